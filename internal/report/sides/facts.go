@@ -67,6 +67,9 @@ func (e *DifferError) Error() string {
 			classes = append(classes, string(d.Class))
 		}
 	}
+	if machines { // its flag allows the facts of hosts too
+		classes = slices.DeleteFunc(classes, func(c string) bool { return c == string(ClassHost) })
+	}
 	var flags []string
 	if machines {
 		flags = append(flags, "--across-machines")
@@ -104,8 +107,11 @@ var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CP
 // natural are the facts that differ between runs of one machine by nature.
 var natural = []string{"Memory available at the start", "Swap used at the start"}
 
-// differences lists the facts that differ between the runs of both sides.
-func differences(a, b []result.Run) []Difference {
+// TargetFact is the name of the fact with the version and the properties of a target.
+func TargetFact(target string) string { return "Target " + target }
+
+// Differences lists the facts that differ between the runs of both sides, without parameters.
+func Differences(a, b []result.Run) []Difference {
 	var all []Difference
 	everything := slices.Concat(a, b)
 	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
@@ -177,7 +183,7 @@ func factsOf(runs []result.Run) (names []named, all map[named][]string) {
 		add(ClassImage, "Images", strings.Join(images, "; "))
 		for _, t := range r.Targets {
 			if t.Unavailable == "" {
-				add(ClassVersion, "Target "+t.Name, properties(t))
+				add(ClassVersion, TargetFact(t.Name), properties(t))
 			}
 		}
 		settings := settingsOf(r.Plan)

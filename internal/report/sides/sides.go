@@ -165,7 +165,7 @@ func New(a, b Side, o Options) (*Comparison, error) {
 	c := &Comparison{A: describe(a.Runs), B: describe(b.Runs), NameA: a.Name, NameB: b.Name, Single: len(a.Runs) == 1 && len(b.Runs) == 1}
 	orderA, cellsA := collect(a.Runs)
 	orderB, cellsB := collect(b.Runs)
-	c.Differences = differences(a.Runs, b.Runs)
+	c.Differences = Differences(a.Runs, b.Runs)
 	otherParams := paramsDiffer(orderA, orderB)
 	c.Differences = append(c.Differences, otherParams...)
 	if err := refused(c.Differences, o); err != nil {

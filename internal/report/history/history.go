@@ -1,0 +1,169 @@
+// Package history follows a metric over runs, and finds changes of its level. It is the model of `touchstone history`.
+//
+// A series has one value for each run, the median of its trials, of one cell on one machine. Runs of different machines, units or parameters are in
+// different series: their values are not comparable. A change is named with the facts that differ between the runs beside it, such as the version of a
+// target. Such a fact is no proof of a cause.
+//
+// [stats.ChangePoints] assumes independent values. It has more false alarms if the machine drifts slowly.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// History is the series of one metric, in the order of their first runs.
+type History struct {
+	Metric string
+	Series []Series
+	// Notes are statements about the order of the runs.
+	Notes []string
+}
+
+// Series is a metric of a cell on one machine.
+type Series struct {
+	result.Cell
+	Metric result.Metric
+	// Machine is the name of the machine.
+	Machine string
+	Points  []Point
+	Changes []Change
+
+	// runs are the runs of the points, without trials.
+	runs []result.Run
+}
+
+// Title names the series: "operations.container.lifecycle CreateAndRun on oci/runc".
+func (s *Series) Title() string {
+	title := report.Key{Name: s.Benchmark, Params: s.Params}.Title() + " " + s.Metric.Name + " on " + s.Target
+	if s.Machine != "" {
+		title += ", machine " + s.Machine
+	}
+	return title
+}
+
+// Point is the value of one run.
+type Point struct {
+	Run string
+	// Started is zero if it is unknown.
+	Started time.Time
+	// Value is the median of the trials.
+	Value  float64
+	Trials int
+	// Lost is the share (0–1) of the blocks that the cell has lost.
+	Lost float64
+}
+
+// Change is a change of the level.
+type Change struct {
+	// At is the index of the first point after the change.
+	At int
+	// Ratio is the level after the change by the level before, NaN without positive levels.
+	Ratio, P float64
+	// Before and After are the medians of the points between the neighbouring changes.
+	Before, After float64
+	// Word is the direction in the words of the metric: "slower".
+	Word string
+	// Facts are the facts that differ between the last run before the change and the first run after it.
+	Facts []string
+}
+
+// Select decides which cells are in the history.
+type Select func(result.Cell) bool
+
+// Builder collects runs.
+type Builder struct {
+	metric string
+	in     Select
+	series []Series
+}
+
+// NewBuilder begins the history of a metric.
+func NewBuilder(metric string, in Select) *Builder { return &Builder{metric: metric, in: in} }
+
+// Add adds a run. Runs are added in their order. The builder does not keep the trials.
+func (b *Builder) Add(run result.Run) {
+	facts := run
+	facts.Trials = nil
+	for _, m := range report.MeasuredIn(&run) {
+		if m.Metric.Name != b.metric || len(m.Values) == 0 || !b.in(m.Cell) {
+			continue
+		}
+		s := b.of(m, &run.Host)
+		s.runs = append(s.runs, facts)
+		s.Points = append(s.Points, Point{Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost})
+	}
+}
+
+// of returns the series of a metric on a machine. A machine that does not identify itself equals no other, and all such runs share a series by name.
+func (b *Builder) of(m report.Measured, host *result.Host) *Series {
+	at := slices.IndexFunc(b.series, func(s Series) bool {
+		first := &s.runs[0].Host
+		return s.Cell == m.Cell && s.Metric.Unit == m.Metric.Unit && s.Metric.Better == m.Metric.Better &&
+			(first.SameMachine(host) || !first.SameMachine(first) && !host.SameMachine(host) && first.Hostname == host.Hostname)
+	})
+	if at < 0 {
+		at = len(b.series)
+		b.series = append(b.series, Series{Cell: m.Cell, Metric: m.Metric, Machine: host.Hostname})
+	}
+	return &b.series[at]
+}
+
+// History finds the changes of all series.
+func (b *Builder) History(notes ...string) History {
+	h := History{Metric: b.metric, Series: b.series, Notes: notes}
+	for i := range h.Series {
+		h.Series[i].find()
+	}
+	return h
+}
+
+// find finds the changes of a series. Positive values are compared by their logarithms, because changes are relative.
+func (s *Series) find() {
+	values := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		values[i] = p.Value
+	}
+	positive := !slices.ContainsFunc(values, func(v float64) bool { return v <= 0 })
+	seed := fnv.New64a()
+	_, _ = fmt.Fprint(seed, s.Cell, s.Metric.Name)
+	compared := slices.Clone(values)
+	if positive {
+		for i := range compared {
+			compared[i] = math.Log(values[i])
+		}
+	}
+	for _, found := range stats.ChangePoints(compared, seed.Sum64()) {
+		c := Change{At: found.At, P: found.P, Before: found.Before, After: found.After, Ratio: math.NaN()}
+		if positive {
+			c.Before, c.After = math.Exp(found.Before), math.Exp(found.After)
+			c.Ratio = c.After / c.Before
+		}
+		word := stats.Slower
+		if (c.After < c.Before) == (s.Metric.Better == result.Lower) {
+			word = stats.Faster
+		}
+		if c.After != c.Before { // a change of the variation alone has no direction
+			c.Word = report.VerdictWord(word, s.Metric)
+		}
+		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
+			if d.Class != sides.ClassVersion || d.Fact == sides.TargetFact(s.Target) {
+				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact, cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
+			}
+		}
+		s.Changes = append(s.Changes, c)
+	}
+}
+
+// Short reports whether the series has too few runs for a change.
+func (s *Series) Short() bool { return len(s.Points) < stats.MinHistory }

@@ -1,0 +1,151 @@
+package history_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report/history"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var epoch = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// run is a run with three trials of one target.
+func run(n int, value float64, change func(*result.Run)) result.Run {
+	r := result.Run{
+		ID: fmt.Sprint("run", n), Started: epoch.AddDate(0, 0, n), State: result.Complete,
+		Host:    result.Host{Hostname: "bench1", Kernel: "6.1.0", Arch: "amd64", CPU: "Example CPU", CPUs: 2, Memory: 8 << 30},
+		Targets: []result.Target{{Name: "oci/runc", Version: "1.1.12"}},
+		Bench: []result.Benchmark{{Name: "a.b.c", Metrics: []result.Metric{
+			{Name: "Create", Unit: result.Seconds, Better: result.Lower}, {Name: "Rate", Unit: result.PerSecond, Better: result.Higher},
+		}}},
+	}
+	for i := range 3 {
+		r.Trials = append(r.Trials, result.Trial{
+			Seq: i + 1, Cell: result.Cell{Benchmark: "a.b.c", Target: "oci/runc"}, Block: i, Status: result.OK,
+			Samples: []result.Sample{{Metric: "Create", Value: value}, {Metric: "Rate", Value: -value}},
+		})
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func all(result.Cell) bool { return true }
+
+// jump is a history of 5 runs of 20 ms and 5 of 22 ms.
+func jump(t *testing.T, metric string, change func(n int, r *result.Run)) history.History {
+	t.Helper()
+	b := history.NewBuilder(metric, all)
+	for n := range 10 {
+		level := 0.020
+		if n >= 5 {
+			level = 0.022
+		}
+		b.Add(run(n, level*(1+0.001*float64(n%3)), func(r *result.Run) {
+			if change != nil {
+				change(n, r)
+			}
+		}))
+	}
+	return b.History()
+}
+
+func text(t *testing.T, h history.History) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := h.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestChangeHasItsFacts(t *testing.T) {
+	h := jump(t, "Create", func(n int, r *result.Run) {
+		if n >= 5 {
+			r.Targets[0].Version = "1.2.0"
+		}
+	})
+	if len(h.Series) != 1 || len(h.Series[0].Changes) != 1 {
+		t.Fatalf("the series are %+v", h.Series)
+	}
+	c := h.Series[0].Changes[0]
+	if c.At != 5 || c.Word != "slower" || math.Abs(c.Ratio-1.1) > 0.002 || len(c.Facts) != 1 || c.Facts[0] != "Target oci/runc: 1.1.12, then 1.2.0" {
+		t.Errorf("the change is %+v", c)
+	}
+	got := text(t, h)
+	for _, want := range []string{
+		"a.b.c Create on oci/runc, machine bench1\n", "── change: slower: +10.0 %, from 20.0 ms to 22.0 ms (p = 0.0",
+		"     Target oci/runc: 1.1.12, then 1.2.0\n", "  10 runs; 1 change.", "2026-11-20 10:00  run0",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the text lacks %q:\n%s", want, got)
+		}
+	}
+	if again := text(t, jump(t, "Create", func(n int, r *result.Run) {
+		if n >= 5 {
+			r.Targets[0].Version = "1.2.0"
+		}
+	})); again != got {
+		t.Error("the same runs have another history")
+	}
+}
+
+// TestSeries: machines, units and parameters are apart.
+func TestSeries(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n int, r *result.Run)
+		series int
+	}{
+		"one": {nil, 1},
+		"two machines": {func(n int, r *result.Run) {
+			if n >= 5 {
+				r.Host.CPU = "Other CPU"
+			}
+		}, 2},
+		"two units": {func(n int, r *result.Run) {
+			if n >= 5 {
+				r.Bench[0].Metrics[0].Unit = result.Bytes
+			}
+		}, 2},
+		"two parameters": {func(n int, r *result.Run) {
+			for i := range r.Trials {
+				r.Trials[i].Params = fmt.Sprint("n=", n/5)
+			}
+		}, 2},
+		"a newer kernel":       {func(n int, r *result.Run) { r.Host.Kernel = fmt.Sprint("6.", n) }, 1},
+		"an unknown machine":   {func(_ int, r *result.Run) { r.Host = result.Host{} }, 1},
+		"no values in one run": {func(n int, r *result.Run) { r.Trials = r.Trials[:min(3, n*3)] }, 1},
+	} {
+		h := jump(t, "Create", c.change)
+		if len(h.Series) != c.series {
+			t.Errorf("%s: %d series, want %d", name, len(h.Series), c.series)
+		}
+		for _, s := range h.Series {
+			if c.series > 1 && (!s.Short() || len(s.Changes) > 0 || !strings.Contains(s.Summary(), "5 runs; a change needs at least 8")) {
+				t.Errorf("%s: %s", name, s.Summary())
+			}
+		}
+	}
+}
+
+// TestValuesWithoutRatio: negative values and equal values have a history too.
+func TestValuesWithoutRatio(t *testing.T) {
+	h := jump(t, "Rate", nil)
+	if c := h.Series[0].Changes; len(c) != 1 || !math.IsNaN(c[0].Ratio) || c[0].Word != "slower" || c[0].Before != -0.02002 && math.Abs(c[0].Before+0.02) > 1e-4 {
+		t.Errorf("the changes are %+v", c)
+	}
+	b := history.NewBuilder("Create", all)
+	for n := range 10 {
+		b.Add(run(n, 1, nil))
+	}
+	h = b.History("a note")
+	if got := text(t, h); len(h.Series[0].Changes) != 0 || !strings.HasPrefix(got, "Note: a note\n") || !strings.Contains(got, "10 runs; no change is shown.") {
+		t.Errorf("the history is:\n%s", got)
+	}
+}

@@ -202,6 +202,7 @@ metal and with each other.
   touchstone benchmark        measure every runtime on this machine with the quick plan
   touchstone targets          show the targets of this machine, and why others do not work
   touchstone report           show the newest results again
+  touchstone compare A B      compare runs, and fail on a regression
   touchstone reproduce espe   repeat a study, and see which of its claims hold here
 
 A target is an engine and a runtime with its options: native, oci/runc,
@@ -223,7 +224,7 @@ Exit codes:
 	addVerbs(
 		root,
 		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.compareCommand(),
-		a.baselineCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.baselineCommand(), a.historyCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)
 	addCobra(root)

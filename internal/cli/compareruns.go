@@ -65,8 +65,8 @@ refuses. --across-machines and --allow-differences allow them.
 --fail-on sets a gate: B must not be worse than A by more than the margin. The form is
 WORD:MARGIN or BENCHMARK:METRIC=WORD:MARGIN. The word is the one of reports:
 slower (times and rates), more or less (amounts), or worse (every metric). If several
-gates select a metric, the one with the most exact selection counts. Gates with
-equal selections and different margins are an error. --gates reads gates from a file.
+gates select a metric, the one with the most exact selection counts. Gates with equal
+selections and different margins are an error. --gates reads gates from a file.
 
 The exit code is 4 if a metric is worse than its margin, 6 if none is and a gate is
 inconclusive, and 0 if all metrics of the gates are not worse by their margins.`,
@@ -93,16 +93,16 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT` of the comparison", formatTable, formatJSON, formatMarkdown, formatJUnit)
+	addOutput(cmd, &opts.format, "`FORMAT`", formatTable, formatJSON, formatMarkdown, formatJUnit)
 	f := cmd.Flags()
 	f.StringArrayVar(&opts.a, "a", nil, "`RUNS` of side A, in place of the first argument")
 	f.StringArrayVar(&opts.b, "b", nil, "`RUNS` of side B, in place of the second argument")
 	f.BoolVar(&opts.across, "across-machines", false, "compare runs of different machines")
-	f.StringSliceVar(&opts.allow, "allow-differences", nil, "compare runs that differ in these `FACTS`: "+strings.Join(classNames(), ", ")+" or all")
+	f.StringSliceVar(&opts.allow, "allow-differences", nil, "`FACTS` that may differ: "+strings.Join(classNames(), ",")+" or all")
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
-	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by a `MARGIN`, as in slower:3% or operations:CreateAndRun=slower:5%")
+	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
-	f.BoolVar(&opts.writeToSummary, "github-summary", false, "append the comparison in Markdown to the file in "+stepSummary)
+	f.BoolVar(&opts.writeToSummary, "github-summary", false, "append Markdown to the file in "+stepSummary)
 	_ = cmd.RegisterFlagCompletionFunc("allow-differences", cobra.FixedCompletions(append(classNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sql": execute, "validate": validate, "trials": trials, "same": same, "elsewhere": elsewhere, "replace": replace,
-			"layout": addImage, "saved": saveImage,
+			"layout": addImage, "saved": saveImage, "scaled": scaled, "negative": negative, "fits": fits, "private": private, "steps": steps,
 		},
 	})
 }

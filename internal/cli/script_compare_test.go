@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/touchstone-bench/touchstone/internal/cli"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -85,58 +87,81 @@ func private(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// steps FILE TO writes the commands of a workflow of GitHub Actions or of a job of GitLab as a script. It refuses a file with another structure.
+// steps FILE TO NAME... writes the commands of a workflow of GitHub Actions, or of a job of GitLab, as a script: of all steps, or of those with a
+// name. It refuses a file with an unknown key, and one that lacks the trigger, the runner or the report.
 func steps(ts *testscript.TestScript, _ bool, args []string) {
+	read := githubSteps
+	if strings.Contains(args[0], "gitlab") {
+		read = gitlabSteps
+	}
+	commands, err := read([]byte(ts.ReadFile(args[0])), args[2:])
+	ts.Check(err)
+	script := "set -eu\n" + strings.Join(commands, "\n") + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(script), 0o700))
+}
+
+func githubSteps(text []byte, names []string) (commands []string, err error) {
 	var workflow struct {
-		On   map[string]any `yaml:"on"`
-		Jobs map[string]struct {
-			RunsOn any               `yaml:"runs-on"`
-			Env    map[string]string `yaml:"env"`
-			Steps  []struct {
+		Name        string            `yaml:"name"`
+		On          map[string]any    `yaml:"on"`
+		Permissions map[string]string `yaml:"permissions"`
+		Jobs        map[string]struct {
+			RunsOn  []string          `yaml:"runs-on"`
+			Timeout int               `yaml:"timeout-minutes"`
+			Env     map[string]string `yaml:"env"`
+			Steps   []struct {
 				Name string            `yaml:"name"`
 				Uses string            `yaml:"uses"`
-				With map[string]any    `yaml:"with"`
+				With map[string]string `yaml:"with"`
 				If   string            `yaml:"if"`
-				Env  map[string]string `yaml:"env"`
 				Run  string            `yaml:"run"`
 			} `yaml:"steps"`
 		} `yaml:"jobs"`
 	}
-	text := []byte(ts.ReadFile(args[0]))
-	var script strings.Builder
-	script.WriteString("set -eu\n")
-	if strings.Contains(args[0], "gitlab") {
-		var jobs map[string]struct {
-			Stage     string            `yaml:"stage"`
-			Variables map[string]string `yaml:"variables"`
-			Tags      []string          `yaml:"tags"`
-			Script    []string          `yaml:"script"`
-			Artifacts map[string]any    `yaml:"artifacts"`
-			Rules     []map[string]any  `yaml:"rules"`
+	if err := yaml.UnmarshalWithOptions(text, &workflow, yaml.Strict()); err != nil {
+		return nil, err
+	}
+	if len(workflow.On) == 0 || len(workflow.Jobs) != 1 || workflow.Jobs["compare"].RunsOn == nil {
+		return nil, errors.New("it has no event, no runner, or another number of jobs than one")
+	}
+	for _, s := range workflow.Jobs["compare"].Steps {
+		if (s.Uses == "") == (s.Run == "") {
+			return nil, fmt.Errorf("step %q needs either uses or run", s.Name)
 		}
-		ts.Check(yaml.Unmarshal(text, &jobs))
-		for name, job := range jobs {
-			if len(job.Script) == 0 || job.Artifacts["reports"] == nil {
-				ts.Fatalf("job %s has no script or no report", name)
-			}
-			script.WriteString(strings.Join(job.Script, "\n") + "\n")
-		}
-	} else {
-		ts.Check(yaml.Unmarshal(text, &workflow))
-		if len(workflow.On) == 0 || len(workflow.Jobs) != 1 {
-			ts.Fatalf("%s has no event, or another number of jobs than one", args[0])
-		}
-		for name, job := range workflow.Jobs {
-			if job.RunsOn == nil {
-				ts.Fatalf("job %s has no runner", name)
-			}
-			for _, s := range job.Steps {
-				if (s.Uses == "") == (s.Run == "") {
-					ts.Fatalf("step %q of job %s needs either uses or run", s.Name, name)
-				}
-				script.WriteString(s.Run + "\n")
-			}
+		if len(names) == 0 || slices.Contains(names, s.Name) {
+			commands = append(commands, s.Run)
 		}
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(script.String()), 0o700))
+	if len(commands) == 0 {
+		return nil, fmt.Errorf("no step has a name of %q", names)
+	}
+	return commands, nil
+}
+
+func gitlabSteps(text []byte, _ []string) ([]string, error) {
+	var jobs map[string]struct {
+		Stage        string            `yaml:"stage"`
+		Tags         []string          `yaml:"tags"`
+		Variables    map[string]string `yaml:"variables"`
+		Script       []string          `yaml:"script"`
+		AllowFailure struct {
+			ExitCodes []int `yaml:"exit_codes"`
+		} `yaml:"allow_failure"`
+		Artifacts struct {
+			When    string            `yaml:"when"`
+			Paths   []string          `yaml:"paths"`
+			Reports map[string]string `yaml:"reports"`
+		} `yaml:"artifacts"`
+		Rules []struct {
+			If string `yaml:"if"`
+		} `yaml:"rules"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &jobs, yaml.Strict()); err != nil {
+		return nil, err
+	}
+	job := jobs["runtime-performance"]
+	if len(jobs) != 1 || job.Artifacts.Reports["junit"] == "" || job.Rules == nil || !slices.Equal(job.AllowFailure.ExitCodes, []int{cli.ExitInconclusive}) {
+		return nil, errors.New("it has another job, no report, no rule, or another exit code that is allowed")
+	}
+	return job.Script, nil
 }

@@ -243,13 +243,16 @@ func settingsOf(plan string) map[string]string {
 }
 
 // conditions are notes about conditions of the measurement that differ, such as the file system or the path of packets.
-func conditions(a, b Side) []string {
+func conditions(orderA []identity, cellsA map[identity]measured, orderB []identity, cellsB map[identity]measured) []string {
 	type place struct{ cell, condition string }
 	var order []place
 	found := map[place][2][]string{}
-	for side, runs := range [][]result.Run{a.Runs, b.Runs} {
-		for i := range runs {
-			for _, m := range report.MeasuredIn(&runs[i]) {
+	for side, of := range []struct {
+		order []identity
+		cells map[identity]measured
+	}{{orderA, cellsA}, {orderB, cellsB}} {
+		for _, id := range of.order {
+			for _, m := range of.cells[id].cells {
 				for _, c := range m.Conditions {
 					at := place{report.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name}
 					v, known := found[at]

@@ -414,7 +414,7 @@ func (k *Check) examine(c *Cell, single bool) {
 			k.p.NotWorse, k.Why = math.NaN(), lost("B", c.B.Lost)
 		}
 		if k.Why == "" {
-			k.Why = fmt.Sprintf("the interval of the ratio is %s to %s, and the margin is %s", report.Number(c.CI.Lo), report.Number(c.CI.Hi), report.Percent(k.Gate.Margin))
+			k.Why = fmt.Sprintf("the 95 %% interval is %s", ChangeInterval(c.CI))
 		}
 	}
 }

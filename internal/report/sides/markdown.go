@@ -29,7 +29,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 			row := []string{string(k.Answer), k.subject(), k.Gate.String(), "", "", k.Why}
 			if k.Index >= 0 {
 				cell := &c.Cells[k.Index]
-				row[3], row[4] = cell.change(), ChangeInterval(cell.CI)
+				row[3], row[4] = Change(cell.Ratio), ChangeInterval(cell.CI)
 			}
 			rows = append(rows, row)
 		}
@@ -39,7 +39,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		row := []string{
-			cell.Title(), cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), cell.change(), ChangeInterval(cell.CI), because(cell.Word(), cell.Why),
+			cell.Title(), cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI), because(cell.Word(), cell.Why),
 		}
 		if cell.Verdict == stats.Slower || cell.Verdict == stats.Faster {
 			shown = append(shown, row)

@@ -183,7 +183,7 @@ func New(a, b Side, o Options) (*Comparison, error) {
 		return nil, &NothingError{A: a.Name, B: b.Name, OneSided: c.OneSided}
 	}
 	c.judge()
-	c.Notes = append(c.Notes, notes(a, b, c)...)
+	c.Notes = append(notes(a, b, c.Single), conditions(orderA, cellsA, orderB, cellsB)...)
 	checks, err := c.check(o.Gates)
 	c.Gates = checks
 	return c, err
@@ -430,10 +430,10 @@ func (c *Cell) Word() string {
 }
 
 // notes are statements about the sides.
-func notes(a, b Side, c *Comparison) []string {
+func notes(a, b Side, single bool) []string {
 	var all []string
 	switch {
-	case c.Single:
+	case single:
 		all = append(all, "Each side has one run. One run shows nothing of the variation between runs, so no difference here is shown to be a change: "+
 			"if runs vary by 3 %, one run each differs by chance in a quarter to a half of all comparisons. Give several runs a side: at least 3, better 5 or more.")
 	case len(a.Runs) == 1 || len(b.Runs) == 1:
@@ -459,7 +459,7 @@ func notes(a, b Side, c *Comparison) []string {
 			}
 		}
 	}
-	return append(all, conditions(a, b)...)
+	return all
 }
 
 // backwards reports whether the trials of a run begin before their predecessors.

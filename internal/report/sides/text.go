@@ -15,7 +15,10 @@ import (
 
 // Change spells a ratio as a change of the value: "+4.8 %", or "2.31 ×" from a factor of 2 on. It has no direction of better or worse.
 func Change(ratio float64) string {
-	if large(ratio) {
+	switch {
+	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
+		return report.None
+	case large(ratio):
 		return report.Number(ratio) + " ×"
 	}
 	return percentage(ratio) + " %"
@@ -36,9 +39,6 @@ func large(ratio float64) bool { return ratio >= 2 || ratio <= 0.5 }
 
 // percentage spells a ratio with a sign and one decimal, which is a true minus sign.
 func percentage(ratio float64) string {
-	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return report.None
-	}
 	text := strconv.FormatFloat(100*(ratio-1), 'f', 1, 64)
 	switch {
 	case text == "0.0" || text == "-0.0":
@@ -49,15 +49,7 @@ func percentage(ratio float64) string {
 	return "+" + text
 }
 
-// change spells the ratio of a cell, or the reason for its absence.
-func (c *Cell) change() string {
-	if math.IsNaN(c.Ratio) {
-		return report.None
-	}
-	return Change(c.Ratio)
-}
-
-// side spells the values of one side: "21.3 ms (5 runs)".
+// side spells the value of one side: "21.3 ms".
 func (c *Cell) side(v Values) string {
 	if math.IsNaN(v.Median) {
 		return report.None
@@ -93,13 +85,14 @@ func (c *Comparison) GateSummary() string {
 		return n
 	}
 	worse, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
+	gated := counted(len(c.Gates), "gated metric")
 	switch c.Outcome() {
 	case Worse:
-		return fmt.Sprintf("Regression: of %s %d is worse than its margin, %d not worse, %d inconclusive.", counted(len(c.Gates), "gated metric"), worse, fine, open)
+		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, worse, open, fine)
 	case Inconclusive:
-		return fmt.Sprintf("Inconclusive: of %s %d is undecided, and %d is not worse by its margin. This is no pass.", counted(len(c.Gates), "gated metric"), open, fine)
+		return fmt.Sprintf("Inconclusive, which is no pass: of %s %d undecided, %d not worse by the margin.", gated, open, fine)
 	case NotWorse:
-		return fmt.Sprintf("Passed: %s not worse by the margin.", counted(len(c.Gates), "gated metric"))
+		return fmt.Sprintf("Passed: %s not worse by the margin.", gated)
 	}
 	return ""
 }
@@ -114,7 +107,12 @@ func counted(n int, noun string) string {
 // Text writes the comparison as tables.
 func (c *Comparison) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+	line := func(cells ...string) {
+		for i, cell := range cells {
+			cells[i] = oneLine(cell)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
 	for _, side := range []struct {
 		name, of string
 		runs     []Run
@@ -130,17 +128,17 @@ func (c *Comparison) Text(w io.Writer) error {
 	if len(c.Differences) > 0 {
 		fmt.Fprintln(w, "\nThe runs differ, and the comparison was asked for nevertheless:")
 		for _, d := range c.Differences {
-			fmt.Fprintln(w, "  "+d.String())
+			fmt.Fprintln(w, "  "+oneLine(d.String()))
 		}
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintln(w, "\nNote: "+n)
+		fmt.Fprintln(w, "\nNote: "+oneLine(n))
 	}
 	for title, cells := range c.byTitle {
-		fmt.Fprintln(w, "\n"+title)
+		fmt.Fprintln(w, "\n"+oneLine(title))
 		line("  TARGET", "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "RUNS", "VERDICT")
 		for _, cell := range cells {
-			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), cell.change(), ChangeInterval(cell.CI),
+			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI),
 				fmt.Sprintf("%d, %d", len(cell.A.Runs), len(cell.B.Runs)), because(cell.Word(), cell.Why))
 		}
 		if err := t.Flush(); err != nil {
@@ -171,6 +169,9 @@ func (c *Comparison) Text(w io.Writer) error {
 	}
 	return nil
 }
+
+// oneLine replaces newlines and tabs by spaces: text from runs must not change the layout.
+func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }
 
 func because(word, why string) string {
 	if why == "" {

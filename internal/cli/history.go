@@ -27,11 +27,11 @@ func (a *App) historyCommand() *cobra.Command {
 	var opts historyOptions
 	cmd := &cobra.Command{
 		Use:   "history METRIC",
-		Short: "Follow a metric over all runs, and find the runs after which it changed",
-		Long: `Shows the values of a metric over all runs in the folder: the median of each run, for each
-benchmark, its parameters, target and machine. Change points divide the runs where the level of the
-metric changed; a change is shown with the facts that changed at the same time, such
-as the version of the runtime.
+		Short: "Follow a metric over all runs, and find its changes",
+		Long: `Shows the values of a metric over all runs in the folder: the median of each run, by
+benchmark, parameters, target and machine. A change
+of the level is shown with the facts that changed at the same time, such as the version
+of the runtime.
 
 A change needs at least 8 runs. If nothing changes, 1 series in 20 has a change by
 chance. touchstone index lists the metrics.`,

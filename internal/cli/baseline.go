@@ -80,6 +80,22 @@ Values of environment variables in the plans are left out.`,
 	return cmd
 }
 
+// completeBaselines completes the name of a baseline.
+func (a *App) completeBaselines(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if len(args) == 0 {
+		// A completion reports no errors.
+		_ = a.withStore(cmd.Context(), cmd.Flag("dir").Value.String(), func(db *store.Store) error {
+			all, err := db.Baselines(cmd.Context())
+			for _, b := range all {
+				names = append(names, b.Name)
+			}
+			return err
+		})
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // changeStore opens the results file of a folder for writing.
 func (a *App) changeStore(ctx context.Context, dir string, do func(*store.Store) error) error {
 	db, err := store.Open(ctx, filepath.Join(dir, databaseName))
@@ -125,7 +141,8 @@ func (a *App) baselineShowCommand() *cobra.Command {
 		Short: "Show the runs of a baseline, or export them",
 		Long: `Lists the runs of a baseline. -o json writes them as touchstone export does: another folder
 gets them with touchstone import, or with touchstone baseline save NAME FILE.`,
-		Args: between(1, 1),
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeBaselines,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var runs []result.Run
 			err := a.withStore(cmd.Context(), dir, func(db *store.Store) (err error) {
@@ -163,6 +180,8 @@ func (a *App) baselineRemoveCommand() *cobra.Command {
 		Short: "Remove a baseline",
 		Long:  `Removes a baseline. The runs that it was saved from stay.`,
 		Args:  between(1, 1),
+
+		ValidArgsFunction: a.completeBaselines,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// A reader explains a missing file, and a writer would create it.
 			if err := a.withStore(cmd.Context(), dir, func(*store.Store) error { return nil }); err != nil {

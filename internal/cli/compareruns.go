@@ -103,6 +103,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
 	f.BoolVar(&opts.writeToSummary, "github-summary", false, "append Markdown to the file in "+stepSummary)
+	_ = cmd.MarkFlagFilename("gates", "yaml", "yml")
 	_ = cmd.RegisterFlagCompletionFunc("allow-differences", cobra.FixedCompletions(append(classNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

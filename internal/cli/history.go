@@ -37,7 +37,7 @@ A change needs at least 8 runs. If nothing changes, 1 series in 20 has a change 
 chance. touchstone index lists the metrics.`,
 		Example: `  touchstone history CreateAndRun
   touchstone history CreateAndRun --benchmark operations --target 'oci/*'
-  touchstone history HostMemory --target oci/runc -o json`,
+  touchstone history HostMemory --target oci/runc -o html -O memory.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("history: a metric is needed; touchstone index lists them")
@@ -53,16 +53,20 @@ chance. touchstone index lists the metrics.`,
 				return err
 			}
 			return a.writeTo(opts.file, func(w io.Writer) error {
-				if opts.format == formatJSON {
+				switch opts.format {
+				case formatJSON:
 					return h.JSON(jsonWriter(w))
+				case formatHTML:
+					return h.HTML(w)
+				default:
+					return h.Text(w)
 				}
-				return h.Text(w)
 			})
 		},
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT` of the history", formatTable, formatJSON)
+	addOutput(cmd, &opts.format, "`FORMAT` of the history", formatTable, formatJSON, formatHTML)
 	cmd.Flags().StringVar(&opts.benchmark, "benchmark", "", "only benchmarks with this `NAME`, or these first components of it")
 	cmd.Flags().StringVar(&opts.target, "target", "", "only this `TARGET`, or targets that match a pattern with *")
 	return cmd

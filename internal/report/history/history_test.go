@@ -96,6 +96,44 @@ func TestChangeHasItsFacts(t *testing.T) {
 	}
 }
 
+func TestPage(t *testing.T) {
+	h := jump(t, "Create", func(n int, r *result.Run) {
+		r.Host.Hostname = "<script>alert(1)</script>"
+		if n >= 5 {
+			r.Host.Kernel = "<b>"
+		}
+	})
+	var b bytes.Buffer
+	if err := h.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if n := strings.Count(page, "<circle "); n != 10 {
+		t.Errorf("the page has %d dots, want 10", n)
+	}
+	for _, want := range []string{
+		// Column 1 of 10 and the least value; the change between columns 5 and 6; the level after it.
+		`cx="124.8" cy="186.0"`, `<line class="break" x1="438.0" x2="438.0"`, `<line class="level" x1="438.0" x2="786.0"`,
+		"Before run run5: slower: &#43;10.0 %", "<br>Kernel: 6.1.0, then &lt;b&gt;", "<td>run9</td>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"<script", "<b>", "NaN", "Inf", "http://", "https://"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	b.Reset()
+	one := history.NewBuilder("Create", all)
+	one.Add(run(0, 1, nil))
+	h = one.History("a note")
+	if err := h.HTML(&b); err != nil || strings.Contains(b.String(), "NaN") || !strings.Contains(b.String(), `cx="438.0" cy="100.0"`) || !strings.Contains(b.String(), `<p class="note">a note</p>`) {
+		t.Errorf("the page of one run is %v:\n%s", err, b.String())
+	}
+}
+
 // TestSeries: machines, units and parameters are apart.
 func TestSeries(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,26 @@ gates:
 		if is := (*sides.GateError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q gives %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestDocumentedGates reads the gates of the page and of the examples.
+func TestDocumentedGates(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/compare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, begun := strings.Cut(string(page), "```yaml\n")
+	block, _, ended := strings.Cut(block, "```")
+	if all, err := sides.ReadGates("compare.md", []byte(block)); !begun || !ended || err != nil || len(all) != 2 {
+		t.Errorf("the page has the gates %v: %v", all, err)
+	}
+	example, err := os.ReadFile("../../../examples/ci/gates.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := sides.ReadGates("gates.yaml", example); err != nil || len(all) != 2 {
+		t.Errorf("the example has the gates %v: %v", all, err)
 	}
 }
 

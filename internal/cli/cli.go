@@ -32,14 +32,15 @@ import (
 
 // Exit codes. The help of the root command repeats them.
 const (
-	ExitOK       = 0
-	ExitFailure  = 1
-	ExitUsage    = 2
-	ExitTrials   = 3
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitUsage   = 2
+	ExitTrials  = 3
+	// ExitWorse is the end of a comparison that shows a difference beyond its margin.
+	ExitWorse    = 4
 	ExitNoTarget = 5
-	// ExitRegression is the answer of a gate that something is worse than its margin. ExitInconclusive is the answer that the
-	// runs do not decide.
-	ExitRegression   = 4
+	// ExitInconclusive is the end of a comparison that shows neither a difference beyond its margin nor a difference within it. A gate must
+	// not take it for a pass.
 	ExitInconclusive = 6
 	ExitInterrupted  = 130
 )
@@ -218,7 +219,7 @@ oci/runsc@platform=systrap.`,
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + `
 Exit codes:
-  0 ok   1 failure   2 usage   3 some trials failed   4 regression found
+  0 ok   1 failure   2 usage   3 some trials failed   4 worse than the margin
   5 no target available   6 inconclusive   130 interrupted
 `)
 	addVerbs(

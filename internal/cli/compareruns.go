@@ -160,7 +160,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 
 // gateExit ends the program with the answer of the gates. The table has the answer itself.
 func (a *App) gateExit(c *sides.Comparison) error {
-	codes := map[sides.Answer]int{sides.Worse: ExitRegression, sides.Inconclusive: ExitInconclusive}
+	codes := map[sides.Answer]int{sides.Worse: ExitWorse, sides.Inconclusive: ExitInconclusive}
 	code := codes[c.Outcome()]
 	if code == ExitOK {
 		return nil
@@ -277,6 +277,9 @@ func (r *runReader) runs(ref string) ([]result.Run, error) {
 			return runs, err
 		}
 		run, err := db.Run(r.ctx, ref)
+		if is[*store.IDError](err) {
+			err = fmt.Errorf("%w; no baseline and no file has that name", err)
+		}
 		return []result.Run{run}, err
 	})
 }
@@ -337,7 +340,8 @@ func (r *runReader) ofFile(file, ref string) ([]result.Run, error) {
 	return matches, nil
 }
 
-// isDatabase reports whether a file begins as a SQLite file does.
+// isDatabase reports whether a file begins as a SQLite file does. This process must not have the file open: to close it here drops the locks of
+// SQLite.
 func isDatabase(file string) bool {
 	const magic = "SQLite format 3\x00"
 	info, err := os.Stat(file)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Measured is a metric of a cell in one run: its values as a report of the run has them, one for each ok trial without warm-up.
@@ -24,8 +25,12 @@ type Measured struct {
 func MeasuredIn(run *result.Run) []Measured {
 	var all []Measured
 	for _, b := range builders(run, nil) {
-		for _, o := range b.outcomes() {
-			trials := b.valid(o.Target)
+		targets := b.outcomes()
+		samples := map[string]map[string][]stats.Sample{} // by metric and target
+		for _, m := range b.described.Metrics {
+			samples[m.Name] = b.samples(targets, m)
+		}
+		for _, o := range targets {
 			_, conditions := b.conditions([]Outcome{o})
 			var words []NamedText
 			for _, c := range conditions {
@@ -41,7 +46,10 @@ func MeasuredIn(run *result.Run) []Measured {
 				}
 				of := Measured{
 					Cell:   result.Cell{Benchmark: b.key.Name, Params: b.key.Params, Target: o.Target},
-					Metric: m, Values: valuesOf(points(trials, m)), Lost: o.LostShare(), Conditions: words,
+					Metric: m, Lost: o.LostShare(), Conditions: words,
+				}
+				for _, s := range samples[m.Name][o.Target] {
+					of.Values = append(of.Values, s.Value)
 				}
 				switch {
 				case len(of.Values) > 0:

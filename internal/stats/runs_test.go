@@ -1,9 +1,12 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -155,6 +158,24 @@ func sorted(values []float64) []float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return values
+}
+
+// TestRunsNeededTable checks the table of docs/compare.md.
+func TestRunsNeededTable(t *testing.T) {
+	page, err := os.ReadFile("../../docs/compare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deviation := range []float64{0.01, 0.02, 0.03} {
+		c := RunsComparison{CI: &Interval{1, 1}, deviation: deviation}
+		row := fmt.Sprintf("| %.0f %% |", 100*deviation)
+		for _, margin := range []float64{0.02, 0.03, 0.05, 0.10} {
+			row += fmt.Sprintf(" %d |", c.RunsNeeded(margin))
+		}
+		if !strings.Contains(string(page), "\n"+row+"\n") {
+			t.Errorf("docs/compare.md lacks the row %s", row)
+		}
+	}
 }
 
 // TestRunsNeeded checks the number of runs by simulation: with it equal sides are accepted with a power of about 80 %.

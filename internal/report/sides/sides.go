@@ -429,6 +429,9 @@ func (c *Cell) Word() string {
 	return word
 }
 
+// shortRun is the factor between the trials of two runs above which the shorter one is named.
+const shortRun = 4
+
 // notes are statements about the sides.
 func notes(a, b Side, single bool) []string {
 	var all []string
@@ -445,12 +448,19 @@ func notes(a, b Side, single bool) []string {
 	case min(len(a.Runs), len(b.Runs)) < 3:
 		all = append(all, "A side has two runs. Two runs show little of the variation between runs, so intervals are wide. Give at least 3 runs a side, better 5 or more.")
 	}
+	most := 0
+	for _, r := range slices.Concat(describe(a.Runs), describe(b.Runs)) {
+		most = max(most, r.Trials)
+	}
 	for _, side := range []struct {
 		name string
 		runs []result.Run
 	}{{"A", a.Runs}, {"B", b.Runs}} {
-		for i := range side.runs {
+		for i, d := range describe(side.runs) {
 			r := &side.runs[i]
+			if shortRun*d.Trials < most {
+				all = append(all, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, counted(d.Trials, "ok trial"), most))
+			}
 			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
 				all = append(all, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))
 			}

@@ -336,13 +336,14 @@ func TestNotesAboutRuns(t *testing.T) {
 	b := same()
 	b.Runs[0].Ended = b.Runs[0].Started.Add(-time.Hour)
 	b.Runs[1].Trials[3].Started = epoch.Add(-time.Hour)
-	b.Runs[2].State = result.Killed
+	b.Runs[2].State, b.Runs[2].Trials = result.Killed, b.Runs[2].Trials[:2]
 	b.Runs[3].Trials[1].Conditions = map[string]string{"file system": "tmpfs"}
 	a := before()
 	a.Runs[0].Trials[1].Conditions = map[string]string{"file system": "ext4"}
 	all := strings.Join(compared(t, a, b, sides.Options{}).Notes, "\n")
 	for _, want := range []string{
 		"The clock of run after0 (side B) was set back", "The clock of run after1 (side B) was set back", "Run after2 (side B) is killed",
+		"Run after2 (side B) has 2 ok trials, and another run has 16.",
 		`the condition "file system" differs: ext4 in A, tmpfs in B`,
 	} {
 		if !strings.Contains(all, want) {

@@ -67,6 +67,8 @@ type (
 		B           jsonValues       `json:"b"`
 		Ratio       *float64         `json:"ratio"`
 		Interval    *jsonInterval    `json:"interval"`
+		MeanRatio   *float64         `json:"ratio_of_means"`
+		MeanCI      *jsonInterval    `json:"interval_of_means"`
 		P           *float64         `json:"p"`
 		Adjusted    *float64         `json:"p_adjusted"`
 		Verdict     stats.Verdict    `json:"verdict"`
@@ -126,11 +128,8 @@ func (c *Comparison) JSON(w io.Writer) error {
 		m := jsonMetric{
 			Benchmark: cell.Benchmark, Params: cell.Params, ParamsB: cell.ParamsB, Target: cell.Target,
 			Metric: cell.Metric.Name, Unit: cell.Metric.Unit, Better: cell.Metric.Better, A: valuesJSON(cell.A), B: valuesJSON(cell.B),
-			Ratio: number(cell.Ratio), P: number(cell.P), Adjusted: number(cell.Adjusted),
+			Ratio: number(cell.Ratio), Interval: interval(cell.CI), MeanRatio: number(cell.MeanRatio), MeanCI: interval(cell.MeanCI), P: number(cell.P), Adjusted: number(cell.Adjusted),
 			Verdict: cell.Verdict, Word: cell.Word(), MetricAlone: cell.Alone, Reason: cell.Why, Detectable: number(cell.Detectable),
-		}
-		if cell.CI != nil {
-			m.Interval = &jsonInterval{cell.CI.Lo, cell.CI.Hi}
 		}
 		d.Metrics = append(d.Metrics, m)
 	}
@@ -161,6 +160,13 @@ func sideOf(name string, runs []Run) jsonSide {
 
 func valuesJSON(v Values) jsonValues {
 	return jsonValues{Runs: append([]float64{}, v.Runs...), Median: number(v.Median), Trials: v.Trials, Lost: v.Lost}
+}
+
+func interval(ci *stats.Interval) *jsonInterval {
+	if ci == nil {
+		return nil
+	}
+	return &jsonInterval{ci.Lo, ci.Hi}
 }
 
 func number(v float64) *float64 {

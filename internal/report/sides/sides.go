@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -86,6 +88,11 @@ type Cell struct {
 	// Ratio is B / A, NaN if it does not exist. CI is its 95 % interval, nil without one.
 	Ratio float64
 	CI    *stats.Interval
+	// MeanRatio is B / A of the means of the trials, and MeanCI its 95 % interval between runs. A runtime with two speeds has a mean between
+	// them, and its median is one of them: the cost of many containers follows the mean. They have no verdict. MeanRatio is NaN
+	// without a ratio, MeanCI nil without several runs.
+	MeanRatio float64
+	MeanCI    *stats.Interval
 	// P is the p-value of the test, Adjusted after Holm's correction over all cells. Both are NaN without a test.
 	P, Adjusted float64
 	Verdict     stats.Verdict
@@ -112,10 +119,11 @@ func (c *Cell) Title() string {
 
 // Values are the values of a metric on one side.
 type Values struct {
-	// Runs are the medians of the runs in their order, Median the geometric mean of them, NaN if it does not exist.
-	Runs   []float64
-	Median float64
-	Trials int
+	// Runs are the medians of the runs in their order, Median the geometric mean of them, NaN if it does not exist. Means are the means
+	// of the runs.
+	Runs, Means []float64
+	Median      float64
+	Trials      int
 	// Lost is the largest share of blocks that a run has lost.
 	Lost float64
 }
@@ -283,7 +291,7 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 	first := x.cells[0].Metric
 	c := Cell{
 		Cell: p[0].Cell, Metric: first, A: valuesOf(x), B: valuesOf(y),
-		Ratio: math.NaN(), P: math.NaN(), Adjusted: math.NaN(), Detectable: math.Inf(1),
+		Ratio: math.NaN(), MeanRatio: math.NaN(), P: math.NaN(), Adjusted: math.NaN(), Detectable: math.Inf(1),
 	}
 	if p[1].Params != p[0].Params {
 		c.ParamsB = p[1].Params
@@ -321,6 +329,8 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 		c.runs = stats.CompareRuns(c.A.Runs, c.B.Runs)
 		c.Ratio, c.CI, c.P, c.Detectable = c.runs.Ratio, c.runs.CI, c.runs.P, c.runs.Detectable
 	}
+	means := stats.CompareRuns(c.A.Means, c.B.Means)
+	c.MeanRatio, c.MeanCI = means.Ratio, means.CI
 	if emulated && first.OfSpeed() {
 		c.P, c.Verdict, c.Why, c.runs = math.NaN(), report.Withheld, "the CPU is emulated, or may be", stats.RunsComparison{}
 		c.Detectable = math.Inf(1)
@@ -344,7 +354,7 @@ func valuesOf(m measured) Values {
 			continue
 		}
 		median := stats.Median(of.Values)
-		v.Runs = append(v.Runs, median)
+		v.Runs, v.Means = append(v.Runs, median), append(v.Means, stat.Mean(of.Values, nil))
 		v.Trials += len(of.Values)
 		logs += math.Log(median)
 	}

@@ -128,6 +128,28 @@ func TestOneRunEach(t *testing.T) {
 	}
 }
 
+// TestMeans: a slow path that becomes more frequent changes the mean, and not the median.
+func TestMeans(t *testing.T) {
+	slowPath := func(n int) func(*result.Run) {
+		return func(r *result.Run) {
+			for i := range r.Trials {
+				if r.Trials[i].Block < n {
+					r.Trials[i].Samples[0].Value *= 2
+				}
+			}
+		}
+	}
+	of := cell(t, compared(t, change(before(), slowPath(1)), change(same(), slowPath(3)), sides.Options{}), "CreateAndRun")
+	// 3 of 8 trials take twice as long, and not 1 of 8: 11/9 of the mean.
+	if of.Verdict == stats.Slower || math.Abs(of.MeanRatio-11.0/9) > 0.01 || of.MeanCI == nil || of.MeanCI.Lo < 1.2 || of.MeanCI.Hi > 1.25 {
+		t.Errorf("the verdict is %q, the means %v %v", of.Verdict, of.MeanRatio, of.MeanCI)
+	}
+	single := cell(t, compared(t, change(group("a", 1), slowPath(1)), change(group("b", 1), slowPath(3)), sides.Options{}), "CreateAndRun")
+	if math.Abs(single.MeanRatio-11.0/9) > 0.01 || single.MeanCI != nil {
+		t.Errorf("the means of single runs are %v %v", single.MeanRatio, single.MeanCI)
+	}
+}
+
 // TestTiers: a difference that only its own test shows does not hold over the whole comparison.
 func TestTiers(t *testing.T) {
 	c := compared(t, group("a", 1, 1.01, 0.99), group("b", 1.024, 1.031, 1.018), sides.Options{})

@@ -136,9 +136,9 @@ func (c *Comparison) Text(w io.Writer) error {
 	}
 	for title, cells := range c.byTitle {
 		fmt.Fprintln(w, "\n"+oneLine(title))
-		line("  TARGET", "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "RUNS", "VERDICT")
+		line("  TARGET", "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "OF MEANS", "RUNS", "VERDICT")
 		for _, cell := range cells {
-			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI),
+			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI), Change(cell.MeanRatio),
 				fmt.Sprintf("%d, %d", len(cell.A.Runs), len(cell.B.Runs)), because(cell.Word(), cell.Why))
 		}
 		if err := t.Flush(); err != nil {

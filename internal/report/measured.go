@@ -14,7 +14,7 @@ type Measured struct {
 	// Values are in the order of measurement. They are empty if no trial was ok; Why is the reason then.
 	Values []float64
 	Why    string
-	// Lost is the share (0–1) of the blocks that the cell has lost, see [Outcome.LostShare].
+	// Lost is the share (0–1) of the blocks that the cell has lost, see [Outcome.LostShare]. It is 1 if trials failed and none was ok.
 	Lost float64
 	// Conditions are the conditions of the measurement in words, without results.
 	Conditions []NamedText
@@ -55,6 +55,9 @@ func MeasuredIn(run *result.Run) []Measured {
 				case len(of.Values) > 0:
 				case o.OK == 0:
 					of.Why = o.Why()
+					if o.Failed+o.Timeout > 0 {
+						of.Lost = 1
+					}
 				default:
 					continue
 				}

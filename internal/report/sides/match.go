@@ -2,6 +2,7 @@ package sides
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -90,6 +91,37 @@ func (c *Comparison) oneSided(pairs [][2]identity, orderA []identity, cellsA map
 			c.OneSided[at].Metrics = append(c.OneSided[at].Metrics, this.cells[id].cells[0].Metric)
 		}
 	}
+}
+
+// gaps are notes about runs that lack a cell which other runs of their side have.
+func (c *Comparison) gaps(side string, order []identity, cells map[identity]measured, runs []result.Run) (notes []string) {
+	has := map[result.Cell]map[int]bool{} // the runs with a value
+	var all []identity                    // the first metric of each cell
+	for _, id := range order {
+		if has[id.Cell] == nil {
+			has[id.Cell] = map[int]bool{}
+			all = append(all, id)
+		}
+		for i, of := range cells[id].cells {
+			if len(of.Values) > 0 {
+				has[id.Cell][cells[id].run[i]] = true
+			}
+		}
+	}
+	for i := range runs {
+		var own map[identity]measured
+		for _, id := range all {
+			if len(has[id.Cell]) == 0 || has[id.Cell][i] {
+				continue
+			}
+			if own == nil {
+				_, own = collect(runs[i : i+1])
+			}
+			notes = append(notes, fmt.Sprintf("Run %s (side %s) has no value of %s on %s: %s.",
+				runs[i].ID, side, report.Key{Name: id.Benchmark, Params: id.Params}.Title(), id.Target, absence(id, own, runs[i:i+1])))
+		}
+	}
+	return notes
 }
 
 // absence is the reason why a side has no value of a cell.

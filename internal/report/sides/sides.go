@@ -191,7 +191,7 @@ func New(a, b Side, o Options) (*Comparison, error) {
 		return nil, &NothingError{A: a.Name, B: b.Name, OneSided: c.OneSided}
 	}
 	c.judge()
-	c.Notes = append(notes(a, b, c.Single), conditions(orderA, cellsA, orderB, cellsB)...)
+	c.Notes = slices.Concat(notes(a, b, c.Single), c.gaps("A", orderA, cellsA, a.Runs), c.gaps("B", orderB, cellsB, b.Runs), conditions(orderA, cellsA, orderB, cellsB))
 	checks, err := c.check(o.Gates)
 	c.Gates = checks
 	return c, err

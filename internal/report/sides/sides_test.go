@@ -380,6 +380,29 @@ func TestNotesAboutRuns(t *testing.T) {
 	}
 }
 
+// TestRunThatFailed: a run in which all trials of a cell failed is named, and the side passes no gate.
+func TestRunThatFailed(t *testing.T) {
+	b := same()
+	for i := range b.Runs[2].Trials {
+		if trial := &b.Runs[2].Trials[i]; trial.Target == "oci/runc" {
+			trial.Status, trial.Samples, trial.Reason = result.Failed, nil, "no space left"
+		}
+	}
+	b.Runs[3].Trials = slices.DeleteFunc(b.Runs[3].Trials, func(t result.Trial) bool { return t.Target == "native" })
+	c := compared(t, before(), b, sides.Options{Gates: gates(t, "slower:3%")})
+	if of := cell(t, c, "CreateAndRun"); len(of.B.Runs) != 4 || of.B.Lost != 1 || c.Outcome() != sides.Inconclusive {
+		t.Errorf("%d runs, lost %v, gates %q", len(of.B.Runs), of.B.Lost, c.Outcome())
+	}
+	all := strings.Join(c.Notes, "\n")
+	for _, want := range []string{
+		"Run after2 (side B) has no value of " + lifecycle + " on oci/runc: failed 8 of 8: no space left.", "Run after3 (side B) has no value of " + lifecycle + " on native: not measured.",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no note says %q:\n%s", want, all)
+		}
+	}
+}
+
 // TestLostTrialsNeverHelp: a side that loses trials is not called better, and passes no gate.
 func TestLostTrialsNeverHelp(t *testing.T) {
 	lose := func(r *result.Run) {

@@ -439,7 +439,7 @@ func (c *Cell) Word() string {
 	return word
 }
 
-// shortRun is the factor between the trials of two runs above which the shorter one is named.
+// shortRun is the largest factor between the numbers of trials of two runs. Above it the shorter run is named.
 const shortRun = 4
 
 // notes are statements about the sides.

@@ -41,7 +41,7 @@ var (
 		return mixture(r, 0.35)
 	}, 1 + 0.05*normalQuantile(0.5/0.65)}
 	// A tail without a variance.
-	pareto = model{"Pareto", func(r *rand.Rand) float64 { return math.Pow(1-r.Float64(), -1/1.5) }, math.Pow(2, 1/1.5)}
+	pareto  = model{"Pareto", func(r *rand.Rand) float64 { return math.Pow(1-r.Float64(), -1/1.5) }, math.Pow(2, 1/1.5)}
 	uniform = model{"uniform", func(r *rand.Rand) float64 { return 0.5 + r.Float64() }, 1}
 )
 

@@ -16,7 +16,6 @@ package sides
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -320,10 +319,8 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 			}
 		}
 	}
-	seed := fnv.New64a()
-	fmt.Fprint(seed, p[0], runsA[0].Seed, runsB[0].Seed)
 	if len(c.A.Runs) == 1 && len(c.B.Runs) == 1 {
-		of := stats.CompareUnpaired(only(x), only(y), stats.Direction(first.Better), seed.Sum64())
+		of := stats.CompareUnpaired(only(x), only(y), stats.Direction(first.Better))
 		c.Ratio, c.CI, c.P, c.Verdict = of.Ratio, of.CI, of.P, of.Verdict
 	} else {
 		c.runs = stats.CompareRuns(c.A.Runs, c.B.Runs)

@@ -17,7 +17,7 @@ type Turn struct {
 
 // CarryOver is the dependence of values on the target before: a target may leave a warm cache, a busy daemon or a hot CPU to the next.
 type CarryOver struct {
-	// P is the p-value of the test. It is 1 if there is nothing to test.
+	// P is the p-value of the test. It is 1 without enough values to test.
 	P float64
 	// Target has values that are Ratio times as large after Before, in Count blocks, as in its other blocks. It is the largest
 	// effect over all pairs with at least three blocks.

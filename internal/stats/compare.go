@@ -25,7 +25,7 @@ import (
 // verdict is for a family of one; use [Judge] for comparisons that are
 // shown together. Swapping baseline and other inverts Ratio and CI and does not change P.
 //
-// Means is the ratio of the means. Who pays for CPU time pays for the mean, also for the slow trials that a typical value ignores.
+// Means is the ratio of the means. The mean also counts the slow trials that a typical value ignores, as the price of CPU time does.
 //
 // A ratio needs positive values. With a value that is zero, negative or not finite the
 // verdict is NotComparable, and all numbers but N are unknown (NaN, Detectable +Inf).
@@ -95,7 +95,7 @@ func (c *Comparison) estimate(log Interval) {
 }
 
 // meansInterval is the interval of the ratio of the means of pairs, by the delta method with Student's quantile: the variance of
-// the log of the ratio is that of the differences of the relative deviations.
+// the log of the ratio is the variance of the differences of the relative deviations.
 func meansInterval(a, b []float64) *Interval {
 	meanA, meanB := meanOf(a), meanOf(b)
 	away := make([]float64, len(a))

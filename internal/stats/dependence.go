@@ -34,7 +34,7 @@ func dependent(values []float64) bool {
 
 // medianInflation is the factor by which dependence increases the variance of the median of values in the order of
 // measurement, if each value depends on the one before alone (AR(1); H. R. Künsch, Annals of Statistics 17 (1989)
-// 1217–1241, has the general form). The correlation is that of ranks. The signs of the deviations from the median, which decide its
+// 1217–1241, has the general form). It is the correlation of ranks. The signs of the deviations from the median, which decide its
 // variance, are less correlated, so the factor errs on the safe side.
 //
 // It is 1 below MinDependence, and for a correlation that is not greater than chance alone often gives (1/√n).

@@ -176,7 +176,7 @@ func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
 	for _, v := range c.LogRatios {
 		size = max(size, 2*math.Abs(v))
 	}
-	// A worst rank for what is lost: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
+	// A worst rank for lost blocks: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
 	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
 	return c.adjust(signedRank(completed)) >= alpha
 }

@@ -5,7 +5,7 @@ import "slices"
 // Deciles is the number of values of a shift function.
 const Deciles = 9
 
-// shiftFunction is the ratio of the deciles (10 %, 20 %, …, 90 %) of b to those of a: how far each part of a distribution must be moved to become
+// shiftFunction is the ratio of the deciles (10 %, 20 %, …, 90 %) of b to the deciles of a: how far each part of a distribution must be moved to become
 // the other (K. Doksum, Annals of Statistics 2 (1974) 267–277, on logarithms). It is nil below ten values. It has no test; the parts of a
 // comparison have one.
 func shiftFunction(a, b []float64) []float64 {

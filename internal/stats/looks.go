@@ -46,14 +46,14 @@ func obrienFleming(fraction, alpha float64) float64 {
 	return 4 * distuv.UnitNormal.Survival(distuv.UnitNormal.Quantile(1-alpha/4)/math.Sqrt(fraction))
 }
 
-// Parameters of the integration. Below leastSpent a look spends nothing, because its part of alpha is not above the error of the
+// Parameters of the integration. A look spends nothing if its part of alpha is below leastSpent, the error of the
 // integration. gridPoints is odd, for Simpson's rule.
 const (
 	leastSpent = 1e-9
-	gridPoints = 401
+	gridPoints = 201
 )
 
-// boundaries returns the critical values of |Z| for looks at ascending fractions of the observations, the last of which is 1. A look
+// boundaries returns the critical values of |Z| for looks at ascending fractions of the observations. The last fraction is 1. A look
 // that cannot reject has +Inf.
 //
 // The score S = Z √t is a Brownian motion. density holds the density of S at the last look, for paths that have crossed no

@@ -46,8 +46,8 @@ type Pooled struct {
 	Tau float64
 }
 
-// Pool combines runs of the same comparison. Runs are the observations: what differs from run to run, such as the
-// placement in memory and on CPUs, does not average out within a run (T. Kalibera & R. Jones, "Rigorous Benchmarking
+// Pool combines runs of the same comparison. Runs are the observations: the
+// placement in memory and on CPUs differs from run to run, and its effect does not average out within a run (T. Kalibera & R. Jones, "Rigorous Benchmarking
 // in Reasonable Time", ISMM 2013, sections 2 and 6).
 //
 // The model has random effects: run i estimates a ratio of its own, Log_i ~ N(θ_i, SE_i²), and θ_i ~ N(θ, τ²).
@@ -104,8 +104,8 @@ func weighted(effects []Effect, tau2 float64) (mean, weight, q float64) {
 	return mean, weight, q
 }
 
-// pauleMandel returns the variance between runs, for which the weighted sum of squares is its expectation. The sum falls with the
-// variance, so bisection finds the solution.
+// pauleMandel returns the variance between runs at which the weighted sum of squares equals its expectation. The sum falls as the
+// variance grows, so bisection finds the solution.
 func pauleMandel(effects []Effect) float64 {
 	excess := func(tau2 float64) float64 {
 		_, _, q := weighted(effects, tau2)

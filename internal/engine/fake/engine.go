@@ -34,6 +34,7 @@ type Engine struct {
 	alive     int
 	usage     engine.Usage
 	random    map[string]*rand.Rand
+	run       float64 // the factor of this run, by the option wander
 }
 
 var (
@@ -311,12 +312,22 @@ func (e *Engine) noise(kind string, index int) float64 {
 		r = rand.New(rand.NewPCG(e.script.seed, h.Sum64()))
 		e.random[kind] = r
 	}
-	factor := 1 + e.script.drift*float64(index)
+	factor := e.run * (1 + e.script.drift*float64(index))
 	if r.Float64() < e.script.bimodal.share {
 		factor *= e.script.bimodal.factor
 	}
-	// A lognormal variable with mean 1 and relative standard deviation j has
-	// σ² = ln(1+j²) and µ = −σ²/2.
-	variance := math.Log1p(e.script.jitter * e.script.jitter)
-	return factor * math.Exp(math.Sqrt(variance)*r.NormFloat64()-variance/2)
+	return factor * lognormal(r, e.script.jitter)
+}
+
+// lognormal returns a random number with mean 1 and this relative standard deviation j: σ² = ln(1+j²) and µ = −σ²/2.
+func lognormal(r *rand.Rand, j float64) float64 {
+	variance := math.Log1p(j * j)
+	return math.Exp(math.Sqrt(variance)*r.NormFloat64() - variance/2)
+}
+
+// factor returns the factor of a run, by the option wander.
+func (s *script) factor(t target.Target, runID string) float64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %s", t, runID)
+	return lognormal(rand.New(rand.NewPCG(s.seed, h.Sum64())), s.wander)
 }

@@ -19,6 +19,8 @@
 //	jitter    relative standard deviation of all latencies and of all values that
 //	          programs report (lognormal, mean 1)
 //	drift     relative growth of the same with each container created before
+//	wander    relative standard deviation of a factor of the same, which each run
+//	          draws by its ID
 //	bimodal   SHARE:FACTOR, the share of all calls that takes FACTOR times as long
 //	seed      of the random numbers, which also depend on the target's name: the
 //	          nth call of a kind takes the same time in each run
@@ -115,7 +117,7 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	e := &Engine{
 		Missing: script.missing,
 		target:  t, script: script, clock: d.clock, host: d.host, session: s, prefix: engine.Prefix + s.RunID,
-		calls: map[op]int{}, random: map[string]*rand.Rand{},
+		calls: map[op]int{}, random: map[string]*rand.Rand{}, run: script.factor(t, s.RunID),
 	}
 	if n := d.opened(t); hits(script.fail, opOpen, n) {
 		return nil, &engine.OpenError{Info: e.Info(), Tried: true, Err: &engine.UnsupportedError{

@@ -103,6 +103,27 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
+// All latencies of a run have the run's factor, and another run has another one.
+func TestWander(t *testing.T) {
+	factor := func(runID string) float64 {
+		l := newHarness(t, "fake/x@wander=0.1")
+		e, err := l.driver.Open(t.Context(), parse(t, "fake/x@wander=0.1"), engine.Session{RunID: runID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(l.took(func() error { return e.(engine.Puller).Pull(t.Context(), "image") })) / float64(40*ms)
+	}
+	first, again, other := factor("r1"), factor("r1"), factor("r2")
+	if first != again || first == other || first == 1 || first < 0.5 || other > 2 {
+		t.Errorf("the factors are %g, %g and %g; want one for each run, near 1", first, again, other)
+	}
+	l := newHarness(t, "fake/x@wander=0.1")
+	one, two := l.lifecycle(), l.lifecycle()
+	if !slices.Equal(one, two) || one[0] == 10*ms || one[0]/2 != one[1] {
+		t.Errorf("two lives take %v and %v; want the same factor for all calls", one, two)
+	}
+}
+
 func TestOptionalLatencies(t *testing.T) {
 	l := newHarness(t, "fake/x@exec=2ms,pause=3ms,resume=4ms,update=5ms")
 	ctx := t.Context()

@@ -43,6 +43,7 @@ type script struct {
 	ready   time.Duration
 	jitter  float64
 	drift   float64
+	wander  float64
 	bimodal struct{ share, factor float64 }
 	seed    uint64
 
@@ -86,6 +87,7 @@ func options() []option {
 		option{"ready", func(s *script, v string) (err error) { s.ready, err = parseLatency(v); return err }},
 		option{"jitter", func(s *script, v string) (err error) { s.jitter, err = parseNumber(v, 0, 10); return err }},
 		option{"drift", func(s *script, v string) (err error) { s.drift, err = parseNumber(v, 0, 10); return err }},
+		option{"wander", func(s *script, v string) (err error) { s.wander, err = parseNumber(v, 0, 10); return err }},
 		option{"bimodal", setBimodal},
 		option{"seed", func(s *script, v string) (err error) { s.seed, err = strconv.ParseUint(v, 10, 64); return err }},
 		option{"fail", func(s *script, v string) (err error) { s.fail, err = parseFaults(v, append(ops(), opOpen)); return err }},

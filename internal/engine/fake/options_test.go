@@ -11,7 +11,7 @@ import (
 
 func TestOpenRefusesBadOptions(t *testing.T) {
 	for option, says := range map[string]string{
-		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, stats, pull, remove, exit, ready, jitter, drift, bimodal, seed, fail, hang, leak, die, lie, garbage, no, score, cpu, mem, slab",
+		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, stats, pull, remove, exit, ready, jitter, drift, wander, bimodal, seed, fail, hang, leak, die, lie, garbage, no, score, cpu, mem, slab",
 		"create=10":        "want a duration",
 		"create=-1ms":      "want a duration",
 		"start=2h":         "want a duration",
@@ -21,6 +21,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"jitter=-0.1":      "want a number",
 		"jitter=NaN":       "want a number",
 		"drift=x":          "want a number",
+		"wander=11":        "want a number",
 		"score=0":          "want a number",
 		"bimodal=0.3":      "want SHARE:FACTOR",
 		"bimodal=2:2":      "want SHARE:FACTOR",
@@ -56,7 +57,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 
 func FuzzOptions(f *testing.F) {
 	for _, seed := range []string{
-		"create=10ms,start=5ms,jitter=0.05", "bimodal=0.3:2,drift=0.01,seed=7", "fail=create#3+start,hang=kill#2",
+		"create=10ms,start=5ms,jitter=0.05", "bimodal=0.3:2,drift=0.01,wander=0.1,seed=7", "fail=create#3+start,hang=kill#2",
 		"leak=delete#1,die=start,garbage=1+2,lie=delete+exec#2", "no=exec+host-network,score=0.5,cpu=3ms,mem=1024", "ready=1us,exit=0s",
 	} {
 		f.Add(seed)

@@ -1,0 +1,325 @@
+// Package ab compares two builds over several short runs with both as targets, and answers one question: is B worse than A by more than a
+// margin?
+//
+// Runs are the observations. A run cannot show what differs from run to run: the placement in memory, the order of the targets,
+// the state of a daemon (T. Kalibera & R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013). So the
+// interval comes from the differences between runs ([stats.Pool]), and the number of blocks within a run changes only how
+// much its ratio varies.
+//
+// There are three answers. Each of the first two is wrong with a probability of at most 2.5 %, over all looks and all values
+// together: several values share it (Bonferroni), and so do the looks at growing data ([stats.NewLooks]). The third is
+// [Inconclusive], and a gate must not take it for a pass.
+//
+// The package refuses a ratio without positive values, fewer than [LeastRuns] runs, and verdicts about speed on an emulated CPU. Lost
+// trials make no side look better: see [stats.MostLost]. It does no input or output.
+package ab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// LeastRuns is the least number of runs, and the number of runs before the first look. With three runs the interval of a mean is
+// four standard errors wide on each side.
+const LeastRuns = 4
+
+// Longest is the longest time for which a decision is predicted.
+const Longest = 24 * time.Hour
+
+// Answer is an answer to the question.
+type Answer string
+
+// The answers.
+const (
+	Worse        Answer = "worse than the margin"
+	NotWorse     Answer = "not worse by the margin"
+	Inconclusive Answer = "inconclusive"
+)
+
+// Design is fixed before the first run that counts.
+type Design struct {
+	// A and B are the names of the targets. A is the baseline.
+	A, B string
+	// Margin is the largest difference that does not matter: at 0.03, B is worse if its time exceeds 1.03 times A's, or its rate is below
+	// A's divided by 1.03.
+	Margin float64
+	// Runs is the number of runs. A series may end before, but not go on.
+	Runs int
+	// Values are compared together.
+	Values []Value
+	// EmulatedVerdicts gives answers about speed for an emulated CPU too.
+	EmulatedVerdicts bool
+}
+
+// Value is a metric of a benchmark with its parameters.
+type Value struct {
+	report.Key
+	Metric result.Metric
+}
+
+// Series is a comparison under way.
+type Series struct {
+	Design
+	// Level is the error probability of the interval of each value over all looks.
+	Level float64
+	// Done are the runs in their order.
+	Done []Run
+	// Results are by value.
+	Results []Result
+	looks   stats.Looks
+}
+
+// Run is one run of a series.
+type Run struct {
+	ID string
+	// Took is the time of the run with its set-up and clean-up.
+	Took time.Duration
+}
+
+// Result is the state of one value.
+type Result struct {
+	Value
+	Answer Answer
+	// Reason is the reason for an inconclusive answer. It is empty if more runs may decide.
+	Reason string
+	// After is the number of runs after which the value was decided; 0 if it is not.
+	After int
+	// Ratios are by run.
+	Ratios []Ratio
+	// Pooled is the result of the runs with a ratio. Its Log is the logarithm of B/A.
+	Pooled stats.Pooled
+	// Ratio is B/A over all runs, NaN without one.
+	Ratio float64
+	// Interval covers the ratio at all looks with a probability of 1 − Level. It is nil before the first look.
+	Interval *stats.Interval
+	// Lost are the shares of lost blocks over all runs.
+	Lost stats.Losses
+}
+
+// Ratio is the result of one run. Ratio is NaN if the run has none, and Reason says why.
+type Ratio struct {
+	Ratio float64
+	// Interval is the run's own interval; nil with too few blocks. LogSE is the standard error of the logarithm, NaN if unknown.
+	Interval *stats.Interval
+	LogSE    float64
+	Blocks   int
+	Lost     stats.Losses
+	Reason   string
+}
+
+// New returns a series without runs.
+func New(d Design) *Series {
+	s := &Series{Design: d, Level: stats.Alpha / float64(max(1, len(d.Values)))}
+	s.looks = stats.NewLooks(LeastRuns, max(LeastRuns, d.Runs), s.Level)
+	for _, v := range d.Values {
+		s.Results = append(s.Results, Result{Value: v, Answer: Inconclusive, Ratio: math.NaN(), Pooled: stats.Pool(nil)})
+	}
+	return s
+}
+
+// Add adds a run with both targets, and looks at the results. Runs beyond the design are refused.
+func (s *Series) Add(run result.Run, took time.Duration) error {
+	if len(s.Done) >= s.Runs {
+		return fmt.Errorf("run %s is one more than the %d runs of the series", run.ID, s.Runs)
+	}
+	s.Done = append(s.Done, Run{run.ID, took})
+	m := report.New([]result.Run{run}, report.Options{EmulatedVerdicts: s.EmulatedVerdicts})
+	for i := range s.Results {
+		s.Results[i].add(s, &m)
+	}
+	return nil
+}
+
+// add adds the value's ratio in a run.
+func (r *Result) add(s *Series, m *report.Report) {
+	if m.Runs[0].Unjudged && r.Metric.OfSpeed() {
+		r.Reason = "the CPU of this machine is emulated, or may be, and the metric depends on its speed"
+	}
+	ratio := Find(m, r.Value, s.A, s.B)
+	r.Ratios = append(r.Ratios, ratio)
+	n := float64(len(r.Ratios))
+	r.Lost.Baseline += (ratio.Lost.Baseline - r.Lost.Baseline) / n
+	r.Lost.Other += (ratio.Lost.Other - r.Lost.Other) / n
+	r.look(s)
+}
+
+// look updates the estimates, and the answer if there is none yet.
+func (r *Result) look(s *Series) {
+	var effects []stats.Effect
+	var blocks []int
+	for _, ratio := range r.Ratios {
+		if !math.IsNaN(ratio.Ratio) {
+			effects, blocks = append(effects, stats.Effect{Log: math.Log(ratio.Ratio), SE: ratio.LogSE}), append(blocks, ratio.Blocks)
+		}
+	}
+	r.Pooled = stats.Pool(stats.ShareNoise(effects, blocks))
+	r.Ratio = math.Exp(r.Pooled.Log)
+	if r.Pooled.N < LeastRuns {
+		return
+	}
+	ci := r.Pooled.Interval(s.looks[r.Pooled.N-LeastRuns])
+	r.Interval = &stats.Interval{Lo: math.Exp(ci.Lo), Hi: math.Exp(ci.Hi)}
+	if r.Metric.Better == result.Higher {
+		ci.Lo, ci.Hi = -ci.Hi, -ci.Lo
+	}
+	margin := math.Log1p(s.Margin)
+	switch {
+	case r.Reason != "" || r.After > 0:
+	case ci.Lo > margin && r.Lost.Baseline <= stats.MostLost:
+		r.Answer, r.After = Worse, len(r.Ratios)
+	case ci.Hi < margin && r.Lost.Other <= stats.MostLost:
+		r.Answer, r.After = NotWorse, len(r.Ratios)
+	}
+}
+
+// Why is the reason for an inconclusive answer.
+func (r *Result) Why(s *Series) string {
+	at := slices.IndexFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" })
+	switch {
+	case r.Answer != Inconclusive:
+		return ""
+	case r.Reason != "":
+		return r.Reason
+	case r.Pooled.N < LeastRuns && at >= 0:
+		return fmt.Sprintf("%d of %d runs have a ratio, and at least %d are necessary: %s", r.Pooled.N, len(r.Ratios), LeastRuns, r.Ratios[at].Reason)
+	case r.Lost.Other > stats.MostLost:
+		return lostText(s.B, r.Lost.Other)
+	case r.Lost.Baseline > stats.MostLost:
+		return lostText(s.A, r.Lost.Baseline)
+	case r.Pooled.N < LeastRuns:
+		return fmt.Sprintf("%d runs are too few: at least %d are necessary", r.Pooled.N, LeastRuns)
+	default:
+		return "the interval includes the margin"
+	}
+}
+
+func lostText(target string, share float64) string {
+	return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, report.Percent(share))
+}
+
+// Answer is the answer for all values: worse if one value is worse, not worse if no value is.
+func (s *Series) Answer() Answer {
+	answer := NotWorse
+	for _, r := range s.Results {
+		switch r.Answer {
+		case Worse:
+			return Worse
+		case Inconclusive:
+			answer = Inconclusive
+		case NotWorse:
+		}
+	}
+	return answer
+}
+
+// Over reports whether further runs cannot change the answer, or the design has no more.
+func (s *Series) Over() bool {
+	return s.Answer() != Inconclusive || len(s.Done) >= s.Runs || s.hopeless()
+}
+
+// hopeless reports whether some value can never be decided, and no value can be worse any more.
+func (s *Series) hopeless() bool {
+	return !slices.ContainsFunc(s.Results, func(r Result) bool { return r.Reason == "" && r.Answer == Inconclusive })
+}
+
+// Decision predicts the time of a new series of such runs that decides all open values with a probability of [stats.Power]. It is 0
+// if no time up to [Longest] is enough, or if there is no estimate.
+func (s *Series) Decision() time.Duration {
+	if len(s.Done) == 0 {
+		return 0
+	}
+	var took time.Duration
+	for _, r := range s.Done {
+		took += r.Took
+	}
+	took /= time.Duration(len(s.Done))
+	if took <= 0 {
+		return 0
+	}
+	needed := 0
+	for _, r := range s.Results {
+		if r.Answer != Inconclusive {
+			continue
+		}
+		margin := math.Log1p(s.Margin)
+		log := r.Pooled.Log
+		if r.Metric.Better == result.Higher {
+			log = -log
+		}
+		n := r.Pooled.RunsNeeded(margin-log, s.Level, LeastRuns, int(Longest/took))
+		if n == 0 || r.Reason != "" {
+			return 0
+		}
+		needed = max(needed, n)
+	}
+	return time.Duration(needed) * took
+}
+
+// Find returns the ratio of two targets in the report of one run, as the report shows it. A side without any trial that is ok has lost all
+// its blocks.
+func Find(m *report.Report, v Value, a, b string) Ratio {
+	none := func(lost stats.Losses, format string, args ...any) Ratio {
+		return Ratio{Ratio: math.NaN(), LogSE: math.NaN(), Lost: lost, Reason: fmt.Sprintf(format, args...)}
+	}
+	for _, t := range m.Runs[0].Targets {
+		if t.Unavailable != "" && (t.Name == a || t.Name == b) {
+			return none(stats.Losses{Baseline: share(t.Name == a), Other: share(t.Name == b)}, "%s is not available: %s", t.Name, t.Unavailable)
+		}
+	}
+	for _, bench := range m.Benchmarks() {
+		if bench.Key != v.Key {
+			continue
+		}
+		section := bench.Sections[0]
+		for _, t := range []string{a, b} {
+			if why, lost := lostAll(section, t); lost {
+				return none(stats.Losses{Baseline: share(t == a), Other: share(t == b)}, "%s has no trial that is ok%s", t, why)
+			}
+		}
+		if slices.Contains(section.Zero, v.Metric.Name) {
+			return none(stats.Losses{}, "not comparable: %s is 0 in all trials of %s", v.Metric.Name, a)
+		}
+		for _, metric := range bench.Metrics {
+			for _, row := range metric.Rows {
+				if metric.Name != v.Metric.Name || row.Target != b {
+					continue
+				}
+				switch c := row.Cells[0].Comparison; {
+				case c == nil:
+				case c.Verdict == stats.NotComparable:
+					return none(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
+				case c.N > 0:
+					return Ratio{Ratio: c.Ratio, Interval: c.CI, LogSE: c.LogSE, Blocks: c.N, Lost: c.Lost}
+				}
+			}
+		}
+		return none(stats.Losses{}, "%s has no value on both targets in the same block", v.Metric.Name)
+	}
+	return none(stats.Losses{}, "%s: %s", v.Title(), m.Runs[0].Without(v.Title()))
+}
+
+func share(all bool) float64 {
+	if all {
+		return 1
+	}
+	return 0
+}
+
+// lostAll reports whether a target has no trial that is ok, with the reason after a colon.
+func lostAll(s *report.Section, target string) (why string, lost bool) {
+	at := slices.IndexFunc(s.Targets, func(o report.Outcome) bool { return o.Target == target })
+	if at < 0 {
+		return "", true
+	}
+	o := &s.Targets[at]
+	if o.Reason != "" {
+		why = ": " + o.Why()
+	}
+	return why, o.OK == 0
+}

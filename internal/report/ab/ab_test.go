@@ -1,0 +1,236 @@
+package ab_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Targets and metrics of the tests.
+const nameA, nameB = "oci/x-a", "oci/x-b"
+
+var (
+	latency = ab.Value{Key: report.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Time", Unit: result.Seconds, Better: result.Lower}}
+	rate    = ab.Value{Key: report.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Rate", Unit: result.PerSecond, Better: result.Higher}}
+)
+
+// run makes a run in which B takes ratio times as long as A, with noise in each of its blocks.
+func run(n, blocks int, ratio, noise float64, random *rand.Rand) result.Run {
+	r := result.Run{
+		ID: fmt.Sprintf("r%d", n), Seed: uint64(n), Baseline: nameA,
+		Targets: []result.Target{{Name: nameA}, {Name: nameB}},
+		Bench:   []result.Benchmark{{Name: "s.c.f", Metrics: []result.Metric{latency.Metric, rate.Metric}}},
+	}
+	for block := range blocks {
+		for _, name := range []string{nameA, nameB} {
+			v := math.Exp(noise * random.NormFloat64())
+			if name == nameB {
+				v *= ratio
+			}
+			r.Trials = append(r.Trials, result.Trial{
+				Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: "s.c.f", Target: name}, Block: block, Status: result.OK,
+				Samples: []result.Sample{{Metric: "Time", Value: v}, {Metric: "Rate", Value: 1 / v}},
+			})
+		}
+	}
+	return r
+}
+
+func design(runs int, values ...ab.Value) ab.Design {
+	return ab.Design{A: nameA, B: nameB, Margin: 0.03, Runs: runs, Values: values}
+}
+
+// series executes a series in which B takes ratio times as long, with sd between runs.
+func series(t *testing.T, d ab.Design, blocks int, ratio, sd float64, seed uint64) *ab.Series {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	s := ab.New(d)
+	for n := 1; !s.Over(); n++ {
+		if err := s.Add(run(n, blocks, ratio*math.Exp(sd*random.NormFloat64()), 0.02, random), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		values    []ab.Value
+		ratio, sd float64
+		want      ab.Answer
+	}{
+		{"equal builds", []ab.Value{latency}, 1, 0.003, ab.NotWorse},
+		{"a better build", []ab.Value{latency}, 0.8, 0.003, ab.NotWorse},
+		{"a worse build", []ab.Value{latency}, 1.1, 0.003, ab.Worse},
+		{"worse, less than the margin", []ab.Value{latency}, 1.01, 0.003, ab.NotWorse},
+		{"much variation between runs", []ab.Value{latency}, 1.03, 0.1, ab.Inconclusive},
+		{"a lower rate", []ab.Value{rate}, 1.1, 0.003, ab.Worse},
+		{"a higher rate", []ab.Value{rate}, 0.9, 0.003, ab.NotWorse},
+		{"two values", []ab.Value{latency, rate}, 1.1, 0.003, ab.Worse},
+		{"two equal values", []ab.Value{latency, rate}, 1, 0.003, ab.NotWorse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := series(t, design(10, c.values...), 8, c.ratio, c.sd, 3)
+			if got := s.Answer(); got != c.want {
+				t.Fatalf("the answer is %q after %d runs, want %q: %+v", got, len(s.Done), c.want, s.Results)
+			}
+			for _, r := range s.Results {
+				if why := r.Why(s); (r.Answer == ab.Inconclusive) != (why != "") {
+					t.Errorf("%s is %s, because %q", r.Metric.Name, r.Answer, why)
+				}
+				if r.Interval == nil || r.Interval.Lo > r.Ratio || r.Ratio > r.Interval.Hi {
+					t.Errorf("%s: ratio %g, interval %v", r.Metric.Name, r.Ratio, r.Interval)
+				}
+			}
+			if c.want != ab.Inconclusive && len(s.Done) == 10 {
+				t.Error("a clear answer needed all runs")
+			}
+			if took := s.Decision(); c.want == ab.Inconclusive && took != 0 && took < 10*time.Minute {
+				t.Errorf("a decision is predicted after %v, less than the time that did not decide", took)
+			}
+		})
+	}
+}
+
+// Builds that differ by exactly the margin are called worse in at most 2.5 % of all series, and not worse in as many, although the series looks
+// after each run.
+func TestErrorRateAtTheMargin(t *testing.T) {
+	const replicates = 200
+	counts := map[ab.Answer]int{}
+	for seed := range replicates {
+		counts[series(t, design(8, latency), 5, 1.03, 0.01, uint64(seed)).Answer()]++
+	}
+	// The chance of more than 11 errors with a probability of 2.5 % is below 1 %.
+	if counts[ab.Worse] > 11 || counts[ab.NotWorse] > 11 {
+		t.Errorf("of %d series at the margin the answers are %v", replicates, counts)
+	}
+}
+
+func TestDecisionIsPredicted(t *testing.T) {
+	s := ab.New(design(4, latency))
+	if s.Decision() != 0 {
+		t.Error("a decision is predicted without a run")
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for i, ratio := range []float64{0.99, 1.03, 0.99, 1.03} {
+		if err := s.Add(run(i, 8, ratio, 0.0001, random), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The mean is 1.01 with a standard deviation of 2.3 %, and the margin is 2 % above it: (1.96 + 0.84)² (2.3/2)² = 10 runs by
+	// the normal approximation, and Student's t needs some more.
+	if s.Answer() != ab.Inconclusive || s.Decision() < 11*time.Minute || s.Decision() > 15*time.Minute {
+		t.Errorf("%s; a decision is predicted after %v, want about 13m", s.Answer(), s.Decision())
+	}
+	if err := s.Add(run(5, 8, 1, 0.01, random), time.Minute); err == nil {
+		t.Error("a run beyond the design is accepted")
+	}
+}
+
+// What cannot be compared is inconclusive, with the reason, and never a pass.
+func TestNothingPassesInSilence(t *testing.T) {
+	lose := func(r *result.Run, target string, every int) {
+		for i := range r.Trials {
+			if tr := &r.Trials[i]; tr.Target == target && tr.Block%every == 0 {
+				tr.Status, tr.Samples, tr.Reason = result.Failed, nil, "it rains"
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		ratio  float64
+		spoil  func(n int, r *result.Run)
+		reason string
+	}{
+		{"B loses trials", 0.9, func(_ int, r *result.Run) { lose(r, nameB, 4) }, "oci/x-b has lost 25 % of its blocks"},
+		{"A loses trials", 1.2, func(_ int, r *result.Run) { lose(r, nameA, 4) }, "oci/x-a has lost 25 % of its blocks"},
+		{"B fails always", 1, func(_ int, r *result.Run) { lose(r, nameB, 1) }, "0 of 6 runs have a ratio, and at least 4 are necessary: oci/x-b has no trial that is ok: failed 8 of 8: it rains"},
+		{"B fails in some runs", 0.9, func(n int, r *result.Run) {
+			if n < 2 {
+				lose(r, nameB, 1)
+			}
+		}, "oci/x-b has lost"},
+		{"B is not available", 1, func(_ int, r *result.Run) { r.Targets[1].Unavailable = "no such file" }, "oci/x-b is not available: no such file"},
+		{"values of zero", 1, func(_ int, r *result.Run) { r.Trials[3].Samples[0].Value = 0 }, "not comparable: a value of Time is zero or negative"},
+		{"all values of A are zero", 1, func(_ int, r *result.Run) {
+			for i := 0; i < len(r.Trials); i += 2 {
+				r.Trials[i].Samples[0].Value = 0
+			}
+		}, "not comparable: Time is 0 in all trials of oci/x-a"},
+		{"another benchmark", 1, func(_ int, r *result.Run) { r.Trials = nil }, "s.c.f: not in this run"},
+		{"an emulated CPU", 1, func(_ int, r *result.Run) { r.Host.CPU, r.Host.Virtual = "QEMU Virtual CPU", "qemu" }, "the CPU of this machine is emulated"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := ab.New(design(6, latency))
+			random := rand.New(rand.NewPCG(5, 1))
+			for n := range 6 {
+				if s.Over() {
+					break
+				}
+				r := run(n, 8, c.ratio, 0.01, random)
+				c.spoil(n, &r)
+				if err := s.Add(r, time.Minute); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := s.Answer(); got != ab.Inconclusive {
+				t.Errorf("the answer is %q, want inconclusive", got)
+			}
+			if why := s.Results[0].Why(s); !strings.Contains(why, c.reason) {
+				t.Errorf("the reason is %q, want %q", why, c.reason)
+			}
+		})
+	}
+}
+
+// Losing trials does not protect a build that is worse, and does not help against one that is not.
+func TestLostTrialsOfTheOtherSide(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		ratio  float64
+		want   ab.Answer
+	}{{nameB, 1.2, ab.Worse}, {nameA, 0.9, ab.NotWorse}} {
+		s := ab.New(design(6, latency))
+		random := rand.New(rand.NewPCG(6, 1))
+		for n := 0; !s.Over(); n++ {
+			r := run(n, 8, c.ratio, 0.01, random)
+			for i := range r.Trials {
+				if r.Trials[i].Target == c.target && r.Trials[i].Block < 2 {
+					r.Trials[i].Status, r.Trials[i].Samples = result.Failed, nil
+				}
+			}
+			if err := s.Add(r, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.Answer() != c.want {
+			t.Errorf("%s loses trials, ratio %g: %s, want %s", c.target, c.ratio, s.Answer(), c.want)
+		}
+	}
+}
+
+// Equal values in all runs are an answer: there is no variation.
+func TestEqualValues(t *testing.T) {
+	s := series(t, design(8, latency), 8, 1, 0, 1)
+	if s.Answer() != ab.NotWorse {
+		t.Errorf("the answer is %s", s.Answer())
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	same := ab.New(design(8, latency))
+	for n := 0; !same.Over(); n++ {
+		if err := same.Add(run(n, 1, 1.25, 0, random), time.Second); err != nil { // one block each
+			t.Fatal(err)
+		}
+	}
+	if same.Answer() != ab.Worse || len(same.Done) != ab.LeastRuns {
+		t.Errorf("equal ratios of 1.25: %s after %d runs", same.Answer(), len(same.Done))
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,8 +32,9 @@ type benchmarkOptions struct {
 	format    format
 	wait      bool // for the end of another run on this machine
 	beside    bool // start beside another run
-	// executed receives the IDs of the recorded runs.
+	// executed receives the IDs of the recorded runs, and took the time of the last one with its set-up and clean-up.
 	executed []string
+	took     time.Duration
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
 	// concluded replaces the usual end of a run. It gets the run so far.
@@ -308,7 +310,9 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 	}
 	defer a.onAbandon(e.Abandon)()
 	progress.clock = e.Clock()
+	began := e.Clock().Now()
 	outcome, err := e.Run(ctx)
+	opts.took = e.Clock().Now().Sub(began)
 	progress.clear()
 	if !outcome.Recorded {
 		return err

@@ -78,6 +78,15 @@ func parsePercent(s string) (Share, *problem) {
 	return Share(share), nil
 }
 
+// ParseShare reads the percentage of a flag, such as 2%. The error is an *Error.
+func ParseShare(flag, value string) (Share, error) {
+	share, problem := parsePercent(value)
+	if problem != nil {
+		return 0, Location{Flag: flag}.error(value, *problem)
+	}
+	return share, nil
+}
+
 // formatPercent is the inverse of parsePercent. It moves the point of the shortest decimal for share, since a multiplication by 100
 // would round.
 func formatPercent(share Share) string {

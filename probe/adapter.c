@@ -7,6 +7,11 @@
  *   hide PREFIX           hide annotations whose names begin with PREFIX; may be repeated
  *   score NUMBER          replace a negative OOM score by this one of at most four digits
  *   over TEXT             if a kill fails with TEXT, the container has exited
+ *   sleep VERB NS         sleep for NS nanoseconds before each call of VERB
+ *   burn VERB NS          use NS nanoseconds of CPU time before each call of VERB
+ *
+ * The last two make a runtime that is slower by a known time, to check what a measurement finds. The verb is the first argument with the
+ * name of a runtime's command.
  *
  * To hide an annotation, the adapter replaces the first letter of its name in the bundle's config.json with an x
  * before the runtime's create. gVisor needs this: with an annotation of CRI (io.kubernetes.cri…) it treats the
@@ -210,6 +215,52 @@ _Noreturn static void kill_translated(char **arguments, char **envp, const char 
 	sys_exit(status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff);
 }
 
+/* Returns the first argument that is a command of a runtime, or NULL. */
+static const char *verb_of(char **argv)
+{
+	static const char *const verbs[] = {"create", "start", "exec", "kill", "delete", "state", "pause", "resume", "update"};
+	for (; *argv; argv++)
+		for (size_t i = 0; i < COUNT(verbs); i++)
+			if (same(*argv, verbs[i]))
+				return verbs[i];
+	return NULL;
+}
+
+/* Returns the time of CLOCK_PROCESS_CPUTIME_ID. */
+static uint64_t cpu_ns(void)
+{
+	struct __kernel_timespec ts;
+	long e = sys_clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	if (e < 0)
+		fail("read", "the CPU time", e);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Delays a call if its verb is the first word of text. The second word is a number of nanoseconds, at most a minute. */
+static void delay(const char *verb, char *text, bool burn)
+{
+	static const uint64_t most = 60000000000;
+	char *number = text;
+	uint64_t ns;
+	while (*number && *number != ' ')
+		number++;
+	if (*number)
+		*number++ = 0;
+	if (!parse_number(number, &ns) || ns > most)
+		fail("read: not a number of nanoseconds up to a minute:", number, 0);
+	if (!verb || !same(verb, text))
+		return;
+	if (burn) {
+		for (uint64_t end = cpu_ns() + ns; cpu_ns() < end;)
+			;
+		return;
+	}
+	for (uint64_t now, end = now_ns() + ns; (now = now_ns()) < end;) {
+		struct __kernel_timespec left = {(long)((end - now) / 1000000000), (long)((end - now) % 1000000000)};
+		sys_poll(NULL, 0, &left);
+	}
+}
+
 static bool is_kill(char **argv)
 {
 	for (; *argv; argv++)
@@ -231,6 +282,7 @@ void run_adapter(char **argv, char **envp)
 		fail("open", conf_name, fd);
 	read_all((int)fd, conf_name, conf, sizeof conf);
 	sys_close((int)fd);
+	const char *verb = verb_of(argv + 1);
 	for (char *line = conf, *next; *line; line = next) {
 		for (next = line; *next && *next != '\n'; next++)
 			;
@@ -246,6 +298,10 @@ void run_adapter(char **argv, char **envp)
 			score = line + sizeof "score " - 1;
 		else if (begins(line, "over "))
 			over = line + sizeof "over " - 1;
+		else if (begins(line, "sleep "))
+			delay(verb, line + sizeof "sleep " - 1, false);
+		else if (begins(line, "burn "))
+			delay(verb, line + sizeof "burn " - 1, true);
 		else
 			fail("read: what is this line", line, 0);
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
@@ -25,6 +26,16 @@ type Adapter struct {
 	// Over is the runtime's message about a kill after the container's exit. The adapter replaces it by runc's message,
 	// which engines recognize. It is empty for a runtime with runc's message.
 	Over string
+	// Delays make the runtime slower by known times.
+	Delays []Delay
+}
+
+// Delay is a time that passes before each call of a verb, such as create.
+type Delay struct {
+	Verb string
+	Time time.Duration // at most a minute
+	// Burn spends the time on a CPU. Without it the adapter sleeps.
+	Burn bool
 }
 
 // Write writes the adapter to a directory, which it makes if it is missing, and returns its path. The name must be unique in
@@ -50,6 +61,13 @@ func (a Adapter) Write(dir, name string) (string, error) {
 	}
 	if a.Over != "" {
 		err = errors.Join(err, line("over", a.Over))
+	}
+	for _, d := range a.Delays {
+		key := "sleep"
+		if d.Burn {
+			key = "burn"
+		}
+		err = errors.Join(err, line(key, fmt.Sprintf("%s %d", d.Verb, d.Time.Nanoseconds())))
 	}
 	path := filepath.Join(dir, adapterPrefix+name)
 	if err == nil {

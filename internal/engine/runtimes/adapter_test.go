@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
@@ -107,6 +108,9 @@ func TestAdapterFails(t *testing.T) {
 		{"no runtime", "binary /no/such/runtime\n", nil, 127, "adapter: run /no/such/runtime: ENOENT"},
 		{"no binary", "flag x\n", nil, 126, "adapter: read: no binary in"},
 		{"unknown line", "binary /bin/true\nsecret x\n", nil, 126, "adapter: read: what is this line secret x"},
+		{"no time", "binary /bin/true\nsleep create soon\n", nil, 126, "adapter: read: not a number of nanoseconds up to a minute: soon"},
+		{"too long", "binary /bin/true\nburn create 60000000001\n", nil, 126, "up to a minute: 60000000001"},
+		{"no verb", "binary /bin/true\nsleep\n", nil, 126, "adapter: read: what is this line sleep"},
 		{"no bundle", "binary /bin/true\nhide x\n", []string{"--bundle", "/no/such/bundle"}, 126, "adapter: open /no/such/bundle/config.json: ENOENT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,6 +126,39 @@ func TestAdapterFails(t *testing.T) {
 	}
 	if _, err := (runtimes.Adapter{Binary: "/bin/true", Flags: []string{"a\nhide x"}}).Write(t.TempDir(), "x"); err == nil {
 		t.Error("Write accepts a flag with a line end")
+	}
+}
+
+// Only calls of a delayed verb are delayed. A sleep takes time, and a burn also CPU time.
+func TestAdapterDelays(t *testing.T) {
+	const long = 60 * time.Millisecond
+	path := adapter(t, runtimes.Adapter{Binary: "/bin/true", Delays: []runtimes.Delay{
+		{Verb: "create", Time: long}, {Verb: "delete", Time: long, Burn: true}, {Verb: "delete", Time: time.Millisecond},
+	}})
+	for _, c := range []struct {
+		args        []string
+		sleep, burn bool
+	}{
+		{[]string{"--root", "/delete", "create", "--bundle", "/b", "delete"}, true, false},
+		{[]string{"delete", "--force", "create"}, false, true},
+		{[]string{"start", "create"}, false, false},
+		{[]string{"--version"}, false, false},
+	} {
+		cmd := exec.CommandContext(t.Context(), path, c.args...)
+		began := time.Now()
+		out, err := cmd.CombinedOutput()
+		took := time.Since(began)
+		if err != nil {
+			t.Fatalf("%q: %v, %s", c.args, err, out)
+		}
+		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		// A call without a delay can take long on a busy machine, so only CPU time has an upper limit.
+		if (c.sleep || c.burn) && took < long || c.burn != (cpu > long*9/10) {
+			t.Errorf("%q took %v and %v of CPU time; want a sleep %v, a burn %v of %v", c.args, took, cpu, c.sleep, c.burn, long)
+		}
+	}
+	if _, err := (runtimes.Adapter{Binary: "/bin/true", Delays: []runtimes.Delay{{Verb: "a\nhide x"}}}).Write(t.TempDir(), "x"); err == nil {
+		t.Error("Write accepts a verb with a line end")
 	}
 }
 

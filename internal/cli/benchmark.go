@@ -303,7 +303,8 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 	defer func() { err = orExit(db.Close(), err) }()
 	progress := &progress{status: a.status}
 	e, err := execution.New(execution.Config{
-		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Tool: tool(), Observer: progress,
+		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir,
+		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress,
 	})
 	if err != nil {
 		return err

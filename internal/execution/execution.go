@@ -42,9 +42,11 @@ type Config struct {
 	// Concurrency is the reaction to another run on this machine. Fake targets ignore other runs.
 	Concurrency Concurrency
 	// Folder is the output folder. Fake targets keep their files in it while they run.
-	Folder   string
-	Tool     result.Tool
-	Observer Observer
+	Folder string
+	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
+	Selfcheck *result.Selfcheck
+	Tool      result.Tool
+	Observer  Observer
 }
 
 // Outcome is how an execution ended.
@@ -323,6 +325,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
 		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
 	}
+	run.Host.Selfcheck = e.Selfcheck
 	for _, w := range e.work {
 		b := w.Benchmark
 		if !slices.ContainsFunc(run.Bench, func(o result.Benchmark) bool { return o.Name == b.Name }) {

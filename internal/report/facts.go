@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -81,6 +82,7 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Mitigations", h.Mitigation},
 		{"Kernel command line", h.Cmdline},
 		{"Run as root", root},
+		{"Selfcheck", selfcheckText(h.Selfcheck)},
 		{"Tool", strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", r.Tool.Version, r.Tool.Commit, r.Tool.Go))},
 	}...)
 	for _, i := range r.Images {
@@ -125,6 +127,45 @@ func reclaimFacts(r *result.Reclaim) []NamedText {
 		{"KSM", value(r.KSM, func(n int64) string { return ksm(n, r.KSMSharing) })},
 		{"zswap", zswap},
 	}
+}
+
+// selfcheckText is the result of a selfcheck: "selfcheck of 2026-11-25: this machine shows differences from 2.1 % on in 5 minutes
+// (CreateAndRun on oci/crun)".
+func selfcheckText(c *result.Selfcheck) string {
+	if c == nil {
+		return ""
+	}
+	var limits []string
+	for _, l := range c.Limits {
+		limits = append(limits, fmt.Sprintf("from %s on in %s", Percent(l.Difference), counted(l.Minutes, "minute")))
+	}
+	if limits == nil {
+		return ""
+	}
+	return fmt.Sprintf("selfcheck of %s: this machine shows differences %s (%s on %s)", c.Date.UTC().Format(time.DateOnly), strings.Join(limits, ", "), c.Metric, c.Target)
+}
+
+// SelfcheckNote states the differences that the machine of the report shows, or the command that finds them. It is empty for several
+// machines, which list their selfchecks among the facts, and for fake targets, which are no machine.
+func (r *Report) SelfcheckNote() string {
+	if len(r.Machines) != 1 {
+		return ""
+	}
+	newest := (*result.Selfcheck)(nil)
+	for i := range r.Runs {
+		if c := r.Runs[i].Host.Selfcheck; c != nil && (newest == nil || c.Date.After(newest.Date)) {
+			newest = c
+		}
+	}
+	if text := selfcheckText(newest); text != "" {
+		return strings.ToUpper(text[:1]) + text[1:] + "."
+	}
+	if slices.ContainsFunc(r.Runs, func(run Run) bool {
+		return slices.ContainsFunc(run.Targets, func(t Target) bool { return strings.HasPrefix(t.Name, "fake/") })
+	}) {
+		return ""
+	}
+	return "touchstone selfcheck finds the smallest difference that a machine shows."
 }
 
 // overcommit describes vm.overcommit_memory (Linux, Documentation/mm/overcommit-accounting.rst).

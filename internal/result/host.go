@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // memoryTolerance is the largest difference in MemTotal between kernels on one machine, as a share. Each kernel reserves a
@@ -119,4 +120,26 @@ func (h *Host) NatureText() string {
 		return fmt.Sprintf("guest of %s, and perhaps emulated", h.Virtual)
 	}
 	return "no hypervisor found"
+}
+
+// Selfcheck is the result of the last touchstone selfcheck on a machine.
+type Selfcheck struct {
+	Date time.Time `json:"date"`
+	// Version is the version of Touchstone.
+	Version string `json:"version"`
+	// Target and Metric say what was measured, such as CreateAndRun on oci/crun.
+	Target string `json:"target"`
+	Metric string `json:"metric"`
+	// Limits are in ascending order of time.
+	Limits []DetectionLimit `json:"limits,omitempty"`
+}
+
+// maxDetectionLimits bounds the limits of a selfcheck.
+const maxDetectionLimits = 100
+
+// DetectionLimit is the smallest relative difference that a comparison of two targets shows in a number of minutes with a probability
+// of 80 %: 0.03 is 3 %.
+type DetectionLimit struct {
+	Minutes    int     `json:"minutes"`
+	Difference float64 `json:"difference"`
 }

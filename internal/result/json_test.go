@@ -47,6 +47,7 @@ func fullDocument() Document {
 					Available: new(int64(20 << 30)), SwapUsed: new(int64(1 << 20)), Swappiness: new(int64(60)), Overcommit: new(int64(0)), OvercommitRatio: new(int64(50)),
 					THP: "madvise", THPDefrag: "madvise", KSM: new(int64(1)), KSMSharing: new(int64(100)), Zswap: new(false),
 				},
+				Selfcheck: &Selfcheck{Date: start, Version: "0.9.0", Target: "oci/crun", Metric: "CreateAndRun", Limits: []DetectionLimit{{Minutes: 5, Difference: 0.02}}},
 			},
 			Targets: []Target{
 				{Name: "native", Kind: KindNative},

@@ -472,6 +472,8 @@ type Host struct {
 	// Tuned are the settings that touchstone host tune has changed and that were in effect when the run began, in the order of their change. A run
 	// without root cannot read them.
 	Tuned []Tuned `json:"tuned,omitempty"`
+	// Selfcheck is the last selfcheck on the machine before the run; nil without one.
+	Selfcheck *Selfcheck `json:"selfcheck,omitempty"`
 	// Warnings are properties of this host that make results less stable, each with a remedy.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -71,6 +71,16 @@ func (r *Run) validateFacts() error {
 	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0 || r.Host.PageSize < 0:
 		return errors.New("the host has a negative number of CPUs or bytes")
 	}
+	if c := r.Host.Selfcheck; c != nil {
+		if len(c.Limits) > maxDetectionLimits || !spellable(c.Date) {
+			return fmt.Errorf("the selfcheck has %d limits, of %v; %d limits are allowed, and times between the years 0 and 9999", len(c.Limits), c.Date, maxDetectionLimits)
+		}
+		for _, l := range c.Limits {
+			if l.Minutes < 1 || !(l.Difference >= 0) || math.IsInf(l.Difference, 0) {
+				return fmt.Errorf("the selfcheck has the limit %g in %d minutes", l.Difference, l.Minutes)
+			}
+		}
+	}
 	if n := max(len(r.Targets), len(r.Bench), len(r.Images)); n > MaxNames {
 		return fmt.Errorf("it has %d targets, %d benchmarks and %d images; %d of each are allowed", len(r.Targets), len(r.Bench), len(r.Images), MaxNames)
 	}

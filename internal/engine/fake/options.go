@@ -145,6 +145,22 @@ func parseScript(t target.Target) (*script, error) {
 	return s, nil
 }
 
+// Slower returns a fake target whose calls take longer by these times, such as create by 1ms.
+func Slower(t target.Target, by map[string]time.Duration) (target.Target, error) {
+	s, err := parseScript(t)
+	if err != nil {
+		return t, err
+	}
+	for name, d := range by {
+		took, known := s.latency[op(name)]
+		if !known {
+			return t, fmt.Errorf("delay target %q: it has no call %s", t, name)
+		}
+		t = t.With(name, (took + d).String())
+	}
+	return t, nil
+}
+
 func parseLatency(v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil || d < 0 || d > time.Hour {

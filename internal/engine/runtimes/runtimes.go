@@ -191,6 +191,10 @@ func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 	return all
 }
 
+// Path returns the absolute path of a target's runtime: given, or found on PATH if that is empty. The error is an
+// *engine.UnsupportedError.
+func Path(t target.Target, given string) (string, error) { return lookup(t, given) }
+
 // lookup finds a runtime's binary: at the path, or on PATH if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime

@@ -134,7 +134,7 @@ func newPage(r *report.Report) *page {
 	p := &page{
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
 		Cards: cards(r), Findings: r.Findings,
-		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(), Dependence: r.DependenceNote(),
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(r.FamiliesNote() + " " + r.SelfcheckNote()), Dependence: r.DependenceNote(),
 		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power), Withheld: r.EmulatedNote(),
 	}
 	if e := r.Emulation(); e != nil {

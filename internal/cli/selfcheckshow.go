@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// selfcheckDocument is a selfcheck as JSON.
+type selfcheckDocument struct {
+	Kind    string      `json:"kind"`
+	Version int         `json:"schema_version"`
+	Tool    result.Tool `json:"generator"`
+	Date    time.Time   `json:"date"`
+	Host    result.Host `json:"host"`
+	Target  string      `json:"target"`
+	// Binary and Runtime are the path and the version of the runtime.
+	Binary  string   `json:"binary,omitempty"`
+	Runtime string   `json:"runtime,omitempty"`
+	Runs    []string `json:"runs"`
+	Blocks  int      `json:"blocks_per_run"`
+	Spent   float64  `json:"spent_s"`
+	selfcheck.Check
+}
+
+// conclude judges the runs, and shows and stores the result.
+func (c *checked) conclude() error {
+	d := selfcheckDocument{
+		Kind: "touchstone-selfcheck", Version: 1, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
+		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
+		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.pace, c.launches),
+	}
+	d.Host.Selfcheck = nil
+	for _, r := range c.runs {
+		d.Runs = append(d.Runs, r.ID)
+	}
+	if err := c.app.printSelfcheck(c.opts.format, d); err != nil {
+		return err
+	}
+	file, err := keepSelfcheck(d)
+	if err != nil {
+		return fmt.Errorf("store the selfcheck: %w", err)
+	}
+	fmt.Fprintf(c.app.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(c.opts.dir, databaseName))
+	return nil
+}
+
+// printSelfcheck prints one selfcheck.
+func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
+	w := a.env.Stdout
+	if f == formatJSON {
+		return f.print(w, d, nil, nil)
+	}
+	fmt.Fprintf(w, "%s  %s  %s\n", d.Target, oneLine(d.Runtime), d.Date.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, rounded(time.Duration(d.Spent*float64(time.Second))))
+	fmt.Fprintf(w, "False alarms: %d of %d comparisons of the runtime with itself; about %.1f are expected by chance.\n\n",
+		d.Alarms.Shown, d.Alarms.Comparisons, 0.05*float64(d.Alarms.Comparisons))
+	var rows [][]string
+	for _, found := range d.Delays {
+		rows = append(rows, []string{
+			found.Verb, string(found.Kind), seconds(&found.Delay), report.Percent(found.Share), fmt.Sprintf("%d of %d", found.Found, found.Runs), seconds(found.Measured),
+		})
+	}
+	if err := f.print(w, d, []string{"DELAYED", "BY", "DELAY", "SHARE", "FOUND IN RUNS", "MEASURED"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	for _, s := range d.Smallest {
+		share := report.None
+		if s.Share != nil {
+			share = report.Percent(*s.Share)
+		}
+		rows = append(rows, []string{s.Verb, string(s.Kind), seconds(s.Delay), share})
+	}
+	if err := f.print(w, d, []string{"SMALLEST FOUND", "BY", "DELAY", "SHARE"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	for _, o := range d.Operations {
+		rows = append(rows, []string{o.Verb, seconds(&o.Median), seconds(&o.Region), seconds(o.Launch)})
+	}
+	if err := f.print(w, d, []string{"OPERATION", "MEDIAN", "STOPWATCH", "START OF A PROCESS"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))
+	header, rows := []string{"SMALLEST DIFFERENCE SHOWN"}, nil
+	for _, m := range selfcheck.Minutes() {
+		header = append(header, fmt.Sprintf("IN %d MIN", m))
+	}
+	for _, l := range d.Limits {
+		text := report.None
+		if l.Difference != nil {
+			text = report.Percent(*l.Difference)
+		}
+		if n := len(rows); n > 0 && rows[n-1][0] == l.Metric {
+			rows[n-1] = append(rows[n-1], text)
+		} else {
+			rows = append(rows, []string{l.Metric, text})
+		}
+	}
+	return f.print(w, d, header, rows)
+}
+
+// seconds spells a time, or a dash.
+func seconds(s *float64) string {
+	if s == nil {
+		return report.None
+	}
+	return report.Quantity(*s, result.Seconds)
+}
+
+// Limits of the file with the selfchecks.
+const (
+	mostSelfchecks   = 50
+	selfcheckMaxSize = 16 << 20 // bytes
+)
+
+// selfcheckFile is the path of the file with the user's selfchecks: below XDG_STATE_HOME, or ~/.local/state without it.
+func selfcheckFile() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%w; set HOME or XDG_STATE_HOME", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "touchstone", "selfchecks.json"), nil
+}
+
+// readSelfchecks returns the stored selfchecks in the order of their ends, and the path of the file, which may be absent.
+func readSelfchecks() (all []selfcheckDocument, path string, err error) {
+	path, err = selfcheckFile()
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	text, err := io.ReadAll(io.LimitReader(f, selfcheckMaxSize+1))
+	if err == nil && len(text) > selfcheckMaxSize {
+		err = errors.New("it is too large")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
+	}
+	return all, path, nil
+}
+
+// keepSelfcheck adds a selfcheck to the stored ones, and returns the path of their file.
+func keepSelfcheck(d selfcheckDocument) (string, error) {
+	all, path, err := readSelfchecks()
+	if err != nil {
+		return path, err
+	}
+	all = append(all, d)
+	all = all[max(0, len(all)-mostSelfchecks):]
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return path, err
+	}
+	return path, replaceFile(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(all)
+	})
+}
+
+// lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A run of fake targets
+// quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
+func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
+	all, _, err := readSelfchecks()
+	if err != nil {
+		a.line("note: " + oneLine(err.Error()))
+		return nil
+	}
+	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })
+	for _, d := range slices.Backward(all) {
+		if strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
+			continue
+		}
+		if here := host.Facts("/"); d.Host.SameMachine(&here) {
+			s := d.Summary(d.Date, d.Tool.Version, d.Target)
+			return &s
+		}
+	}
+	return nil
+}
+
+// showSelfchecks prints the stored selfchecks.
+func (a *App) showSelfchecks(f format) error {
+	all, path, err := readSelfchecks()
+	if err != nil {
+		return err
+	}
+	if f == formatJSON {
+		if all == nil {
+			all = []selfcheckDocument{}
+		}
+		return f.print(a.env.Stdout, all, nil, nil)
+	}
+	if all == nil {
+		return fmt.Errorf("%s does not exist: no selfcheck is stored; make one with touchstone selfcheck", path)
+	}
+	for i, d := range all {
+		if i > 0 {
+			fmt.Fprintln(a.env.Stdout)
+		}
+		if err := a.printSelfcheck(f, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package selfcheck_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Targets of the tests, and the time of each operation without a delay.
+const (
+	base = "oci/x-base"
+	same = "oci/x-same"
+	took = 10 * time.Millisecond
+)
+
+// run makes a run with two equal targets and delayed ones.
+func run(n, blocks int, noise float64, delayed []selfcheck.Delayed) result.Run {
+	random := rand.New(rand.NewPCG(uint64(n), 9))
+	r := result.Run{ID: fmt.Sprintf("r%d", n), Seed: uint64(n), Overhead: result.Overhead{EmptyRegion: 100, Exec: time.Millisecond}}
+	add := func(target string, delay func(i int) time.Duration, block int) {
+		for i, o := range append(selfcheck.Operations(), selfcheck.Headline()) {
+			v := (took + delay(i)).Seconds() * math.Exp(noise*random.NormFloat64())
+			r.Trials = append(r.Trials, result.Trial{
+				Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: o.Benchmark, Target: target}, Block: block, Status: result.OK,
+				Samples: []result.Sample{{Metric: o.Metric, Value: v}}, Elapsed: 100 * time.Millisecond, Self: time.Millisecond,
+			})
+		}
+	}
+	for block := range blocks {
+		for _, name := range []string{base, same} {
+			add(name, func(int) time.Duration { return 0 }, block)
+		}
+		for _, d := range delayed {
+			add(d.Target, func(i int) time.Duration {
+				if i < len(d.Delays) {
+					return d.Delays[i]
+				}
+				return 0
+			}, block)
+		}
+	}
+	return r
+}
+
+func pace() selfcheck.Pace {
+	return selfcheck.Pace{SetUp: time.Second, Block: map[string]time.Duration{
+		"operations.container.lifecycle": 200 * time.Millisecond, "operations.container.exec": 400 * time.Millisecond,
+	}}
+}
+
+// planned returns the delays for a number of blocks, with names of targets.
+func planned(t *testing.T, noise float64, blocks int) []selfcheck.Delayed {
+	t.Helper()
+	delayed, err := selfcheck.Plan(run(0, 10, noise, nil), base, same, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range delayed {
+		delayed[i].Target = fmt.Sprintf("oci/x-%s%d", delayed[i].Kind, delayed[i].Size)
+	}
+	return delayed
+}
+
+// The delays that follow from the noise are found as predicted: the largest always, the smallest rarely.
+func TestDelaysAreFound(t *testing.T) {
+	const noise, blocks, runs = 0.05, 30, 5
+	delayed := planned(t, noise, blocks)
+	if len(delayed) != 2*selfcheck.Sizes {
+		t.Fatalf("%d delayed targets", len(delayed))
+	}
+	var all []result.Run
+	for n := range runs {
+		all = append(all, run(n+1, blocks, noise, delayed))
+	}
+	c := selfcheck.Evaluate(all, base, same, delayed, pace(), true)
+	if c.Alarms.Comparisons != 5*runs || c.Alarms.Shown > 5 {
+		t.Errorf("%d of %d comparisons of equal targets show a difference", c.Alarms.Shown, c.Alarms.Comparisons)
+	}
+	bySize := map[int]int{}
+	for i, f := range c.Delays {
+		size := i % selfcheck.Sizes
+		bySize[size] += f.Found
+		if d := delayed[size].Delays; f.Runs != runs || f.Delay <= 0 || len(d) != 4 {
+			t.Errorf("%+v", f)
+		}
+		if f.Measured == nil || size == 2 && math.Abs(*f.Measured-f.Delay) > 0.5*f.Delay {
+			t.Errorf("%s by %s: a delay of %g s is measured as %v", f.Verb, f.Kind, f.Delay, f.Measured)
+		}
+	}
+	const tries = 4 * 2 * runs // of each size
+	if bySize[2] < tries*9/10 || bySize[0] > tries*7/10 || bySize[1] <= bySize[0] {
+		t.Errorf("of %d tries each, the sizes were found %v times", tries, bySize)
+	}
+	if len(c.Smallest) != 8 {
+		t.Fatalf("%d smallest delays, want one for each operation and kind", len(c.Smallest))
+	}
+	for _, s := range c.Smallest {
+		if s.Delay == nil || *s.Share > 0.2 {
+			t.Errorf("%s by %s: the smallest delay is %v", s.Verb, s.Kind, s.Delay)
+		}
+	}
+	if first := c.Delays[0]; first.Verb != "create" || first.Kind != selfcheck.Sleep || first.Delay >= c.Delays[1].Delay {
+		t.Errorf("the delays begin with %+v", c.Delays[:2])
+	}
+
+	// 0.05 noise on both sides is 7 % a block. In 5 minutes are 1495 blocks: 2.8 · 7 % / √1495 = 0.5 %.
+	var headline []float64
+	for _, l := range c.Limits {
+		if l.Metric == "CreateAndRun" {
+			headline = append(headline, *l.Difference)
+		}
+	}
+	if len(headline) != 3 || headline[0] < headline[1] || headline[1] < headline[2] || headline[1] < 0.003 || headline[1] > 0.03 {
+		t.Errorf("the limits are %v, want about 0.005 in 5 minutes", headline)
+	}
+	s := c.Summary(time.Unix(0, 0), "1.0.0", "oci/x")
+	if len(s.Limits) != 3 || s.Limits[1] != (result.DetectionLimit{Minutes: 5, Difference: headline[1]}) || s.Metric != "CreateAndRun" || s.Target != "oci/x" {
+		t.Errorf("the summary is %+v", s)
+	}
+	if len(c.Operations) != 4 || c.Operations[0].Region != 1e-7 || *c.Operations[0].Launch != 1e-3 || math.Abs(c.Self-0.01) > 1e-9 {
+		t.Errorf("the overhead is %+v, the share of CPU %g", c.Operations, c.Self)
+	}
+	if daemon := selfcheck.Evaluate(all, base, same, delayed, pace(), false); daemon.Operations[0].Launch != nil {
+		t.Error("a runtime that a daemon starts has the start of a process as Touchstone's own part")
+	}
+}
+
+func TestOddCalibrations(t *testing.T) {
+	if _, err := selfcheck.Plan(run(0, 1, 0.1, nil), base, same, 30); err == nil {
+		t.Error("a calibration of one block is accepted")
+	}
+	if _, err := selfcheck.Plan(result.Run{}, base, same, 30); err == nil {
+		t.Error("an empty calibration is accepted")
+	}
+	if _, err := selfcheck.Plan(run(0, 10, 0.1, nil), base, same, 5); err == nil {
+		t.Error("runs with too few blocks for an interval are accepted")
+	}
+	// Equal values have no noise. The delays are the least ones, and each is found.
+	delayed := planned(t, 0, 8)
+	if least := delayed[0].Delays[0]; least != time.Duration(selfcheck.LeastDelay*float64(took)) {
+		t.Errorf("without noise the smallest delay is %v", least)
+	}
+	c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, pace(), true)
+	for _, s := range c.Smallest {
+		if s.Delay == nil {
+			t.Errorf("without noise no delay of %s by %s is found", s.Verb, s.Kind)
+		}
+	}
+	if c.Alarms.Shown != 0 {
+		t.Errorf("%d alarms without noise", c.Alarms.Shown)
+	}
+}
+
+// Without runs, or with one block each, nothing is found and no limit is known.
+func TestTooFewSamples(t *testing.T) {
+	delayed := planned(t, 0.05, 10)
+	for name, runs := range map[string][]result.Run{"no run": nil, "one block": {run(1, 1, 0.05, delayed)}} {
+		c := selfcheck.Evaluate(runs, base, same, delayed, pace(), true)
+		for _, s := range c.Smallest {
+			if s.Delay != nil {
+				t.Errorf("%s: the delay of %s is found", name, s.Verb)
+			}
+		}
+		for _, l := range c.Limits {
+			if l.Difference != nil {
+				t.Errorf("%s: the limit of %s is %g", name, l.Metric, *l.Difference)
+			}
+		}
+		if s := c.Summary(time.Unix(0, 0), "", ""); s.Limits != nil {
+			t.Errorf("%s: the summary is %+v", name, s)
+		}
+	}
+}

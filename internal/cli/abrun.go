@@ -153,7 +153,7 @@ func available(run result.Run) error {
 	return &exitError{ExitNoTarget, errors.Join(errs...)}
 }
 
-// execute executes run n, of which 0 is the calibration. Each run has a session of its own, so its directories, cgroups and private
+// execute executes run n. Run 0 is the calibration. Each run has a session of its own, so its directories, cgroups and private
 // daemons are new. Every second run opens B first.
 func (c *abComparison) execute(ctx context.Context, n, blocks int) (execution.Outcome, error) {
 	p := c.plan
@@ -198,7 +198,7 @@ func (p pace) of(runs, blocks int) time.Duration {
 }
 
 // schedule returns the number of runs and of blocks in each that take at most the time left. Numbers that are not 0 are given. The
-// error says why the time is too short.
+// error of a time that is too short has the times.
 func (p pace) schedule(left time.Duration, runs, blocks int) (int, int, error) {
 	left -= left / 20           // the pace is an estimate
 	fit := func(runs int) int { // blocks

@@ -264,7 +264,7 @@ func abSentence(answer ab.Answer) string {
 	return string(answer)
 }
 
-// advice says how long a decision would take.
+// advice states the time that a decision would take.
 func (c *abComparison) advice(d abDocument) string {
 	took := c.series.Decision()
 	switch {

@@ -247,6 +247,9 @@ func (c *checked) calibrate(ctx context.Context) error {
 			all += t.Elapsed
 		}
 	}
+	if c.spent >= c.opts.budget {
+		return usage(fmt.Errorf("--budget %v ended within the calibration; give more, such as --budget %v", c.opts.budget, selfcheckBudget))
+	}
 	c.pace = selfcheck.Pace{SetUp: max(0, c.opts.took-all), Block: map[string]time.Duration{}}
 	var block time.Duration // of all targets and benchmarks
 	targets := time.Duration(2 + len(selfcheck.Kinds())*selfcheck.Sizes)

@@ -104,7 +104,7 @@ func weighted(effects []Effect, tau2 float64) (mean, weight, q float64) {
 	return mean, weight, q
 }
 
-// pauleMandel returns the variance between runs at which the weighted sum of squares equals its expectation. The sum falls as the
+// pauleMandel returns the variance between runs that makes the weighted sum of squares equal to its expectation. The sum falls as the
 // variance grows, so bisection finds the solution.
 func pauleMandel(effects []Effect) float64 {
 	excess := func(tau2 float64) float64 {

@@ -29,7 +29,7 @@ import (
 // four standard errors wide on each side.
 const LeastRuns = 4
 
-// Longest is the longest time for which a decision is predicted.
+// Longest is the longest predicted time of a decision.
 const Longest = 24 * time.Hour
 
 // Answer is an answer to the question.
@@ -88,7 +88,7 @@ type Result struct {
 	Answer Answer
 	// Reason is the reason for an inconclusive answer. It is empty if more runs may decide.
 	Reason string
-	// After is the number of runs after which the value was decided; 0 if it is not.
+	// After is the number of runs that decided the value; 0 if it is not decided.
 	After int
 	// Ratios are by run.
 	Ratios []Ratio
@@ -102,7 +102,7 @@ type Result struct {
 	Lost stats.Losses
 }
 
-// Ratio is the result of one run. Ratio is NaN if the run has none, and Reason says why.
+// Ratio is the result of one run. Ratio is NaN if the run has none, and Reason is then the cause.
 type Ratio struct {
 	Ratio float64
 	// Interval is the run's own interval; nil with too few blocks. LogSE is the standard error of the logarithm, NaN if unknown.
@@ -149,7 +149,7 @@ func (r *Result) add(s *Series, m *report.Report) {
 	r.look(s)
 }
 
-// look updates the estimates, and the answer if there is none yet.
+// look updates the estimates, and the answer unless the value is decided.
 func (r *Result) look(s *Series) {
 	var effects []stats.Effect
 	var blocks []int
@@ -229,7 +229,7 @@ func (s *Series) hopeless() bool {
 }
 
 // Decision predicts the time of a new series of such runs that decides all open values with a probability of [stats.Power]. It is 0
-// if no time up to [Longest] is enough, or if there is no estimate.
+// if no time up to [Longest] is enough, or without an estimate.
 func (s *Series) Decision() time.Duration {
 	if len(s.Done) == 0 {
 		return 0

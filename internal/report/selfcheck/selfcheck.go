@@ -203,7 +203,7 @@ type Overhead struct {
 	Verb   string  `json:"operation"`
 	Median float64 `json:"median_s"`
 	// Region is the time of an empty timed region. Launch is the start of a process that does nothing, until its exit; it is part of each
-	// operation for which Touchstone itself starts the runtime, and absent for the others.
+	// operation if Touchstone itself starts the runtime, and else absent.
 	Region float64  `json:"empty_region_s"`
 	Launch *float64 `json:"launch_s,omitempty"`
 }

@@ -1,0 +1,51 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRealAB compares crun with a crun whose create takes 300 ms longer, which is several times its own time. Both have a wrapper of the
+// same kind, so only the delay differs.
+func TestRealAB(t *testing.T) {
+	needRoot(t, "crun")
+	t.Parallel()
+	binary, err := exec.LookPath("crun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	wrapped := func(name string, flags ...string) string {
+		p := start(t, dir, append([]string{"delay-runtime", binary, name}, flags...)...)
+		p.ends(0)
+		return filepath.Join(dir, strings.TrimSpace(p.stdout.String()))
+	}
+	fast, slow := wrapped("fast"), wrapped("slow", "--sleep", "create=300ms")
+	p := start(t, dir, "ab", "--allow-concurrent", "--a", "oci/crun="+fast, "--b", "oci/crun="+slow, "--repeat", "4", "--blocks", "6")
+	p.ends(4)
+	p.says(`^A  oci/crun-a  crun version .*/runtime-fast$`, `^B  oci/crun-b  crun version .*/runtime-slow$`, `^answer: B is worse than the margin$`)
+	text, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Values []struct{ Ratio float64 }
+		Runs   []struct{ ID string }
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Runs) != 4 || len(document.Values) != 1 || document.Values[0].Ratio < 1.5 {
+		t.Fatalf("%+v; want 4 runs and a ratio of several", document)
+	}
+	for _, r := range document.Runs {
+		nothingLeft(t, r.ID)
+		if run := export(t, dir, r.ID); run.Baseline != "oci/crun-a" || len(run.Targets) != 2 || run.Targets[0].Binary == run.Targets[1].Binary {
+			t.Errorf("run %s has the baseline %s and the targets %+v", r.ID, run.Baseline, run.Targets)
+		}
+	}
+}

@@ -107,7 +107,8 @@ func (c *abComparison) conclude() error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s, results %s\n", file, filepath.Join(c.opts.dir, databaseName))
+	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s, results %s, a page for each run %s\n",
+		file, filepath.Join(c.opts.dir, databaseName), filepath.Join(c.opts.dir, abPage("ID")))
 	if d.Code != ExitOK {
 		return &exitError{code: d.Code}
 	}

@@ -44,6 +44,11 @@ func (r Run) Anonymous(users ...string) Run {
 	for i, warning := range r.Host.Warnings {
 		r.Host.Warnings[i] = a.text(warning)
 	}
+	if r.Host.Selfcheck != nil {
+		c := *r.Host.Selfcheck
+		c.Target = a.target(c.Target)
+		r.Host.Selfcheck = &c
+	}
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		t.Name, t.Runtime, t.Binary = a.target(t.Name), a.target(t.Runtime), ""

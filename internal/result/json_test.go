@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,6 +268,10 @@ func TestValidateRefuses(t *testing.T) {
 		"the end -0001":           func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"overhead is negative":    func(r *Run) { r.Overhead.Exec = negative },
 		"negative number of CPUs": func(r *Run) { r.Host.Swap = -1 },
+		"the limit -0.1 in 5":     func(r *Run) { r.Host.Selfcheck.Limits[0].Difference = -0.1 },
+		"the limit 0.02 in 0":     func(r *Run) { r.Host.Selfcheck.Limits[0].Minutes = 0 },
+		"a name of 1001 bytes":    func(r *Run) { r.Host.Selfcheck.Target = strings.Repeat("x", MaxCondition+1) },
+		"has 101 limits":          func(r *Run) { r.Host.Selfcheck.Limits = slices.Repeat(r.Host.Selfcheck.Limits, 101) },
 		"CPUs or bytes":           func(r *Run) { r.Host.PageSize = -1 },
 		"target 2 has no name":    func(r *Run) { r.Targets[1].Name = "" },
 		`target "native" occurs`:  func(r *Run) { r.Targets[1].Name = "native" },

@@ -79,6 +79,7 @@ func TestAnonymous(t *testing.T) {
 	change := func(run Run) Run {
 		run.Host.Hostname = "bench1.lan"
 		run.Name = "alice-nightly"
+		run.Host.Selfcheck.Target = "oci/runsc@config=/home/carol/one"
 		run.Plan = "image: /home/alice/My Docs/app.tar\nargv:\n- /usr/bin/app\n- --user=alice\n- \"/a \\\"b\"\n"
 		run.Images[1].Name = "/srv/a b/c.tar"
 		for i, path := range []string{"/home/carol/one", "/home/carol/two"} {

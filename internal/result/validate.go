@@ -75,6 +75,9 @@ func (r *Run) validateFacts() error {
 		if len(c.Limits) > maxDetectionLimits || !spellable(c.Date) {
 			return fmt.Errorf("the selfcheck has %d limits, of %v; %d limits are allowed, and times between the years 0 and 9999", len(c.Limits), c.Date, maxDetectionLimits)
 		}
+		if n := max(len(c.Version), len(c.Target), len(c.Metric)); n > MaxCondition {
+			return fmt.Errorf("the selfcheck has a name of %d bytes; %d are allowed", n, MaxCondition)
+		}
 		for _, l := range c.Limits {
 			if l.Minutes < 1 || !(l.Difference >= 0) || math.IsInf(l.Difference, 0) {
 				return fmt.Errorf("the selfcheck has the limit %g in %d minutes", l.Difference, l.Minutes)

@@ -259,8 +259,10 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(),
 		Margin: float64(margin), Values: values, EmulatedVerdicts: opts.emulated,
 	}}
-	if err := c.run(ctx); err != nil {
+	err = c.run(ctx)
+	if err != nil && (c.series == nil || len(c.series.Done) == 0) {
 		return err
 	}
-	return c.conclude()
+	// The results so far are shown after an error too.
+	return orExit(err, c.conclude())
 }

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -62,5 +63,36 @@ func TestABInconclusive(t *testing.T) {
 	}
 	if n := strings.Count(stderr.String(), "run 5 of 5: "); n != 1 {
 		t.Errorf("run 5 is reported %d times:\n%s", n, &stderr)
+	}
+}
+
+// TestABInterrupted: an interrupt shows the runs so far, without an answer. A pass would need all of them.
+func TestABInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	runs := 0
+	var stdout, stderr bytes.Buffer
+	app := cli.New(cli.Environment{Stdout: &stdout, Stderr: &stderr, RunID: func() string {
+		if runs++; runs == 4 { // the third one after the calibration
+			interrupt(cli.ErrInterrupted)
+		}
+		return fmt.Sprintf("20260101-0000%02d-aaaa", runs)
+	}})
+	code := app.Run(ctx, []string{"ab", "--a", "fake/old@jitter=0.01", "--b", "fake/new@jitter=0.01", "--repeat", "5", "--blocks", "10", "-d", dir})
+	if code != cli.ExitInterrupted || runs != 4 {
+		t.Errorf("exit code %d after %d runs, want %d after 4: %s", code, runs, cli.ExitInterrupted, &stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"answer": "inconclusive"`, `"exit_code": 130`, `"unfinished": "interrupted"`, `"20260101-000003-aaaa"`} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("ab.json lacks %s:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(stdout.String(), "2 of 5 runs of 10 blocks") {
+		t.Errorf("the output is\n%s", &stdout)
 	}
 }

@@ -157,7 +157,7 @@ func available(run result.Run) error {
 // daemons are new. Every second run opens B first.
 func (c *abComparison) execute(ctx context.Context, n, blocks int) (execution.Outcome, error) {
 	p := c.plan
-	p.Blocks, p.Budget = blocks, c.opts.budget-c.spent
+	p.Blocks, p.Budget = blocks, remaining(c.opts.budget, c.spent)
 	if n == 0 {
 		p.Name = abPilotTitle
 	}
@@ -180,10 +180,16 @@ func (c *abComparison) execute(ctx context.Context, n, blocks int) (execution.Ou
 	}
 	err := c.app.execute(ctx, &c.opts.benchmarkOptions, p, nil)
 	c.spent += c.opts.took
+	c.interrupted = ctx.Err() != nil
 	if err == nil && !recorded {
 		err = errors.New("the run was not recorded")
 	}
 	return outcome, err
+}
+
+// remaining is the rest of a budget for a plan, in which 0 would be no limit.
+func remaining(budget, spent time.Duration) time.Duration {
+	return max(time.Millisecond, (budget - spent).Truncate(time.Millisecond))
 }
 
 // abPage is the name of the page of a run.

@@ -285,7 +285,7 @@ func (c *checked) calibrate(ctx context.Context) error {
 // execute executes one run.
 func (c *checked) execute(ctx context.Context, name string, blocks int) (run result.Run, err error) {
 	p := c.plan
-	p.Name, p.Blocks, p.Budget = name, blocks, max(time.Millisecond, c.opts.budget-c.spent)
+	p.Name, p.Blocks, p.Budget = name, blocks, remaining(c.opts.budget, c.spent)
 	var outcome execution.Outcome
 	c.opts.concluded = func(r result.Run, o execution.Outcome) error {
 		run, outcome = r, o

@@ -215,11 +215,11 @@ type Pace struct {
 }
 
 // blocks is the number of blocks of a benchmark that fit into a time.
-func (p Pace) blocks(benchmark string, time time.Duration) int {
+func (p Pace) blocks(benchmark string, in time.Duration) int {
 	if p.Block[benchmark] <= 0 {
 		return 0
 	}
-	return max(0, int((time-p.SetUp)/p.Block[benchmark]))
+	return max(0, int((in-p.SetUp)/p.Block[benchmark]))
 }
 
 // Evaluate judges the runs. launches is set if Touchstone itself starts the runtime.

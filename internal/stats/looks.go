@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Looks are the error probabilities of the looks at growing data: Looks[i] is the two-sided level of look i.
-type Looks []float64
+// RunLooks are the error probabilities of the looks at growing data: RunLooks[i] is the two-sided level of look i.
+type RunLooks []float64
 
-// NewLooks returns the levels for looks after first, first+1, …, last observations, whose error probabilities
-// together are alpha. An interval of level Looks[i] at each look i covers the true value at all looks at once with a probability of
+// NewRunLooks returns the levels for looks after first, first+1, …, last observations, whose error probabilities
+// together are alpha. An interval of level RunLooks[i] at each look i covers the true value at all looks at once with a probability of
 // 1 − alpha (repeated confidence intervals: C. Jennison & B. W. Turnbull, J. R. Stat. Soc. B 51 (1989) 305–361). So a run
 // may stop at any look, for any reason.
 //
@@ -25,7 +25,7 @@ type Looks []float64
 // level with Student's t, the significance-level approach for an unknown variance (C. Jennison & B. W. Turnbull, "Group Sequential
 // Methods", 2000, section 3.8). This approach errs in up to 1.2 times alpha, because a standard deviation that is small by chance
 // grows only with further observations. So several looks have the levels for alpha/1.2 (TestLooksErrorRate).
-func NewLooks(first, last int, alpha float64) Looks {
+func NewRunLooks(first, last int, alpha float64) RunLooks {
 	const excess = 1.2
 	if last > first {
 		alpha /= excess
@@ -34,8 +34,8 @@ func NewLooks(first, last int, alpha float64) Looks {
 	for n := first; n <= last; n++ {
 		fractions = append(fractions, float64(n)/float64(last))
 	}
-	levels := make(Looks, len(fractions))
-	for i, z := range boundaries(fractions, alpha) {
+	levels := make(RunLooks, len(fractions))
+	for i, z := range runBoundaries(fractions, alpha) {
 		levels[i] = 2 * distuv.UnitNormal.Survival(z)
 	}
 	return levels
@@ -53,12 +53,12 @@ const (
 	gridPoints = 201
 )
 
-// boundaries returns the critical values of |Z| for looks at ascending fractions of the observations. The last fraction is 1. A look
+// runBoundaries returns the critical values of |Z| for looks at ascending fractions of the observations. The last fraction is 1. A look
 // that cannot reject has +Inf.
 //
 // The score S = Z √t is a Brownian motion. density holds the density of S at the last look, for paths that have crossed no
 // boundary, at the points of a grid.
-func boundaries(fractions []float64, alpha float64) []float64 {
+func runBoundaries(fractions []float64, alpha float64) []float64 {
 	normal := distuv.UnitNormal
 	critical := make([]float64, len(fractions))
 	grid, density := []float64{0}, []float64{1} // all paths start at 0
@@ -89,7 +89,7 @@ func boundaries(fractions []float64, alpha float64) []float64 {
 			critical[k] = hi / math.Sqrt(t)
 			spent += crossing(hi)
 		}
-		nextGrid, nextWeights := simpson(-hi, hi)
+		nextGrid, nextWeights := simpsonRule(-hi, hi)
 		next := make([]float64, len(nextGrid))
 		for j, s := range nextGrid {
 			for i, u := range grid {
@@ -101,8 +101,8 @@ func boundaries(fractions []float64, alpha float64) []float64 {
 	return critical
 }
 
-// simpson returns the points and weights of Simpson's rule.
-func simpson(lo, hi float64) (points, weights []float64) {
+// simpsonRule returns the points and weights of Simpson's rule.
+func simpsonRule(lo, hi float64) (points, weights []float64) {
 	h := (hi - lo) / (gridPoints - 1)
 	for i := range gridPoints {
 		w := 2.0

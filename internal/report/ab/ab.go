@@ -7,7 +7,7 @@
 // much its ratio varies.
 //
 // There are three answers. Each of the first two is wrong with a probability of at most 2.5 %, over all looks and all values
-// together: several values share it (Bonferroni), and so do the looks at growing data ([stats.NewLooks]). The third is
+// together: several values share it (Bonferroni), and so do the looks at growing data ([stats.NewRunLooks]). The third is
 // [Inconclusive], and a gate must not take it for a pass.
 //
 // The package refuses a ratio without positive values, fewer than [LeastRuns] runs, and verdicts about speed on an emulated CPU. Lost
@@ -72,7 +72,7 @@ type Series struct {
 	Done []Run
 	// Results are by value.
 	Results []Result
-	looks   stats.Looks
+	looks   stats.RunLooks
 }
 
 // Run is one run of a series.
@@ -116,7 +116,7 @@ type Ratio struct {
 // New returns a series without runs.
 func New(d Design) *Series {
 	s := &Series{Design: d, Level: stats.Alpha / float64(max(1, len(d.Values)))}
-	s.looks = stats.NewLooks(LeastRuns, max(LeastRuns, d.Runs), s.Level)
+	s.looks = stats.NewRunLooks(LeastRuns, max(LeastRuns, d.Runs), s.Level)
 	for _, v := range d.Values {
 		s.Results = append(s.Results, Result{Value: v, Answer: Inconclusive, Ratio: math.NaN(), Pooled: stats.Pool(nil)})
 	}

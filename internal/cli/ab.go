@@ -257,7 +257,7 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 	}
 	c := abComparison{app: a, opts: &opts, plan: p, design: ab.Design{
 		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(),
-		Margin: float64(margin), Values: values, EmulatedVerdicts: opts.emulated,
+		Margin: float64(margin), Values: values,
 	}}
 	err = c.run(ctx)
 	if err != nil && (c.series == nil || len(c.series.Done) == 0) {

@@ -39,6 +39,7 @@ type abComparison struct {
 	series *ab.Series
 	pilot  result.Run
 	last   result.Run
+	report report.Report // of the last run
 	spent  time.Duration // of the budget
 	// failed are the reasons why the calibration has no ratio; the comparison ends then.
 	failed []string
@@ -76,7 +77,7 @@ func (c *abComparison) run(ctx context.Context) error {
 			c.ended = true // before the first block of this run
 			return nil
 		}
-		if err := c.series.Add(c.last, c.opts.took); err != nil {
+		if err := c.series.Add(&c.report, c.opts.took); err != nil {
 			return err
 		}
 		for _, r := range c.series.Results {
@@ -99,9 +100,8 @@ func (c *abComparison) calibrate(ctx context.Context) (pace, error) {
 	if err := available(c.pilot); err != nil {
 		return pace{}, err
 	}
-	m := report.New([]result.Run{c.pilot}, report.Options{})
 	for _, v := range c.design.Values {
-		ratio := ab.Find(&m, v, c.design.A, c.design.B)
+		ratio := ab.Find(&c.report, v, c.design.A, c.design.B)
 		if ratio.Blocks == 0 && c.pilotCut(v) {
 			return pace{}, usage(fmt.Errorf("--budget %v ended before the first block of %s; give more, such as --budget %v", c.opts.budget, v.Title(), 20*c.opts.budget))
 		}
@@ -135,8 +135,7 @@ func (c *abComparison) pilotCut(v ab.Value) bool {
 
 // measured reports whether the last run has a ratio.
 func (c *abComparison) measured() bool {
-	m := report.New([]result.Run{c.last}, report.Options{})
-	return slices.ContainsFunc(c.design.Values, func(v ab.Value) bool { return ab.Find(&m, v, c.design.A, c.design.B).Blocks > 0 })
+	return slices.ContainsFunc(c.design.Values, func(v ab.Value) bool { return ab.Find(&c.report, v, c.design.A, c.design.B).Blocks > 0 })
 }
 
 // available returns an error with the exit code for a target that does not work.
@@ -175,8 +174,8 @@ func (c *abComparison) execute(ctx context.Context, n, blocks int) (execution.Ou
 	recorded := false
 	c.opts.concluded = func(run result.Run, o execution.Outcome) error {
 		c.last, outcome, recorded = run, o, true
-		page := filepath.Join(c.opts.dir, abPage(run.ID))
-		return c.app.writeReport(reportOptions{format: formatHTML, file: page}, report.New([]result.Run{run}, report.Options{EmulatedVerdicts: c.opts.emulated}))
+		c.report = report.New([]result.Run{run}, report.Options{EmulatedVerdicts: c.opts.emulated})
+		return c.app.writeReport(reportOptions{format: formatHTML, file: filepath.Join(c.opts.dir, abPage(run.ID))}, c.report)
 	}
 	err := c.app.execute(ctx, &c.opts.benchmarkOptions, p, nil)
 	c.spent += c.opts.took

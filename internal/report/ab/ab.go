@@ -53,8 +53,6 @@ type Design struct {
 	Runs int
 	// Values are compared together.
 	Values []Value
-	// EmulatedVerdicts gives answers about speed for an emulated CPU too.
-	EmulatedVerdicts bool
 }
 
 // Value is a metric of a benchmark with its parameters.
@@ -123,15 +121,15 @@ func New(d Design) *Series {
 	return s
 }
 
-// Add adds a run with both targets, and looks at the results. Runs beyond the design are refused.
-func (s *Series) Add(run result.Run, took time.Duration) error {
+// Add adds the report of one run with both targets, and looks at the results. Runs beyond the design are refused.
+func (s *Series) Add(m *report.Report, took time.Duration) error {
+	id := m.Runs[0].ID
 	if len(s.Done) >= s.Runs {
-		return fmt.Errorf("run %s is one more than the %d runs of the series", run.ID, s.Runs)
+		return fmt.Errorf("run %s is one more than the %d runs of the series", id, s.Runs)
 	}
-	s.Done = append(s.Done, Run{run.ID, took})
-	m := report.New([]result.Run{run}, report.Options{EmulatedVerdicts: s.EmulatedVerdicts})
+	s.Done = append(s.Done, Run{id, took})
 	for i := range s.Results {
-		s.Results[i].add(s, &m)
+		s.Results[i].add(s, m)
 	}
 	return nil
 }

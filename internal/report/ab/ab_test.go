@@ -43,6 +43,11 @@ func run(n, blocks int, ratio, noise float64, random *rand.Rand) result.Run {
 	return r
 }
 
+func add(s *ab.Series, run result.Run, took time.Duration) error {
+	m := report.New([]result.Run{run}, report.Options{})
+	return s.Add(&m, took)
+}
+
 func design(runs int, values ...ab.Value) ab.Design {
 	return ab.Design{A: nameA, B: nameB, Margin: 0.03, Runs: runs, Values: values}
 }
@@ -53,7 +58,7 @@ func series(t *testing.T, d ab.Design, blocks int, ratio, sd float64, seed uint6
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := ab.New(d)
 	for n := 1; !s.Over(); n++ {
-		if err := s.Add(run(n, blocks, ratio*math.Exp(sd*random.NormFloat64()), 0.02, random), time.Minute); err != nil {
+		if err := add(s, run(n, blocks, ratio*math.Exp(sd*random.NormFloat64()), 0.02, random), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +126,7 @@ func TestDecisionIsPredicted(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for i, ratio := range []float64{0.99, 1.03, 0.99, 1.03} {
-		if err := s.Add(run(i, 8, ratio, 0.0001, random), time.Minute); err != nil {
+		if err := add(s, run(i, 8, ratio, 0.0001, random), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +135,7 @@ func TestDecisionIsPredicted(t *testing.T) {
 	if s.Answer() != ab.Inconclusive || s.Decision() < 11*time.Minute || s.Decision() > 15*time.Minute {
 		t.Errorf("%s; a decision is predicted after %v, want about 13m", s.Answer(), s.Decision())
 	}
-	if err := s.Add(run(5, 8, 1, 0.01, random), time.Minute); err == nil {
+	if err := add(s, run(5, 8, 1, 0.01, random), time.Minute); err == nil {
 		t.Error("a run beyond the design is accepted")
 	}
 }
@@ -177,7 +182,7 @@ func TestNothingPassesInSilence(t *testing.T) {
 				}
 				r := run(n, 8, c.ratio, 0.01, random)
 				c.spoil(n, &r)
-				if err := s.Add(r, time.Minute); err != nil {
+				if err := add(s, r, time.Minute); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -207,7 +212,7 @@ func TestLostTrialsOfTheOtherSide(t *testing.T) {
 					r.Trials[i].Status, r.Trials[i].Samples = result.Failed, nil
 				}
 			}
-			if err := s.Add(r, time.Minute); err != nil {
+			if err := add(s, r, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,7 +231,7 @@ func TestEqualValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	same := ab.New(design(8, latency))
 	for n := 0; !same.Over(); n++ {
-		if err := same.Add(run(n, 1, 1.25, 0, random), time.Second); err != nil { // one block each
+		if err := add(same, run(n, 1, 1.25, 0, random), time.Second); err != nil { // one block each
 			t.Fatal(err)
 		}
 	}

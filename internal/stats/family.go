@@ -58,7 +58,7 @@ func Judge(family []Comparison, alpha, margin float64) []Comparison {
 			}
 			c.Parts = slices.Clone(c.Parts)
 			for k := range c.Parts {
-				c.Parts[k].Adjusted = c.adjust(c.Parts[k].P)
+				c.Parts[k].Adjusted = c.adjust(c.Parts[k].P, c.Adjusted)
 			}
 			c.By, c.Everywhere = "", false
 			c.Verdict = c.verdict(alpha, level, margin)
@@ -76,7 +76,7 @@ func JudgeTogether(all []*Comparison, alpha float64) {
 	}
 	for i, adjusted := range Holm(p) {
 		c := all[i]
-		c.Everywhere = c.Differs() && adjusted < alpha && c.shownPart(c.By)*adjusted < alpha*c.P
+		c.Everywhere = c.Differs() && c.adjust(c.shownPart(c.By), adjusted) < alpha
 	}
 }
 
@@ -88,8 +88,13 @@ func (c *Comparison) shownPart(part Part) float64 {
 	return c.P
 }
 
-// adjust applies the factor of Holm's correction to another p-value of the comparison.
-func (c *Comparison) adjust(p float64) float64 { return min(1, p*c.Adjusted/c.P) }
+// adjust applies to another p-value of the comparison the factor that makes adjusted of P.
+func (c *Comparison) adjust(p, adjusted float64) float64 {
+	if p == c.P { // also 0
+		return adjusted
+	}
+	return min(1, p/c.P*adjusted)
+}
 
 // verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value. It sets By.
 func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
@@ -178,7 +183,7 @@ func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
 	}
 	// A worst rank for lost blocks: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
 	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
-	return c.adjust(signedRank(completed)) >= alpha
+	return c.adjust(signedRank(completed), c.Adjusted) >= alpha
 }
 
 // Holm adjusts the p-values of a family. If all adjusted values below a level count as

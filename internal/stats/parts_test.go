@@ -254,3 +254,13 @@ func TestLostBlocksAreWorst(t *testing.T) {
 		}
 	}
 }
+
+// The p-value of thousands of blocks that agree is below the least number above zero.
+func TestThousandsOfBlocks(t *testing.T) {
+	targets := run(random(1), tailed, normal, 5000, 1, 2)
+	c := Compare(targets[0], targets[1], Lower, 1)
+	JudgeTogether([]*Comparison{&c}, Alpha)
+	if c.P != 0 || c.Verdict != Slower || c.By != Typical || !c.Everywhere {
+		t.Errorf("twice the time in 5000 blocks is %q by %q, everywhere: %v, p = %g", c.Verdict, c.By, c.Everywhere, c.P)
+	}
+}

@@ -178,8 +178,8 @@ func TestRunsNeededTable(t *testing.T) {
 	}
 }
 
-// TestRunsNeeded checks the number of runs by simulation: with it equal sides are accepted with a power of about 80 %.
-func TestRunsNeeded(t *testing.T) {
+// TestRunsNeededPower checks the number of runs by simulation: with it equal sides are accepted with a power of about 80 %.
+func TestRunsNeededPower(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	c := CompareRuns(runsOf(random, 200, 1, 0.02), runsOf(random, 200, 1, 0.02))
 	n := c.RunsNeeded(0.03)

@@ -278,6 +278,9 @@ If the CPU of a machine is emulated, the report says so at the top. Values of sp
 the word "emulated" in the place of a verdict: times, rates, CPU time and energy. Verdicts about
 memory, numbers of things and limits hold. --emulated-verdicts gives all verdicts.
 
+Differences that are known to be smaller than --min-effect have the verdict "too small
+to matter". Without the flag every shown difference matters.
+
 Values of environment variables in the plan are left out, also where a program printed
 them, unless you give --show-env.`, report.MostRuns),
 		Example: `  touchstone report
@@ -288,6 +291,13 @@ them, unless you give --show-env.`, report.MostRuns),
 			if opts.across && len(refs) < 2 {
 				return usage(errors.New("--across-machines compares runs: name at least two"))
 			}
+			var least plan.Share
+			if cmd.Flags().Changed("min-effect") {
+				var err error
+				if least, err = plan.ParseShare("--min-effect", opts.minEffect); err != nil {
+					return usage(err)
+				}
+			}
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
@@ -295,7 +305,7 @@ them, unless you give --show-env.`, report.MostRuns),
 			if err != nil {
 				return err
 			}
-			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, Release: true}))
+			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(least), Release: true}))
 		},
 	}
 	addDir(cmd, &opts.dir)
@@ -303,6 +313,7 @@ them, unless you give --show-env.`, report.MostRuns),
 	addShowEnv(cmd, &opts.showEnv)
 	addOutput(cmd, &opts.format, "`FORMAT` of the report", formatTable, formatJSON, formatHTML)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
+	cmd.Flags().StringVar(&opts.minEffect, "min-effect", "", "`PERCENTAGE` up to which a difference does not matter, such as 3%")
 	cmd.Flags().BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 	return cmd
 }
@@ -310,6 +321,8 @@ them, unless you give --show-env.`, report.MostRuns),
 type reportOptions struct {
 	dir, file string
 	format    format
+	// minEffect is the margin of differences that do not matter, as the user wrote it.
+	minEffect string
 	// across is --across-machines, emulated is --emulated-verdicts.
 	across, emulated, showEnv bool
 }

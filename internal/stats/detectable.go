@@ -21,7 +21,7 @@ const detectableSamples = 100
 // is found in a resample if it exceeds the distance from that end to zero, and the result is the shift that is found in
 // powerMargin of the resamples.
 func detectable(c Comparison, level float64) float64 {
-	if c.MinP >= level {
+	if c.blind(level) {
 		return math.Inf(1)
 	}
 	// The joint test gives the typical value at least its share of the level.
@@ -51,7 +51,7 @@ func detectable(c Comparison, level float64) float64 {
 // with Student's t of N−1 degrees of freedom (the usual formula of a sample size, such as
 // J. Cohen, "Statistical Power Analysis", 1988, solved for the difference).
 func detectableFormula(c Comparison, level float64) float64 {
-	if c.MinP >= level {
+	if c.blind(level) {
 		return math.Inf(1)
 	}
 	t := student(c.N)

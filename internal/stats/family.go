@@ -21,7 +21,7 @@ const noisyHalfWidth = 0.25
 //
 //  1. NotComparable: some value is not positive.
 //  2. TooFew: the number of pairs is below MinSamples, or too small for this family to
-//     show a difference of any size (MinP after Holm's correction is not below alpha).
+//     show a difference of any size: the smallest p-value of so many pairs that differ, after Holm's correction, is not below alpha.
 //  3. Negligible: CI is within the margin, and so are all parts that are shown to differ. That holds with and without a
 //     shown difference.
 //  4. Faster or Slower, by Better: Adjusted is below alpha. By is the typical value if it is shown to differ by itself, else the part with
@@ -101,7 +101,7 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	differs := c.Adjusted < alpha
 	deciding := c.deciding(alpha)
 	switch {
-	case !differs && c.MinP >= level:
+	case !differs && c.blind(level):
 		return TooFew
 	case c.within(margin) && !slices.ContainsFunc(deciding, func(d PartDifference) bool { return math.Abs(math.Log(d.Ratio)) > math.Log1p(margin) }):
 		return Negligible
@@ -126,6 +126,12 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	default:
 		return NoDifference
 	}
+}
+
+// blind reports whether no difference of any size could have a p-value below a level. Pairs of equal values do not make a comparison
+// blind: they show that there is no difference in their blocks.
+func (c *Comparison) blind(level float64) bool {
+	return c.MinP >= level && (c.LogRatios == nil || smallestP(c.N) >= level)
 }
 
 // within reports whether the interval is within the margin.

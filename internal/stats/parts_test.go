@@ -48,6 +48,10 @@ func TestEqualPairsSayNothing(t *testing.T) {
 	c := Compare(a, b, Lower, 1)
 	near(t, "smallest p-value", c.MinP, 2.0/64, 1e-15)
 	near(t, "p-value", c.P, 2.0/64, 1e-15)
+	// They are evidence all the same: with more blocks nothing else would be found.
+	if c := Compare(a, a, Lower, 1); c.Verdict != NoDifference || c.Detectable != 0 {
+		t.Errorf("equal values are %q, and a difference of %g is detectable", c.Verdict, c.Detectable)
+	}
 }
 
 // Random swaps and all swaps agree.

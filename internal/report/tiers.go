@@ -43,7 +43,7 @@ func (r *Run) TiersNote() string {
 		return ""
 	}
 	alone := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
-		Number(stats.Alpha*float64(r.Families)), counted(r.Families, "metric"))
+		significant(stats.Alpha*float64(r.Families), 2), counted(r.Families, "metric"))
 	together := counted(r.Together, "comparison") + " of the run"
 	switch {
 	case r.Everywhere == 0:

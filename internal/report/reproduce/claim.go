@@ -172,6 +172,15 @@ func lostBy(m result.Metric, k stats.Comparison) string {
 	return fmt.Sprintf("the %s looks better and has lost %s of its trials", side, report.Percent(share))
 }
 
+// brief is a reason without the cause that a report of the run explains: "docker/kata is not available".
+func brief(reason string) string {
+	before, _, _ := strings.Cut(reason, " is not available: ")
+	if before == reason {
+		return reason
+	}
+	return before + " is not available"
+}
+
 // judge combines the verdicts of the comparisons.
 func (c *Claim) judge() {
 	counts := map[Verdict]int{}
@@ -183,6 +192,16 @@ func (c *Claim) judge() {
 		}
 	}
 	all := len(c.Comparisons)
+	if counts[NotMeasured] < all { // the list of what is not measured has the whole reasons
+		for i, reason := range reasons {
+			reasons[i] = brief(reason)
+		}
+		for i := range c.Comparisons {
+			if one := &c.Comparisons[i]; one.Verdict == NotMeasured {
+				one.Reason = brief(one.Reason)
+			}
+		}
+	}
 	of := func(v Verdict) string { return fmt.Sprintf("%d of %d comparisons", counts[v], all) }
 	switch {
 	case counts[Agrees] == all:

@@ -161,7 +161,7 @@ func setBuilds(p *plan.Plan, builds [2]build) error {
 	}
 	a, b := target.Target(p.Targets[0]), target.Target(p.Targets[1])
 	if a.String() == b.String() {
-		return usage(fmt.Errorf("A and B are both %s; give each a binary, such as --a %s=/old --b %s=/new", a, a, b))
+		return usage(fmt.Errorf("both builds are %s; give each a binary, such as --a %s=/old --b %s=/new", a, a, b))
 	}
 	if (a.Engine == fake.Name) != (b.Engine == fake.Name) {
 		return usage(fmt.Errorf("%s and %s: a fake target and a real one do not share a clock; give two of one kind", a, b))

@@ -230,7 +230,8 @@ func (c *abComparison) print(w io.Writer, d abDocument) error {
 		rows = append(rows, []string{r.Title(), r.Metric.Name, abRatio(r.Ratio), abInterval(r), abBetween(r), abAnswer(r, c.series)})
 	}
 	header := []string{"BENCHMARK", "METRIC", "B / A", "INTERVAL", "BETWEEN RUNS", "ANSWER"}
-	if err := c.opts.format.print(w, d, header, rows); err != nil {
+	f := c.opts.format
+	if err := f.print(w, d, header, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -244,7 +245,7 @@ func (c *abComparison) print(w io.Writer, d abDocument) error {
 	}
 	line("answer: B is %s", abSentence(d.Answer))
 	if d.Answer == ab.Inconclusive && len(d.Runs) > 0 {
-		line("%s", c.advice(d))
+		line("%s", c.advice())
 	}
 	return nil
 }
@@ -266,7 +267,7 @@ func abSentence(answer ab.Answer) string {
 }
 
 // advice states the time that a decision would take.
-func (c *abComparison) advice(d abDocument) string {
+func (c *abComparison) advice() string {
 	took := c.series.Decision()
 	switch {
 	case took == 0:

@@ -140,13 +140,17 @@ func TestRealTwoMachines(t *testing.T) {
 	}
 	enginetest.Workload(t)
 	t.Parallel()
-	targets := []string{"native", "oci/runc", "oci/runsc"}
+	targets := []string{"native", "oci/runc"}
 	here, there := twoNamespaces(t)
 	server, serverID := serving(t, there)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(remotePlan(targets...)), 0o600); err != nil {
-		t.Fatal(err)
+	write := func(targets ...string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(remotePlan(targets...)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(targets...)
 	measure := func(codes ...int) *program {
 		t.Helper()
 		p := prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...)
@@ -167,6 +171,22 @@ func TestRealTwoMachines(t *testing.T) {
 	}
 	checkRemote(t, run, targets)
 
+	// gVisor with the host's network writes less than netperf asks for, and netperf then ends its test.
+	write("oci/runsc")
+	measure(3)
+	run = export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	for _, trial := range run.Trials {
+		switch {
+		case trial.Benchmark == "performance.network.bandwidth":
+			if trial.Status != result.OK || !strings.Contains(trial.Conditions["network"], "--network=host") {
+				t.Errorf("%s on gVisor: %s because %s, network %q", trial.Benchmark, trial.Status, trial.Reason, trial.Conditions["network"])
+			}
+		case trial.Status == result.OK, !strings.Contains(trial.Reason, "a send that writes less than it should ends the test"):
+			t.Errorf("%s on gVisor: %s because %s", trial.Benchmark, trial.Status, trial.Reason)
+		}
+	}
+
 	server.signal(syscall.SIGTERM)
 	server.ends(0)
 	nothingLeft(t, serverID)
@@ -181,7 +201,7 @@ func checkRemote(t *testing.T, run result.Run, targets []string) {
 		t.Errorf("the run has the caveats %q", run.Caveats)
 	}
 	checkTrials(t, run, remoteBenchmarks())
-	if want := len(targets) * len(remoteBenchmarks()); len(run.Trials) != want || want < 9 {
+	if want := len(targets) * len(remoteBenchmarks()); len(run.Trials) != want || want < 6 {
 		t.Errorf("there are %d trials, want %d", len(run.Trials), want)
 	}
 	for _, trial := range run.Trials {
@@ -195,9 +215,6 @@ func checkRemote(t *testing.T, run result.Run, targets []string) {
 			if !strings.HasPrefix(trial.Conditions[condition], want) {
 				t.Errorf("%s on %s: the condition %q is %q, want %q", trial.Benchmark, trial.Target, condition, trial.Conditions[condition], want)
 			}
-		}
-		if sandbox := strings.Contains(trial.Conditions["network"], "--network=host"); sandbox != (trial.Target == "oci/runsc") {
-			t.Errorf("the network of %s is %q", trial.Target, trial.Conditions["network"])
 		}
 		for _, s := range trial.Samples {
 			if s.Metric != "Retransmits" && s.Value <= 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func (m machine) irqbalanceReading() reading {
-	daemons, err := m.daemons(irqbalance)
+	daemons, err := m.daemons()
 	if err != nil {
 		return unknown(err.Error())
 	}
@@ -39,15 +39,15 @@ type daemon struct {
 	state      string // stopped or running
 }
 
-// daemons returns the processes with a name, without zombies.
-func (t tree) daemons(name string) ([]daemon, error) {
+// daemons returns the processes of irqbalance, without zombies.
+func (t tree) daemons() ([]daemon, error) {
 	// A /proc with hidepid shows only own processes.
 	if !t.exists("proc/1/comm") {
 		return nil, errors.New("/proc does not show the processes of other users")
 	}
 	var all []daemon
 	for _, file := range t.glob("proc/[0-9]*/comm") {
-		if t.text(file) != name {
+		if t.text(file) != irqbalance {
 			continue
 		}
 		pid := path.Base(path.Dir(file))
@@ -77,7 +77,7 @@ func (t tree) process(pid string) (daemon, bool) {
 // poorDaemons stops irqbalance by a signal. The service manager keeps the process, and the interrupts stay on their CPUs. A stop of
 // the service was rejected: its restart after a crash depends on the service manager, and a new process moves the interrupts at once.
 func (t *Tuner) poorDaemons() ([]Change, error) {
-	daemons, err := t.daemons(irqbalance)
+	daemons, err := t.daemons()
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func realKernel(t *testing.T) *Tuner {
 // TestRealProcess pauses a real process with the name irqbalance, and continues it.
 func TestRealProcess(t *testing.T) {
 	tuner := realKernel(t)
-	if daemons, err := tuner.daemons(irqbalance); err != nil || len(daemons) > 0 {
+	if daemons, err := tuner.daemons(); err != nil || len(daemons) > 0 {
 		t.Skipf("the machine has irqbalance itself, or hides its processes: %v, %v", daemons, err)
 	}
 	sleep, err := exec.LookPath("sleep")
@@ -50,7 +50,7 @@ func TestRealProcess(t *testing.T) {
 		_ = cmd.Wait()
 	})
 	state := func() string {
-		daemons, err := tuner.daemons(irqbalance)
+		daemons, err := tuner.daemons()
 		if err != nil || len(daemons) != 1 {
 			t.Fatalf("the processes are %v, %v", daemons, err)
 		}

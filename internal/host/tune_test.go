@@ -174,9 +174,13 @@ func TestTuneAndRestore(t *testing.T) {
 		t.Errorf("the record: %v, %v", info, err)
 	}
 	want := []result.Tuned{
-		{Setting: "governor", Before: "powersave, schedutil", After: "performance"}, {Setting: "turbo", Before: "1", After: "0"},
-		{Setting: "thp", Before: "always", After: "madvise"}, {Setting: "ksm", Before: "1", After: "0"}, {Setting: "swap", Before: "60", After: "0"},
-		{Setting: "irqbalance", Before: "running", After: "stopped"}, {Setting: "favordynmods", Before: "off", After: "on"},
+		{Setting: "governor", Before: "powersave, schedutil", After: "performance"},
+		{Setting: "turbo", Before: "1", After: "0"},
+		{Setting: "thp", Before: "always", After: "madvise"},
+		{Setting: "ksm", Before: "1", After: "0"},
+		{Setting: "swap", Before: "60", After: "0"},
+		{Setting: "irqbalance", Before: "running", After: "stopped"},
+		{Setting: "favordynmods", Before: "off", After: "on"},
 		{Setting: "smt", Before: "on", After: "off"},
 	}
 	facts := Facts(root)

@@ -45,10 +45,10 @@ func (r *Run) TiersNote() string {
 	alone := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
 		significant(stats.Alpha*float64(r.Families), 2), counted(r.Families, "metric"))
 	together := counted(r.Together, "comparison") + " of the run"
-	switch {
-	case r.Everywhere == 0:
+	switch r.Everywhere {
+	case 0:
 		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", together, stats.BlocksNeeded(r.Together), alone)
-	case r.Everywhere == r.Differences:
+	case r.Differences:
 		return fmt.Sprintf("All of them hold over the %s together: the chance that one of them is false is at most %s.", together, Percent(stats.Alpha))
 	}
 	return fmt.Sprintf("%d of the differences hold over all %s: the chance that one of them is false is at most %s. Each of the other %d holds %s",

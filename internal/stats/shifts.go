@@ -129,13 +129,12 @@ func (s *shifts) interval(k int) Interval {
 
 // signedRankTails are the lower tails of the distribution of the signed-rank sum without ties, by the number of
 // pairs: the probabilities of a sum of at most 0, 1, 2, …
-var signedRankTails [exactLimit + 1]func() []float64
-
-func init() {
-	for n := range signedRankTails {
-		signedRankTails[n] = sync.OnceValue(func() []float64 { return signedRankTail(n) })
+var signedRankTails = func() (tails [exactLimit + 1]func() []float64) {
+	for n := range tails {
+		tails[n] = sync.OnceValue(func() []float64 { return signedRankTail(n) })
 	}
-}
+	return tails
+}()
 
 func signedRankTail(n int) []float64 {
 	probability := make([]float64, n*(n+1)/4+1) // of each sum up to the middle

@@ -178,7 +178,7 @@ func TestPower(t *testing.T) {
 					targets := run(r, noise, bimodal, n, 1, factor)
 					return compare(targets[0], targets[1], Lower, seed, fewSwaps)
 				},
-				"unpaired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
+				"unpaired": func(r *rand.Rand, _ uint64, factor float64) Comparison {
 					return CompareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower)
 				},
 			}

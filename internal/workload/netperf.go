@@ -74,7 +74,7 @@ func netperfKeys() []string {
 func NetperfRun(test NetperfTest, server netip.AddrPort, d time.Duration) Program {
 	return netperfProgram(test, server, wholeSeconds(d), func(elapsed, _ float64) error {
 		if !lasted(elapsed, d) {
-			return fmt.Errorf("it covers %g s instead of %g", elapsed, d.Seconds())
+			return fmt.Errorf("it covers %g s instead of %g; a send that writes less than it should ends the test, as on gVisor with the host's network", elapsed, d.Seconds())
 		}
 		return nil
 	})

@@ -32,12 +32,17 @@ const (
 
 // The files of the web server that its clients fetch, by their paths in URLs.
 const (
-	SmallFile, SmallBytes = "/small", 1
-	LargeFile, LargeBytes = "/large", 1 << 20
+	SmallFile  = "/small"
+	SmallBytes = 1
+	LargeFile  = "/large"
+	LargeBytes = 1 << 20
 )
 
-// SentFile is the file that a client sends: 16 KiB, the default buffer of Ethr.
-const SentFile, SentBytes = "/sent", 16 << 10
+// SentFile is the file that a client sends. It has SentBytes, the default buffer of Ethr.
+const (
+	SentFile  = "/sent"
+	SentBytes = 16 << 10
+)
 
 // WebFiles are the files for NginxServer in a directory, by their names after the directory's. The server listens at NginxPort of all
 // addresses, or only at an address if it is valid.

@@ -19,14 +19,14 @@ import (
 const mostBytes = 5_000_000
 
 // pageOf is the page of the only run.
-func pageOf(t testing.TB, run result.Run) (string, report.Report) {
+func pageOf(t testing.TB, run result.Run) string {
 	t.Helper()
 	r := report.New([]result.Run{run}, report.Options{})
 	var page strings.Builder
 	if err := Write(&page, r); err != nil {
 		t.Fatal(err)
 	}
-	return page.String(), r
+	return page.String()
 }
 
 func TestPageOfMillionSamples(t *testing.T) {
@@ -34,7 +34,7 @@ func TestPageOfMillionSamples(t *testing.T) {
 		t.Skip("the reports of 10⁶ samples take seconds")
 	}
 	for _, l := range reporttest.Millions() {
-		page, _ := pageOf(t, l.Run())
+		page := pageOf(t, l.Run())
 		if len(page) > mostBytes {
 			t.Errorf("the page of shape %s has %d bytes, want at most %d", l.Name, len(page), mostBytes)
 		}
@@ -54,8 +54,15 @@ func metricOf(lanes int, points []report.Point, curve []report.Place) report.Met
 // The size of the plots has a limit for every shape of a run of 10⁶ values, with and without disturbed trials.
 func TestRoomOfAllShapes(t *testing.T) {
 	for _, tt := range []struct{ lanes, points, places, values int }{
-		{1, 1_000_000, 0, 0}, {20, 50_000, 0, 0}, {500, 2000, 0, 0}, {3000, 333, 0, 0},
-		{1, 1, 1_000_000, 1}, {2, 5, 100_000, 5}, {200, 50, 100, 50}, {500, 2, 1000, 2}, {20, 1000, 50, 1000},
+		{1, 1_000_000, 0, 0},
+		{20, 50_000, 0, 0},
+		{500, 2000, 0, 0},
+		{3000, 333, 0, 0},
+		{1, 1, 1_000_000, 1},
+		{2, 5, 100_000, 5},
+		{200, 50, 100, 50},
+		{500, 2, 1000, 2},
+		{20, 1000, 50, 1000},
 	} {
 		for _, disturbed := range []bool{false, true} {
 			points := noisyPoints(tt.points, disturbed)
@@ -180,17 +187,17 @@ func TestReducedCurve(t *testing.T) {
 // The page states what its plots leave out, and only then.
 func TestReducedPlotsSaySo(t *testing.T) {
 	points := regexp.MustCompile(`; shown: \d+ of 120000 points, extremes kept</figcaption>`)
-	large, _ := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
+	large := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
 	if !points.MatchString(large) {
 		t.Error("the page of 120 000 trials does not state the number of its points")
 	}
 	places := regexp.MustCompile(`medians over blocks, least and largest values faint.*; shown: \d+ of 6000 places, extremes kept</figcaption>`)
-	series, _ := pageOf(t, reporttest.Large{Name: "lines", Targets: 2, Blocks: 6, Metrics: 1, Values: 3000, Series: true}.Run())
+	series := pageOf(t, reporttest.Large{Name: "lines", Targets: 2, Blocks: 6, Metrics: 1, Values: 3000, Series: true}.Run())
 	if !places.MatchString(series) {
 		t.Error("the page of 3000 places does not state the number of its places")
 	}
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "under load": reporttest.UnderLoad()} {
-		if page, _ := pageOf(t, run); strings.Contains(page, "extremes kept") {
+		if page := pageOf(t, run); strings.Contains(page, "extremes kept") {
 			t.Errorf("the page of %s leaves points out", name)
 		}
 	}
@@ -223,7 +230,7 @@ func BenchmarkMillion(b *testing.B) {
 		run := l.Run()
 		b.Run(l.Name, func(b *testing.B) {
 			for b.Loop() {
-				page, _ := pageOf(b, run)
+				page := pageOf(b, run)
 				b.ReportMetric(float64(len(page)), "page-bytes")
 			}
 		})

@@ -420,9 +420,15 @@ func worst(w *report.Worst) object {
 		{"bounds", each(w.Bounds, func(b *tail.Bound) object {
 			return object{{"probability", b.P}, {"value", number(b.Value)}, {"interval", interval(&b.CI)}}
 		})},
-		{"threshold", number(m.Threshold)}, {"exceedances", m.Exceedances}, {"clusters", m.Clusters}, {"extremal_index", number(m.ExtremalIndex)},
-		{"scale", number(m.GPD.Scale)}, {"shape", number(m.GPD.Shape)}, {"shape_interval", interval(&m.ShapeCI)},
-		{"variation", number(m.Variation.CV)}, {"weight", m.Variation.Weight()},
+		{"threshold", number(m.Threshold)},
+		{"exceedances", m.Exceedances},
+		{"clusters", m.Clusters},
+		{"extremal_index", number(m.ExtremalIndex)},
+		{"scale", number(m.GPD.Scale)},
+		{"shape", number(m.GPD.Shape)},
+		{"shape_interval", interval(&m.ShapeCI)},
+		{"variation", number(m.Variation.CV)},
+		{"weight", m.Variation.Weight()},
 	}...)
 }
 

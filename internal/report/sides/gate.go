@@ -132,31 +132,31 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 		}
 		return fmt.Sprintf("%s:%d:%d", file, t.Position.Line, t.Position.Column)
 	}
-	fail := func(t *token.Token, format string, args ...any) ([]Gate, error) {
-		return nil, &GateError{place(t), fmt.Sprintf(format, args...)}
+	fail := func(t *token.Token, format string, args ...any) error {
+		return &GateError{place(t), fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case len(data) > maxGateFile:
-		return fail(nil, "the file is longer than %d bytes; write fewer gates", maxGateFile)
+		return nil, fail(nil, "the file is longer than %d bytes; write fewer gates", maxGateFile)
 	case !utf8.Valid(data):
-		return fail(nil, "the file is not UTF-8; save it as UTF-8")
+		return nil, fail(nil, "the file is not UTF-8; save it as UTF-8")
 	}
 	// The library expects trusted input. A panic is reported as an error of the file.
 	defer func() {
 		if v := recover(); v != nil {
-			gates, err = fail(nil, "the file cannot be read as YAML: %v; write it more simply", v)
+			gates, err = nil, fail(nil, "the file cannot be read as YAML: %v; write it more simply", v)
 		}
 	}()
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		var detail yaml.Error
 		if errors.As(err, &detail) {
-			return fail(detail.GetToken(), "%s", detail.GetMessage())
+			return nil, fail(detail.GetToken(), "%s", detail.GetMessage())
 		}
-		return fail(nil, "%v", err)
+		return nil, fail(nil, "%v", err)
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return fail(nil, "the file needs one document with the keys version and gates")
+		return nil, fail(nil, "the file needs one document with the keys version and gates")
 	}
 	root, err := entries(tree.Docs[0].Body, place, "version", "gates")
 	if err != nil {
@@ -164,11 +164,11 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 	}
 	body := tree.Docs[0].Body.GetToken()
 	if v := root["version"]; v == nil || v.GetToken().Value != "1" {
-		return fail(body, `the file needs "version: 1"`)
+		return nil, fail(body, `the file needs "version: 1"`)
 	}
 	list, ok := root["gates"].(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
-		return fail(body, `the file needs a list "gates" with at least one gate`)
+		return nil, fail(body, `the file needs a list "gates" with at least one gate`)
 	}
 	for _, item := range list.Values {
 		keys, err := entries(item, place, "benchmark", "metric", "target", "fail-on")
@@ -179,7 +179,7 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 		for key, node := range keys {
 			text, ok := node.(*ast.StringNode)
 			if !ok {
-				return fail(node.GetToken(), "the value of %s must be a text; put quotes around it", key)
+				return nil, fail(node.GetToken(), "the value of %s must be a text; put quotes around it", key)
 			}
 			texts[key] = text.Value
 		}
@@ -188,7 +188,7 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 			at = m.Values[0].Key.GetToken() // the mapping's own token is its first colon
 		}
 		if keys["fail-on"] == nil {
-			return fail(at, "the gate needs the key fail-on, as in fail-on: slower:3%%")
+			return nil, fail(at, "the gate needs the key fail-on, as in fail-on: slower:3%%")
 		}
 		g, err := newGate(place(at), texts["benchmark"], texts["metric"], texts["target"], texts["fail-on"])
 		if err != nil {

@@ -153,7 +153,7 @@ func (c *Comparison) JSON(w io.Writer) error {
 func sideOf(name string, runs []Run) jsonSide {
 	s := jsonSide{Name: name, Runs: []jsonRun{}}
 	for _, r := range runs {
-		s.Runs = append(s.Runs, jsonRun{r.ID, r.Plan, r.Host, r.Started, r.State, r.Trials})
+		s.Runs = append(s.Runs, jsonRun(r))
 	}
 	return s
 }

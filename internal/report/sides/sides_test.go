@@ -44,8 +44,10 @@ func run(id string, level float64) result.Run {
 				Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: lifecycle, Target: target}, Block: block, Status: result.OK,
 				Started: epoch.Add(time.Duration(len(r.Trials)) * time.Second),
 				Samples: []result.Sample{
-					{Metric: "CreateAndRun", Value: 0.020 * level * noise}, {Metric: "Rate", Value: 1000 / level * noise},
-					{Metric: "HostMemory", Value: 1 << 20}, {Metric: "Leaked"},
+					{Metric: "CreateAndRun", Value: 0.020 * level * noise},
+					{Metric: "Rate", Value: 1000 / level * noise},
+					{Metric: "HostMemory", Value: 1 << 20},
+					{Metric: "Leaked"},
 				},
 			})
 		}

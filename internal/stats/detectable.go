@@ -16,18 +16,18 @@ const detectableSamples = 100
 // of Power. It is for a target with a greater value than the baseline; for a smaller value it is conservative.
 //
 // It is calibrated on the run itself. A resample has as many log ratios as the run, drawn from the run's own around their
-// estimate, with random signs, because without a difference they are symmetric. They are stretched by √(n/(n−1)), as resamples
-// of n values vary too little. The signed-rank test rejects equality if one end of its interval is beyond zero. So a shift
+// estimate, with random signs, because without a difference they are symmetric. They are stretched by √(n/(n−2)), as resamples
+// of few values vary too little. The signed-rank test rejects equality if one end of its interval is beyond zero. So a shift
 // is found in a resample if it exceeds the distance from that end to zero, and the result is the shift that is found in
 // powerMargin of the resamples.
 func detectable(c Comparison, level float64) float64 {
 	if c.blind(level) {
 		return math.Inf(1)
 	}
-	// The joint test gives the typical value at least its share of the level.
-	critical := max(0, signedRankCritical(c.N, level*partWeights[0]))
+	// The joint test gives the typical value between its share of the level and the whole.
+	critical := max(0, signedRankCritical(c.N, level*(1+partWeights[0])/2))
 	centre := math.Log(c.Ratio)
-	stretch := math.Sqrt(float64(c.N) / float64(c.N-1))
+	stretch := math.Sqrt(float64(c.N) / float64(c.N-2))
 	random := rand.New(generator(c.Seed, 3))
 	needed := make([]float64, detectableSamples)
 	resample, walsh := make([]float64, c.N), &shifts{}

@@ -52,9 +52,9 @@ func Judge(family []Comparison, alpha, margin float64) []Comparison {
 			// The threshold for an unadjusted p-value at the last of Holm's steps.
 			level := alpha / float64(max(1, open))
 			if c.LogRatios != nil && c.N <= exactLimit {
-				c.Detectable = detectable(*c, level)
+				c.Detectable = detectable(*c, level, c.Look.Level(level))
 			} else {
-				c.Detectable = detectableFormula(*c, level)
+				c.Detectable = detectableFormula(*c, level, c.Look.Level(level))
 			}
 			c.Parts = slices.Clone(c.Parts)
 			for k := range c.Parts {
@@ -131,7 +131,7 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 // blind reports whether no difference of any size could have a p-value below a level. Pairs of equal values do not make a comparison
 // blind: they show that there is no difference in their blocks.
 func (c *Comparison) blind(level float64) bool {
-	return c.MinP >= level && (c.LogRatios == nil || smallestP(c.N) >= level)
+	return c.MinP >= level && (c.LogRatios == nil || c.Look.P(smallestP(c.N)) >= level)
 }
 
 // within reports whether the interval is within the margin.
@@ -189,7 +189,7 @@ func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
 	}
 	// A worst rank for lost blocks: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
 	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
-	return c.adjust(signedRank(completed), c.Adjusted) >= alpha
+	return c.adjust(c.Look.P(signedRank(completed)), c.Adjusted) >= alpha
 }
 
 // Holm adjusts the p-values of a family. If all adjusted values below a level count as

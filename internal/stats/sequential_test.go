@@ -1,0 +1,214 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func boundaries(shares []float64, overall float64, last bool) (z []float64) {
+	for _, level := range lookLevels(shares, overall, last) {
+		z = append(z, -normalQuantile(level/2))
+	}
+	return z
+}
+
+// The boundaries of Lan and DeMets' rule of O'Brien and Fleming's type at five equal looks, two-sided at 0.05, as D. M. Reboussin, D. L. DeMets, K.
+// Kim and K. K. G. Lan compute them (Controlled Clinical Trials 21 (2000) 190–207).
+func TestPublishedBoundaries(t *testing.T) {
+	shares := []float64{0.2, 0.4, 0.6, 0.8, 1}
+	got := boundaries(shares, 0.05, false)
+	for i, want := range []float64{4.877, 3.357, 2.680, 2.290, 2.031} {
+		near(t, "boundary", got[i], want, 0.001)
+	}
+	near(t, "the only look", boundaries([]float64{1}, 0.05, false)[0], 1.959964, 1e-5)
+	near(t, "the only look, with half of the blocks", boundaries([]float64{0.5}, 0.05, true)[0], 1.959964, 1e-5)
+}
+
+// Brownian motions cross the boundaries with the probability that the rule spends.
+func TestBoundariesSpendTheError(t *testing.T) {
+	simulates(t)
+	const trials = 200_000
+	looks := Looks(10, 200)
+	var shares []float64
+	for _, n := range looks {
+		shares = append(shares, float64(n)/200)
+	}
+	limits := boundaries(shares, 0.05, false)
+	r := random(1)
+	crossed := make([]int, len(looks))
+	for range trials {
+		at, before := 0.0, 0.0
+		for i, share := range shares {
+			at += math.Sqrt(share-before) * r.NormFloat64()
+			before = share
+			if math.Abs(at) > limits[i]*math.Sqrt(share) {
+				for j := i; j < len(shares); j++ {
+					crossed[j]++
+				}
+				break
+			}
+		}
+	}
+	for i, s := range shares {
+		want := spent(s, 0.05)
+		if got := share(crossed[i], trials); math.Abs(got-want) > 4*simulationError(want, trials)+1.0/trials {
+			t.Errorf("after %d blocks %.5f of the motions have crossed, want %.5f", looks[i], got, want)
+		}
+	}
+}
+
+func TestLooks(t *testing.T) {
+	for _, tt := range []struct {
+		first, most int
+		want        []int
+	}{
+		{10, 40, []int{10, 12, 14, 17, 20, 23, 27, 32, 40}},
+		{1, 10, []int{6, 7, 10}},
+		{20, 20, []int{20}},
+		{1, 3, []int{3}},
+	} {
+		if got := Looks(tt.first, tt.most); !slices.Equal(got, tt.want) {
+			t.Errorf("Looks(%d, %d) = %v, want %v", tt.first, tt.most, got, tt.want)
+		}
+	}
+}
+
+func TestLookConverts(t *testing.T) {
+	rule := NewSequential(Looks(10, 200))
+	for _, look := range []*Look{rule.At(10, false), rule.At(60, false), rule.At(60, true)} {
+		before := 0.0
+		for _, p := range []float64{0, 1e-200, 1e-30, 1e-9, 1e-6, 1e-4, 0.003, 0.01, 0.04, 0.2, 0.7, 1} {
+			overall := look.P(p)
+			if overall < max(p, before) || overall > 1 {
+				t.Errorf("after %d blocks %g is %g for the rule", look.Blocks, p, overall)
+			}
+			before = overall
+			if level := look.Level(overall); overall > 1e-11 && overall < 1 && math.Abs(level/p-1) > 1e-6 {
+				t.Errorf("after %d blocks the level for %g is %g, want %g", look.Blocks, overall, level, p)
+			}
+		}
+	}
+	early, ended := rule.At(44, false).P(0.001), rule.At(44, true).P(0.001)
+	if early < 0.05 || ended > 0.002 {
+		t.Errorf("0.001 is %g early and %g if no look follows", early, ended)
+	}
+	// The table is close to the exact boundaries between its entries too.
+	var shares []float64
+	for _, n := range rule.looks[:12] {
+		shares = append(shares, float64(n)/200)
+	}
+	for _, overall := range []float64{0.05, 0.05 / 3, 0.05 / 170} {
+		exact := lookLevels(shares, overall, false)
+		near(t, "level / exact level", rule.At(rule.looks[11], false).Level(overall)/exact[11], 1, 0.03)
+	}
+	var only *Look
+	if only.P(0.03) != 0.03 || only.Level(0.03) != 0.03 {
+		t.Error("the only look of a run changes p-values")
+	}
+}
+
+func TestSequentialFalseAlarms(t *testing.T) {
+	simulates(t)
+	const trials, most = 1000, 40
+	rule := NewSequential(Looks(10, most))
+	for _, noise := range []model{normal, disturbed, bimodal} {
+		r := random(1)
+		alarms, repeated := 0, 0
+		for trial := range uint64(trials) {
+			targets := run(r, noise, normal, most, 1, 1)
+			alarm, plain := false, false
+			for _, n := range rule.looks {
+				p := compare(targets[0][:n], targets[1][:n], Lower, trial, fewSwaps).P
+				alarm, plain = alarm || rule.At(n, false).P(p) < Alpha, plain || p < Alpha
+			}
+			if alarm {
+				alarms++
+			}
+			if plain {
+				repeated++
+			}
+		}
+		t.Logf("%s: a false difference in %.1f %% of the runs; with 0.05 at each of %d looks in %.1f %%", noise.name, 100*share(alarms, trials), len(rule.looks), 100*share(repeated, trials))
+		if share(alarms, trials) > Alpha+2*simulationError(Alpha, trials) {
+			t.Errorf("%s: a false difference in %.1f %% of the runs", noise.name, 100*share(alarms, trials))
+		}
+		if share(repeated, trials) < 2*Alpha {
+			t.Errorf("%s: 0.05 at each look gives %.1f %%: then no rule is necessary", noise.name, 100*share(repeated, trials))
+		}
+	}
+}
+
+// At a variation of 14 %, a run of 200 blocks finds a difference of 5 %. With looks, one of 10 % needs much fewer blocks. The test uses the
+// greatest p-value that the joint test can give, twice the p-value of the signed-rank test.
+func TestSequentialSavesBlocks(t *testing.T) {
+	simulates(t)
+	const trials, most = 1000, 200
+	fourteen := model{"lognormal 14 %", func(r *rand.Rand) float64 { return math.Exp(0.14 * r.NormFloat64()) }, 1}
+	rule := NewSequential(Looks(10, most))
+	for _, tt := range []struct{ factor, blocks, found, coverage float64 }{
+		{1.05, most, 0.80, 0.90}, {1.10, 80, 0.99, 0.85}, {1.50, 36, 0.99, 0.90},
+	} {
+		r := random(1)
+		var blocks []float64
+		found, fixed, covered := 0, 0, 0
+		for range trials {
+			targets := run(r, fourteen, normal, most, 1, tt.factor)
+			a, b := pair(targets[0], targets[1])
+			logRatios := subtracted(logarithms(b), logarithms(a))
+			if signedRank(logRatios)/partWeights[0] < Alpha {
+				fixed++
+			}
+			for _, n := range rule.looks {
+				decided := rule.At(n, false).P(signedRank(logRatios[:n])/partWeights[0]) < Alpha
+				if decided {
+					found++
+				}
+				if decided || n == most {
+					blocks = append(blocks, float64(n))
+					ci := walshAverages(slices.Sorted(slices.Values(logRatios[:n]))).interval(signedRankCritical(n, 1-Level))
+					if log := math.Log(tt.factor); ci.Lo <= log && log <= ci.Hi {
+						covered++
+					}
+					break
+				}
+			}
+		}
+		t.Logf("factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
+			tt.factor, 100*share(found, trials), 100*share(fixed, trials), most, Median(blocks), meanOf(blocks), 100*share(covered, trials))
+		if Median(blocks) > tt.blocks || share(found, trials) < tt.found || share(covered, trials) < tt.coverage {
+			t.Errorf("factor %g: want at most %.0f blocks, found in %.0f %%, coverage %.0f %%", tt.factor, tt.blocks, 100*tt.found, 100*tt.coverage)
+		}
+	}
+}
+
+// The verdict of a comparison depends on its look: the same values are a difference at the end and not at an early look.
+func TestJudgeAtLook(t *testing.T) {
+	rule := NewSequential(Looks(10, 200))
+	var a, b []Sample
+	for block, v := range []float64{1, 1.1, 0.9, 1.2, 1.05, 0.95, 1.15, 1.02, 0.97, 1.07} {
+		a, b = append(a, Sample{block, v}), append(b, Sample{block, 1.5 * v * (1 + 0.01*float64(block))})
+	}
+	plain := Compare(a, b, Lower, 1)
+	early, ended := plain.AtLook(rule.At(10, false)), plain.AtLook(rule.At(10, true))
+	if plain.Verdict != Slower || ended.Verdict != Slower || early.Verdict != TooFew {
+		t.Errorf("verdicts %q without looks, %q if the run ended, %q at the first look", plain.Verdict, ended.Verdict, early.Verdict)
+	}
+	if !math.IsInf(early.Detectable, 1) || early.CI != plain.CI || early.P <= plain.P {
+		t.Errorf("at the first look: detectable %g, interval %v, P = %g", early.Detectable, early.CI, early.P)
+	}
+	if again := plain.AtLook(nil); again.Look != nil || again.P != plain.P {
+		t.Error("no look changes a comparison")
+	}
+	if few := Compare(a[:3], b[:3], Lower, 1).AtLook(rule.At(3, false)); few.Verdict != TooFew {
+		t.Errorf("three blocks: %q", few.Verdict)
+	}
+}
+
+func TestPreciseRatio(t *testing.T) {
+	c := Comparison{CI: &Interval{1 / 1.02, 1.02}}
+	if !c.Precise(0.0201) || c.Precise(0.0199) || (&Comparison{}).Precise(1) {
+		t.Error("Precise compares another width")
+	}
+}

@@ -65,6 +65,14 @@ func (r Run) Anonymous(users ...string) Run {
 			image.Unavailable = leftOut
 		}
 	}
+	if r.Stopping != nil {
+		rule := *r.Stopping
+		rule.Stopped = slices.Clone(rule.Stopped)
+		for i := range rule.Stopped {
+			rule.Stopped[i].Target = a.target(rule.Stopped[i].Target)
+		}
+		r.Stopping = &rule
+	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		t.Target, t.Output = a.target(t.Target), ""

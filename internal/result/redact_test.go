@@ -96,6 +96,7 @@ func TestAnonymous(t *testing.T) {
 		run.Caveats = append(run.Caveats, "the servers of peer=192.0.2.70:9000 are on another machine")
 		run.Plan += "# peer: bench2.secret\n"
 		run.Baseline = run.Targets[3].Name
+		run.Stopping.Stopped = []Stop{{Cell: run.Trials[len(run.Trials)-1].Cell, Blocks: 13, Reason: Decided}}
 		return run
 	}
 	before, run := change(leaky(text)), change(leaky(text))

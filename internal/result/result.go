@@ -6,6 +6,8 @@
 package result
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"strings"
 	"time"
 	"unicode"
@@ -103,6 +105,9 @@ func (m *Metric) OfSpeed() bool {
 	return true
 }
 
+// IsJudged reports whether comparisons of the metric have verdicts: parts of a quantity and derived metrics have none.
+func (m *Metric) IsJudged() bool { return m.Group == "" && m.Component == "" && m.DerivedFrom == "" }
+
 // Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty without one.
 type Agreement struct {
 	With string `json:"with"`
@@ -171,6 +176,18 @@ type Cell struct {
 	// limits of the containers, "limits.name=value".
 	Params string `json:"params,omitempty"`
 	Target string `json:"target"`
+}
+
+// Seed derives the seed of a metric of a cell from the run's seed and the names of the cell, so that random numbers for a cell stay the same if other
+// benchmarks or targets come or go.
+func (c Cell) Seed(run uint64, metric string) uint64 {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, run)
+	for _, s := range []string{c.Benchmark, c.Params, c.Target, metric} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
 }
 
 // Trial is one execution of one benchmark on one target. Every trial is recorded, whatever its outcome.
@@ -437,8 +454,49 @@ type Run struct {
 	Images []Image `json:"images,omitempty"`
 	// Caveats are sentences about things that Touchstone did not measure or could not hold constant in this run.
 	Caveats []string `json:"caveats,omitempty"`
-	Trials  []Trial  `json:"trials"`
+	// Stopping is nil for a run without a rule that stops single cells.
+	Stopping *Stopping `json:"stopping,omitempty"`
+	Trials   []Trial   `json:"trials"`
 }
+
+// MaxLooks is the greatest number of looks of a Stopping.
+const MaxLooks = 200
+
+// Stopping is a rule that stops single cells while the run goes on. It is fixed before the run. A report needs it to judge comparisons at the look
+// at which they stopped.
+type Stopping struct {
+	// Looks are the numbers of blocks at which the rule looks at the values, in ascending order. The last is the greatest number.
+	Looks []int `json:"looks"`
+	// Comparisons is the number of comparisons of the plan, which share the error of the rule.
+	Comparisons int `json:"comparisons"`
+	// Precision is the half-width of the interval of a ratio, as a share, that also ends a comparison; 0 for none.
+	Precision float64 `json:"precision,omitempty"`
+	// Stopped are the cells that the rule has stopped, in this order.
+	Stopped []Stop `json:"stopped,omitempty"`
+}
+
+// Stop is a cell that a rule stopped before its last look.
+type Stop struct {
+	Cell
+	// Blocks is the look: the number of blocks that the cell has.
+	Blocks int        `json:"blocks"`
+	Reason StopReason `json:"reason"`
+}
+
+// StopReason is the reason why a rule stopped a cell.
+type StopReason string
+
+// The reasons.
+const (
+	// Decided means that each deciding comparison of the cell shows a difference.
+	Decided StopReason = "decided"
+	// Precise means that each one shows a difference or has a ratio as precise as requested, and at least one is only precise.
+	Precise StopReason = "precise"
+	// Incomparable means that no deciding metric of the cell can be compared, for example because the baseline has no values.
+	Incomparable StopReason = "not comparable"
+	// AllStopped means that the cell is the baseline, and all other cells of its benchmark have stopped.
+	AllStopped StopReason = "all others stopped"
+)
 
 // Tool is the program that made a run.
 type Tool struct {

@@ -256,8 +256,8 @@ func constants(t *testing.T) map[string][]string {
 	for _, list := range words {
 		slices.Sort(list)
 	}
-	if len(words) != 7 {
-		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer, Dimension and Kind: %v", len(words), words)
+	if len(words) != 8 {
+		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer, Dimension, Kind and StopReason: %v", len(words), words)
 	}
 	return words
 }
@@ -265,13 +265,14 @@ func constants(t *testing.T) map[string][]string {
 // TestEveryWordIsValid checks that Validate knows all constants.
 func TestEveryWordIsValid(t *testing.T) {
 	set := map[string]func(r *Run, word string){
-		"State":     func(r *Run, word string) { r.State = State(word) },
-		"Status":    func(r *Run, word string) { r.Trials[1].Status = Status(word) },
-		"Unit":      func(r *Run, word string) { r.Bench[0].Metrics[0].Unit = Unit(word) },
-		"Direction": func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
-		"Layer":     func(r *Run, word string) { r.Bench[0].Metrics[0].Layer = Layer(word) },
-		"Dimension": func(r *Run, word string) { r.Bench[0].Metrics[0].Dimension = Dimension(word) },
-		"Kind":      func(r *Run, word string) { r.Targets[0].Kind = Kind(word) },
+		"State":      func(r *Run, word string) { r.State = State(word) },
+		"Status":     func(r *Run, word string) { r.Trials[1].Status = Status(word) },
+		"Unit":       func(r *Run, word string) { r.Bench[0].Metrics[0].Unit = Unit(word) },
+		"Direction":  func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
+		"Layer":      func(r *Run, word string) { r.Bench[0].Metrics[0].Layer = Layer(word) },
+		"Dimension":  func(r *Run, word string) { r.Bench[0].Metrics[0].Dimension = Dimension(word) },
+		"Kind":       func(r *Run, word string) { r.Targets[0].Kind = Kind(word) },
+		"StopReason": func(r *Run, word string) { r.Stopping.Stopped[0].Reason = StopReason(word) },
 	}
 	for typ, words := range constants(t) {
 		for _, word := range words {

@@ -118,6 +118,28 @@ func (r *Run) validateFacts() error {
 			return fmt.Errorf("image %q has a negative size", image.Name)
 		}
 	}
+	return r.Stopping.validate()
+}
+
+// validate refuses a rule whose looks a report cannot use.
+func (s *Stopping) validate() error {
+	if s == nil {
+		return nil
+	}
+	if len(s.Looks) == 0 || len(s.Looks) > MaxLooks || s.Looks[0] < 1 || !slices.IsSorted(s.Looks) {
+		return fmt.Errorf("stopping: the looks must be 1 to %d numbers of blocks in ascending order", MaxLooks)
+	}
+	if s.Comparisons < 0 || !(s.Precision >= 0 && s.Precision <= 1) {
+		return fmt.Errorf("stopping: %d comparisons and the precision %g are not possible", s.Comparisons, s.Precision)
+	}
+	for _, stop := range s.Stopped {
+		if err := oneOf("the reason", stop.Reason, Decided, Precise, Incomparable, AllStopped); err != nil {
+			return fmt.Errorf("stopping: %s on %s: %w", stop.Benchmark, stop.Target, err)
+		}
+		if stop.Blocks < 0 {
+			return fmt.Errorf("stopping: %s on %s: %d blocks", stop.Benchmark, stop.Target, stop.Blocks)
+		}
+	}
 	return nil
 }
 

@@ -26,7 +26,7 @@ type table[T any] struct {
 var (
 	runTable = table[result.Run]{
 		"run", "imported",
-		"id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats",
+		"id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats, stopping",
 		func(r *result.Run) []any {
 			return []any{
 				&r.ID, &r.Name, &r.State,
@@ -41,6 +41,7 @@ var (
 				document{&r.Overhead},
 				document{&r.Images},
 				document{&r.Caveats},
+				document{&r.Stopping},
 			}
 		},
 	}

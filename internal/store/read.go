@@ -312,3 +312,23 @@ func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
 	})
 	return index, nil
 }
+
+// TrialTimes returns the mean time of a trial of each cell, over the runs of this machine in the file. Only trials that are ok count.
+func (s *Store) TrialTimes(ctx context.Context) (map[result.Cell]time.Duration, error) {
+	times := map[result.Cell]time.Duration{}
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		return each(ctx, tx, func(scan scan) error {
+			var cell result.Cell
+			var mean float64
+			if err := scan(&cell.Benchmark, &cell.Params, &cell.Target, &mean); err != nil {
+				return err
+			}
+			times[cell] = time.Duration(mean)
+			return nil
+		}, `SELECT benchmark, params, target, avg(elapsed_ns) FROM trial JOIN run ON trial.run = run.key WHERE status = ? AND NOT imported GROUP BY benchmark, params, target`, result.OK)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the times of earlier trials: %w", s.explain(err))
+	}
+	return times, nil
+}

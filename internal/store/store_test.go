@@ -107,6 +107,9 @@ func TestRunComesBackWhole(t *testing.T) {
 		},
 		"create and append": func(s *store.Store) error {
 			empty := want
+			rule := *want.Stopping
+			rule.Stopped = nil
+			empty.Stopping = &rule
 			empty.Trials, empty.State, empty.Ended = nil, result.Running, time.Time{}
 			if err := s.Create(t.Context(), empty); err != nil {
 				return err
@@ -115,6 +118,9 @@ func TestRunComesBackWhole(t *testing.T) {
 				if err := s.Append(t.Context(), want.ID, trial); err != nil {
 					return err
 				}
+			}
+			if err := s.Stopping(t.Context(), want.ID, want.Stopping); err != nil {
+				return err
 			}
 			return s.Finish(t.Context(), want.ID, want.State, want.Ended, want.Caveats)
 		},
@@ -258,9 +264,10 @@ func TestResolve(t *testing.T) {
 	}
 	// Methods that change a run accept no prefix.
 	for name, err := range map[string]error{
-		"Append": s.Append(t.Context(), "01AB", okTrial(1)),
-		"Finish": s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
-		"Resume": s.Resume(t.Context(), "latest"),
+		"Append":   s.Append(t.Context(), "01AB", okTrial(1)),
+		"Stopping": s.Stopping(t.Context(), "01AB", &result.Stopping{Looks: []int{1}}),
+		"Finish":   s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
+		"Resume":   s.Resume(t.Context(), "latest"),
 	} {
 		if !errors.As(err, &none) {
 			t.Errorf("%s of an id that is not there: %v", name, err)
@@ -481,5 +488,30 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportAllocs()
 	for seq := 1; b.Loop(); seq++ {
 		must(b, s.Append(b.Context(), "a", okTrial(seq)))
+	}
+}
+
+func TestTrialTimes(t *testing.T) {
+	s := newStore(t)
+	run := emptyRun("a", 1)
+	must(t, s.Create(t.Context(), run))
+	var cell result.Cell
+	for seq, elapsed := range []time.Duration{2 * time.Second, 4 * time.Second, time.Hour} {
+		trial := okTrial(seq + 1)
+		trial.Elapsed, cell = elapsed, trial.Cell
+		if elapsed == time.Hour {
+			trial.Status, trial.Samples, trial.Phases, trial.Distributions, trial.Timelines = result.Timeout, nil, nil, nil, nil
+		}
+		must(t, s.Append(t.Context(), "a", trial))
+	}
+	imported := emptyRun("b", 2)
+	imported.Trials = []result.Trial{okTrial(1)}
+	imported.Trials[0].Elapsed = 24 * time.Hour
+	_, err := importRuns(t, s, imported)
+	must(t, err)
+	got, err := s.TrialTimes(t.Context())
+	must(t, err)
+	if diff := cmp.Diff(map[result.Cell]time.Duration{cell: 3 * time.Second}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -104,6 +104,17 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 	return errors.Join(err, s.unlock(runID))
 }
 
+// Stopping records the rule of a run that stops single cells, with the cells that it has stopped so far. An unknown run is an *IDError.
+func (s *Store) Stopping(ctx context.Context, runID string, rule *result.Stopping) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		return changeRow(ctx, tx, runID, `UPDATE run SET stopping = ? WHERE id = ?`, document{rule}, runID)
+	})
+	if err != nil {
+		return fmt.Errorf("record the stopped cells of run %q: %w", runID, s.explain(err))
+	}
+	return nil
+}
+
 // Resume sets the state of a run to running, and locks it until Finish or Close. An unknown run is an *IDError, an imported run is
 // ErrImported, and a run that another process executes is ErrUnderWay.
 func (s *Store) Resume(ctx context.Context, runID string) error {

@@ -1,0 +1,3 @@
+-- The rule of a run that stops single cells.
+
+ALTER TABLE run ADD COLUMN stopping TEXT NOT NULL DEFAULT 'null'; -- JSON

@@ -25,7 +25,7 @@ func New(runs []result.Run, opts Options) Report {
 		all = append(all, builders(&sorted[i], common))
 		r.Runs[i].Unjudged = sorted[i].Host.MayBeEmulated() && !opts.EmulatedVerdicts
 		for n := range all[i] {
-			all[i][n].unjudged, all[i][n].margin = r.Runs[i].Unjudged, opts.MinEffect
+			all[i][n].unjudged, all[i][n].margin, all[i][n].rule = r.Runs[i].Unjudged, opts.MinEffect, r.Runs[i].rule
 		}
 	}
 	for i, m := range machines {
@@ -52,7 +52,7 @@ func New(runs []result.Run, opts Options) Report {
 }
 
 func newRun(run *result.Run, label string) Run {
-	r := Run{Run: *run, Label: label, Counts: map[result.Status]int{}}
+	r := Run{Run: *run, Label: label, Counts: map[result.Status]int{}, rule: ruleOf(run)}
 	r.Trials, r.Run.Targets, r.Bench = nil, nil, nil
 	var self, elapsed time.Duration
 	total, ok := map[string]int{}, map[string]int{} // by target
@@ -224,6 +224,7 @@ type builder struct {
 	// unjudged is set if verdicts about speed are withheld.
 	unjudged bool
 	margin   float64 // Options.MinEffect
+	rule     rule
 }
 
 // builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only
@@ -336,6 +337,7 @@ func (b *builder) section() *Section {
 		}
 	}
 	s.Blocks = len(blocks)
+	s.rule = b.rule
 	s.Baseline, s.BaselineNote = b.baseline(s.Targets)
 	s.Layers = b.layers(s.Targets)
 	s.Components = b.components(s.Targets)
@@ -389,6 +391,9 @@ func (b *builder) outcome(target string) Outcome {
 			o.Warmup++
 			continue
 		}
+		if t.Status != result.Skipped {
+			o.blocks = max(o.blocks, t.Block+1)
+		}
 		switch t.Status {
 		case result.OK:
 			o.OK++
@@ -410,6 +415,10 @@ func (b *builder) outcome(target string) Outcome {
 	}
 	if b.described.Phases {
 		o.Phases = phases(b.valid(target))
+	}
+	if b.run.Stopping != nil {
+		cell := result.Cell{Benchmark: b.key.Name, Params: b.key.Params, Target: target}
+		o.stopped = slices.ContainsFunc(b.run.Stopping.Stopped, func(s result.Stop) bool { return s.Cell == cell })
 	}
 	if o.OK > 0 {
 		untried := b.untried(target)

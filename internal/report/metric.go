@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -101,6 +99,7 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 		}
 		target := m.Rows[i].Target
 		compared := stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name))
+		compared = compared.AtLook(s.look(s.Baseline, target))
 		compared.Lost = s.lost(s.Baseline, target)
 		family = append(family, compared)
 		members = append(members, c)
@@ -201,14 +200,7 @@ func (b *builder) cellSeed(target, metric string) uint64 {
 	return cellSeed(b.run.Seed, b.key, target, metric)
 }
 
-// cellSeed derives the seed of a cell from the run's seed and the names of the cell, so that the interval of a cell stays
-// the same if other benchmarks or targets come or go.
+// cellSeed is result.Cell.Seed for a cell of a report.
 func cellSeed(run uint64, key Key, target, metric string) uint64 {
-	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, run)
-	for _, s := range []string{key.Name, key.Params, target, metric} {
-		_, _ = h.Write([]byte(s))
-		_, _ = h.Write([]byte{0})
-	}
-	return h.Sum64()
+	return result.Cell{Benchmark: key.Name, Params: key.Params, Target: target}.Seed(run, metric)
 }

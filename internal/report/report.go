@@ -166,6 +166,7 @@ type Run struct {
 	Together, Differences, Everywhere int
 	// Unjudged is set if verdicts about speed are withheld.
 	Unjudged bool
+	rule     rule
 }
 
 // Target is a target of a run.
@@ -237,6 +238,44 @@ type Section struct {
 	Stated, Conditions []Condition
 	// Breaches are medians beyond the bounds of their metrics.
 	Breaches []Breach
+	rule     rule
+}
+
+// rule is the rule of a run that stops single cells. The zero value is that of a run without one.
+type rule struct {
+	looks *stats.Sequential
+	// final is set if the run is complete, so that no look follows the last one.
+	final bool
+}
+
+func ruleOf(run *result.Run) rule {
+	if run.Stopping == nil {
+		return rule{}
+	}
+	return rule{stats.NewSequential(run.Stopping.Looks), run.State == result.Complete}
+}
+
+// at is the look after a number of blocks; nil without a rule. stopped is set if the rule made it the last look. A budget that ended the run
+// has nothing to do with the values, so the last look then has all the error that is left.
+func (r rule) at(blocks int, stopped bool) *stats.Look {
+	if r.looks == nil {
+		return nil
+	}
+	return r.looks.At(blocks, r.final && !stopped)
+}
+
+// look is the look at which two targets are compared.
+func (s *Section) look(baseline, other string) *stats.Look {
+	a, b := s.outcome(baseline), s.outcome(other)
+	if a == nil || b == nil {
+		return nil
+	}
+	return s.rule.at(min(a.blocks, b.blocks), a.stopped || b.stopped)
+}
+
+// look is the look of a comparison over several benchmarks with a number of common blocks.
+func (r *Run) look(blocks int) *stats.Look {
+	return r.rule.at(blocks, r.Stopping != nil && len(r.Stopping.Stopped) > 0)
 }
 
 // lost are the losses of a comparison of two targets.
@@ -275,6 +314,9 @@ type Outcome struct {
 	// was given up before. Untried are those without a trial.
 	Lost, Untried int
 	lost          []int // the lost blocks
+	// blocks is the number of blocks until the last trial. stopped is set if the rule of the run stopped the cell.
+	blocks  int
+	stopped bool
 	// Reason is the reason of the first trial that was not ok. See also Why.
 	Reason string
 	// Phases are the timed regions in their order, for benchmarks that show them.

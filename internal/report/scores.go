@@ -87,6 +87,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Secti
 	for _, row := range rows {
 		if row.Target != bare.Target {
 			compared := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
+			compared = compared.AtLook(section.look(bare.Target, row.Target))
 			compared.Lost = section.lost(bare.Target, row.Target)
 			family, targets = append(family, compared), append(targets, row.Target)
 		}

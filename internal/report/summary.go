@@ -95,6 +95,7 @@ func (r *Report) ranking(run int) ranking {
 	var family []stats.Comparison
 	for _, t := range out.targets[1:] {
 		compared := stats.Compare(out.targets[0].cost, t.cost, stats.Lower, r.Runs[run].Seed)
+		compared = compared.AtLook(r.Runs[run].look(compared.N))
 		compared.Lost = stats.Losses{Baseline: out.targets[0].lost, Other: t.lost}
 		family = append(family, compared)
 	}

@@ -100,6 +100,7 @@ func run(r *report.Run) object {
 		{"self_cpu_share", digits(r.Self)},
 		optional("images", r.Images),
 		optional("caveats", r.Caveats),
+		optional("stopping", r.Stopping),
 		{"trials", r.Counts},
 		{"warmup_trials", r.Warmup},
 	}

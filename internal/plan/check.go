@@ -29,6 +29,8 @@ const (
 	// expression or JSON path, in bytes.
 	maxArgs       = 1000
 	maxExpression = 1000
+	// leastPairs is the least number of blocks for a comparison.
+	leastPairs = 6
 )
 
 // checkCount refuses numbers outside lo to hi.
@@ -85,6 +87,27 @@ func ParseShare(flag, value string) (Share, error) {
 		return 0, Location{Flag: flag}.error(value, *problem)
 	}
 	return share, nil
+}
+
+// parseUntil reads the name of a rule.
+func parseUntil(s string) (Until, *problem) {
+	if Until(s) != Decided {
+		return "", &problem{quote(s) + " is not a rule", didYouMean(s, []string{string(Decided)}, "the rule is decided; leave until out for a fixed number of blocks")}
+	}
+	return Decided, nil
+}
+
+// checkUntil refuses a rule that cannot work with the other keys: a comparison needs two targets, and a decision needs blocks.
+func (p Plan) checkUntil() *problem {
+	if len(p.Targets) == 1 {
+		if only, ok := p.Targets[0].Exact(); ok {
+			return &problem{string(p.Until) + " compares targets with the baseline, and the plan has only the target " + quote(only.String()), "add a target, or leave until out"}
+		}
+	}
+	if most := p.BlockLimit(); most < leastPairs {
+		return &problem{fmt.Sprintf("%s needs at least %d blocks for a comparison, and the plan has at most %d", p.Until, leastPairs, most), "raise blocks or max-blocks"}
+	}
+	return nil
 }
 
 // formatPercent is the inverse of parsePercent. It moves the point of the shortest decimal for share, since a multiplication by 100

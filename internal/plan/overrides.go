@@ -19,6 +19,8 @@ type Overrides struct {
 	Blocks    *int           // --runs, of every benchmark
 	Warmup    *int           // --warmup
 	Precision *string        // --precision, as in a plan
+	Until     *string        // --until, as in a plan
+	MaxBlocks *int           // --max-blocks
 	Budget    *time.Duration // --budget
 	Timeout   *time.Duration // --timeout, for a trial
 	Seed      *uint64        // --seed
@@ -85,10 +87,32 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 			p.Benchmarks[i].Blocks = 0
 		}
 		f := checkCount(p.Blocks, 1, MaxBlocks)
-		if f == nil && p.MaxBlocks != 0 && p.Blocks > p.MaxBlocks {
+		if f == nil && o.MaxBlocks == nil && p.MaxBlocks != 0 && p.Blocks > p.MaxBlocks {
 			f = &problem{fmt.Sprintf("%d is more than max-blocks (%d) of the plan", p.Blocks, p.MaxBlocks), "give less, or raise max-blocks in the plan"}
 		}
 		fail("--runs", strconv.Itoa(p.Blocks), f)
+	}
+	if o.Until != nil {
+		until, f := parseUntil(*o.Until)
+		fail("--until", *o.Until, f)
+		p.Until = until
+	}
+	if o.MaxBlocks != nil {
+		p.MaxBlocks = *o.MaxBlocks
+		f := checkCount(p.MaxBlocks, 1, MaxBlocks)
+		switch {
+		case f != nil:
+		case p.Precision == 0 && p.Until == "":
+			f = &problem{fmt.Sprintf("%d has no effect without --precision or --until", p.MaxBlocks), "give one of them, or leave --max-blocks out"}
+		case p.MaxBlocks < p.Blocks:
+			f = &problem{fmt.Sprintf("%d is less than the number of blocks (%d)", p.MaxBlocks, p.Blocks), "raise it, or lower --runs"}
+		}
+		fail("--max-blocks", strconv.Itoa(p.MaxBlocks), f)
+	}
+	if p.Until != "" && problems.err() == nil && (o.Until != nil || o.Targets != nil || o.Blocks != nil || o.MaxBlocks != nil) {
+		if f := p.checkUntil(); f != nil {
+			fail("--until", string(p.Until), f)
+		}
 	}
 	if o.Warmup != nil {
 		p.Warmup = *o.Warmup

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,23 @@ func TestApply(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, p, same); diff != "" {
 		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
+	}
+}
+
+func TestApplyUntil(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\ntargets: [native, oci/runc]\n")
+	if _, err := p.Apply(Overrides{MaxBlocks: new(40)}); err == nil || !strings.Contains(err.Error(), "--max-blocks: 40 has no effect without --precision or --until") {
+		t.Errorf("--max-blocks alone: %v", err)
+	}
+	got, err := p.Apply(Overrides{Until: new("decided"), Blocks: new(10), MaxBlocks: new(200)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Until != Decided || got.Blocks != 10 || got.BlockLimit() != 200 {
+		t.Errorf("until %q, %d to %d blocks", got.Until, got.Blocks, got.BlockLimit())
+	}
+	if again := mustParse(t, "p", string(got.YAML())); again.Until != Decided || again.MaxBlocks != 200 {
+		t.Errorf("the written plan has until %q and at most %d blocks", again.Until, again.MaxBlocks)
 	}
 }
 
@@ -112,6 +130,11 @@ func TestApplyRefuses(t *testing.T) {
 			`--timeout: -1s is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 		}},
 		{"more than the plan's limit", Overrides{Blocks: new(61)}, []string{`--runs: 61 is more than max-blocks (60) of the plan; give less, or raise max-blocks in the plan`}},
+		{"more blocks than the greatest number", Overrides{Blocks: new(20), MaxBlocks: new(10)}, []string{`--max-blocks: 10 is less than the number of blocks (20); raise it, or lower --runs`}},
+		{"no greatest number", Overrides{MaxBlocks: new(0)}, []string{`--max-blocks: 0 is not a whole number from 1 to 100000`}},
+		{"an unknown rule", Overrides{Until: new("precise")}, []string{`--until: "precise" is not a rule; the rule is decided; leave until out for a fixed number of blocks`}},
+		{"a decision about one target", Overrides{Until: new("decided"), Targets: []string{"native"}}, []string{`--until: decided compares targets with the baseline, and the plan has only the target "native"; add a target, or leave until out`}},
+		{"a decision in few blocks", Overrides{Until: new("decided"), Blocks: new(2), MaxBlocks: new(4)}, []string{`--until: decided needs at least 6 blocks for a comparison, and the plan has at most 4; raise blocks or max-blocks`}},
 		{"runtimes", Overrides{Runtimes: []string{"crun", "a/b=/x", "c=bin/c"}}, []string{
 			`--runtime: "crun" is not name=path; write it like mycrun=/opt/crun/bin/crun`,
 			`--runtime: "a/b" is not a name for a runtime; use letters, digits and . _ -`,

@@ -84,10 +84,12 @@ type Plan struct {
 	// Blocks is the number of measured repetitions, Warmup of the repetitions before them.
 	Blocks int `yaml:"blocks"`
 	Warmup int `yaml:"warmup"`
+	// Until is the rule that ends single cells; empty for none. Blocks is then the number of blocks before its first look.
+	Until Until `yaml:"until,omitempty"`
 	// Precision is the required half-width of each interval as a share of its median. If it is not 0, the run
-	// continues after Blocks until all intervals have it.
+	// continues after Blocks until all intervals have it. With Until it is of the intervals of ratios, and ends single cells.
 	Precision Share `yaml:"precision,omitempty"`
-	// MaxBlocks is the limit of blocks for Precision; 0 is not set. See BlockLimit.
+	// MaxBlocks is the limit of blocks for Until and Precision; 0 is not set. See BlockLimit.
 	MaxBlocks int `yaml:"max-blocks,omitempty"`
 	// Budget is the maximum time of the whole run; 0 is no limit.
 	Budget  time.Duration `yaml:"budget,omitempty"`
@@ -147,6 +149,12 @@ type Timeout struct {
 	Call  time.Duration `yaml:"call"`  // one call of an engine
 }
 
+// Until selects a rule that ends single cells.
+type Until string
+
+// Decided is the rule that a cell ends once its comparisons with the baseline show a difference, or are as precise as Precision.
+const Decided Until = "decided"
+
 // Share is a part of a whole: 0.02 is 2 %.
 type Share float64
 
@@ -167,11 +175,11 @@ func (p Parameters) trialTimeout() time.Duration {
 	return DefaultTrialTimeout
 }
 
-// BlockLimit returns the maximum number of measured blocks: Blocks without a stop rule; with one MaxBlocks, or DefaultGrowth ×
+// BlockLimit returns the maximum number of measured blocks: Blocks without a rule that adds blocks; with one MaxBlocks, or DefaultGrowth ×
 // Blocks.
 func (p Plan) BlockLimit() int {
 	switch {
-	case p.Precision == 0:
+	case p.Precision == 0 && p.Until == "":
 		return p.Blocks
 	case p.MaxBlocks != 0:
 		return p.MaxBlocks

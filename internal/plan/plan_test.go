@@ -40,6 +40,7 @@ parameters: paper
 limits: {cpus: 0.50, cpuset: "1,0", memory: 4GB, pids: 512}
 blocks: 30
 warmup: 2
+until: decided
 precision: 2%
 max-blocks: 60
 budget: 10m
@@ -123,6 +124,7 @@ func TestParse(t *testing.T) {
 		Limits:     Limits{CPUs: "0.5", CPUSet: "0-1", Memory: "4GB", PIDs: "512"},
 		Blocks:     30,
 		Warmup:     2,
+		Until:      Decided,
 		Precision:  0.02,
 		MaxBlocks:  60,
 		Budget:     10 * time.Minute,
@@ -224,6 +226,8 @@ func TestBlockLimit(t *testing.T) {
 		{Plan{Blocks: 20, Precision: 0.02}, 100},
 		{Plan{Blocks: 20, Precision: 0.02, MaxBlocks: 30}, 30},
 		{Plan{Blocks: 50_000, Precision: 0.02}, MaxBlocks},
+		{Plan{Blocks: 20, Until: Decided}, 100},
+		{Plan{Blocks: 20, Until: Decided, MaxBlocks: 200}, 200},
 	} {
 		if got := c.plan.BlockLimit(); got != c.want {
 			t.Errorf("%+v: limit %d, want %d", c.plan, got, c.want)

@@ -48,6 +48,7 @@ func (r *reader) fields() []field {
 		}},
 		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &p.Blocks) }},
 		{"warmup", func(n ast.Node) { r.count(n, "warmup", 0, &p.Warmup) }},
+		{"until", r.until},
 		{"precision", r.precision},
 		{"max-blocks", func(n ast.Node) { r.count(n, "max-blocks", 1, &p.MaxBlocks) }},
 		{"budget", func(n ast.Node) { r.duration(n, "budget", &p.Budget) }},
@@ -221,10 +222,15 @@ func (r *reader) checkCombinations() {
 	if at, ok := r.seen["touchstone-output"]; ok && p.TouchstoneOutput != "" && p.TouchstoneOutput == p.Export {
 		r.problems.add(at, p.Export, problem{"touchstone-output and export name the same file", "give them different names"})
 	}
+	if at, ok := r.seen["until"]; ok && p.Until != "" {
+		if f := p.checkUntil(); f != nil {
+			r.problems.add(at, string(p.Until), problem{"until: " + f.message, f.advice})
+		}
+	}
 	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
 		switch {
-		case !r.has("precision"):
-			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision", "give a precision such as 2%, or leave max-blocks out"})
+		case !r.has("precision") && !r.has("until"):
+			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision or until", "give a precision such as 2% or until: decided, or leave max-blocks out"})
 		case p.MaxBlocks < p.Blocks:
 			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise max-blocks or lower blocks"})
 		}
@@ -463,6 +469,16 @@ func (r *reader) parameters(n ast.Node) {
 	default:
 		r.fail(n, fmt.Sprintf("parameters: %s is neither quick nor paper", shown(n)), didYouMean(s, []string{"quick", "paper"}, "write one of the two"))
 	}
+}
+
+func (r *reader) until(n ast.Node) {
+	s, _ := text(n)
+	until, f := parseUntil(s)
+	if f != nil {
+		r.fail(n, fmt.Sprintf("until: %s is not a rule", shown(n)), f.advice)
+		return
+	}
+	r.plan.Until = until
 }
 
 func (r *reader) precision(n ast.Node) {

@@ -88,6 +88,7 @@ func shapes() map[string]schema {
 		"parameters":        {"enum": []Parameters{QuickValues, PaperValues}, "default": QuickValues},
 		"blocks":            count(1).with(schema{"default": DefaultBlocks}),
 		"warmup":            count(0).with(schema{"default": DefaultWarmup}),
+		"until":             {"enum": []Until{Decided}},
 		"precision":         {"type": "string", "pattern": strings.ReplaceAll(percentage.String(), "?:", ""), "examples": []string{"2%"}},
 		"max-blocks":        count(1),
 		"budget":            ref("duration"),
@@ -233,7 +234,7 @@ func planSchema(t *testing.T) schema {
 	return plan.with(schema{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": fmt.Sprintf("urn:touchstone:schema:plan:%d", Version),
 		"title": fmt.Sprintf("Touchstone plan, version %d", Version), "description": "Targets × benchmarks × parameters × repetitions.",
-		"required": []string{"version"}, "dependentRequired": schema{"max-blocks": []string{"precision"}}, "$defs": definitions(),
+		"required": []string{"version"}, "dependentSchemas": schema{"max-blocks": schema{"anyOf": []schema{{"required": []string{"precision"}}, {"required": []string{"until"}}}}}, "$defs": definitions(),
 	})
 }
 

@@ -24,7 +24,10 @@ func (r *run) cut() error {
 	}
 	block := r.complete()
 	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, planned)
-	if block >= planned {
+	switch {
+	case r.Decide != nil:
+		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all comparisons were decided", r.Budget, block)
+	case block >= planned:
 		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
 	}
 	r.out.Caveats = append(r.out.Caveats, text)
@@ -49,8 +52,8 @@ func (r *run) cut() error {
 // complete is the number of blocks that each benchmark has, except benchmarks that need fewer. It is called if one lacks a block.
 func (r *run) complete() int {
 	for block := 0; ; block++ {
-		for i, w := range r.Work {
-			if !r.enough(i, block) && r.remains(w, block, false) {
+		for i := range r.Work {
+			if !r.enough(i, block) && r.remains(i, block, false) {
 				return block
 			}
 		}

@@ -11,6 +11,19 @@ import (
 type pace struct {
 	cells map[result.Cell]mean
 	all   mean
+	// earlier are the times in earlier runs.
+	earlier map[result.Cell]time.Duration
+}
+
+// known reports whether the time of a cell is measured, in this run or in an earlier one.
+func (p *pace) known(cell result.Cell) bool { return p.cells[cell].n > 0 || p.earlier[cell] > 0 }
+
+// of is the expected time of a trial: that of the cell, in this run or else in earlier ones, or the mean of all cells.
+func (p *pace) of(cell result.Cell) time.Duration {
+	if m := p.cells[cell]; m.n == 0 && p.earlier[cell] > 0 {
+		return p.earlier[cell]
+	}
+	return p.cells[cell].of(p.all)
 }
 
 type mean struct {
@@ -39,7 +52,7 @@ func (p *pace) note(t result.Trial) {
 }
 
 // progress counts the trials of all cells that still have trials, and estimates the remaining time from the pace of each
-// cell. The next trial belongs to the given block of one work.
+// cell. The next trial belongs to the given block of one work. With Decide, cells that have not ended count with the greatest number of blocks.
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
@@ -47,16 +60,26 @@ func (r *run) progress(work, block int) Progress {
 		if i == work {
 			blocks = max(blocks, block+1)
 		}
+		d := r.decisions[i]
 		for _, t := range r.Targets {
 			cell := cellOf(w, t.Name)
 			if r.over[cell] {
 				continue
 			}
-			pace := r.pace.cells[cell]
-			total := max(r.Warmup+blocks, pace.n)
+			of := blocks
+			if d != nil {
+				stopped, ended := d.stopped[t.Name]
+				if of = stopped; !ended {
+					of, p.AtMost = d.most(), true
+				}
+			}
+			done := r.pace.cells[cell].n
+			total := max(r.Warmup+of, done)
 			p.Total += total
-			p.Done += pace.n
-			p.Left += time.Duration(total-pace.n) * pace.of(r.pace.all)
+			p.Done += done
+			if d == nil || of == d.most() {
+				p.Left += time.Duration(total-done) * r.pace.of(cell)
+			}
 		}
 	}
 	if r.Budget > 0 {
@@ -73,8 +96,30 @@ func (r *run) stop(i int) stats.StopRule {
 	return r.Stop
 }
 
+// estimate reports the time that the run takes, once each cell has a known time: before the first trial if earlier runs have all cells, else
+// after the first block.
+func (r *run) estimate(block int) {
+	if r.Estimated == nil || r.estimated {
+		return
+	}
+	for _, w := range r.Work {
+		for _, t := range r.Targets {
+			if cell := cellOf(w, t.Name); !r.over[cell] && !r.pace.known(cell) {
+				return
+			}
+		}
+	}
+	r.estimated = true
+	if p := r.progress(0, block); p.Left > 0 {
+		r.Estimated(p)
+	}
+}
+
 // enough reports whether a benchmark needs no block of this number.
 func (r *run) enough(i, block int) bool {
+	if d := r.decisions[i]; d != nil {
+		return d.enough(block)
+	}
 	r.ready[i] = r.ready[i] || r.measured[i].enough(r.stop(i), block)
 	return r.ready[i]
 }

@@ -72,6 +72,15 @@ type Config struct {
 	// measured blocks.
 	Warmup int
 	Stop   stats.StopRule
+	// Decide ends single cells of benchmarks without a number of blocks of their own; nil ends none. Stop is then not used for them.
+	Decide *Decide
+	// Stopped is called when Decide ends a cell, also for the decisions that an earlier process has made; it may be nil. After an error
+	// the run ends.
+	Stopped func(result.Stop) error
+	// Expected are the times of a trial in earlier runs, for estimates before the first trial of a cell; nil if none is known.
+	Expected map[result.Cell]time.Duration
+	// Estimated is called once, when the time of each cell is known; it may be nil.
+	Estimated func(Progress)
 	// Budget is the longest time for the run, the trials in Done included. A trial that is under way at its end does not count, and
 	// its clean-up takes at most a CallLimit. Warm-up takes at most half of the budget. 0 is no limit.
 	Budget time.Duration
@@ -152,8 +161,10 @@ type Observer interface {
 // Progress is the progress of a run in trials. Total may grow while a stop rule requires more blocks.
 type Progress struct {
 	Done, Total int
-	// Left is the estimated time to the end; 0 without an estimate.
-	Left time.Duration
+	// Left is the estimated time to the end; 0 without an estimate. AtMost is set if cells may end before, so that Total and Left are the greatest
+	// values.
+	Left   time.Duration
+	AtMost bool
 }
 
 // Outcome is the end of a run.
@@ -176,11 +187,14 @@ type run struct {
 	work      map[result.Cell][]int // indexes of work; for the stop rule
 	measured  []measured            // by index of work, without warm-up; for the stop rule
 	ready     []bool                // by index of work: the stop rule needs no more blocks
+	decisions []*decisions          // by index of work; nil without Decide
 	pulled    []pulled
-	hungPulls map[pulled]int  // pulls that exceeded their limit
-	left      []leftover      // the objects of trials that no clean-up has removed yet
-	group     *cgroup.Group   // of the whole run; nil without cgroups
-	units     map[string]unit // by target: the cost of one container, once it is known
+	hungPulls map[pulled]int    // pulls that exceeded their limit
+	left      []leftover        // the objects of trials that no clean-up has removed yet
+	group     *cgroup.Group     // of the whole run; nil without cgroups
+	units     map[string]unit   // by target: the cost of one container, once it is known
+	looks     *stats.Sequential // of Decide
+	estimated bool              // Estimated was called
 	breaker   breaker
 	pace      pace
 	out       Outcome
@@ -211,7 +225,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 			cell := cellOf(w, t.Name)
 			r.work[cell] = append(r.work[cell], i)
 		}
+		r.decisions = append(r.decisions, r.newDecisions(w))
 	}
+	r.pace.earlier = r.Expected
 	for _, t := range r.Done {
 		r.note(t)
 		r.seq = max(r.seq, t.Seq)
@@ -300,16 +316,22 @@ func (r *run) skip(at slot, reason string) error {
 func (r *run) rounds(ctx context.Context) (complete bool, err error) {
 	for n := 0; ; n++ {
 		worked := false
+		r.estimate(max(0, n-r.Warmup))
 		for i := range r.Work {
 			warmup, block := n < r.Warmup, n
 			if !warmup {
 				block -= r.Warmup
 			}
-			if !warmup && r.enough(i, block) {
-				continue
+			if !warmup {
+				if err := r.decide(i, block); err != nil {
+					return false, err
+				}
+				if r.enough(i, block) {
+					continue
+				}
 			}
 			worked = true
-			if !r.remains(r.Work[i], block, warmup) || warmup && r.spent(r.Budget/2) {
+			if !r.remains(i, block, warmup) || warmup && r.spent(r.Budget/2) {
 				continue
 			}
 			if complete, err := r.block(ctx, i, block, warmup); err != nil || !complete {
@@ -323,10 +345,10 @@ func (r *run) rounds(ctx context.Context) (complete bool, err error) {
 }
 
 // remains reports whether a block lacks a trial: a resumed run has the first blocks already.
-func (r *run) remains(w plan.Work, block int, warmup bool) bool {
+func (r *run) remains(i, block int, warmup bool) bool {
 	return slices.ContainsFunc(r.Targets, func(t Target) bool {
-		cell := cellOf(w, t.Name)
-		return !r.over[cell] && !r.done[slot{cell, block, warmup}]
+		cell := cellOf(r.Work[i], t.Name)
+		return !r.over[cell] && !r.done[slot{cell, block, warmup}] && !(!warmup && r.decisions[i].ended(t.Name, block))
 	})
 }
 
@@ -337,7 +359,7 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 		t := r.Targets[n]
 		cell := cellOf(w, t.Name)
 		at := slot{cell, block, warmup}
-		if r.over[cell] || r.done[at] {
+		if r.over[cell] || r.done[at] || !warmup && r.decisions[i].ended(t.Name, block) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -432,10 +454,13 @@ func (r *run) note(t result.Trial) {
 	if t.Status != result.Skipped {
 		r.pace.note(t)
 	}
-	if t.Warmup || r.Stop.Precision == 0 {
+	if t.Warmup {
 		return
 	}
 	for _, i := range r.work[t.Cell] {
-		r.measured[i].add(&t, r.Work[i].Benchmark.Metrics)
+		r.decisions[i].add(&t)
+		if r.Stop.Precision > 0 {
+			r.measured[i].add(&t, r.Work[i].Benchmark.Metrics)
+		}
 	}
 }

@@ -1,0 +1,267 @@
+package runner_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// created is a benchmark whose value is the time of create, as the options of the fake target set it.
+func created(ctx context.Context, t bench.Trial) error {
+	_, span, err := t.Create(ctx, t.Spec(workload.Exit(0)...))
+	if err != nil {
+		return err
+	}
+	t.Record("Value", span.Seconds())
+	return nil
+}
+
+// decidingHarness is a run with the rule, on a baseline, a target that differs, and an equal target.
+func decidingHarness(t *testing.T, targets ...string) (l *harness, stops *[]result.Stop) {
+	t.Helper()
+	l = newHarness(t, targets...)
+	stops = new([]result.Stop)
+	l.config.Warmup = 1
+	l.config.Decide = &runner.Decide{Looks: stats.Looks(8, 40), Comparisons: len(targets) - 1, Baseline: targets[0]}
+	l.config.Stopped = func(s result.Stop) error {
+		*stops = append(*stops, s)
+		return nil
+	}
+	return l, stops
+}
+
+const (
+	baseFake  = "fake/base@create=20ms,jitter=0.05"
+	slowFake  = "fake/slow@create=40ms,jitter=0.05"
+	equalFake = "fake/equal@create=20ms,jitter=0.05"
+)
+
+// measuredBlocks are the numbers of measured blocks by target.
+func measuredBlocks(l *harness, benchmark string) map[string]int {
+	blocks := map[string]int{}
+	for _, t := range l.trials {
+		if t.Benchmark == benchmark && !t.Warmup && t.Status != result.Skipped {
+			blocks[t.Target]++
+		}
+	}
+	return blocks
+}
+
+func TestDecidedCellEnds(t *testing.T) {
+	l, stops := decidingHarness(t, baseFake, slowFake, equalFake)
+	l.work("test.one.x", created)
+	if out := l.ok(); len(out.Caveats) > 0 {
+		t.Errorf("caveats %q", out.Caveats)
+	}
+	if len(*stops) != 1 || (*stops)[0].Target != slowFake || (*stops)[0].Reason != result.Decided {
+		t.Fatalf("stopped: %v, want only %s", *stops, slowFake)
+	}
+	at := (*stops)[0].Blocks
+	if at < 10 || at > 25 || !slices.Contains(stats.Looks(8, 40), at) {
+		t.Errorf("%s ended after %d blocks", slowFake, at)
+	}
+	if diff := cmp.Diff(map[string]int{baseFake: 40, slowFake: at, equalFake: 40}, measuredBlocks(l, "test.one.x")); diff != "" {
+		t.Errorf("blocks (-want +got):\n%s", diff)
+	}
+	if last := l.at[len(l.at)-1]; last.Total != 3+40+at+40 || last.Done != last.Total-1 {
+		t.Errorf("progress at the last trial: %+v", last)
+	}
+	if !l.at[0].AtMost {
+		t.Error("the first estimate is not marked as the greatest")
+	}
+}
+
+// The order of the targets that are left is the same as with all targets.
+func TestOrderOfOpenCellsStays(t *testing.T) {
+	plain := newHarness(t, baseFake, slowFake, equalFake)
+	plain.config.Warmup, plain.config.Stop = 1, stats.StopRule{Min: 40, Max: 40}
+	plain.work("test.one.x", created)
+	plain.ok()
+	l, stops := decidingHarness(t, baseFake, slowFake, equalFake)
+	l.work("test.one.x", created)
+	l.ok()
+	place := func(t result.Trial) string { return t.Target }
+	want := slices.DeleteFunc(slices.Clone(plain.trials), func(t result.Trial) bool {
+		return t.Target == slowFake && !t.Warmup && t.Block >= (*stops)[0].Blocks
+	})
+	if len(want) != len(l.trials) {
+		t.Fatalf("%d trials, want %d", len(l.trials), len(want))
+	}
+	for i := range want {
+		if place(want[i]) != place(l.trials[i]) {
+			t.Fatalf("trial %d is on %s, want %s", i, l.trials[i].Target, want[i].Target)
+		}
+	}
+}
+
+func TestBenchmarkEndsWithItsCells(t *testing.T) {
+	l, stops := decidingHarness(t, baseFake, slowFake)
+	l.work("test.one.x", created)
+	l.work("test.two.x", created)
+	l.config.Work[1].Blocks = 7 // of its own: no looks
+	l.ok()
+	if len(*stops) != 2 || (*stops)[0].Target != slowFake || (*stops)[1].Target != baseFake || (*stops)[1].Reason != result.AllStopped {
+		t.Fatalf("stopped: %v", *stops)
+	}
+	at := (*stops)[0].Blocks
+	if diff := cmp.Diff(map[string]int{baseFake: at, slowFake: at}, measuredBlocks(l, "test.one.x")); diff != "" {
+		t.Errorf("blocks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x")); diff != "" {
+		t.Errorf("blocks of a benchmark with a number of its own (-want +got):\n%s", diff)
+	}
+}
+
+func TestCellsEndWithoutADifference(t *testing.T) {
+	for name, tt := range map[string]struct {
+		targets []string
+		change  func(*harness)
+		want    result.StopReason
+	}{
+		"a precise ratio": {[]string{baseFake, equalFake}, func(l *harness) { l.config.Decide.Precision = 0.1 }, result.Precise},
+		"equal values":    {[]string{baseFake, equalFake}, func(l *harness) { l.config.Work[0].Benchmark.Run = live }, result.Precise},
+		"no value":        {[]string{baseFake, equalFake}, func(l *harness) { l.config.Work[0].Benchmark.Run = exit }, result.Incomparable},
+		"no baseline: the first target with values stands for it": {[]string{"fake/base@fail=create", slowFake, equalFake}, func(*harness) {}, result.Decided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, stops := decidingHarness(t, tt.targets...)
+			l.work("test.one.x", created)
+			tt.change(l)
+			l.ok()
+			if len(*stops) != 2 || (*stops)[0].Reason != tt.want || (*stops)[0].Blocks >= 40 {
+				t.Errorf("stopped: %v, want %s first", *stops, tt.want)
+			}
+		})
+	}
+}
+
+// A deciding metric that is open keeps the cell, and a metric without a phrase does not if another one has a phrase.
+func TestDecidingMetrics(t *testing.T) {
+	for name, tt := range map[string]struct {
+		phrase string
+		ends   bool
+	}{"all metrics decide": {"", false}, "the metric with a phrase decides": {"creates in", true}} {
+		l, stops := decidingHarness(t, baseFake, slowFake)
+		n := 0
+		l.work("test.one.x", func(ctx context.Context, trial bench.Trial) error {
+			n++
+			trial.Record("Equal", float64(1+n%5))
+			return created(ctx, trial)
+		})
+		l.config.Work[0].Benchmark.Metrics = []result.Metric{{Name: "Value", Better: result.Lower, Phrase: tt.phrase}, {Name: "Equal", Better: result.Lower}}
+		l.ok()
+		if got := len(*stops) > 0; got != tt.ends {
+			t.Errorf("%s: stopped %v", name, *stops)
+		}
+	}
+}
+
+func TestResumedRunDecidesAlike(t *testing.T) {
+	fresh := func() (*harness, *[]result.Stop) {
+		l, stops := decidingHarness(t, baseFake, slowFake, equalFake)
+		l.config.Decide.Looks = stats.Looks(8, 24)
+		l.work("test.one.x", created)
+		return l, stops
+	}
+	whole, want := fresh()
+	whole.ok()
+	if len(*want) == 0 {
+		t.Fatal("no cell ended early")
+	}
+	for _, n := range []int{1, 20, 3 + 3*(*want)[0].Blocks - 1, 3 + 3*(*want)[0].Blocks, len(whole.trials) - 1} {
+		first, _ := fresh()
+		ctx, interrupt := context.WithCancel(t.Context())
+		record := first.config.Record
+		first.config.Record = func(trial result.Trial) error {
+			err := record(trial)
+			if len(first.trials) == n {
+				interrupt()
+			}
+			return err
+		}
+		if out, err := first.run(ctx); err != nil || !out.Interrupted {
+			t.Fatalf("interrupted after trial %d: Run() = %+v, %v", n, out, err)
+		}
+		// The clock of the fake targets begins again, so the values of the second part are those of the whole run.
+		second := first.again()
+		var stops []result.Stop
+		second.config.Stopped = func(s result.Stop) error {
+			stops = append(stops, s)
+			return nil
+		}
+		values := map[int]float64{}
+		for _, trial := range whole.trials {
+			values[trial.Seq] = trial.Values("Value")[0]
+		}
+		second.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
+			at := second.started[len(second.started)-1].Seq
+			t.Record("Value", values[at])
+			return nil
+		}
+		second.ok()
+		if diff := cmp.Diff(*want, stops); diff != "" {
+			t.Errorf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run:\n%s", n, diff)
+		}
+		if diff := cmp.Diff(spell(whole.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
+			t.Errorf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n, diff)
+		}
+	}
+}
+
+func TestBudgetBeforeTheFirstLook(t *testing.T) {
+	l, stops := decidingHarness(t, baseFake, slowFake)
+	l.work("test.one.x", created)
+	l.config.Budget = 300 * ms
+	out := l.ok()
+	if len(*stops) > 0 || len(out.Caveats) != 1 || out.Caveats[0] != "the budget of 300ms ended after 3 blocks, before all comparisons were decided" {
+		t.Errorf("stopped %v, caveats %q", *stops, out.Caveats)
+	}
+}
+
+func TestErrorOfStoppedEndsTheRun(t *testing.T) {
+	l, _ := decidingHarness(t, baseFake, slowFake)
+	l.work("test.one.x", created)
+	l.config.Stopped = func(result.Stop) error { return errBroken }
+	if _, err := l.run(t.Context()); err != errBroken {
+		t.Errorf("Run() = %v, want %v", err, errBroken)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	trial := 28 * ms // 20 ms for create and 8 ms for delete
+	for name, tt := range map[string]struct {
+		expected map[result.Cell]time.Duration
+		want     time.Duration
+		before   int // trials
+	}{
+		"after the first block": {nil, 2 * 4 * trial, 2},
+		"from earlier runs": {map[result.Cell]time.Duration{
+			{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second, {Benchmark: "test.one.x", Target: "fake/b@create=20ms"}: 2 * time.Second,
+		}, 5 * 3 * time.Second, 0},
+		"of one cell only": {map[result.Cell]time.Duration{{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second}, 2 * 4 * trial, 2},
+	} {
+		l := newHarness(t, "fake/a@create=20ms", "fake/b@create=20ms")
+		l.config.Warmup, l.config.Stop, l.config.Expected = 1, stats.StopRule{Min: 4, Max: 4}, tt.expected
+		l.work("test.one.x", created)
+		calls := 0
+		l.config.Estimated = func(p runner.Progress) {
+			calls++
+			if p.Left != tt.want || len(l.trials) != tt.before || p.AtMost {
+				t.Errorf("%s: %+v after %d trials, want %v after %d", name, p, len(l.trials), tt.want, tt.before)
+			}
+		}
+		l.ok()
+		if calls != 1 {
+			t.Errorf("%s: %d estimates", name, calls)
+		}
+	}
+}

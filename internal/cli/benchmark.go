@@ -62,6 +62,10 @@ In --targets and in plans * matches every engine or runtime on this machine:
 'containerd/*', '*/runc', '*/*'. all is '*/*' and native. If no daemon of an
 engine can be reached, a private daemon is started for the run.
 
+With --until decided a benchmark ends on a target when its differences from the baseline
+are shown. The command looks at growing numbers of blocks from --runs to --max-blocks.
+With --precision a comparison also ends when its ratio is known to ± PERCENTAGE.
+
 The first ^C ends the trial under way, cleans up and shows the results so far. The
 second ^C cleans up at once, within seconds. The third ^C ends the program without
 clean-up; touchstone cleanup removes the rest. --resume continues an interrupted or
@@ -80,6 +84,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
   touchstone benchmark --targets 'containerd/*' --cri containerd=/run/containerd/containerd.sock
   touchstone benchmark --runtime mycrun=/opt/crun/bin/crun --targets oci/crun,oci/mycrun
   touchstone benchmark --pin workload=2-3,engines=1,touchstone=0
+  touchstone benchmark --targets oci/runc,oci/crun --until decided --runs 10 --max-blocks 200
   touchstone benchmark --resume latest`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
@@ -98,6 +103,8 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 			keepGiven(f, "runs", &o.Blocks)
 			keepGiven(f, "warmup", &o.Warmup)
 			keepGiven(f, "precision", &o.Precision)
+			keepGiven(f, "until", &o.Until)
+			keepGiven(f, "max-blocks", &o.MaxBlocks)
 			keepGiven(f, "budget", &o.Budget)
 			keepGiven(f, "timeout", &o.Timeout)
 			keepGiven(f, "seed", &o.Seed)
@@ -120,6 +127,8 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 	o.Blocks = f.IntP("runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
 	o.Warmup = f.Int("warmup", 0, "`NUMBER` of warm-up blocks")
 	o.Precision = f.String("precision", "", "add blocks until each median is known to ± `PERCENTAGE`, such as 2%")
+	o.Until = f.String("until", "", "end each cell by a `RULE`: decided ends it when its differences are shown")
+	o.MaxBlocks = f.Int("max-blocks", 0, "largest `NUMBER` of blocks with --until or --precision")
 	o.Budget = f.Duration("budget", 0, "longest `TIME` for the whole run, such as 10m")
 	o.Timeout = f.Duration("timeout", 0, "longest `TIME` for one trial, such as 2m")
 	o.Seed = f.Uint64("seed", 0, "`NUMBER` that determines the order of trials")

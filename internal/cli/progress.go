@@ -26,7 +26,11 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 		line += "  warm-up"
 	}
 	if at.Left > 0 {
-		line += fmt.Sprintf("  %v left", at.Left.Round(time.Second))
+		most := ""
+		if at.AtMost {
+			most = "at most "
+		}
+		line += fmt.Sprintf("  %s%v left", most, at.Left.Round(time.Second))
 	}
 	if p.env.Live {
 		p.show(line)
@@ -59,6 +63,8 @@ func (p *progress) Report(e execution.Event) {
 		p.line("skipped: " + text)
 	case execution.Swept:
 		p.line("removed leftovers of a killed run: " + text)
+	case execution.Estimate, execution.Ended:
+		p.line(text)
 	case execution.Note:
 		p.line("note: " + text)
 	}

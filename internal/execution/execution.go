@@ -86,6 +86,10 @@ const (
 	Skipped
 	// Swept is the removal of the leftovers of a killed run.
 	Swept
+	// Estimate is the time that the run will take.
+	Estimate
+	// Ended is the end of a cell before the other cells, by the rule of the plan.
+	Ended
 )
 
 // Execution is one execution of a plan. It is used once.
@@ -257,6 +261,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 		return Outcome{Recorded: true}, err
 	}
 	outcome, err := runner.Run(ctx, config)
+	run.Caveats = append(run.Caveats, e.stopped(run.Stopping)...)
 	state := result.Complete
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
@@ -286,6 +291,12 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 			e.report(Step, fmt.Sprintf("getting image %s ready on %s", image, target))
 		},
 	}
+	var err error
+	if config.Expected, err = e.Store.TrialTimes(ctx); err != nil {
+		return config, err
+	}
+	config.Estimated = func(p runner.Progress) { e.report(Estimate, estimate(p)) }
+	e.useRule(ctx, run, &config)
 	if e.session == nil {
 		return config, nil
 	}
@@ -293,7 +304,6 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	config.Programs, config.Proc = e.drivers.Programs(), "/proc"
 	config.EmptyHidden = e.session.Launcher.EmptyHidden
 	e.useHost(&config)
-	var err error
 	e.host, err = e.openHostEngine(ctx)
 	config.Host = e.host
 	return config, err
@@ -311,6 +321,9 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	if e.Plan.Seed != nil {
 		seed = *e.Plan.Seed
 	}
+	if err := e.checkRule(); err != nil {
+		return result.Run{}, err
+	}
 	var targets []target.Target
 	for _, f := range facts {
 		t, err := target.Parse(f.Name)
@@ -323,7 +336,8 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	run := result.Run{
 		ID: e.RunID, Name: e.Plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: e.Tool, Seed: seed,
 		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
+		Stopping: e.rule(),
+		Images:   images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
 	}
 	run.Host.Selfcheck = e.Selfcheck
 	for _, w := range e.work {

@@ -1,0 +1,89 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// rule is the plan's rule that ends single cells, fixed before the run; nil for none.
+func (e *Execution) rule() *result.Stopping {
+	if e.Plan.Until != plan.Decided {
+		return nil
+	}
+	targets := len(slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) }))
+	return &result.Stopping{
+		Looks:       stats.Looks(e.Plan.Blocks, e.Plan.BlockLimit()),
+		Comparisons: runner.Comparisons(e.work, targets),
+		Precision:   float64(e.Plan.Precision),
+	}
+}
+
+// checkRule refuses a rule that compares targets if only one works.
+func (e *Execution) checkRule() error {
+	working := slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) })
+	if e.Plan.Until == "" || len(working) != 1 {
+		return nil
+	}
+	return &UsageError{fmt.Errorf("until: %s compares targets with the baseline, and only %s is available; add a target (see touchstone targets), or leave until out", e.Plan.Until, working[0].Name)}
+}
+
+// useRule makes the runner end cells by the rule of a run, and records the ends in run.Stopping and in the store. A resumed run repeats the
+// decisions of its first part, so the list begins again.
+func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.Config) {
+	rule := run.Stopping
+	if rule == nil {
+		return
+	}
+	earlier := rule.Stopped
+	rule.Stopped = nil
+	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Seed: run.Seed}
+	config.Decide = &runner.Decide{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
+	config.Stopped = func(stop result.Stop) error {
+		rule.Stopped = append(rule.Stopped, stop)
+		if slices.Contains(earlier, stop) {
+			return nil
+		}
+		e.report(Ended, fmt.Sprintf("%s on %s ended after %d blocks: %s", strings.TrimSpace(stop.Benchmark+" "+stop.Params), stop.Target, stop.Blocks, stop.Reason))
+		return e.Store.Stopping(context.WithoutCancel(ctx), e.RunID, rule)
+	}
+}
+
+// stopped is the caveat that cells have different numbers of blocks.
+func (e *Execution) stopped(rule *result.Stopping) []string {
+	if rule == nil {
+		return nil
+	}
+	counts := map[result.StopReason]int{}
+	for _, s := range rule.Stopped {
+		counts[s.Reason]++
+	}
+	most := rule.Looks[len(rule.Looks)-1]
+	if len(rule.Stopped) == 0 {
+		return []string{fmt.Sprintf("no cell was decided before %d blocks; the p-values are those of all looks of the rule together", most)}
+	}
+	var parts []string
+	for _, reason := range []result.StopReason{result.Decided, result.Precise, result.Incomparable, result.AllStopped} {
+		if counts[reason] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[reason], reason))
+		}
+	}
+	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; the p-values are those of all looks of the rule together",
+		len(rule.Stopped), most, strings.Join(parts, ", "))}
+}
+
+// estimate spells the time that a run takes.
+func estimate(p runner.Progress) string {
+	about := "about"
+	if p.AtMost {
+		about = "at most about"
+	}
+	return fmt.Sprintf("the run takes %s %v more", about, p.Left.Round(time.Second))
+}

@@ -1,0 +1,98 @@
+package execution
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+func decidingPlan(t *testing.T, targets ...string) plan.Plan {
+	t.Helper()
+	p, err := plan.Quick().Apply(plan.Overrides{
+		Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: new(10), MaxBlocks: new(60), Until: new("decided"), Seed: new(uint64(1)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The rule and the cells that it ended are in the store. The second run has an estimate before its first trial.
+func TestUntilDecided(t *testing.T) {
+	const slow = "fake/slow@create=60ms,delete=40ms,jitter=0.03,start=30ms"
+	f := newFrontEnd(t)
+	var o recorder
+	if _, err := f.execute(t.Context(), decidingPlan(t, "fake/base@jitter=0.03", slow), nil, &o); err != nil {
+		t.Fatal(err)
+	}
+	run, err := f.db.Run(t.Context(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := run.Stopping
+	if rule == nil || len(rule.Looks) < 5 || rule.Looks[0] != 10 || rule.Looks[len(rule.Looks)-1] != 60 || rule.Comparisons == 0 || len(rule.Stopped) != 2 {
+		t.Fatalf("the rule in the store is %+v", rule)
+	}
+	first, last := rule.Stopped[0], rule.Stopped[1]
+	if first.Target != slow || first.Reason != result.Decided || last.Target != "fake/base@jitter=0.03" || last.Reason != result.AllStopped || first.Blocks >= 60 {
+		t.Errorf("stopped: %+v", rule.Stopped)
+	}
+	for _, trial := range run.Trials {
+		if trial.Block >= first.Blocks {
+			t.Errorf("%s has the block %d after %d blocks", trial.Target, trial.Block, first.Blocks)
+		}
+	}
+	if !o.mentions("ended after") || !o.mentions("the run takes at most about") || !strings.Contains(strings.Join(run.Caveats, "\n"), "2 cells ended before 60 blocks by the rule of the plan (1 decided, 1 all others stopped)") {
+		t.Errorf("events %+v, caveats %q", o.events, run.Caveats)
+	}
+}
+
+// A resumed run keeps the list of the cells that its first part ended.
+func TestResumedRunKeepsStoppedCells(t *testing.T) {
+	targets := []string{"fake/base@jitter=0.03", "fake/slow@create=60ms,delete=40ms,jitter=0.03,start=30ms", "fake/equal@jitter=0.03,seed=2"}
+	f := newFrontEnd(t)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	o := recorder{ended: func(trial result.Trial) {
+		if trial.Block == 55 {
+			interrupt(errStop)
+		}
+	}}
+	if _, err := f.execute(ctx, decidingPlan(t, targets...), nil, &o); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := f.db.Run(t.Context(), "run")
+	if err != nil || len(earlier.Stopping.Stopped) != 1 {
+		t.Fatalf("%v: the first part stopped %+v", err, earlier.Stopping)
+	}
+	want := *earlier.Stopping
+	p, err := ResumedPlan(earlier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.execute(t.Context(), p, &earlier, &recorder{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.db.Run(t.Context(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, *got.Stopping); diff != "" {
+		t.Errorf("the rule of the first part (-) and of the whole run (+):\n%s", diff)
+	}
+	if got.State != result.Complete {
+		t.Errorf("the run is %s", got.State)
+	}
+}
+
+func TestUntilDecidedNeedsTwoTargetsThatWork(t *testing.T) {
+	f := newFrontEnd(t)
+	_, err := f.execute(t.Context(), decidingPlan(t, "fake/a", "fake/broken@fail=open"), nil, &recorder{})
+	if !isUsage(err) || !strings.Contains(err.Error(), "only fake/a is available; add a target") {
+		t.Errorf("one target works: %v", err)
+	}
+}

@@ -128,7 +128,7 @@ func mannWhitney(a, b []float64) float64 {
 		&benchmath.Sample{Values: b, Thresholds: &thresholds}).P
 }
 
-// newComparison returns a comparison in which only the counts are known.
+// newComparison returns a comparison with its counts and no estimates.
 func newComparison(a, b []float64, better Direction) Comparison {
 	nan := math.NaN()
 	c := Comparison{

@@ -7,23 +7,28 @@ import (
 	"testing"
 )
 
-func boundaries(shares []float64, overall float64, last bool) (z []float64) {
-	for _, level := range lookLevels(shares, overall, last) {
+func boundaries(shares, errors []float64) (z []float64) {
+	for _, level := range lookLevels(shares, errors) {
 		z = append(z, -normalQuantile(level/2))
 	}
 	return z
 }
 
-// The boundaries of Lan and DeMets' rule of O'Brien and Fleming's type at five equal looks, two-sided at 0.05, as D. M. Reboussin, D. L. DeMets, K.
-// Kim and K. K. G. Lan compute them (Controlled Clinical Trials 21 (2000) 190–207).
+// The boundaries of O'Brien and Fleming's type at five equal looks, two-sided at 0.05, as D. M. Reboussin, D. L. DeMets, K. Kim and K. K. G. Lan
+// compute them (Controlled Clinical Trials 21 (2000) 190–207): each side spends half of the error.
 func TestPublishedBoundaries(t *testing.T) {
 	shares := []float64{0.2, 0.4, 0.6, 0.8, 1}
-	got := boundaries(shares, 0.05, false)
+	errors := spending(shares, 0.025, false)
+	for i := range errors {
+		errors[i] *= 2
+	}
+	got := boundaries(shares, errors)
 	for i, want := range []float64{4.877, 3.357, 2.680, 2.290, 2.031} {
 		near(t, "boundary", got[i], want, 0.001)
 	}
-	near(t, "the only look", boundaries([]float64{1}, 0.05, false)[0], 1.959964, 1e-5)
-	near(t, "the only look, with half of the blocks", boundaries([]float64{0.5}, 0.05, true)[0], 1.959964, 1e-5)
+	near(t, "the only look", boundaries([]float64{1}, spending([]float64{1}, 0.05, false))[0], 1.959964, 1e-5)
+	near(t, "the only look, with half of the blocks", boundaries([]float64{0.5}, spending([]float64{0.5}, 0.05, true))[0], 1.959964, 1e-5)
+	near(t, "the error after half of the blocks", spent(0.5, 0.05), 2*(1-0.9972), 1e-4) // Φ(1.96/√0.5) = Φ(2.772) = 0.9972
 }
 
 // Brownian motions cross the boundaries with the probability that the rule spends.
@@ -35,7 +40,7 @@ func TestBoundariesSpendTheError(t *testing.T) {
 	for _, n := range looks {
 		shares = append(shares, float64(n)/200)
 	}
-	limits := boundaries(shares, 0.05, false)
+	limits := boundaries(shares, spending(shares, 0.05, false))
 	r := random(1)
 	crossed := make([]int, len(looks))
 	for range trials {
@@ -100,7 +105,7 @@ func TestLookConverts(t *testing.T) {
 		shares = append(shares, float64(n)/200)
 	}
 	for _, overall := range []float64{0.05, 0.05 / 3, 0.05 / 170} {
-		exact := lookLevels(shares, overall, false)
+		exact := lookLevels(shares, spending(shares, overall, false))
 		near(t, "level / exact level", rule.At(rule.looks[11], false).Level(overall)/exact[11], 1, 0.03)
 	}
 	var only *Look
@@ -148,7 +153,7 @@ func TestSequentialSavesBlocks(t *testing.T) {
 	fourteen := model{"lognormal 14 %", func(r *rand.Rand) float64 { return math.Exp(0.14 * r.NormFloat64()) }, 1}
 	rule := NewSequential(Looks(10, most))
 	for _, tt := range []struct{ factor, blocks, found, coverage float64 }{
-		{1.05, most, 0.80, 0.90}, {1.10, 80, 0.99, 0.85}, {1.50, 36, 0.99, 0.90},
+		{1.05, 140, 0.80, 0.93}, {1.10, 75, 0.99, 0.93}, {1.50, 33, 0.99, 0.93},
 	} {
 		r := random(1)
 		var blocks []float64

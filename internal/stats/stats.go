@@ -12,6 +12,8 @@
 //   - Two targets of a run are compared block by block ([Compare]), two runs as
 //     independent samples ([CompareUnpaired]): the ratio of the medians with a
 //     bootstrap interval, and an exact permutation test on ranks.
+//   - Comparisons of a run that ends single cells are judged at their looks ([Sequential]): the looks
+//     share the error.
 //   - Comparisons that are shown together are judged together ([Judge]): Holm's
 //     correction keeps the probability of one false "faster" or "slower" in the
 //     whole family at 5 %.

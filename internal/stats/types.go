@@ -121,8 +121,8 @@ type Comparison struct {
 	// +Inf if these samples cannot show a difference of any size.
 	Detectable float64
 	Seed       uint64 // of the resampling
-	// Look is the look of a rule that decides while the run goes on. P, MinP and the p-values of Parts are then those of the whole rule. It is
-	// nil in a run with a fixed number of blocks.
+	// Look is the look of a rule that decides while the run goes on. P, MinP and the p-values of Parts then hold for all looks of the rule
+	// together. It is nil in a run with a fixed number of blocks.
 	Look *Look
 }
 

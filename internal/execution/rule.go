@@ -67,7 +67,7 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 	}
 	most := rule.Looks[len(rule.Looks)-1]
 	if len(rule.Stopped) == 0 {
-		return []string{fmt.Sprintf("no cell was decided before %d blocks; the p-values are those of all looks of the rule together", most)}
+		return []string{fmt.Sprintf("no cell was decided before %d blocks; each p-value is for all looks of the rule together", most)}
 	}
 	var parts []string
 	for _, reason := range []result.StopReason{result.Decided, result.Precise, result.Incomparable, result.AllStopped} {
@@ -75,7 +75,7 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[reason], reason))
 		}
 	}
-	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; the p-values are those of all looks of the rule together",
+	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; each p-value is for all looks of the rule together",
 		len(rule.Stopped), most, strings.Join(parts, ", "))}
 }
 

@@ -241,7 +241,7 @@ type Section struct {
 	rule     rule
 }
 
-// rule is the rule of a run that stops single cells. The zero value is that of a run without one.
+// rule is the rule of a run that stops single cells. The zero value stands for no rule.
 type rule struct {
 	looks *stats.Sequential
 	// final is set if the run is complete, so that no look follows the last one.
@@ -264,7 +264,7 @@ func (r rule) at(blocks int, stopped bool) *stats.Look {
 	return r.looks.At(blocks, r.final && !stopped)
 }
 
-// look is the look at which two targets are compared.
+// look is the look of the comparison of two targets.
 func (s *Section) look(baseline, other string) *stats.Look {
 	a, b := s.outcome(baseline), s.outcome(other)
 	if a == nil || b == nil {

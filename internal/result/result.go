@@ -462,10 +462,10 @@ type Run struct {
 // MaxLooks is the greatest number of looks of a Stopping.
 const MaxLooks = 200
 
-// Stopping is a rule that stops single cells while the run goes on. It is fixed before the run. A report needs it to judge comparisons at the look
-// at which they stopped.
+// Stopping is a rule that stops single cells while the run goes on. It is fixed before the run. A report needs it to judge each comparison at its
+// last look.
 type Stopping struct {
-	// Looks are the numbers of blocks at which the rule looks at the values, in ascending order. The last is the greatest number.
+	// Looks are the numbers of blocks for the tests of the rule, in ascending order. The last is the greatest number.
 	Looks []int `json:"looks"`
 	// Comparisons is the number of comparisons of the plan, which share the error of the rule.
 	Comparisons int `json:"comparisons"`

@@ -15,7 +15,7 @@ import (
 // width, of values that are all equal, always is. Only whole cells end, and
 // the others keep their random order, so the blocks stay comparable.
 type Decide struct {
-	// Looks are the numbers of blocks at which the rule looks at the values.
+	// Looks are the numbers of blocks for the tests of the rule.
 	Looks []int
 	// Comparisons is the number of comparisons of the whole run, which share the error stats.Alpha.
 	Comparisons int

@@ -18,7 +18,7 @@ type pace struct {
 // known reports whether the time of a cell is measured, in this run or in an earlier one.
 func (p *pace) known(cell result.Cell) bool { return p.cells[cell].n > 0 || p.earlier[cell] > 0 }
 
-// of is the expected time of a trial: that of the cell, in this run or else in earlier ones, or the mean of all cells.
+// of is the expected time of a trial: the mean of the cell in this run, else in earlier runs, else the mean of all cells.
 func (p *pace) of(cell result.Cell) time.Duration {
 	if m := p.cells[cell]; m.n == 0 && p.earlier[cell] > 0 {
 		return p.earlier[cell]

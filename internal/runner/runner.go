@@ -3,8 +3,8 @@
 //
 // Trials are ordered in blocks. A block is one trial of a benchmark on each target, in an order shuffled from the run's seed,
 // so that a drift of the host affects all targets alike. Blocks of different benchmarks alternate, so that a run that is
-// interrupted or exceeds its budget has results for all benchmarks. The order of a block depends only on the seed and the
-// block, so that a resumed run equals an uninterrupted one.
+// interrupted or exceeds its budget has results for all benchmarks. With Decide a decided cell leaves the
+// later blocks. The order of a block depends only on the seed and the block, so that a resumed run equals an uninterrupted one.
 package runner
 
 import (

@@ -127,7 +127,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 	o.Blocks = f.IntP("runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
 	o.Warmup = f.Int("warmup", 0, "`NUMBER` of warm-up blocks")
 	o.Precision = f.String("precision", "", "add blocks until each median is known to ± `PERCENTAGE`, such as 2%")
-	o.Until = f.String("until", "", "end each cell by a `RULE`: decided ends it when its differences are shown")
+	o.Until = f.String("until", "", "end each cell by a `RULE`: decided, once its differences are shown")
 	o.MaxBlocks = f.Int("max-blocks", 0, "largest `NUMBER` of blocks with --until or --precision")
 	o.Budget = f.Duration("budget", 0, "longest `TIME` for the whole run, such as 10m")
 	o.Timeout = f.Duration("timeout", 0, "longest `TIME` for one trial, such as 2m")

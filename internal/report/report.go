@@ -249,7 +249,7 @@ type rule struct {
 }
 
 func ruleOf(run *result.Run) rule {
-	if run.Stopping == nil {
+	if run.Stopping == nil || len(run.Stopping.Looks) == 0 {
 		return rule{}
 	}
 	return rule{stats.NewSequential(run.Stopping.Looks), run.State == result.Complete}

@@ -460,7 +460,7 @@ type Run struct {
 }
 
 // MaxLooks is the greatest number of looks of a Stopping.
-const MaxLooks = 200
+const MaxLooks = 100
 
 // Stopping is a rule that stops single cells while the run goes on. It is fixed before the run. A report needs it to judge each comparison at its
 // last look.

@@ -126,7 +126,8 @@ func (s *Stopping) validate() error {
 	if s == nil {
 		return nil
 	}
-	if len(s.Looks) == 0 || len(s.Looks) > MaxLooks || s.Looks[0] < 1 || !slices.IsSorted(s.Looks) {
+	ascending := slices.Equal(s.Looks, slices.Compact(slices.Sorted(slices.Values(s.Looks))))
+	if len(s.Looks) == 0 || len(s.Looks) > MaxLooks || s.Looks[0] < 1 || !ascending {
 		return fmt.Errorf("stopping: the looks must be 1 to %d numbers of blocks in ascending order", MaxLooks)
 	}
 	if s.Comparisons < 0 || !(s.Precision >= 0 && s.Precision <= 1) {

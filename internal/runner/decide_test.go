@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -231,7 +232,7 @@ func TestErrorOfStoppedEndsTheRun(t *testing.T) {
 	l, _ := decidingHarness(t, baseFake, slowFake)
 	l.work("test.one.x", created)
 	l.config.Stopped = func(result.Stop) error { return errBroken }
-	if _, err := l.run(t.Context()); err != errBroken {
+	if _, err := l.run(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("Run() = %v, want %v", err, errBroken)
 	}
 }

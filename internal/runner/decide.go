@@ -110,16 +110,6 @@ func (d *decisions) ended(target string, block int) bool {
 	return stopped && block >= blocks
 }
 
-// next is the first look after a number of blocks.
-func (d *decisions) next(blocks int) int {
-	for _, n := range d.rule.Looks {
-		if n > blocks {
-			return n
-		}
-	}
-	return d.most()
-}
-
 // first are the values of a metric on a target in the first blocks. A resumed run may already hold trials of later blocks.
 func (d *decisions) first(target, metric string, blocks int) []stats.Sample {
 	return slices.DeleteFunc(slices.Clone(d.values[seriesKey{target, metric}]), func(s stats.Sample) bool { return s.Block >= blocks })

@@ -348,7 +348,7 @@ func (r *run) rounds(ctx context.Context) (complete bool, err error) {
 func (r *run) remains(i, block int, warmup bool) bool {
 	return slices.ContainsFunc(r.Targets, func(t Target) bool {
 		cell := cellOf(r.Work[i], t.Name)
-		return !r.over[cell] && !r.done[slot{cell, block, warmup}] && !(!warmup && r.decisions[i].ended(t.Name, block))
+		return !r.over[cell] && !r.done[slot{cell, block, warmup}] && (warmup || !r.decisions[i].ended(t.Name, block))
 	})
 }
 

@@ -10,20 +10,19 @@
 //   - The headline is the median. Its 95 % interval is an expanded percentile
 //     bootstrap ([Summarize]).
 //   - Two targets of a run are compared block by block ([Compare]), two runs as
-//     independent samples ([CompareUnpaired]): the ratio of the medians with a
-//     bootstrap interval, and an exact permutation test on ranks.
-//   - Comparisons of a run that ends single cells are judged at their looks ([Sequential]): the looks
-//     share the error.
+//     independent samples ([CompareUnpaired]). The ratio is the estimate of Hodges and
+//     Lehmann, and its interval inverts the rank test. One permutation test judges the
+//     typical value and three other parts of the distribution together ([Part]).
 //   - Comparisons that are shown together are judged together ([Judge]): Holm's
 //     correction keeps the probability of one false "faster" or "slower" in the
-//     whole family at 5 %.
+//     whole family at 5 %. [JudgeTogether] marks the differences that hold over all
+//     comparisons of a report.
+//   - Several runs a side are compared with the runs as the observations
+//     ([CompareRuns], [Pooled]).
 //   - Properties that the estimates hide, such as drift, are warnings ([Warning]).
 //
-// The tests use ranks, not the sign-flip or label-shuffle test of a mean. One
-// disturbed trial moves a mean but not a rank. The distribution of a rank
-// statistic is exact for any number of blocks, but 10 000 shuffles cannot give a
-// p-value below 1/10 001, which never passes Holm's correction in a family of
-// 500 comparisons.
+// The typical value is tested by ranks, not by a mean. One
+// disturbed trial moves a mean but not a rank.
 //
 // The package refuses an interval or a verdict below [MinSamples], a percentile that
 // fewer than two samples exceed, and a ratio of values that are not positive. It

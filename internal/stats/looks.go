@@ -1,11 +1,5 @@
 package stats
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
-
 // RunLooks are the error probabilities of the looks at growing data: RunLooks[i] is the two-sided level of look i.
 type RunLooks []float64
 
@@ -30,89 +24,13 @@ func NewRunLooks(first, last int, alpha float64) RunLooks {
 	if last > first {
 		alpha /= excess
 	}
-	var fractions []float64
+	var shares []float64
 	for n := first; n <= last; n++ {
-		fractions = append(fractions, float64(n)/float64(last))
+		shares = append(shares, float64(n)/float64(last))
 	}
-	levels := make(RunLooks, len(fractions))
-	for i, z := range runBoundaries(fractions, alpha) {
-		levels[i] = 2 * distuv.UnitNormal.Survival(z)
+	errors := spending(shares, alpha/2, true) // to one side
+	for i := range errors {
+		errors[i] *= 2
 	}
-	return levels
-}
-
-// obrienFleming is the spent part of alpha, on both sides together, at a share of the observations.
-func obrienFleming(fraction, alpha float64) float64 {
-	return 4 * distuv.UnitNormal.Survival(distuv.UnitNormal.Quantile(1-alpha/4)/math.Sqrt(fraction))
-}
-
-// Parameters of the integration. A look spends nothing if its part of alpha is below leastSpent, the error of the
-// integration. gridPoints is odd, for Simpson's rule.
-const (
-	leastSpent = 1e-9
-	gridPoints = 201
-)
-
-// runBoundaries returns the critical values of |Z| for looks at ascending fractions of the observations. The last fraction is 1. A look
-// that cannot reject has +Inf.
-//
-// The score S = Z √t is a Brownian motion. density holds the density of S at the last look, for paths that have crossed no
-// boundary, at the points of a grid.
-func runBoundaries(fractions []float64, alpha float64) []float64 {
-	normal := distuv.UnitNormal
-	critical := make([]float64, len(fractions))
-	grid, density := []float64{0}, []float64{1} // all paths start at 0
-	weights := []float64{1}
-	before, spent := 0.0, 0.0
-	for k, t := range fractions {
-		step := math.Sqrt(t - before)
-		// crossing is the probability to be outside ±b now, and inside all earlier boundaries.
-		crossing := func(b float64) float64 {
-			sum := 0.0
-			for i, u := range grid {
-				sum += weights[i] * density[i] * (normal.Survival((b-u)/step) + normal.CDF((-b-u)/step))
-			}
-			return sum
-		}
-		const far = 9 // standard deviations
-		hi := far * math.Sqrt(t)
-		critical[k] = math.Inf(1)
-		if due := obrienFleming(t, alpha) - spent; due > leastSpent {
-			lo := 0.0
-			for range 60 { // more halvings than the bits of the result
-				if mid := midpoint(lo, hi); crossing(mid) > due {
-					lo = mid
-				} else {
-					hi = mid
-				}
-			}
-			critical[k] = hi / math.Sqrt(t)
-			spent += crossing(hi)
-		}
-		nextGrid, nextWeights := simpsonRule(-hi, hi)
-		next := make([]float64, len(nextGrid))
-		for j, s := range nextGrid {
-			for i, u := range grid {
-				next[j] += weights[i] * density[i] * normal.Prob((s-u)/step) / step
-			}
-		}
-		grid, weights, density, before = nextGrid, nextWeights, next, t
-	}
-	return critical
-}
-
-// simpsonRule returns the points and weights of Simpson's rule.
-func simpsonRule(lo, hi float64) (points, weights []float64) {
-	h := (hi - lo) / (gridPoints - 1)
-	for i := range gridPoints {
-		w := 2.0
-		switch {
-		case i == 0 || i == gridPoints-1:
-			w = 1
-		case i%2 == 1:
-			w = 4
-		}
-		points, weights = append(points, lo+float64(i)*h), append(weights, w*h/3)
-	}
-	return points, weights
+	return lookLevels(shares, errors)
 }

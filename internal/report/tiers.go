@@ -49,7 +49,7 @@ func (r *Run) TiersNote() string {
 	case 0:
 		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", together, stats.BlocksNeeded(r.Together), alone)
 	case r.Differences:
-		return fmt.Sprintf("All of them hold over the %s together: the chance that one of them is false is at most %s.", together, Percent(stats.Alpha))
+		return fmt.Sprintf("All differences hold over the %s together: the chance that one of them is false is at most %s.", together, Percent(stats.Alpha))
 	}
 	return fmt.Sprintf("%d of the differences hold over all %s: the chance that one of them is false is at most %s. Each of the other %d holds %s",
 		r.Everywhere, together, Percent(stats.Alpha), r.Differences-r.Everywhere, alone)

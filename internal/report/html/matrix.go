@@ -258,6 +258,11 @@ func newFactorCell(c *report.Cell, m *report.Metric) matrixCell {
 	cell := matrixCell{Class: heat(k), Main: report.FactorOf(k, m.Metric)}
 	if !report.Shown(k) {
 		cell.Word = report.VerdictWord(k.Verdict, m.Metric)
+	} else {
+		cell.Word = report.PartOf(k, m.Metric)
+		if report.AloneText(k) != "" {
+			cell.Main += " " + report.AloneMark
+		}
 	}
 	if k.CI != nil {
 		cell.Small = report.FactorInterval(k)

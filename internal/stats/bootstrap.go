@@ -52,13 +52,21 @@ func resampledMedians(sorted []float64, size float64, source *rand.PCG, count in
 	return medians
 }
 
-// order returns the indices of values in ascending order of the values, NaN first.
+// order returns the indices of values in ascending order of the values, NaN first. Equal values keep their order.
 func order(values []float64) []int {
-	indices := make([]int, len(values))
-	for i := range indices {
-		indices[i] = i
+	type entry struct {
+		value float64
+		index int
 	}
-	slices.SortStableFunc(indices, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	entries := make([]entry, len(values))
+	for i, v := range values {
+		entries[i] = entry{v, i}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.value, b.value), a.index-b.index) })
+	indices := make([]int, len(values))
+	for i, e := range entries {
+		indices[i] = e.index
+	}
 	return indices
 }
 

@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -93,13 +92,23 @@ type followed struct {
 	before        []int
 }
 
+// targetsOf is the number of targets.
+func targetsOf(turns []Turn) int {
+	targets := 0
+	for _, t := range turns {
+		targets = max(targets, t.Target+1)
+	}
+	return targets
+}
+
 // residuals are the logarithms of the values relative to their targets, and then to the other targets of their blocks.
 func residuals(turns []Turn) []float64 {
 	away := make([]float64, len(turns))
 	for i, t := range turns {
 		away[i] = math.Log(t.Value)
 	}
-	sums, counts := map[int]float64{}, map[int]float64{}
+	targets := targetsOf(turns)
+	sums, counts := make([]float64, targets), make([]float64, targets)
 	for i, t := range turns {
 		sums[t.Target] += away[i]
 		counts[t.Target]++
@@ -141,35 +150,26 @@ func totalH(series []followed) (total, freedom float64) {
 
 // largest is the largest effect of a target on another.
 func largest(turns []Turn, away []float64) CarryOver {
-	type pair struct{ target, before int }
-	sums, counts := map[pair]float64{}, map[pair]int{}
-	all, of := map[int]float64{}, map[int]int{}
-	var pairs []pair
+	targets := targetsOf(turns)
+	sums, counts := make([]float64, targets*(targets+1)), make([]int, targets*(targets+1)) // by target and the one before
+	all, of := make([]float64, targets), make([]int, targets)
 	for i, t := range turns {
-		p := pair{t.Target, t.Before}
-		if counts[p] == 0 {
-			pairs = append(pairs, p)
-		}
+		p := t.Target*(targets+1) + t.Before + 1
 		sums[p] += away[i]
 		counts[p]++
 		all[t.Target] += away[i]
 		of[t.Target]++
 	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		if a.target != b.target {
-			return a.target - b.target
-		}
-		return a.before - b.before
-	})
 	found := CarryOver{Ratio: 1}
-	for _, p := range pairs {
-		n, others := counts[p], of[p.target]-counts[p]
+	for p, n := range counts {
+		target, before := p/(targets+1), p%(targets+1)-1
+		others := of[target] - n
 		if n < leastFollowed || others < leastFollowed {
 			continue
 		}
-		log := sums[p]/float64(n) - (all[p.target]-sums[p])/float64(others)
+		log := sums[p]/float64(n) - (all[target]-sums[p])/float64(others)
 		if math.Abs(log) > math.Abs(math.Log(found.Ratio)) {
-			found = CarryOver{Target: p.target, Before: p.before, Count: n, Ratio: math.Exp(log)}
+			found = CarryOver{Target: target, Before: before, Count: n, Ratio: math.Exp(log)}
 		}
 	}
 	return found

@@ -50,6 +50,12 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
 	c.MeansCI, c.Shift = meansInterval(a, b), shiftFunction(a, b)
 	c.Dependent = dependent(c.LogRatios)
+	c.Seed = seed
+	if c.N > mostJoint {
+		c.P, c.MinP = signedRank(c.LogRatios), smallestP(c.N)
+		c.Parts = []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: math.NaN()}}
+		return Judge([]Comparison{c}, Alpha, 0)[0]
+	}
 	swaps := newSwapper(a, b)
 	p, each := jointTest(swaps, mostSwaps, seed)
 	c.P, c.MinP = p, smallestP(swaps.signed)
@@ -57,7 +63,6 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratio, P: each[i], Adjusted: math.NaN()})
 	}
 	c.Parts[0].Ratio = c.Ratio
-	c.Seed = seed
 	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 

@@ -68,8 +68,6 @@ func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]
 	case alone/partWeights[0] < 1.0/randomSwaps:
 		p = alone / partWeights[0]
 		return p, [...]float64{p, 1, 1, 1}
-	case len(s.ranks) > mostJoint:
-		return alone, [...]float64{alone, 1, 1, 1}
 	case s.signed <= exactSwaps:
 		return s.all().judge()
 	}

@@ -83,7 +83,7 @@ func TestSamplePageHasEverySection(t *testing.T) {
 		"a failure":                   "1 of 10 failed",
 		"a time-out":                  "2 of 5 timed out",
 		"another baseline":            "Compared with <b>oci/runc</b>",
-		"the words for bytes":         " × more</b>",
+		"the words for bytes":         "× more °</b>",
 		"the words for scores":        "worse",
 		"two groups":                  "Values in two groups",
 		"a disturbed trial":           `class="ring"`,

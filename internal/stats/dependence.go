@@ -17,11 +17,15 @@ const dependenceLevel = 0.01
 // G. E. P. Box, Biometrika 65 (1978) 297–303, on ranks, so that outliers do not hide it, over a fifth of the values but at most ten
 // lags. It is false below MinDependence.
 func dependent(values []float64) bool {
-	n := len(values)
+	return len(values) >= MinDependence && dependentRanks(midranks(values, 0))
+}
+
+// dependentRanks is dependent for the ranks of values.
+func dependentRanks(ranks []float64) bool {
+	n := len(ranks)
 	if n < MinDependence {
 		return false
 	}
-	ranks := midranks(values, 0)
 	lags := min(10, n/5)
 	var q float64
 	for lag := 1; lag <= lags; lag++ {
@@ -39,11 +43,19 @@ func dependent(values []float64) bool {
 //
 // It is 1 below MinDependence, and for a correlation that is not greater than chance alone often gives (1/√n).
 func medianInflation(values []float64) float64 {
-	n := len(values)
+	if len(values) < MinDependence {
+		return 1
+	}
+	return rankInflation(midranks(values, 0))
+}
+
+// rankInflation is medianInflation for the ranks of values.
+func rankInflation(ranks []float64) float64 {
+	n := len(ranks)
 	if n < MinDependence {
 		return 1
 	}
-	r := correlation(values, 1)
+	r := rankCorrelation(ranks, 1)
 	if r <= 1/math.Sqrt(float64(n)) {
 		return 1
 	}

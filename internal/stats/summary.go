@@ -42,8 +42,9 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
+	ranks := midranks(values, 0)
 	s.Median = median(sorted)
-	s.CI = medianInterval(sorted, medianInflation(values), seed, resamples)
+	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
 	if len(values) == 1 {
 		s.SD = 0
@@ -53,7 +54,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	s.P90 = percentile(sorted, 90)
 	s.P95 = percentile(sorted, 95)
 	s.P99 = percentile(sorted, 99)
-	s.Warnings = warnings(values)
+	s.Warnings = rankedWarnings(values, ranks)
 	return s
 }
 

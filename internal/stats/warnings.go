@@ -24,7 +24,10 @@ const (
 
 // warnings checks values, in the order of measurement, for properties that the median and its
 // interval hide.
-func warnings(values []float64) []Warning {
+func warnings(values []float64) []Warning { return rankedWarnings(values, midranks(values, 0)) }
+
+// rankedWarnings is warnings for values with their ranks.
+func rankedWarnings(values, ranks []float64) []Warning {
 	if len(values) < MinSamples {
 		return []Warning{{
 			Kind:    FewSamples,
@@ -42,34 +45,34 @@ func warnings(values []float64) []Warning {
 	if modes == nil {
 		modes = outlying(sorted)
 	}
-	return slices.Concat(inTime(values, sorted), modes)
+	return slices.Concat(inTime(values, ranks, sorted), modes)
 }
 
 // inTime finds values that depend on the time or on the values before. Values that drift also depend on each other, so one warning is enough.
-func inTime(values, sorted []float64) []Warning {
-	if found := drift(values, sorted); found != nil {
+func inTime(values, ranks, sorted []float64) []Warning {
+	if found := drift(values, ranks, sorted); found != nil {
 		return found
 	}
-	if !dependent(values) || relativeHalfWidth(median(sorted), Interval{sorted[0], sorted[len(sorted)-1]}) < negligible {
+	if !dependentRanks(ranks) || relativeHalfWidth(median(sorted), Interval{sorted[0], sorted[len(sorted)-1]}) < negligible {
 		return nil
 	}
 	return []Warning{{
 		Kind:    Dependence,
-		Message: fmt.Sprintf("values depend on the ones before; the rank correlation of neighbours is %.2f", autocorrelation(midranks(values, 0), 1)),
+		Message: fmt.Sprintf("values depend on the ones before; the rank correlation of neighbours is %.2f", autocorrelation(ranks, 1)),
 		Advice:  "the interval of the median is wider for it; look for moods of the host or of a daemon, and compare within blocks",
 	}}
 }
 
 // drift finds values that rise or fall over the run: Spearman's rank correlation with
 // the order is significant, and the medians of the first and the last third differ.
-func drift(values, sorted []float64) []Warning {
+func drift(values, ranks, sorted []float64) []Warning {
 	n := len(values)
 	sequence := make([]float64, n)
 	for i := range sequence {
 		sequence[i] = float64(i)
 	}
 	// All equal: the correlation is 0/0, which compares as false below.
-	rho := stat.Correlation(midranks(values, 0), sequence, nil)
+	rho := stat.Correlation(ranks, sequence, nil)
 	t := rho * math.Sqrt(float64(n-2)/max(0, 1-rho*rho))
 	limit := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
 	change := (Median(values[n-n/3:]) - Median(values[:n/3])) / math.Abs(median(sorted))

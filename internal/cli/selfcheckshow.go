@@ -99,7 +99,7 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 		return err
 	}
 	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))
-	header, rows := []string{"SMALLEST DIFFERENCE SHOWN"}, nil
+	header, rows := []string{"SMALLEST TYPICAL DIFFERENCE"}, nil
 	for _, m := range selfcheck.Minutes() {
 		header = append(header, fmt.Sprintf("IN %d MIN", m))
 	}

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -73,8 +75,8 @@ type Delayed struct {
 
 // Noise is the variation of an operation.
 type Noise struct {
-	// Median is the median on the baseline, in seconds.
-	Median float64
+	// Median and Mean are of the values on the baseline, in seconds.
+	Median, Mean float64
 	// Within is the standard deviation of the log ratio of equal targets in one block, and Between from run to run. NaN is unknown.
 	Within, Between float64
 }
@@ -100,9 +102,9 @@ func Measure(runs []result.Run, o Operation, base, same string) Noise {
 			known++
 		}
 	}
-	n := Noise{Median: math.NaN(), Within: math.NaN(), Between: math.NaN()}
+	n := Noise{Median: math.NaN(), Mean: math.NaN(), Within: math.NaN(), Between: math.NaN()}
 	if len(values) > 0 {
-		n.Median = stats.Median(values)
+		n.Median, n.Mean = stats.Median(values), stat.Mean(values, nil)
 	}
 	if known > 0 {
 		n.Within = math.Sqrt(variance / float64(known))
@@ -174,7 +176,7 @@ type Found struct {
 	Share float64 `json:"share"`
 	Found int     `json:"found_in_runs"`
 	Runs  int     `json:"runs"`
-	// Measured is the median over the runs of the measured difference in seconds; absent if unknown.
+	// Measured is the median over the runs of the difference of the means in seconds; absent if unknown.
 	Measured *float64 `json:"measured_s,omitempty"`
 }
 
@@ -238,7 +240,7 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace
 		noise[o.Metric] = Measure(runs, o, base, same)
 		for _, compared := range compare(o, same) {
 			c.Alarms.Comparisons++
-			if compared.Verdict == stats.Slower || compared.Verdict == stats.Faster {
+			if compared.Differs() {
 				c.Alarms.Shown++
 			}
 		}
@@ -253,7 +255,7 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace
 				if d.Kind != kind {
 					continue
 				}
-				f := found(compare(o, d.Target), d.Delays[at], noise[o.Metric].Median)
+				f := found(compare(o, d.Target), d.Delays[at], noise[o.Metric])
 				f.Verb, f.Kind = o.Verb, kind
 				all = append(all, f)
 				if unbroken = unbroken && f.Runs > 0 && 5*f.Found >= 4*f.Runs; unbroken {
@@ -269,16 +271,17 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace
 	return c
 }
 
-// found counts the comparisons that show that a delayed target is slower.
-func found(compared []stats.Comparison, delay time.Duration, median float64) Found {
-	f := Found{Delay: delay.Seconds(), Share: delay.Seconds() / median, Runs: len(compared)}
+// found counts the comparisons that show that a delayed target is slower. The delay is measured by the means: the typical ratio of times with two modes
+// exceeds the share of a delay that is small beside their distance.
+func found(compared []stats.Comparison, delay time.Duration, noise Noise) Found {
+	f := Found{Delay: delay.Seconds(), Share: delay.Seconds() / noise.Median, Runs: len(compared)}
 	var measured []float64
 	for _, c := range compared {
 		if c.Verdict == stats.Slower {
 			f.Found++
 		}
-		if !math.IsNaN(c.Ratio) {
-			measured = append(measured, (c.Ratio-1)*median)
+		if !math.IsNaN(c.Means) {
+			measured = append(measured, (c.Means-1)*noise.Mean)
 		}
 	}
 	if len(measured) > 0 {

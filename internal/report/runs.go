@@ -65,7 +65,7 @@ func (r *Report) FamiliesNote() string {
 		counted(comparisons, "comparison"), counted(families, "family"), counted(int(stats.Alpha*float64(families)+0.5), "family"))
 }
 
-// DependenceNote says what the report cannot know about dependence between blocks. It is empty if every benchmark has enough blocks.
+// DependenceNote states that the report cannot test the independence of blocks. It is empty if every benchmark has enough blocks.
 func (r *Report) DependenceNote() string {
 	for _, b := range r.Benchmarks() {
 		for _, s := range b.Sections {

@@ -192,7 +192,7 @@ func (c *Claim) judge() {
 		}
 	}
 	all := len(c.Comparisons)
-	if counts[NotMeasured] < all { // the list of what is not measured has the whole reasons
+	if counts[NotMeasured] < all { // the list of claims that are not measured has the whole reasons
 		for i, reason := range reasons {
 			reasons[i] = brief(reason)
 		}

@@ -85,12 +85,8 @@ func (d *decisions) add(t *result.Trial) {
 	d.measured[t.Target]++
 	for _, m := range d.metrics {
 		if values := t.Values(m.Name); len(values) > 0 {
-			value := values[len(values)-1]
-			if !m.Growth {
-				value = stats.Median(values)
-			}
 			key := seriesKey{t.Target, m.Name}
-			d.values[key] = append(d.values[key], stats.Sample{Block: t.Block, Value: value})
+			d.values[key] = append(d.values[key], stats.Sample{Block: t.Block, Value: valueOf(m, values)})
 		}
 	}
 }

@@ -23,8 +23,8 @@ type seriesKey struct{ target, metric string }
 
 // series is the values of a metric on a target.
 type series struct {
-	// sorted are the values of the blocks that a check has read.
-	sorted []float64
+	// read are the values of the blocks that a check has read, in the order of the blocks.
+	read []float64
 	// next are the values of the other blocks, in the order of the blocks.
 	next []blockValue
 }
@@ -34,8 +34,7 @@ type blockValue struct {
 	value float64
 }
 
-// add adds the values of a trial. Costs of single components are left out: they are often near zero, and no verdict uses them. A
-// trial with several values of a metric counts with their median.
+// add adds the values of a trial. Costs of single components are left out: they are often near zero, and no verdict uses them.
 func (m *measured) add(t *result.Trial, metrics []result.Metric) {
 	if t.Status != result.OK {
 		return
@@ -58,7 +57,7 @@ func (m *measured) add(t *result.Trial, metrics []result.Metric) {
 			m.at[key] = i
 			m.series = append(m.series, &series{})
 		}
-		m.series[i].add(blockValue{t.Block, stats.Median(values)})
+		m.series[i].add(blockValue{t.Block, valueOf(metric, values)})
 	}
 }
 
@@ -70,28 +69,24 @@ func (s *series) add(v blockValue) {
 	s.next = slices.Insert(s.next, at, v)
 }
 
-// first returns the values of the first blocks. A resumed run may already hold trials of later blocks. The first part of the run decided
-// without them. The number of blocks must not fall from call to call.
+// first returns the values of the first blocks, in the order of the blocks: the precision depends on it. A resumed run may already hold trials of
+// later blocks. The first part of the run decided without them. The number of blocks must not fall from call to call.
 func (s *series) first(blocks int) []float64 {
 	n, _ := slices.BinarySearchFunc(s.next, blocks, func(v blockValue, block int) int { return cmp.Compare(v.block, block) })
-	fresh := make([]float64, n)
-	for i, v := range s.next[:n] {
-		fresh[i] = v.value
+	for _, v := range s.next[:n] {
+		s.read = append(s.read, v.value)
 	}
-	slices.Sort(fresh)
 	s.next = s.next[n:]
-	old := len(s.sorted)
-	s.sorted = append(s.sorted, fresh...)
-	for to := len(s.sorted) - 1; n > 0; to-- { // merges from the end, so each value moves at most once
-		if old > 0 && s.sorted[old-1] > fresh[n-1] {
-			old--
-			s.sorted[to] = s.sorted[old]
-		} else {
-			n--
-			s.sorted[to] = fresh[n]
-		}
+	return s.read
+}
+
+// valueOf is the value of a trial with these values of a metric, as in reports: the last one of an amount that grows, else the median. There
+// is at least one.
+func valueOf(m result.Metric, values []float64) float64 {
+	if m.Growth {
+		return values[len(values)-1]
 	}
-	return s.sorted
+	return stats.Median(values)
 }
 
 // enough reports whether a rule needs no block after the first blocks. The rule requires the precision of every series, so the first

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestSeriesOfFirstBlocks(t *testing.T) {
 	for _, tt := range []struct {
 		blocks int
 		want   []float64
-	}{{0, nil}, {2, []float64{9, 10}}, {3, []float64{8, 9, 10}}, {6, []float64{5, 7, 8, 9, 10}}, {8, []float64{3, 5, 7, 8, 9, 10}}} {
+	}{{0, nil}, {2, []float64{10, 9}}, {3, []float64{10, 9, 8}}, {6, []float64{10, 9, 8, 7, 5}}, {8, []float64{10, 9, 8, 7, 5, 3}}} {
 		if got := m.series[0].first(tt.blocks); !slices.Equal(got, tt.want) {
 			t.Errorf("the values of the first %d blocks are %v, want %v", tt.blocks, got, tt.want)
 		}
@@ -55,10 +56,34 @@ func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 		t.Fatal("enough blocks although a series is wide")
 	}
 	add(6, 11)
-	if m.enough(rule, 11) || len(m.series[0].sorted) != 6 || len(m.series[1].sorted) != 11 {
-		t.Errorf("the second check has read %d steady and %d wide values, want 6 and 11", len(m.series[0].sorted), len(m.series[1].sorted))
+	if m.enough(rule, 11) || len(m.series[0].read) != 6 || len(m.series[1].read) != 11 {
+		t.Errorf("the second check has read %d steady and %d wide values, want 6 and 11", len(m.series[0].read), len(m.series[1].read))
 	}
 	if m.enough(rule, 6) || m.enough(rule, 11) {
 		t.Error("a repeated check has another result")
+	}
+}
+
+// Independent values are precise after many blocks. In another order than that of the blocks they would look dependent, and the interval of the
+// median would be several times as wide.
+func TestPrecisionOfManyBlocks(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var m measured
+	const blocks = 60
+	for block := range blocks {
+		m.add(trialOf(block, 100+5*random.NormFloat64()), valueMetrics)
+	}
+	if !m.enough(stats.StopRule{Min: 10, Max: 1000, Precision: 0.03}, blocks) {
+		t.Error("60 blocks with a variation of 5 % do not give a median within 3 %")
+	}
+}
+
+func TestValueOfATrial(t *testing.T) {
+	values := []float64{3, 1, 2}
+	if got := valueOf(result.Metric{}, values); got != 2 {
+		t.Errorf("the value is %v, want the median", got)
+	}
+	if got := valueOf(result.Metric{Growth: true}, append(values, 9)); got != 9 {
+		t.Errorf("the value of an amount that grows is %v, want the last one", got)
 	}
 }

@@ -19,7 +19,7 @@ type StopRule struct {
 // block it covers the median in 94–95 %.
 const stopInterval = 5
 
-// Enough reports whether a benchmark needs no block after its first n. series returns the values of these blocks, one
+// Enough reports whether a benchmark needs no block after its first n. series returns the values of these blocks in the order of the blocks, one
 // series for each metric on each target. Enough checks the precision, and calls series, only after Min blocks
 // and after every fifth block from there; the caller keeps a true result for greater n.
 func (r StopRule) Enough(n int, series func() [][]float64) bool {

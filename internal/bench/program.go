@@ -295,3 +295,12 @@ func (e *Exit) Failure() error {
 	}
 	return exitError(e.spec, e.smallGuest, e.Exit)
 }
+
+// HistogramOf is the histogram of a system call of the probe as a distribution of a metric, in seconds.
+func HistogramOf(metric string, c workload.Call) result.Distribution {
+	d := result.Distribution{Metric: metric, Unit: result.Seconds, Batch: c.Batch}
+	for _, bucket := range c.Histogram {
+		d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
+	}
+	return d
+}

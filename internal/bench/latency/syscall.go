@@ -47,11 +47,10 @@ func calls() []string {
 	return slices.DeleteFunc(workload.Calls(), func(name string) bool { return strings.Contains(name, " ") })
 }
 
+// distribution is the distribution of a call with its tail.
 func distribution(metric string, c workload.Call) result.Distribution {
-	d := result.Distribution{Metric: metric, Unit: result.Seconds, Batch: 1, Tail: &result.Tail{}}
-	for _, bucket := range c.Histogram {
-		d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
-	}
+	d := bench.HistogramOf(metric, c)
+	d.Tail = &result.Tail{}
 	for _, value := range c.Tail {
 		d.Tail.At, d.Tail.Values = append(d.Tail.At, int(value[0])), append(d.Tail.Values, float64(value[1])/1e9)
 	}

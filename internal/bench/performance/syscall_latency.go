@@ -33,11 +33,7 @@ func latency() bench.Benchmark {
 				return err
 			}
 			for _, c := range out.Calls {
-				d := result.Distribution{Metric: c.Name, Unit: result.Seconds, Batch: c.Batch}
-				for _, bucket := range c.Histogram {
-					d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
-				}
-				t.Details.Distribution(d)
+				t.Details.Distribution(bench.HistogramOf(c.Name, c))
 			}
 			return bench.RecordAll(t, values, metrics)
 		},

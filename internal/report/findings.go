@@ -299,6 +299,9 @@ func (e evidence) spelled(r *Report, runs []int, baseline string) string {
 		if !Shown(c) {
 			notes = append(notes, VerdictWord(c.Verdict, e.metric.Metric))
 		}
+		if part := PartOf(c, e.metric.Metric); part != "" {
+			notes = append(notes, "shown for the "+part)
+		}
 		if len(notes) > 0 {
 			text += " (" + strings.Join(notes, ", ") + ")"
 		}

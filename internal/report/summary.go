@@ -101,7 +101,7 @@ func (r *Report) ranking(run int) ranking {
 	}
 	out.targets[0].equal = true
 	for i, c := range stats.Judge(family, stats.Alpha, 0) {
-		out.targets[i+1].equal = c.Verdict != stats.Slower
+		out.targets[i+1].equal = c.Verdict != stats.Slower && c.Verdict != stats.Mixed
 		out.tooFew = out.tooFew || !judged(c)
 	}
 	return out

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Turn is the value of a target in a block, with the target before it. Targets are numbers from 0; Before is −1 for the first
-// of a block.
+// Turn is the value of a target in a block, with the target before it. Targets are numbers from 0, and some may have no values; Before is −1 for
+// the first of a block.
 type Turn struct {
 	Block, Target, Before int
 	Value                 float64
@@ -52,7 +52,10 @@ func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 	}
 	away := residuals(turns)
 	var series []followed
-	for target := range len(targets) {
+	for target := range targetsOf(turns) {
+		if len(targets[target]) == 0 {
+			continue
+		}
 		of := followed{}
 		for _, i := range targets[target] {
 			of.values, of.before = append(of.values, away[i]), append(of.before, turns[i].Before+1)
@@ -92,11 +95,11 @@ type followed struct {
 	before        []int
 }
 
-// targetsOf is the number of targets.
+// targetsOf is the number of targets, with those that come before others and have no values.
 func targetsOf(turns []Turn) int {
 	targets := 0
 	for _, t := range turns {
-		targets = max(targets, t.Target+1)
+		targets = max(targets, t.Target+1, t.Before+1)
 	}
 	return targets
 }

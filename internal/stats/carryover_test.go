@@ -55,6 +55,31 @@ func TestCarryOverNeedsValues(t *testing.T) {
 	}
 }
 
+// A target whose trials all failed has no values, and still comes before others. Its number may be any.
+func TestCarryOverFromATargetWithoutValues(t *testing.T) {
+	for absent := range 3 {
+		var found int
+		for seed := range uint64(20) {
+			var turns []Turn
+			for _, turn := range ordered(seed, 40, 1) {
+				if turn.Target == absent {
+					continue
+				}
+				if turn.Before == absent && turn.Target == (absent+1)%3 {
+					turn.Value *= 1.3
+				}
+				turns = append(turns, turn)
+			}
+			if c := FindCarryOver(turns, seed); c.P < 0.01 && c.Target == (absent+1)%3 && c.Before == absent && math.Abs(c.Ratio-1.3) < 0.1 {
+				found++
+			}
+		}
+		if found < 18 {
+			t.Errorf("target %d has no values: its effect on the next is found in %d of 20 runs", absent, found)
+		}
+	}
+}
+
 // With many values the limiting distribution gives the same answers.
 func TestCarryOverOfManyValues(t *testing.T) {
 	if c := FindCarryOver(ordered(1, 1000, 1.02), 1); c.P > 0.001 || c.Target != 0 || c.Before != 2 {

@@ -308,7 +308,11 @@ func TestFindingsNeedShownDifferences(t *testing.T) {
 		case "the baseline is unknown", "layers of both signs", "huge and tiny layers":
 			continue // they have ten blocks like the others
 		}
-		if f := model(run).Findings.Statements; len(f) > 0 {
+		f := model(run).Findings.Statements
+		if failed, some := strings.CutPrefix(name, "failed: "); some {
+			f = slices.DeleteFunc(f, func(s string) bool { return !strings.HasPrefix(s, failed+" ") })
+		}
+		if len(f) > 0 {
 			t.Errorf("%s: there are findings %q", name, f)
 		}
 	}

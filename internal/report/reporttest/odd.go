@@ -1,6 +1,8 @@
 package reporttest
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -24,12 +26,20 @@ func Odd() map[string]result.Run {
 	change("no baseline", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Target != native }) })
 	change("one block", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Block == 0 }) })
 	change("warm-up only", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Warmup }) })
-	change("all failed", func(r *result.Run) {
-		for i := range r.Trials {
-			t := &r.Trials[i]
-			t.Status, t.Reason, t.Samples = result.Failed, "runc create: exit code 1", nil
-		}
-	})
+	change("all failed", func(r *result.Run) { fail(r, func(*result.Trial) bool { return true }) })
+	several := Sample()
+	keep(&several, func(t result.Trial) bool { return t.Benchmark == lifecycle })
+	for _, target := range several.Targets {
+		changed(several, "failed: "+target.Name, func(r *result.Run) {
+			fail(r, func(t *result.Trial) bool { return t.Target == target.Name })
+		})
+	}
+	for _, share := range []float64{0.1, 0.5, 0.9} {
+		changed(several, fmt.Sprintf("failed: %.0f %% of the trials", 100*share), func(r *result.Run) {
+			random := rand.New(rand.NewPCG(1, uint64(100*share)))
+			fail(r, func(*result.Trial) bool { return random.Float64() < share })
+		})
+	}
 	change("all values equal", func(r *result.Run) { set(r, func(int) float64 { return 0.5 }) })
 	change("all values zero", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
 	change("values of both signs", func(r *result.Run) { set(r, func(i int) float64 { return float64(i%7) - 3 }) })
@@ -47,6 +57,15 @@ func Odd() map[string]result.Run {
 	changed(layers, "layers of nothing", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
 	change("the baseline is unknown", func(r *result.Run) { r.Baseline = "" })
 	return odd
+}
+
+// fail lets those trials fail for which f is true.
+func fail(r *result.Run, f func(*result.Trial) bool) {
+	for i := range r.Trials {
+		if t := &r.Trials[i]; f(t) {
+			t.Status, t.Reason, t.Samples = result.Failed, "runc create: exit code 1", nil
+		}
+	}
 }
 
 func keep(r *result.Run, f func(result.Trial) bool) {

@@ -17,7 +17,8 @@ verdicts about CreateAndRun. The campaigns are
 
   -k TRIES     tries of aa and of equal (default 20)
   -d TRIES     tries of find and of worse (default 10)
-  -o FOLDER    keep the results in this folder (default: a temporary one, which is removed)
+  -o FOLDER    keep the results in this folder, and continue with those that it has (default: a temporary
+               one, which is removed)
   -c CAMPAIGN  only this campaign; may be repeated (default: all, in up to 6.5 hours)
 
 BUDGET and AB_BUDGET are the longest times of a try (default 3m and 10m). TOUCHSTONE is the binary (default
@@ -81,7 +82,7 @@ a=$(delayed a 0s)
 b=$(delayed b 0s)
 
 # The delay is a share of the median that this machine has.
-"$touchstone" benchmark -d "$data/median" -o json --runtime "a=$a" --targets oci/a --filter "$lifecycle" --runs 100 >"$data/median.json" 2>"$data/log" ||
+[ -s "$data/median.json" ] || "$touchstone" benchmark -d "$data/median" -o json --runtime "a=$a" --targets oci/a --filter "$lifecycle" --runs 100 >"$data/median.json" 2>"$data/log" ||
 	die "the median of $runtime: $(cat "$data/log")"
 value() { jq -er --arg target "$1" ".benchmarks[].metrics[] | select(.name == \"CreateAndRun\").cells[] | select(.target == \$target)$2" "$3"; }
 median=$(value oci/a .median "$data/median.json")
@@ -118,8 +119,9 @@ for campaign in "${campaigns[@]}"; do
 	esac
 	mkdir -p "$data/$campaign"
 	results=$data/$campaign/results
-	: >"$results"
-	for ((try = 1; try <= tries; try++)); do
+	touch "$results"
+	for ((try = $(wc -l <"$results") + 1; try <= tries; try++)); do
+		rm -rf "$data/$campaign/$try" # of a try that was interrupted
 		$run "$data/$campaign/$try" "$other" >>"$results"
 	done
 	count() { grep -cx "$1" "$results" || true; }

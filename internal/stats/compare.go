@@ -51,16 +51,17 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 	c.MeansCI, c.Shift = meansInterval(a, b), shiftFunction(a, b)
 	c.Dependent = dependent(c.LogRatios)
 	c.Seed = seed
+	var each, ratios [len(parts)]float64
 	if c.N > mostJoint {
-		c.P, c.MinP = signedRank(c.LogRatios), smallestP(c.N)
-		c.Parts = []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: math.NaN()}}
-		return Judge([]Comparison{c}, Alpha, 0)[0]
+		c.P, each, ratios = linearTest(a, b)
+		c.MinP = smallestP(c.N)
+	} else {
+		swaps := newSwapper(a, b)
+		c.P, each = jointTest(swaps, mostSwaps, seed)
+		c.MinP, ratios = smallestP(swaps.signed), swaps.ratios()
 	}
-	swaps := newSwapper(a, b)
-	p, each := jointTest(swaps, mostSwaps, seed)
-	c.P, c.MinP = p, smallestP(swaps.signed)
-	for i, ratio := range swaps.ratios() {
-		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratio, P: each[i], Adjusted: math.NaN()})
+	for i := range parts {
+		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratios[i], P: each[i], Adjusted: math.NaN()})
 	}
 	c.Parts[0].Ratio = c.Ratio
 	return Judge([]Comparison{c}, Alpha, 0)[0]

@@ -44,7 +44,7 @@ const (
 	// The first random swaps suffice if they show a p-value above openP.
 	firstSwaps = 2_000
 	openP      = 0.1
-	// mostSteps limits the work for many blocks: swaps × blocks. Above mostJoint blocks the signed-rank test judges the typical value alone.
+	// mostSteps limits the work for many blocks: swaps × blocks. Above mostJoint blocks linearTest needs none.
 	mostSteps = 25_000_000
 	mostJoint = 1000
 )
@@ -59,7 +59,7 @@ const (
 //
 // Up to 16 blocks with a difference the test makes all swaps, and is exact. Above it makes 10⁵ random ones, or only the first 2000 if they
 // give a p-value above 0.1. A p-value of the signed-rank test that 10⁵ swaps cannot resolve needs no swaps: twice it (the
-// weighted Bonferroni bound) is then P. More than 1000 blocks have the signed-rank test alone.
+// weighted Bonferroni bound) is then P. More than 1000 blocks have [linearTest].
 func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
 	alone := signedRank(s.logRatios)
 	switch {
@@ -104,7 +104,7 @@ type entry struct {
 
 func newSwapper(a, b []float64) *swapper {
 	n := len(a)
-	s := &swapper{quarter: (n + 3) / 4, half: (n + 1) / 2, ranks: make([]float64, n)}
+	s := &swapper{quarter: quarterOf(n), half: halfOf(n), ranks: make([]float64, n)}
 	logA, logB := logarithms(a), logarithms(b)
 	var sizes []float64
 	var at []int
@@ -131,6 +131,10 @@ func newSwapper(a, b []float64) *swapper {
 	})
 	return s
 }
+
+// quarterOf and halfOf are the numbers of values in a part of n values.
+func quarterOf(n int) int { return (n + 3) / 4 }
+func halfOf(n int) int    { return (n + 1) / 2 }
 
 // statistics are the statistics of the parts after the swaps of a mask, one bit a block, as differences of the second side from
 // the first.

@@ -52,7 +52,7 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 	c.Dependent = dependent(c.LogRatios)
 	c.Seed = seed
 	var each, ratios [len(parts)]float64
-	if c.N > mostJoint {
+	if c.N > mostSwapped {
 		c.P, each, ratios = linearTest(a, b)
 		c.MinP = smallestP(c.N)
 	} else {
@@ -64,6 +64,8 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratios[i], P: each[i], Adjusted: math.NaN()})
 	}
 	c.Parts[0].Ratio = c.Ratio
+	logA, logB := slices.Sorted(slices.Values(logarithms(a))), slices.Sorted(slices.Values(logarithms(b)))
+	c.Parts[1].Ratio = math.Exp(differences(logA, logB).median())
 	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 

@@ -2,45 +2,150 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// linearTest is the joint test of many blocks, without random swaps. A swap of the labels changes neither the values of both sides together nor their quartiles q.
+// jointDraws is the number of normal vectors for the joint p-value of many blocks. Smaller p-values than a draw shows are Bonferroni's.
+const jointDraws = 20_000
+
+// clearBound is a Bonferroni bound far above each level. Such a bound needs no better p-value: the joint one is at least half of it, as the
+// typical value has half of the weight.
+const clearBound = 0.4
+
+// linearTest is the joint test of many blocks, without swaps. A swap of the labels changes neither the values of both sides together nor their quartiles q.
 // For many values a sum over the lowest quarter of a side is, up to a constant, the sum of min(x − q, 0) over its values x (the linear form of a trimmed sum:
 // S. M. Stigler, Annals of Statistics 1 (1973) 472–477). So the difference of the two sides is a sum over the blocks,
 //
 //	T = Σ d,  d = ψ(b) − ψ(a),  ψ(x) = min(x − q, 0),
 //
-// and a swap changes the sign of one d. Under random swaps T has the variance Σ d², and is normal. The lower half and the highest quarter
-// have the median and max(x − q, 0), and the typical value has the signed-rank test. P is the smallest weighted p-value (Bonferroni), so it is somewhat
-// greater than [jointTest] would give.
+// and a swap changes the sign of one d. Under random swaps T is normal, with the variance Σ d². The lower half and the highest quarter
+// have the median and max(x − q, 0), and the other parts are sums of this kind by themselves. The covariance of two parts is Σ d₁d₂. The joint p-value is the
+// share of normal vectors with these covariances that have a weighted p-value as small in some part.
 func linearTest(a, b []float64) (p float64, each, ratios [len(parts)]float64) {
 	logA, logB := logarithms(a), logarithms(b)
-	each[0], ratios[0] = signedRank(subtracted(logB, logA)), math.NaN()
 	all := slices.Concat(logA, logB)
 	n := len(a)
+	logRatios := subtracted(logB, logA)
+	ranks, _ := signedRanks(logRatios)
+	forms := [len(parts)][]float64{ranks, rankDifferences(logA, logB)}
+	alone := [len(parts)]float64{signedRank(logRatios), signP(forms[1])}
 	for i, part := range []struct {
 		sign, q float64 // sign is −1 for the highest values
 		count   int
-	}{{1, selectRank(all, n/2), quarterOf(n)}, {1, selectRank(all, n), halfOf(n)}, {-1, -selectRank(all, 2*n-1-n/2), quarterOf(n)}} {
-		var sum, squares float64
-		for j := range logA {
-			d := min(part.sign*logB[j]-part.q, 0) - min(part.sign*logA[j]-part.q, 0)
-			sum += d
-			squares += d * d
+	}{
+		2: {1, selectRank(all, n/2), quarterOf(n)},
+		3: {1, selectRank(all, n), halfOf(n)},
+		4: {-1, -selectRank(all, 2*n-1-n/2), quarterOf(n)},
+	} {
+		if part.count == 0 {
+			continue
 		}
-		each[i+1] = 1
-		if squares > 0 {
-			each[i+1] = 2 * upperTail(math.Abs(sum)/math.Sqrt(squares))
+		forms[i] = make([]float64, n)
+		for j := range forms[i] {
+			forms[i][j] = min(part.sign*logB[j]-part.q, 0) - min(part.sign*logA[j]-part.q, 0)
 		}
-		ratios[i+1] = math.Exp(part.sign * (lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count)))
+		alone[i] = signP(forms[i])
+		ratios[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
 	}
-	p = 1
-	for i := range each {
-		each[i] = min(1, each[i]/partWeights[i])
-		p = min(p, each[i])
-	}
+	p, each = jointNormal(forms, alone)
 	return p, each, ratios
+}
+
+// signP is the two-sided p-value of a sum of many differences that have either sign with the same probability.
+func signP(d []float64) float64 {
+	var sum, squares float64
+	for _, v := range d {
+		sum += v
+		squares += v * v
+	}
+	if squares == 0 {
+		return 1
+	}
+	return 2 * upperTail(math.Abs(sum)/math.Sqrt(squares))
+}
+
+// jointNormal returns the p-value of all parts together, and of each part after the adjustment for the others. alone are the p-values of the parts.
+func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64) (p float64, each [len(parts)]float64) {
+	for i := range parts {
+		each[i] = min(1, alone[i]/partWeights[i]) // Bonferroni's bound
+	}
+	if p = slices.Min(each[:]); p > clearBound {
+		return p, each
+	}
+	draws := drawNormal(forms)
+	for i, bound := range each {
+		if bound == 1 {
+			continue
+		}
+		var critical [len(parts)]float64
+		for j := range parts {
+			critical[j] = distuv.UnitNormal.Quantile(1 - bound*partWeights[j]/2)
+		}
+		reached := 1
+		for _, z := range draws {
+			for j, c := range critical {
+				if math.Abs(z[j]) >= c {
+					reached++
+					break
+				}
+			}
+		}
+		each[i] = min(bound, float64(reached)/float64(len(draws)+1))
+	}
+	return slices.Min(each[:]), each
+}
+
+// standardNormals are independent normal numbers, the same in each test.
+var standardNormals = sync.OnceValue(func() [][len(parts)]float64 {
+	random := rand.New(generator(1, 5))
+	draws := make([][len(parts)]float64, jointDraws)
+	for i := range draws {
+		for j := range draws[i] {
+			draws[i][j] = random.NormFloat64()
+		}
+	}
+	return draws
+})
+
+// drawNormal draws normal vectors with the correlations of sums of forms whose blocks change signs at random. The variances are 1.
+func drawNormal(forms [len(parts)][]float64) [][len(parts)]float64 {
+	product := func(i, j int) float64 { return floats.Dot(forms[i], forms[j]) }
+	correlation := mat.NewSymDense(len(parts), nil)
+	for i := range parts {
+		correlation.SetSym(i, i, 1+roundingError) // with parts that are always equal the matrix stays positive definite
+		for j := range i {
+			if both := math.Sqrt(product(i, i) * product(j, j)); both > 0 {
+				correlation.SetSym(i, j, product(i, j)/both)
+			}
+		}
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(correlation) {
+		panic("stats: the correlations of the parts are not positive definite")
+	}
+	var lower mat.TriDense
+	factor.LTo(&lower)
+	var weights [len(parts)][len(parts)]float64
+	for i := range parts {
+		for j := range i + 1 {
+			weights[i][j] = lower.At(i, j)
+		}
+	}
+	draws := make([][len(parts)]float64, jointDraws)
+	for k, independent := range standardNormals() {
+		for i := range parts {
+			for j := range i + 1 {
+				draws[k][i] += weights[i][j] * independent[j]
+			}
+		}
+	}
+	return draws
 }
 
 // lowestMean is the mean of the lowest values of a side, after a multiplication by sign.
@@ -50,5 +155,5 @@ func lowestMean(values []float64, sign float64, count int) float64 {
 		signed[i] = sign * v
 	}
 	selectRank(signed, count-1)
-	return meanOf(signed[:count])
+	return sign * meanOf(signed[:count])
 }

@@ -40,3 +40,15 @@ func BenchmarkCompareUnpaired(b *testing.B) {
 		})
 	}
 }
+
+// A selfcheck has fifteen smallest delays.
+func BenchmarkSmallestDelay(b *testing.B) {
+	baseline, same := equalRuns(random(1), twoModes, 5, 60, 0)
+	for _, n := range []int{16, 200, 2000} {
+		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
+			for b.Loop() {
+				SmallestDelay(baseline, same, 0.01, n, 1)
+			}
+		})
+	}
+}

@@ -51,22 +51,25 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 	c.MeansCI, c.Shift = meansInterval(a, b), shiftFunction(a, b)
 	c.Dependent = dependent(c.LogRatios)
 	c.Seed = seed
+	c.test(a, b, exactSwaps, mostSwaps)
+	return Judge([]Comparison{c}, Alpha, 0)[0]
+}
+
+// test sets the p-values from pairs. LogRatios, Ratio and Seed are set before. exact and swaps limit the work of [jointTest], and swaps that of [linearTest].
+func (c *Comparison) test(a, b []float64, exact, swaps int) {
 	var each, ratios [len(parts)]float64
 	if c.N > mostSwapped {
-		c.P, each, ratios = linearTest(a, b)
+		c.P, each, ratios = linearTest(a, b, swaps)
 		c.MinP = smallestP(c.N)
 	} else {
-		swaps := newSwapper(a, b)
-		c.P, each = jointTest(swaps, mostSwaps, seed)
-		c.MinP, ratios = smallestP(swaps.signed), swaps.ratios()
+		s := newSwapper(a, b)
+		c.P, each = jointTest(s, exact, swaps, c.Seed)
+		c.MinP, ratios = smallestP(s.signed), s.ratios()
 	}
+	ratios[0], ratios[1] = c.Ratio, math.Exp(quotients(a, b).median())
 	for i := range parts {
 		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratios[i], P: each[i], Adjusted: math.NaN()})
 	}
-	c.Parts[0].Ratio = c.Ratio
-	logA, logB := slices.Sorted(slices.Values(logarithms(a))), slices.Sorted(slices.Values(logarithms(b)))
-	c.Parts[1].Ratio = math.Exp(differences(logA, logB).median())
-	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 
 // CompareUnpaired compares two runs, or other samples without common blocks, as
@@ -81,19 +84,21 @@ func CompareUnpaired(baseline, other []float64, better Direction) Comparison {
 	if c.Verdict == NotComparable || c.N == 0 {
 		return c
 	}
-	a, b := logarithms(baseline), logarithms(other)
-	slices.Sort(a)
-	slices.Sort(b)
-	quotients := differences(a, b)
-	c.Ratio, c.Means = math.Exp(quotients.median()), meanOf(other)/meanOf(baseline)
+	q := quotients(baseline, other)
+	c.Ratio, c.Means = math.Exp(q.median()), meanOf(other)/meanOf(baseline)
 	if c.N < MinSamples {
 		return c
 	}
-	c.estimate(quotients.interval(mannWhitneyCritical(len(a), len(b), 1-Level)))
+	c.estimate(q.interval(mannWhitneyCritical(len(q.a), len(q.b), 1-Level)))
 	c.Shift = shiftFunction(baseline, other)
-	c.P = mannWhitney(a, b)
-	c.MinP = 2 * math.Exp(-combin.LogGeneralizedBinomial(float64(len(a)+len(b)), float64(len(a))))
+	c.P = mannWhitney(q.a, q.b)
+	c.MinP = 2 * math.Exp(-combin.LogGeneralizedBinomial(float64(len(baseline)+len(other)), float64(len(baseline))))
 	return Judge([]Comparison{c}, Alpha, 0)[0]
+}
+
+// quotients are the logarithms of all quotients of a value of b and a value of a.
+func quotients(a, b []float64) *shifts {
+	return differences(slices.Sorted(slices.Values(logarithms(a))), slices.Sorted(slices.Values(logarithms(b))))
 }
 
 // estimate sets the interval and the standard error from the interval of the logarithm.

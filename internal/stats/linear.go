@@ -26,8 +26,8 @@ const clearBound = 0.4
 //
 // and a swap changes the sign of one d. Under random swaps T is normal, with the variance Σ d². The lower half and the highest quarter
 // have the median and max(x − q, 0), and the other parts are sums of this kind by themselves. The covariance of two parts is Σ d₁d₂. The joint p-value is the
-// share of normal vectors with these covariances that have a weighted p-value as small in some part.
-func linearTest(a, b []float64) (p float64, each, ratios [len(parts)]float64) {
+// share of normal vectors with these covariances that have a weighted p-value as small in some part. draws limits their number.
+func linearTest(a, b []float64, draws int) (p float64, each, ratios [len(parts)]float64) {
 	logA, logB := logarithms(a), logarithms(b)
 	all := slices.Concat(logA, logB)
 	n := len(a)
@@ -53,7 +53,7 @@ func linearTest(a, b []float64) (p float64, each, ratios [len(parts)]float64) {
 		alone[i] = signP(forms[i])
 		ratios[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
 	}
-	p, each = jointNormal(forms, alone)
+	p, each = jointNormal(forms, alone, min(draws, jointDraws))
 	return p, each, ratios
 }
 
@@ -71,14 +71,14 @@ func signP(d []float64) float64 {
 }
 
 // jointNormal returns the p-value of all parts together, and of each part after the adjustment for the others. alone are the p-values of the parts.
-func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64) (p float64, each [len(parts)]float64) {
+func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count int) (p float64, each [len(parts)]float64) {
 	for i := range parts {
 		each[i] = min(1, alone[i]/partWeights[i]) // Bonferroni's bound
 	}
 	if p = slices.Min(each[:]); p > clearBound {
 		return p, each
 	}
-	draws := drawNormal(forms)
+	draws := drawNormal(forms, count)
 	for i, bound := range each {
 		if bound == 1 {
 			continue
@@ -114,7 +114,7 @@ var standardNormals = sync.OnceValue(func() [][len(parts)]float64 {
 })
 
 // drawNormal draws normal vectors with the correlations of sums of forms whose blocks change signs at random. The variances are 1.
-func drawNormal(forms [len(parts)][]float64) [][len(parts)]float64 {
+func drawNormal(forms [len(parts)][]float64, count int) [][len(parts)]float64 {
 	product := func(i, j int) float64 { return floats.Dot(forms[i], forms[j]) }
 	correlation := mat.NewSymDense(len(parts), nil)
 	for i := range parts {
@@ -137,8 +137,8 @@ func drawNormal(forms [len(parts)][]float64) [][len(parts)]float64 {
 			weights[i][j] = lower.At(i, j)
 		}
 	}
-	draws := make([][len(parts)]float64, jointDraws)
-	for k, independent := range standardNormals() {
+	draws := make([][len(parts)]float64, count)
+	for k, independent := range standardNormals()[:count] {
 		for i := range parts {
 			for j := range i + 1 {
 				draws[k][i] += weights[i][j] * independent[j]

@@ -17,7 +17,7 @@ func TestLinearTestAgreesWithSwaps(t *testing.T) {
 			a, b = append(a, noise.draw(r)), append(b, 1.008*noise.draw(r))
 		}
 		s := newSwapper(a, b)
-		together, each, ratios := linearTest(a, b)
+		together, each, ratios := linearTest(a, b, jointDraws)
 		swapped, eachSwapped := s.random(swaps, 1).judge()
 		for i, part := range parts {
 			if want := eachSwapped[i]; min(want, each[i]) < clearBound/2 && math.Abs(each[i]-want) > 0.02+5*simulationError(want, swaps) {
@@ -42,7 +42,7 @@ func TestLinearTestHoldsItsLevel(t *testing.T) {
 		for range trials {
 			targets := run(r, noise, normal, n, 1, 1)
 			a, b := pair(targets[0], targets[1])
-			if p, _, _ := linearTest(a, b); p < Alpha {
+			if p, _, _ := linearTest(a, b, jointDraws); p < Alpha {
 				below++
 			}
 		}
@@ -93,13 +93,13 @@ func TestLinearTestOfFewDifferentValues(t *testing.T) {
 	for i := range equal {
 		equal[i], other[i] = 2, 2
 	}
-	if p, each, _ := linearTest(equal, other); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
+	if p, each, _ := linearTest(equal, other, jointDraws); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal values have the p-values %g and %v", p, each)
 	}
 	for i := range other {
 		other[i] += float64(i % 2)
 	}
-	if p, _, ratios := linearTest(equal, other); p > 1e-9 || math.Abs(ratios[4]-1.5) > 1e-9 || math.Abs(ratios[2]-1) > 1e-9 {
+	if p, _, ratios := linearTest(equal, other, jointDraws); p > 1e-9 || math.Abs(ratios[4]-1.5) > 1e-9 || math.Abs(ratios[2]-1) > 1e-9 {
 		t.Errorf("half of the values are greater: p = %g, ratios %v", p, ratios)
 	}
 }

@@ -41,7 +41,7 @@ type PartDifference struct {
 }
 
 const (
-	exactSwaps  = 16 // blocks up to which all swaps are made
+	exactSwaps  = 16 // greatest number of blocks for all swaps
 	randomSwaps = 100_000
 	// The first random swaps suffice if they show a p-value above openP.
 	firstSwaps = 2_000
@@ -62,7 +62,9 @@ const (
 // Up to 16 blocks with a difference the test makes all swaps, and is exact. Above it makes 10⁵ random ones, or only the first 2000 if they
 // give a p-value above 0.1. A p-value of the signed-rank test that 10⁵ swaps cannot resolve needs no swaps: twice it (the
 // weighted Bonferroni bound) is then P. More than 300 blocks have [linearTest].
-func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
+//
+// exact is the greatest number of blocks for all swaps, and swaps the number of random ones: exactSwaps and randomSwaps for a verdict.
+func jointTest(s *swapper, exact, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
 	alone := signedRank(s.logRatios)
 	switch {
 	case s.signed == 0:
@@ -70,10 +72,10 @@ func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]
 	case alone/partWeights[0] < 1.0/randomSwaps:
 		p = alone / partWeights[0]
 		return p, [...]float64{p, 1, 1, 1, 1}
-	case s.signed <= exactSwaps:
+	case s.signed <= exact:
 		return s.all().judge()
 	}
-	if p, each = s.random(min(firstSwaps, swaps), seed).judge(); p > openP {
+	if p, each = s.random(min(firstSwaps, swaps), seed).judge(); p > openP || swaps <= firstSwaps {
 		return p, each
 	}
 	return s.random(swaps, seed).judge()
@@ -212,12 +214,15 @@ func (s *swapper) highest(mask []uint64) float64 {
 // ratios are the ratios of the parts without a swap. The typical value and all values have none here.
 func (s *swapper) ratios() (r [len(parts)]float64) {
 	t := s.statistics(make([]uint64, len(s.ranks)/64+1))
-	for i, count := range []int{2: s.quarter, 3: s.half, 4: s.quarter} {
-		if count > 0 {
-			r[i] = math.Exp(t[i] / float64(count))
-		}
+	for i := 2; i < len(r); i++ {
+		r[i] = math.Exp(t[i] / float64(s.count(i)))
 	}
 	return r
+}
+
+// count is the number of values of a part.
+func (s *swapper) count(part int) int {
+	return [...]int{len(s.ranks), len(s.ranks), s.quarter, s.half, s.quarter}[part]
 }
 
 // swapped are the sizes of the statistics of all swaps. The first swap is the observed one.

@@ -31,12 +31,12 @@ func TestJointTestIsExact(t *testing.T) {
 		for i := range n {
 			a, b = append(a, float64(10+i)), append(b, float64(10+i)*1.5)
 		}
-		p, each := jointTest(newSwapper(a, b), randomSwaps, 1)
+		p, each := jointTest(newSwapper(a, b), exactSwaps, randomSwaps, 1)
 		near(t, "p-value of blocks that all agree", p, math.Ldexp(1, 1-n), 1e-15)
 		near(t, "p-value of the typical value", each[0], p, 1e-15)
 	}
 	equal := []float64{1, 2, 3, 4, 5, 6, 7}
-	if p, each := jointTest(newSwapper(equal, equal), randomSwaps, 1); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
+	if p, each := jointTest(newSwapper(equal, equal), exactSwaps, randomSwaps, 1); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal blocks have the p-values %g and %v, want 1", p, each)
 	}
 }

@@ -136,13 +136,9 @@ func halfOf(n int) int    { return (n + 1) / 2 }
 // the first.
 func (s *swapper) statistics(mask []uint64) (t [len(parts)]float64) {
 	for i, rank := range s.ranks {
-		if mask[i/64]>>(i%64)&1 == 1 {
-			t[0] -= rank
-			t[1] -= s.among[i]
-		} else {
-			t[0] += rank
-			t[1] += s.among[i]
-		}
+		swap := mask[i/64] >> (uint(i) % 64) << 63 // the sign bit: −rank for a swap, without a branch
+		t[0] += math.Float64frombits(math.Float64bits(rank) ^ swap)
+		t[1] += math.Float64frombits(math.Float64bits(s.among[i]) ^ swap)
 	}
 	t[2], t[3] = s.lowest(mask)
 	t[4] = s.highest(mask)

@@ -51,8 +51,8 @@ measurements on this machine can show:
   - the smallest delay that is found at create, start, exec and delete: delays that
     sleep, and delays that use a CPU
   - the part of Touchstone itself in each operation
-  - the smallest difference that a comparison of two targets shows in 1, 5 and 20
-    minutes with a probability of 80 %
+  - the smallest delay that the verdict of a comparison of two targets shows in 1, 5
+    and 20 minutes, in any part of the distribution, with a probability of 80 %
 
 A small program of Touchstone adds the delays before it executes the runtime. The
 runtime without delays goes through the same program.

@@ -18,7 +18,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
+
+// selfcheckVersion is the schema version of a selfcheck. In version 1 the limits are differences of the typical value.
+const selfcheckVersion = 2
 
 // selfcheckDocument is a selfcheck as JSON.
 type selfcheckDocument struct {
@@ -40,7 +44,7 @@ type selfcheckDocument struct {
 // conclude judges the runs, and shows and stores the result.
 func (c *checked) conclude() error {
 	d := selfcheckDocument{
-		Kind: "touchstone-selfcheck", Version: 1, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
+		Kind: "touchstone-selfcheck", Version: selfcheckVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
 		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
 		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.pace, c.launches),
 	}
@@ -99,7 +103,12 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 		return err
 	}
 	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))
-	header, rows := []string{"SMALLEST TYPICAL DIFFERENCE"}, nil
+	title := "SMALLEST DELAY SHOWN"
+	caption := fmt.Sprintf("The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", report.Percent(stats.Power))
+	if d.Version < selfcheckVersion {
+		title, caption = "SMALLEST TYPICAL DIFFERENCE", ""
+	}
+	header, rows := []string{title}, nil
 	for _, m := range selfcheck.Minutes() {
 		header = append(header, fmt.Sprintf("IN %d MIN", m))
 	}
@@ -114,7 +123,11 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 			rows = append(rows, []string{l.Metric, text})
 		}
 	}
-	return f.print(w, d, header, rows)
+	if err := f.print(w, d, header, rows); err != nil {
+		return err
+	}
+	fmt.Fprint(w, caption)
+	return nil
 }
 
 // seconds spells a time, or a dash.

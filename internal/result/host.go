@@ -137,8 +137,8 @@ type Selfcheck struct {
 // maxDetectionLimits bounds the limits of a selfcheck.
 const maxDetectionLimits = 100
 
-// DetectionLimit is the smallest relative difference that a comparison of two targets shows in a number of minutes with a probability
-// of 80 %: 0.03 is 3 %.
+// DetectionLimit is the smallest delay that a comparison of two targets shows in a number of minutes with a probability
+// of 80 %, as a share of the median: 0.03 is 3 %. In selfchecks of older versions it is the smallest relative difference of the typical value.
 type DetectionLimit struct {
 	Minutes    int     `json:"minutes"`
 	Difference float64 `json:"difference"`

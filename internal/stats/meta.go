@@ -172,21 +172,3 @@ func (p Pooled) RunsNeeded(distance, alpha float64, least, most int) int {
 	}
 	return most
 }
-
-// SmallestShown is the smallest relative difference that a comparison of n blocks shows with a probability of [Power]:
-//
-//	exp((t at 1−Alpha/2 + t at Power) · √(within²/n + between²)) − 1
-//
-// with Student's t of n−1 degrees of freedom. within is the standard deviation of the log ratio of one block, and between its
-// standard deviation from run to run. It is the usual formula of a sample size (J. Cohen, "Statistical Power Analysis", 1988), solved for
-// the difference. It is NaN below [MinSamples], or if within is unknown; an unknown between counts as 0.
-func SmallestShown(within, between float64, n int) float64 {
-	if n < MinSamples || !(within >= 0) {
-		return math.NaN()
-	}
-	if math.IsNaN(between) {
-		between = 0
-	}
-	t := student(n)
-	return math.Expm1((t.Quantile(1-Alpha/2) + t.Quantile(Power)) * math.Sqrt(within*within/float64(n)+between*between))
-}

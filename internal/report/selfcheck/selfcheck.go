@@ -1,10 +1,10 @@
 // Package selfcheck shows what this machine can show: the false alarms of a runtime against itself, the smallest known delay that is
-// found, and so the smallest difference that a comparison shows in a given time.
+// found, and the smallest delay that a comparison shows in a given time.
 //
 // Its runs have a runtime as the baseline, the same runtime once more, and the same runtime with known delays before
 // create, start, exec and delete. A delay either sleeps or uses a CPU. Each operation is judged by itself, as a comparison
-// of two targets. The sizes of the delays follow from a calibration: half of the smallest difference that the runs should show, this
-// difference, and twice as much. So the delays also check the prediction.
+// of two targets. The sizes of the delays follow from a calibration: half of the smallest delay that the runs should show, this
+// delay, and twice as much. So the delays also check the prediction.
 //
 // The package does no input or output, and refuses a calibration without values of every operation.
 package selfcheck
@@ -75,44 +75,39 @@ type Delayed struct {
 
 // Noise is the variation of an operation.
 type Noise struct {
-	// Median and Mean are of the values on the baseline, in seconds.
+	// Median and Mean are of the values on the baseline, in seconds. NaN is unknown.
 	Median, Mean float64
-	// Within is the standard deviation of the log ratio of equal targets in one block, and Between from run to run. NaN is unknown.
-	Within, Between float64
+	// base and same are the values of the two equal targets by run, and between the standard deviation of their log ratio from run to
+	// run.
+	base, same [][]stats.Sample
+	between    float64
+	seed       uint64
 }
 
 // Measure returns the noise of an operation in runs with two equal targets.
 func Measure(runs []result.Run, o Operation, base, same string) Noise {
+	n := Noise{Median: math.NaN(), Mean: math.NaN()}
 	var values []float64
-	var effects []stats.Effect
-	var blocks []int
-	variance, known := 0.0, 0
 	for i := range runs {
-		a, b := samples(&runs[i], o, base), samples(&runs[i], o, same)
+		a := samples(&runs[i], o, base)
 		for _, s := range a {
 			values = append(values, s.Value)
 		}
-		c := stats.Compare(a, b, stats.Lower, runs[i].Seed)
-		if math.IsNaN(c.Ratio) {
-			continue
-		}
-		effects, blocks = append(effects, stats.Effect{Log: math.Log(c.Ratio), SE: c.LogSE}), append(blocks, c.N)
-		if c.LogSE >= 0 {
-			variance += c.LogSE * c.LogSE * float64(c.N)
-			known++
-		}
+		n.base, n.same = append(n.base, a), append(n.same, samples(&runs[i], o, same))
 	}
-	n := Noise{Median: math.NaN(), Mean: math.NaN(), Within: math.NaN(), Between: math.NaN()}
 	if len(values) > 0 {
 		n.Median, n.Mean = stats.Median(values), stat.Mean(values, nil)
 	}
-	if known > 0 {
-		n.Within = math.Sqrt(variance / float64(known))
+	if len(runs) > 0 {
+		n.seed = runs[0].Seed
 	}
-	if len(effects) > 1 {
-		n.Between = stats.Pool(stats.ShareNoise(effects, blocks)).Tau
-	}
+	n.between = stats.BetweenRuns(n.base, n.same, n.seed)
 	return n
+}
+
+// smallest is the smallest delay that a run of a number of blocks shows, as a share of the median. It is NaN with too few values or blocks.
+func (n *Noise) smallest(blocks int) float64 {
+	return stats.SmallestDelay(n.base, n.same, n.between, blocks, n.seed) / n.Median
 }
 
 // samples are the values of an operation on a target.
@@ -134,17 +129,18 @@ func Plan(calibration result.Run, base, same string, blocks int) ([]Delayed, err
 	var all []Delayed
 	for _, kind := range Kinds() {
 		for size := range Sizes {
-			d := Delayed{Kind: kind, Size: size}
-			for _, o := range Operations() {
-				n := Measure([]result.Run{calibration}, o, base, same)
-				share := stats.SmallestShown(n.Within, math.NaN(), blocks)
-				if !(n.Median > 0) || math.IsNaN(share) {
-					return nil, fmt.Errorf("the calibration has too few values of %s (%s of %s)", o.Verb, o.Metric, o.Benchmark)
-				}
-				share = max(LeastDelay, share/2) * float64(int(1)<<size)
-				d.Delays = append(d.Delays, time.Duration(share*n.Median*float64(time.Second)))
-			}
-			all = append(all, d)
+			all = append(all, Delayed{Kind: kind, Size: size})
+		}
+	}
+	for _, o := range Operations() {
+		n := Measure([]result.Run{calibration}, o, base, same)
+		smallest := n.smallest(blocks)
+		if math.IsNaN(smallest) {
+			return nil, fmt.Errorf("the calibration has too few values of %s (%s of %s)", o.Verb, o.Metric, o.Benchmark)
+		}
+		for i := range all {
+			share := max(LeastDelay, smallest/2) * float64(int(1)<<all[i].Size)
+			all[i].Delays = append(all[i].Delays, time.Duration(share*n.Median*float64(time.Second)))
 		}
 	}
 	return all, nil
@@ -189,11 +185,12 @@ type Smallest struct {
 	Share *float64 `json:"share,omitempty"`
 }
 
-// Limit is the smallest difference that a comparison of two targets shows in a time with a probability of 80 %.
+// Limit is the smallest delay that the verdict of a comparison of two targets shows in a time, in any part of the distribution, with a probability
+// of 80 %. In selfchecks of schema version 1 it is the smallest difference of the typical value alone, by a formula.
 type Limit struct {
 	Metric  string `json:"metric"`
 	Minutes int    `json:"minutes"`
-	// Difference is relative: 0.03 is 3 %. It is absent if the time is too short for any.
+	// Difference is the delay as a share of the median: 0.03 is 3 %. It is absent if the time is too short for any delay.
 	Difference *float64 `json:"difference,omitempty"`
 }
 
@@ -290,13 +287,13 @@ func found(compared []stats.Comparison, delay time.Duration, noise Noise) Found 
 	return f
 }
 
-// limits predicts the smallest differences.
+// limits predicts the smallest delays.
 func (c *Check) limits(operations []Operation, noise map[string]Noise, pace Pace) {
 	for _, o := range operations {
 		for _, minutes := range Minutes() {
 			n := noise[o.Metric]
 			blocks := pace.blocks(o.Benchmark, time.Duration(minutes)*time.Minute)
-			c.Limits = append(c.Limits, Limit{o.Metric, minutes, known(stats.SmallestShown(n.Within, n.Between, blocks))})
+			c.Limits = append(c.Limits, Limit{o.Metric, minutes, known(n.smallest(blocks))})
 		}
 	}
 }

@@ -23,7 +23,8 @@ const (
 // block are random, so a chance difference of the equal targets does not count as a delay, and the log ratios keep their full variance. One
 // side is multiplied by a random factor exp(N(0, between²)) and then delayed. The code of [Compare] judges the run at [Alpha],
 // with 499 swaps. A run shows the delay if its verdict is [Slower]. All delays are tried on the same simulated runs. The power of 100
-// runs has a standard error of 4 %, which is an error of 5 % in the delay. The noise adds its own error, about 10 % with 50 blocks.
+// runs has a standard error of 4 %, which is an error of 5 % in the delay. The noise adds its own error: 7 % with 175 blocks, 15 % with
+// 50, and a factor of two with 10.
 //
 // The verdict of one run has no allowance for the variation between runs. A large variation causes false alarms, and it moves the result much less than it moves a
 // comparison of several runs ([CompareRuns]).

@@ -124,7 +124,8 @@ func samples(run *result.Run, o Operation, target string) []stats.Sample {
 	return all
 }
 
-// Plan returns the delays of each kind and size for runs with a number of blocks. The calibration is a run with two equal targets.
+// Plan returns the delays of each kind and size for runs with a number of blocks. The calibration is a run with two equal targets. With ten blocks its
+// smallest delay is wrong by up to a factor of two, so the sizes span this range.
 func Plan(calibration result.Run, base, same string, blocks int) ([]Delayed, error) {
 	var all []Delayed
 	for _, kind := range Kinds() {

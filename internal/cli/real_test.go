@@ -115,6 +115,36 @@ func TestRealInterrupt(t *testing.T) {
 	}
 }
 
+// TestRealUntilDecided interrupts a run whose cells end one by one, and resumes it. The rule then stops both cells at the same look.
+func TestRealUntilDecided(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	w, dir := newWrapper(t, "runc"), t.TempDir()
+	w.on("create-14", "hold")
+	args := []string{"benchmark", "--targets", "native,oci/held", "--filter", lifecycle, "--runs", "10", "--until", "decided", "--max-blocks", "200"}
+	p := start(t, dir, append(args, w.flags("held")...)...)
+	w.reached()
+	p.signal(syscall.SIGINT)
+	p.ends(130)
+	w.nothingLeft()
+	before := len(export(t, dir, "latest").Trials)
+	w.off("create-14")
+	start(t, dir, "benchmark", "--resume", "latest").ends(0)
+	w.nothingLeft()
+	run := export(t, dir, "latest")
+	if run.State != result.Complete || before < 20 || len(run.Trials) <= before {
+		t.Fatalf("the resumed run is %s and has %d trials, %d of them before", run.State, len(run.Trials), before)
+	}
+	stops := run.Stopping.Stopped
+	if len(stops) != 2 || stops[0].Target != "oci/held" || stops[0].Reason != result.Decided || stops[1].Reason != result.AllStopped {
+		t.Fatalf("the stops are %+v, want oci/held and then the baseline", stops)
+	}
+	blocks := stops[0].Blocks
+	if stops[1].Blocks != blocks || !slices.Contains(run.Stopping.Looks, blocks) || blocks > 60 || len(run.Trials) != 2*(blocks+1) {
+		t.Errorf("the cells end after %d and %d blocks, and the run has %d trials", blocks, stops[1].Blocks, len(run.Trials))
+	}
+}
+
 // TestRealInterruptBeforeFirstTrial: the run is not recorded until all targets were tried.
 func TestRealInterruptBeforeFirstTrial(t *testing.T) {
 	needRoot(t, "runc")

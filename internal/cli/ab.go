@@ -238,6 +238,9 @@ func abValues(work []plan.Work, metrics []string) ([]ab.Value, error) {
 			return nil, usage(fmt.Errorf("--metric %s: no selected benchmark has this metric; they have %s", name, strings.Join(slices.Compact(known), ", ")))
 		}
 	}
+	if len(values) == 0 {
+		return nil, usage(errors.New("--filter: no selected benchmark has a metric to compare; select others"))
+	}
 	return values, nil
 }
 
@@ -259,10 +262,10 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(),
 		Margin: float64(margin), Values: values,
 	}}
-	err = c.run(ctx)
-	if err != nil && (c.series == nil || len(c.series.Done) == 0) {
-		return err
+	c.broken = c.run(ctx)
+	if c.broken != nil && (c.series == nil || len(c.series.Done) == 0) {
+		return c.broken
 	}
 	// The results so far are shown after an error too.
-	return orExit(err, c.conclude())
+	return orExit(c.broken, c.conclude())
 }

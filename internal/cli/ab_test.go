@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/touchstone-bench/touchstone/internal/cli"
 )
 
@@ -56,6 +58,7 @@ func TestABInconclusive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	followsSchema(t, "ab", text)
 	v := document.Values[0]
 	if v.Between < 0.03 || v.Hi-v.Lo < 3*(v.Ratios[0].High-v.Ratios[0].Low) {
 		t.Errorf("the variation between runs is %g and the interval %g to %g; want more than within a run, %g to %g",
@@ -92,7 +95,50 @@ func TestABInterrupted(t *testing.T) {
 			t.Errorf("ab.json lacks %s:\n%s", want, text)
 		}
 	}
+	followsSchema(t, "ab", text)
 	if !strings.Contains(stdout.String(), "2 of 5 runs of 10 blocks") {
 		t.Errorf("the output is\n%s", &stdout)
+	}
+}
+
+// TestABBroken: an error ends the runs. The comparison so far has the error and the exit code of the command, and no test case passes.
+func TestABBroken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	runs := 0
+	var stdout, stderr bytes.Buffer
+	app := cli.New(cli.Environment{Stdout: &stdout, Stderr: &stderr, RunID: func() string {
+		runs++
+		return fmt.Sprintf("20260101-0000%02d-aaaa", min(runs, 3)) // the ID of the third run after the calibration exists
+	}})
+	code := app.Run(t.Context(), []string{"ab", "--a", "fake/old", "--b", "fake/new", "--repeat", "5", "--blocks", "4", "-d", dir})
+	if code == cli.ExitOK || code == cli.ExitInconclusive || runs != 4 {
+		t.Errorf("exit code %d after %d runs, want that of an error after 4: %s", code, runs, &stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	followsSchema(t, "ab", text)
+	for _, want := range []string{fmt.Sprintf(`"exit_code": %d`, code), `"unfinished": "a run ended with an error: `} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("ab.json lacks %s:\n%s", want, text)
+		}
+	}
+}
+
+// followsSchema checks a JSON document against the published schema of a name.
+func followsSchema(t *testing.T, name string, text []byte) {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schema", name+".schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = schema.Validate(document)
+	}
+	if err != nil {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }

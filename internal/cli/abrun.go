@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
@@ -45,6 +44,8 @@ type abComparison struct {
 	failed []string
 	// ended is set if the budget ended before the last run.
 	ended, interrupted bool
+	// broken is the error that ended the runs.
+	broken error
 }
 
 // run executes the calibration and the runs.
@@ -56,11 +57,11 @@ func (c *abComparison) run(ctx context.Context) error {
 	left := c.opts.budget - c.spent
 	runs, blocks, err := pace.schedule(left, c.opts.repeats, c.opts.blocks)
 	if err != nil {
-		return usage(fmt.Errorf("--budget %v: %w; give at least --budget %v", c.opts.budget, err, atLeast(c.spent+pace.of(ab.LeastRuns, 1))))
+		return usage(fmt.Errorf("--budget %v: %w; give at least --budget %v", c.opts.budget, err, report.TimeWithReserve(c.spent+pace.of(ab.LeastRuns, 1))))
 	}
 	c.design.Runs, c.blocks = runs, blocks
 	c.series = ab.New(c.design)
-	c.app.line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, rounded(pace.of(1, blocks))))
+	c.app.line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, report.RoundedTime(pace.of(1, blocks))))
 	for n := 1; !c.series.Over(); n++ {
 		if left := c.opts.budget - c.spent; left < pace.of(1, 1) {
 			c.ended = true
@@ -80,8 +81,8 @@ func (c *abComparison) run(ctx context.Context) error {
 		if err := c.series.Add(&c.report, c.opts.took); err != nil {
 			return err
 		}
-		for _, r := range c.series.Results {
-			c.app.line(fmt.Sprintf("run %d of %d: %s %s: %s", n, runs, r.Title(), r.Metric.Name, abState(&r, c.series)))
+		for _, v := range c.series.Document(abPage).Values {
+			c.app.line(fmt.Sprintf("run %d of %d: %s %s: %s", n, runs, v.Title(), v.Metric, v.State(n)))
 		}
 	}
 	return nil
@@ -233,21 +234,4 @@ func (p pace) schedule(left time.Duration, runs, blocks int) (int, int, error) {
 			p.setUp.Round(time.Millisecond), p.block.Round(time.Millisecond))
 	}
 	return runs, blocks, nil
-}
-
-// atLeast rounds a time up to a round one, with a reserve of a fifth.
-func atLeast(d time.Duration) time.Duration {
-	unit := time.Second
-	if d > 10*time.Minute {
-		unit = time.Minute
-	}
-	return (d*6/5 + unit - 1).Truncate(unit)
-}
-
-// abState spells the state of a value in a few words.
-func abState(r *ab.Result, s *ab.Series) string {
-	if r.Interval == nil {
-		return strings.TrimSpace(abRatio(r.Ratio) + " so far")
-	}
-	return abRatio(r.Ratio) + " (" + abInterval(r) + ") × A, " + abAnswer(r, s)
 }

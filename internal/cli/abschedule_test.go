@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -80,5 +82,15 @@ func TestBuildsAreRuntimes(t *testing.T) {
 	}
 	if _, err := parseBuild("--a", "native=/x"); err == nil {
 		t.Error("native has a binary")
+	}
+}
+
+// A comparison without a value would be "not worse" without a measurement.
+func TestNoValueIsRefused(t *testing.T) {
+	work := []plan.Work{{Benchmark: bench.Benchmark{Name: "s.c.f", Metrics: []result.Metric{
+		{Name: "Part", Group: "parts"}, {Name: "Rate", DerivedFrom: "Time"},
+	}}}}
+	if values, err := abValues(work, nil); err == nil || codeOf(err) != ExitUsage {
+		t.Errorf("the values are %+v, %v; want an error of usage", values, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -141,7 +142,7 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 		if slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK && !t.Warmup }) {
 			c.runs = append(c.runs, run)
 		}
-		a.line(fmt.Sprintf("run %d of %d: %v of %v are spent", n+1, selfcheckRuns, rounded(c.spent), opts.budget))
+		a.line(fmt.Sprintf("run %d of %d: %v of %v are spent", n+1, selfcheckRuns, report.RoundedTime(c.spent), opts.budget))
 	}
 	return c.conclude()
 }
@@ -266,7 +267,7 @@ func (c *checked) calibrate(ctx context.Context) error {
 	if fit < stats.MinSamples {
 		needed := c.spent + selfcheckRuns*(setUp+(stats.MinSamples+abWarmup)*block)
 		return usage(fmt.Errorf("--budget %v: after the calibration %v are left, and %d runs of %d blocks of %d targets take %v; give at least --budget %v",
-			c.opts.budget, rounded(left), selfcheckRuns, stats.MinSamples, targets, rounded(needed-c.spent), atLeast(needed*21/20)))
+			c.opts.budget, report.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, report.RoundedTime(needed-c.spent), report.TimeWithReserve(needed*21/20)))
 	}
 	c.blocks = fit
 	if c.delayed, err = selfcheck.Plan(run, c.base, c.same, c.blocks); err != nil {

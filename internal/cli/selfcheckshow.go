@@ -70,7 +70,7 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 		return f.print(w, d, nil, nil)
 	}
 	fmt.Fprintf(w, "%s  %s  %s\n", d.Target, oneLine(d.Runtime), d.Date.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, rounded(time.Duration(d.Spent*float64(time.Second))))
+	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, report.RoundedTime(time.Duration(d.Spent*float64(time.Second))))
 	fmt.Fprintf(w, "False alarms: %d of %d comparisons of the runtime with itself; about %.1f are expected by chance.\n\n",
 		d.Alarms.Shown, d.Alarms.Comparisons, 0.05*float64(d.Alarms.Comparisons))
 	var rows [][]string

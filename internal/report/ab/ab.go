@@ -11,7 +11,10 @@
 // [Inconclusive], and a gate must not take it for a pass.
 //
 // The package refuses a ratio without positive values, fewer than [LeastRuns] runs, and verdicts about speed on an emulated CPU. Lost
-// trials make no side look better: see [stats.MostLost]. It does no input or output.
+// trials make no side look better: see [stats.MostLost].
+//
+// A [Document] is the state of a series, and the source of all formats: text, JSON, JUnit and Markdown here, and the page in
+// internal/report/html.
 package ab
 
 import (
@@ -292,6 +295,8 @@ func Find(m *report.Report, v Value, a, b string) Ratio {
 				case c == nil:
 				case c.Verdict == stats.NotComparable:
 					return none(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
+				case c.Ratio == 0 || math.IsInf(c.Ratio, 0):
+					return none(c.Lost, "not comparable: the values of %s differ by a factor that no number can hold", v.Metric.Name)
 				case c.N > 0:
 					return Ratio{Ratio: c.Ratio, Interval: c.CI, LogSE: c.LogSE, Blocks: c.N, Lost: c.Lost}
 				}

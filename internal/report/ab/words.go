@@ -1,0 +1,109 @@
+package ab
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// Question is the question of the comparison.
+func (d *Document) Question() string {
+	return fmt.Sprintf("Is %s worse than %s by more than %s?", d.B.Target, d.A.Target, report.Percent(d.Margin))
+}
+
+// Sentence is the answer as a sentence without a full stop.
+func (d *Document) Sentence() string {
+	if d.Answer == Inconclusive {
+		return "B is neither shown to be worse than the margin, nor shown not to be: inconclusive"
+	}
+	return "B is " + string(d.Answer)
+}
+
+// Extent spells the margin, the runs and the time.
+func (d *Document) Extent() string {
+	runs := "no run after the calibration"
+	if d.MostRuns > 0 {
+		runs = fmt.Sprintf("%d of %d runs of %d blocks", len(d.Runs), d.MostRuns, d.Blocks)
+	}
+	return fmt.Sprintf("margin %s; %s; %v", report.Percent(d.Margin), runs, report.RoundedTime(seconds(d.Spent)))
+}
+
+// Advice states the time that a decision would take. It is empty with an answer, and without runs.
+func (d *Document) Advice() string {
+	switch took, budget := seconds(d.Decision), seconds(d.Budget); {
+	case d.Answer != Inconclusive || len(d.Runs) == 0:
+		return ""
+	case took == 0:
+		return fmt.Sprintf("no budget up to %v would decide: the ratio is too close to the margin, or no estimate exists; choose another margin, or remove the cause", Longest)
+	case took <= budget:
+		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat the comparison", report.RoundedTime(took))
+	default:
+		return fmt.Sprintf("a decision would take about %v: repeat with --budget %v", report.RoundedTime(took), report.TimeWithReserve(took))
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Title is the benchmark with its parameters.
+func (v *Outcome) Title() string { return report.Key{Name: v.Benchmark, Params: v.Params}.Title() }
+
+// RatioText spells the ratio.
+func (v *Outcome) RatioText() string { return ratioText(v.Ratio) }
+
+// IntervalText spells the interval of the ratio.
+func (v *Outcome) IntervalText() string { return intervalText(v.Lo, v.Hi) }
+
+// BetweenText spells the variation of the ratio between runs.
+func (v *Outcome) BetweenText() string {
+	if v.Between == nil {
+		return report.None
+	}
+	return "± " + report.Percent(math.Expm1(*v.Between))
+}
+
+// AnswerText is the answer, with the number of runs that it took if the comparison has more.
+func (v *Outcome) AnswerText(runs int) string {
+	if v.After > 0 && runs > v.After {
+		return fmt.Sprintf("%s, after %d runs", v.Answer, v.After)
+	}
+	return string(v.Answer)
+}
+
+// State spells the value in a few words.
+func (v *Outcome) State(runs int) string {
+	if v.Lo == nil && v.Hi == nil {
+		return v.RatioText() + " so far"
+	}
+	return v.RatioText() + " (" + v.IntervalText() + ") × A, " + v.AnswerText(runs)
+}
+
+// RatioText spells the ratio of the run.
+func (r *OfRun) RatioText() string { return ratioText(r.Ratio) }
+
+// IntervalText spells the run's own interval.
+func (r *OfRun) IntervalText() string { return intervalText(r.Lo, r.Hi) }
+
+// ratioText has four digits, because a difference of one per cent matters.
+func ratioText(ratio *float64) string {
+	switch {
+	case ratio == nil:
+		return report.None
+	case *ratio >= 1e6 || *ratio < 1e-4:
+		return strconv.FormatFloat(*ratio, 'g', 5, 64)
+	}
+	return strconv.FormatFloat(*ratio, 'f', 4, 64)
+}
+
+func intervalText(lo, hi *float64) string {
+	if lo == nil && hi == nil {
+		return report.None
+	}
+	return ratioText(lo) + " to " + ratioText(hi)
+}
+
+// oneLine replaces newlines and tabs by spaces. Reasons may contain the output of programs.
+func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }

@@ -1,0 +1,238 @@
+package ab_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+)
+
+// documents are comparisons with all oddities.
+var documents = sync.OnceValue(func() map[string]*ab.Document {
+	all := reporttest.OddBuilds()
+	all["the usual"] = reporttest.Builds()
+	return all
+})
+
+func written(t *testing.T, d *ab.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestDocumentsFollowTheSchema(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	schema, err := c.Compile("../../../docs/schema/ab.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(document string) error {
+		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(instance)
+	}
+	for name, d := range documents() {
+		if err := check(written(t, d)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	usual := written(t, reporttest.Builds())
+	for old, wrong := range map[string]string{
+		`"kind": "touchstone-ab"`:                      `"kind": "touchstone-comparison"`,
+		`"schema_version": 1,`:                         ``,
+		`"answer": "inconclusive"`:                     `"answer": "passed"`,
+		`"started": "2026-11-20T10:00:00Z"`:            `"started": "yesterday"`,
+		`"ratio_low": `:                                `"low": `,
+		`"decided_after_runs": 4,`:                     ``,
+		`"better": "lower"`:                            `"better": "less"`,
+		`"reason": "the interval includes the margin"`: `"remark": ""`,
+		`"lost_a": 0`:                                  `"lost_a": 2`,
+		`"page": "report-20261120-100000-aaaa.html"`:   `"pages": 1`,
+	} {
+		if n := strings.Count(usual, old); n == 0 {
+			t.Errorf("the document lacks %s:\n%s", old, usual)
+		} else if check(strings.Replace(usual, old, wrong, 1)) == nil {
+			t.Errorf("the schema accepts %s in place of %s", wrong, old)
+		}
+	}
+}
+
+// A reader of the document finds the same comparison in it.
+func TestDocumentComesBack(t *testing.T) {
+	for name, d := range documents() {
+		var again ab.Document
+		first := written(t, d)
+		if err := json.Unmarshal([]byte(first), &again); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if second := written(t, &again); first != second {
+			t.Errorf("%s: the document\n%s\nbecomes\n%s", name, first, second)
+		}
+	}
+}
+
+// No format shows a number that does not exist, and each names the reason.
+func TestOddDocuments(t *testing.T) {
+	for name, want := range map[string]string{
+		"no run":             "no run after the calibration",
+		"one run":            "1 runs are too few: at least 4 are necessary",
+		"equal ratios":       "B is not worse by the margin",
+		"equal worse ratios": "B is worse than the margin",
+		"a rate of half":     "B is worse than the margin",
+		"B always fails":     "oci/runc-b has no trial that is ok",
+		"B loses trials":     "oci/runc-b has lost 33 % of its blocks",
+		"B is not available": "oci/runc-b is not available: no such file",
+		"values of zero":     "not comparable: a value of CreateAndRun is zero or negative",
+		"negative values":    "not comparable: a value of CreateAndRun is zero or negative",
+		"a ratio too large":  "not comparable: the values of CreateAndRun differ by a factor that no number can hold",
+		"many runs":          "200 of 200 runs of 1 blocks",
+		"interrupted":        "interrupted",
+	} {
+		if documents()[name] == nil {
+			t.Errorf("no document is called %q", name)
+			continue
+		}
+		var b bytes.Buffer
+		if err := documents()[name].Text(&b); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: the text lacks %q: %v\n%s", name, want, err, b.String())
+		}
+	}
+	for name, d := range documents() {
+		var text, markdown, junit bytes.Buffer
+		if d.Text(&text) != nil || d.Markdown(&markdown) != nil || d.JUnit(&junit) != nil {
+			t.Fatalf("%s is not written", name)
+		}
+		for format, got := range map[string]string{"text": text.String(), "Markdown": markdown.String(), "JUnit": junit.String()} {
+			if found := regexp.MustCompile(`NaN|Inf|%!|\bnil\b`).FindString(got); found != "" {
+				t.Errorf("%s: the %s has %q:\n%s", name, format, found, got)
+			}
+		}
+		if strings.Contains(markdown.String(), "<here>") || strings.Contains(markdown.String(), "<script>") {
+			t.Errorf("%s: the Markdown is not plain:\n%s", name, markdown.String())
+		}
+	}
+}
+
+// suites is a document of JUnit.
+type suites struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Suites   []struct {
+		Name  string `xml:"name,attr"`
+		Cases []struct {
+			Name    string   `xml:"name,attr"`
+			Failure *problem `xml:"failure"`
+			Error   *problem `xml:"error"`
+			Output  string   `xml:"system-out"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+type problem struct {
+	Message string `xml:"message,attr"`
+}
+
+func junit(t *testing.T, d *ab.Document) (s suites) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.JUnit(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal(b.Bytes(), &s); err != nil {
+		t.Fatalf("%v:\n%s", err, b.String())
+	}
+	return s
+}
+
+func TestJUnit(t *testing.T) {
+	got := junit(t, reporttest.Builds())
+	if got.Name != "touchstone ab oci/runc-a oci/runc-b" || got.Tests != 3 || got.Failures != 0 || got.Errors != 2 || len(got.Suites) != 2 {
+		t.Fatalf("the suites are %+v", got)
+	}
+	lifecycle, cpu := got.Suites[0], got.Suites[1]
+	if c := lifecycle.Cases[0]; c.Name != "CreateAndRun on oci/runc-b against oci/runc-a" || c.Failure != nil || c.Error != nil ||
+		!strings.HasPrefix(c.Output, "margin 3.0 %: B / A is 0.99") {
+		t.Errorf("the value that is not worse is %+v", c)
+	}
+	if c := lifecycle.Cases[1]; c.Error == nil || c.Error.Message != "margin 3.0 %: 0 of 8 runs have a ratio, and at least 4 are necessary: not comparable: HostMemory is 0 in all trials of oci/runc-a" {
+		t.Errorf("the value without a ratio is %+v", c.Error)
+	}
+	if c := cpu.Cases[0]; cpu.Name != "performance.cpu.time copies=2" || c.Error == nil ||
+		!strings.HasPrefix(c.Error.Message, "margin 3.0 %: the interval includes the margin; B / A is ") {
+		t.Errorf("the undecided value of %s is %+v", cpu.Name, c.Error)
+	}
+	// The test case has the answer of the value, in every comparison: only "not worse" passes.
+	for name, d := range documents() {
+		got := junit(t, d)
+		n := 0
+		for _, s := range got.Suites {
+			n += len(s.Cases)
+		}
+		worse, open := 0, 0
+		for _, v := range d.Values {
+			switch v.Answer {
+			case ab.Worse:
+				worse++
+			case ab.Inconclusive:
+				open++
+			case ab.NotWorse:
+			}
+		}
+		if n != len(d.Values) || got.Tests != n || got.Failures != worse || got.Errors != open {
+			t.Errorf("%s: %d cases, %d tests, %d failures and %d errors; want %d values, %d worse, %d undecided", name, n, got.Tests, got.Failures, got.Errors, len(d.Values), worse, open)
+		}
+	}
+	if c := junit(t, documents()["interrupted"]).Suites[0].Cases[0]; c.Error == nil || !strings.HasSuffix(c.Error.Message, "; interrupted") {
+		t.Errorf("the interrupted comparison has the case %+v", c)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := reporttest.Builds().Markdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"### Touchstone: oci/runc-a against oci/runc-b\n\nanswer: B is neither shown to be worse than the margin, nor shown not to be: inconclusive\n",
+		"| not worse by the margin, after 4 runs | operations.container.lifecycle | CreateAndRun | 0.99",
+		"| inconclusive | performance.cpu.time copies=2 | Rate | ", "| the interval includes the margin |",
+		"\nB oci/runc-b runc &lt;b&gt;1.2&lt;/b&gt;", "\nmargin 3.0 %; 8 of 8 runs of 6 blocks; 4m14s\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	d := &ab.Document{Answer: ab.Inconclusive, Runs: make([]ab.Done, 4), Budget: 600}
+	for decision, want := range map[time.Duration]string{
+		0:                 "no budget up to 24h0m0s would decide: ",
+		5 * time.Minute:   "a decision would take about 5m0s, as far as these runs show: repeat the comparison",
+		100 * time.Minute: "a decision would take about 1h40m0s: repeat with --budget 2h0m0s",
+	} {
+		if d.Decision = decision.Seconds(); !strings.HasPrefix(d.Advice(), want) {
+			t.Errorf("the advice for %v is %q, want %q", decision, d.Advice(), want)
+		}
+	}
+	if d.Answer = ab.Worse; d.Advice() != "" {
+		t.Errorf("a decided comparison has the advice %q", d.Advice())
+	}
+}

@@ -31,7 +31,9 @@ const (
 type abOptions struct {
 	benchmarkOptions
 	sides   [2]string // --a, --b
-	file    string
+	file    string    // the plan
+	output  string    // the file of the printed comparison
+	summary bool
 	margin  string
 	metrics []string
 	// repeats is the number of runs, blocks the number of blocks in each; 0 follows from the budget.
@@ -65,11 +67,14 @@ from it, after a short run for calibration. Without --metric, the main metric of
 benchmark decides. Several values share the probability of an error.
 
 The results are in FOLDER/touchstone.db, with a page for each run, and the comparison
-is in FOLDER/ab.json.`,
+is in FOLDER/ab.json.
+
+-o junit writes a test case for each value: worse is a failure, inconclusive an error.`,
 		Example: `  touchstone ab --a oci/runc=/usr/bin/runc --b oci/runc=./runc
   touchstone ab --a oci/crun=/old/crun --b oci/crun=/new/crun --margin 2% --budget 30m
   touchstone ab --a containerd/runc=/old --b containerd/runc=/new --filter operations
-  touchstone ab --a oci/runc --b oci/crun --metric HostCPU --margin 10%`,
+  touchstone ab --a oci/runc --b oci/crun --metric HostCPU --margin 10%
+  touchstone ab --a oci/runc=./old --b oci/runc=./new -o junit -O junit.xml --github-summary`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
 			keepGiven(f, "timeout", &o.Timeout)
@@ -109,7 +114,9 @@ is in FOLDER/ab.json.`,
 	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
 	addEngineFlags(cmd, o)
-	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", formatTable, formatJSON, formatMarkdown)
+	addFile(cmd, &opts.output)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", formatTable, formatJSON, formatMarkdown, formatJUnit)
+	addSummary(cmd, &opts.summary)
 	return cmd
 }
 
@@ -258,7 +265,11 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 	if err != nil {
 		return err
 	}
-	c := abComparison{app: a, opts: &opts, plan: p, design: ab.Design{
+	summary, err := summaryFile(opts.summary)
+	if err != nil {
+		return err
+	}
+	c := abComparison{app: a, opts: &opts, summary: summary, plan: p, design: ab.Design{
 		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(),
 		Margin: float64(margin), Values: values,
 	}}

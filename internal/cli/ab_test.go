@@ -111,7 +111,7 @@ func TestABBroken(t *testing.T) {
 		runs++
 		return fmt.Sprintf("20260101-0000%02d-aaaa", min(runs, 3)) // the ID of the third run after the calibration exists
 	}})
-	code := app.Run(t.Context(), []string{"ab", "--a", "fake/old", "--b", "fake/new", "--repeat", "5", "--blocks", "4", "-d", dir})
+	code := app.Run(t.Context(), []string{"ab", "--a", "fake/old", "--b", "fake/new", "--repeat", "5", "--blocks", "4", "-d", dir, "-o", "junit"})
 	if code == cli.ExitOK || code == cli.ExitInconclusive || runs != 4 {
 		t.Errorf("exit code %d after %d runs, want that of an error after 4: %s", code, runs, &stderr)
 	}
@@ -124,6 +124,9 @@ func TestABBroken(t *testing.T) {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("ab.json lacks %s:\n%s", want, text)
 		}
+	}
+	if !regexp.MustCompile(`<error type="inconclusive" message="[^"]*a run ended with an error: `).Match(stdout.Bytes()) {
+		t.Errorf("the test cases are\n%s", &stdout)
 	}
 }
 

@@ -29,10 +29,12 @@ const (
 
 // abComparison is a comparison under way.
 type abComparison struct {
-	app    *App
-	opts   *abOptions
-	plan   plan.Plan
-	design ab.Design
+	app  *App
+	opts *abOptions
+	// summary is the file of GitHub's summary. It may be empty.
+	summary string
+	plan    plan.Plan
+	design  ab.Design
 
 	blocks int // of each run
 	series *ab.Series

@@ -26,8 +26,11 @@ func (c *abComparison) conclude() error {
 	if err := c.app.writeTo(file, encode); err != nil {
 		return err
 	}
-	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown}[c.opts.format]
-	if err := write(c.app.env.Stdout); err != nil {
+	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[c.opts.format]
+	if err := c.app.writeTo(c.opts.output, write); err != nil {
+		return err
+	}
+	if err := appendTo(c.summary, d.Markdown); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s, results %s, a page for each run %s\n",

@@ -102,7 +102,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
-	f.BoolVar(&opts.writeToSummary, "github-summary", false, "append Markdown to the file in "+stepSummary)
+	addSummary(cmd, &opts.writeToSummary)
 	_ = cmd.MarkFlagFilename("gates", "yaml", "yml")
 	_ = cmd.RegisterFlagCompletionFunc("allow-differences", cobra.FixedCompletions(append(classNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -120,9 +120,9 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	if err != nil {
 		return usage(err)
 	}
-	summary := os.Getenv(stepSummary)
-	if opts.writeToSummary && summary == "" {
-		return usage(fmt.Errorf("--github-summary needs a file in the variable %s, which GitHub Actions sets; leave it out elsewhere", stepSummary))
+	summary, err := summaryFile(opts.writeToSummary)
+	if err != nil {
+		return err
 	}
 	if opts.format == formatJUnit && len(o.Gates) == 0 {
 		return usage(errors.New("-o junit writes the gates as test cases: give some with --fail-on or --gates"))
@@ -150,10 +150,8 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	if err := a.writeTo(opts.file, write); err != nil {
 		return err
 	}
-	if opts.writeToSummary {
-		if err := appendTo(summary, c.Markdown); err != nil {
-			return err
-		}
+	if err := appendTo(summary, c.Markdown); err != nil {
+		return err
 	}
 	return a.gateExit(c)
 }
@@ -203,8 +201,28 @@ func (opts *compareOptions) options() (sides.Options, error) {
 	return o, sides.Contradictions(o.Gates)
 }
 
-// appendTo appends text to a file, through a cleaner.
+// addSummary adds the flag of a summary for GitHub Actions.
+func addSummary(cmd *cobra.Command, wanted *bool) {
+	cmd.Flags().BoolVar(wanted, "github-summary", false, "append Markdown to the file in "+stepSummary)
+}
+
+// summaryFile is the file of the summary; empty if none is wanted.
+func summaryFile(wanted bool) (string, error) {
+	file := os.Getenv(stepSummary)
+	switch {
+	case !wanted:
+		return "", nil
+	case file == "":
+		return "", usage(fmt.Errorf("--github-summary needs a file in the variable %s, which GitHub Actions sets; leave it out elsewhere", stepSummary))
+	}
+	return file, nil
+}
+
+// appendTo appends text to a file, through a cleaner. It does nothing without a file.
 func appendTo(file string, write func(io.Writer) error) error {
+	if file == "" {
+		return nil
+	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("append the summary: %w", err)

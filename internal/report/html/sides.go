@@ -51,10 +51,10 @@ type sides struct {
 	Metric, Caption, Alt         string
 	Width, Height, AxisY, LabelY string
 	Axis                         axis
-	// One is the coordinate of the ratio 1, empty for absolute values.
-	One    string
-	Lanes  []sideLane
-	Legend []runHead
+	// One is the coordinate of the ratio 1, empty for absolute values. Limit is the coordinate of a margin. It may be empty.
+	One, Limit string
+	Lanes      []sideLane
+	Legend     []runHead
 }
 
 type sideLane struct {

@@ -66,8 +66,8 @@ names of the two targets end in -a and -b, if both are builds of one runtime.
 from it, after a short run for calibration. Without --metric, the main metric of each
 benchmark decides. Several values share the probability of an error.
 
-The results are in FOLDER/touchstone.db, with a page for each run, and the comparison
-is in FOLDER/ab.json.
+The results are in FOLDER/touchstone.db, with a page for each run. The comparison is the
+page FOLDER/ab.html, and FOLDER/ab.json for programs.
 
 -o junit writes a test case for each value: worse is a failure, inconclusive an error.`,
 		Example: `  touchstone ab --a oci/runc=/usr/bin/runc --b oci/runc=./runc

@@ -9,11 +9,15 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// abName is the name of the comparison in an output folder.
-const abName = "ab.json"
+// The names of the comparison in an output folder.
+const (
+	abName     = "ab.json"
+	abPageName = "ab.html"
+)
 
 // conclude shows the comparison, writes it, and returns the exit code as an error.
 func (c *abComparison) conclude() error {
@@ -22,8 +26,11 @@ func (c *abComparison) conclude() error {
 	}
 	d := c.document()
 	encode := func(w io.Writer) error { return d.JSON(jsonWriter(w)) }
-	file := filepath.Join(c.opts.dir, abName)
+	file, page := filepath.Join(c.opts.dir, abName), filepath.Join(c.opts.dir, abPageName)
 	if err := c.app.writeTo(file, encode); err != nil {
+		return err
+	}
+	if err := c.app.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
 		return err
 	}
 	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[c.opts.format]
@@ -33,8 +40,8 @@ func (c *abComparison) conclude() error {
 	if err := appendTo(c.summary, d.Markdown); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s, results %s, a page for each run %s\n",
-		file, filepath.Join(c.opts.dir, databaseName), filepath.Join(c.opts.dir, abPage("ID")))
+	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s and %s, results %s, a page for each run %s\n",
+		page, file, filepath.Join(c.opts.dir, databaseName), filepath.Join(c.opts.dir, abPage("ID")))
 	if d.Code != ExitOK {
 		return &exitError{code: d.Code}
 	}

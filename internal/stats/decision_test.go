@@ -1,0 +1,154 @@
+package stats
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// recorded are the values of two equal targets in the blocks of one run, in the order of their measurement.
+type recorded [][2]float64
+
+// recordedRuns reads testdata/equal.txt. Its head describes the values.
+func recordedRuns(t *testing.T) (runs []recorded) {
+	t.Helper()
+	f, err := os.Open("testdata/equal.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var run recorded
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "#"):
+		case line == "":
+			runs, run = append(runs, run), nil
+		default:
+			var pair [2]float64
+			if _, err := fmt.Sscan(line, &pair[0], &pair[1]); err != nil {
+				t.Fatalf("testdata/equal.txt: %q: %v", line, err)
+			}
+			run = append(run, pair)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return append(runs, run)
+}
+
+// part is a part of a recorded run.
+func part(r *rand.Rand, runs []recorded, blocks int) recorded {
+	run := runs[r.IntN(len(runs))]
+	at := r.IntN(len(run) - blocks + 1)
+	return run[at : at+blocks]
+}
+
+// inTurn are 2n values in the order of their measurement, as if a target had the first n trials and another one the next n. The second is delayed.
+func inTurn(r *rand.Rand, runs []recorded, n int, delay float64) (first, second []float64) {
+	for i, pair := range part(r, runs, n) {
+		if i < n/2 {
+			first = append(first, pair[:]...)
+		} else {
+			second = append(second, pair[0]+delay, pair[1]+delay)
+		}
+	}
+	return first, second
+}
+
+// A delay of 3 % in real times of crun: the trials until a decision, and the trials of designs whose number of runs is fixed and whose targets follow each
+// other. All use the same values, so a trial takes the same time in all of them.
+func TestDecisionTimePower(t *testing.T) {
+	simulates(t)
+	const trials, first, most, each = 100, 100, 2000, 20
+	runs := recordedRuns(t)
+	var all []float64
+	for _, run := range runs {
+		for _, pair := range run {
+			all = append(all, pair[:]...)
+		}
+	}
+	delay := 0.03 * Median(all)
+
+	rule := NewSequential(Looks(first, most))
+	decide := func(delay float64) (power, mean float64) {
+		r := random(1)
+		found, blocks := 0, 0
+		for trial := range uint64(trials) {
+			var a, b []Sample
+			for block, pair := range part(r, runs, most) {
+				swap := r.IntN(2)
+				a, b = append(a, Sample{block, pair[swap]}), append(b, Sample{block, pair[1-swap] + delay})
+			}
+			for _, n := range rule.looks {
+				decided := rule.At(n, false).P(compare(a[:n], b[:n], Lower, trial, firstSwaps).P) < Alpha
+				if decided {
+					found++
+				}
+				if decided || n == most {
+					blocks += n
+					break
+				}
+			}
+		}
+		return share(found, trials), float64(blocks) / trials
+	}
+	power, blocks := decide(delay)
+	alarms, _ := decide(0)
+	ours := 2 * blocks
+	t.Logf("until decided: found in %.0f %% after a mean of %.0f trials; %.0f %% of equal targets differ", 100*power, ours, 100*alarms)
+
+	mannWhitney := func(a, b []float64) bool { return CompareUnpaired(a, b, Lower).P < Alpha }
+	// runsInTurn are runs of each target in turn, and join makes one value or several of a run.
+	runsInTurn := func(r *rand.Rand, n int, delay float64, join func([]float64) []float64) (a, b []float64) {
+		for range n / each {
+			x, y := inTurn(r, runs, each, delay)
+			a, b = append(a, join(x)...), append(b, join(y)...)
+		}
+		return a, b
+	}
+	for _, design := range []struct {
+		name   string
+		most   int // trials of each target
+		differ func(r *rand.Rand, n int, delay float64) bool
+		times  float64 // least trials, in those until the decision; 0 if the design is not honest
+	}{
+		{"all trials of one target, then all of the other; Mann and Whitney's test", most, func(r *rand.Rand, n int, delay float64) bool {
+			return mannWhitney(inTurn(r, runs, n, delay))
+		}, 0},
+		{"runs of 20 trials in turn; a t test of the means of the runs", 5 * most, func(r *rand.Rand, n int, delay float64) bool {
+			a, b := runsInTurn(r, n, delay, func(run []float64) []float64 { return []float64{meanOf(run)} })
+			return CompareRuns(a, b).P < Alpha
+		}, 2},
+		{"runs of 20 trials in turn; Mann and Whitney's test of all trials", 5 * most, func(r *rand.Rand, n int, delay float64) bool {
+			return mannWhitney(runsInTurn(r, n, delay, func(run []float64) []float64 { return run }))
+		}, 2},
+	} {
+		rate := func(n int, delay float64) float64 {
+			r := random(uint64(n))
+			differ := 0
+			for range 2 * trials {
+				if design.differ(r, n, delay) {
+					differ++
+				}
+			}
+			return share(differ, 2*trials)
+		}
+		n := 2 * each
+		for n < design.most && rate(n, delay) < power {
+			n = min(design.most, n*5/4/each*each+each)
+		}
+		found, alarms, times := rate(n, delay), rate(n, 0), float64(2*n)/ours
+		t.Logf("%s: found in %.0f %% after %d trials, %.1f times as many; %.0f %% of equal targets differ", design.name, 100*found, 2*n, times, 100*alarms)
+		if honest := alarms < 0.1; honest != (design.times > 0) || times < design.times {
+			t.Errorf("%s: %.1f times as many trials, %.0f %% false alarms", design.name, times, 100*alarms)
+		}
+	}
+	if power < 0.85 || alarms > Alpha+2*simulationError(Alpha, trials) {
+		t.Errorf("until decided: found in %.0f %%, %.0f %% false alarms", 100*power, 100*alarms)
+	}
+}

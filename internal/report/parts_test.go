@@ -12,8 +12,10 @@ import (
 func TestPartOf(t *testing.T) {
 	m := result.Metric{Unit: result.Seconds, Better: result.Lower}
 	parts := []stats.PartDifference{
-		{Part: stats.Typical, Ratio: 0.99, Adjusted: 0.6}, {Part: stats.LowestQuarter, Ratio: 1.07, Adjusted: 0.001},
-		{Part: stats.LowerHalf, Ratio: 1.01, Adjusted: 0.2}, {Part: stats.HighestQuarter, Ratio: 0.8, Adjusted: 0.01},
+		{Part: stats.Typical, Ratio: 0.99, Adjusted: 0.6},
+		{Part: stats.LowestQuarter, Ratio: 1.07, Adjusted: 0.001},
+		{Part: stats.LowerHalf, Ratio: 1.01, Adjusted: 0.2},
+		{Part: stats.HighestQuarter, Ratio: 0.8, Adjusted: 0.01},
 	}
 	for _, tt := range []struct {
 		name string

@@ -180,8 +180,10 @@ func drawRuns(d *ab.Document, v *ab.Outcome) (sides, bool) {
 	}
 	s.One, s.Limit = num(s.Axis.at(1)), num(s.Axis.at(limit))
 	s.Legend = []runHead{
-		{Key: keyOf(ofRun), Label: "a run, with its own interval"}, {Key: keyOf(ofAll), Label: "all runs"},
-		{Key: key{"one", "M6 0V12"}, Label: "equal"}, {Key: key{"limit", "M6 0V12"}, Label: fmt.Sprintf("the margin, %.4f", limit)},
+		{Key: keyOf(ofRun), Label: "a run, with its own interval"},
+		{Key: keyOf(ofAll), Label: "all runs"},
+		{Key: key{"one", "M6 0V12"}, Label: "equal"},
+		{Key: key{"limit", "M6 0V12"}, Label: fmt.Sprintf("the margin, %.4f", limit)},
 	}
 	alt := []string{s.Metric + ", " + s.Caption, fmt.Sprintf("the margin is %.4f", limit)}
 	newMark := func(y float64, e [3]*float64, kind int, title string) mark {

@@ -32,8 +32,8 @@ const (
 // The runs are pooled as they are. We rejected a division of each run by its own ratio, because this ratio is uncertain: by a tenth in 30 blocks
 // of times with modes at 6 and 14 ms. The division would blur the modes, and a delay of 2 % would be lost.
 //
-// More than 200 blocks are extrapolated. Sampling errors fall with 1/√n, so the result is the delay of 200 blocks times √(200/n), with a between of
-// √(n/200) times the given one.
+// More than 200 blocks are extrapolated from 301, because [linearTest] takes little time. Sampling errors fall with 1/√n, so the result is the delay of
+// 301 blocks times √(301/n), with a between of √(n/301) times the given one.
 //
 // The result is NaN if n or the number of blocks in the runs is below [MinSamples], or if a value is not positive. It is 0 if a millionth of the
 // median is shown, because the values have no noise.
@@ -49,7 +49,10 @@ func SmallestDelay(baseline, same [][]Sample, between float64, n int, seed uint6
 	if math.IsNaN(between) {
 		between = 0
 	}
-	blocks := min(n, delayBlocks)
+	blocks := n
+	if n > delayBlocks {
+		blocks = mostSwapped + 1
+	}
 	scale := math.Sqrt(float64(n) / float64(blocks))
 	runs := simulateRuns(a, b, between*scale, blocks, seed)
 	shows := func(i int, delay float64) bool { return runs[i].shows(delay, seed+uint64(i)) }

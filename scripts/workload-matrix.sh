@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Runs the benchmarks of a matrix in docs/benchmarks.md on its targets, and writes the matrix from the results. The first argument
-# is the kind of the matrix: programs (the default; the performance and limits suites), containers (density, isolation, footprint
-# and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument such as
-# performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go to
-# touchstone benchmark (say, --runs 5), except with guests.
+# is the kind of the matrix: programs (the default; the performance, limits and latency suites), containers (density, isolation,
+# footprint and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument
+# such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go
+# to touchstone benchmark (say, --runs 5), except with guests.
 # It needs root and the tools that make test builds, and takes some minutes. guests needs what make test-lab needs, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ "$(id -u)" = 0 ] || { echo "workload-matrix: the runtimes need root" >&2 && exit 1; }
 [ -z "$(git status --porcelain --untracked-files=no)" ] || { echo "workload-matrix: commit first: the matrix names the version of Touchstone" >&2 && exit 1; }
-kind=programs filter=performance,limits
+kind=programs filter=performance,limits,latency
 targets=native,oci/runc,oci/crun,oci/runsc,containerd/runc,containerd/crun,containerd/runsc
 case ${1-} in
 programs) shift ;;
@@ -20,7 +20,7 @@ containers)
 	shift
 	;;
 guests)
-	kind=guests filter=operations,scalability,performance,limits,density,isolation,footprint,portability
+	kind=guests filter=operations,scalability,performance,limits,density,isolation,footprint,portability,latency
 	shift
 	;;
 esac

@@ -29,11 +29,11 @@ type Kind struct {
 func Kinds() []Kind {
 	const quick = "quick parameters"
 	return []Kind{
-		{"programs", "<!-- matrix -->\n", "matrix.json", []string{"performance", "limits"}, quick},
+		{"programs", "<!-- matrix -->\n", "matrix.json", []string{"performance", "limits", "latency"}, quick},
 		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}, quick},
 		{
 			"guests", "<!-- matrix of virtual machines -->\n", "matrix_guests.json",
-			[]string{"operations", "scalability", "performance", "limits", "density", "isolation", "footprint", "portability"},
+			[]string{"operations", "scalability", "performance", "limits", "density", "isolation", "footprint", "portability", "latency"},
 			"the parameters of [guests.yaml](../test/lab/testdata/guests.yaml)",
 		},
 	}

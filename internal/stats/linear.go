@@ -26,13 +26,14 @@ const clearBound = 0.4
 //
 // and a swap changes the sign of one d. Under random swaps T is normal, with the variance Σ d². The lower half and the highest quarter
 // have the median and max(x − q, 0), and the other parts are sums of this kind by themselves. The covariance of two parts is Σ d₁d₂. The joint p-value is the
-// share of normal vectors with these covariances that have a weighted p-value as small in some part. draws limits their number.
+// share of normal vectors with these covariances that have a weighted p-value as small in some part. draws limits their number. The result is never below the p-value of the blocks with a
+// sign if all of them agree: sums of few signs are not normal.
 func linearTest(a, b []float64, draws int) (p float64, each, ratios [len(parts)]float64) {
 	logA, logB := logarithms(a), logarithms(b)
 	all := slices.Concat(logA, logB)
 	n := len(a)
 	logRatios := subtracted(logB, logA)
-	ranks, _ := signedRanks(logRatios)
+	ranks, signed := signedRanks(logRatios)
 	forms := [len(parts)][]float64{ranks, rankDifferences(logA, logB)}
 	alone := [len(parts)]float64{signedRank(logRatios), signP(forms[1])}
 	for i, part := range []struct {
@@ -54,7 +55,11 @@ func linearTest(a, b []float64, draws int) (p float64, each, ratios [len(parts)]
 		ratios[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
 	}
 	p, each = jointNormal(forms, alone, min(draws, jointDraws))
-	return p, each, ratios
+	least := min(1, math.Ldexp(1, 1-signed))
+	for i := range each {
+		each[i] = max(each[i], least)
+	}
+	return max(p, least), each, ratios
 }
 
 // signP is the two-sided p-value of a sum of many differences that have either sign with the same probability.
@@ -70,7 +75,8 @@ func signP(d []float64) float64 {
 	return 2 * upperTail(math.Abs(sum)/math.Sqrt(squares))
 }
 
-// jointNormal returns the p-value of all parts together, and of each part after the adjustment for the others. alone are the p-values of the parts.
+// jointNormal returns the p-value of all parts together, and of each part after the adjustment for the others. alone are the p-values of the parts, and
+// count is the number of normal vectors.
 func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count int) (p float64, each [len(parts)]float64) {
 	for i := range parts {
 		each[i] = min(1, alone[i]/partWeights[i]) // Bonferroni's bound

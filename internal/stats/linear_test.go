@@ -96,8 +96,14 @@ func TestLinearTestOfFewDifferentValues(t *testing.T) {
 	if p, each, _ := linearTest(equal, other, jointDraws); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal values have the p-values %g and %v", p, each)
 	}
+	for few := range 9 {
+		other[few] = 3
+		if p, _, _ := linearTest(equal, other, jointDraws); p < math.Ldexp(1, -few) {
+			t.Errorf("%d blocks differ: p = %g", few+1, p)
+		}
+	}
 	for i := range other {
-		other[i] += float64(i % 2)
+		other[i] = 2 + float64(i%2)
 	}
 	if p, _, ratios := linearTest(equal, other, jointDraws); p > 1e-9 || math.Abs(ratios[4]-1.5) > 1e-9 || math.Abs(ratios[2]-1) > 1e-9 {
 		t.Errorf("half of the values are greater: p = %g, ratios %v", p, ratios)

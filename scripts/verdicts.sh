@@ -126,7 +126,7 @@ for campaign in "${campaigns[@]}"; do
 	done
 	count() { grep -cx "$1" "$results" || true; }
 	case $campaign in
-	aa) good=$((($(count 'faster.*') + $(count 'slower.*')) * 20 <= tries)) ;;
+	aa) good=$((($(count 'faster.*') + $(count 'slower.*') + $(count 'mixed.*')) * 20 <= tries)) ;;
 	find) good=$(($(count 'slower.*') * 10 >= 9 * tries)) ;;
 	equal) good=$(($(count 'worse than the margin') == 0)) ;;
 	worse) good=$(($(count 'worse than the margin') * 10 >= 9 * tries)) ;;

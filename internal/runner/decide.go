@@ -11,8 +11,8 @@ import (
 // Decide is a rule that ends a cell once all its deciding comparisons with the baseline are closed. It is fixed before the run.
 //
 // The deciding metrics of a benchmark are those that findings are about, which have a phrase; without one they are all metrics with a
-// verdict. A comparison is closed if its difference is shown over all comparisons of the run, or if its ratio is precise: an interval without a
-// width, of values that are all equal, always is. Only whole cells end, and
+// verdict. A comparison is closed if its difference is shown over all comparisons of the run, or if its ratio is precise: a ratio of pairs
+// that are all equal always is. Only whole cells end, and
 // the others keep their random order, so the blocks stay comparable.
 type Decide struct {
 	// Looks are the numbers of blocks for the tests of the rule.

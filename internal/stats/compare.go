@@ -55,20 +55,18 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 
-// test sets the p-values from pairs. LogRatios, Ratio and Seed are set before. exact and swaps limit the work of [jointTest], and swaps that of [linearTest].
+// test sets the p-values from pairs. LogRatios, Ratio and Seed are set before. exact and swaps limit the work of [jointTest], and swaps also limits [linearTest].
 func (c *Comparison) test(a, b []float64, exact, swaps int) {
-	var each, ratios [len(parts)]float64
+	var t tested
 	if c.N > mostSwapped {
-		c.P, each, ratios = linearTest(a, b, swaps)
-		c.MinP = smallestP(c.N)
+		t, c.MinP = linearTest(a, b, swaps), smallestP(c.N)
 	} else {
 		s := newSwapper(a, b)
-		c.P, each = jointTest(s, exact, swaps, c.Seed)
-		c.MinP, ratios = smallestP(s.signed), s.ratios()
+		t, c.MinP = jointTest(s, exact, swaps, c.Seed), smallestP(s.signed)
 	}
-	ratios[0], ratios[1] = c.Ratio, math.Exp(quotients(a, b).median())
-	for i := range parts {
-		c.Parts = append(c.Parts, PartDifference{Part: parts[i], Ratio: ratios[i], P: each[i], Adjusted: math.NaN()})
+	c.Parts, c.P = t.differences(c.Ratio, math.Exp(quotients(a, b).median())), 1
+	for _, d := range c.Parts {
+		c.P = min(c.P, d.P)
 	}
 }
 

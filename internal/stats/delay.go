@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Limits of the work of [SmallestDelay].
@@ -102,13 +104,11 @@ func (r *equalRun) shows(delay float64, seed uint64) bool {
 	}
 	c := newComparison(r.baseline, other, Lower)
 	c.LogRatios, c.Seed = subtracted(logarithms(other), logarithms(r.baseline)), seed
+	c.Ratio = 1 // the statistic alone gives the direction of the typical value
 	c.test(r.baseline, other, delayExact, delaySwaps)
 	if c.P >= Alpha {
 		return false
 	}
-	// The verdict needs only the direction of the typical value: whether the median of the Walsh averages is above 0.
-	walsh := &shifts{b: slices.Sorted(slices.Values(c.LogRatios))}
-	c.Parts[0].Ratio = float64(walsh.count()) / float64(2*walsh.below(0))
 	c.Adjusted = c.P
 	for i := range c.Parts {
 		c.Parts[i].Adjusted = c.Parts[i].P
@@ -205,13 +205,11 @@ func partEffects(a, b []float64, seed uint64) (effects [len(parts)]Effect) {
 	walsh := walshAverages(slices.Sorted(slices.Values(subtracted(logarithms(b), logarithms(a)))))
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
 	s := newSwapper(a, b)
-	swapped := s.random(delaySwaps, seed)
-	for k, ratio := range s.ratios() {
-		variance := 0.0
-		for _, size := range swapped[k][1:] { // without the observed labels
-			variance += size * size / delaySwaps
-		}
-		effects[k] = Effect{math.Log(ratio), math.Sqrt(variance) / float64(s.count(k))}
+	observed, swapped := s.statistics(s.mask()), s.random(delaySwaps, seed)
+	for k, sum := range observed {
+		others := swapped[k][1:]
+		variance := floats.Dot(others, others) / float64(len(others))
+		effects[k] = Effect{sum / float64(s.count(k)), math.Sqrt(variance) / float64(s.count(k))}
 	}
 	effects[0] = Effect{walsh.median(), c.LogSE}
 	effects[1] = Effect{} // the sum of ranks is no log ratio

@@ -68,7 +68,8 @@ func Judge(family []Comparison, alpha, margin float64) []Comparison {
 }
 
 // JudgeTogether marks the differences that are shown over all comparisons together (Everywhere), by Holm's correction over all of them. If
-// nothing differed, the chance that one of them or more is marked would be at most alpha.
+// nothing differed, the chance that one of them or more is marked would be at most alpha. A difference is marked if one of its deciding parts is shown, and a mixed one
+// if parts of both directions are.
 func JudgeTogether(all []*Comparison, alpha float64) {
 	p := make([]float64, len(all))
 	for i, c := range all {
@@ -76,23 +77,24 @@ func JudgeTogether(all []*Comparison, alpha float64) {
 	}
 	for i, adjusted := range Holm(p) {
 		c := all[i]
-		c.Everywhere = c.Differs() && c.adjust(c.shownPart(c.By), adjusted) < alpha
+		if !c.Differs() {
+			continue
+		}
+		var shown []PartDifference
+		for _, d := range c.deciding(alpha) {
+			if c.adjust(d.P, adjusted) < alpha {
+				shown = append(shown, d)
+			}
+		}
+		c.Everywhere = len(shown) > 0
+		if c.Verdict == Mixed {
+			c.Everywhere = slices.ContainsFunc(shown, func(d PartDifference) bool { return d.Larger != shown[0].Larger })
+		}
 	}
-}
-
-// shownPart is the p-value of a part, P for a comparison without parts.
-func (c *Comparison) shownPart(part Part) float64 {
-	if i := slices.IndexFunc(c.Parts, func(d PartDifference) bool { return d.Part == part }); i >= 0 {
-		return c.Parts[i].P
-	}
-	return c.P
 }
 
 // adjust applies to another p-value of the comparison the factor that makes adjusted of P.
 func (c *Comparison) adjust(p, adjusted float64) float64 {
-	if p == c.P { // also 0
-		return adjusted
-	}
 	return min(1, p/c.P*adjusted)
 }
 
@@ -108,12 +110,12 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	case differs:
 		first := deciding[0]
 		c.By = first.Part
-		opposite := func(d PartDifference) bool { return (d.Ratio < 1) != (first.Ratio < 1) }
+		opposite := func(d PartDifference) bool { return d.Larger != first.Larger }
 		if slices.ContainsFunc(deciding, opposite) {
 			return Mixed
 		}
 		verdict := Slower
-		if (first.Ratio < 1) == (c.Better == Lower) {
+		if first.Larger == (c.Better == Higher) {
 			verdict = Faster
 		}
 		if c.lostBy(verdict, alpha) {
@@ -146,7 +148,7 @@ func (c *Comparison) deciding(alpha float64) []PartDifference {
 		return nil
 	}
 	if c.Parts == nil {
-		return []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: c.Adjusted}}
+		return []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: c.Adjusted, Larger: c.Ratio > 1}}
 	}
 	var shown []PartDifference
 	for _, d := range c.Parts {
@@ -189,7 +191,7 @@ func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
 	}
 	// A worst rank for lost blocks: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
 	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
-	return c.adjust(c.Look.P(signedRank(completed)), c.Adjusted) >= alpha
+	return c.adjust(c.Look.P(min(1, signedRank(completed)/partWeights[0])), c.Adjusted) >= alpha
 }
 
 // Holm adjusts the p-values of a family. If all adjusted values below a level count as

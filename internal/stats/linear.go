@@ -28,7 +28,7 @@ const clearBound = 0.4
 // have the median and max(x − q, 0), and the other parts are sums of this kind by themselves. The covariance of two parts is Σ d₁d₂. The joint p-value is the
 // share of normal vectors with these covariances that have a weighted p-value as small in some part. draws limits their number. The result is never below the p-value of the blocks with a
 // sign if all of them agree: sums of few signs are not normal.
-func linearTest(a, b []float64, draws int) (p float64, each, ratios [len(parts)]float64) {
+func linearTest(a, b []float64, draws int) (t tested) {
 	logA, logB := logarithms(a), logarithms(b)
 	all := slices.Concat(logA, logB)
 	n := len(a)
@@ -49,17 +49,17 @@ func linearTest(a, b []float64, draws int) (p float64, each, ratios [len(parts)]
 		}
 		forms[i] = make([]float64, n)
 		for j := range forms[i] {
-			forms[i][j] = min(part.sign*logB[j]-part.q, 0) - min(part.sign*logA[j]-part.q, 0)
+			forms[i][j] = part.sign * (min(part.sign*logB[j]-part.q, 0) - min(part.sign*logA[j]-part.q, 0))
 		}
 		alone[i] = signP(forms[i])
-		ratios[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
+		t.ratio[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
 	}
-	p, each = jointNormal(forms, alone, min(draws, jointDraws))
-	least := min(1, math.Ldexp(1, 1-signed))
-	for i := range each {
-		each[i] = max(each[i], least)
+	t.each = jointNormal(forms, alone, min(draws, jointDraws))
+	for i := range parts {
+		t.observed[i] = floats.Sum(forms[i])
+		t.each[i] = max(t.each[i], min(1, math.Ldexp(1, 1-signed)))
 	}
-	return max(p, least), each, ratios
+	return t
 }
 
 // signP is the two-sided p-value of a sum of many differences that have either sign with the same probability.
@@ -75,14 +75,14 @@ func signP(d []float64) float64 {
 	return 2 * upperTail(math.Abs(sum)/math.Sqrt(squares))
 }
 
-// jointNormal returns the p-value of all parts together, and of each part after the adjustment for the others. alone are the p-values of the parts, and
+// jointNormal returns the p-value of each part after the adjustment for the others. alone are the p-values of the parts, and
 // count is the number of normal vectors.
-func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count int) (p float64, each [len(parts)]float64) {
+func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count int) (each [len(parts)]float64) {
 	for i := range parts {
 		each[i] = min(1, alone[i]/partWeights[i]) // Bonferroni's bound
 	}
-	if p = slices.Min(each[:]); p > clearBound {
-		return p, each
+	if slices.Min(each[:]) > clearBound {
+		return each
 	}
 	draws := drawNormal(forms, count)
 	for i, bound := range each {
@@ -104,12 +104,12 @@ func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count i
 		}
 		each[i] = min(bound, float64(reached)/float64(len(draws)+1))
 	}
-	return slices.Min(each[:]), each
+	return each
 }
 
 // standardNormals are independent normal numbers, the same in each test.
 var standardNormals = sync.OnceValue(func() [][len(parts)]float64 {
-	random := rand.New(generator(1, 5))
+	random := rand.New(generator(1, 6))
 	draws := make([][len(parts)]float64, jointDraws)
 	for i := range draws {
 		for j := range draws[i] {

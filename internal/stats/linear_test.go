@@ -17,18 +17,18 @@ func TestLinearTestAgreesWithSwaps(t *testing.T) {
 			a, b = append(a, noise.draw(r)), append(b, 1.008*noise.draw(r))
 		}
 		s := newSwapper(a, b)
-		together, each, ratios := linearTest(a, b, jointDraws)
-		swapped, eachSwapped := s.random(swaps, 1).judge()
+		linear, swapped := linearTest(a, b, jointDraws), jointTest(s, 0, swaps, 1)
 		for i, part := range parts {
-			if want := eachSwapped[i]; min(want, each[i]) < clearBound/2 && math.Abs(each[i]-want) > 0.02+5*simulationError(want, swaps) {
-				t.Errorf("%s: the p-value of the %s is %.4f, by swaps %.4f", noise.name, part, each[i], want)
+			got, want := linear.each[i], swapped.each[i]
+			if min(want, got) < clearBound/2 && math.Abs(got-want) > 0.02+5*simulationError(want, swaps) {
+				t.Errorf("%s: the p-value of the %s is %.4f, by swaps %.4f", noise.name, part, got, want)
+			}
+			if (linear.observed[i] > 0) != (swapped.observed[i] > 0) {
+				t.Errorf("%s: the statistic of the %s is %g, by swaps %g", noise.name, part, linear.observed[i], swapped.observed[i])
 			}
 			if i > 1 {
-				near(t, noise.name+": ratio of the "+string(part), ratios[i], s.ratios()[i], 1e-9)
+				near(t, noise.name+": ratio of the "+string(part), linear.ratio[i], swapped.ratio[i], 1e-9)
 			}
-		}
-		if min(together, swapped) < clearBound/2 && math.Abs(together-swapped) > 0.02+5*simulationError(swapped, swaps) {
-			t.Errorf("%s: the joint p-value is %.4f, by swaps %.4f", noise.name, together, swapped)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestLinearTestHoldsItsLevel(t *testing.T) {
 		for range trials {
 			targets := run(r, noise, normal, n, 1, 1)
 			a, b := pair(targets[0], targets[1])
-			if p, _, _ := linearTest(a, b, jointDraws); p < Alpha {
+			if joint := linearTest(a, b, jointDraws); joint.p() < Alpha {
 				below++
 			}
 		}
@@ -93,19 +93,19 @@ func TestLinearTestOfFewDifferentValues(t *testing.T) {
 	for i := range equal {
 		equal[i], other[i] = 2, 2
 	}
-	if p, each, _ := linearTest(equal, other, jointDraws); p != 1 || each != [...]float64{1, 1, 1, 1, 1} {
-		t.Errorf("equal values have the p-values %g and %v", p, each)
+	if joint := linearTest(equal, other, jointDraws); joint.each != [...]float64{1, 1, 1, 1, 1} {
+		t.Errorf("equal values have the p-values %v", joint.each)
 	}
 	for few := range 9 {
 		other[few] = 3
-		if p, _, _ := linearTest(equal, other, jointDraws); p < math.Ldexp(1, -few) {
-			t.Errorf("%d blocks differ: p = %g", few+1, p)
+		if joint := linearTest(equal, other, jointDraws); joint.p() < math.Ldexp(1, -few) {
+			t.Errorf("%d blocks differ: p = %g", few+1, joint.p())
 		}
 	}
 	for i := range other {
 		other[i] = 2 + float64(i%2)
 	}
-	if p, _, ratios := linearTest(equal, other, jointDraws); p > 1e-9 || math.Abs(ratios[4]-1.5) > 1e-9 || math.Abs(ratios[2]-1) > 1e-9 {
-		t.Errorf("half of the values are greater: p = %g, ratios %v", p, ratios)
+	if joint := linearTest(equal, other, jointDraws); joint.p() > 1e-9 || math.Abs(joint.ratio[4]-1.5) > 1e-9 || math.Abs(joint.ratio[2]-1) > 1e-9 {
+		t.Errorf("half of the values are greater: p = %g, ratios %v", joint.p(), joint.ratio)
 	}
 }

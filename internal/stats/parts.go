@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Part is a part of the distribution of a target's values, which can differ while the others do not. Running times
@@ -38,6 +40,31 @@ type PartDifference struct {
 	// P is the p-value of the part, adjusted for the other parts of its comparison. Adjusted is P after Holm's correction over the
 	// family of the comparison.
 	P, Adjusted float64
+	// Larger is set if the statistic of the test is above 0, so that the target has the larger values. Ratio may be exactly 1 all the same, if many values
+	// are equal.
+	Larger bool
+}
+
+// tested is the result of a joint test: for each part the adjusted p-value, the statistic, and the ratio. The test has the smallest of the p-values.
+type tested struct{ each, observed, ratio [len(parts)]float64 }
+
+func (t *tested) p() float64 { return slices.Min(t.each[:]) }
+
+// least is the least p-value of a test. Quotients of smaller ones would have no value.
+const least = 1e-300
+
+// differences are the parts of a comparison. typical and all are the ratios of the typical value and of all values, which a joint test does not know. A part
+// whose ratio contradicts its statistic shows nothing.
+func (t *tested) differences(typical, all float64) (out []PartDifference) {
+	t.ratio[0], t.ratio[1] = typical, all
+	for i, part := range parts {
+		d := PartDifference{Part: part, Ratio: t.ratio[i], P: max(least, t.each[i]), Adjusted: math.NaN(), Larger: t.observed[i] > 0}
+		if (d.Larger && d.Ratio < 1) || (!d.Larger && d.Ratio > 1) {
+			d.P = 1
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 const (
@@ -60,25 +87,31 @@ const (
 // so no p-value is zero.
 //
 // Up to 16 blocks with a difference the test makes all swaps, and is exact. Above it makes 10⁵ random ones, or only the first 2000 if they
-// give a p-value above 0.1. A p-value of the signed-rank test that 10⁵ swaps cannot resolve needs no swaps: twice it (the
-// weighted Bonferroni bound) is then P. More than 300 blocks have [linearTest].
+// give a p-value above 0.1. If 10⁵ swaps cannot resolve the p-value of the signed-rank test, P is twice it (the weighted Bonferroni bound), and the
+// other parts have the same bound, by a normal distribution with the variance of 2000 swaps. More than 300 blocks have [linearTest].
 //
 // exact is the greatest number of blocks for all swaps, and swaps the number of random ones: exactSwaps and randomSwaps for a verdict.
-func jointTest(s *swapper, exact, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
+func jointTest(s *swapper, exact, swaps int, seed uint64) tested {
+	t := tested{observed: s.statistics(s.mask())}
+	for i := 2; i < len(parts); i++ {
+		t.ratio[i] = math.Exp(t.observed[i] / float64(s.count(i)))
+	}
 	alone := signedRank(s.logRatios)
 	switch {
 	case s.signed == 0:
-		return 1, [...]float64{1, 1, 1, 1, 1}
+		t.each = [...]float64{1, 1, 1, 1, 1}
 	case alone/partWeights[0] < 1.0/randomSwaps:
-		p = alone / partWeights[0]
-		return p, [...]float64{p, 1, 1, 1, 1}
+		t.each = s.random(min(firstSwaps, swaps), seed).bounds()
+		t.each[0] = alone / partWeights[0]
 	case s.signed <= exact:
-		return s.all().judge()
+		t.each = s.all().judge()
+	default:
+		t.each = s.random(min(firstSwaps, swaps), seed).judge()
+		if t.p() <= openP && swaps > firstSwaps {
+			t.each = s.random(swaps, seed).judge()
+		}
 	}
-	if p, each = s.random(min(firstSwaps, swaps), seed).judge(); p > openP || swaps <= firstSwaps {
-		return p, each
-	}
-	return s.random(swaps, seed).judge()
+	return t
 }
 
 // smallestP is the smallest p-value of a joint test with a number of blocks that differ.
@@ -207,14 +240,8 @@ func (s *swapper) highest(mask []uint64) float64 {
 	return sum[1] - sum[0]
 }
 
-// ratios are the ratios of the parts without a swap. The typical value and all values have none here.
-func (s *swapper) ratios() (r [len(parts)]float64) {
-	t := s.statistics(make([]uint64, len(s.ranks)/64+1))
-	for i := 2; i < len(r); i++ {
-		r[i] = math.Exp(t[i] / float64(s.count(i)))
-	}
-	return r
-}
+// mask is a mask without a swap.
+func (s *swapper) mask() []uint64 { return make([]uint64, len(s.ranks)/64+1) }
 
 // count is the number of values of a part.
 func (s *swapper) count(part int) int {
@@ -233,7 +260,7 @@ func (s *swapper) all() swapped {
 			at = append(at, i)
 		}
 	}
-	mask := make([]uint64, len(s.ranks)/64+1)
+	mask := s.mask()
 	for set := range uint64(1) << (len(at) - 1) {
 		clear(mask)
 		for rest := set; rest != 0; rest &= rest - 1 {
@@ -252,7 +279,7 @@ func (s *swapper) random(count int, seed uint64) swapped {
 		out[i] = make([]float64, 0, count+1)
 	}
 	source := rand.New(generator(seed, 2))
-	mask := make([]uint64, len(s.ranks)/64+1)
+	mask := s.mask()
 	out.add(s.statistics(mask))
 	for range count {
 		for i := range mask {
@@ -270,10 +297,9 @@ func (s *swapped) add(t [len(parts)]float64) {
 	}
 }
 
-// judge returns the p-value of all parts together, and of each part after the adjustment for the others.
-func (s swapped) judge() (p float64, each [len(parts)]float64) {
+// judge returns the p-value of each part after the adjustment for the others.
+func (s swapped) judge() (each [len(parts)]float64) {
 	n := len(s[0])
-	p = 1
 	for i := range s {
 		reached := 0
 		for _, v := range s[i] {
@@ -282,9 +308,20 @@ func (s swapped) judge() (p float64, each [len(parts)]float64) {
 			}
 		}
 		each[i] = s.share(float64(reached) / float64(n) / partWeights[i])
-		p = min(p, each[i])
 	}
-	return p, each
+	return each
+}
+
+// bounds returns the weighted Bonferroni bounds of the p-values of the parts, by a normal distribution with the variance of the swaps.
+func (s swapped) bounds() (each [len(parts)]float64) {
+	for i := range s {
+		observed, others := s[i][0], s[i][1:]
+		each[i] = 1
+		if variance := floats.Dot(others, others) / float64(len(others)); variance > 0 {
+			each[i] = min(1, 2*upperTail(observed/math.Sqrt(variance))/partWeights[i])
+		}
+	}
+	return each
 }
 
 // share is the share of the swaps that have a weighted p-value of at most limit in some part. It is 1 for a limit that

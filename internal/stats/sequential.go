@@ -122,8 +122,12 @@ func (c Comparison) AtLook(l *Look) Comparison {
 	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 
-// Precise reports whether the interval of the ratio is within ± precision of it, as a factor.
+// Precise reports whether the interval of the ratio is within ± precision of it, as a factor. With a precision of 0 all pairs must be equal: an interval
+// without a width may come from many equal pairs among others.
 func (c *Comparison) Precise(precision float64) bool {
+	if precision == 0 {
+		return c.CI != nil && !slices.ContainsFunc(c.LogRatios, func(v float64) bool { return math.Abs(v) > roundingError })
+	}
 	return c.CI != nil && math.Sqrt(c.CI.Hi/c.CI.Lo)-1 <= precision
 }
 

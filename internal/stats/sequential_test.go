@@ -216,4 +216,16 @@ func TestPreciseRatio(t *testing.T) {
 	if !c.Precise(0.0201) || c.Precise(0.0199) || (&Comparison{}).Precise(1) {
 		t.Error("Precise compares another width")
 	}
+	// An interval without a width is not enough: five of fifty pairs differ.
+	values := slices.Repeat([]float64{10}, 50)
+	a := fromValues(values...)
+	for i := range 5 {
+		values[10*i] = 9
+	}
+	if c := Compare(a, fromValues(values...), Lower, 1); c.CI.Lo != c.CI.Hi || c.Precise(0) || !c.Precise(0.01) {
+		t.Errorf("the interval is %v, and precise without a precision: %v", c.CI, c.Precise(0))
+	}
+	if c := Compare(a, a, Lower, 1); !c.Precise(0) {
+		t.Error("equal values are not precise")
+	}
 }

@@ -69,14 +69,14 @@ func (s *shifts) at(k int) float64 {
 	if s.listed != nil {
 		return selectRank(s.listed, k)
 	}
-	// Bisection between the least and the greatest shift ends at two neighbouring numbers.
+	// Bisection between the least and the greatest shift ends at two neighbouring numbers, or near 0 at a difference that no measurement shows.
 	lo, hi := s.b[0], s.b[len(s.b)-1]
 	if s.a != nil {
 		lo, hi = lo-s.a[len(s.a)-1], hi-s.a[0]
 	}
 	for {
 		middle := midpoint(lo, hi)
-		if middle <= lo || middle >= hi {
+		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
 			break
 		}
 		if s.below(middle) > k {

@@ -47,8 +47,8 @@ type evidence struct {
 	benchmark *Benchmark
 	metric    *Metric
 	row       *Row
-	// The runs by verdict: better, worse, and no difference shown.
-	better, worse, none []int
+	// The runs by verdict: better, worse, different in both directions, and no difference shown.
+	better, worse, mixed, none []int
 }
 
 // evidence lists the rows of all metrics that were compared in at least one run, in two of several. A benchmark without a
@@ -71,7 +71,9 @@ func (r *Report) evidence() []evidence {
 						e.better = append(e.better, run)
 					case stats.Slower:
 						e.worse = append(e.worse, run)
-					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
+					case stats.Mixed:
+						e.mixed = append(e.mixed, run)
+					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
 						e.none = append(e.none, run)
 					}
 				}
@@ -86,14 +88,14 @@ func (r *Report) evidence() []evidence {
 
 // runs are all runs with a comparison.
 func (e evidence) runs() []int {
-	return slices.Sorted(slices.Values(slices.Concat(e.better, e.worse, e.none)))
+	return slices.Sorted(slices.Values(slices.Concat(e.better, e.worse, e.mixed, e.none)))
 }
 
 // size is the largest difference that is shown, as a logarithm.
 func (e evidence) size() float64 {
 	var size float64
 	for _, i := range slices.Concat(e.better, e.worse) {
-		size = max(size, math.Abs(math.Log(decidingRatio(e.row.Cells[i].Comparison))))
+		size = max(size, math.Abs(math.Log(DecidingRatio(e.row.Cells[i].Comparison))))
 	}
 	return size
 }
@@ -333,11 +335,13 @@ func agreement(all []evidence) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var same, some, none, opposite int
+	var same, some, none, opposite, mixed int
 	for _, e := range all {
 		switch {
 		case len(e.better) > 0 && len(e.worse) > 0:
 			opposite++
+		case len(e.mixed) > 0:
+			mixed++
 		case len(e.better)+len(e.worse) == 0:
 			none++
 		case len(e.none) == 0:
@@ -346,8 +350,12 @@ func agreement(all []evidence) string {
 			some++
 		}
 	}
+	both := ""
+	if mixed > 0 {
+		both = fmt.Sprintf("%d parts that differ in both directions, ", mixed)
+	}
 	return fmt.Sprintf("Two runs or more share %d comparisons with the baseline: %d show the same difference in each run, %d opposite ones, "+
-		"%d a difference in some runs only, and %d none, which is no proof of equality.", len(all), same, opposite, some, none)
+		"%s%d a difference in some runs only, and %d none, which is no proof of equality.", len(all), same, opposite, both, some, none)
 }
 
 // verdicts counts the comparisons of a single run by verdict.

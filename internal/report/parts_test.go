@@ -32,3 +32,29 @@ func TestPartOf(t *testing.T) {
 		}
 	}
 }
+
+// A table shows the factor of the deciding part, in the direction of the verdict, and names the part.
+func TestShownFactor(t *testing.T) {
+	m := result.Metric{Unit: result.Seconds, Better: result.Lower}
+	parts := []stats.PartDifference{
+		{Part: stats.Typical, Ratio: 0.99, Adjusted: 0.6},
+		{Part: stats.AllValues, Ratio: 1.07, Adjusted: 0.001},
+		{Part: stats.HighestQuarter, Ratio: 0.8, Adjusted: 0.01},
+	}
+	for _, tt := range []struct {
+		name         string
+		verdict      stats.Verdict
+		by           stats.Part
+		factor, part string
+	}{
+		{"another part", stats.Slower, stats.AllValues, "1.07 × slower", "all values"},
+		{"typical", stats.Faster, stats.Typical, "1.01 × faster", ""},
+		{"mixed", stats.Mixed, stats.AllValues, "1.01 × faster", "all values 1.07 × slower, highest quarter 1.25 × faster"},
+		{"none", stats.NoDifference, "", "1.01 × faster", ""},
+	} {
+		c := stats.Comparison{N: 60, Ratio: 0.99, CI: &stats.Interval{Lo: 0.98, Hi: 1.01}, Verdict: tt.verdict, By: tt.by, Parts: parts}
+		if factor, part := report.ShownFactor(&c, m), report.ShownPart(&c, m); factor != tt.factor || part != tt.part {
+			t.Errorf("%s: %q by %q, want %q by %q", tt.name, factor, part, tt.factor, tt.part)
+		}
+	}
+}

@@ -342,14 +342,31 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 // Shown reports whether the verdict is a difference.
 func Shown(c *stats.Comparison) bool { return c != nil && c.Differs() }
 
-// decidingRatio is the ratio of the part that decides a difference.
-func decidingRatio(c *stats.Comparison) float64 {
+// DecidingRatio is the ratio of the part that decides a difference, and the ratio of the typical value for other comparisons.
+func DecidingRatio(c *stats.Comparison) float64 {
 	for _, d := range c.Parts {
 		if d.Part == c.By {
 			return d.Ratio
 		}
 	}
 	return c.Ratio
+}
+
+// ShownFactor is the factor of a difference in the part that decides it, in the direction of the verdict, and [FactorOf] for other comparisons.
+func ShownFactor(c *stats.Comparison, m result.Metric) string {
+	if !Shown(c) || c.Verdict == stats.Mixed {
+		return FactorOf(c, m)
+	}
+	return Factor(DecidingRatio(c), m)
+}
+
+// ShownPart is the part that decides a difference, if it is not the typical value: "lowest quarter". For a mixed difference it names all parts with
+// their factors. It is empty for other comparisons.
+func ShownPart(c *stats.Comparison, m result.Metric) string {
+	if !Shown(c) || c.Verdict == stats.Mixed || c.By == stats.Typical {
+		return PartOf(c, m)
+	}
+	return string(c.By)
 }
 
 // AloneMark marks a factor in a table whose difference holds in its metric alone.

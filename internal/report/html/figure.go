@@ -189,9 +189,9 @@ func level(ratio float64) int {
 func heat(c *stats.Comparison) string {
 	switch c.Verdict {
 	case stats.Faster:
-		return fmt.Sprintf("better b%d", level(c.Ratio))
+		return fmt.Sprintf("better b%d", level(report.DecidingRatio(c)))
 	case stats.Slower:
-		return fmt.Sprintf("worse w%d", level(c.Ratio))
+		return fmt.Sprintf("worse w%d", level(report.DecidingRatio(c)))
 	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
 	}
 	return "neutral"

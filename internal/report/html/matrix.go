@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // mostColumns is the largest number of targets in columns. More targets are rows, because a page has room downwards.
@@ -255,16 +256,20 @@ func newFactorCell(c *report.Cell, m *report.Metric) matrixCell {
 		return matrixCell{Class: "neutral", Main: report.Quantity(c.Summary.Median, m.Unit)}
 	}
 	k := c.Comparison
-	cell := matrixCell{Class: heat(k), Main: report.FactorOf(k, m.Metric)}
+	cell := matrixCell{Class: heat(k), Main: report.ShownFactor(k, m.Metric)}
 	if !report.Shown(k) {
 		cell.Word = report.VerdictWord(k.Verdict, m.Metric)
 	} else {
-		cell.Word = report.PartOf(k, m.Metric)
+		cell.Word = report.ShownPart(k, m.Metric)
 		if report.AloneText(k) != "" {
 			cell.Main += " " + report.AloneMark
 		}
 	}
-	if k.CI != nil {
+	switch {
+	case k.CI == nil:
+	case report.Shown(k) && k.By != stats.Typical:
+		cell.Small = fmt.Sprintf("typical value %s (%s)", report.FactorOf(k, m.Metric), report.FactorInterval(k))
+	default:
 		cell.Small = report.FactorInterval(k)
 	}
 	cell.Title = fmt.Sprintf("median %s; n = %d; adjusted p %s", report.Median(c.Summary, m.Unit), k.N, report.PValue(k.Adjusted))

@@ -145,7 +145,11 @@ func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) 
 // verdictText is the verdict with the part that decides it, and with the mark of a difference in its metric alone.
 func verdictText(k *stats.Comparison, m result.Metric) string {
 	text := report.VerdictWord(k.Verdict, m)
-	if part := report.PartOf(k, m); part != "" {
+	switch part := report.PartOf(k, m); {
+	case part == "":
+	case k.By == stats.Typical: // one part of a mixed difference
+		text = part
+	default:
 		text = part + "; typical value not shown"
 	}
 	if alone := report.AloneText(k); alone != "" {

@@ -486,17 +486,17 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 	if c == nil {
 		return entry{}
 	}
-	e := entry{below: report.FactorOf(c, m), style: dim}
+	e := entry{below: report.ShownFactor(c, m), style: dim}
 	word := report.VerdictWord(c.Verdict, m)
 	if report.AloneText(c) != "" {
 		e.below += " " + report.AloneMark
 	}
 	switch c.Verdict {
 	case stats.Faster:
-		e.style, e.third = green, report.PartOf(c, m)
+		e.style, e.third = green, report.ShownPart(c, m)
 		return e
 	case stats.Slower:
-		e.style, e.third = red, report.PartOf(c, m)
+		e.style, e.third = red, report.ShownPart(c, m)
 		return e
 	case stats.Mixed:
 		word = report.PartOf(c, m)

@@ -334,7 +334,9 @@ func TestClearDifferenceHidesNoPart(t *testing.T) {
 
 // A difference holds over all comparisons if one of its parts does.
 func TestEverywhereByAnotherPart(t *testing.T) {
-	part := func(part Part, p float64) PartDifference { return PartDifference{Part: part, Ratio: 1.1, P: p, Larger: true} }
+	part := func(part Part, p float64) PartDifference {
+		return PartDifference{Part: part, Ratio: 1.1, P: p, Larger: true}
+	}
 	c := Comparison{
 		N: 60, P: 0.0001, CI: &Interval{1.01, 1.2}, Ratio: 1.1, Better: Lower,
 		Parts: []PartDifference{part(Typical, 0.01), part(LowestQuarter, 0.0001)},

@@ -187,7 +187,8 @@ func more() []job.Step {
 
 // tuned returns a step that changes the mount of cgroup2 and puts it back. Only some kernels permit that; this machine's does.
 func tuned() job.Step {
-	script := `touchstone host tune --only favordynmods && grep favordynmods /proc/mounts && touchstone host restore && ! grep favordynmods /proc/mounts`
+	script := `favored() { while read -r _ _ type options _; do case $type,$options, in cgroup2*,favordynmods,*) return 0;; esac; done </proc/mounts; return 1; }
+touchstone host tune --only favordynmods && favored && touchstone host restore && ! favored`
 	return job.Step{Name: "tuned", Args: []string{"sh", "-c", script}, Limit: time.Minute}
 }
 

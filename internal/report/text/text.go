@@ -462,7 +462,7 @@ func (p *printer) legend() {
 		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
-	p.wrapped("  ", p.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. "no diff." means that no difference is shown, which is no proof of equality.`)
+	p.wrapped("  ", p.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)
 	for _, note := range []string{p.report.DependenceNote(), p.report.EmulatedNote(), p.report.SelfcheckNote()} {
 		if note != "" {
 			p.wrapped("  ", note)

@@ -50,15 +50,15 @@ type tested struct{ each, observed, ratio [len(parts)]float64 }
 
 func (t *tested) p() float64 { return slices.Min(t.each[:]) }
 
-// least is the least p-value of a test. Quotients of smaller ones would have no value.
-const least = 1e-300
+// leastP is the least p-value of a test. Quotients of smaller ones would have no value.
+const leastP = 1e-300
 
 // differences are the parts of a comparison. typical and all are the ratios of the typical value and of all values, which a joint test does not know. A part
 // whose ratio contradicts its statistic shows nothing.
 func (t *tested) differences(typical, all float64) (out []PartDifference) {
 	t.ratio[0], t.ratio[1] = typical, all
 	for i, part := range parts {
-		d := PartDifference{Part: part, Ratio: t.ratio[i], P: max(least, t.each[i]), Adjusted: math.NaN(), Larger: t.observed[i] > 0}
+		d := PartDifference{Part: part, Ratio: t.ratio[i], P: max(leastP, t.each[i]), Adjusted: math.NaN(), Larger: t.observed[i] > 0}
 		if (d.Larger && d.Ratio < 1) || (!d.Larger && d.Ratio > 1) {
 			d.P = 1
 		}

@@ -59,7 +59,7 @@ func Odd() map[string]result.Run {
 	return odd
 }
 
-// fail lets those trials fail for which f is true.
+// fail lets the trials fail that f selects.
 func fail(r *result.Run, f func(*result.Trial) bool) {
 	for i := range r.Trials {
 		if t := &r.Trials[i]; f(t) {

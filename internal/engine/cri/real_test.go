@@ -333,9 +333,7 @@ func TestEngineThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Hang(t, e)
 	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
 		t.Fatalf("Recover of a stopped engine: %v, %v", killed, err)
 	}

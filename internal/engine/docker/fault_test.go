@@ -273,9 +273,7 @@ func TestHangingDaemonIsStartedAgain(t *testing.T) {
 	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
 		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
 	}
-	if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Hang(t, e)
 	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
 		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
 	}

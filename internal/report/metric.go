@@ -1,7 +1,10 @@
 package report
 
 import (
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -13,13 +16,43 @@ type counts struct{ families, comparisons, withheld int }
 
 // metrics fills in the cells of one run in the metrics of a benchmark.
 func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
+	filled := b.lay(run, bench, s)
+	// The statistics of a row depend on no other row, and their seeds depend on no order.
+	var rows errgroup.Group
+	rows.SetLimit(runtime.GOMAXPROCS(0))
+	for _, m := range filled {
+		comparable := b.comparable(m, s)
+		for i := range m.Rows {
+			rows.Go(func() error {
+				b.estimate(m, &m.Rows[i], run, s, comparable)
+				return nil
+			})
+		}
+	}
+	_ = rows.Wait() // a row has no error
 	var all counts
+	for _, m := range filled {
+		if !b.comparable(m, s) {
+			continue
+		}
+		judged, withheld := b.judge(m, run, s)
+		if judged > 0 {
+			all.families++
+		}
+		all.comparisons += judged
+		all.withheld += withheld
+	}
+	return all
+}
+
+// lay places the metrics that have values in the run, and their values.
+func (b *builder) lay(run int, bench *Benchmark, s *Section) (filled []*Metric) {
+	bench.Metrics = slices.Grow(bench.Metrics, len(b.described.Metrics)) // the pointers into it stay valid
 	for _, described := range b.described.Metrics {
 		if described.Group != "" {
 			continue
 		}
-		samples := b.samples(s.Targets, described)
-		if len(samples) == 0 {
+		if !slices.ContainsFunc(s.Targets, func(o Outcome) bool { return len(b.points(o.Target, described.Name)) > 0 }) {
 			if !described.Optional {
 				s.Unrecorded = append(s.Unrecorded, described.Name)
 			}
@@ -33,41 +66,60 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 			row := place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
 			row.Cells[run] = b.newCell(described, s, o)
 		}
-		if len(samples[s.Baseline]) == 0 {
+		filled = append(filled, m)
+		switch baseline := b.points(s.Baseline, described.Name); {
+		case len(baseline) == 0:
 			s.Unbased = append(s.Unbased, described.Name)
-			continue
-		}
-		if !slices.ContainsFunc(samples[s.Baseline], func(v stats.Sample) bool { return v.Value != 0 }) {
+		case allZero(baseline):
 			s.Zero = append(s.Zero, described.Name)
-			continue
 		}
-		judged, withheld := b.compare(m, run, s, samples)
-		if judged > 0 {
-			all.families++
-		}
-		all.comparisons += judged
-		all.withheld += withheld
 	}
-	return all
+	return filled
 }
 
+func allZero(points []Point) bool {
+	return !slices.ContainsFunc(points, func(p Point) bool { return p.Value != 0 })
+}
+
+// comparable reports whether the metric is compared with the baseline.
+func (b *builder) comparable(m *Metric, s *Section) bool {
+	return m.DerivedFrom == "" && !allZero(b.points(s.Baseline, m.Name))
+}
+
+// newCell is a cell without its statistics.
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
 	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
 		c.Absent = o.OK > 0 && described.Optional
 		return c
 	}
-	summary := stats.Summarize(valuesOf(c.Points), b.cellSeed(o.Target, described.Name))
-	c.Summary = &summary
 	c.Baseline = o.Target == s.Baseline
 	c.Worst = b.worst(o, described)
 	if described.Series {
 		c.Curve = b.curve(o.Target, described.Name)
 	}
-	if described.Trend != "" {
-		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))
-	}
 	return c
+}
+
+// estimate fills in the statistics of a cell, and if the metric is comparable its comparison, which is not judged yet. Several
+// cells are estimated at the same time.
+func (b *builder) estimate(m *Metric, row *Row, run int, s *Section, comparable bool) {
+	c, seed := &row.Cells[run], b.cellSeed(row.Target, m.Name)
+	if len(c.Points) == 0 {
+		return
+	}
+	summary := stats.Summarize(valuesOf(c.Points), seed)
+	c.Summary = &summary
+	if m.Trend != "" {
+		c.Trend = trend(c.Curve, seed)
+	}
+	if c.Baseline || !comparable {
+		return
+	}
+	compared := stats.Compare(samplesOf(b.points(s.Baseline, m.Name)), samplesOf(c.Points), stats.Direction(m.Better), seed)
+	compared = compared.AtLook(s.look(s.Baseline, row.Target))
+	compared.Lost = s.lost(s.Baseline, row.Target)
+	c.Comparison = &compared
 }
 
 // trend fits a trend to the medians of a curve.
@@ -83,26 +135,16 @@ func trend(curve []Place, seed uint64) *stats.Trend {
 	return &fitted
 }
 
-// compare fills in the comparisons with the baseline and judges them as one family. It returns the numbers of judged comparisons
-// and of those without a verdict because the CPU is emulated.
-func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]stats.Sample) (judgedCount, withheldCount int) {
-	if m.DerivedFrom != "" {
-		return 0, 0
-	}
+// judge judges the comparisons of a metric as one family. It returns the numbers of judged comparisons and of those without a verdict
+// because the CPU is emulated.
+func (b *builder) judge(m *Metric, run int, s *Section) (judgedCount, withheldCount int) {
 	native := slices.ContainsFunc(b.run.Targets, func(t result.Target) bool { return t.Name == s.Baseline && t.Kind == result.KindNative })
 	var family []stats.Comparison
 	var members []*Cell
 	for i := range m.Rows {
-		c := &m.Rows[i].Cells[run]
-		if c.Baseline || c.Summary == nil {
-			continue
+		if c := &m.Rows[i].Cells[run]; c.Comparison != nil {
+			family, members = append(family, *c.Comparison), append(members, c)
 		}
-		target := m.Rows[i].Target
-		compared := stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name))
-		compared = compared.AtLook(s.look(s.Baseline, target))
-		compared.Lost = s.lost(s.Baseline, target)
-		family = append(family, compared)
-		members = append(members, c)
 	}
 	unjudged := b.unjudged && m.OfSpeed()
 	for i, compared := range judge(family, unjudged, b.margin) {

@@ -69,26 +69,58 @@ func (s *shifts) at(k int) float64 {
 	if s.listed != nil {
 		return selectRank(s.listed, k)
 	}
-	// Bisection between the least and the greatest shift ends at two neighbouring numbers, or near 0 at a difference that no measurement shows.
 	lo, hi := s.b[0], s.b[len(s.b)-1]
 	if s.a != nil {
 		lo, hi = lo-s.a[len(s.a)-1], hi-s.a[0]
 	}
-	for {
+	lo = math.Nextafter(lo, math.Inf(-1))
+	// Bisection continues until few shifts are above lo and up to hi: as many as there are values.
+	few := len(s.a) + len(s.b)
+	for under, upTo := 0, s.count(); upTo-under > few; {
 		middle := midpoint(lo, hi)
 		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
-			break
+			return hi // the others between them are equal to it, or differ by less than a measurement shows
 		}
-		if s.below(middle) > k {
-			hi = middle
+		if n := s.below(middle); n > k {
+			hi, upTo = middle, n
 		} else {
-			lo = middle
+			lo, under = middle, n
 		}
 	}
-	if s.below(lo) > k {
-		return lo
+	return selectRank(s.between(lo, hi, few), k-s.below(lo))
+}
+
+// between lists the shifts above lo and up to hi. There are at most as many as most.
+func (s *shifts) between(lo, hi float64, most int) []float64 {
+	all := make([]float64, 0, most)
+	if s.a != nil {
+		j := 0
+		for _, v := range s.a {
+			for j < len(s.b) && s.b[j]-v <= lo {
+				j++
+			}
+			for _, w := range s.b[j:] {
+				if w-v > hi {
+					break
+				}
+				all = append(all, w-v)
+			}
+		}
+		return all
 	}
-	return hi
+	j := len(s.b)
+	for i, v := range s.b {
+		for j > i && midpoint(v, s.b[j-1]) > lo {
+			j--
+		}
+		for _, w := range s.b[max(i, j):] {
+			if midpoint(v, w) > hi {
+				break
+			}
+			all = append(all, midpoint(v, w))
+		}
+	}
+	return all
 }
 
 // below counts the shifts up to a limit, in a time that grows with the number of values.

@@ -83,6 +83,7 @@ func newRun(run *result.Run, label string) Run {
 func (r *Report) add(run int, from *builder, release bool) {
 	r.Runs[run].Missing = append(r.Runs[run].Missing, from.missing()...)
 	section := from.section()
+	from.fit(section.Targets)
 	if release {
 		from.release(section.Targets)
 	}
@@ -288,15 +289,24 @@ func (b *builder) curve(target, metric string) []Place {
 	return all
 }
 
-// worst is the worst case of a metric on a target.
-func (b *builder) worst(o *Outcome, m result.Metric) *Worst {
-	of := [2]string{o.Target, m.Name}
-	w, known := b.worsts[of]
-	if !known {
-		w = worst(b.valid(o.Target), m, o)
-		b.worsts[of] = w
+// fit fits the worst cases of all metrics on all targets.
+func (b *builder) fit(targets []Outcome) {
+	all := make([]*Worst, len(targets)*len(b.described.Metrics))
+	trials := make([][]*result.Trial, len(targets))
+	for i, o := range targets {
+		trials[i] = b.valid(o.Target)
 	}
-	return w
+	of := func(i int) (target int, m result.Metric) {
+		return i / len(b.described.Metrics), b.described.Metrics[i%len(b.described.Metrics)]
+	}
+	concurrently(len(all), func(i int) {
+		target, m := of(i)
+		all[i] = worst(trials[target], m, &targets[target])
+	})
+	for i, w := range all {
+		target, m := of(i)
+		b.worsts[[2]string{targets[target].Target, m.Name}] = w
+	}
 }
 
 // release reads all values that metrics needs, and drops the samples of the benchmark.
@@ -307,7 +317,6 @@ func (b *builder) release(targets []Outcome) {
 			if m.Series && m.Group == "" {
 				b.curve(o.Target, m.Name)
 			}
-			b.worst(&o, m)
 		}
 	}
 	for _, t := range b.run.Targets {

@@ -20,35 +20,26 @@ func (r *Report) carryOver(run int, trials []result.Trial) WarningGroup {
 	before := predecessors(trials)
 	type finding struct {
 		stats.CarryOver
-		metric  string
-		targets []string
+		title  string
+		metric *Metric
+		seed   uint64
 	}
 	var all []finding
-	var p []float64
 	for _, b := range r.Benchmarks() {
 		for _, m := range b.Metrics {
 			if m.DerivedFrom != "" || b.Sections[run] == nil {
 				continue
 			}
-			f := finding{metric: b.Title() + ", " + m.Name}
-			number := map[string]int{"": -1}
-			for _, row := range m.Rows {
-				number[row.Target] = len(f.targets)
-				f.targets = append(f.targets, row.Target)
-			}
-			var turns []stats.Turn
-			for n, row := range m.Rows {
-				for _, point := range row.Cells[run].Points {
-					previous, has := number[before[point.Seq]]
-					if !has {
-						previous = -1
-					}
-					turns = append(turns, stats.Turn{Block: point.Block, Target: n, Before: previous, Value: point.Value})
-				}
-			}
-			f.CarryOver = stats.FindCarryOver(turns, cellSeed(r.Runs[run].Seed, b.Key, "", m.Name))
-			all, p = append(all, f), append(p, f.P)
+			all = append(all, finding{title: b.Title() + ", " + m.Name, metric: &m, seed: cellSeed(r.Runs[run].Seed, b.Key, "", m.Name)})
 		}
+	}
+	concurrently(len(all), func(i int) {
+		f := &all[i]
+		f.CarryOver = stats.FindCarryOver(turnsOf(f.metric, run, before), f.seed)
+	})
+	var p []float64
+	for _, f := range all {
+		p = append(p, f.P)
 	}
 	for i, adjusted := range stats.Holm(p) {
 		f := all[i]
@@ -57,11 +48,29 @@ func (r *Report) carryOver(run int, trials []result.Trial) WarningGroup {
 		}
 		previous := "as the first of its block"
 		if f.Before >= 0 {
-			previous = "after " + f.targets[f.Before]
+			previous = "after " + f.metric.Rows[f.Before].Target
 		}
-		g.Items = append(g.Items, fmt.Sprintf("%s: %s has %s times its other values %s, in %d blocks", f.metric, f.targets[f.Target], factorNumber(f.Ratio), previous, f.Count))
+		g.Items = append(g.Items, fmt.Sprintf("%s: %s has %s times its other values %s, in %d blocks", f.title, f.metric.Rows[f.Target].Target, factorNumber(f.Ratio), previous, f.Count))
 	}
 	return g
+}
+
+// turnsOf are the values of a metric in a run, with the targets before them. Targets are numbered by their rows.
+func turnsOf(m *Metric, run int, before map[int]string) (turns []stats.Turn) {
+	number := map[string]int{"": -1}
+	for n, row := range m.Rows {
+		number[row.Target] = n
+	}
+	for n, row := range m.Rows {
+		for _, point := range row.Cells[run].Points {
+			previous, has := number[before[point.Seq]]
+			if !has {
+				previous = -1
+			}
+			turns = append(turns, stats.Turn{Block: point.Block, Target: n, Before: previous, Value: point.Value})
+		}
+	}
+	return turns
 }
 
 // predecessors are the targets before each trial, by its number: the target of the trial before, of the same benchmark and block. Others have

@@ -1,10 +1,7 @@
 package report
 
 import (
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -18,18 +15,14 @@ type counts struct{ families, comparisons, withheld int }
 func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 	filled := b.lay(run, bench, s)
 	// The statistics of a row depend on no other row, and their seeds depend on no order.
-	var rows errgroup.Group
-	rows.SetLimit(runtime.GOMAXPROCS(0))
+	var rows []func()
 	for _, m := range filled {
 		comparable := b.comparable(m, s)
 		for i := range m.Rows {
-			rows.Go(func() error {
-				b.estimate(m, &m.Rows[i], run, s, comparable)
-				return nil
-			})
+			rows = append(rows, func() { b.estimate(m, &m.Rows[i], run, s, comparable) })
 		}
 	}
-	_ = rows.Wait() // a row has no error
+	concurrently(len(rows), func(i int) { rows[i]() })
 	var all counts
 	for _, m := range filled {
 		if !b.comparable(m, s) {
@@ -94,7 +87,7 @@ func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell 
 		return c
 	}
 	c.Baseline = o.Target == s.Baseline
-	c.Worst = b.worst(o, described)
+	c.Worst = b.worsts[[2]string{o.Target, described.Name}]
 	if described.Series {
 		c.Curve = b.curve(o.Target, described.Name)
 	}

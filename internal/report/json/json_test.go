@@ -7,6 +7,7 @@ import (
 	"flag"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,20 @@ func TestGolden(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", golden, diff)
+	}
+}
+
+// The number of CPUs changes the time of a report, and no number in it.
+func TestDocumentIsTheSameOnOneCPU(t *testing.T) {
+	documents := map[int][]byte{}
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for _, cpus := range []int{1, 4} {
+		runtime.GOMAXPROCS(cpus)
+		documents[cpus] = written(t, reporttest.Sample())
+	}
+	if diff := cmp.Diff(string(documents[1]), string(documents[4])); diff != "" {
+		t.Errorf("4 CPUs change the report (-1 +4):\n%s", diff)
 	}
 }
 

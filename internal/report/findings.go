@@ -352,7 +352,7 @@ func agreement(all []evidence) string {
 	}
 	both := ""
 	if mixed > 0 {
-		both = fmt.Sprintf("%d parts that differ in both directions, ", mixed)
+		both = fmt.Sprintf("%d with parts that differ in both directions, ", mixed)
 	}
 	return fmt.Sprintf("Two runs or more share %d comparisons with the baseline: %d show the same difference in each run, %d opposite ones, "+
 		"%s%d a difference in some runs only, and %d none, which is no proof of equality.", len(all), same, opposite, both, some, none)

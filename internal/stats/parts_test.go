@@ -239,14 +239,15 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// A lost block is the worst one for its target: it may undo a better verdict, and it never makes one.
+// A lost block is the worst one for its target: it may undo a better verdict, and it never makes one. With 3 lost blocks the signed-rank test
+// has p = 0.03, and the typical value has half of the error of 5 %.
 func TestLostBlocksAreWorst(t *testing.T) {
 	var a, b []Sample
 	for block := range 20 {
 		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
 	}
 	c := Compare(a, b, Lower, 1)
-	for blocks, want := range map[int]Verdict{0: Faster, 1: Faster, 8: TrialsLost} {
+	for blocks, want := range map[int]Verdict{0: Faster, 2: Faster, 3: TrialsLost, 8: TrialsLost} {
 		c.Lost = Losses{OtherBlocks: blocks}
 		if got := Judge([]Comparison{c}, Alpha, 0)[0].Verdict; got != want {
 			t.Errorf("faster with %d lost blocks is %q, want %q", blocks, got, want)

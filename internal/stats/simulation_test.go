@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,7 +27,8 @@ func simulates(t *testing.T) {
 func TestMedianCoverage(t *testing.T) {
 	simulates(t)
 	const trials = 1500
-	models := []model{normal, lognormal, tailed, disturbed, bimodal, lopsided}
+	models := []model{normal, lognormal, tailed, pareto, disturbed, bimodal, lopsided}
+	byNoise := ranges{}
 	for _, n := range []int{6, 7, 8, 10, 11, 20, 50} {
 		least, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
 		for _, m := range models {
@@ -47,6 +49,7 @@ func TestMedianCoverage(t *testing.T) {
 			coverage, plain := share(covered, trials), share(coveredPlain, trials/4)
 			least, greatest = min(least, coverage), max(greatest, coverage)
 			leastPlain, greatestPlain = min(leastPlain, plain), max(greatestPlain, plain)
+			byNoise.add(m.name, coverage)
 			if want := 0.94 - simulationError(0.94, trials); coverage < want {
 				t.Errorf("n = %d, %s: the interval of the median covers it in %.1f %%, want %.1f %%", n, m.name, 100*coverage, 100*want)
 			}
@@ -55,6 +58,25 @@ func TestMedianCoverage(t *testing.T) {
 		if n == 7 && leastPlain > 0.92 {
 			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
+	}
+	byNoise.log(t, "the interval of the median of 6 to 50 values covers it in")
+}
+
+// ranges are the least and the greatest share of each kind of noise.
+type ranges map[string]Interval
+
+func (r ranges) add(noise string, share float64) {
+	of, has := r[noise]
+	if !has {
+		of = Interval{share, share}
+	}
+	r[noise] = Interval{min(of.Lo, share), max(of.Hi, share)}
+}
+
+func (r ranges) log(t *testing.T, what string) {
+	t.Helper()
+	for _, noise := range slices.Sorted(maps.Keys(r)) {
+		t.Logf("%s noise: %s %.1f–%.1f %%", noise, what, 100*r[noise].Lo, 100*r[noise].Hi)
 	}
 }
 
@@ -145,8 +167,9 @@ func TestRatioCoverage(t *testing.T) {
 	simulates(t)
 	const trials, factor = 1000, 1.3
 	want := 0.94 - simulationError(0.94, trials)
+	byNoise := ranges{}
 	for _, n := range []int{6, 8, 11, 20} {
-		for _, noise := range []model{normal, lognormal, tailed, disturbed, bimodal} {
+		for _, noise := range []model{normal, lognormal, tailed, pareto, disturbed, bimodal} {
 			r := random(uint64(n))
 			var paired, unpaired int
 			covers := func(c Comparison) bool { return c.CI.Lo <= factor && factor <= c.CI.Hi }
@@ -159,12 +182,15 @@ func TestRatioCoverage(t *testing.T) {
 					unpaired++
 				}
 			}
-			if p, u := share(paired, trials), share(unpaired, trials); p < want || u < want {
+			p, u := share(paired, trials), share(unpaired, trials)
+			byNoise.add(noise.name, p)
+			if p < want || u < want {
 				t.Errorf("n = %d, %s: the interval of the ratio covers it in %.1f %% paired, %.1f %% unpaired, want %.1f %%",
 					n, noise.name, 100*p, 100*u, 100*want)
 			}
 		}
 	}
+	byNoise.log(t, "the interval of the ratio in 6 to 20 blocks covers it in")
 }
 
 // A comparison shows a difference as large as Detectable with a probability close to Power.

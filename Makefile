@@ -81,7 +81,7 @@ fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
 
 .PHONY: bench-stats
 bench-stats: ## Simulate the statistics: false alarms, coverage and power
-	go test -count=1 -v -timeout 30m -run 'Coverage|FalseAlarms|Power|Level' ./internal/stats | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(--- FAIL\|FAIL\|ok\)/p'
+	go test -count=1 -v -timeout 30m -run 'Coverage|FalseAlarms|Power|Level' ./internal/stats -reports 2000 | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(--- FAIL\|FAIL\|ok\)/p'
 
 .PHONY: bench
 bench: $(PROBE)$(ARCH) ## Run the Go benchmarks

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -168,10 +169,14 @@ func TestVerdictNamesThePart(t *testing.T) {
 	}
 }
 
+// reports is the number of simulated reports of each kind of noise.
+var reports = flag.Int("reports", 200, "simulated reports of each kind of noise")
+
 // Holm's correction over the whole report: no difference anywhere, five metrics of four targets.
 func TestFalseAlarmsOfReports(t *testing.T) {
 	simulates(t)
-	const trials, blocks = 200, 12
+	const blocks = 12
+	trials := *reports
 	for _, noise := range []model{normal, lognormal, tailed, pareto, bimodal, disturbed} {
 		r := random(9)
 		var alarms, alone int

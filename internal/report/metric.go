@@ -14,18 +14,17 @@ type counts struct{ families, comparisons, withheld int }
 // metrics fills in the cells of one run in the metrics of a benchmark.
 func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 	filled := b.lay(run, bench, s)
-	// The statistics of a row depend on no other row, and their seeds depend on no order.
+	// A row depends on no other row, and its seed on no order.
 	var rows []func()
 	for _, m := range filled {
-		comparable := b.comparable(m, s)
 		for i := range m.Rows {
-			rows = append(rows, func() { b.estimate(m, &m.Rows[i], run, s, comparable) })
+			rows = append(rows, func() { b.estimate(m, &m.Rows[i], run, s) })
 		}
 	}
 	concurrently(len(rows), func(i int) { rows[i]() })
 	var all counts
 	for _, m := range filled {
-		if !b.comparable(m, s) {
+		if !b.hasComparison(m, s) {
 			continue
 		}
 		judged, withheld := b.judge(m, run, s)
@@ -74,12 +73,12 @@ func allZero(points []Point) bool {
 	return !slices.ContainsFunc(points, func(p Point) bool { return p.Value != 0 })
 }
 
-// comparable reports whether the metric is compared with the baseline.
-func (b *builder) comparable(m *Metric, s *Section) bool {
+// hasComparison reports whether the metric is compared with the baseline.
+func (b *builder) hasComparison(m *Metric, s *Section) bool {
 	return m.DerivedFrom == "" && !allZero(b.points(s.Baseline, m.Name))
 }
 
-// newCell is a cell without its statistics.
+// newCell is a cell without its summary and its comparison.
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
 	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
@@ -91,22 +90,22 @@ func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell 
 	if described.Series {
 		c.Curve = b.curve(o.Target, described.Name)
 	}
+	if described.Trend != "" {
+		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))
+	}
 	return c
 }
 
-// estimate fills in the statistics of a cell, and if the metric is comparable its comparison, which is not judged yet. Several
-// cells are estimated at the same time.
-func (b *builder) estimate(m *Metric, row *Row, run int, s *Section, comparable bool) {
+// estimate fills in the summary of a cell, and its comparison with the baseline, which judge judges. It runs for several cells at the
+// same time, so it changes nothing else.
+func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
 	c, seed := &row.Cells[run], b.cellSeed(row.Target, m.Name)
 	if len(c.Points) == 0 {
 		return
 	}
 	summary := stats.Summarize(valuesOf(c.Points), seed)
 	c.Summary = &summary
-	if m.Trend != "" {
-		c.Trend = trend(c.Curve, seed)
-	}
-	if c.Baseline || !comparable {
+	if c.Baseline || !b.hasComparison(m, s) {
 		return
 	}
 	compared := stats.Compare(samplesOf(b.points(s.Baseline, m.Name)), samplesOf(c.Points), stats.Direction(m.Better), seed)

@@ -56,11 +56,14 @@ func (r *Report) carryOver(run int, trials []result.Trial) WarningGroup {
 }
 
 // turnsOf are the values of a metric in a run, with the targets before them. Targets are numbered by their rows.
-func turnsOf(m *Metric, run int, before map[int]string) (turns []stats.Turn) {
+func turnsOf(m *Metric, run int, before map[int]string) []stats.Turn {
 	number := map[string]int{"": -1}
+	count := 0
 	for n, row := range m.Rows {
 		number[row.Target] = n
+		count += len(row.Cells[run].Points)
 	}
+	turns := make([]stats.Turn, 0, count)
 	for n, row := range m.Rows {
 		for _, point := range row.Cells[run].Points {
 			previous, has := number[before[point.Seq]]

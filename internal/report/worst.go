@@ -65,7 +65,8 @@ func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
 
 // seriesOf joins the tails of the distributions of a metric, and its samples, in the order of the trials.
 func seriesOf(trials []*result.Trial, metric string) (tails, raw tail.Series) {
-	var ofTails, ofSamples []tail.Series
+	var ofTails []tail.Series
+	ofSamples := make([]tail.Series, 0, len(trials))
 	for _, t := range trials {
 		if values := t.Values(metric); len(values) > 0 {
 			ofSamples = append(ofSamples, tail.Of(values))

@@ -248,6 +248,47 @@ func TestSharedMounts(t *testing.T) {
 	}
 }
 
+// The end of a mount namespace ends the processes that commands have left in it, and their children.
+func TestMountsCloseEndsOrphans(t *testing.T) {
+	s := session(t)
+	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "orphans")
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `setsid sh -c 'sleep 1000 & echo $$ $! >"$0.new" && mv "$0.new" "$0"; wait' "$0" </dev/null >/dev/null 2>&1 &
+		while ! [ -e "$0" ]; do sleep 0.01; done`, file)
+	m.Enter(cmd)
+	if err := s.Launcher.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil || !lives(t, pid) {
+			t.Fatalf("process %q, which the command left behind, does not run: %v", field, err)
+		}
+		pids = append(pids, pid)
+	}
+	for range 2 { // idempotent
+		if err := m.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pid := range pids {
+		if lives(t, pid) {
+			t.Errorf("process %d is left in the mount namespace", pid)
+		}
+	}
+	if len(pids) != 2 {
+		t.Errorf("the command left %d processes behind, want 2", len(pids))
+	}
+}
+
 // lives reports whether a process runs. A zombie does not.
 func lives(t *testing.T, pid int) bool {
 	t.Helper()

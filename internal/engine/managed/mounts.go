@@ -187,13 +187,13 @@ func (m *Mounts) enter(cmd *exec.Cmd, options ...option) {
 // Link describes the link from the network namespace to a container's address there.
 func (m *Mounts) Link(to netip.Addr) (engine.Link, error) { return linkFrom(m.network, to) }
 
-// Close ends the process that holds the namespace. It is idempotent.
+// Close ends all processes in the mount namespace. It is idempotent.
 func (m *Mounts) Close(ctx context.Context) error {
 	if m.holder != nil {
 		_ = m.holder.Signal(unix.SIGKILL) // it fails if the process has exited
 		<-m.ended
 	}
-	var err error
+	err := m.endOthers(ctx)
 	if m.images != nil {
 		if bad := m.images.Close(); !errors.Is(bad, net.ErrClosed) {
 			err = bad
@@ -219,4 +219,46 @@ func (m *Mounts) Close(ctx context.Context) error {
 		return fmt.Errorf("end a mount namespace: %w", err)
 	}
 	return nil
+}
+
+// endOthers kills the processes that are left in the mount namespace. The conmon of a cancelled command is one, and so is the clean-up that it
+// calls: it writes files that the caller of Close is about to remove.
+func (m *Mounts) endOthers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	for {
+		left := m.processes()
+		if len(left) == 0 {
+			return nil
+		}
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL) // it fails if the process has exited
+		}
+		for _, pid := range left {
+			if engine.Await(ctx, m.session.Launcher.Adopt(pid).Done()) != nil && unix.Kill(pid, 0) == nil {
+				return fmt.Errorf("process %d was killed and has not exited within %v", pid, stopLimit)
+			}
+		}
+	}
+}
+
+// processes lists the processes in the mount namespace.
+func (m *Mounts) processes() (pids []int) {
+	if m.mounts == nil {
+		return nil
+	}
+	own, err := m.mounts.Stat()
+	if err != nil {
+		return nil // it was closed before
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		// An exited process has no namespace.
+		if of, err := os.Stat(filepath.Join(dir, "ns/mnt")); err == nil && os.SameFile(own, of) {
+			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }

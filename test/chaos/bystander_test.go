@@ -318,7 +318,7 @@ func (h *host) liveRun(engines ...string) *live {
 	}
 	l.p = h.startFor(3*time.Hour, dir, nil, benchmarkArgs("-f", "plan.yaml")...)
 	l.w.reached()
-	h.accept()
+	h.acceptSettled()
 	return l
 }
 

@@ -318,6 +318,21 @@ func (h *host) compare() {
 // accept makes the present state of the host the one to compare with, after a case has checked the differences itself.
 func (h *host) accept() { h.before = h.state() }
 
+// acceptSettled is accept once the state has stayed the same for a second. containerd removes the snapshot of a deleted container by itself, a
+// moment after the container.
+func (h *host) acceptSettled() {
+	h.Helper()
+	const tries = 30
+	for range tries {
+		h.accept()
+		pause(time.Second)
+		if now := h.state(); len(now.Beyond(h.before))+len(h.before.Beyond(now)) == 0 {
+			return
+		}
+	}
+	h.Fatalf("the state of the host still changes after %d s, beside a run that is held", tries)
+}
+
 // command executes a command and returns its output.
 func (h *host) command(argv ...string) string {
 	h.Helper()

@@ -196,7 +196,7 @@ func (m *Mounts) Close(ctx context.Context) error {
 	err := m.endOthers(ctx)
 	if m.images != nil {
 		if bad := m.images.Close(); !errors.Is(bad, net.ErrClosed) {
-			err = bad
+			err = errors.Join(err, bad)
 		}
 	}
 	for _, ns := range []*os.File{m.mounts, m.net} {

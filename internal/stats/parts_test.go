@@ -252,7 +252,7 @@ func TestLostBlocksAreWorst(t *testing.T) {
 		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
 	}
 	c := Compare(a, b, Lower, 1)
-	for blocks, want := range map[int]Verdict{0: Faster, 2: Faster, 3: TrialsLost, 8: TrialsLost} {
+	for blocks, want := range map[int]Verdict{0: Faster, 1: Faster, 2: Faster, 3: TrialsLost, 8: TrialsLost} {
 		c.Lost = Losses{OtherBlocks: blocks}
 		if got := Judge([]Comparison{c}, Alpha, 0)[0].Verdict; got != want {
 			t.Errorf("faster with %d lost blocks is %q, want %q", blocks, got, want)

@@ -76,7 +76,8 @@ func (s *shifts) at(k int) float64 {
 	lo = math.Nextafter(lo, math.Inf(-1))
 	// Bisection continues until few shifts are above lo and up to hi: as many as there are values.
 	few := len(s.a) + len(s.b)
-	for under, upTo := 0, s.count(); upTo-under > few; {
+	under, upTo := 0, s.count()
+	for upTo-under > few {
 		middle := midpoint(lo, hi)
 		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
 			return hi // the others between them are equal to it, or differ by less than a measurement shows
@@ -87,12 +88,12 @@ func (s *shifts) at(k int) float64 {
 			lo, under = middle, n
 		}
 	}
-	return selectRank(s.between(lo, hi, few), k-s.below(lo))
+	return selectRank(s.between(lo, hi, upTo-under), k-under)
 }
 
-// between lists the shifts above lo and up to hi. There are at most as many as most.
-func (s *shifts) between(lo, hi float64, most int) []float64 {
-	all := make([]float64, 0, most)
+// between lists the shifts above lo and up to hi, whose number is count.
+func (s *shifts) between(lo, hi float64, count int) []float64 {
+	all := make([]float64, 0, count)
 	if s.a != nil {
 		j := 0
 		for _, v := range s.a {

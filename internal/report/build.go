@@ -291,21 +291,25 @@ func (b *builder) curve(target, metric string) []Place {
 
 // fit fits the worst cases of all metrics on all targets.
 func (b *builder) fit(targets []Outcome) {
-	all := make([]*Worst, len(targets)*len(b.described.Metrics))
-	trials := make([][]*result.Trial, len(targets))
-	for i, o := range targets {
-		trials[i] = b.valid(o.Target)
+	type fit struct {
+		target *Outcome
+		trials []*result.Trial
+		metric result.Metric
+		worst  *Worst
 	}
-	of := func(i int) (target int, m result.Metric) {
-		return i / len(b.described.Metrics), b.described.Metrics[i%len(b.described.Metrics)]
+	var all []fit
+	for i := range targets {
+		trials := b.valid(targets[i].Target)
+		for _, m := range b.described.Metrics {
+			all = append(all, fit{target: &targets[i], trials: trials, metric: m})
+		}
 	}
 	concurrently(len(all), func(i int) {
-		target, m := of(i)
-		all[i] = worst(trials[target], m, &targets[target])
+		f := &all[i]
+		f.worst = worst(f.trials, f.metric, f.target)
 	})
-	for i, w := range all {
-		target, m := of(i)
-		b.worsts[[2]string{targets[target].Target, m.Name}] = w
+	for _, f := range all {
+		b.worsts[[2]string{f.target.Target, f.metric.Name}] = f.worst
 	}
 }
 

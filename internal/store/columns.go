@@ -113,9 +113,8 @@ func (t table[T]) insert(ctx context.Context, tx *sql.Tx, items []T, owner func(
 	return key, nil
 }
 
-// query calls add for each row, with the integer in the column key. from follows FROM and has one parameter. The item is valid during
-// the call only.
-func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameter any, add func(key int64, item *T) error) error {
+// query calls add for each row, with the integer in the column key. from follows FROM. The item is valid during the call only.
+func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameters []any, add func(key int64, item *T) error) error {
 	var item, empty T
 	var owner int64
 	columns := append([]any{number[int64]{&owner}}, t.values(&item)...)
@@ -125,27 +124,29 @@ func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, param
 			return err
 		}
 		return add(owner, &item)
-	}, "SELECT "+key+", "+t.columns+" FROM "+from, parameter)
+	}, "SELECT "+key+", "+t.columns+" FROM "+from, parameters...)
 }
 
-// ofTrials sets the lists of a run's trials to their rows.
-func (t table[T]) ofTrials(ctx context.Context, tx *sql.Tx, run int64, list func(trial int64) *[]T) error {
-	from := fmt.Sprintf("trial JOIN %s ON %[1]s.trial = trial.key WHERE run = ? ORDER BY seq, ord", t.name)
+// ofTrials sets the lists of some trials of a run to their rows. The trials are in order of Seq. Rows of other trials are left out.
+func (t table[T]) ofTrials(ctx context.Context, tx *sql.Tx, run int64, trials []result.Trial, list func(*result.Trial) *[]T) error {
+	from := "trial JOIN " + t.name + " ON trial = key WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq, ord"
 	var p packer[T]
-	var rows []T // of the current trial
-	var current int64
+	var rows []T // of the first trial
 	end := func() {
 		if len(rows) > 0 {
-			*list(current) = p.pack(rows)
+			*list(&trials[0]) = p.pack(rows)
 			rows = rows[:0]
 		}
 	}
-	err := t.query(ctx, tx, "trial", from, run, func(key int64, item *T) error {
-		if key != current {
+	parameters := []any{run, trials[0].Seq, trials[len(trials)-1].Seq}
+	err := t.query(ctx, tx, "seq", from, parameters, func(seq int64, item *T) error {
+		for int64(trials[0].Seq) < seq {
 			end()
-			current = key
+			trials = trials[1:]
 		}
-		rows = append(rows, *item)
+		if int64(trials[0].Seq) == seq {
+			rows = append(rows, *item)
+		}
 		return nil
 	})
 	end()
@@ -173,7 +174,7 @@ func (p *packer[T]) pack(rows []T) []T {
 
 // ofTrial returns the rows of one trial.
 func (t table[T]) ofTrial(ctx context.Context, tx *sql.Tx, trial int64) (items []T, err error) {
-	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", trial, func(_ int64, item *T) error {
+	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", []any{trial}, func(_ int64, item *T) error {
 		items = append(items, *item)
 		return nil
 	})

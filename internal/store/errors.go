@@ -19,6 +19,8 @@ var (
 	ErrNewer = errors.New("a newer touchstone wrote it")
 	// ErrDamaged: SQLite cannot read the file.
 	ErrDamaged = errors.New("damaged, or not a SQLite database")
+	// ErrChanged: another process changed recorded trials during a read.
+	ErrChanged = errors.New("it changed during the read")
 	// ErrBusy: another process has the write lock for longer than the timeout.
 	ErrBusy = errors.New("another process is writing to it")
 	// ErrFull: no space is left on the disk. Earlier commits are intact.

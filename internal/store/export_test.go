@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // ApplicationID marks the file format.
@@ -38,6 +40,11 @@ func (s *Store) Check(ctx context.Context) error {
 		return fmt.Errorf("check: %w", &FileError{Path: s.path, Kind: ErrDamaged, Err: errors.New(strings.Join(findings, "; ")), Advice: damagedAdvice})
 	}
 	return nil
+}
+
+// ReadLists reads the lists of trials of a file that had a version.
+func (s *Store) ReadLists(ctx context.Context, run int64, trials []result.Trial, version int) error {
+	return s.readLists(ctx, run, trials, version)
 }
 
 // DB returns the store's database.

@@ -68,14 +68,21 @@ func readStamp(ctx context.Context, q querier) (stamp, error) {
 	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&s.application); err != nil {
 		return stamp{}, err
 	}
-	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&s.version); err != nil {
+	var err error
+	if s.version, err = readVersion(ctx, q); err != nil {
 		return stamp{}, err
 	}
 	if s.application != 0 {
 		return s, nil
 	}
-	err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&s.objects)
+	err = q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&s.objects)
 	return s, err
+}
+
+// readVersion returns the version of the file format.
+func readVersion(ctx context.Context, q querier) (version int, err error) {
+	err = q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version, err
 }
 
 // admit refuses a file that is not Touchstone's or that is too new.

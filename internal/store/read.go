@@ -6,9 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -92,62 +95,108 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 }
 
 func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
+	var key int64
+	var version int
 	err = s.read(ctx, func(tx *sql.Tx) error {
 		id, err := resolve(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		if run, err = readRun(ctx, tx, id); err != nil {
+		if run, key, err = readRun(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported)
+		if err := tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported); err != nil {
+			return err
+		}
+		version, err = readVersion(ctx, tx)
+		return err
 	})
+	if err == nil {
+		err = s.readLists(ctx, key, run.Trials, version)
+	}
 	return run, imported, err
 }
 
-func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err error) {
-	var runKey int64
-	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r *result.Run) error {
+// readRun returns a run and its key. Its trials have no lists yet.
+func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, runKey int64, err error) {
+	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(key int64, r *result.Run) error {
 		runKey, run = key, *r
 		return nil
 	})
 	if err != nil {
-		return result.Run{}, err
+		return result.Run{}, 0, err
 	}
 	var trials int
 	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ?`, runKey).Scan(&trials); err != nil {
-		return result.Run{}, err
+		return result.Run{}, 0, err
 	}
 	if trials > 0 {
 		run.Trials = make([]result.Trial, 0, trials)
 	}
-	at := make(map[int64]int, trials) // index in run.Trials by key
 	present := map[result.Cell]result.Cell{}
-	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t *result.Trial) error {
+	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{runKey}, func(_ int64, t *result.Trial) error {
 		cell, known := present[t.Cell]
 		if !known {
 			cell = t.Present()
 			present[t.Cell] = cell
 		}
 		t.Cell = cell
-		at[key] = len(run.Trials)
 		run.Trials = append(run.Trials, *t)
 		return nil
 	})
-	if err != nil {
-		return result.Run{}, err
+	return run, runKey, err
+}
+
+// readLists reads the lists of a run's trials, which are in order of Seq, on all CPUs. Each CPU has its own transaction. The transactions agree, because a trial and
+// its lists are recorded in one transaction and do not change. A trial that was recorded later is left out. After a change by a newer touchstone or by another
+// program, the error is an ErrChanged.
+func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial, version int) error {
+	parts := min(runtime.GOMAXPROCS(0), connections)
+	all, ctx := errgroup.WithContext(ctx)
+	for part := range slices.Chunk(trials, len(trials)/parts+1) {
+		all.Go(func() error {
+			return s.read(ctx, func(tx *sql.Tx) error {
+				if err := s.unchanged(ctx, tx, run, part, version); err != nil {
+					return err
+				}
+				return errors.Join(
+					phaseTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Phase { return &t.Phases }),
+					sampleTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Sample { return &t.Samples }),
+					distributionTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Distribution { return &t.Distributions }),
+					timelineTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Timeline { return &t.Timelines }),
+				)
+			})
+		})
 	}
-	return run, errors.Join(
-		phaseTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Phase { return &run.Trials[at[key]].Phases }),
-		sampleTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Sample { return &run.Trials[at[key]].Samples }),
-		distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions }),
-		timelineTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Timeline { return &run.Trials[at[key]].Timelines }),
-	)
+	return all.Wait()
+}
+
+// unchanged returns an ErrChanged if the file has another version or fewer of the trials.
+func (s *Store) unchanged(ctx context.Context, tx *sql.Tx, run int64, trials []result.Trial, version int) error {
+	now, err := readVersion(ctx, tx)
+	if err != nil {
+		return err
+	}
+	changed := &FileError{Path: s.path, Kind: ErrChanged, Advice: "try again"}
+	if now != version {
+		changed.Err = fmt.Errorf("from version %d to %d", version, now)
+		return changed
+	}
+	var there int
+	err = tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&there)
+	if err != nil {
+		return err
+	}
+	if there < len(trials) {
+		changed.Err = fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), there)
+		return changed
+	}
+	return nil
 }
 
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
 func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
-	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t *result.Trial) (err error) {
+	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{run}, func(key int64, t *result.Trial) (err error) {
 		t.Cell = t.Present()
 		var errs [4]error
 		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)

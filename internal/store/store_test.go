@@ -482,6 +482,68 @@ func TestReaderSeesCommits(t *testing.T) {
 	}
 }
 
+// TestReadBesideAppends reads a run while trials come before, between and after those that it has.
+func TestReadBesideAppends(t *testing.T) {
+	const trials = 60
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	reader, err := store.OpenReadOnly(t.Context(), s.Path())
+	must(t, err)
+	defer closeStore(t, reader)
+	appended := make(chan error, 1)
+	go func() {
+		appended <- func() error {
+			for i := range trials {
+				if err := s.Append(t.Context(), "a", okTrial(1+i*37%trials)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}()
+	}()
+	for done := false; !done; {
+		select {
+		case err := <-appended:
+			must(t, err)
+			done = true
+		default:
+		}
+		run, err := reader.Run(t.Context(), "a")
+		must(t, err)
+		for _, trial := range run.Trials {
+			if diff := cmp.Diff(okTrial(trial.Seq), trial); diff != "" {
+				t.Fatalf("of %d trials, trial %d changed (-want +got):\n%s", len(run.Trials), trial.Seq, diff)
+			}
+		}
+		if n := len(run.Trials); done && n != trials {
+			t.Errorf("at the end the run has %d trials, want %d", n, trials)
+		}
+	}
+}
+
+func TestChangeDuringRead(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 3)
+	var version int
+	var key int64
+	must(t, s.DB().QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version))
+	must(t, s.DB().QueryRowContext(t.Context(), "SELECT key FROM run").Scan(&key))
+	trials := []result.Trial{{Seq: 1}, {Seq: 3}}
+	must(t, s.ReadLists(t.Context(), key, trials, version))
+	if len(trials[1].Samples) != len(okTrial(3).Samples) {
+		t.Errorf("trial 3 has %d samples, want %d", len(trials[1].Samples), len(okTrial(3).Samples))
+	}
+	for name, read := range map[string]func() error{
+		"another version": func() error { return s.ReadLists(t.Context(), key, trials, version-1) },
+		"no such run":     func() error { return s.ReadLists(t.Context(), key+1, trials, version) },
+		"fewer trials":    func() error { return s.ReadLists(t.Context(), key, []result.Trial{{Seq: 3}, {Seq: 4}}, version) },
+	} {
+		if err := read(); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("%s: got error %v, want ErrChanged", name, err)
+		}
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	s := newStore(b)
 	must(b, s.Create(b.Context(), emptyRun("a", 0)))

@@ -290,7 +290,7 @@ func (i *importer) explain(err error) error {
 func storedDigest(ctx context.Context, tx *sql.Tx, id string) ([]byte, error) {
 	var key int64
 	var run result.Run
-	err := runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(k int64, r *result.Run) error {
+	err := runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(k int64, r *result.Run) error {
 		key, run = k, *r
 		return nil
 	})

@@ -23,12 +23,11 @@ const noisyHalfWidth = 0.25
 //  2. TooFew: the number of pairs is below MinSamples, or too small for this family to
 //     show a difference of any size: the smallest p-value of so many pairs that differ, after Holm's correction, is not below alpha.
 //  3. Negligible: CI is within the margin, and so are all parts that are shown to differ. That holds with and without a
-//     shown difference.
+//     shown difference. Neither side has lost more than MostLost of its trials, and CI is still within the margin if each lost block counts as the worst of all.
 //  4. Faster or Slower, by Better: Adjusted is below alpha. By is the typical value if it is shown to differ by itself, else the part with
-//     the smallest p-value. It is Mixed if shown parts differ in both directions. It is TrialsLost if
-//     the better side has lost more than MostLost of its trials, or if the
-//     difference is not shown when each lost block counts as the worst of all. Lost trials cannot make a side look worse than it
-//     is, so the other difference stays.
+//     the smallest p-value. It is Mixed if shown parts differ in both directions. A part in favour of a side that has lost more than MostLost of its
+//     trials is not shown, nor is one that is not shown when each lost block counts as the worst of all. Lost trials cannot make a side
+//     look worse than it is, so the other parts stay. It is TrialsLost if no part is left.
 //  5. TooNoisy: the interval's half-width exceeds 25 %.
 //  6. NoDifference, which is no proof of equality: a difference as large as Detectable
 //     would have been shown.
@@ -58,7 +57,7 @@ func Judge(family []Comparison, alpha, margin float64) []Comparison {
 			}
 			c.Parts = slices.Clone(c.Parts)
 			for k := range c.Parts {
-				c.Parts[k].Adjusted = c.adjust(c.Parts[k].P, c.Adjusted)
+				c.Parts[k].Adjusted = c.adjust(c.withLost(c.Parts[k]), c.Adjusted)
 			}
 			c.By, c.Everywhere = "", false
 			c.Verdict = c.verdict(alpha, level, margin)
@@ -82,7 +81,7 @@ func JudgeTogether(all []*Comparison, alpha float64) {
 		}
 		var shown []PartDifference
 		for _, d := range c.deciding(alpha) {
-			if c.adjust(d.P, adjusted) < alpha {
+			if c.adjust(c.withLost(d), adjusted) < alpha {
 				shown = append(shown, d)
 			}
 		}
@@ -101,28 +100,30 @@ func (c *Comparison) adjust(p, adjusted float64) float64 {
 // verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value. It sets By.
 func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	differs := c.Adjusted < alpha
-	deciding := c.deciding(alpha)
+	large := func(d PartDifference) bool {
+		return c.adjust(d.P, c.Adjusted) < alpha && math.Abs(math.Log(d.Ratio)) > math.Log1p(margin)
+	}
 	switch {
 	case !differs && c.blind(level):
 		return TooFew
-	case c.within(margin) && !slices.ContainsFunc(deciding, func(d PartDifference) bool { return math.Abs(math.Log(d.Ratio)) > math.Log1p(margin) }):
+	case c.within(margin) && !(differs && slices.ContainsFunc(c.parts(), large)):
 		return Negligible
 	case differs:
+		deciding := c.deciding(alpha)
+		if deciding == nil {
+			return TrialsLost
+		}
 		first := deciding[0]
 		c.By = first.Part
 		opposite := func(d PartDifference) bool { return d.Larger != first.Larger }
-		if slices.ContainsFunc(deciding, opposite) {
+		switch {
+		case slices.ContainsFunc(deciding, opposite):
 			return Mixed
+		case first.Larger == (c.Better == Higher):
+			return Faster
+		default:
+			return Slower
 		}
-		verdict := Slower
-		if first.Larger == (c.Better == Higher) {
-			verdict = Faster
-		}
-		if c.lostBy(verdict, alpha) {
-			c.By = ""
-			return TrialsLost
-		}
-		return verdict
 	case math.Sqrt(c.CI.Hi/c.CI.Lo)-1 > noisyHalfWidth:
 		return TooNoisy
 	default:
@@ -136,22 +137,42 @@ func (c *Comparison) blind(level float64) bool {
 	return c.MinP >= level && (c.LogRatios == nil || c.Look.P(smallestP(c.N)) >= level)
 }
 
-// within reports whether the interval is within the margin.
+// within reports whether the interval is within the margin, also if each lost block counts as the worst of all.
 func (c *Comparison) within(margin float64) bool {
-	return margin > 0 && c.CI.Lo >= 1/(1+margin) && c.CI.Hi <= 1+margin
+	if margin <= 0 || max(c.Lost.Baseline, c.Lost.Other) > MostLost {
+		return false
+	}
+	inside := func(log Interval) bool { return log.Lo >= -math.Log1p(margin) && log.Hi <= math.Log1p(margin) }
+	if !inside(Interval{math.Log(c.CI.Lo), math.Log(c.CI.Hi)}) {
+		return false
+	}
+	if c.LogRatios == nil || c.Lost.BaselineBlocks+c.Lost.OtherBlocks == 0 {
+		return true
+	}
+	worse := c.Better == Lower // a worse target has the larger values
+	completed := c.completed(c.LogRatios, c.Lost.OtherBlocks, worse)
+	completed = c.completed(completed, c.Lost.BaselineBlocks, !worse)
+	slices.Sort(completed)
+	return inside(walshAverages(completed).interval(signedRankCritical(len(completed), 1-Level)))
 }
 
-// deciding are the parts with a shown difference: the typical value first, then by their p-values. Without parts it is the
-// typical value if the comparison shows a difference.
+// parts are the parts of the comparison. A comparison without parts has its typical value.
+func (c *Comparison) parts() []PartDifference {
+	if c.Parts != nil {
+		return c.Parts
+	}
+	d := PartDifference{Part: Typical, Ratio: c.Ratio, P: c.P, Larger: c.Ratio > 1}
+	d.Adjusted = c.adjust(c.withLost(d), c.Adjusted)
+	return []PartDifference{d}
+}
+
+// deciding are the parts with a shown difference: the typical value first, then by their p-values. It is nil if there is none.
 func (c *Comparison) deciding(alpha float64) []PartDifference {
 	if c.Adjusted >= alpha {
 		return nil
 	}
-	if c.Parts == nil {
-		return []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: c.Adjusted, Larger: c.Ratio > 1}}
-	}
 	var shown []PartDifference
-	for _, d := range c.Parts {
+	for _, d := range c.parts() {
 		if d.Adjusted < alpha {
 			shown = append(shown, d)
 		}
@@ -168,30 +189,35 @@ func (c *Comparison) deciding(alpha float64) []PartDifference {
 	return shown
 }
 
-// lostBy reports whether the better side of a difference has lost too many trials to be called better.
-func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
-	share, blocks, worst := c.Lost.Other, c.Lost.OtherBlocks, 1.0
-	if verdict == Slower {
-		share, blocks, worst = c.Lost.Baseline, c.Lost.BaselineBlocks, -1
-	}
-	if c.Better == Higher {
-		worst = -worst
+// withLost is the p-value of a part if the blocks that the better side has lost count as its worst ones. Of a part other than the typical value it is 1 with any
+// lost block, and of every part after more than MostLost of the trials. The worst rank for lost blocks is by J. M. Lachin, Controlled Clinical Trials 20 (1999)
+// 408–422.
+func (c *Comparison) withLost(d PartDifference) float64 {
+	share, blocks := c.Lost.Baseline, c.Lost.BaselineBlocks
+	if d.Larger == (c.Better == Higher) {
+		share, blocks = c.Lost.Other, c.Lost.OtherBlocks
 	}
 	switch {
 	case share > MostLost:
-		return true
+		return 1
 	case blocks == 0 || c.LogRatios == nil:
-		return false
-	case c.By != Typical:
-		return true
+		return d.P
+	case d.Part != Typical:
+		return 1
 	}
+	return max(d.P, c.Look.P(min(1, signedRank(c.completed(c.LogRatios, blocks, !d.Larger))/partWeights[0])))
+}
+
+// completed adds log ratios of lost blocks, which are beyond all measured ones.
+func (c *Comparison) completed(logRatios []float64, blocks int, larger bool) []float64 {
 	size := 1.0
-	for _, v := range c.LogRatios {
+	for _, v := range logRatios {
 		size = max(size, 2*math.Abs(v))
 	}
-	// A worst rank for lost blocks: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
-	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
-	return c.adjust(c.Look.P(min(1, signedRank(completed)/partWeights[0])), c.Adjusted) >= alpha
+	if !larger {
+		size = -size
+	}
+	return slices.Concat(logRatios, slices.Repeat([]float64{size}, blocks))
 }
 
 // Holm adjusts the p-values of a family. If all adjusted values below a level count as

@@ -38,7 +38,7 @@ type PartDifference struct {
 	// part of each side.
 	Ratio float64
 	// P is the p-value of the part, adjusted for the other parts of its comparison. Adjusted is P after Holm's correction over the
-	// family of the comparison.
+	// family of the comparison. Each block that the better side has lost counts as its worst one in Adjusted.
 	P, Adjusted float64
 	// Larger is set if the statistic of the test is above 0, so that the target has the larger values. Ratio may be exactly 1 all the same, if many values
 	// are equal.

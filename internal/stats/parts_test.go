@@ -264,6 +264,82 @@ func TestLostBlocksAreWorst(t *testing.T) {
 	}
 }
 
+// With one lost block the p-value of 19 blocks that are all faster is 0.0014 in the place of 0.0000076. That is enough in the family of the comparison, and not
+// among 100 comparisons.
+func TestLostBlocksCountOverTheWholeReport(t *testing.T) {
+	var a, b []Sample
+	for block := range 19 {
+		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
+	}
+	for blocks, want := range map[int]bool{0: true, 1: false} {
+		c := Compare(a, b, Lower, 1)
+		c.Lost = Losses{OtherBlocks: blocks, Other: float64(blocks) / 20}
+		c = Judge([]Comparison{c}, Alpha, 0)[0]
+		if c.Verdict != Faster {
+			t.Errorf("with %d lost blocks the verdict is %q, want %q", blocks, c.Verdict, Faster)
+		}
+		all := []*Comparison{&c}
+		for range 99 {
+			equal := Compare(a, a, Lower, 1)
+			all = append(all, &equal)
+		}
+		JudgeTogether(all, Alpha)
+		if c.Everywhere != want {
+			t.Errorf("with %d lost blocks the difference is shown over all comparisons: %v, want %v", blocks, c.Everywhere, want)
+		}
+	}
+}
+
+// A target that loses trials has no better part, and keeps its worse ones.
+func TestLostTrialsOfMixedDifferences(t *testing.T) {
+	parts := []PartDifference{{LowestQuarter, 1.3, 0.0001, 0, true}, {HighestQuarter, 0.8, 0.0002, 0, false}}
+	of := Comparison{N: 40, Better: Lower, Ratio: 1, CI: &Interval{0.9, 1.1}, P: 0.0001, MinP: 1e-5, LogSE: 0.01, LogRatios: make([]float64, 40), Parts: parts}
+	for _, c := range []struct {
+		name string
+		lost Losses
+		want Verdict
+		by   Part
+	}{
+		{"no trial", Losses{}, Mixed, LowestQuarter},
+		{"30 % of the target", Losses{Other: 0.3, OtherBlocks: 12}, Slower, LowestQuarter},
+		{"one block of the target", Losses{Other: 0.025, OtherBlocks: 1}, Slower, LowestQuarter},
+		{"30 % of the baseline", Losses{Baseline: 0.3, BaselineBlocks: 12}, Faster, HighestQuarter},
+		{"both", Losses{Baseline: 0.3, BaselineBlocks: 12, Other: 0.3, OtherBlocks: 12}, TrialsLost, ""},
+	} {
+		of.Lost = c.lost
+		if got := Judge([]Comparison{of}, Alpha, 0)[0]; got.Verdict != c.want || got.By != c.by {
+			t.Errorf("%s: %q by %q, want %q by %q", c.name, got.Verdict, got.By, c.want, c.by)
+		}
+	}
+}
+
+// A difference is too small to matter only if lost trials cannot hide a larger one.
+func TestLostTrialsOfSmallDifferences(t *testing.T) {
+	noise := random(3)
+	var a, b []Sample
+	for block := range 40 {
+		value := func() Sample { return Sample{block, 10 * math.Exp(0.015*noise.NormFloat64())} }
+		a, b = append(a, value()), append(b, value())
+	}
+	c := Compare(a, b, Lower, 1)
+	for _, lost := range []struct {
+		of   Losses
+		want Verdict
+	}{
+		{Losses{}, Negligible},
+		{Losses{Other: 1. / 41, OtherBlocks: 1}, Negligible},
+		{Losses{Other: 2. / 42, OtherBlocks: 20}, NoDifference},
+		{Losses{Baseline: 2. / 42, BaselineBlocks: 20}, NoDifference},
+		{Losses{Other: 0.3}, NoDifference},
+		{Losses{Baseline: 0.3}, NoDifference},
+	} {
+		c.Lost = lost.of
+		if got := Judge([]Comparison{c}, Alpha, 0.015)[0]; got.Verdict != lost.want {
+			t.Errorf("with %+v the verdict is %q, want %q; interval %+v", lost.of, got.Verdict, lost.want, *got.CI)
+		}
+	}
+}
+
 // Many equal pairs: a ratio may be exactly 1, and the direction is the one of the values that differ.
 func TestDirectionOfManyEqualPairs(t *testing.T) {
 	for _, tt := range []struct{ blocks, lower int }{{24, 6}, {40, 10}, {40, 13}, {400, 60}} {

@@ -191,7 +191,7 @@ func (r *Run) Without(title string) string {
 	return "not in this run"
 }
 
-// across compares the absolute medians of a row with the first run's.
+// across compares the values of a row with those of the first run.
 func (r *Report) across(m *Metric, row *Row) {
 	if !r.AcrossMachines || row.Cells[0].Summary == nil {
 		return

@@ -91,10 +91,13 @@ func (e evidence) runs() []int {
 	return slices.Sorted(slices.Values(slices.Concat(e.better, e.worse, e.mixed, e.none)))
 }
 
+// shown are the runs that show a difference.
+func (e evidence) shown() []int { return slices.Concat(e.better, e.worse, e.mixed) }
+
 // size is the largest difference that is shown, as a logarithm.
 func (e evidence) size() float64 {
 	var size float64
-	for _, i := range slices.Concat(e.better, e.worse) {
+	for _, i := range e.shown() {
 		size = max(size, math.Abs(math.Log(DecidingRatio(e.row.Cells[i].Comparison))))
 	}
 	return size
@@ -102,7 +105,20 @@ func (e evidence) size() float64 {
 
 // everywhere reports whether the difference is shown over all comparisons of some run.
 func (e evidence) everywhere() bool {
-	return slices.ContainsFunc(slices.Concat(e.better, e.worse), func(i int) bool { return e.row.Cells[i].Comparison.Everywhere })
+	return slices.ContainsFunc(e.shown(), func(i int) bool { return e.row.Cells[i].Comparison.Everywhere })
+}
+
+// verdict is the difference that the runs show: in both directions only if no run has a better or worse one. It is NoDifference without a difference.
+func (e evidence) verdict() stats.Verdict {
+	switch {
+	case len(e.better) > 0:
+		return stats.Faster
+	case len(e.worse) > 0:
+		return stats.Slower
+	case len(e.mixed) > 0:
+		return stats.Mixed
+	}
+	return stats.NoDifference
 }
 
 // finding is the evidence of one benchmark on one target with the same verdict.
@@ -145,11 +161,8 @@ func (r *Report) findings() Findings {
 			opposite = append(opposite, finding{evidence: odd})
 			continue
 		}
-		for _, v := range []stats.Verdict{stats.Faster, stats.Slower} {
-			shown := where(group, func(e evidence) bool {
-				return len(e.better) > 0 && v == stats.Faster || len(e.worse) > 0 && v == stats.Slower
-			})
-			if len(shown) > 0 {
+		for _, v := range []stats.Verdict{stats.Faster, stats.Slower, stats.Mixed} {
+			if shown := where(group, func(e evidence) bool { return e.verdict() == v }); len(shown) > 0 {
 				candidates = append(candidates, finding{shown, v, len(group)})
 			}
 		}
@@ -236,7 +249,11 @@ func (r *Report) statement(f finding) string {
 	}
 	factor := than(FactorOf(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + FactorInterval(c.Comparison)
 	if part := PartOf(c.Comparison, e.metric.Metric); part != "" {
-		factor = than(part, e.benchmark.Baseline) + " (the typical value is not shown to differ"
+		why := "the typical value is not shown to differ"
+		if f.verdict == stats.Mixed {
+			why = "its parts differ in both directions"
+		}
+		factor = than(part, e.benchmark.Baseline) + " (" + why
 	}
 	out := fmt.Sprintf("%s %s, %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit), factor, e.benchmark.Title())
 	word := VerdictWord(f.verdict, e.metric.Metric)

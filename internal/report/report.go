@@ -500,7 +500,7 @@ type Cell struct {
 	Trend *stats.Trend
 	// Worst is the worst case of a time; nil for other metrics, and without enough samples.
 	Worst *Worst
-	// Across is the ratio of the absolute median to the first run's. It has no verdict. It is nil without
+	// Across is the typical ratio to the first run, see [stats.CompareUnpaired]. It has no verdict. It is nil without
 	// Options.AcrossMachines.
 	Across *stats.Comparison
 }

@@ -318,6 +318,36 @@ func TestFindingsNeedShownDifferences(t *testing.T) {
 	}
 }
 
+// A slower fast path and a faster slow path are a finding, in one run and in several.
+func TestFindingInBothDirections(t *testing.T) {
+	run := result.Run{
+		ID: "a", Baseline: "native", Targets: []result.Target{{Name: "native"}, {Name: "oci/runc"}},
+		Bench: []result.Benchmark{{Name: "operations.container.lifecycle", Metrics: []result.Metric{{Name: "Create", Unit: result.Seconds, Better: result.Lower}}}},
+	}
+	for block := range 60 {
+		noise := float64(block*37%60) / 1e4 // of one order for both targets
+		for target, values := range map[string][2]float64{"native": {6, 14}, "oci/runc": {7, 12}} {
+			run.Trials = append(run.Trials, result.Trial{
+				Cell: result.Cell{Benchmark: run.Bench[0].Name, Target: target}, Block: block, Status: result.OK,
+				Samples: []result.Sample{{Metric: "Create", Value: values[block%2] * (1 + noise) / 1e3}},
+			})
+		}
+	}
+	const both = "lowest quarter 1.17 × slower, lower half 1.17 × slower, highest quarter 1.17 × faster"
+	parts := []string{both + " than native (its parts differ in both directions; ", "shown for the " + both}
+	m := model(run)
+	if v := m.Benchmarks()[0].Metrics[0].Rows[1].Cells[0].Comparison.Verdict; v != stats.Mixed {
+		t.Fatalf("the verdict is %q, want %q", v, stats.Mixed)
+	}
+	other := run
+	other.ID = "b"
+	for i, f := range []report.Findings{m.Findings, report.New([]result.Run{run, other}, report.Options{}).Findings} {
+		if len(f.Statements) != 1 || !strings.HasPrefix(f.Statements[0], []string{"oci/runc: Create ", "oci/runc: Create is "}[i]) || !strings.Contains(f.Statements[0], parts[i]) {
+			t.Errorf("the findings of %d runs are %q, want one with %q", i+1, f.Statements, parts[i])
+		}
+	}
+}
+
 func TestNoFindingOfFewerThanSixBlocks(t *testing.T) {
 	for _, blocks := range []int{1, 5, 6} {
 		run := reporttest.Small()

@@ -55,14 +55,18 @@ func (r *Run) StatusCounts() []string {
 func (r *Report) FamiliesNote() string {
 	families, comparisons := r.Families()
 	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", Percent(stats.Alpha))
+	if r.MinEffect > 0 {
+		note += fmt.Sprintf(` A difference is "%s" if the 95 %% interval of its ratio and all parts that differ are within %s of equality (--min-effect).`,
+			stats.Negligible, Percent(r.MinEffect))
+	}
 	if families == 0 && r.anyWithheld() {
 		return note + " No comparison of this report has a verdict."
 	}
 	if families == 0 {
 		return note + " No comparison of this report has enough samples for a verdict."
 	}
-	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s could still show a difference by chance.",
-		counted(comparisons, "comparison"), counted(families, "family"), counted(int(stats.Alpha*float64(families)+0.5), "family"))
+	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s families would still show a difference by chance.",
+		counted(comparisons, "comparison"), counted(families, "family"), significant(stats.Alpha*float64(families), 2))
 }
 
 // DependenceNote states that the report cannot test the independence of blocks. It is empty if every benchmark has enough blocks.
@@ -103,8 +107,8 @@ func (r *Report) Heading() string {
 func (r *Report) AbsoluteNote() string {
 	switch {
 	case r.AcrossMachines:
-		return "Absolute values of different runs are compared because of --across-machines: as ratios of medians to " + r.Runs[0].Label +
-			". Their intervals cover the noise within the two runs and no other difference between them. They have no verdicts."
+		return "Absolute values of different runs are compared because of --across-machines: by the typical ratio to " + r.Runs[0].Label +
+			" (the median of the quotients of all pairs of values, of Hodges and Lehmann). Their intervals cover the noise within the two runs and no other difference between them. They have no verdicts."
 	case len(r.Machines) == 1:
 		return "All runs are of one machine, so absolute values share a scale. Runs are not judged against each other."
 	}

@@ -86,7 +86,7 @@ type benchmark struct {
 	Heads   []runHead
 	Figures []sides
 	Groups  []matrixGroup
-	// Across are the ratios of absolute medians to the first run's.
+	// Across are the typical ratios to the first run.
 	Across []matrixGroup
 	// Side is the page's content about several runs.
 	Side *side

@@ -192,7 +192,7 @@ func TestJointPageHasEverySection(t *testing.T) {
 	if _, matrix, _ := strings.Cut(overview, `id="matrix"`); strings.Contains(matrix, "blog") {
 		t.Error("the overview has a benchmark of one run alone")
 	}
-	if got := writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}); !strings.Contains(got, "the ratio of the absolute median to that on server, with the 95 % interval and without a verdict") {
+	if got := writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}); !strings.Contains(got, "the typical ratio to server, with the 95 % interval and without a verdict") {
 		t.Error("nothing is compared across machines with --across-machines")
 	}
 }

@@ -217,7 +217,7 @@ func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
 	return g
 }
 
-// acrossRows are the ratios of absolute medians to the first run's, with --across-machines.
+// acrossRows are the typical ratios to the first run, with --across-machines.
 func acrossRows(m *report.Metric) []matrixRow {
 	var rows []matrixRow
 	for _, r := range m.Rows {

@@ -18,7 +18,7 @@ func single(r *report.Report) object {
 		{"kind", Kind},
 		optional("emulation", emulation(r)),
 		{"run", run(of)},
-		{"method", method(of)},
+		{"method", method(r, of)},
 		optional("scorecard", scorecard(&of.Scorecard)),
 		{"findings", object{
 			optional("broken_bounds", breaches(r, 0)),
@@ -45,7 +45,7 @@ func joint(r *report.Report) object {
 			{"label", of.Label},
 			{"machine", of.Machine},
 			{"run", run(of)},
-			{"method", method(of)},
+			{"method", method(r, of)},
 			{"targets", targets(of)},
 			optional("scorecard", scorecard(&of.Scorecard)),
 			optional("broken_bounds", breaches(r, i)),
@@ -106,18 +106,20 @@ func run(r *report.Run) object {
 	}
 }
 
-// method describes the numbers.
-func method(r *report.Run) object {
+// method describes the numbers of a run.
+func method(from *report.Report, r *report.Run) object {
 	return object{
 		{"bootstrap_seed", strconv.FormatUint(r.Seed, 10)},
 		{"bootstrap_resamples", stats.Resamples},
 		{"interval", 0.95},
 		{"family_alpha", stats.Alpha},
 		{"detectable_power", stats.Power},
+		optional("min_effect", from.MinEffect),
 		{"min_samples", stats.MinSamples},
 		{"family", "all targets against the baseline on one metric of one benchmark"},
 		{"families", r.Families},
-		{"comparisons", r.Comparisons}, // in all families
+		{"comparisons", r.Comparisons},  // in all families
+		{"all_comparisons", r.Together}, // with a p-value
 		{"differences", r.Differences},
 		{"differences_over_all_comparisons", r.Everywhere},
 		{"false_differences_to_expect", digits(stats.Alpha * float64(r.Families))}, // among those in their metric alone, if nothing differs
@@ -536,7 +538,7 @@ func jointMetric(m *report.Metric) object {
 // jointCell is a metric on a target in a run. The reason explains a missing median.
 func jointCell(run int, c *report.Cell, m result.Metric) object {
 	out := append(object{{"run", run}, optional("reason", c.Reason)}, estimate(c.Summary)...)
-	var across object // the ratio of the absolute median to the median of the first run, without a verdict
+	var across object // the typical ratio to the first run, without a verdict
 	if c.Across != nil {
 		across = object{{"ratio", number(c.Across.Ratio)}, {"interval", interval(c.Across.CI)}}
 	}

@@ -291,7 +291,7 @@ func sideField(m *report.Metric, c *report.Cell) entry {
 	}
 }
 
-// across writes the ratios of absolute medians to the first run's.
+// across writes the typical ratios to the first run.
 func (p *printer) across(m *report.Metric) {
 	t := table{{{}}}
 	for _, r := range p.report.Runs[1:] {
@@ -314,7 +314,7 @@ func (p *printer) across(m *report.Metric) {
 	}
 	if len(t) > 1 {
 		p.line("")
-		p.wrapped("  ", "Across runs: the ratio of the absolute median of "+m.Name+" to that on "+p.report.Runs[0].Label)
+		p.wrapped("  ", "Across runs: the typical ratio of "+m.Name+" to that on "+p.report.Runs[0].Label)
 		p.table(t)
 	}
 }

@@ -459,7 +459,7 @@ func (p *printer) legend() {
 		p.wrapped("  ", "A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
 			"A series, with many values in one trial, has one value a trial: their median, or the last one of an amount that grows.")
 	} else {
-		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
+		p.wrapped("  ", factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
 	p.wrapped("  ", p.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)

@@ -6,7 +6,7 @@ import (
 )
 
 // powerMargin is the power in the computation of Detectable. It is above Power because the spread of the noise is itself an
-// estimate. With it the simulated power is 77–91 % (TestPower).
+// estimate. With it the simulated power is 77–91 % from 6 to 200 blocks (TestPower).
 const powerMargin = 0.85
 
 // detectableSamples is the number of resamples for Detectable.

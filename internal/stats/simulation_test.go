@@ -197,7 +197,7 @@ func TestRatioCoverage(t *testing.T) {
 func TestPower(t *testing.T) {
 	simulates(t)
 	const trials = 500
-	for _, n := range []int{6, 10, 20} {
+	for _, n := range []int{6, 10, 20, 200} {
 		for _, noise := range []model{normal, lognormal, tailed} {
 			compared := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
 				"paired": func(r *rand.Rand, seed uint64, factor float64) Comparison {

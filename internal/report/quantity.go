@@ -387,7 +387,7 @@ func PartOf(c *stats.Comparison, m result.Metric) string {
 	return strings.Join(all, ", ")
 }
 
-// ShiftText spells the shift function of a comparison with values in two groups on one side: "deciles 1.07, 1.06, …, 1.00". It is empty for others,
+// ShiftText spells the shift function of a comparison with values in two groups on one side: "ratios of the deciles 1.07, 1.06, …, 1.00". It is empty for others,
 // which a typical ratio describes well.
 func ShiftText(c *stats.Comparison, sides ...*stats.Summary) string {
 	two := slices.ContainsFunc(sides, func(s *stats.Summary) bool {
@@ -400,7 +400,26 @@ func ShiftText(c *stats.Comparison, sides ...*stats.Summary) string {
 	for _, r := range c.Shift {
 		all = append(all, Number(r))
 	}
-	return "deciles " + strings.Join(all, ", ")
+	return "ratios of the deciles " + strings.Join(all, ", ")
+}
+
+// mostShift is the quotient of the largest and the smallest ratio of a decile up to which a typical ratio describes all deciles.
+const mostShift = 1.25
+
+// BesideText spells what the typical ratio of a comparison leaves out: the ratio of the means if its interval excludes the typical ratio, and the shift function of values
+// in two groups if its ratios vary by more than a quarter. It is empty if there is neither.
+func BesideText(c *stats.Comparison, m result.Metric, sides ...*stats.Summary) string {
+	if c == nil || undirected(c) {
+		return ""
+	}
+	var all []string
+	if ci := c.MeansCI; ci != nil && (c.Ratio < ci.Lo || c.Ratio > ci.Hi) {
+		all = append(all, "mean "+MeansFactor(c, m))
+	}
+	if shift := ShiftText(c, sides...); shift != "" && slices.Max(c.Shift) > mostShift*slices.Min(c.Shift) {
+		all = append(all, shift)
+	}
+	return strings.Join(all, "; ")
 }
 
 // AloneText marks a difference that holds in its metric alone, and not over all comparisons of the run. It is empty for other comparisons.

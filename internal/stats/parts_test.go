@@ -340,6 +340,30 @@ func TestLostTrialsOfSmallDifferences(t *testing.T) {
 	}
 }
 
+// The interval of the ratio of the means. A mean of heavy tails has no interval that holds with few values.
+func TestMeansCoverage(t *testing.T) {
+	simulates(t)
+	const trials = 2000
+	for _, c := range []struct {
+		noise model
+		n     int
+		least float64
+	}{{normal, 6, 0.94}, {normal, 20, 0.94}, {lognormal, 20, 0.94}, {bimodal, 20, 0.94}, {tailed, 20, 0.94}, {pareto, 20, 0.85}} {
+		r := random(uint64(c.n))
+		var covered int
+		for range trials {
+			interval := meansInterval(c.noise.series(r, c.n, 1), c.noise.series(r, c.n, 1.1))
+			if interval.Lo <= 1.1 && interval.Hi >= 1.1 {
+				covered++
+			}
+		}
+		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(covered, trials))
+		if got := share(covered, trials); got < c.least {
+			t.Errorf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%, want %.0f %%", c.n, c.noise.name, 100*got, 100*c.least)
+		}
+	}
+}
+
 // Many equal pairs: a ratio may be exactly 1, and the direction is the one of the values that differ.
 func TestDirectionOfManyEqualPairs(t *testing.T) {
 	for _, tt := range []struct{ blocks, lower int }{{24, 6}, {40, 10}, {40, 13}, {400, 60}} {

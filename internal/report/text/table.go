@@ -111,6 +111,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		}
 		p.table(t)
 	}
+	p.beside(b)
 	p.trends(b)
 	p.worsts(b)
 	if len(s.Layers) > 0 {
@@ -138,6 +139,19 @@ func (p *printer) benchmark(b *report.Benchmark) {
 }
 
 // trends writes the slope of each series with a trend, and its knee.
+// beside writes the means and deciles that differ in another way than the typical value.
+func (p *printer) beside(b *report.Benchmark) {
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		for _, r := range m.Rows {
+			c := &r.Cells[0]
+			if text := report.BesideText(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); text != "" {
+				p.wrapped("  "+clean(r.Target)+" "+clean(m.Name)+": ", text)
+			}
+		}
+	}
+}
+
 func (p *printer) trends(b *report.Benchmark) {
 	for _, m := range b.Trends() {
 		p.line("")

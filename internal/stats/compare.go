@@ -59,11 +59,17 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 func (c *Comparison) test(a, b []float64, exact, swaps int) {
 	var t tested
 	if c.N > mostSwapped {
-		t, c.MinP = linearTest(a, b, swaps), smallestP(c.N)
+		t = linearTest(a, b, swaps)
 	} else {
-		s := newSwapper(a, b)
-		t, c.MinP = jointTest(s, exact, swaps, c.Seed), smallestP(s.signed)
+		t = jointTest(newSwapper(a, b), exact, swaps, c.Seed)
 	}
+	signed := 0
+	for _, v := range c.LogRatios {
+		if v != 0 {
+			signed++
+		}
+	}
+	c.MinP = smallestP(signed)
 	c.Parts, c.P = t.differences(c.Ratio, math.Exp(quotients(a, b).median())), 1
 	for _, d := range c.Parts {
 		c.P = min(c.P, d.P)

@@ -117,7 +117,7 @@ func jointTest(s *swapper, exact, swaps int, seed uint64) tested {
 // smallestP is the smallest p-value of a joint test with a number of blocks that differ.
 func smallestP(signed int) float64 {
 	if signed <= exactSwaps {
-		return math.Ldexp(1, 1-signed)
+		return min(1, math.Ldexp(1, 1-signed))
 	}
 	return min(1.0/(randomSwaps+1), math.Ldexp(1, 1-signed)/partWeights[0])
 }

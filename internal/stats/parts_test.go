@@ -364,6 +364,25 @@ func TestMeansCoverage(t *testing.T) {
 	}
 }
 
+// Pairs of equal values say nothing, however many there are.
+func TestEqualPairsDoNotLowerTheSmallestP(t *testing.T) {
+	for _, blocks := range []int{20, 400} {
+		for signed, want := range map[int]float64{0: 1, 1: 1, 3: 0.25} {
+			var a, b []Sample
+			for block := range blocks {
+				v := 10.0
+				if block < signed {
+					v = 11
+				}
+				a, b = append(a, Sample{block, 10}), append(b, Sample{block, v})
+			}
+			if c := Compare(a, b, Lower, 1); c.MinP != want {
+				t.Errorf("%d of %d blocks differ: MinP = %g, want %g", signed, blocks, c.MinP, want)
+			}
+		}
+	}
+}
+
 // Many equal pairs: a ratio may be exactly 1, and the direction is the one of the values that differ.
 func TestDirectionOfManyEqualPairs(t *testing.T) {
 	for _, tt := range []struct{ blocks, lower int }{{24, 6}, {40, 10}, {40, 13}, {400, 60}} {

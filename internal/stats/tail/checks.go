@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// level is the level of each single check of a series. The checks together refuse at most one sound series in twenty: see TestSoundSeriesAreRarelyRefused.
+// level is the level of each single check of a series. The checks together refuse at most one sound series in twenty: see TestCoverageOfBounds.
 const level = 0.005
 
 // lags is the number of lags of LjungBox.

@@ -13,22 +13,35 @@ type StopRule struct {
 	Seed uint64
 }
 
-// stopInterval is the number of blocks between two checks of the precision. A rule that stops at the first narrow
+// stopInterval is the least number of blocks between two checks of the precision. A rule that stops at the first narrow
 // interval favours intervals that are narrow by chance. At a precision of 2 %, with a check after every block from
 // the tenth on, the interval at the stop covers the median in 93–95 % of simulated runs; with a check after every fifth
 // block it covers the median in 94–95 %.
 const stopInterval = 5
 
+// stopShare is the reciprocal of the interval between two checks as a share of the blocks. A check sorts all values, so checks after every fifth block would take a
+// time that grows like the square of the blocks. With this share a run has at most a twentieth of its blocks too many.
+const stopShare = 20
+
+// checks reports whether the rule checks the precision after n blocks.
+func (r StopRule) checks(n int) bool {
+	at := r.Min
+	for at < n {
+		at += max(stopInterval, at/stopShare)
+	}
+	return at == n
+}
+
 // Enough reports whether a benchmark needs no block after its first n. series returns the values of these blocks in the order of the blocks, one
-// series for each metric on each target. Enough checks the precision, and calls series, only after Min blocks
-// and after every fifth block from there; the caller keeps a true result for greater n.
+// series for each metric on each target. Enough checks the precision, and calls series, only after Min blocks,
+// after every fifth block from there, and from 100 blocks on whenever a twentieth more is measured. The caller keeps a true result for greater n.
 func (r StopRule) Enough(n int, series func() [][]float64) bool {
 	switch {
 	case n < r.Min:
 		return false
 	case r.Precision == 0 || n >= r.Max:
 		return true
-	case (n-r.Min)%stopInterval != 0:
+	case !r.checks(n):
 		return false
 	}
 	return !slices.ContainsFunc(series(), func(values []float64) bool { return !precise(values, r.Precision, r.Seed, Resamples) })

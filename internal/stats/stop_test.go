@@ -42,6 +42,28 @@ func TestStopRule(t *testing.T) {
 	}
 }
 
+// Few checks suffice for many blocks, and a precise run has at most five blocks or a twentieth of its blocks too many.
+func TestChecksBecomeRarer(t *testing.T) {
+	rule := StopRule{Min: 10, Max: 1 << 20, Precision: 0.02}
+	last, checks := rule.Min, 0
+	for n := rule.Min; n <= 10_000; n++ {
+		if rule.Enough(n, func() [][]float64 { checks++; return [][]float64{{1}} }) {
+			t.Fatalf("one value is precise after %d blocks", n)
+		}
+		if !rule.checks(n) {
+			continue
+		}
+		if gap := n - last; gap > max(5, last/20) || gap != 0 && gap < 5 {
+			t.Errorf("a check after %d blocks, and the next after %d", last, n)
+		}
+		last = n
+	}
+	// 18 checks up to 100 blocks, and log(100)/log(1.05) = 94 for two more powers of ten.
+	if checks < 100 || checks > 120 {
+		t.Errorf("%d checks of 10 000 blocks, want about 112", checks)
+	}
+}
+
 func TestPrecise(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	before := slices.Clone(series)

@@ -81,9 +81,13 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 
 // estimate spells the time that a run takes.
 func estimate(p runner.Progress) string {
-	about := "about"
-	if p.AtMost {
-		about = "at most about"
+	most, least := p.Left.Round(time.Second), p.Least.Round(time.Second)
+	switch {
+	case !p.AtMost || least == most:
+		return fmt.Sprintf("the run takes about %v more", most)
+	case least == 0:
+		return fmt.Sprintf("the run takes at most about %v more", most)
+	default:
+		return fmt.Sprintf("the run takes at most about %v more, and at least about %v", most, least)
 	}
-	return fmt.Sprintf("the run takes %s %v more", about, p.Left.Round(time.Second))
 }

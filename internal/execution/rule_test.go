@@ -4,11 +4,13 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
 func decidingPlan(t *testing.T, targets ...string) plan.Plan {
@@ -94,5 +96,18 @@ func TestUntilDecidedNeedsTwoTargetsThatWork(t *testing.T) {
 	_, err := f.execute(t.Context(), decidingPlan(t, "fake/a", "fake/broken@fail=open"), nil, &recorder{})
 	if !isUsage(err) || !strings.Contains(err.Error(), "only fake/a is available; add a target") {
 		t.Errorf("one target works: %v", err)
+	}
+}
+
+func TestEstimateText(t *testing.T) {
+	for want, p := range map[string]runner.Progress{
+		"the run takes about 20s more":                                  {Left: 20 * time.Second, Least: 20 * time.Second},
+		"the run takes at most about 1m0s more, and at least about 20s": {Left: time.Minute, Least: 20 * time.Second, AtMost: true},
+		"the run takes at most about 2s more":                           {Left: 2 * time.Second, Least: time.Millisecond, AtMost: true},
+		"the run takes about 30s more":                                  {Left: 30 * time.Second, Least: 30*time.Second - 1, AtMost: true},
+	} {
+		if got := estimate(p); got != want {
+			t.Errorf("the estimate of %+v is %q, want %q", p, got, want)
+		}
 	}
 }

@@ -219,7 +219,7 @@ func TestProgress(t *testing.T) {
 		default:
 			left = time.Duration(5-a)*23*ms + time.Duration(5-bad)*10*ms
 		}
-		if want := (runner.Progress{Done: done, Total: total, Left: left}); got != want {
+		if want := (runner.Progress{Done: done, Total: total, Left: left, Least: left}); got != want {
 			t.Errorf("before trial %d: %+v, want %+v", i+1, got, want)
 		}
 		if trial.Target == "fake/a" {
@@ -254,12 +254,12 @@ func TestProgressOfAResumedRun(t *testing.T) {
 	}
 	next := l.again()
 	next.ok()
-	if want := []runner.Progress{{Done: 3, Total: 4, Left: 23 * ms}}; !cmp.Equal(want, next.at) {
+	if want := []runner.Progress{{Done: 3, Total: 4, Left: 23 * ms, Least: 23 * ms}}; !cmp.Equal(want, next.at) {
 		t.Errorf("progress %+v, want %+v", next.at, want)
 	}
 }
 
-// The progress never shows "trial 7 of 6", nor more time than the budget leaves.
+// A stop rule may end the run before its greatest number of blocks. The progress never shows "trial 7 of 6", nor more time than the budget leaves.
 func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.config.Stop = stats.StopRule{Min: 3, Max: 6, Precision: 0.01} // too few blocks for an interval
@@ -267,8 +267,12 @@ func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 	l.work("test.one.x", live)
 	l.ok()
 	for i, p := range l.at {
-		if p.Done != i || p.Total != max(3, i+1) || p.Left > time.Hour {
-			t.Errorf("before trial %d: %+v", i+1, p)
+		want := runner.Progress{Done: i, Total: 6, AtMost: i < 5}
+		if i > 0 { // a trial takes 23 ms
+			want.Left, want.Least = time.Duration(6-i)*23*ms, time.Duration(max(3, i+1)-i)*23*ms
+		}
+		if p != want {
+			t.Errorf("before trial %d: %+v, want %+v", i+1, p, want)
 		}
 	}
 	l = newHarness(t, "fake/a")

@@ -94,6 +94,15 @@ func (d *decisions) add(t *result.Trial) {
 // most is the greatest number of blocks.
 func (d *decisions) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
 
+// blocks are the least and the greatest number of blocks of a target, of which so many are known to be measured: it ends at a look.
+func (d *decisions) blocks(target string, known int) (least, most int) {
+	if blocks, stopped := d.stopped[target]; stopped {
+		return blocks, blocks
+	}
+	next := slices.IndexFunc(d.rule.Looks, func(look int) bool { return look >= known })
+	return d.rule.Looks[max(0, next)], d.most()
+}
+
 // enough reports whether the benchmark needs no block of this number.
 func (d *decisions) enough(block int) bool { return d.over && block >= d.looked || block >= d.most() }
 

@@ -79,6 +79,12 @@ func TestDecidedCellEnds(t *testing.T) {
 	if !l.at[0].AtMost {
 		t.Error("the first estimate is not marked as the greatest")
 	}
+	// The times of trials vary, so the pace is not exact, and the first blocks have none.
+	for i, p := range l.at[10:] {
+		if left := l.left(10 + i); p.Least > left*11/10 || p.Left < left*9/10 {
+			t.Errorf("before trial %d: the run takes %v more, and the estimate is from %v to %v", 11+i, left, p.Least, p.Left)
+		}
+	}
 }
 
 // The order of the targets that are left is the same as with all targets.
@@ -238,26 +244,34 @@ func TestErrorOfStoppedEndsTheRun(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	trial := 28 * ms // 20 ms for create and 8 ms for delete
+	const trial = 28 * ms // 20 ms for create and 8 ms for delete
+	cells := map[result.Cell]time.Duration{
+		{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second, {Benchmark: "test.one.x", Target: "fake/b@create=20ms"}: 2 * time.Second,
+	}
+	fixed := stats.StopRule{Min: 4, Max: 4}
+	precise := stats.StopRule{Min: 4, Max: 12, Precision: 0.02}
 	for name, tt := range map[string]struct {
-		expected map[result.Cell]time.Duration
-		want     time.Duration
-		before   int // trials
+		stop        stats.StopRule
+		expected    map[result.Cell]time.Duration
+		budget      time.Duration
+		least, most time.Duration
+		before      int // trials
 	}{
-		"after the first block": {nil, 2 * 4 * trial, 2},
-		"from earlier runs": {map[result.Cell]time.Duration{
-			{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second, {Benchmark: "test.one.x", Target: "fake/b@create=20ms"}: 2 * time.Second,
-		}, 5 * 3 * time.Second, 0},
-		"of one cell only": {map[result.Cell]time.Duration{{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second}, 2 * 4 * trial, 2},
+		"after the first block":                   {fixed, nil, 0, 2 * 4 * trial, 2 * 4 * trial, 2},
+		"from earlier runs":                       {fixed, cells, 0, 5 * 3 * time.Second, 5 * 3 * time.Second, 0},
+		"of one cell only":                        {fixed, map[result.Cell]time.Duration{{Benchmark: "test.one.x", Target: "fake/a@create=20ms"}: time.Second}, 0, 2 * 4 * trial, 2 * 4 * trial, 2},
+		"with a precision":                        {precise, cells, 0, 5 * 3 * time.Second, 13 * 3 * time.Second, 0},
+		"with a precision, after the first block": {precise, nil, 0, 2 * 4 * trial, 2 * 12 * trial, 2},
+		"with a precision and a budget":           {precise, cells, 20 * time.Second, 5 * 3 * time.Second, 20 * time.Second, 0},
 	} {
 		l := newHarness(t, "fake/a@create=20ms", "fake/b@create=20ms")
-		l.config.Warmup, l.config.Stop, l.config.Expected = 1, stats.StopRule{Min: 4, Max: 4}, tt.expected
+		l.config.Warmup, l.config.Stop, l.config.Expected, l.config.Budget = 1, tt.stop, tt.expected, tt.budget
 		l.work("test.one.x", created)
 		calls := 0
 		l.config.Estimated = func(p runner.Progress) {
 			calls++
-			if p.Left != tt.want || len(l.trials) != tt.before || p.AtMost {
-				t.Errorf("%s: %+v after %d trials, want %v after %d", name, p, len(l.trials), tt.want, tt.before)
+			if p.Least != tt.least || p.Left != tt.most || p.AtMost != (tt.stop.Precision > 0) || len(l.trials) != tt.before {
+				t.Errorf("%s: %+v after %d trials, want from %v to %v after %d", name, p, len(l.trials), tt.least, tt.most, tt.before)
 			}
 		}
 		l.ok()

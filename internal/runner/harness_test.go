@@ -222,3 +222,11 @@ func exit(ctx context.Context, t bench.Trial) error {
 }
 
 var errBroken = errors.New("the disk is on fire")
+
+// left is the time that the run takes from the start of trial i on.
+func (l *harness) left(i int) (left time.Duration) {
+	for _, t := range l.ended[i:] {
+		left += t.Elapsed
+	}
+	return left
+}

@@ -52,40 +52,47 @@ func (p *pace) note(t result.Trial) {
 }
 
 // progress counts the trials of all cells that still have trials, and estimates the remaining time from the pace of each
-// cell. The next trial belongs to the given block of one work. With Decide, cells that have not ended count with the greatest number of blocks.
+// cell. The next trial belongs to the given block of one work. Cells that a rule may end before count with the greatest number of blocks.
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
-		blocks := r.stop(i).Min
+		known := 0 // the number of blocks that are known to be measured
 		if i == work {
-			blocks = max(blocks, block+1)
+			known = block + 1
 		}
-		d := r.decisions[i]
 		for _, t := range r.Targets {
 			cell := cellOf(w, t.Name)
 			if r.over[cell] {
 				continue
 			}
-			of := blocks
-			if d != nil {
-				stopped, ended := d.stopped[t.Name]
-				if of = stopped; !ended {
-					of, p.AtMost = d.most(), true
-				}
-			}
+			least, most := r.blocks(i, t.Name, known)
 			done := r.pace.cells[cell].n
-			total := max(r.Warmup+of, done)
+			total := max(r.Warmup+most, done)
 			p.Total += total
 			p.Done += done
-			if d == nil || of == d.most() {
-				p.Left += time.Duration(total-done) * r.pace.of(cell)
-			}
+			p.AtMost = p.AtMost || least < most
+			p.Left += time.Duration(total-done) * r.pace.of(cell)
+			p.Least += time.Duration(max(r.Warmup+least, done)-done) * r.pace.of(cell)
 		}
 	}
 	if r.Budget > 0 {
-		p.Left = min(p.Left, max(0, r.Budget-r.elapsed()))
+		rest := max(0, r.Budget-r.elapsed())
+		p.Left, p.Least = min(p.Left, rest), min(p.Least, rest)
 	}
 	return p
+}
+
+// blocks are the least and the greatest number of blocks of a cell, of which so many are known to be measured.
+func (r *run) blocks(i int, target string, known int) (least, most int) {
+	if d := r.decisions[i]; d != nil {
+		return d.blocks(target, known)
+	}
+	rule := r.stop(i)
+	least = max(rule.Min, known)
+	if rule.Precision > 0 && !r.ready[i] {
+		return least, max(least, rule.Max)
+	}
+	return least, least
 }
 
 // stop is the stop rule of a benchmark. A number of blocks of its own replaces the rule of the run.

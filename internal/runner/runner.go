@@ -158,13 +158,13 @@ type Observer interface {
 	Ended(t result.Trial)
 }
 
-// Progress is the progress of a run in trials. Total may grow while a stop rule requires more blocks.
+// Progress is the progress of a run in trials.
 type Progress struct {
 	Done, Total int
 	// Left is the estimated time to the end; 0 without an estimate. AtMost is set if cells may end before, so that Total and Left are the greatest
-	// values.
-	Left   time.Duration
-	AtMost bool
+	// values. Least is the estimated time if each of them ends as soon as it can.
+	Left, Least time.Duration
+	AtMost      bool
 }
 
 // Outcome is the end of a run.

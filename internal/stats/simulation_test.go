@@ -161,7 +161,7 @@ func medianOf(samples []Sample) float64 {
 	return Median(values)
 }
 
-func differs(c Comparison) bool { return c.Verdict == Faster || c.Verdict == Slower }
+func differs(c Comparison) bool { return c.Differs() }
 
 func TestRatioCoverage(t *testing.T) {
 	simulates(t)

@@ -14,7 +14,7 @@
 //     coarse, or whose tail is so heavy that its variance may be infinite.
 //   - It refuses values that are negative or not finite.
 //
-// A refusal contains the test, its figures, and the number of samples that would do.
+// A refusal contains the test, its figures and the remedy, and the number of samples that would do if more samples may help.
 //
 // [Series] needs the largest values alone, with their places, so that a million samples take bounded memory.
 package tail

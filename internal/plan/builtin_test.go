@@ -12,6 +12,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 )
 
+// leastFirstBlocks is the least number of blocks of the plans for a first look: with fewer, no difference holds over all comparisons of a report.
+const leastFirstBlocks = 12
+
 // TestBuiltin checks that each built-in plan is the example of its name, and selects only benchmarks of the catalogue.
 func TestBuiltin(t *testing.T) {
 	work := map[string][]plan.Work{}
@@ -33,6 +36,9 @@ func TestBuiltin(t *testing.T) {
 		if work[b.Name], err = p.Resolve(catalogue.Catalogue{}); err != nil {
 			t.Errorf("%s: %v", b.Name, err)
 		}
+		if b.Name == plan.Quick().Name && p.Blocks < leastFirstBlocks {
+			t.Errorf("%s has %d blocks, want at least %d", b.Name, p.Blocks, leastFirstBlocks)
+		}
 		again, err := plan.Parse("p", p.YAML())
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +46,13 @@ func TestBuiltin(t *testing.T) {
 		if _, err := again.Resolve(catalogue.Catalogue{}); err != nil {
 			t.Errorf("%s as it is stored: %v", b.Name, err)
 		}
+	}
+	demo, err := plan.Load("../../examples/demo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if demo.Blocks < leastFirstBlocks {
+		t.Errorf("demo has %d blocks, want at least %d", demo.Blocks, leastFirstBlocks)
 	}
 	all := len(catalogue.Catalogue{}.All())
 	for _, name := range []string{"standard", "paper"} {

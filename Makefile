@@ -81,7 +81,10 @@ fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
 
 .PHONY: bench-stats
 bench-stats: ## Simulate the statistics: false alarms, coverage and power
-	go test -count=1 -v -timeout 30m -run 'Coverage|FalseAlarms|Power|Level' ./internal/stats -reports 2000 | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(--- FAIL\|FAIL\|ok\)/p'
+	{ go test -count=1 -v -timeout 60m -run 'Coverage|FalseAlarms|Power|Level|ErrorRate|Sharpen|Sequential|Agrees' ./internal/stats -reports 2000; \
+	go test -count=1 -v -timeout 60m ./internal/stats/tail -series 1000; \
+	go test -count=1 -v -run TestScorecardRarelyErrsAtTheGoal ./internal/report; } \
+		| sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^ *\(--- FAIL\|FAIL\|ok\)/p'
 
 .PHONY: bench
 bench: $(PROBE)$(ARCH) ## Run the Go benchmarks

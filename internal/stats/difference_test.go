@@ -101,6 +101,7 @@ func TestDifferenceCoverage(t *testing.T) {
 						covered++
 					}
 				}
+				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(covered, trials))
 				if got := share(covered, trials); got < want {
 					t.Errorf("n = %d, %s, %s: the interval of the difference covers it in %.1f %%, want %.1f %%", n, name, noise.name, 100*got, 100*want)
 				}

@@ -48,7 +48,7 @@ func TestLooksErrorRate(t *testing.T) {
 		if share := float64(missed) / replicates; share > 0.0525 || share < 0.04 {
 			t.Errorf("looks %d to %d: %.2f %% of the series have an interval without the true value, want about 5 %%", c.first, c.last, 100*share)
 		} else {
-			t.Logf("looks %d to %d: %.2f %%", c.first, c.last, 100*share)
+			t.Logf("repeated intervals, looks at %d to %d runs: %.2f %% of the series have one without the true value", c.first, c.last, 100*share)
 		}
 	}
 }

@@ -131,6 +131,7 @@ func TestPooledErrorRates(t *testing.T) {
 						covered++
 					}
 				}
+				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(covered)/replicates)
 				if share := float64(covered) / replicates; share < 0.94 {
 					t.Errorf("tau %g, standard errors %s, %d runs: the interval covers the ratio in %.1f %%, want at least 94 %% (± simulation)", tau, c.name, runs, 100*share)
 				}

@@ -135,7 +135,7 @@ func TestSequentialFalseAlarms(t *testing.T) {
 				repeated++
 			}
 		}
-		t.Logf("%s: a false difference in %.1f %% of the runs; with 0.05 at each of %d looks in %.1f %%", noise.name, 100*share(alarms, trials), len(rule.looks), 100*share(repeated, trials))
+		t.Logf("%s noise, looks from 10 to 40 blocks: a false difference in %.1f %% of the runs; with 0.05 at each of %d looks in %.1f %%", noise.name, 100*share(alarms, trials), len(rule.looks), 100*share(repeated, trials))
 		if share(alarms, trials) > Alpha+2*simulationError(Alpha, trials) {
 			t.Errorf("%s: a false difference in %.1f %% of the runs", noise.name, 100*share(alarms, trials))
 		}
@@ -180,7 +180,7 @@ func TestSequentialSavesBlocks(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
+		t.Logf("noise of 14 %% with looks, factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
 			tt.factor, 100*share(found, trials), 100*share(fixed, trials), most, Median(blocks), meanOf(blocks), 100*share(covered, trials))
 		if Median(blocks) > tt.blocks || share(found, trials) < tt.found || share(covered, trials) < tt.coverage {
 			t.Errorf("factor %g: want at most %.0f blocks, found in %.0f %%, coverage %.0f %%", tt.factor, tt.blocks, 100*tt.found, 100*tt.coverage)

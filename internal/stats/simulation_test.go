@@ -54,7 +54,7 @@ func TestMedianCoverage(t *testing.T) {
 				t.Errorf("n = %d, %s: the interval of the median covers it in %.1f %%, want %.1f %%", n, m.name, 100*coverage, 100*want)
 			}
 		}
-		t.Logf("n = %d: coverage %.1f–%.1f %%; of the plain percentile interval %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
+		t.Logf("n = %d: the interval of the median covers it in %.1f–%.1f %%; the plain percentile interval in %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
 		if n == 7 && leastPlain > 0.92 {
 			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
@@ -273,6 +273,7 @@ func TestStopRuleCoverage(t *testing.T) {
 				covered++
 			}
 		}
+		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(covered, trials))
 		if got, want := share(covered, trials), 0.93-simulationError(0.93, trials); got < want {
 			t.Errorf("%s: when the stop rule stops, the interval covers in %.1f %%, want %.1f %%", m.name, 100*got, 100*want)
 		}
@@ -321,6 +322,7 @@ func TestWarningsFalseAlarms(t *testing.T) {
 					alarms++
 				}
 			}
+			t.Logf("%s noise, n = %d: warnings for %.1f %% of unremarkable series", m.name, n, 100*share(alarms, trials))
 			if got := share(alarms, trials); got > 0.05 {
 				t.Errorf("n = %d, %s: warnings for %.1f %% of unremarkable series", n, m.name, 100*got)
 			}

@@ -82,7 +82,7 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Mitigations", h.Mitigation},
 		{"Kernel command line", h.Cmdline},
 		{"Run as root", root},
-		{"Selfcheck", selfcheckText(h.Selfcheck)},
+		{factSelfcheck, selfcheckText(h.Selfcheck)},
 		{"Tool", strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", r.Tool.Version, r.Tool.Commit, r.Tool.Go))},
 	}...)
 	for _, i := range r.Images {
@@ -91,12 +91,16 @@ func HostFacts(r *result.Run) []NamedText {
 	return all
 }
 
-// The facts that differ between runs of one machine by nature.
+// Names of facts with a meaning of their own.
 const (
 	factName      = "Name"
 	factAvailable = "Memory available at the start"
 	factSwapUsed  = "Swap used at the start"
+	factSelfcheck = "Selfcheck"
 )
+
+// NaturalFacts are the names of the facts that differ between runs of one machine by nature. They are no cause of a difference.
+func NaturalFacts() []string { return []string{factAvailable, factSwapUsed, factSelfcheck} }
 
 // reclaimFacts are the facts that explain figures of memory.
 func reclaimFacts(r *result.Reclaim) []NamedText {
@@ -228,7 +232,11 @@ func runFacts(runs []result.Run) []Fact {
 		*all.value("Plan", i, "") = runs[i].Name
 		*all.value("Baseline", i, "") = runs[i].Baseline
 	}
-	return all.known(factName, factAvailable, factSwapUsed)
+	natural := NaturalFacts()
+	if slices.ContainsFunc(runs, func(r result.Run) bool { return !runs[0].Host.SameMachine(&r.Host) }) {
+		natural = slices.DeleteFunc(natural, func(name string) bool { return name == factSelfcheck }) // it describes each machine
+	}
+	return all.known(append(natural, factName)...)
 }
 
 // versions are the versions of the targets by run.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,15 +45,26 @@ func TestReclaimFacts(t *testing.T) {
 	}
 }
 
-// The memory at the start of a run differs between any two runs, so it is not a difference of their machines.
-func TestMemoryAtTheStartIsNoDifference(t *testing.T) {
+// The memory at the start of a run and the last selfcheck differ between runs of one machine, so they are no difference of machines. Several machines
+// have their selfchecks among the differences.
+func TestNaturalFactsAreNoDifference(t *testing.T) {
 	runs := make([]result.Run, 2)
 	for i := range runs {
+		runs[i].Host = result.Host{Hostname: "bench1", Arch: "amd64", CPU: "Example CPU", CPUs: 2, Memory: 8 << 30}
+		runs[i].Host.Selfcheck = &result.Selfcheck{
+			Date: time.Unix(0, 0).AddDate(0, 0, i), Target: "oci/runc", Metric: "CreateAndRun", Limits: []result.DetectionLimit{{Minutes: 5, Difference: 0.02}},
+		}
 		runs[i].Host.Reclaim = &result.Reclaim{Available: new(int64(i + 1)), SwapUsed: new(int64(i)), Swappiness: new(int64(i))}
 	}
 	for _, f := range runFacts(runs) {
 		if want := f.Name == "Swappiness"; f.Differs != want {
 			t.Errorf("%s with %q: differs is %v, want %v", f.Name, f.Values, f.Differs, want)
+		}
+	}
+	runs[1].Host.Hostname = "bench2"
+	for _, f := range runFacts(runs) {
+		if want := f.Name == "Swappiness" || f.Name == "Selfcheck"; f.Differs != want {
+			t.Errorf("two machines: %s with %q: differs is %v, want %v", f.Name, f.Values, f.Differs, want)
 		}
 	}
 }

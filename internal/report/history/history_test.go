@@ -69,6 +69,7 @@ func TestChangeHasItsFacts(t *testing.T) {
 	h := jump(t, "Create", func(n int, r *result.Run) {
 		if n >= 5 {
 			r.Targets[0].Version = "1.2.0"
+			r.Host.Selfcheck = &result.Selfcheck{Date: epoch, Target: "oci/runc", Metric: "Create", Limits: []result.DetectionLimit{{Minutes: 5, Difference: 0.02}}}
 		}
 	})
 	if len(h.Series) != 1 || len(h.Series[0].Changes) != 1 {

@@ -104,9 +104,6 @@ func refused(all []Difference, o Options) error {
 // machineFacts are the facts that identify a machine. They are compared only if the machines differ.
 var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CPUs", "Memory"}
 
-// natural are the facts that differ between runs of one machine by nature.
-var natural = []string{"Memory available at the start", "Swap used at the start"}
-
 // TargetFact is the name of the fact with the version and the properties of a target.
 func TargetFact(target string) string { return "Target " + target }
 
@@ -115,6 +112,7 @@ func Differences(a, b []result.Run) []Difference {
 	var all []Difference
 	everything := slices.Concat(a, b)
 	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
+	natural := report.NaturalFacts()
 	names, factsA := factsOf(a)
 	more, factsB := factsOf(b)
 	for _, n := range more {

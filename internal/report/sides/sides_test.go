@@ -345,6 +345,7 @@ func TestNaturalDifferences(t *testing.T) {
 	b := change(same(), func(r *result.Run) {
 		r.Host.Memory += 1 << 20
 		r.Host.Reclaim = &result.Reclaim{Available: &free, SwapUsed: &free, KSM: &on, KSMSharing: &merged}
+		r.Host.Selfcheck = selfcheck()
 		r.Plan = "version: 1\nname: other\nblocks: 80\nbudget: 9m\ntimeout:\n  trial: 2m\n  call: 30s\n"
 	})
 	other := free + 1
@@ -354,6 +355,11 @@ func TestNaturalDifferences(t *testing.T) {
 	if c := compared(t, a, b, sides.Options{}); len(c.Differences) != 0 {
 		t.Errorf("the differences are %v", c.Differences)
 	}
+}
+
+// selfcheck is the result of a selfcheck.
+func selfcheck() *result.Selfcheck {
+	return &result.Selfcheck{Date: epoch, Target: "oci/runc", Metric: "CreateAndRun", Limits: []result.DetectionLimit{{Minutes: 5, Difference: 0.02}}}
 }
 
 func TestNotesAboutRuns(t *testing.T) {

@@ -99,13 +99,18 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	f.StringArrayVar(&opts.b, "b", nil, "`RUNS` of side B, in place of the second argument")
 	f.BoolVar(&opts.across, "across-machines", false, "compare runs of different machines")
 	f.StringSliceVar(&opts.allow, "allow-differences", nil, "`FACTS` that may differ: "+strings.Join(classNames(), ",")+" or all")
-	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
+	addEmulated(cmd, &opts.emulated)
 	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
 	addSummary(cmd, &opts.writeToSummary)
 	_ = cmd.MarkFlagFilename("gates", "yaml", "yml")
 	_ = cmd.RegisterFlagCompletionFunc("allow-differences", cobra.FixedCompletions(append(classNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// addEmulated adds the flag for verdicts about speed on an emulated CPU.
+func addEmulated(cmd *cobra.Command, wanted *bool) {
+	cmd.Flags().BoolVar(wanted, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 }
 
 func classNames() (names []string) {

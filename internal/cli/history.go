@@ -21,6 +21,7 @@ type historyOptions struct {
 	dir, file         string
 	format            format
 	benchmark, target string
+	emulated          bool
 }
 
 func (a *App) historyCommand() *cobra.Command {
@@ -69,6 +70,7 @@ chance. touchstone index lists the metrics.`,
 	addOutput(cmd, &opts.format, "`FORMAT` of the history", formatTable, formatJSON, formatHTML)
 	cmd.Flags().StringVar(&opts.benchmark, "benchmark", "", "only benchmarks with this `NAME`, or these first components of it")
 	cmd.Flags().StringVar(&opts.target, "target", "", "only this `TARGET`, or targets that match a pattern with *")
+	addEmulated(cmd, &opts.emulated)
 	return cmd
 }
 
@@ -94,6 +96,7 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 			return err
 		}
 		b := history.NewBuilder(metric, in)
+		b.EmulatedVerdicts = opts.emulated
 		for _, id := range runs {
 			if !measured[id] {
 				continue

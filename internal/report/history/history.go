@@ -4,6 +4,9 @@
 // different series: their values are not comparable. A change is named with the facts that differ between the runs beside it, such as the version of a
 // target. Such a fact is no proof of a cause.
 //
+// A change has no direction if the runs of its better side have lost trials, or for a metric of speed on an emulated CPU: the verdict is then
+// [stats.TrialsLost] or [report.Withheld], as between sides.
+//
 // [stats.ChangePoints] assumes independent values. It has more false alarms if the machine drifts slowly.
 package history
 
@@ -26,7 +29,7 @@ import (
 type History struct {
 	Metric string
 	Series []Series
-	// Notes are statements about the order of the runs.
+	// Notes are statements about the order of the runs, and about runs without a value.
 	Notes []string
 }
 
@@ -41,6 +44,8 @@ type Series struct {
 
 	// runs are the runs of the points, without trials.
 	runs []result.Run
+	// absent are the places of the runs that lost all trials: each is the index of the next point.
+	absent []int
 }
 
 // Title names the series: "operations.container.lifecycle CreateAndRun on oci/runc".
@@ -61,7 +66,20 @@ type Point struct {
 	Value  float64
 	Trials int
 	// Lost is the share (0–1) of the blocks that the cell has lost.
-	Lost float64
+	Lost  float64
+	State result.State
+}
+
+// Remark states what a reader must know of the run: lost trials, and a plan that was not completed. It is empty for most runs.
+func (p *Point) Remark() string {
+	var parts []string
+	if p.Lost > 0 {
+		parts = append(parts, "lost "+report.Percent(p.Lost)+" of its trials")
+	}
+	if p.State != result.Complete {
+		parts = append(parts, "the run is "+string(p.State))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Change is a change of the level.
@@ -72,8 +90,10 @@ type Change struct {
 	Ratio, P float64
 	// Before and After are the medians of the points between the neighbouring changes.
 	Before, After float64
-	// Word is the direction in the words of the metric: "slower".
+	// Word is the direction in the words of the metric, such as "slower", or the verdict in its place. It is empty if only the variation changed.
 	Word string
+	// Why is the reason of a verdict in the place of a direction.
+	Why string
 	// Facts are the facts that differ between the last run before the change and the first run after it.
 	Facts []string
 }
@@ -83,9 +103,13 @@ type Select func(result.Cell) bool
 
 // Builder collects runs.
 type Builder struct {
+	// EmulatedVerdicts gives verdicts about speed for machines with an emulated CPU too.
+	EmulatedVerdicts bool
+
 	metric string
 	in     Select
 	series []Series
+	notes  []string
 }
 
 // NewBuilder begins the history of a metric.
@@ -96,40 +120,51 @@ func (b *Builder) Add(run result.Run) {
 	facts := run
 	facts.Trials = nil
 	for _, m := range report.MeasuredIn(&run) {
-		if m.Metric.Name != b.metric || len(m.Values) == 0 || !b.in(m.Cell) {
+		if m.Metric.Name != b.metric || !b.in(m.Cell) {
 			continue
 		}
-		s := b.of(m, &run.Host)
+		at := b.find(m, &run.Host)
+		switch {
+		case len(m.Values) == 0 && (at < 0 || m.Lost == 0):
+			continue
+		case len(m.Values) == 0:
+			s := &b.series[at]
+			s.absent = append(s.absent, len(s.Points))
+			b.notes = append(b.notes, fmt.Sprintf("Run %s has no value of %s: %s.", run.ID, s.Title(), m.Why))
+			continue
+		case at < 0:
+			at = len(b.series)
+			b.series = append(b.series, Series{Cell: m.Cell, Metric: m.Metric, Machine: run.Host.Hostname})
+		}
+		s := &b.series[at]
 		s.runs = append(s.runs, facts)
-		s.Points = append(s.Points, Point{Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost})
+		s.Points = append(s.Points, Point{
+			Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost, State: run.State,
+		})
 	}
 }
 
-// of returns the series of a metric on a machine. A machine that does not identify itself equals no other, and all such runs share a series by name.
-func (b *Builder) of(m report.Measured, host *result.Host) *Series {
-	at := slices.IndexFunc(b.series, func(s Series) bool {
+// find returns the index of the series of a metric on a machine, -1 without one. A machine that does not identify itself equals no other, and all such
+// runs share a series by name.
+func (b *Builder) find(m report.Measured, host *result.Host) int {
+	return slices.IndexFunc(b.series, func(s Series) bool {
 		first := &s.runs[0].Host
 		return s.Cell == m.Cell && s.Metric.Unit == m.Metric.Unit && s.Metric.Better == m.Metric.Better &&
 			(first.SameMachine(host) || !first.SameMachine(first) && !host.SameMachine(host) && first.Hostname == host.Hostname)
 	})
-	if at < 0 {
-		at = len(b.series)
-		b.series = append(b.series, Series{Cell: m.Cell, Metric: m.Metric, Machine: host.Hostname})
-	}
-	return &b.series[at]
 }
 
 // History finds the changes of all series.
 func (b *Builder) History(notes ...string) History {
-	h := History{Metric: b.metric, Series: b.series, Notes: notes}
+	h := History{Metric: b.metric, Series: b.series, Notes: slices.Concat(notes, b.notes)}
 	for i := range h.Series {
-		h.Series[i].find()
+		h.Series[i].find(b.EmulatedVerdicts)
 	}
 	return h
 }
 
 // find finds the changes of a series. Positive values are compared by their logarithms, because changes are relative.
-func (s *Series) find() {
+func (s *Series) find(emulatedVerdicts bool) {
 	values := make([]float64, len(s.Points))
 	for i, p := range s.Points {
 		values[i] = p.Value
@@ -143,19 +178,22 @@ func (s *Series) find() {
 			compared[i] = math.Log(values[i])
 		}
 	}
-	for _, found := range stats.ChangePoints(compared, seed.Sum64()) {
+	emulated := !emulatedVerdicts && s.Metric.OfSpeed() && slices.ContainsFunc(s.runs, func(r result.Run) bool { return r.Host.MayBeEmulated() })
+	all := stats.ChangePoints(compared, seed.Sum64())
+	for i, found := range all {
 		c := Change{At: found.At, P: found.P, Before: found.Before, After: found.After, Ratio: math.NaN()}
 		if positive {
 			c.Before, c.After = math.Exp(found.Before), math.Exp(found.After)
 			c.Ratio = c.After / c.Before
 		}
-		word := stats.Slower
-		if (c.After < c.Before) == (s.Metric.Better == result.Lower) {
-			word = stats.Faster
+		from, to := 0, len(s.Points)
+		if i > 0 {
+			from = all[i-1].At
 		}
-		if c.After != c.Before { // a change of the variation alone has no direction
-			c.Word = report.VerdictWord(word, s.Metric)
+		if i+1 < len(all) {
+			to = all[i+1].At
 		}
+		s.judge(&c, s.lost(from, c.At), s.lost(c.At, to), emulated)
 		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
 			if d.Class != sides.ClassVersion || d.Fact == sides.TargetFact(s.Target) {
 				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact, cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
@@ -163,6 +201,38 @@ func (s *Series) find() {
 		}
 		s.Changes = append(s.Changes, c)
 	}
+}
+
+// judge sets the word of a change between levels. before and after are the shares of the trials that the runs beside it have lost.
+func (s *Series) judge(c *Change, before, after float64, emulated bool) {
+	verdict, side, lost := stats.Slower, "before", before
+	if (c.After < c.Before) == (s.Metric.Better == result.Lower) {
+		verdict, side, lost = stats.Faster, "after", after
+	}
+	switch {
+	case c.After == c.Before: // a change of the variation alone has no direction
+		return
+	case emulated:
+		verdict, c.Why = report.Withheld, sides.EmulatedCPU
+	case lost > stats.MostLost:
+		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, report.Percent(lost))
+	}
+	c.Word = report.VerdictWord(verdict, s.Metric)
+}
+
+// lost is the mean share of the trials that the runs from a point to another have lost. A run without a value has lost all. At a change it counts for
+// both levels.
+func (s *Series) lost(from, to int) float64 {
+	sum, runs := 0.0, to-from
+	for _, p := range s.Points[from:to] {
+		sum += p.Lost
+	}
+	for _, at := range s.absent {
+		if from <= at && at <= to {
+			sum, runs = sum+1, runs+1
+		}
+	}
+	return sum / float64(runs)
 }
 
 // Short reports whether the series has too few runs for a change.

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -132,6 +133,120 @@ func TestPage(t *testing.T) {
 	h = one.History("a note")
 	if err := h.HTML(&b); err != nil || strings.Contains(b.String(), "NaN") || !strings.Contains(b.String(), `cx="438.0" cy="100.0"`) || !strings.Contains(b.String(), `<p class="note">a note</p>`) {
 		t.Errorf("the page of one run is %v:\n%s", err, b.String())
+	}
+}
+
+// lose makes trials of a run fail.
+func lose(r *result.Run, n int) {
+	for i := range n {
+		r.Trials[i].Status, r.Trials[i].Samples, r.Trials[i].Reason = result.Timeout, nil, "the call exceeded its limit"
+	}
+}
+
+// TestLostTrialsHaveNoDirection: no level is called better if its runs have lost trials. Lost trials at the worse level do not matter.
+func TestLostTrialsHaveNoDirection(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n int, r *result.Run)
+		word   string
+		why    string
+		note   string
+	}{
+		"at the better level": {func(n int, r *result.Run) {
+			if n < 5 {
+				lose(r, 2)
+			}
+		}, "trials lost", "the runs before the change have lost 67 % of their trials, and the others may be the faster ones", ""},
+		"at the worse level": {func(n int, r *result.Run) {
+			if n >= 5 {
+				lose(r, 2)
+			}
+		}, "slower", "", ""},
+		"all trials of a run": {func(n int, r *result.Run) {
+			if n == 2 {
+				lose(r, 3)
+			}
+		}, "trials lost", "the runs before the change have lost 20 % of their trials", "Run run2 has no value of a.b.c Create on oci/runc, machine bench1: timed out 3 of 3: the call exceeded its limit."},
+		"few": {func(n int, r *result.Run) {
+			if n == 2 {
+				r.Trials = append(r.Trials, r.Trials...)
+				r.Trials = append(r.Trials, r.Trials...)
+				for i := range r.Trials {
+					r.Trials[i].Seq, r.Trials[i].Block = i+1, i
+				}
+				lose(r, 2)
+			}
+		}, "slower", "", ""},
+	} {
+		h := jump(t, "Create", c.change)
+		if got := h.Series[0].Changes; len(got) != 1 || got[0].Word != c.word || !strings.HasPrefix(got[0].Why, c.why) || c.why == "" && got[0].Why != "" {
+			t.Errorf("%s: the changes are %+v, want %q because %q", name, got, c.word, c.why)
+		}
+		if notes := strings.Join(h.Notes, "\n"); notes != c.note {
+			t.Errorf("%s: the notes are %q, want %q", name, notes, c.note)
+		}
+	}
+}
+
+// TestMarkedRuns: every format marks runs with lost trials and runs that were not completed, and gives the reason of a missing direction.
+func TestMarkedRuns(t *testing.T) {
+	h := jump(t, "Create", func(n int, r *result.Run) {
+		switch {
+		case n == 4:
+			r.State = result.Killed
+		case n == 5:
+			r.State = result.Interrupted
+		case n < 4:
+			lose(r, 1)
+		}
+	})
+	var page, document bytes.Buffer
+	if err := errors.Join(h.HTML(&page), h.JSON(&document)); err != nil {
+		t.Fatal(err)
+	}
+	for text, wants := range map[string][]string{
+		text(t, h): {
+			"│  lost 33 % of its trials\n", "│  the run is killed\n", "│  the run is interrupted\n", "── change: trials lost: +10.0 %, from ",
+			"     No direction: the runs before the change have lost 27 % of their trials, and the others may be the faster ones.\n",
+		},
+		page.String(): {
+			`<circle class="dot marked" cx="124.8" `, "; lost 33 % of its trials</title>", "<td>lost 33 % of its trials</td>", "<td>the run is killed</td>", `<circle class="dot" `,
+			"trials lost: &#43;10.0 %", "<br>No direction: the runs before the change",
+		},
+		document.String(): {`"state": "killed"`, `"state": "interrupted"`, `"word": "trials lost"`, `"reason": "the runs before the change`},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("it lacks %q:\n%s", want, text)
+			}
+		}
+	}
+	if plain := text(t, jump(t, "Create", nil)); strings.Contains(plain, "lost") || strings.Contains(plain, "the run is") {
+		t.Errorf("a complete run without lost trials is marked:\n%s", plain)
+	}
+}
+
+// TestEmulatedHistory: a change of speed on an emulated CPU has a direction only if the user asks for it, and other changes always.
+func TestEmulatedHistory(t *testing.T) {
+	for _, c := range []struct {
+		unit  result.Unit
+		asked bool
+		word  string
+	}{{result.Seconds, false, "emulated"}, {result.Seconds, true, "slower"}, {result.Bytes, false, "more"}} {
+		b := history.NewBuilder("Create", all)
+		b.EmulatedVerdicts = c.asked
+		for n := range 10 {
+			level := 0.020
+			if n >= 5 {
+				level = 0.022
+			}
+			b.Add(run(n, level*(1+0.001*float64(n%3)), func(r *result.Run) {
+				r.Host.CPU, r.Bench[0].Metrics[0].Unit = "QEMU TCG CPU", c.unit
+			}))
+		}
+		h := b.History()
+		if got := h.Series[0].Changes; len(got) != 1 || got[0].Word != c.word || (got[0].Why == "the CPU is emulated, or may be") != (c.word == "emulated") {
+			t.Errorf("%s, asked %v: the changes are %+v, want %q", c.unit, c.asked, got, c.word)
+		}
 	}
 }
 

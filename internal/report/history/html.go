@@ -32,18 +32,18 @@ type (
 		Rows    []row
 		Changed []changed
 	}
-	dot   struct{ X, Y, Title string }
+	dot   struct{ X, Y, Class, Title string }
 	level struct{ X1, X2, Y string }
 	tick  struct{ Y, Text string }
-	row   struct{ Started, Run, Value, Trials string }
-	// changed is a change in words with the facts that differ.
+	row   struct{ Started, Run, Value, Trials, Remark string }
+	// changed is a change in words with its lines.
 	changed struct {
 		Text  string
-		Facts []string
+		Lines []string
 	}
 )
 
-// HTML writes the history as one page with a figure for each series: a dot for each run, and the level between changes as a line.
+// HTML writes the history as one page with a figure for each series: a dot for each run, hollow for a run with a remark, and the level between changes as a line.
 func (h *History) HTML(w io.Writer) error {
 	data := struct {
 		Metric string
@@ -75,14 +75,19 @@ func (s *Series) figure() pageSeries {
 	}
 	for i, p := range s.Points {
 		value := report.Quantity(p.Value, s.Metric.Unit)
-		f.Dots = append(f.Dots, dot{x(float64(i) + 0.5), y(p.Value), fmt.Sprintf("%s, %s: %s", p.Run, p.StartedText(), value)})
-		f.Rows = append(f.Rows, row{p.StartedText(), p.Run, value, fmt.Sprint(p.Trials)})
+		d := dot{x(float64(i) + 0.5), y(p.Value), "dot", fmt.Sprintf("%s, %s: %s", p.Run, p.StartedText(), value)}
+		remark := p.Remark()
+		if remark != "" {
+			d.Class, d.Title = "dot marked", d.Title+"; "+remark
+		}
+		f.Dots = append(f.Dots, d)
+		f.Rows = append(f.Rows, row{p.StartedText(), p.Run, value, fmt.Sprint(p.Trials), remark})
 	}
 	from := 0
 	for _, c := range s.Changes {
 		f.Levels = append(f.Levels, level{x(float64(from)), x(float64(c.At)), y(c.Before)})
 		f.Breaks = append(f.Breaks, x(float64(c.At)))
-		f.Changed = append(f.Changed, changed{"Before run " + s.Points[c.At].Run + ": " + s.Describe(c), c.Facts})
+		f.Changed = append(f.Changed, changed{"Before run " + s.Points[c.At].Run + ": " + s.Describe(c), c.lines()})
 		from = c.At
 	}
 	if n := len(s.Changes); n > 0 {

@@ -36,11 +36,12 @@ type (
 		TooFew bool `json:"too_few_runs"`
 	}
 	jsonPoint struct {
-		Run     string     `json:"run"`
-		Started *time.Time `json:"started"`
-		Median  float64    `json:"median"`
-		Trials  int        `json:"trials"`
-		Lost    float64    `json:"lost_share"`
+		Run     string       `json:"run"`
+		Started *time.Time   `json:"started"`
+		State   result.State `json:"state"`
+		Median  float64      `json:"median"`
+		Trials  int          `json:"trials"`
+		Lost    float64      `json:"lost_share"`
 	}
 	jsonChange struct {
 		// Run is the first run after the change.
@@ -51,6 +52,7 @@ type (
 		Ratio  *float64 `json:"ratio"`
 		P      float64  `json:"p"`
 		Word   string   `json:"word"`
+		Reason string   `json:"reason,omitempty"`
 		Facts  []string `json:"facts"`
 	}
 )
@@ -65,7 +67,7 @@ func (h *History) JSON(w io.Writer) error {
 			Runs: []jsonPoint{}, Changes: []jsonChange{}, TooFew: s.Short(),
 		}
 		for _, p := range s.Points {
-			point := jsonPoint{Run: p.Run, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
+			point := jsonPoint{Run: p.Run, State: p.State, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
 			if !p.Started.IsZero() {
 				started := p.Started.UTC()
 				point.Started = &started
@@ -74,7 +76,7 @@ func (h *History) JSON(w io.Writer) error {
 		}
 		for _, c := range s.Changes {
 			change := jsonChange{
-				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: c.Word, Facts: append([]string{}, c.Facts...),
+				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: c.Word, Reason: c.Why, Facts: append([]string{}, c.Facts...),
 			}
 			if !math.IsNaN(c.Ratio) {
 				change.Ratio = &c.Ratio

@@ -42,12 +42,16 @@ func (s *Series) text(w io.Writer) error {
 				return err
 			}
 			fmt.Fprintln(w, "  ── change: "+s.Describe(s.Changes[next]))
-			for _, f := range s.Changes[next].Facts {
-				fmt.Fprintln(w, "     "+f)
+			for _, line := range s.Changes[next].lines() {
+				fmt.Fprintln(w, "     "+line)
 			}
 			next++
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", p.StartedText(), p.Run, report.Quantity(p.Value, s.Metric.Unit), counted(p.Trials, "trial"), plot(p.Value, lo, hi))
+		row := []string{p.StartedText(), p.Run, report.Quantity(p.Value, s.Metric.Unit), counted(p.Trials, "trial"), plot(p.Value, lo, hi)}
+		if remark := p.Remark(); remark != "" {
+			row = append(row, remark)
+		}
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -74,6 +78,14 @@ func (s *Series) Describe(c Change) string {
 		text = c.Word + ": " + text
 	}
 	return fmt.Sprintf("%s (p = %s)", text, report.PValue(c.P))
+}
+
+// lines are the reason of the word, if it has one, and the facts.
+func (c *Change) lines() []string {
+	if c.Why == "" {
+		return c.Facts
+	}
+	return append([]string{"No direction: " + c.Why + "."}, c.Facts...)
 }
 
 // Summary states the number of changes, or that the runs are too few for one.

@@ -47,6 +47,9 @@ type Options struct {
 // MaybeRun is the verdict on a difference between one run and one run. The runs may be its cause.
 const MaybeRun stats.Verdict = "differs, and the cause may be the run"
 
+// EmulatedCPU is the reason of the verdict [report.Withheld].
+const EmulatedCPU = "the CPU is emulated, or may be"
+
 // otherUnit is the reason of stats.NotComparable for a metric with two units.
 const otherUnit = "the runs have different units or directions: %s with %s values better, and %s with %s values better"
 
@@ -329,7 +332,7 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 	means := stats.CompareRuns(c.A.Means, c.B.Means)
 	c.MeanRatio, c.MeanCI = means.Ratio, means.CI
 	if emulated && first.OfSpeed() {
-		c.P, c.Verdict, c.Why, c.runs = math.NaN(), report.Withheld, "the CPU is emulated, or may be", stats.RunsComparison{}
+		c.P, c.Verdict, c.Why, c.runs = math.NaN(), report.Withheld, EmulatedCPU, stats.RunsComparison{}
 		c.Detectable = math.Inf(1)
 	}
 	return c

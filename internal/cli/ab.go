@@ -54,7 +54,7 @@ own, show how much the ratio varies from run to run. The answer is one of three:
 
   worse than the margin     exit code 4
   not worse by the margin   exit code 0
-  inconclusive              exit code 6, with the time that a decision would take
+  inconclusive              exit code 6, with the flags of a comparison that decides
 
 The first two are each wrong in at most 2.5 % of all comparisons. The runs end as
 soon as the answer is known. docs/ab.md explains the method.
@@ -83,8 +83,8 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 			if opts.wait && opts.beside {
 				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
 			}
-			if f.Changed("repeat") && (opts.repeats < ab.LeastRuns || opts.repeats > abMostRuns) {
-				return usage(fmt.Errorf("--repeat %d: give %d to %d runs; fewer do not show how much the ratio varies from run to run", opts.repeats, ab.LeastRuns, abMostRuns))
+			if f.Changed("repeat") && (opts.repeats < ab.LeastRuns || opts.repeats > ab.MostRuns) {
+				return usage(fmt.Errorf("--repeat %d: give %d to %d runs; fewer do not show how much the ratio varies from run to run", opts.repeats, ab.LeastRuns, ab.MostRuns))
 			}
 			if f.Changed("blocks") && (opts.blocks < 1 || opts.blocks > plan.MaxBlocks) {
 				return usage(fmt.Errorf("--blocks %d: give 1 to %d blocks", opts.blocks, plan.MaxBlocks))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestABInconclusive(t *testing.T) {
 		`(?m)^margin 3.0 %; 5 of 5 runs of 10 blocks; `,
 		`(?m) inconclusive$`,
 		`CreateAndRun: the interval includes the margin`,
-		`a decision would take about \d+.*|no budget up to 24h0m0s would decide`,
+		`(?m)^(a decision would take about \d+.*|no comparison of up to 200 runs and 24h0m0s would decide.*)$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout.String()) {
 			t.Errorf("the output lacks %s:\n%s", want, &stdout)
@@ -66,6 +67,35 @@ func TestABInconclusive(t *testing.T) {
 	}
 	if n := strings.Count(stderr.String(), "run 5 of 5: "); n != 1 {
 		t.Errorf("run 5 is reported %d times:\n%s", n, &stderr)
+	}
+}
+
+// TestABAdvice: the flags of the advice decide. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
+// alone gives longer runs and no answer.
+func TestABAdvice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	runs := 0
+	compare := func(flags ...string) (code int, output string) {
+		var stdout, stderr bytes.Buffer
+		app := cli.New(cli.Environment{Stdout: &stdout, Stderr: &stderr, RunID: func() string {
+			runs++
+			return fmt.Sprintf("20260111-%06d-aaaa", runs)
+		}})
+		code = app.Run(t.Context(), append([]string{"ab", "--a", "fake/old@jitter=0.01", "--b", "fake/new@jitter=0.01,wander=0.1", "-d", dir}, flags...))
+		return code, stdout.String() + stderr.String()
+	}
+	code, output := compare("--budget", "15s")
+	advice := regexp.MustCompile(`(?m)^a decision would take about .*: repeat with (--repeat \d+ --blocks \d+ --budget \S+)$`).FindStringSubmatch(output)
+	if code != cli.ExitInconclusive || advice == nil {
+		t.Fatalf("exit code %d, want %d and flags that decide:\n%s", code, cli.ExitInconclusive, output)
+	}
+	flags := strings.Fields(advice[1])
+	if n, err := strconv.Atoi(flags[1]); err != nil || n <= 20 {
+		t.Errorf("the advice is %v, want more runs than a budget alone gives", flags)
+	}
+	if code, output = compare(flags...); code != cli.ExitOK {
+		t.Errorf("exit code %d with %v:\n%s", code, flags, output)
 	}
 }
 

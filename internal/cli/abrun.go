@@ -21,9 +21,8 @@ const (
 	abRunTime    = 30 * time.Second
 	abUsualRuns  = 8  // the least number, if the budget allows it
 	abManyRuns   = 20 // the largest number that follows from a budget
-	abMostRuns   = 200
-	abWarmup     = 1 // blocks
-	abPilotSize  = 3 // blocks of the calibration
+	abWarmup     = 1  // blocks
+	abPilotSize  = 3  // blocks of the calibration
 	abPilotTitle = "ab calibration"
 )
 
@@ -36,7 +35,6 @@ type abComparison struct {
 	plan    plan.Plan
 	design  ab.Design
 
-	blocks int // of each run
 	series *ab.Series
 	pilot  result.Run
 	last   result.Run
@@ -61,7 +59,7 @@ func (c *abComparison) run(ctx context.Context) error {
 	if err != nil {
 		return usage(fmt.Errorf("--budget %v: %w; give at least --budget %v", c.opts.budget, err, report.TimeWithReserve(c.spent+pace.of(ab.LeastRuns, 1))))
 	}
-	c.design.Runs, c.blocks = runs, blocks
+	c.design.Runs, c.design.Blocks, c.design.MostBlocks = runs, blocks, plan.MaxBlocks
 	c.series = ab.New(c.design)
 	c.app.line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, report.RoundedTime(pace.of(1, blocks))))
 	for n := 1; !c.series.Over(); n++ {

@@ -67,7 +67,7 @@ func (c *abComparison) code() int {
 // document is the comparison so far.
 func (c *abComparison) document() *ab.Document {
 	d := c.series.Document(abPage)
-	d.Tool, d.Code, d.Blocks = tool(), c.code(), c.blocks
+	d.Tool, d.Code = tool(), c.code()
 	d.Budget, d.Spent = c.opts.budget.Seconds(), c.spent.Seconds()
 	d.A, d.B = c.build(d.A), c.build(d.B)
 	d.Started = c.pilot.Started.UTC()

@@ -32,6 +32,9 @@ import (
 // four standard errors wide on each side.
 const LeastRuns = 4
 
+// MostRuns is the largest number of runs.
+const MostRuns = 200
+
 // Longest is the longest predicted time of a decision.
 const Longest = 24 * time.Hour
 
@@ -54,6 +57,8 @@ type Design struct {
 	Margin float64
 	// Runs is the number of runs. A series may end before, but not go on.
 	Runs int
+	// Blocks is the number of blocks in each run, and MostBlocks the largest number that a run can have.
+	Blocks, MostBlocks int
 	// Values are compared together.
 	Values []Value
 }
@@ -182,6 +187,7 @@ func (r *Result) look(s *Series) {
 // Why is the reason for an inconclusive answer.
 func (r *Result) Why(s *Series) string {
 	at := slices.IndexFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" })
+	target, lost := r.lost(s)
 	switch {
 	case r.Answer != Inconclusive:
 		return ""
@@ -189,10 +195,8 @@ func (r *Result) Why(s *Series) string {
 		return r.Reason
 	case r.Pooled.N < LeastRuns && at >= 0:
 		return fmt.Sprintf("%d of %d runs have a ratio, and at least %d are necessary: %s", r.Pooled.N, len(r.Ratios), LeastRuns, r.Ratios[at].Reason)
-	case r.Lost.Other > stats.MostLost:
-		return lostText(s.B, r.Lost.Other)
-	case r.Lost.Baseline > stats.MostLost:
-		return lostText(s.A, r.Lost.Baseline)
+	case lost > 0:
+		return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, report.Percent(lost))
 	case r.Pooled.N < LeastRuns:
 		return fmt.Sprintf("%d runs are too few: at least %d are necessary", r.Pooled.N, LeastRuns)
 	default:
@@ -200,8 +204,21 @@ func (r *Result) Why(s *Series) string {
 	}
 }
 
-func lostText(target string, share float64) string {
-	return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, report.Percent(share))
+// Remedy is the way to an answer if more runs do not lead to one. It is empty if they may.
+func (r *Result) Remedy(s *Series) string {
+	if r.Answer != Inconclusive {
+		return ""
+	}
+	target, lost := r.lost(s)
+	switch without := slices.ContainsFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" }); {
+	case r.Reason != "":
+		return "measure on a real machine, or give " + report.EmulatedVerdictsFlag
+	case lost > 0:
+		return fmt.Sprintf("the pages of the runs have the reason of each lost trial of %s; remove the cause", target)
+	case r.Pooled.N < LeastRuns && without:
+		return fmt.Sprintf("remove the cause of the missing ratios of %s, or leave this metric out with --metric", r.Metric.Name)
+	}
+	return ""
 }
 
 // Answer is the answer for all values: worse if one value is worse, not worse if no value is.
@@ -229,37 +246,80 @@ func (s *Series) hopeless() bool {
 	return !slices.ContainsFunc(s.Results, func(r Result) bool { return r.Reason == "" && r.Answer == Inconclusive })
 }
 
-// Decision predicts the time of a new series of such runs that decides all open values with a probability of [stats.Power]. It is 0
-// if no time up to [Longest] is enough, or without an estimate.
-func (s *Series) Decision() time.Duration {
-	if len(s.Done) == 0 {
-		return 0
+// Decision is the design of a series that is predicted to decide.
+type Decision struct {
+	Runs, Blocks int
+	// Time is of all runs together.
+	Time time.Duration
+}
+
+// Decision predicts the design of a new series that decides all open values with a probability of [stats.Power]. It is zero with an
+// answer, if no series of at most [MostRuns] runs and [Longest] is enough, if more runs do not help, or without an estimate.
+//
+// More runs average all of the variation, and more blocks only the variation within runs. So the design has more blocks only if their present number needs
+// too many runs. A run with twice the blocks is assumed to take twice the time, with its set-up, which is more than it takes.
+func (s *Series) Decision() Decision {
+	if len(s.Done) == 0 || s.Answer() != Inconclusive {
+		return Decision{}
 	}
 	var took time.Duration
 	for _, r := range s.Done {
 		took += r.Took
 	}
 	took /= time.Duration(len(s.Done))
-	if took <= 0 {
-		return 0
+	for longer := 1; took > 0 && (longer == 1 || longer*s.Blocks <= s.MostBlocks); longer *= 2 {
+		long := time.Duration(longer) * took
+		if n := s.runsNeeded(longer, min(MostRuns, int(Longest/long))); n > 0 {
+			return Decision{Runs: n, Blocks: longer * s.Blocks, Time: time.Duration(n) * long}
+		}
 	}
+	return Decision{}
+}
+
+// runsNeeded is the number of runs that decides all open values, with a multiple of the blocks in each run. It is 0 if no number up to most is
+// enough.
+func (s *Series) runsNeeded(longer, most int) int {
 	needed := 0
-	for _, r := range s.Results {
+	for i := range s.Results {
+		r := &s.Results[i]
 		if r.Answer != Inconclusive {
 			continue
 		}
-		margin := math.Log1p(s.Margin)
-		log := r.Pooled.Log
-		if r.Metric.Better == result.Higher {
-			log = -log
+		if _, lost := r.lost(s); lost > 0 || r.Reason != "" {
+			return 0
 		}
-		n := r.Pooled.RunsNeeded(margin-log, s.Level, LeastRuns, int(Longest/took))
-		if n == 0 || r.Reason != "" {
+		longest := r.Pooled
+		if between := longest.Tau * longest.Tau; between >= 0 { // NaN: all of the variation may be between the runs
+			all := longest.SE * longest.SE * float64(longest.N)
+			longest.SE = math.Sqrt((min(all, between) + max(0, all-between)/float64(longer)) / float64(longest.N))
+		}
+		n := longest.RunsNeeded(math.Log1p(s.Margin)-r.slower(r.Pooled.Log), s.Level, LeastRuns, most)
+		if n == 0 {
 			return 0
 		}
 		needed = max(needed, n)
 	}
-	return time.Duration(needed) * took
+	return needed
+}
+
+// slower turns the logarithm of a ratio so that a positive one is to the disadvantage of B.
+func (r *Result) slower(log float64) float64 {
+	if r.Metric.Better == result.Higher {
+		return -log
+	}
+	return log
+}
+
+// lost returns the side whose lost blocks prevent the answer that the runs point to, and their share. The share is 0 if nothing is prevented.
+func (r *Result) lost(s *Series) (target string, share float64) {
+	log, margin := r.slower(r.Pooled.Log), math.Log1p(s.Margin)
+	switch {
+	case !(log > margin) && r.Lost.Other > stats.MostLost: // also without a ratio
+		return s.B, r.Lost.Other
+	case !(log < margin) && r.Lost.Baseline > stats.MostLost:
+		return s.A, r.Lost.Baseline
+	}
+	return "", 0
 }
 
 // Find returns the ratio of two targets in the report of one run, as the report shows it. A side without any trial that is ok has lost all

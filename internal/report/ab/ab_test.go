@@ -49,7 +49,7 @@ func add(s *ab.Series, run result.Run, took time.Duration) error {
 }
 
 func design(runs int, values ...ab.Value) ab.Design {
-	return ab.Design{A: nameA, B: nameB, Margin: 0.03, Runs: runs, Values: values}
+	return ab.Design{A: nameA, B: nameB, Margin: 0.03, Runs: runs, Blocks: 8, MostBlocks: 100_000, Values: values}
 }
 
 // series executes a series in which B takes ratio times as long, with sd between runs.
@@ -98,8 +98,8 @@ func TestAnswers(t *testing.T) {
 			if c.want != ab.Inconclusive && len(s.Done) == 10 {
 				t.Error("a clear answer needed all runs")
 			}
-			if took := s.Decision(); c.want == ab.Inconclusive && took != 0 && took < 10*time.Minute {
-				t.Errorf("a decision is predicted after %v, less than the time that did not decide", took)
+			if d := s.Decision(); c.want != ab.Inconclusive && d != (ab.Decision{}) || d.Runs > 0 && d.Time < 10*time.Minute {
+				t.Errorf("a decision is predicted by %+v, after 10 runs of a minute", d)
 			}
 		})
 	}
@@ -121,8 +121,8 @@ func TestErrorRateAtTheMargin(t *testing.T) {
 
 func TestDecisionIsPredicted(t *testing.T) {
 	s := ab.New(design(4, latency))
-	if s.Decision() != 0 {
-		t.Error("a decision is predicted without a run")
+	if d := s.Decision(); d != (ab.Decision{}) {
+		t.Errorf("a decision is predicted without a run: %+v", d)
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for i, ratio := range []float64{0.99, 1.03, 0.99, 1.03} {
@@ -132,11 +132,115 @@ func TestDecisionIsPredicted(t *testing.T) {
 	}
 	// The mean is 1.01 with a standard deviation of 2.3 %, and the margin is 2 % above it: (1.96 + 0.84)² (2.3/2)² = 10 runs by
 	// the normal approximation, and Student's t needs some more.
-	if s.Answer() != ab.Inconclusive || s.Decision() < 11*time.Minute || s.Decision() > 15*time.Minute {
-		t.Errorf("%s; a decision is predicted after %v, want about 13m", s.Answer(), s.Decision())
+	if d := s.Decision(); s.Answer() != ab.Inconclusive || d.Runs < 11 || d.Runs > 15 || d.Blocks != 8 || d.Time != time.Duration(d.Runs)*time.Minute {
+		t.Errorf("%s; a decision is predicted by %+v, want about 13 runs of 8 blocks", s.Answer(), d)
 	}
 	if err := add(s, run(5, 8, 1, 0.01, random), time.Minute); err == nil {
 		t.Error("a run beyond the design is accepted")
+	}
+}
+
+// The predicted design decides as often as predicted, whether the variation is between the runs or within them. A
+// prediction from eight runs is uncertain, so the share of decisions is not exactly the power.
+func TestDecisionDecides(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		blocks         int
+		between, noise float64
+	}{{"between runs", 8, 0.05, 0.01}, {"within runs", 2, 0, 0.05}} {
+		t.Run(c.name, func(t *testing.T) {
+			predicted, decided := 0, 0
+			for seed := range uint64(30) {
+				random := rand.New(rand.NewPCG(seed, 7))
+				execute := func(runs, blocks int) *ab.Series {
+					d := design(runs, latency)
+					d.Blocks = blocks
+					s := ab.New(d)
+					for n := 1; !s.Over(); n++ {
+						if err := add(s, run(n, blocks, math.Exp(c.between*random.NormFloat64()), c.noise, random), time.Minute); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return s
+				}
+				d := execute(8, c.blocks).Decision()
+				if d.Runs == 0 {
+					continue
+				}
+				predicted++
+				if execute(d.Runs, d.Blocks).Answer() == ab.NotWorse {
+					decided++
+				}
+			}
+			if predicted < 10 || 10*decided < 6*predicted {
+				t.Errorf("%d of %d predicted designs decided", decided, predicted)
+			}
+		})
+	}
+}
+
+// More blocks help only against the variation within the runs. They are advised if their present number needs too many runs.
+func TestDecisionWithMoreBlocks(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		between, noise float64
+		most           int
+		want           bool
+	}{
+		{"within runs", 0, 0.6, 100_000, true},
+		{"within runs, whose blocks are at their limit", 0, 0.6, 8, false},
+		{"between runs", 0.3, 0.01, 100_000, false},
+	} {
+		random := rand.New(rand.NewPCG(4, 1))
+		d := design(8, latency)
+		d.MostBlocks = c.most
+		s := ab.New(d)
+		for n := range 8 {
+			if err := add(s, run(n, 8, 1.06*math.Exp(c.between*random.NormFloat64()), c.noise, random), time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := s.Decision()
+		if (got.Runs > 0) != c.want || c.want && (got.Runs > ab.MostRuns || got.Blocks <= 8 || got.Time != time.Duration(got.Runs*got.Blocks/8)*time.Second) {
+			t.Errorf("%s: a decision is predicted by %+v", c.name, got)
+		}
+	}
+}
+
+// Lost trials prevent an answer, however many runs there are. So no time is predicted, and the advice has the cause. They do not
+// prevent the answer to the disadvantage of the side that lost them.
+func TestNoDecisionWithLostTrials(t *testing.T) {
+	for _, c := range []struct {
+		name, target string
+		ratio        float64
+		prevents     bool
+	}{
+		{"B loses blocks and may be not worse", nameB, 1.01, true},
+		{"A loses blocks and B may be worse", nameA, 1.05, true},
+		{"B loses blocks and may be worse", nameB, 1.05, false},
+		{"A loses blocks and B may be not worse", nameA, 1.01, false},
+	} {
+		s := ab.New(design(4, latency))
+		random := rand.New(rand.NewPCG(6, 1))
+		for n, factor := range []float64{0.98, 1.02, 0.98, 1.02} {
+			r := run(n, 8, c.ratio*factor, 0.0001, random)
+			for i := range r.Trials {
+				if r.Trials[i].Target == c.target && r.Trials[i].Block == 0 {
+					r.Trials[i].Status, r.Trials[i].Samples = result.Failed, nil
+				}
+			}
+			if err := add(s, r, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := s.Document(func(id string) string { return id })
+		reason, advice := "the interval includes the margin", "a decision would take about "
+		if c.prevents {
+			reason, advice = c.target+" has lost 12 % of its blocks", "more runs would not decide: the pages of the runs have the reason of each lost trial of "+c.target
+		}
+		if d.Answer != ab.Inconclusive || (d.Decision == 0) != c.prevents || !strings.HasPrefix(d.Values[0].Reason, reason) || !strings.HasPrefix(d.Advice(), advice) {
+			t.Errorf("%s: the answer is %q because %q, the predicted time %g s, and the advice %q", c.name, d.Answer, d.Values[0].Reason, d.Decision, d.Advice())
+		}
 	}
 }
 

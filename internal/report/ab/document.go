@@ -40,10 +40,13 @@ type Document struct {
 	Spent  float64 `json:"spent_s"`
 	// Unfinished is the reason for missing runs.
 	Unfinished string `json:"unfinished,omitempty"`
-	// Decision is the predicted time in seconds of a series that decides. It is 0 with an answer, and if no time up to [Longest] would decide.
-	Decision float64   `json:"decision_s,omitempty"`
-	Values   []Outcome `json:"values"`
-	Runs     []Done    `json:"runs"`
+	// Decision is the predicted time in seconds of a series that decides, without the calibration. It is 0 with an answer, and without such a series.
+	Decision float64 `json:"decision_s,omitempty"`
+	// DecisionRuns and DecisionBlocks are the design of this series.
+	DecisionRuns   int       `json:"decision_runs,omitempty"`
+	DecisionBlocks int       `json:"decision_blocks_per_run,omitempty"`
+	Values         []Outcome `json:"values"`
+	Runs           []Done    `json:"runs"`
 }
 
 // Machine is the machine of the runs.
@@ -71,10 +74,12 @@ type Outcome struct {
 	Better    result.Direction `json:"better"`
 	Answer    Answer           `json:"answer"`
 	Reason    string           `json:"reason,omitempty"`
-	After     int              `json:"decided_after_runs,omitempty"`
-	Ratio     *float64         `json:"ratio,omitempty"`
-	Lo        *float64         `json:"ratio_low,omitempty"`
-	Hi        *float64         `json:"ratio_high,omitempty"`
+	// Remedy is the way to an answer if more runs do not lead to one.
+	Remedy string   `json:"remedy,omitempty"`
+	After  int      `json:"decided_after_runs,omitempty"`
+	Ratio  *float64 `json:"ratio,omitempty"`
+	Lo     *float64 `json:"ratio_low,omitempty"`
+	Hi     *float64 `json:"ratio_high,omitempty"`
 	// Between is the standard deviation of the logarithm of the ratio between runs, apart from the variation within them.
 	Between *float64 `json:"between_runs_log_sd,omitempty"`
 	LostA   float64  `json:"lost_a"`
@@ -102,17 +107,19 @@ type Done struct {
 }
 
 // Document returns the state of the series. page names the page of a run. The caller adds the facts that a series does not have: the tool, the
-// machine, the builds, the exit code and the budget.
+// machine, the builds, the exit code, the budget and the time that was spent.
 func (s *Series) Document(page func(id string) string) *Document {
+	decision := s.Decision()
 	d := &Document{
 		Kind: Kind, Version: SchemaVersion, Answer: s.Answer(), Margin: s.Margin, A: Build{Target: s.A}, B: Build{Target: s.B},
-		Level: s.Level, MostRuns: s.Runs, Decision: s.Decision().Seconds(), Values: []Outcome{}, Runs: []Done{},
+		Level: s.Level, MostRuns: s.Runs, Blocks: s.Blocks, Decision: decision.Time.Seconds(), DecisionRuns: decision.Runs, DecisionBlocks: decision.Blocks,
+		Values: []Outcome{}, Runs: []Done{},
 	}
 	for i := range s.Results {
 		r := &s.Results[i]
 		v := Outcome{
 			Benchmark: r.Name, Params: r.Params, Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Answer: r.Answer,
-			Reason: r.Why(s), After: r.After, Ratio: number(r.Ratio), Between: number(r.Pooled.Tau), LostA: r.Lost.Baseline, LostB: r.Lost.Other,
+			Reason: r.Why(s), Remedy: r.Remedy(s), After: r.After, Ratio: number(r.Ratio), Between: number(r.Pooled.Tau), LostA: r.Lost.Baseline, LostB: r.Lost.Other,
 			Ratios: []OfRun{},
 		}
 		v.Lo, v.Hi = ends(r.Interval)

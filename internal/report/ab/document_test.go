@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -222,17 +221,29 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	d := &ab.Document{Answer: ab.Inconclusive, Runs: make([]ab.Done, 4), Budget: 600}
-	for decision, want := range map[time.Duration]string{
-		0:                 "no budget up to 24h0m0s would decide: ",
-		5 * time.Minute:   "a decision would take about 5m0s, as far as these runs show: repeat the comparison",
-		100 * time.Minute: "a decision would take about 1h40m0s: repeat with --budget 2h0m0s",
-	} {
-		if d.Decision = decision.Seconds(); !strings.HasPrefix(d.Advice(), want) {
-			t.Errorf("the advice for %v is %q, want %q", decision, d.Advice(), want)
+	const decides = "a decision would take about "
+	runs := func(n int) []ab.Done { return make([]ab.Done, n) }
+	of := func(d ab.Document) ab.Document {
+		d.Answer, d.MostRuns, d.Blocks, d.Budget, d.Spent = ab.Inconclusive, 8, 30, 600, 100
+		if d.Runs == nil {
+			d.Runs = []ab.Done{{Took: 20}, {Took: 25}, {Took: 20}, {Took: 25}} // 10 s for the calibration
 		}
+		return d
 	}
-	if d.Answer = ab.Worse; d.Advice() != "" {
-		t.Errorf("a decided comparison has the advice %q", d.Advice())
+	decided := of(ab.Document{})
+	decided.Answer = ab.Worse
+	for want, d := range map[string]ab.Document{
+		"": decided,
+		"no comparison of up to 200 runs and 24h0m0s would decide, as far as these runs show: the ratio is too close to the margin; choose another margin": of(ab.Document{}),
+		"the runs are too few to predict the time of a decision: repeat the comparison":                                                                    of(ab.Document{Runs: runs(1)}),
+		decides + "5m0s, as far as these runs show: repeat the comparison":                                                                                 of(ab.Document{Decision: 300, DecisionRuns: 8, DecisionBlocks: 30}),
+		decides + "5m0s, as far as these runs show: repeat with --repeat 12 --blocks 30 --budget 6m12s":                                                    of(ab.Document{Decision: 300, DecisionRuns: 12, DecisionBlocks: 30}),
+		decides + "5m0s, as far as these runs show: repeat with --repeat 8 --blocks 60 --budget 6m12s":                                                     of(ab.Document{Decision: 300, DecisionRuns: 8, DecisionBlocks: 60}),
+		decides + "1h40m0s, as far as these runs show: repeat with --repeat 8 --blocks 30 --budget 2h1m0s":                                                 of(ab.Document{Decision: 6000, DecisionRuns: 8, DecisionBlocks: 30}),
+		"more runs would not decide: do this; do that":                                                                                                     of(ab.Document{Decision: 300, Values: []ab.Outcome{{Remedy: "do this"}, {Remedy: "do that"}, {Remedy: "do this"}}}),
+	} {
+		if got := d.Advice(); got != want {
+			t.Errorf("the advice is %q, want %q", got, want)
+		}
 	}
 }

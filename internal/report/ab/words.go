@@ -3,6 +3,7 @@ package ab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,17 +33,36 @@ func (d *Document) Extent() string {
 	return fmt.Sprintf("margin %s; %s; %v", report.Percent(d.Margin), runs, report.RoundedTime(seconds(d.Spent)))
 }
 
-// Advice states the time that a decision would take. It is empty with an answer, and without runs.
+// Advice states the way to a decision: the remedy of its cause, or the time and the flags of a comparison that would decide. It is empty with an
+// answer, and without runs.
 func (d *Document) Advice() string {
-	switch took, budget := seconds(d.Decision), seconds(d.Budget); {
-	case d.Answer != Inconclusive || len(d.Runs) == 0:
+	if d.Answer != Inconclusive || len(d.Runs) == 0 {
 		return ""
+	}
+	var remedies []string
+	other := seconds(d.Spent) // the calibration, and a run that did not end
+	for i := range d.Values {
+		if remedy := d.Values[i].Remedy; remedy != "" && !slices.Contains(remedies, remedy) {
+			remedies = append(remedies, remedy)
+		}
+	}
+	for _, r := range d.Runs {
+		other -= seconds(r.Took)
+	}
+	took := seconds(d.Decision)
+	budget := took + max(0, other)
+	switch {
+	case remedies != nil:
+		return "more runs would not decide: " + strings.Join(remedies, "; ")
+	case took == 0 && len(d.Runs) < LeastRuns:
+		return "the runs are too few to predict the time of a decision: repeat the comparison"
 	case took == 0:
-		return fmt.Sprintf("no budget up to %v would decide: the ratio is too close to the margin, or no estimate exists; choose another margin, or remove the cause", Longest)
-	case took <= budget:
+		return fmt.Sprintf("no comparison of up to %d runs and %v would decide, as far as these runs show: the ratio is too close to the margin; choose another margin", MostRuns, Longest)
+	case d.DecisionRuns <= d.MostRuns && d.DecisionBlocks <= d.Blocks && budget <= seconds(d.Budget):
 		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat the comparison", report.RoundedTime(took))
 	default:
-		return fmt.Sprintf("a decision would take about %v: repeat with --budget %v", report.RoundedTime(took), report.TimeWithReserve(took))
+		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat with --repeat %d --blocks %d --budget %v",
+			report.RoundedTime(took), d.DecisionRuns, d.DecisionBlocks, report.TimeWithReserve(budget))
 	}
 }
 

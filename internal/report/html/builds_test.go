@@ -30,7 +30,7 @@ func TestBuildsGolden(t *testing.T) {
 	for what, want := range map[string]string{
 		"the question":           `<h1>Is oci/runc-b worse than oci/runc-a by more than 3\.0\x{a0}%\?</h1>`,
 		"the answer":             `<p class="answer inconclusive">B is neither shown to be worse than the margin, nor shown not to be: inconclusive\.</p>`,
-		"the advice":             `<p class="rule">no budget up to 24h0m0s would decide`,
+		"the advice":             `<p class="rule">more runs would not decide: remove the cause of the missing ratios of HostMemory, or leave`,
 		"a side":                 `<dt>A, the old build</dt><dd>oci/runc-a, runc version 1\.1\.12, /usr/bin/runc</dd>`,
 		"escaped text":           `<dd>oci/runc-b, runc &lt;b&gt;1\.2&lt;/b&gt;\x{FFFD}\[31m, /home/me/&lt;script&gt;`,
 		"a value":                `<td>above 1\.0300</td>.*<td class="answer not-worse">not worse by the margin, after [45] runs</td>`,

@@ -43,7 +43,7 @@ func Builds() *ab.Document {
 
 // builds makes a comparison of runs with these samples of A and B. spoil changes a run before it counts.
 func builds(planned, runs, blocks int, values []ab.Value, samples func(run, block int) [2]map[string]float64, spoil func(run int, r *result.Run)) *ab.Document {
-	s := ab.New(ab.Design{A: buildA, B: buildB, Margin: 0.03, Runs: planned, Values: values})
+	s := ab.New(ab.Design{A: buildA, B: buildB, Margin: 0.03, Runs: planned, Blocks: blocks, MostBlocks: 100_000, Values: values})
 	for n := range runs {
 		r := result.Run{
 			ID: fmt.Sprintf("20261120-10%02d%02d-aaaa", n/60, n%60), Seed: 1, Baseline: buildA,
@@ -80,9 +80,7 @@ func builds(planned, runs, blocks int, values []ab.Value, samples func(run, bloc
 			panic(err) // the caller asked for more runs than planned
 		}
 	}
-	d := s.Document(func(id string) string { return "report-" + id + ".html" })
-	d.Blocks = blocks
-	return d
+	return s.Document(func(id string) string { return "report-" + id + ".html" })
 }
 
 // OddBuilds gives comparisons of two builds that lack something that most have, by the oddity.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
 // The runs of a selfcheck.
@@ -118,12 +118,16 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 	if err := writable(opts.dir); err != nil {
 		return err
 	}
-	if c.dir, err = os.MkdirTemp(opts.dir, ".selfcheck-*"); err != nil {
-		return fmt.Errorf("make a folder for the delaying programs: %w; name another folder with -d", err)
-	}
-	defer func() { err = orExit(os.RemoveAll(c.dir), err) }()
-	if c.dir, err = filepath.Abs(c.dir); err != nil {
-		return err
+	if c.target.Engine != fake.Name { // fake targets have the delays as options
+		roots, failed := workdir.HostRoots()
+		if failed != nil {
+			return failed
+		}
+		own, failed := c.open(roots)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = orExit(own.Remove(context.WithoutCancel(ctx), nil), err) }()
 	}
 	if c.base, err = c.add("base", nil, ""); err == nil {
 		c.same, err = c.add("same", nil, "")
@@ -190,6 +194,17 @@ func (c *checked) prepare() error {
 	p.Warmup, p.Precision, p.MaxBlocks = abWarmup, 0, 0
 	c.plan = p
 	return nil
+}
+
+// open makes the directory of the adapters, as the directory of a run: if this process is killed, the start of the next run and touchstone
+// cleanup remove it.
+func (c *checked) open(roots workdir.Roots) (*workdir.Dir, error) {
+	own, err := workdir.Create(roots, c.app.env.RunID())
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the delaying programs: %w", err)
+	}
+	c.dir = filepath.Join(own.Data, "adapters")
+	return own, nil
 }
 
 // add adds a target of the runtime to the plan, with delays by operation, and returns its name.

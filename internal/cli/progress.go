@@ -31,6 +31,9 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 			most = "at most "
 		}
 		line += fmt.Sprintf("  %s%v left", most, at.Left.Round(time.Second))
+		if at.AtMost && at.Least > 0 {
+			line += fmt.Sprintf(", at least %v", at.Least.Round(time.Second))
+		}
 	}
 	if p.env.Live {
 		p.show(line)

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -72,7 +71,7 @@ func CompareRuns(a, b []float64) RunsComparison {
 	if c.constant() {
 		c.CI, c.P, c.Detectable = &Interval{c.Ratio, c.Ratio}, 1, 0
 		if math.Abs(c.effect) > roundingError {
-			c.P = min(1, 2*c.separation())
+			c.P = min(1, 2*separation(c.A, c.B))
 		}
 		return c
 	}
@@ -86,9 +85,14 @@ func CompareRuns(a, b []float64) RunsComparison {
 // constant reports whether the runs of each side do not differ. A t test is impossible then, and separation takes its place.
 func (c *RunsComparison) constant() bool { return c.deviation <= roundingError }
 
-// separation is the probability that a random division of the runs into the two sides separates their values in one direction.
-func (c *RunsComparison) separation() float64 {
-	return math.Exp(-combin.LogGeneralizedBinomial(float64(c.A+c.B), float64(c.A)))
+// separation is the probability that a random division of runs into sides of a and b runs separates their values in one direction. Whole numbers keep
+// it exact: 3 and 3 runs have 1/20, which is not below a level of 5 %.
+func separation(a, b int) float64 {
+	divisions := 1.0
+	for i := 1; i <= b; i++ {
+		divisions = divisions * float64(a+i) / float64(i)
+	}
+	return 1 / divisions
 }
 
 // half is half of the length of the 95 % interval of the effect.
@@ -104,7 +108,7 @@ func (c *RunsComparison) above(bound float64) float64 {
 		if c.effect <= bound+roundingError {
 			return 1
 		}
-		return c.separation()
+		return separation(c.A, c.B)
 	}
 	return c.student().Survival((c.effect - bound) / c.se)
 }
@@ -137,20 +141,35 @@ func (c *RunsComparison) AgainstMargin(margin float64, better Direction) Margin 
 // mostRunsNeeded is the largest answer of RunsNeeded.
 const mostRunsNeeded = 1000
 
-// RunsNeeded is the number of runs a side for a decision: equal sides then show with a power of 80 % that B is not worse by the margin. It
-// assumes the present variation between runs. It is 0 if the variation is not known or the number is above 1000.
-func (c *RunsComparison) RunsNeeded(margin float64) int {
-	if c.CI == nil || c.constant() {
+// RunsNeeded is the number of runs a side that decides about a margin with a power of 80 %: that B is worse by more, at Alpha divided by the number of metrics
+// that are judged together (see [Margin]), or that it is not worse by the margin, at Alpha. It assumes the present ratio and the present variation between
+// runs. It is 0 if the variation is not known, if the ratio is the margin itself, or if the number is above 1000.
+func (c *RunsComparison) RunsNeeded(margin float64, better Direction, together int) int {
+	if c.CI == nil {
+		return 0
+	}
+	worse := c.effect
+	if better == Higher {
+		worse = -worse
+	}
+	distance, level := math.Log1p(margin)-worse, Alpha
+	if distance < 0 {
+		distance, level = -distance, Alpha/float64(max(1, together))
+	}
+	if distance <= roundingError {
 		return 0
 	}
 	// The normal approximation gives a lower bound.
-	least := 2 * math.Pow((distuv.UnitNormal.Quantile(1-Alpha)+distuv.UnitNormal.Quantile(Power))*c.deviation/math.Log1p(margin), 2)
-	if least > mostRunsNeeded {
-		return 0
-	}
-	for n := max(2, int(least)); n <= mostRunsNeeded; n++ {
+	least := 2 * math.Pow((distuv.UnitNormal.Quantile(1-level)+distuv.UnitNormal.Quantile(Power))*c.deviation/distance, 2)
+	for n := max(2, int(min(least, mostRunsNeeded+1))); n <= mostRunsNeeded; n++ {
+		if c.constant() {
+			if separation(n, n) < level {
+				return n
+			}
+			continue
+		}
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(2*n - 2)}
-		if (t.Quantile(1-Alpha)+t.Quantile(Power))*c.deviation*math.Sqrt(2/float64(n)) <= math.Log1p(margin) {
+		if (t.Quantile(1-level)+t.Quantile(Power))*c.deviation*math.Sqrt(2/float64(n)) <= distance {
 			return n
 		}
 	}

@@ -56,7 +56,7 @@ func TestCompareRunsRefuses(t *testing.T) {
 	} {
 		c := CompareRuns(sides[0], sides[1])
 		m := c.AgainstMargin(0.03, Lower)
-		if c.CI != nil || !math.IsNaN(c.P) || !math.IsNaN(m.Worse) || !math.IsNaN(m.NotWorse) || c.RunsNeeded(0.03) != 0 {
+		if c.CI != nil || !math.IsNaN(c.P) || !math.IsNaN(m.Worse) || !math.IsNaN(m.NotWorse) || c.RunsNeeded(0.03, Lower, 1) != 0 {
 			t.Errorf("%s: %+v, %+v", name, c, m)
 		}
 	}
@@ -69,14 +69,43 @@ func TestCompareConstantRuns(t *testing.T) {
 		t.Errorf("equal runs: %+v, %+v", same, m)
 	}
 	other := CompareRuns([]float64{5, 5, 5}, []float64{6, 6, 6})
-	if m := other.AgainstMargin(0.03, Lower); !close4(other.P, 0.1) || !close4(m.Worse, 0.05) || m.NotWorse != 1 {
+	if m := other.AgainstMargin(0.03, Lower); other.P != 2./20 || m.Worse != 1./20 || m.NotWorse != 1 {
 		t.Errorf("different runs: %+v, %+v", other, m)
 	}
-	if m := other.AgainstMargin(0.03, Higher); m.Worse != 1 || !close4(m.NotWorse, 0.05) {
+	if m := other.AgainstMargin(0.03, Higher); m.Worse != 1 || m.NotWorse != 1./20 {
 		t.Errorf("different runs of a rate: %+v", m)
 	}
 	if m := other.AgainstMargin(0.2, Lower); m.Worse != 1 || m.NotWorse != 1 {
 		t.Errorf("a difference as large as the margin is neither above nor below it: %+v", m)
+	}
+}
+
+// TestRunsNeededAtTheMargin: the number depends on the distance of the ratio from the margin, on its side, and on the metrics that are judged together.
+func TestRunsNeededAtTheMargin(t *testing.T) {
+	five, six := []float64{5, 5, 5}, []float64{6, 6, 6}
+	varying := func(ratio float64) []float64 { return []float64{ratio * 0.99, ratio, ratio * 1.01} }
+	for _, c := range []struct {
+		name     string
+		a, b     []float64
+		better   Direction
+		together int
+		least    int
+		most     int
+	}{
+		{"constant and equal", five, five, Lower, 1, 4, 4},
+		{"constant and worse", five, six, Lower, 1, 4, 4},
+		{"constant and worse, with nine other metrics", five, six, Lower, 10, 5, 5},
+		{"constant and better", five, six, Higher, 10, 4, 4},
+		{"equal", varying(1), varying(1), Lower, 1, 3, 4},
+		{"near the margin", varying(1), varying(1.028), Lower, 1, 200, 1000},
+		{"at the margin", varying(1), varying(1.03), Lower, 1, 0, 0},
+		{"worse", varying(1), varying(1.08), Lower, 1, 2, 3},
+		{"worse, with nine other metrics", varying(1), varying(1.08), Lower, 10, 3, 4},
+	} {
+		got := CompareRuns(c.a, c.b)
+		if n := got.RunsNeeded(0.03, c.better, c.together); n < c.least || n > c.most {
+			t.Errorf("%s: %d runs are needed, want %d to %d", c.name, n, c.least, c.most)
+		}
 	}
 }
 
@@ -170,7 +199,7 @@ func TestRunsNeededTable(t *testing.T) {
 		c := RunsComparison{CI: &Interval{1, 1}, deviation: deviation}
 		row := fmt.Sprintf("| %.0f %% |", 100*deviation)
 		for _, margin := range []float64{0.02, 0.03, 0.05, 0.10} {
-			row += fmt.Sprintf(" %d |", c.RunsNeeded(margin))
+			row += fmt.Sprintf(" %d |", c.RunsNeeded(margin, Lower, 1))
 		}
 		if !strings.Contains(string(page), "\n"+row+"\n") {
 			t.Errorf("docs/compare.md lacks the row %s", row)
@@ -182,7 +211,8 @@ func TestRunsNeededTable(t *testing.T) {
 func TestRunsNeededPower(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	c := CompareRuns(runsOf(random, 200, 1, 0.02), runsOf(random, 200, 1, 0.02))
-	n := c.RunsNeeded(0.03)
+	c.effect = 0
+	n := c.RunsNeeded(0.03, Lower, 1)
 	if n < 5 || n > 9 {
 		t.Fatalf("%d runs a side are needed", n)
 	}

@@ -310,10 +310,12 @@ type Check struct {
 	Answer Answer
 	// Why is the reason of the answer.
 	Why string
-	// RunsNeeded is the number of runs a side that would decide; 0 if it is not known.
+	// RunsNeeded is the number of runs a side that would decide; 0 if it is not known, or if no number would.
 	RunsNeeded int
 
 	p stats.Margin
+	// runs are the runs of an open check that more runs can decide.
+	runs *stats.RunsComparison
 }
 
 // Outcome is the answer of all gates: the worst of them, Worse before Inconclusive. It is empty without a gate.
@@ -403,7 +405,6 @@ func (k *Check) examine(c *Cell, single bool) {
 		k.Why = cmp.Or(c.Why, string(c.Verdict))
 	default:
 		k.p = c.runs.AgainstMargin(k.Gate.Margin, stats.Direction(c.Metric.Better))
-		k.RunsNeeded = c.runs.RunsNeeded(k.Gate.Margin)
 		lost := func(side string, share float64) string {
 			return fmt.Sprintf("side %s has lost %s of its trials, and the others may be the faster ones", side, report.Percent(share))
 		}
@@ -414,6 +415,7 @@ func (k *Check) examine(c *Cell, single bool) {
 			k.p.NotWorse, k.Why = math.NaN(), lost("B", c.B.Lost)
 		}
 		if k.Why == "" {
+			k.runs = &c.runs
 			k.Why = fmt.Sprintf("the 95 %% interval is %s", ChangeInterval(c.CI))
 		}
 	}
@@ -428,6 +430,7 @@ func decide(checks []Check) {
 			worse[i] = k.p.Worse
 		}
 	}
+	together := len(worse) - len(slices.DeleteFunc(slices.Clone(worse), func(p float64) bool { return !math.IsNaN(p) }))
 	for i, adjusted := range stats.Holm(worse) {
 		k := &checks[i]
 		switch {
@@ -436,8 +439,14 @@ func decide(checks []Check) {
 			k.Answer = Worse
 		case k.p.NotWorse < stats.Alpha:
 			k.Answer = NotWorse
-		case k.RunsNeeded > 0:
-			k.Why += fmt.Sprintf("; about %d runs a side would decide, if the sides are equal", k.RunsNeeded)
+		case k.runs != nil:
+			k.RunsNeeded = k.runs.RunsNeeded(k.Gate.Margin, stats.Direction(k.Metric.Better), together)
+			if k.RunsNeeded == 0 {
+				k.Why += "; the difference is too close to the margin for a decision by more runs: choose another margin"
+				continue
+			}
+			k.RunsNeeded = max(k.RunsNeeded, 1+min(k.runs.A, k.runs.B))
+			k.Why += fmt.Sprintf("; about %d runs a side would decide, if the difference stays", k.RunsNeeded)
 		}
 	}
 }

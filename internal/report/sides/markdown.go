@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/report/ci"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Markdown writes the comparison for a comment of a pull request: the answer, the metrics that decide, and all others folded. A long
@@ -39,7 +38,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 		row := []string{
 			cell.Title(), cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI), because(cell.Word(), cell.Why),
 		}
-		if cell.Verdict == stats.Slower || cell.Verdict == stats.Faster {
+		if cell.notable() {
 			shown = append(shown, row)
 		} else {
 			others = append(others, row)

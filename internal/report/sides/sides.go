@@ -396,13 +396,18 @@ func (c *Comparison) judge() {
 		c.Compared++
 		cell.verdict()
 		switch {
-		case cell.Verdict != stats.Slower && cell.Verdict != stats.Faster && cell.Verdict != MaybeRun:
+		case !cell.notable() || cell.Verdict == stats.TrialsLost || cell.Verdict == MaybeRun && !c.Single:
 		case cell.Alone:
 			c.Alone++
 		default:
 			c.Shown++
 		}
 	}
+}
+
+// notable reports whether a reader must see the cell: it shows a difference, also between two single runs, or a difference that lost trials put in doubt.
+func (c *Cell) notable() bool {
+	return c.Verdict == stats.Slower || c.Verdict == stats.Faster || c.Verdict == MaybeRun || c.Verdict == stats.TrialsLost
 }
 
 // verdict decides about a cell with a test.

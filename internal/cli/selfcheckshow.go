@@ -181,6 +181,11 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 	if err != nil {
 		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
 	}
+	for _, d := range all {
+		if d.Version > selfcheckVersion {
+			return nil, path, fmt.Errorf("read %s: a newer touchstone wrote it (it has version %d and this touchstone knows %d); use a newer touchstone", path, d.Version, selfcheckVersion)
+		}
+	}
 	return all, path, nil
 }
 
@@ -202,8 +207,8 @@ func keepSelfcheck(d selfcheckDocument) (string, error) {
 	})
 }
 
-// lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A run of fake targets
-// quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
+// lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A selfcheck of another version has
+// figures with another meaning, and is not quoted. A run of fake targets quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
 func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 	all, _, err := readSelfchecks()
 	if err != nil {
@@ -212,7 +217,7 @@ func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 	}
 	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })
 	for _, d := range slices.Backward(all) {
-		if strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
+		if d.Version != selfcheckVersion || strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
 			continue
 		}
 		if here := host.Facts("/"); d.Host.SameMachine(&here) {

@@ -133,20 +133,22 @@ func reclaimFacts(r *result.Reclaim) []NamedText {
 	}
 }
 
-// selfcheckText is the result of a selfcheck: "selfcheck of 2026-11-25: this machine shows differences from 2.1 % on in 5 minutes
-// (CreateAndRun on oci/crun)".
+// selfcheckText is the result of a selfcheck: "selfcheck of 2026-11-25: in a comparison of two targets by one benchmark alone, a
+// verdict shows a delay of CreateAndRun on oci/crun from 2.1 % of the median on in 5 minutes, in any part of the distribution; it is not the
+// sensitivity of this report".
 func selfcheckText(c *result.Selfcheck) string {
 	if c == nil {
 		return ""
 	}
 	var limits []string
 	for _, l := range c.Limits {
-		limits = append(limits, fmt.Sprintf("from %s on in %s", Percent(l.Difference), counted(l.Minutes, "minute")))
+		limits = append(limits, fmt.Sprintf("from %s of the median on in %s", Percent(l.Difference), counted(l.Minutes, "minute")))
 	}
 	if limits == nil {
 		return ""
 	}
-	return fmt.Sprintf("selfcheck of %s: this machine shows differences %s (%s on %s)", c.Date.UTC().Format(time.DateOnly), strings.Join(limits, ", "), c.Metric, c.Target)
+	return fmt.Sprintf("selfcheck of %s: in a comparison of two targets by one benchmark alone, a verdict shows a delay of %s on %s %s, in any part of the distribution; "+
+		"it is not the sensitivity of this report", c.Date.UTC().Format(time.DateOnly), c.Metric, c.Target, strings.Join(limits, ", "))
 }
 
 // SelfcheckNote states the differences that the machine of the report shows, or the command that finds them. It is empty for several

@@ -161,6 +161,9 @@ func setBuilds(p *plan.Plan, builds [2]build) error {
 			if p.Runtimes == nil {
 				p.Runtimes = map[string]target.Runtime{}
 			}
+			if _, taken := p.Runtimes[name]; taken {
+				return usage(fmt.Errorf("the plan has a runtime %s, and ab gives this name to %s; rename it in the plan", name, b.path))
+			}
 			p.Runtimes[name] = target.Runtime{Path: b.path, Options: p.Runtimes[b.target.Runtime].Options}
 			b.target.Runtime = name
 		}

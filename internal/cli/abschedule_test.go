@@ -73,6 +73,11 @@ func TestBuildsAreRuntimes(t *testing.T) {
 		t.Errorf("the runtimes (-want +got):\n%s", diff)
 	}
 
+	taken := plan.Plan{Runtimes: map[string]target.Runtime{"runc-a": {Path: "/other"}}}
+	if err := setBuilds(&taken, builds); err == nil || codeOf(err) != ExitUsage || !strings.Contains(err.Error(), "the plan has a runtime runc-a") {
+		t.Errorf("a plan with a runtime of the same name: got error %v, want an error of usage", err)
+	}
+
 	// The value of an option may look like a path.
 	if b, err := parseBuild("--a", "oci/runsc@config=/etc/x"); err != nil || b.path != "" {
 		t.Errorf("a build with an option that is a path: %+v, %v", b, err)

@@ -365,10 +365,23 @@ func (c *Comparison) check(gates []Gate) ([]Check, error) {
 	decide(all)
 	for i, g := range gates {
 		if !used[i] {
-			all = append(all, Check{Gate: g, Index: -1, Answer: Inconclusive, Why: "the gate selects no metric of these runs; correct its names, or measure the benchmark"})
+			all = append(all, Check{Gate: g, Index: -1, Answer: Inconclusive, Why: c.unused(g)})
 		}
 	}
 	return all, nil
+}
+
+// unused is the reason why a gate selects no metric.
+func (c *Comparison) unused(g Gate) string {
+	other := g
+	other.Word = AnyWorse
+	for i := range c.Cells {
+		if cell := &c.Cells[i]; other.covers(cell.Cell, cell.Metric) {
+			other.Word = report.VerdictWord(stats.Slower, cell.Metric)
+			return fmt.Sprintf("the word for a worse value of %s is %s, not %s; write %s", cell.Metric.Name, other.Word, g.Word, other)
+		}
+	}
+	return "the gate selects no metric of these runs; correct its names, or measure the benchmark"
 }
 
 // choose gives the index of the gate for a metric, -1 for none: the gate with the highest rank. It marks every gate that covers the metric as used.

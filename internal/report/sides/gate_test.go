@@ -219,6 +219,19 @@ func TestUndecidedGateNamesTheRuns(t *testing.T) {
 	}
 }
 
+// TestGateWithAnotherWord: the reason has the word of the metric, and the gate that selects it.
+func TestGateWithAnotherWord(t *testing.T) {
+	for gate, want := range map[string]string{
+		":HostMemory=slower:3%": "the word for a worse value of HostMemory is more, not slower; write :HostMemory=more:3%",
+		":Create=slower:3%":     "the gate selects no metric of these runs; correct its names, or measure the benchmark",
+	} {
+		c := compared(t, group("a", 1, 1.02, 0.98), group("b", 1, 1.02, 0.98), sides.Options{Gates: gates(t, gate)})
+		if k := c.Gates[0]; k.Answer != sides.Inconclusive || k.Why != want {
+			t.Errorf("%s: %q, %q; want %q", gate, k.Answer, k.Why, want)
+		}
+	}
+}
+
 // TestUndecidedGateOfConstantRuns: 3 and 3 runs without any variation separate by chance in 1 of 20 divisions, which is too often.
 func TestUndecidedGateOfConstantRuns(t *testing.T) {
 	c := compared(t, group("a", 1, 1, 1), group("b", 1.2, 1.2, 1.2), sides.Options{Gates: gates(t, ":CreateAndRun=slower:3%")})

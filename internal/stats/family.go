@@ -106,7 +106,7 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	switch {
 	case !differs && c.blind(level):
 		return TooFew
-	case c.within(margin) && !(differs && slices.ContainsFunc(c.parts(), large)):
+	case c.within(margin) && !slices.ContainsFunc(c.parts(), large):
 		return Negligible
 	case differs:
 		deciding := c.deciding(alpha)

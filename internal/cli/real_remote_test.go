@@ -171,18 +171,18 @@ func TestRealTwoMachines(t *testing.T) {
 	}
 	checkRemote(t, run, targets)
 
-	// gVisor with the host's network writes less than netperf asks for, and netperf then ends its test.
+	// gVisor with the host's network mostly writes less than netperf asks for, and netperf then ends its test. A trial without such a write is ok.
 	write("oci/runsc")
-	measure(3)
+	measure(0, 3)
 	run = export(t, dir, "latest")
 	nothingLeft(t, run.ID)
 	for _, trial := range run.Trials {
 		switch {
-		case trial.Benchmark == "performance.network.bandwidth":
-			if trial.Status != result.OK || !strings.Contains(trial.Conditions["network"], "--network=host") {
-				t.Errorf("%s on gVisor: %s because %s, network %q", trial.Benchmark, trial.Status, trial.Reason, trial.Conditions["network"])
+		case trial.Status == result.OK:
+			if !strings.Contains(trial.Conditions["network"], "--network=host") {
+				t.Errorf("%s on gVisor has the network %q", trial.Benchmark, trial.Conditions["network"])
 			}
-		case trial.Status == result.OK, !strings.Contains(trial.Reason, "a send that writes less than it should ends the test"):
+		case trial.Benchmark == "performance.network.bandwidth", !strings.Contains(trial.Reason, "a send that writes less than it should ends the test"):
 			t.Errorf("%s on gVisor: %s because %s", trial.Benchmark, trial.Status, trial.Reason)
 		}
 	}

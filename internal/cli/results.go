@@ -314,7 +314,7 @@ them, unless you give --show-env.`, report.MostRuns),
 	addOutput(cmd, &opts.format, "`FORMAT` of the report", formatTable, formatJSON, formatHTML)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
 	cmd.Flags().StringVar(&opts.minEffect, "min-effect", "", "`PERCENTAGE` up to which a difference does not matter, such as 3%")
-	cmd.Flags().BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
+	addEmulated(cmd, &opts.emulated)
 	return cmd
 }
 

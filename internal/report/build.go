@@ -191,7 +191,7 @@ func (r *Run) Without(title string) string {
 	return "not in this run"
 }
 
-// across compares the values of a row with those of the first run.
+// across compares the values of a row between the first run and each other run.
 func (r *Report) across(m *Metric, row *Row) {
 	if !r.AcrossMachines || row.Cells[0].Summary == nil {
 		return

@@ -403,7 +403,7 @@ func ShiftText(c *stats.Comparison, sides ...*stats.Summary) string {
 	return "ratios of the deciles " + strings.Join(all, ", ")
 }
 
-// mostShift is the quotient of the largest and the smallest ratio of a decile up to which a typical ratio describes all deciles.
+// mostShift limits the quotient of the largest and the smallest ratio of a decile. Up to this limit a typical ratio describes all deciles.
 const mostShift = 1.25
 
 // BesideText spells what the typical ratio of a comparison leaves out: the ratio of the means if its interval excludes the typical ratio, and the shift function of values

@@ -94,7 +94,7 @@ func (d *decisions) add(t *result.Trial) {
 // most is the greatest number of blocks.
 func (d *decisions) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
 
-// blocks are the least and the greatest number of blocks of a target, of which so many are known to be measured: it ends at a look.
+// blocks are the least and the greatest number of blocks of a target. known blocks are measured already, and the target ends at a look.
 func (d *decisions) blocks(target string, known int) (least, most int) {
 	if blocks, stopped := d.stopped[target]; stopped {
 		return blocks, blocks

@@ -82,7 +82,7 @@ func (r *run) progress(work, block int) Progress {
 	return p
 }
 
-// blocks are the least and the greatest number of blocks of a cell, of which so many are known to be measured.
+// blocks are the least and the greatest number of blocks of a cell. known blocks are measured already.
 func (r *run) blocks(i int, target string, known int) (least, most int) {
 	if d := r.decisions[i]; d != nil {
 		return d.blocks(target, known)

@@ -110,7 +110,7 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 		return Negligible
 	case differs:
 		deciding := c.deciding(alpha)
-		if deciding == nil {
+		if len(deciding) == 0 {
 			return TrialsLost
 		}
 		first := deciding[0]
@@ -150,10 +150,9 @@ func (c *Comparison) within(margin float64) bool {
 		return true
 	}
 	worse := c.Better == Lower // a worse target has the larger values
-	completed := c.completed(c.LogRatios, c.Lost.OtherBlocks, worse)
-	completed = c.completed(completed, c.Lost.BaselineBlocks, !worse)
-	slices.Sort(completed)
-	return inside(walshAverages(completed).interval(signedRankCritical(len(completed), 1-Level)))
+	all := completed(completed(c.LogRatios, c.Lost.OtherBlocks, worse), c.Lost.BaselineBlocks, !worse)
+	slices.Sort(all)
+	return inside(walshAverages(all).interval(signedRankCritical(len(all), 1-Level)))
 }
 
 // parts are the parts of the comparison. A comparison without parts has its typical value.
@@ -166,7 +165,7 @@ func (c *Comparison) parts() []PartDifference {
 	return []PartDifference{d}
 }
 
-// deciding are the parts with a shown difference: the typical value first, then by their p-values. It is nil if there is none.
+// deciding are the parts with a shown difference: the typical value first, then by their p-values.
 func (c *Comparison) deciding(alpha float64) []PartDifference {
 	if c.Adjusted >= alpha {
 		return nil
@@ -205,11 +204,11 @@ func (c *Comparison) withLost(d PartDifference) float64 {
 	case d.Part != Typical:
 		return 1
 	}
-	return max(d.P, c.Look.P(min(1, signedRank(c.completed(c.LogRatios, blocks, !d.Larger))/partWeights[0])))
+	return max(d.P, c.Look.P(min(1, signedRank(completed(c.LogRatios, blocks, !d.Larger))/partWeights[0])))
 }
 
 // completed adds log ratios of lost blocks, which are beyond all measured ones.
-func (c *Comparison) completed(logRatios []float64, blocks int, larger bool) []float64 {
+func completed(logRatios []float64, blocks int, larger bool) []float64 {
 	size := 1.0
 	for _, v := range logRatios {
 		size = max(size, 2*math.Abs(v))

@@ -436,14 +436,16 @@ func (k *Check) examine(c *Cell, single bool) {
 
 // decide sets the answers of checks with p-values.
 func decide(checks []Check) {
-	worse := make([]float64, len(checks))
+	worse, together := make([]float64, len(checks)), 0
 	for i, k := range checks {
 		worse[i] = math.NaN()
 		if k.Index >= 0 && k.p != (stats.Margin{}) {
 			worse[i] = k.p.Worse
 		}
+		if !math.IsNaN(worse[i]) {
+			together++
+		}
 	}
-	together := len(worse) - len(slices.DeleteFunc(slices.Clone(worse), func(p float64) bool { return !math.IsNaN(p) }))
 	for i, adjusted := range stats.Holm(worse) {
 		k := &checks[i]
 		switch {
@@ -455,7 +457,7 @@ func decide(checks []Check) {
 		case k.runs != nil:
 			k.RunsNeeded = k.runs.RunsNeeded(k.Gate.Margin, stats.Direction(k.Metric.Better), together)
 			if k.RunsNeeded == 0 {
-				k.Why += "; the difference is too close to the margin for a decision by more runs: choose another margin"
+				k.Why += "; 1000 runs a side would not decide, because the difference is too close to the margin for the variation between runs: choose another margin"
 				continue
 			}
 			k.RunsNeeded = max(k.RunsNeeded, 1+min(k.runs.A, k.runs.B))

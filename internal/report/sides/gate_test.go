@@ -214,7 +214,7 @@ func TestGates(t *testing.T) {
 func TestUndecidedGateNamesTheRuns(t *testing.T) {
 	c := compared(t, group("a", 1, 1.02, 0.98), group("b", 1.01, 0.985, 1.02), sides.Options{Gates: gates(t, ":CreateAndRun=slower:3%")})
 	k := c.Gates[1]
-	if k.Answer != sides.Inconclusive || k.RunsNeeded < 4 || k.RunsNeeded > 20 || !strings.Contains(k.Why, "runs a side would decide") {
+	if k.Answer != sides.Inconclusive || k.RunsNeeded < 4 || k.RunsNeeded > 12 || !strings.Contains(k.Why, "runs a side would decide") {
 		t.Errorf("the check is %+v", k)
 	}
 }

@@ -395,11 +395,10 @@ func (c *Comparison) judge() {
 		}
 		c.Compared++
 		cell.verdict()
-		switch {
-		case !cell.notable() || cell.Verdict == stats.TrialsLost || cell.Verdict == MaybeRun && !c.Single:
-		case cell.Alone:
+		switch differs := cell.Verdict == stats.Slower || cell.Verdict == stats.Faster || cell.Verdict == MaybeRun && c.Single; {
+		case differs && cell.Alone:
 			c.Alone++
-		default:
+		case differs:
 			c.Shown++
 		}
 	}

@@ -138,7 +138,6 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	}
 }
 
-// trends writes the slope of each series with a trend, and its knee.
 // beside writes the means and deciles that differ in another way than the typical value.
 func (p *printer) beside(b *report.Benchmark) {
 	for i := range b.Metrics {
@@ -152,6 +151,7 @@ func (p *printer) beside(b *report.Benchmark) {
 	}
 }
 
+// trends writes the slope of each series with a trend, and its knee.
 func (p *printer) trends(b *report.Benchmark) {
 	for _, m := range b.Trends() {
 		p.line("")

@@ -70,8 +70,12 @@ func CompareRuns(a, b []float64) RunsComparison {
 	}
 	if c.constant() {
 		c.CI, c.P, c.Detectable = &Interval{c.Ratio, c.Ratio}, 1, 0
+		separated := min(1, 2*separation(c.A, c.B))
 		if math.Abs(c.effect) > roundingError {
-			c.P = min(1, 2*separation(c.A, c.B))
+			c.P = separated
+		}
+		if separated >= Alpha {
+			c.Detectable = math.Inf(1)
 		}
 		return c
 	}

@@ -69,6 +69,9 @@ func TestCompareConstantRuns(t *testing.T) {
 		t.Errorf("equal runs: %+v, %+v", same, m)
 	}
 	other := CompareRuns([]float64{5, 5, 5}, []float64{6, 6, 6})
+	if !math.IsInf(other.Detectable, 1) || same.Detectable != 0 {
+		t.Errorf("3 and 3 runs show differences from %g on, 4 and 4 from %g on; want none and every one", other.Detectable, same.Detectable)
+	}
 	if m := other.AgainstMargin(0.03, Lower); other.P != 2./20 || m.Worse != 1./20 || m.NotWorse != 1 {
 		t.Errorf("different runs: %+v, %+v", other, m)
 	}

@@ -1,6 +1,7 @@
 package sides
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,8 +105,19 @@ func refused(all []Difference, o Options) error {
 // machineFacts are the facts that identify a machine. They are compared only if the machines differ.
 var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CPUs", "Memory"}
 
-// TargetFact is the name of the fact with the version and the properties of a target.
-func TargetFact(target string) string { return "Target " + target }
+// targetFact is the name of the fact with the version and the properties of a target, runtimeFact of the fact with the options of its runtime.
+func targetFact(target string) string  { return "Target " + target }
+func runtimeFact(target string) string { return "Runtime of " + target }
+
+// Concerns reports whether the difference can affect a target. A fact about another target cannot.
+func (d Difference) Concerns(target string) bool {
+	for _, fact := range []func(string) string{targetFact, runtimeFact} {
+		if strings.HasPrefix(d.Fact, fact("")) {
+			return d.Fact == fact(target)
+		}
+	}
+	return true
+}
 
 // Differences lists the facts that differ between the runs of both sides, without parameters.
 func Differences(a, b []result.Run) []Difference {
@@ -130,8 +142,8 @@ func Differences(a, b []result.Run) []Difference {
 			class = ClassMachine
 		}
 		x, y := distinct(factsA[n], len(a)), distinct(factsB[n], len(b))
-		// A target that a side does not have is a cell of one side.
-		if class == ClassVersion && (len(factsA[n]) == 0 || len(factsB[n]) == 0) {
+		// A target or a workload that a side does not have is a cell of one side.
+		if n.partial && (len(factsA[n]) == 0 || len(factsB[n]) == 0) {
 			continue
 		}
 		if both := distinct(slices.Concat(x, y), 0); len(both) > 1 {
@@ -146,22 +158,24 @@ func Differences(a, b []result.Run) []Difference {
 	return all
 }
 
-// named is a fact with its class.
+// named is a fact with its class. A partial fact is about a part of the run, and is compared only if both sides have the part.
 type named struct {
-	class Class
-	fact  string
+	class   Class
+	fact    string
+	partial bool
 }
 
 // factsOf lists the facts of runs in their order, with the values of the runs that have them.
 func factsOf(runs []result.Run) (names []named, all map[named][]string) {
 	all = map[named][]string{}
-	add := func(class Class, fact, value string) {
-		n := named{class, fact}
+	put := func(n named, value string) {
 		if _, known := all[n]; !known {
 			names = append(names, n)
 		}
 		all[n] = append(all[n], value)
 	}
+	add := func(class Class, fact, value string) { put(named{class: class, fact: fact}, value) }
+	addPart := func(class Class, fact, value string) { put(named{class: class, fact: fact, partial: true}, value) }
 	for i := range runs {
 		r := &runs[i]
 		var images []string
@@ -179,14 +193,24 @@ func factsOf(runs []result.Run) (names []named, all map[named][]string) {
 			}
 		}
 		add(ClassImage, "Images", strings.Join(images, "; "))
+		sections := sectionsOf(r.Plan)
+		runtimes := runtimesOf(sections["runtimes"])
 		for _, t := range r.Targets {
 			if t.Unavailable == "" {
-				add(ClassVersion, TargetFact(t.Name), properties(t))
+				addPart(ClassVersion, targetFact(t.Name), properties(t))
+				_, runtime, _ := strings.Cut(t.Name, "/")
+				runtime, _, _ = strings.Cut(runtime, "@")
+				addPart(ClassPlan, runtimeFact(t.Name), cmp.Or(runtimes[runtime], "no options"))
 			}
 		}
-		settings := settingsOf(r.Plan)
-		for _, key := range slices.Sorted(maps.Keys(settings)) {
-			add(ClassPlan, "Plan "+key, settings[key])
+		workloads := workloadsOf(sections["workloads"])
+		for _, name := range slices.Sorted(maps.Keys(workloads)) {
+			addPart(ClassPlan, "Workload "+name, workloads[name])
+		}
+		for _, key := range slices.Sorted(slices.Values(settings)) {
+			if lines, has := sections[key]; has {
+				add(ClassPlan, "Plan "+key, joined(lines))
+			}
 		}
 	}
 	return names, all
@@ -221,20 +245,53 @@ func distinct(all []string, runs int) []string {
 // settings are the keys of a plan that affect each trial, and that no other class covers.
 var settings = []string{"timeout", "engines", "seccomp", "pods", "pinning", "drop-caches", "monitor"}
 
-// settingsOf gives the settings of a plan in its canonical form, by key. The plan may come from an import, so it is read by lines: an item
-// begins at the first column.
-func settingsOf(plan string) map[string]string {
-	found := map[string]string{}
+// sectionsOf gives the lines of a plan in its canonical form, by key. The plan may come from an import, so it is read by lines: a key begins at the first
+// column. The first line of a section is the value on the line of the key, which may be empty.
+func sectionsOf(plan string) map[string][]string {
+	found := map[string][]string{}
 	key := ""
 	for line := range strings.Lines(plan) {
 		line = strings.TrimRight(line, "\r\n ")
 		if name, value, ok := strings.Cut(line, ":"); ok && line[0] != ' ' && line[0] != '-' {
 			key = name
-			if slices.Contains(settings, key) {
-				found[key] = strings.TrimSpace(value)
-			}
-		} else if slices.Contains(settings, key) {
-			found[key] = strings.TrimSpace(found[key] + " " + strings.TrimSpace(line))
+			found[key] = []string{value}
+		} else if key != "" {
+			found[key] = append(found[key], line)
+		}
+	}
+	return found
+}
+
+// joined is the text of lines without their indentation.
+func joined(lines []string) string {
+	return strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
+}
+
+// runtimesOf gives the definitions of runtimes by name, without paths: two builds of a runtime differ in their path, and the version of the target names that.
+func runtimesOf(section []string) map[string]string {
+	found := map[string]string{}
+	name := ""
+	for _, line := range section {
+		text, isName := strings.CutPrefix(line, "  ")
+		if isName && text != "" && text[0] != ' ' {
+			name, _, _ = strings.Cut(text, ":")
+		} else if text = strings.TrimSpace(text); name != "" && !strings.HasPrefix(text, "path:") {
+			found[name] = joined([]string{found[name], text})
+		}
+	}
+	return found
+}
+
+// workloadsOf gives the definitions of workloads by name. Each begins with its name, as an item of a list.
+func workloadsOf(section []string) map[string]string {
+	found := map[string]string{}
+	name := ""
+	for _, line := range section {
+		if item, begins := strings.CutPrefix(line, "- name: "); begins {
+			name = item
+			found[name] = ""
+		} else if name != "" {
+			found[name] = joined([]string{found[name], line})
 		}
 	}
 	return found

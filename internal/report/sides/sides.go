@@ -428,7 +428,21 @@ func (c *Cell) verdict() {
 		c.Verdict = stats.TooNoisy
 	default:
 		c.Verdict = stats.NoDifference
+		if !single {
+			c.Why = c.detectable()
+		}
 	}
+}
+
+// detectable states the smallest difference that the runs would have shown with a power of 80 %.
+func (c *Cell) detectable() string {
+	switch {
+	case math.IsInf(c.Detectable, 1):
+		return "so few runs cannot show any"
+	case c.Detectable == 0:
+		return "any difference would have been shown"
+	}
+	return report.Percent(c.Detectable) + " would mostly have been shown"
 }
 
 // Word spells the verdict: "slower", "more, in this metric alone", "not comparable".

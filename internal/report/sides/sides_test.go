@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -354,6 +355,92 @@ func TestNaturalDifferences(t *testing.T) {
 	})
 	if c := compared(t, a, b, sides.Options{}); len(c.Differences) != 0 {
 		t.Errorf("the differences are %v", c.Differences)
+	}
+}
+
+// A comparison without a shown difference says how large one could be.
+func TestNoDifferenceNamesTheDetectable(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b sides.Side
+		want string
+	}{
+		"varying":                   {before(), same(), `^\d+\.\d+ % would mostly have been shown$`},
+		"constant":                  {group("a", 1, 1, 1, 1), group("b", 1, 1, 1, 1), "^any difference would have been shown$"},
+		"too few of constant value": {group("a", 1, 1, 1), group("b", 1, 1, 1), "^so few runs cannot show any$"},
+		"one run each":              {group("a", 1), group("b", 1), "^$"},
+	} {
+		for _, cell := range compared(t, c.a, c.b, sides.Options{}).Cells {
+			if cell.Metric.Name == "CreateAndRun" && (cell.Verdict != stats.NoDifference || !regexp.MustCompile(c.want).MatchString(cell.Why)) {
+				t.Errorf("%s: %q because %q, want %q because %q", name, cell.Verdict, cell.Why, stats.NoDifference, c.want)
+			}
+		}
+	}
+}
+
+// A difference between single runs is not folded away, and does not count among the differences of several runs.
+func TestDifferenceOfSingleRuns(t *testing.T) {
+	c := compared(t, group("a", 1), group("b", 1.3), sides.Options{})
+	var out strings.Builder
+	if err := c.Markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(out.String(), "<details>")
+	if !strings.Contains(before, string(sides.MaybeRun)) {
+		t.Errorf("the part above the folds lacks the differences:\n%s", before)
+	}
+
+	const once = "Rate"
+	several := func(side sides.Side) sides.Side {
+		first := true
+		return change(side, func(r *result.Run) {
+			for i := range r.Trials {
+				if !first {
+					r.Trials[i].Samples = slices.DeleteFunc(r.Trials[i].Samples, func(s result.Sample) bool { return s.Metric == once })
+				}
+			}
+			first = false
+		})
+	}
+	c = compared(t, several(group("a", 1, 1, 1, 1)), several(group("b", 1.3, 1, 1, 1)), sides.Options{})
+	at := slices.IndexFunc(c.Cells, func(cell sides.Cell) bool { return cell.Metric.Name == once })
+	if c.Cells[at].Verdict != sides.MaybeRun || c.Shown+c.Alone != 0 {
+		t.Errorf("%s is %q, and %d and %d differences count; want %q and none", once, c.Cells[at].Verdict, c.Shown, c.Alone, sides.MaybeRun)
+	}
+}
+
+// Options of a runtime and programs of a workload decide about the values, and the names of target and benchmark do not show them.
+func TestDefinitionsInThePlan(t *testing.T) {
+	with := func(side sides.Side, text string) sides.Side {
+		return change(side, func(r *result.Run) { r.Plan += text })
+	}
+	const ptrace = "runtimes:\n  other: /usr/bin/other\n  runc:\n    path: /usr/bin/runc\n    options:\n      platform: ptrace\n"
+	workload := func(name, argv string) string {
+		return "workloads:\n- name: " + name + "\n  image: workload\n  argv:\n  - " + argv + "\n- name: app.last\n  argv:\n  - /bin/true\n"
+	}
+	for name, c := range map[string]struct {
+		a, b string
+		want []string
+	}{
+		"other options":                 {ptrace, strings.Replace(ptrace, "ptrace", "systrap", 1), []string{"Runtime of oci/runc: options: platform: ptrace in A, options: platform: systrap in B"}},
+		"options of one side":           {"", ptrace, []string{"Runtime of oci/runc: no options in A, options: platform: ptrace in B"}},
+		"another path":                  {ptrace, strings.Replace(ptrace, "/usr/bin/runc", "/new/runc", 1), nil},
+		"a path of one side":            {"", "runtimes:\n  runc: /new/runc\n", nil},
+		"a runtime that no target has":  {ptrace, ptrace + "  spare:\n    options:\n      debug: \"true\"\n", nil},
+		"another program of a workload": {workload("app.one", "/bin/a"), workload("app.one", "/bin/b"), []string{"Workload app.one: image: workload argv: - /bin/a in A, image: workload argv: - /bin/b in B"}},
+		"other workloads":               {workload("app.one", "/bin/a"), workload("app.two", "/bin/b"), nil},
+	} {
+		got := compared(t, with(before(), c.a), with(same(), c.b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
+		var texts []string
+		for _, d := range got.Differences {
+			texts = append(texts, d.String())
+		}
+		if !slices.Equal(texts, c.want) {
+			t.Errorf("%s: the differences are %q, want %q", name, texts, c.want)
+		}
+		_, err := sides.New(with(before(), c.a), with(same(), c.b), sides.Options{})
+		if (err != nil) != (c.want != nil) {
+			t.Errorf("%s: without leave the error is %v", name, err)
+		}
 	}
 }
 

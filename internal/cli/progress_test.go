@@ -3,10 +3,13 @@ package cli
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
 func TestStepsAreShown(t *testing.T) {
@@ -15,6 +18,25 @@ func TestStepsAreShown(t *testing.T) {
 		New(Environment{Stderr: &out, Live: live}).step("encoding")
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("live %v (-want +got):\n%s", live, diff)
+		}
+	}
+}
+
+func TestTimeLeftIsShown(t *testing.T) {
+	for _, tt := range []struct {
+		at   runner.Progress
+		want string
+	}{
+		{runner.Progress{Done: 1, Total: 4}, " 25%  trial 2 of 4  a.b  fake/a"},
+		{runner.Progress{Done: 1, Total: 4, Left: time.Minute, Least: time.Minute}, " 25%  trial 2 of 4  a.b  fake/a  1m0s left"},
+		{runner.Progress{Done: 1, Total: 4, Left: time.Minute, AtMost: true}, " 25%  trial 2 of 4  a.b  fake/a  at most 1m0s left"},
+		{runner.Progress{Done: 1, Total: 4, Left: time.Minute, Least: 20 * time.Second, AtMost: true}, " 25%  trial 2 of 4  a.b  fake/a  at most 1m0s left, at least 20s"},
+	} {
+		var out bytes.Buffer
+		p := &progress{status: New(Environment{Live: true, Stderr: &out}).status}
+		p.Started(result.Trial{Cell: result.Cell{Benchmark: "a.b", Target: "fake/a"}}, tt.at)
+		if want := "\r\x1b[K" + tt.want; out.String() != want {
+			t.Errorf("the progress is %q, want %q", out.String(), want)
 		}
 	}
 }

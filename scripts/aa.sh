@@ -52,7 +52,7 @@ trap 'rm -rf "$data"' EXIT
 binary=$(command -v "$runtime")
 for ((run = 0; run < runs; run++)); do
 	"$touchstone" benchmark -d "$data/$run" -o json --runtime "a=$binary" --runtime "b=$binary" --targets oci/a,oci/b \
-		--filter operations.container.lifecycle --runs "$blocks" --warmup 1 >"$data/$run.json" 2>"$data/log" ||
+		--filter operations.container.lifecycle --runs "$blocks" --warmup 1 --wait >"$data/$run.json" 2>"$data/log" ||
 		die "run $run failed: $(cat "$data/log")"
 done
 echo "$runtime against itself, $runs runs of $blocks blocks:"

@@ -181,7 +181,7 @@ func (a *App) tuneHost(ctx context.Context, only []string, dry bool) error {
 		defer release()
 	}
 	outcomes, err := host.NewTuner(a.env.Root).Tune(ctx, only, dry)
-	a.printOutcomes(outcomes)
+	a.printOutcomes(outcomes, false)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (a *App) restoreHost(ctx context.Context, force bool) error {
 		fmt.Fprintln(a.env.Stdout, "nothing to restore: "+err.Error())
 		return nil
 	}
-	a.printOutcomes(outcomes)
+	a.printOutcomes(outcomes, true)
 	if err != nil {
 		return err
 	}
@@ -244,8 +244,8 @@ func (a *App) aloneOnHost(ctx context.Context) (release func(), err error) {
 	return mine.End, nil
 }
 
-// printOutcomes prints one line for the values of a setting that had the same outcome.
-func (a *App) printOutcomes(outcomes []host.Outcome) {
+// printOutcomes prints one line for the values of a setting that had the same outcome. back is set for changes from the tuned value to the one before.
+func (a *App) printOutcomes(outcomes []host.Outcome, back bool) {
 	type line struct {
 		host.Outcome
 		values int
@@ -263,7 +263,7 @@ func (a *App) printOutcomes(outcomes []host.Outcome) {
 		text := l.Setting
 		if l.Before != "" {
 			from, to := l.Before, l.After
-			if slices.Contains([]host.Status{host.Restored, host.Back, host.Foreign, host.Gone}, l.Status) {
+			if back {
 				from, to = to, from
 			}
 			text += fmt.Sprintf(" from %s to %s", from, to)

@@ -89,8 +89,9 @@ func (a *App) hostRestoreCommand() *cobra.Command {
 		Use:   "restore",
 		Short: "Put back the settings that touchstone host tune has changed",
 		Long: `Puts back all settings that touchstone host tune has changed, also if it was killed. A value that
-another program has changed since is reported and left alone. --force puts it back too. After a
-restart of the machine all settings are the system's own again, and only the record is removed.
+another program has changed since is reported and left alone. --force puts it back too. CPUs that
+were offline before SMT was switched off are taken offline again. After a restart of the machine
+all settings are the system's own again, and only the record is removed.
 
 The exit code is 1 if a value could not be put back, or was left alone.`,
 		Example: `  sudo touchstone host restore`,

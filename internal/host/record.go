@@ -36,6 +36,8 @@ type Tuning struct {
 	Began time.Time `json:"began"`
 	// Changes are in the order of their execution.
 	Changes []Change `json:"changes"`
+	// Offline are the CPUs that were offline before SMT was switched off. Switching it on starts them too. Records of older versions have none.
+	Offline []int `json:"offline_cpus,omitempty"`
 
 	// Restarted is set if the machine was restarted since. No change is in effect then.
 	Restarted bool `json:"-"`
@@ -50,13 +52,16 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// Settings are the names of the changed settings, each once.
+// Settings are the names of the changed settings, each once. SMT counts until the CPUs are offline again.
 func (t *Tuning) Settings() []string {
 	var names []string
 	for _, c := range t.Changes {
 		if !slices.Contains(names, c.Setting) {
 			names = append(names, c.Setting)
 		}
+	}
+	if len(t.Offline) > 0 && !slices.Contains(names, smt) {
+		names = append(names, smt)
 	}
 	return names
 }
@@ -116,6 +121,11 @@ func (t *Tuning) check() error {
 			return fmt.Errorf("%s does not belong to the setting %s", c.Key, c.Setting)
 		case c.Before == "" || strings.ContainsAny(c.Before+c.After, "\n\x00"):
 			return fmt.Errorf("%q is no value of %s", c.Before, c.Key)
+		}
+	}
+	for _, cpu := range t.Offline {
+		if cpu < 0 {
+			return fmt.Errorf("%d is no CPU", cpu)
 		}
 	}
 	if t.Boot == "" {
@@ -204,7 +214,7 @@ func (t *Tuner) save(record *Tuning) (err error) {
 			err = fmt.Errorf("record the tuning: %w", err)
 		}
 	}()
-	if len(record.Changes) == 0 {
+	if len(record.Changes)+len(record.Offline) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

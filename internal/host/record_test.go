@@ -29,6 +29,7 @@ func TestRecordsThatAreRefused(t *testing.T) {
 		{"all processes", strings.Replace(strings.Replace(valid, ksmDir+"run", "-1@0", 1), "ksm", "irqbalance", 1), "does not belong"},
 		{"two values", strings.Replace(valid, `"1"`, `"1\n2"`, 1), "is no value"},
 		{"no value", strings.Replace(valid, `"1"`, `""`, 1), "is no value"},
+		{"no CPU", strings.Replace(valid, `"changes"`, `"offline_cpus": [-1], "changes"`, 1), "-1 is no CPU"},
 		{"no boot", strings.Replace(valid, `"b"`, `""`, 1), "no boot ID"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

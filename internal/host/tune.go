@@ -81,6 +81,11 @@ func NewTuner(root string) *Tuner {
 // performance is the governor that keeps the highest frequency.
 const performance = "performance"
 
+// smt is the setting whose restore also starts CPUs that were offline before.
+const smt = "smt"
+
+func (c Change) isSMT() bool { return c.Setting == smt }
+
 // knob is a setting that a Tuner can change. Its values belong to keys.
 type knob struct {
 	name string
@@ -117,7 +122,7 @@ var knobs = []knob{
 		set:  (*Tuner).setFavor,
 		owns: func(key string) bool { return strings.HasPrefix(key, "/") },
 	},
-	whenRestorable(fileKnob("smt", "the kernel cannot switch it", value{smtControl, "on", "off"})),
+	whenRestorable(fileKnob(smt, "the kernel cannot switch it", value{smtControl, "on", "off"})),
 }
 
 func knobOf(name string) (knob, bool) {
@@ -321,13 +326,22 @@ func (t *Tuner) Tune(ctx context.Context, only []string, dry bool) (outcomes []O
 	if len(changes) == 0 {
 		return outcomes, nil
 	}
-	known := slices.Clone(record.Changes)
+	known, knownOffline := slices.Clone(record.Changes), slices.Clone(record.Offline)
 	for i, c := range changes {
 		if at := slices.IndexFunc(known, c.sameValue); at >= 0 {
 			changes[i].Before = known[at].Before
 		} else {
 			record.Changes = append(record.Changes, c)
 		}
+	}
+	if slices.ContainsFunc(changes, Change.isSMT) {
+		cpus, err := t.offlineCPUs()
+		if err != nil {
+			return outcomes, fmt.Errorf("record the tuning: %w", err)
+		}
+		record.Offline = append(record.Offline, cpus...)
+		slices.Sort(record.Offline)
+		record.Offline = slices.Compact(record.Offline)
 	}
 	if err := t.save(record); err != nil {
 		return outcomes, err
@@ -342,6 +356,9 @@ func (t *Tuner) Tune(ctx context.Context, only []string, dry bool) (outcomes []O
 			// A value that is as before needs no record. Any other one does, also after an error.
 			if now, err := k.read(t, c.Key); err == nil && now == c.Before && !slices.ContainsFunc(known, c.sameValue) {
 				record.Changes = slices.DeleteFunc(record.Changes, c.sameValue)
+				if c.isSMT() {
+					record.Offline = knownOffline
+				}
 			}
 			continue
 		}
@@ -365,7 +382,10 @@ func (t *Tuner) record() (*Tuning, error) {
 
 func (c Change) sameValue(o Change) bool { return c.Setting == o.Setting && c.Key == o.Key }
 
-// Restore puts back all recorded values, the last change first. A value that another program has changed since is left alone and stays recorded, unless
+// restarted is the reason why a value is gone.
+const restarted = "the machine was restarted since, which reset it"
+
+// Restore puts back all recorded values, the last change first, and then the CPUs that were offline. A value that another program has changed since is left alone and stays recorded, unless
 // force is set. Values that are back, or whose object no longer exists, are removed from the record. Without a record the error is
 // ErrNotTuned. After a restart of the machine all values are gone, and the record is removed.
 func (t *Tuner) Restore(ctx context.Context, force bool) (outcomes []Outcome, err error) {
@@ -387,7 +407,7 @@ func (t *Tuner) Restore(ctx context.Context, force bool) (outcomes []Outcome, er
 			err = context.Cause(ctx)
 			break
 		}
-		o := Outcome{c, Gone, "the machine was restarted since, which reset it"}
+		o := Outcome{c, Gone, restarted}
 		if !record.Restarted {
 			o = t.restore(c, force)
 		}
@@ -399,6 +419,11 @@ func (t *Tuner) Restore(ctx context.Context, force bool) (outcomes []Outcome, er
 		}
 	}
 	record.Changes = rest
+	if err == nil {
+		var cpus []Outcome
+		cpus, err = t.restoreOffline(ctx, record)
+		outcomes = append(outcomes, cpus...)
+	}
 	return outcomes, errors.Join(err, t.save(record))
 }
 

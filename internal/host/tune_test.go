@@ -42,10 +42,15 @@ func untuned() files {
 		"sys/kernel/mm/transparent_hugepage/defrag":     "always [madvise] never",
 		"sys/kernel/mm/ksm/pages_sharing":               "3",
 		"sys/devices/system/cpu/vulnerabilities/spec_a": "Not affected",
+		// CPUs 0 and 1 share a core. An administrator has taken CPU 3 offline, the second thread of CPU 2.
+		cpuDir + "cpu0/topology/core_id": "0",
+		onlineFile(1):                    "1",
+		onlineFile(2):                    "1",
+		onlineFile(3):                    "0",
 	}
 }
 
-// simulated is the tuner of a machine whose kernel is a copy of files: signals and remounts change the files in which the kernel shows them.
+// simulated is the tuner of a machine whose kernel is a copy of files: signals, remounts and SMT change the files in which the kernel shows them.
 func simulated(t testing.TB, root string) *Tuner {
 	tuner := NewTuner(root)
 	replace := func(name, from, to string) error {
@@ -69,6 +74,15 @@ func simulated(t testing.TB, root string) *Tuner {
 		}
 		return os.WriteFile(filepath.Join(root, mounts), []byte(strings.TrimSuffix(v2Mount, "seclabel,nsdelegate,memory_recursiveprot")+"seclabel,"+options+"\n"), 0o600)
 	}
+	tuner.write = func(name, value string) error {
+		if now, err := tuner.readFile(name); name == smtControl && (err != nil || now != value) {
+			state := map[string]string{"on": "1", "off": "0"}[value]
+			if err := errors.Join(tuner.writeFile(onlineFile(1), state), tuner.writeFile(onlineFile(3), state)); err != nil {
+				return err
+			}
+		}
+		return tuner.writeFile(name, value)
+	}
 	return tuner
 }
 
@@ -79,6 +93,7 @@ func values(t testing.TB, root string) map[string]string {
 	for key, setting := range map[string]string{
 		policy0: "governor", cpuDir + "cpufreq/policy1/scaling_governor": "governor", boostFile: "turbo", thpFile: "thp", ksmDir + "run": "ksm",
 		swappinessFile: "swap", smtControl: "smt", "200@1234": irqbalance, "/sys/fs/cgroup": favordynmods,
+		onlineFile(1): "smt", onlineFile(2): "smt", onlineFile(3): "smt",
 	} {
 		k, _ := knobOf(setting)
 		now, err := k.read(tuner, key)
@@ -94,6 +109,7 @@ func original() map[string]string {
 	return map[string]string{
 		policy0: "powersave", cpuDir + "cpufreq/policy1/scaling_governor": "schedutil", boostFile: "1", thpFile: "always", ksmDir + "run": "1",
 		swappinessFile: "60", smtControl: "on", "200@1234": running, "/sys/fs/cgroup": "off",
+		onlineFile(1): "1", onlineFile(2): "1", onlineFile(3): "0",
 	}
 }
 
@@ -101,6 +117,7 @@ func afterTune() map[string]string {
 	return map[string]string{
 		policy0: performance, cpuDir + "cpufreq/policy1/scaling_governor": performance, boostFile: "0", thpFile: "madvise", ksmDir + "run": "0",
 		swappinessFile: "0", smtControl: "off", "200@1234": stopped, "/sys/fs/cgroup": "on",
+		onlineFile(1): "0", onlineFile(2): "1", onlineFile(3): "0",
 	}
 }
 
@@ -267,14 +284,14 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("the refusals are %q", got)
 			}
 			want := afterTune()
-			want[policy0], want[smtControl] = "powersave", "on"
+			want[policy0], want[smtControl], want[onlineFile(1)] = "powersave", "on", "1"
 			hasValues(t, "after tune", root, want)
 			record, err := ReadTuning(root)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(record.Changes, func(c Change) bool { return c.Key == policy0 || c.Key == smtControl }) {
-				t.Errorf("the record has refused values: %v", record.Changes)
+			if len(record.Offline) > 0 || slices.ContainsFunc(record.Changes, func(c Change) bool { return c.Key == policy0 || c.Key == smtControl }) {
+				t.Errorf("the record has refused values: %+v", record)
 			}
 			mustRestore(t, tuner, false)
 			hasValues(t, "after restore", root, original())

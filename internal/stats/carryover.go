@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -38,13 +39,20 @@ const (
 // logarithms. The statistic is the sum over the targets of the H of W. H. Kruskal and W. A. Wallis (JASA 47 (1952) 583–621) for the groups of values
 // after the same target. The order of the targets is random in each block, so that without carry-over the targets before are exchangeable between the
 // blocks of a target, and the p-value is exact but for the number of permutations (Phipson and Smyth 2010). Above 2000 values it comes from the chi-squared distribution.
+//
+// A target with a value that is not positive and finite has no ratios, so its values are not tested. It still comes before others. To leave out only
+// these values was rejected: the ratio would hide the values that differ most.
 func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 	none := CarryOver{P: 1}
+	untested := map[int]bool{}
+	for _, t := range turns {
+		if !(t.Value > 0) || math.IsInf(t.Value, 0) {
+			untested[t.Target] = true
+		}
+	}
+	turns = slices.DeleteFunc(slices.Clone(turns), func(t Turn) bool { return untested[t.Target] })
 	targets := map[int][]int{} // indices of turns by target
 	for i, t := range turns {
-		if !(t.Value > 0) || math.IsInf(t.Value, 0) {
-			return none
-		}
 		targets[t.Target] = append(targets[t.Target], i)
 	}
 	if len(turns) < 2*MinSamples || len(targets) < 2 {

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -47,10 +48,24 @@ func TestCarryOverNeedsValues(t *testing.T) {
 		"none":       nil,
 		"few":        ordered(1, 3, 1),
 		"one target": {{Value: 1}, {Block: 1, Value: 1}},
-		"a zero":     append(ordered(1, 20, 2), Turn{Block: 20}),
+		"zeros":      append(ordered(1, 20, 2), Turn{Block: 20}, Turn{Block: 20, Target: 2, Before: 0}),
 	} {
 		if c := FindCarryOver(turns, 1); c.P != 1 {
 			t.Errorf("%s: p = %g, want 1", name, c.P)
+		}
+	}
+}
+
+// A target with a value that has no logarithm is not tested. The others are tested, also for an effect of this target.
+func TestCarryOverWithoutLogarithms(t *testing.T) {
+	for _, value := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		for target, found := range []bool{false, true, true} {
+			turns := ordered(1, 40, 1.3)
+			turns[slices.IndexFunc(turns, func(t Turn) bool { return t.Target == target })].Value = value
+			c := FindCarryOver(turns, 1)
+			if got := c.P < 0.01 && c.Target == 0 && c.Before == 2; got != found || c.Target == target {
+				t.Errorf("target %d has the value %v: %+v", target, value, c)
+			}
 		}
 	}
 }

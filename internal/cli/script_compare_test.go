@@ -88,7 +88,7 @@ func private(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // steps FILE TO NAME... writes the commands of a workflow of GitHub Actions, or of a job of GitLab, as a script: of all steps, or of those with a
-// name. It refuses a file with an unknown key, and one that lacks the trigger, the runner or the report.
+// name. It refuses a file with an unknown key, and one that lacks the trigger, the runner, the report or the condition that skips forks.
 func steps(ts *testscript.TestScript, _ bool, args []string) {
 	read := githubSteps
 	if strings.Contains(args[0], "gitlab") {
@@ -106,6 +106,7 @@ func githubSteps(text []byte, names []string) (commands []string, err error) {
 		On          map[string]any    `yaml:"on"`
 		Permissions map[string]string `yaml:"permissions"`
 		Jobs        map[string]struct {
+			If      string            `yaml:"if"`
 			RunsOn  []string          `yaml:"runs-on"`
 			Timeout int               `yaml:"timeout-minutes"`
 			Env     map[string]string `yaml:"env"`
@@ -123,6 +124,9 @@ func githubSteps(text []byte, names []string) (commands []string, err error) {
 	}
 	if len(workflow.On) == 0 || len(workflow.Jobs) != 1 || workflow.Jobs["compare"].RunsOn == nil {
 		return nil, errors.New("it has no event, no runner, or another number of jobs than one")
+	}
+	if workflow.Jobs["compare"].If != "github.event.pull_request.head.repo.full_name == github.repository" {
+		return nil, errors.New("it runs the code of forks")
 	}
 	for _, s := range workflow.Jobs["compare"].Steps {
 		if (s.Uses == "") == (s.Run == "") {
@@ -162,6 +166,11 @@ func gitlabSteps(text []byte, _ []string) ([]string, error) {
 	job := jobs["runtime-performance"]
 	if len(jobs) != 1 || job.Artifacts.Reports["junit"] == "" || job.Rules == nil || !slices.Equal(job.AllowFailure.ExitCodes, []int{cli.ExitInconclusive}) {
 		return nil, errors.New("it has another job, no report, no rule, or another exit code that is allowed")
+	}
+	for _, rule := range job.Rules {
+		if !strings.HasSuffix(rule.If, "&& $CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID") {
+			return nil, errors.New("it runs the code of forks")
+		}
 	}
 	return job.Script, nil
 }

@@ -141,11 +141,15 @@ func Differences(a, b []result.Run) []Difference {
 		if isMachine {
 			class = ClassMachine
 		}
-		x, y := distinct(factsA[n], len(a)), distinct(factsB[n], len(b))
-		// A target or a workload that a side does not have is a cell of one side.
-		if n.partial && (len(factsA[n]) == 0 || len(factsB[n]) == 0) {
-			continue
+		runsA, runsB := len(a), len(b)
+		if n.partial {
+			// A target or a workload that a side does not have is a cell of one side. A run without it has no values of it.
+			if len(factsA[n]) == 0 || len(factsB[n]) == 0 {
+				continue
+			}
+			runsA, runsB = 0, 0
 		}
+		x, y := distinct(factsA[n], runsA), distinct(factsB[n], runsB)
 		if both := distinct(slices.Concat(x, y), 0); len(both) > 1 {
 			all = append(all, Difference{class, n.fact, x, y})
 		}
@@ -158,7 +162,7 @@ func Differences(a, b []result.Run) []Difference {
 	return all
 }
 
-// named is a fact with its class. A partial fact is about a part of the run, and is compared only if both sides have the part.
+// named is a fact with its class. A partial fact is about a part of the run, and is compared only between runs that have the part.
 type named struct {
 	class   Class
 	fact    string

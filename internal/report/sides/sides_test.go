@@ -527,3 +527,16 @@ func TestEmulatedSides(t *testing.T) {
 		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
 	}
 }
+
+// A run that lacks a part of the others has no values of it, so the facts of the part are those of the other runs.
+func TestRunWithoutAPart(t *testing.T) {
+	const plan = "workloads:\n- name: app.one\n  argv:\n  - /bin/true\n"
+	with := func(r *result.Run) { r.Plan += plan }
+	b := change(same(), with)
+	b.Runs[1].Targets = b.Runs[1].Targets[:1]
+	b.Runs[1].Trials = slices.DeleteFunc(b.Runs[1].Trials, func(t result.Trial) bool { return t.Target != "native" })
+	b.Runs[1].Plan = strings.TrimSuffix(b.Runs[1].Plan, plan)
+	if c := compared(t, change(before(), with), b, sides.Options{}); len(c.Differences) != 0 {
+		t.Errorf("the differences are %v", c.Differences)
+	}
+}

@@ -109,11 +109,19 @@ var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CP
 func targetFact(target string) string  { return "Target " + target }
 func runtimeFact(target string) string { return "Runtime of " + target }
 
-// Concerns reports whether the difference can affect a target. A fact about another target cannot.
-func (d Difference) Concerns(target string) bool {
-	for _, fact := range []func(string) string{targetFact, runtimeFact} {
-		if strings.HasPrefix(d.Fact, fact("")) {
-			return d.Fact == fact(target)
+// workloadFact is the name of the fact with the definition of a workload, monitorFact of the fact with the monitor of a benchmark. The title of a
+// benchmark is its name, with its parameters behind a blank if a plan has it several times.
+func workloadFact(benchmark string) string { return "Workload " + benchmark }
+func monitorFact(title string) string      { return "Monitor of " + title }
+
+// Concerns reports whether the difference can affect a benchmark on a target. A fact about another benchmark or target cannot.
+func (d Difference) Concerns(benchmark, target string) bool {
+	for _, of := range []struct {
+		fact func(string) string
+		name string
+	}{{targetFact, target}, {runtimeFact, target}, {workloadFact, benchmark}, {monitorFact, benchmark}} {
+		if title, is := strings.CutPrefix(d.Fact, of.fact("")); is {
+			return title == of.name || strings.HasPrefix(title, of.name+" ")
 		}
 	}
 	return true
@@ -125,8 +133,9 @@ func Differences(a, b []result.Run) []Difference {
 	everything := slices.Concat(a, b)
 	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
 	natural := report.NaturalFacts()
-	names, factsA := factsOf(a)
-	more, factsB := factsOf(b)
+	monitors := ownMonitors(everything)
+	names, factsA := factsOf(a, monitors)
+	more, factsB := factsOf(b, monitors)
 	for _, n := range more {
 		if !slices.Contains(names, n) {
 			names = append(names, n)
@@ -143,7 +152,7 @@ func Differences(a, b []result.Run) []Difference {
 		}
 		runsA, runsB := len(a), len(b)
 		if n.partial {
-			// A target or a workload that a side does not have is a cell of one side. A run without it has no values of it.
+			// A target or a benchmark that a side does not have is a cell of one side. A run without it has no values of it.
 			if len(factsA[n]) == 0 || len(factsB[n]) == 0 {
 				continue
 			}
@@ -169,8 +178,8 @@ type named struct {
 	partial bool
 }
 
-// factsOf lists the facts of runs in their order, with the values of the runs that have them.
-func factsOf(runs []result.Run) (names []named, all map[named][]string) {
+// factsOf lists the facts of runs in their order, with the values of the runs that have them. monitors are from ownMonitors.
+func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all map[named][]string) {
 	all = map[named][]string{}
 	put := func(n named, value string) {
 		if _, known := all[n]; !known {
@@ -209,7 +218,17 @@ func factsOf(runs []result.Run) (names []named, all map[named][]string) {
 		}
 		workloads := workloadsOf(sections["workloads"])
 		for _, name := range slices.Sorted(maps.Keys(workloads)) {
-			addPart(ClassPlan, "Workload "+name, workloads[name])
+			addPart(ClassPlan, workloadFact(name), workloads[name])
+		}
+		for _, i := range itemsOf(sections["benchmarks"]) {
+			several, own := monitors[i.name]
+			title := i.name
+			if several {
+				title = i.title
+			}
+			if own {
+				addPart(ClassPlan, monitorFact(title), cmp.Or(i.monitor, joined(sections["monitor"]), "none"))
+			}
 		}
 		for _, key := range slices.Sorted(slices.Values(settings)) {
 			if lines, has := sections[key]; has {
@@ -246,7 +265,8 @@ func distinct(all []string, runs int) []string {
 	return once
 }
 
-// settings are the keys of a plan that affect each trial, and that no other class covers.
+// settings are the keys of a plan that affect each trial, and that no other class covers. A benchmark of the list has one such key, monitor: its params and
+// limits are parameters of the trials, image selects benchmarks, and blocks is a number of trials.
 var settings = []string{"timeout", "engines", "seccomp", "pods", "pinning", "drop-caches", "monitor"}
 
 // sectionsOf gives the lines of a plan in its canonical form, by key. The plan may come from an import, so it is read by lines: a key begins at the first
@@ -299,6 +319,58 @@ func workloadsOf(section []string) map[string]string {
 		}
 	}
 	return found
+}
+
+// item is an item of a plan's list of benchmarks. A recorded plan has an item for each benchmark with its parameters. The title is its name with its
+// parameters, as in report.Key.Title, and monitor is its own monitor, empty without one.
+type item struct{ name, title, monitor string }
+
+func itemsOf(section []string) []item {
+	var texts []string
+	for _, line := range section {
+		text, begins := strings.CutPrefix(line, "- ")
+		if begins {
+			texts = append(texts, "")
+		}
+		if len(texts) > 0 {
+			texts[len(texts)-1] += strings.TrimPrefix(text, "  ") + "\n"
+		}
+	}
+	var all []item
+	for _, text := range texts {
+		keys := sectionsOf(text)
+		i := item{name: joined(keys["name"]), monitor: joined(keys["monitor"])}
+		i.title = i.name
+		for _, of := range []struct{ key, prefix string }{{"params", ""}, {"limits", "limits."}} {
+			for _, line := range keys[of.key] {
+				if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+					i.title += " " + of.prefix + name + "=" + strings.Trim(value, `"`)
+				}
+			}
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// ownMonitors finds the benchmarks that have a monitor of their own in the plan of some run. For the others the monitor of the plan is one fact. The value
+// is true if some plan has several items of the benchmark: the items are then compared by their parameters.
+func ownMonitors(runs []result.Run) map[string]bool {
+	own, several := map[string]bool{}, map[string]bool{}
+	for i := range runs {
+		seen := map[string]bool{}
+		for _, item := range itemsOf(sectionsOf(runs[i].Plan)["benchmarks"]) {
+			several[item.name] = several[item.name] || seen[item.name]
+			seen[item.name] = true
+			if item.monitor != "" {
+				own[item.name] = true
+			}
+		}
+	}
+	for name := range own {
+		own[name] = several[name]
+	}
+	return own
 }
 
 // conditions are notes about conditions of the measurement that differ, such as the file system or the path of packets.

@@ -444,6 +444,76 @@ func TestDefinitionsInThePlan(t *testing.T) {
 	}
 }
 
+// The monitor of a benchmark takes processor time beside its trials, whether the plan sets it for all benchmarks or for this one.
+func TestMonitorsOfBenchmarks(t *testing.T) {
+	with := func(side sides.Side, text string) sides.Side {
+		return change(side, func(r *result.Run) { r.Plan += text })
+	}
+	const (
+		plain   = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  blocks: 3\n- name: a.two\n"
+		own     = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  monitor:\n    memory: 50ms\n  blocks: 7\n- name: a.two\n"
+		all     = "monitor:\n  memory: 100ms\n"
+		several = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n- name: a.one\n  params:\n    n: \"2\"\n  limits:\n    memory: 64MiB\n"
+	)
+	const last = "  monitor:\n    memory: 50ms\n"
+	ofPlan := "Plan monitor: memory: 100ms in A, unknown in B"
+	for name, c := range map[string]struct {
+		a, b string
+		want []string
+	}{
+		"a monitor of one side":                  {plain, own, []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
+		"other intervals":                        {own, strings.Replace(own, "50ms", "1s", 1), []string{"Monitor of a.one: memory: 50ms in A, memory: 1s in B"}},
+		"of one benchmark and of the plan":       {plain + all, own + all, []string{"Monitor of a.one: memory: 100ms in A, memory: 50ms in B"}},
+		"equal, by the plan and by the item":     {plain + all, strings.Replace(own, "50ms", "100ms", 1), []string{ofPlan}},
+		"of the plan alone":                      {plain + all, plain, []string{ofPlan}},
+		"equal monitors, other parameters":       {own, strings.Replace(own, `"1"`, `"2"`, 1), nil},
+		"other monitors and parameters":          {plain, strings.Replace(own, `"1"`, `"2"`, 1), []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
+		"other numbers of blocks":                {plain, strings.Replace(plain, "3", "7", 1), nil},
+		"a benchmark of one side":                {"benchmarks:\n- name: a.two\n", own, nil},
+		"several items":                          {several, several + last, []string{"Monitor of a.one n=2 limits.memory=64MiB: none in A, memory: 50ms in B"}},
+		"several items, one of them on one side": {plain, several + last, nil},
+	} {
+		got := compared(t, with(before(), c.a), with(same(), c.b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
+		var texts []string
+		for _, d := range got.Differences {
+			texts = append(texts, d.String())
+		}
+		if !slices.Equal(texts, c.want) {
+			t.Errorf("%s: the differences are %q, want %q", name, texts, c.want)
+		}
+		_, err := sides.New(with(before(), c.a), with(same(), c.b), sides.Options{})
+		if (err != nil) != (c.want != nil) {
+			t.Errorf("%s: without leave the error is %v", name, err)
+		}
+	}
+}
+
+// A fact about a benchmark or a target concerns no other one.
+func TestDifferencesConcern(t *testing.T) {
+	for fact, want := range map[string][]string{
+		"Kernel":               {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
+		"Plan monitor":         {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
+		"Target oci/runc":      {"a.one on oci/runc", "a.two on oci/runc"},
+		"Runtime of oci/runc":  {"a.one on oci/runc", "a.two on oci/runc"},
+		"Workload a.one":       {"a.one on oci/runc", "a.one on native"},
+		"Monitor of a.one":     {"a.one on oci/runc", "a.one on native"},
+		"Monitor of a.two n=1": {"a.two on oci/runc", "a.two on native"},
+		"Monitor of a":         nil,
+	} {
+		var got []string
+		for _, benchmark := range []string{"a.one", "a.two"} {
+			for _, target := range []string{"oci/runc", "native"} {
+				if (sides.Difference{Fact: fact}).Concerns(benchmark, target) {
+					got = append(got, benchmark+" on "+target)
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s concerns %q, want %q", fact, got, want)
+		}
+	}
+}
+
 // selfcheck is the result of a selfcheck.
 func selfcheck() *result.Selfcheck {
 	return &result.Selfcheck{Date: epoch, Target: "oci/runc", Metric: "CreateAndRun", Limits: []result.DetectionLimit{{Minutes: 5, Difference: 0.02}}}
@@ -530,7 +600,7 @@ func TestEmulatedSides(t *testing.T) {
 
 // A run that lacks a part of the others has no values of it, so the facts of the part are those of the other runs.
 func TestRunWithoutAPart(t *testing.T) {
-	const plan = "workloads:\n- name: app.one\n  argv:\n  - /bin/true\n"
+	const plan = "workloads:\n- name: app.one\n  argv:\n  - /bin/true\nbenchmarks:\n- name: app.one\n  monitor:\n    memory: 50ms\n"
 	with := func(r *result.Run) { r.Plan += plan }
 	b := change(same(), with)
 	b.Runs[1].Targets = b.Runs[1].Targets[:1]

@@ -13,16 +13,19 @@ import (
 // leastRaw is the least number of samples for a worst case without tails. Fewer samples cannot have a bound.
 const leastRaw = 2000
 
-// Worst is the worst case of a time on a target: the largest of all its samples, with bounds for rarer values or a refusal. The samples of
-// all trials are one series.
+// Worst is the worst case of a time on a target: the largest of all its samples, with bounds for rarer values, a refusal, or bounds and a refusal of
+// still rarer values. The samples of all trials are one series.
 type Worst struct {
 	// N counts the samples, and Max is the largest of them.
 	N   int
 	Max float64
-	// Model is the tail of the samples, with Bounds for probabilities beyond 1/N. Without a model, Refusal is the reason.
+	// Model is the tail of the samples, with Bounds for descending probabilities beyond 1/N. Without a bound both are nil, and Refusal is the reason.
 	Model   *tail.Model
 	Bounds  []tail.Bound
 	Refusal *tail.Refusal
+	// Rarer is the reason why smaller probabilities than in Bounds have no bound; nil if all have one. The model has passed all checks of tail.Fit, so
+	// Bounds hold.
+	Rarer *tail.Refusal
 }
 
 // LostTrials is the test of a worst case that no block of the target is lost: a trial that exceeded its limit took the slowest samples with it.
@@ -52,15 +55,25 @@ func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
 	if errors.As(err, &w.Refusal) {
 		return w
 	}
-	for _, p := range fitted.Beyond() {
+	w.bound(fitted, fitted.Beyond())
+	return w
+}
+
+// bound adds the bounds for the probabilities, which descend, up to the first one without a bound.
+func (w *Worst) bound(fitted *tail.Model, probabilities []float64) {
+	var refusal *tail.Refusal
+	for _, p := range probabilities {
 		b, err := fitted.Bound(p)
-		if errors.As(err, &w.Refusal) {
-			return w
+		if errors.As(err, &refusal) {
+			break
 		}
 		w.Bounds = append(w.Bounds, b)
 	}
-	w.Model = fitted
-	return w
+	if refusal != nil && len(w.Bounds) == 0 {
+		w.Refusal = refusal
+		return
+	}
+	w.Model, w.Rarer = fitted, refusal
 }
 
 // seriesOf joins the tails of the distributions of a metric, and its samples, in the order of the trials.
@@ -114,6 +127,14 @@ func (w *Worst) Text(unit result.Unit) string {
 	m := w.Model
 	return text + fmt.Sprintf("shape %s (%s to %s), the tail is %s; %d clusters above %s", signed(significant(m.GPD.Shape, 2)),
 		shapeEnd(m.ShapeCI.Lo, "below −0.5"), shapeEnd(m.ShapeCI.Hi, None), m.Variation.Weight(), m.Clusters, Quantity(m.Threshold, unit))
+}
+
+// RarerText spells the refusal of rarer values than the bounds, empty without one.
+func (w *Worst) RarerText() string {
+	if w.Rarer == nil {
+		return ""
+	}
+	return "rarer values: " + w.Rarer.Error()
 }
 
 // shapeEnd spells an end of the interval of a shape, which may be infinite.

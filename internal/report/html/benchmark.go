@@ -119,8 +119,8 @@ type worstCase struct {
 }
 
 type worstRow struct {
-	Target, Largest, Text string
-	Refused               bool
+	Target, Largest, Text, Rarer string
+	Refused                      bool
 }
 
 // newWorst collects the worst cases of the only run.
@@ -130,7 +130,7 @@ func newWorst(b *report.Benchmark) []worstCase {
 		c := worstCase{Metric: m.Name}
 		for _, r := range m.Rows {
 			if w := r.Cells[0].Worst; w != nil {
-				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: w.Largest(m.Unit), Text: w.Text(m.Unit), Refused: w.Refusal != nil})
+				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: w.Largest(m.Unit), Text: w.Text(m.Unit), Rarer: w.RarerText(), Refused: w.Refusal != nil})
 			}
 		}
 		all = append(all, c)

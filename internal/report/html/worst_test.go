@@ -1,9 +1,11 @@
 package html_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 )
 
@@ -20,5 +22,18 @@ func TestWorstCaseOnThePage(t *testing.T) {
 	}
 	if strings.Contains(written(t, reporttest.Sample()), "Worst case") {
 		t.Error("a run with few samples has a worst case")
+	}
+}
+
+// Bounds stay if rarer values have none. The reason follows them, in a style of its own.
+func TestWorstCaseWithoutRarerBounds(t *testing.T) {
+	var b bytes.Buffer
+	if err := html.Write(&b, reporttest.PartlyBounded()); err != nil {
+		t.Fatal(err)
+	}
+	_, bounds, _ := strings.Cut(b.String(), "<td>one in 10⁵ above ")
+	bounds, _, _ = strings.Cut(bounds, "</td>")
+	if want := `<div class="reason">rarer values: no bound, by the test of tail weight: ` + reporttest.RarerRefused; !strings.Contains(bounds, want) {
+		t.Errorf("the bounds are %q, want %q behind them", bounds, want)
 	}
 }

@@ -415,8 +415,8 @@ func worst(w *report.Worst) object {
 		return nil
 	}
 	out := object{{"samples", w.N}, {"max", number(w.Max)}}
-	if r := w.Refusal; r != nil {
-		return append(out, member{"refusal", object{{"test", r.Test}, {"reason", r.Reason}, {"advice", r.Advice}, optional("samples_needed", r.Samples)}})
+	if w.Refusal != nil {
+		return append(out, member{"refusal", refusal(w.Refusal)})
 	}
 	m := w.Model
 	return append(out, object{
@@ -432,7 +432,16 @@ func worst(w *report.Worst) object {
 		{"shape_interval", interval(&m.ShapeCI)},
 		{"variation", number(m.Variation.CV)},
 		{"weight", m.Variation.Weight()},
+		optional("rarer_refusal", refusal(w.Rarer)),
 	}...)
+}
+
+// refusal is the reason without a bound, nil for nil.
+func refusal(r *tail.Refusal) object {
+	if r == nil {
+		return nil
+	}
+	return object{{"test", r.Test}, {"reason", r.Reason}, {"advice", r.Advice}, optional("samples_needed", r.Samples)}
 }
 
 func warnings(s *stats.Summary) []object {

@@ -183,7 +183,11 @@ func (p *printer) worsts(b *report.Benchmark) {
 		}
 		for _, r := range m.Rows {
 			if w := r.Cells[0].Worst; w != nil {
-				p.wrapped("  "+lead(r.Target, width), w.Largest(m.Unit)+"; "+w.Text(m.Unit))
+				text := w.Largest(m.Unit) + "; " + w.Text(m.Unit)
+				if rarer := w.RarerText(); rarer != "" {
+					text += "; " + rarer
+				}
+				p.wrapped("  "+lead(r.Target, width), text)
 			}
 		}
 	}

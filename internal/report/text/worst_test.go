@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -22,5 +23,18 @@ func TestWorstCase(t *testing.T) {
 	}
 	if strings.Contains(written(t, reporttest.Sample(), text.Options{}), "Worst case") {
 		t.Error("a run with few samples has a worst case")
+	}
+}
+
+// Bounds stay if rarer values have none. The reason follows them.
+func TestWorstCaseWithoutRarerBounds(t *testing.T) {
+	var b bytes.Buffer
+	if err := text.Write(&b, reporttest.PartlyBounded(), text.Options{Width: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	_, bounds, _ := strings.Cut(b.String(), "; one in 10⁵ above ")
+	line, _, _ := strings.Cut(bounds, "\n")
+	if want := "; rarer values: no bound, by the test of tail weight: " + reporttest.RarerRefused + "; take more samples (at least 60000 samples)"; !strings.HasSuffix(line, want) {
+		t.Errorf("the line is %q, want %q at its end", line, want)
 	}
 }

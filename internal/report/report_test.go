@@ -421,23 +421,53 @@ func TestWarningsAreCollected(t *testing.T) {
 	}
 }
 
+// Marks that differ only in amounts are counted together, with the range of each amount.
 func TestDisturbedTrialsAreCountedByKind(t *testing.T) {
-	run := reporttest.Small()
-	for i := range run.Trials {
-		run.Trials[i].Host.Marks = nil
-	}
-	run.Trials[4].Host.Marks = []string{"programs waited for I/O 14.2 % of the time"}
-	run.Trials[5].Host.Marks = []string{"programs waited for I/O 3 % of the time"}
-	run.Trials[0].Host.Marks = []string{"programs waited for I/O 50 % of the time"} // warm-up
-	for _, g := range model(run).Runs[0].Warnings {
-		if g.Title == "Disturbed trials" {
-			if want := []string{"2 trials: programs waited for I/O … % of the time"}; !slices.Equal(g.Items, want) {
-				t.Errorf("the items are %q, want %q", g.Items, want)
+	for name, c := range map[string]struct {
+		marks []string // of one trial each
+		want  []string
+	}{
+		"one trial":       {[]string{"programs waited for I/O 14.2 % of the time"}, []string{"1 trial: programs waited for I/O 14.2 % of the time"}},
+		"a range":         {[]string{"programs waited for I/O 14.2 % of the time", "programs waited for I/O 3 % of the time", "programs waited for I/O 9.7 % of the time"}, []string{"3 trials: programs waited for I/O 3 to 14.2 % of the time"}},
+		"by value":        {[]string{"CPUs were throttled 10 times", "CPUs were throttled 9 times", "CPUs were throttled 1,200.5 times"}, []string{"3 trials: CPUs were throttled 9 to 1,200.5 times"}},
+		"equal amounts":   {[]string{"programs waited for I/O 14.0 % of the time", "programs waited for I/O 14 % of the time"}, []string{"2 trials: programs waited for I/O 14.0 % of the time"}},
+		"two kinds":       {[]string{"programs waited for I/O 20 % of the time", "programs waited for memory 5 % of the time"}, []string{"1 trial: programs waited for I/O 20 % of the time", "1 trial: programs waited for memory 5 % of the time"}},
+		"without amounts": {[]string{"the voltage was too low", "the voltage was too low"}, []string{"2 trials: the voltage was too low"}},
+		"several amounts": {
+			[]string{"it fell from 2800 to 2400 MHz", "it fell from 2700 to 2600 MHz"}, []string{"2 trials: it fell from 2700–2800 to 2400–2600 MHz"},
+		},
+		"one of several amounts": {
+			[]string{"they ran at 900 MHz, below 2100 MHz", "they ran at 1850 MHz, below 2100 MHz"}, []string{"2 trials: they ran at 900–1850 MHz, below 2100 MHz"},
+		},
+		"names":            {[]string{"cpu3 was 70 °C hot", "cpu4 was 80 °C hot", "cpu3 was 90 °C hot"}, []string{"2 trials: cpu3 was 70 to 90 °C hot", "1 trial: cpu4 was 80 °C hot"}},
+		"no amounts":       {[]string{"CPUs 0-1 of v1.2.3", "CPUs 0-3 of v1.2.3", "CPUs 0-3 of v1.2.3"}, []string{"1 trial: CPUs 0-1 of v1.2.3", "2 trials: CPUs 0-3 of v1.2.3"}},
+		"below zero":       {[]string{"it was -5 °C", "it was -3 °C"}, []string{"1 trial: it was -5 °C", "1 trial: it was -3 °C"}},
+		"too large":        {[]string{"it was " + strings.Repeat("9", 400), "it was 7"}, []string{"1 trial: it was " + strings.Repeat("9", 400), "1 trial: it was 7"}},
+		"in the last word": {[]string{"it was 5.", "it was 3."}, []string{"2 trials: it was 3 to 5."}},
+	} {
+		run := reporttest.Small()
+		next := 0
+		for i := range run.Trials {
+			trial := &run.Trials[i]
+			trial.Host.Marks = nil
+			switch {
+			case trial.Warmup:
+				trial.Host.Marks = []string{"programs waited for I/O 50 % of the time"}
+			case trial.Status == result.OK && next < len(c.marks):
+				trial.Host.Marks = c.marks[next : next+1]
+				next++
 			}
-			return
+		}
+		var got []string
+		for _, g := range model(run).Runs[0].Warnings {
+			if g.Title == "Disturbed trials" {
+				got = g.Items
+			}
+		}
+		if next != len(c.marks) || !slices.Equal(got, c.want) {
+			t.Errorf("%s: the items are %q, want %q", name, got, c.want)
 		}
 	}
-	t.Error("there is no warning of disturbed trials")
 }
 
 func TestMissing(t *testing.T) {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -115,41 +114,6 @@ func (r *Report) fewBlocks(run int) WarningGroup {
 	}
 	return g
 }
-
-// disturbed counts the trials behind the numbers by their marks. Marks that differ only in their numbers are counted
-// together.
-func disturbed(trials []result.Trial) WarningGroup {
-	g := WarningGroup{
-		Title:  "Disturbed trials",
-		Advice: "the trials count, and plots show them hollow; stop other programs on the host, and run more blocks",
-	}
-	type kind struct {
-		mark, example string
-		trials        int
-	}
-	var kinds []kind
-	for i := range trials {
-		t := &trials[i]
-		if t.Warmup || t.Status != result.OK {
-			continue
-		}
-		for _, mark := range t.Host.Marks {
-			alike := number.ReplaceAllString(mark, "…")
-			place(&kinds, func(k *kind) bool { return k.mark == alike }, kind{mark: alike, example: mark}).trials++
-		}
-	}
-	for _, k := range kinds {
-		if k.trials == 1 {
-			g.Items = append(g.Items, "1 trial: "+k.example)
-		} else {
-			g.Items = append(g.Items, fmt.Sprintf("%d trials: %s", k.trials, k.mark))
-		}
-	}
-	return g
-}
-
-// number is a number in a mark.
-var number = regexp.MustCompile(`\p{Nd}[\p{Nd}.,]*`)
 
 // dependentRatios lists the comparisons whose blocks are not independent of each other.
 func (r *Report) dependentRatios(run int) WarningGroup {

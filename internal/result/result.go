@@ -343,7 +343,8 @@ type Disturbance struct {
 	MHz *float64 `json:"cpu_mhz,omitempty"`
 	// Throttled counts thermal throttling events of all cores during the trial.
 	Throttled *int64 `json:"throttled,omitempty"`
-	// Marks are the reasons why the trial counts as disturbed; empty if it is not disturbed.
+	// Marks are the reasons why the trial counts as disturbed; empty if it is not disturbed. A number that is a word of its own is an amount: reports show
+	// the range of the amounts of equal reasons.
 	Marks []string `json:"marks,omitempty"`
 }
 

@@ -303,7 +303,7 @@ func TestDifferencesAreRefused(t *testing.T) {
 		"image": {func(r *result.Run) {
 			r.Images = []result.Image{{Name: "workload", Digest: "sha256:0123456789abcdef", Size: 1}}
 		}, "Images: unknown in A, workload: sha256:0123456789ab", allow(sides.ClassImage), "--allow-differences image"},
-		"plan": {func(r *result.Run) { r.Plan += "pinning:\n  workload: \"1\"\n" }, `Plan pinning: unknown in A, workload: "1" in B`, allow(sides.ClassPlan), "--allow-differences plan"},
+		"plan": {func(r *result.Run) { r.Plan += "pinning:\n  workload: \"1\"\n" }, `Plan pinning: not set in A, workload: "1" in B`, allow(sides.ClassPlan), "--allow-differences plan"},
 		"params": {func(r *result.Run) {
 			for i := range r.Trials {
 				r.Trials[i].Params = "n=2"
@@ -456,7 +456,7 @@ func TestMonitorsOfBenchmarks(t *testing.T) {
 		several = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n- name: a.one\n  params:\n    n: \"2\"\n  limits:\n    memory: 64MiB\n"
 	)
 	const last = "  monitor:\n    memory: 50ms\n"
-	ofPlan := "Plan monitor: memory: 100ms in A, unknown in B"
+	ofPlan := "Plan monitor: memory: 100ms in A, not set in B"
 	for name, c := range map[string]struct {
 		a, b string
 		want []string

@@ -377,12 +377,20 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 
 // writable creates the output folder and checks that files can be created in it, before any measurement.
 func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("create the output folder: %w; name another folder with -d", err)
+	if err := writableFolder("the output folder", dir, 0o755); err != nil {
+		return fmt.Errorf("%w; name another folder with -d", err)
+	}
+	return nil
+}
+
+// writableFolder creates a folder if it is missing, and checks that files can be created in it.
+func writableFolder(what, dir string, mode os.FileMode) error {
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return fmt.Errorf("create %s: %w", what, err)
 	}
 	f, err := os.CreateTemp(dir, ".touchstone-*")
 	if err != nil {
-		return fmt.Errorf("write to the output folder: %w; name another folder with -d", err)
+		return fmt.Errorf("write to %s: %w", what, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

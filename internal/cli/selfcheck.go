@@ -118,6 +118,9 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 	if err := writable(opts.dir); err != nil {
 		return err
 	}
+	if err := storable(); err != nil {
+		return err
+	}
 	if c.target.Engine != fake.Name { // fake targets have the delays as options
 		roots, failed := workdir.HostRoots()
 		if failed != nil {

@@ -189,6 +189,20 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 	return all, path, nil
 }
 
+// storable checks that a selfcheck can be stored, before the measurement. It creates the folder of the stored ones.
+func storable() error {
+	_, path, err := readSelfchecks()
+	if err == nil {
+		if err = writableFolder("the folder of selfchecks", filepath.Dir(path), 0o700); err != nil {
+			err = fmt.Errorf("%w; make it writable, or set XDG_STATE_HOME", err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store the selfcheck: %w", err)
+	}
+	return nil
+}
+
 // keepSelfcheck adds a selfcheck to the stored ones, and returns the path of their file.
 func keepSelfcheck(d selfcheckDocument) (string, error) {
 	all, path, err := readSelfchecks()

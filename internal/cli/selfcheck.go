@@ -100,6 +100,7 @@ type checked struct {
 	base, same string
 	// launches is set if Touchstone itself starts the runtime.
 	launches bool
+	commands selfcheck.Commands
 
 	blocks  int
 	delayed []selfcheck.Delayed
@@ -186,7 +187,8 @@ func (c *checked) prepare() error {
 	if err != nil {
 		return &exitError{ExitNoTarget, err}
 	}
-	c.launches = engines.All(fake.NewClock(), nil).Describe(c.target.Engine).Kind == engine.BareRuntime
+	about := engines.All(fake.NewClock(), nil).Describe(c.target.Engine)
+	c.launches, c.commands = about.Kind == engine.BareRuntime, about.Commands
 	p.Benchmarks, p.Targets = nil, nil
 	for _, o := range selfcheck.Operations() {
 		if !slices.ContainsFunc(p.Benchmarks, func(i plan.Item) bool { return i.Name == o.Benchmark }) {
@@ -218,7 +220,9 @@ func (c *checked) add(name string, delays []time.Duration, kind selfcheck.Kind) 
 	for i, d := range delays {
 		verb := selfcheck.Operations()[i].Verb
 		by[verb] = d
-		adapter.Delays = append(adapter.Delays, runtimes.Delay{Verb: verb, Time: d, Burn: kind == selfcheck.CPU})
+		if d > 0 {
+			adapter.Delays = append(adapter.Delays, runtimes.Delay{Verb: verb, Time: d, Burn: kind == selfcheck.CPU})
+		}
 	}
 	t.Runtime += "-" + name
 	if t.Engine == fake.Name {
@@ -288,7 +292,7 @@ func (c *checked) calibrate(ctx context.Context) error {
 			c.opts.budget, report.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, report.RoundedTime(needed-c.spent), report.TimeWithReserve(needed*21/20)))
 	}
 	c.blocks = fit
-	if c.delayed, err = selfcheck.Plan(run, c.base, c.same, c.blocks); err != nil {
+	if c.delayed, err = selfcheck.Plan(run, c.base, c.same, c.blocks, c.commands); err != nil {
 		return &exitError{ExitTrials, fmt.Errorf("check %s: %w; touchstone report %s -d %s shows the reason", c.target, err, run.ID, c.opts.dir)}
 	}
 	for i := range c.delayed {

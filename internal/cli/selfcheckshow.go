@@ -46,7 +46,7 @@ func (c *checked) conclude() error {
 	d := selfcheckDocument{
 		Kind: "touchstone-selfcheck", Version: selfcheckVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
 		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
-		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.pace, c.launches),
+		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.commands, c.pace, c.launches),
 	}
 	d.Host.Selfcheck = nil
 	for _, r := range c.runs {
@@ -81,6 +81,11 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	}
 	if err := f.print(w, d, []string{"DELAYED", "BY", "DELAY", "SHARE", "FOUND IN RUNS", "MEASURED"}, rows); err != nil {
 		return err
+	}
+	for _, o := range d.Operations {
+		if !slices.ContainsFunc(d.Smallest, func(s selfcheck.Smallest) bool { return s.Verb == o.Verb }) {
+			fmt.Fprintf(w, "No delay of %s: the engine does not call the runtime in it.\n", o.Verb)
+		}
 	}
 	fmt.Fprintln(w)
 	rows = nil

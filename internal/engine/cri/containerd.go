@@ -18,6 +18,9 @@ import (
 var containerd = product{
 	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd", deb: "containerd",
 	find: findContainerd, fit: fitContainerd, start: startContainerd,
+	// RunPodSandbox runs a pause container. CreateContainer makes only a record. containerd and the shim both delete each of the two
+	// containers.
+	commands: map[string][]string{"create": {"create", "start"}, "start": {"create", "start"}, "delete": {"delete", "delete", "delete", "delete"}},
 }
 
 // findContainerd finds containerd and its shims.

@@ -55,8 +55,12 @@ func New(name string) *Driver { return &Driver{name: name} }
 
 // Describe declares the engine.
 func (d *Driver) Describe() engine.Description {
+	var commands map[string][]string
+	if d.product != nil {
+		commands = d.product.commands
+	}
 	return engine.Description{
-		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true,
+		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true, Commands: commands,
 		Programs: monitor.Programs{
 			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"pause"},
 		},
@@ -69,6 +73,8 @@ type product struct {
 	socket  string // default path
 	program string // the key of Session.Engines, and the name on PATH
 	deb     string // the package with the program
+	// commands are for engine.Description.
+	commands map[string][]string
 	// find finds the programs of a private engine, and its version.
 	find func(ctx context.Context, s engine.Session, b *product) (programs, error)
 	// fit describes a private engine's handler for a target.

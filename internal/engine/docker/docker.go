@@ -44,6 +44,8 @@ func NewDriver() *Driver { return &Driver{} }
 func (*Driver) Describe() engine.Description {
 	return engine.Description{
 		Name: name, Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST",
+		// ContainerCreate makes only a record. The daemon's containerd and the shim both delete a container.
+		Commands: map[string][]string{"create": {}, "start": {"create", "start"}, "delete": {"delete", "delete"}},
 		Programs: monitor.Programs{
 			monitor.Daemon: {"dockerd", "containerd"}, monitor.Shim: {"containerd-shim*"}, monitor.Network: {"docker-proxy"},
 		},

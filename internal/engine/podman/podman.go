@@ -44,6 +44,7 @@ var _ engine.Driver = Driver{}
 func (Driver) Describe() engine.Description {
 	return engine.Description{
 		Name: name, Kind: engine.FullEngine, Socket: true,
+		Commands: map[string][]string{"create": {}, "start": {"create", "start"}}, // podman create makes only a record
 		Programs: monitor.Programs{
 			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"catatonit"},
 			monitor.Network: {"aardvark-dns", "netavark", "pasta", "pasta.avx2", "slirp4netns"},

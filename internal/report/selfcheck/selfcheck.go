@@ -45,6 +45,39 @@ func Headline() Operation {
 	return Operation{"create and start", "operations.container.lifecycle", "CreateAndRun"}
 }
 
+// Commands are the runtime's commands in the time of each operation, by the operation's verb. An operation that is missing is the one command of
+// its verb.
+type Commands map[string][]string
+
+// of returns the commands of an operation.
+func (c Commands) of(o Operation) []string {
+	if list, ok := c[o.Verb]; ok {
+		return list
+	}
+	return []string{o.Verb}
+}
+
+// delay is the delay of an operation: the sum over its commands.
+func (c Commands) delay(o Operation, d Delayed) time.Duration {
+	var sum time.Duration
+	for _, verb := range c.of(o) {
+		at := slices.IndexFunc(Operations(), func(o Operation) bool { return o.Verb == verb })
+		sum += d.Delays[at]
+	}
+	return sum
+}
+
+// delayed counts the commands of an operation that Plan delays.
+func (c Commands) delayed(o Operation) int {
+	n := 0
+	for _, verb := range c.of(o) {
+		if len(c.of(Operation{Verb: verb})) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Kind is a kind of delay.
 type Kind string
 
@@ -69,7 +102,7 @@ type Delayed struct {
 	Kind   Kind
 	// Size counts the sizes from 0, the smallest.
 	Size int
-	// Delays are by operation.
+	// Delays are by the runtime's command, in the order of Operations.
 	Delays []time.Duration
 }
 
@@ -126,7 +159,9 @@ func samples(run *result.Run, o Operation, target string) []stats.Sample {
 
 // Plan returns the delays of each kind and size for runs with a number of blocks. The calibration is a run with two equal targets. With ten blocks its
 // smallest delay is wrong by up to a factor of two, so the sizes span this range.
-func Plan(calibration result.Run, base, same string, blocks int) ([]Delayed, error) {
+//
+// The delay of an operation of several commands is divided among them. A command whose own operation does not call the runtime has no delay.
+func Plan(calibration result.Run, base, same string, blocks int, commands Commands) ([]Delayed, error) {
 	var all []Delayed
 	for _, kind := range Kinds() {
 		for size := range Sizes {
@@ -140,8 +175,12 @@ func Plan(calibration result.Run, base, same string, blocks int) ([]Delayed, err
 			return nil, fmt.Errorf("the calibration has too few values of %s (%s of %s)", o.Verb, o.Metric, o.Benchmark)
 		}
 		for i := range all {
-			share := max(LeastDelay, smallest/2) * float64(int(1)<<all[i].Size)
-			all[i].Delays = append(all[i].Delays, time.Duration(share*n.Median*float64(time.Second)))
+			var delay time.Duration
+			if parts := commands.delayed(o); parts > 0 {
+				share := max(LeastDelay, smallest/2) * float64(int(1)<<all[i].Size)
+				delay = time.Duration(share * n.Median * float64(time.Second) / float64(parts))
+			}
+			all[i].Delays = append(all[i].Delays, delay)
 		}
 	}
 	return all, nil
@@ -222,8 +261,8 @@ func (p Pace) blocks(benchmark string, in time.Duration) int {
 	return max(0, int((in-p.SetUp)/p.Block[benchmark]))
 }
 
-// Evaluate judges the runs. launches is set if Touchstone itself starts the runtime.
-func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace, launches bool) Check {
+// Evaluate judges the runs. launches is set if Touchstone itself starts the runtime. An operation that does not call the runtime has no delays.
+func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands Commands, pace Pace, launches bool) Check {
 	c := Check{}
 	operations := Operations()
 	compare := func(o Operation, target string) []stats.Comparison {
@@ -243,7 +282,10 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace
 			}
 		}
 	}
-	for at, o := range operations {
+	for _, o := range operations {
+		if len(commands.of(o)) == 0 {
+			continue
+		}
 		for _, kind := range Kinds() {
 			smallest := Smallest{Verb: o.Verb, Kind: kind}
 			unbroken := true
@@ -253,7 +295,7 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, pace Pace
 				if d.Kind != kind {
 					continue
 				}
-				f := found(compare(o, d.Target), d.Delays[at], noise[o.Metric])
+				f := found(compare(o, d.Target), commands.delay(o, d), noise[o.Metric])
 				f.Verb, f.Kind = o.Verb, kind
 				all = append(all, f)
 				if unbroken = unbroken && f.Runs > 0 && 5*f.Found >= 4*f.Runs; unbroken {

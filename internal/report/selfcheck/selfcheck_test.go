@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func pace() selfcheck.Pace {
 // planned returns the delays for a number of blocks, with names of targets.
 func planned(t *testing.T, noise float64, blocks int) []selfcheck.Delayed {
 	t.Helper()
-	delayed, err := selfcheck.Plan(run(0, 10, noise, nil), base, same, blocks)
+	delayed, err := selfcheck.Plan(run(0, 10, noise, nil), base, same, blocks, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestDelaysAreFound(t *testing.T) {
 	for n := range runs {
 		all = append(all, run(n+1, blocks, noise, delayed))
 	}
-	c := selfcheck.Evaluate(all, base, same, delayed, pace(), true)
+	c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true)
 	if c.Alarms.Comparisons != 5*runs || c.Alarms.Shown > 5 {
 		t.Errorf("%d of %d comparisons of equal targets show a difference", c.Alarms.Shown, c.Alarms.Comparisons)
 	}
@@ -126,8 +127,46 @@ func TestDelaysAreFound(t *testing.T) {
 	if len(c.Operations) != 4 || c.Operations[0].Region != 1e-7 || *c.Operations[0].Launch != 1e-3 || math.Abs(c.Self-0.01) > 1e-9 {
 		t.Errorf("the overhead is %+v, the share of CPU %g", c.Operations, c.Self)
 	}
-	if daemon := selfcheck.Evaluate(all[:1], base, same, delayed, pace(), false); daemon.Operations[0].Launch != nil {
+	if daemon := selfcheck.Evaluate(all[:1], base, same, delayed, nil, pace(), false); daemon.Operations[0].Launch != nil {
 		t.Error("a runtime that a daemon starts has the start of a process as Touchstone's own part")
+	}
+}
+
+// An engine calls the runtime in other operations than its own: the delay of an operation is the sum over the commands in it.
+func TestCommandsOfAnEngine(t *testing.T) {
+	docker := selfcheck.Commands{"create": {}, "start": {"create", "start"}, "delete": {"delete", "delete"}}
+	containerd := selfcheck.Commands{"create": {"create", "start"}, "start": {"create", "start"}}
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		selfcheck.Commands
+		planned []time.Duration // of the smallest size, without noise
+		verbs   []string
+		delays  []time.Duration // by verb, with delays of 1, 2, 4 and 8 ms
+	}{
+		"a bare runtime": {nil, []time.Duration{20, 20, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms}},
+		"docker":         {docker, []time.Duration{0, 20, 20, 10}, []string{"start", "exec", "delete"}, []time.Duration{3 * ms, 4 * ms, 16 * ms}},
+		"containerd":     {containerd, []time.Duration{10, 10, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{3 * ms, 3 * ms, 4 * ms, 8 * ms}},
+	} {
+		calibration := run(0, 10, 0, nil)
+		planned, err := selfcheck.Plan(calibration, base, same, 8, test.Commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range test.planned {
+			if got := planned[0].Delays[i]; got != want*time.Microsecond {
+				t.Errorf("%s: the delay of %s is %v, want %v", name, selfcheck.Operations()[i].Verb, got, want*time.Microsecond)
+			}
+		}
+		delayed := []selfcheck.Delayed{{Target: "oci/x-1", Kind: selfcheck.Sleep, Delays: []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms}}}
+		c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, test.Commands, pace(), false)
+		var verbs []string
+		var delays []time.Duration
+		for _, f := range c.Delays {
+			verbs, delays = append(verbs, f.Verb), append(delays, time.Duration(math.Round(f.Delay*1e9)))
+		}
+		if !slices.Equal(verbs, test.verbs) || !slices.Equal(delays, test.delays) || len(c.Smallest) != 2*len(verbs) || len(c.Operations) != 4 {
+			t.Errorf("%s: the delays are %v of %v, want %v of %v; %d smallest ones, %d operations", name, delays, verbs, test.delays, test.verbs, len(c.Smallest), len(c.Operations))
+		}
 	}
 }
 
@@ -156,7 +195,7 @@ func TestDelaysOfTwoModesAreFound(t *testing.T) {
 		all = append(all, run(n+1, blocks, 0.02, delayed))
 	}
 	modes(all)
-	c := selfcheck.Evaluate(all, base, same, delayed, pace(), true)
+	c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true)
 	for _, s := range c.Smallest {
 		if s.Kind == selfcheck.Sleep && (s.Delay == nil || *s.Delay > 0.001) {
 			t.Errorf("%s: the smallest delay is %v", s.Verb, s.Delay)
@@ -173,13 +212,13 @@ func TestDelaysOfTwoModesAreFound(t *testing.T) {
 }
 
 func TestOddCalibrations(t *testing.T) {
-	if _, err := selfcheck.Plan(run(0, 1, 0.1, nil), base, same, 30); err == nil {
+	if _, err := selfcheck.Plan(run(0, 1, 0.1, nil), base, same, 30, nil); err == nil {
 		t.Error("a calibration of one block is accepted")
 	}
-	if _, err := selfcheck.Plan(result.Run{}, base, same, 30); err == nil {
+	if _, err := selfcheck.Plan(result.Run{}, base, same, 30, nil); err == nil {
 		t.Error("an empty calibration is accepted")
 	}
-	if _, err := selfcheck.Plan(run(0, 10, 0.1, nil), base, same, 5); err == nil {
+	if _, err := selfcheck.Plan(run(0, 10, 0.1, nil), base, same, 5, nil); err == nil {
 		t.Error("runs with too few blocks for an interval are accepted")
 	}
 	// Equal values have no noise. The delays are the least ones, and each is found.
@@ -187,7 +226,7 @@ func TestOddCalibrations(t *testing.T) {
 	if least := delayed[0].Delays[0]; least != time.Duration(selfcheck.LeastDelay*float64(took)) {
 		t.Errorf("without noise the smallest delay is %v", least)
 	}
-	c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, pace(), true)
+	c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, nil, pace(), true)
 	for _, s := range c.Smallest {
 		if s.Delay == nil {
 			t.Errorf("without noise no delay of %s by %s is found", s.Verb, s.Kind)
@@ -202,7 +241,7 @@ func TestOddCalibrations(t *testing.T) {
 func TestTooFewSamples(t *testing.T) {
 	delayed := planned(t, 0.05, 10)
 	for name, runs := range map[string][]result.Run{"no run": nil, "one block": {run(1, 1, 0.05, delayed)}} {
-		c := selfcheck.Evaluate(runs, base, same, delayed, pace(), true)
+		c := selfcheck.Evaluate(runs, base, same, delayed, nil, pace(), true)
 		for _, s := range c.Smallest {
 			if s.Delay != nil {
 				t.Errorf("%s: the delay of %s is found", name, s.Verb)

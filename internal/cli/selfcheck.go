@@ -104,6 +104,7 @@ type checked struct {
 
 	blocks  int
 	delayed []selfcheck.Delayed
+	setUp   time.Duration // of a run
 	pace    selfcheck.Pace
 	pilot   result.Run
 	runs    []result.Run
@@ -143,7 +144,11 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 		return err
 	}
 	for n := range selfcheckRuns {
-		run, err := c.execute(ctx, "selfcheck", c.blocks)
+		if c.spent >= opts.budget {
+			a.line(fmt.Sprintf("note: the budget ended after %d of %d runs, so the result is less certain; give more than --budget %v", n, selfcheckRuns, opts.budget))
+			break
+		}
+		run, err := c.execute(ctx, "selfcheck", c.blocks, selfcheckRuns-n)
 		if err != nil {
 			return err
 		}
@@ -252,7 +257,7 @@ func (c *checked) calibrate(ctx context.Context) error {
 	if _, _, err := execution.Check(c.plan); err != nil {
 		return usage(err)
 	}
-	run, err := c.execute(ctx, "selfcheck calibration", selfcheckPilot)
+	run, err := c.execute(ctx, "selfcheck calibration", selfcheckPilot, 1)
 	if err != nil {
 		return err
 	}
@@ -280,20 +285,9 @@ func (c *checked) calibrate(ctx context.Context) error {
 		c.pace.Block[name] = 2 * took[name] / time.Duration(n)
 		block += targets * took[name] / time.Duration(n)
 	}
-	left := c.opts.budget - c.spent
-	setUp := c.pace.SetUp * targets / 2 // each target is opened
-	fit := plan.MaxBlocks
-	if block > 0 {
-		fit = min(fit, int(((left-left/20)/selfcheckRuns-setUp)/block)-abWarmup)
-	}
-	if fit < stats.MinSamples {
-		needed := c.spent + selfcheckRuns*(setUp+(stats.MinSamples+abWarmup)*block)
-		return usage(fmt.Errorf("--budget %v: after the calibration %v are left, and %d runs of %d blocks of %d targets take %v; give at least --budget %v",
-			c.opts.budget, report.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, report.RoundedTime(needed-c.spent), report.TimeWithReserve(needed*21/20)))
-	}
-	c.blocks = fit
-	if c.delayed, err = selfcheck.Plan(run, c.base, c.same, c.blocks, c.commands); err != nil {
-		return &exitError{ExitTrials, fmt.Errorf("check %s: %w; touchstone report %s -d %s shows the reason", c.target, err, run.ID, c.opts.dir)}
+	c.setUp = c.pace.SetUp * targets / 2 // each target is opened
+	if err := c.size(targets, block); err != nil {
+		return err
 	}
 	for i := range c.delayed {
 		d := &c.delayed[i]
@@ -305,10 +299,46 @@ func (c *checked) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// execute executes one run.
-func (c *checked) execute(ctx context.Context, name string, blocks int) (run result.Run, err error) {
+// size finds the greatest number of blocks that fits into the budget, and the delays for it. block is the time of a block of all targets without
+// delays. The verdicts of fewer blocks need longer delays, which take time in each block.
+func (c *checked) size(targets, block time.Duration) error {
+	left := c.opts.budget - c.spent
+	delays := func(blocks int) (err error) {
+		if c.delayed, err = selfcheck.Plan(c.pilot, c.base, c.same, blocks, c.commands); err != nil {
+			return &exitError{ExitTrials, fmt.Errorf("check %s: %w; touchstone report %s -d %s shows the reason", c.target, err, c.pilot.ID, c.opts.dir)}
+		}
+		return nil
+	}
+	fit := func(block time.Duration) int {
+		if block <= 0 {
+			return plan.MaxBlocks
+		}
+		return min(plan.MaxBlocks, int(((left-left/20)/selfcheckRuns-c.setUp)/block)-abWarmup)
+	}
+	c.blocks = fit(block)
+	for c.blocks >= stats.MinSamples {
+		if err := delays(c.blocks); err != nil {
+			return err
+		}
+		fits := fit(block + selfcheck.Added(c.pilot, c.delayed, c.commands))
+		if fits >= c.blocks {
+			return nil
+		}
+		c.blocks = fits
+	}
+	if err := delays(stats.MinSamples); err != nil {
+		return err
+	}
+	block += selfcheck.Added(c.pilot, c.delayed, c.commands)
+	needed := c.spent + selfcheckRuns*(c.setUp+(stats.MinSamples+abWarmup)*block)
+	return usage(fmt.Errorf("--budget %v: after the calibration %v are left, and %d runs of %d blocks of %d targets take %v; give at least --budget %v",
+		c.opts.budget, report.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, report.RoundedTime(needed-c.spent), report.TimeWithReserve(needed*21/20)))
+}
+
+// execute executes one run, with its share of the time left for a number of runs.
+func (c *checked) execute(ctx context.Context, name string, blocks, runs int) (run result.Run, err error) {
 	p := c.plan
-	p.Name, p.Blocks, p.Budget = name, blocks, remaining(c.opts.budget, c.spent)
+	p.Name, p.Blocks, p.Budget = name, blocks, remaining((c.opts.budget-c.spent)/time.Duration(runs), c.setUp)
 	var outcome execution.Outcome
 	c.opts.concluded = func(r result.Run, o execution.Outcome) error {
 		run, outcome = r, o

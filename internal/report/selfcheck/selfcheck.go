@@ -186,6 +186,32 @@ func Plan(calibration result.Run, base, same string, blocks int, commands Comman
 	return all, nil
 }
 
+// Added is the time that the delays add to a block of all targets, by the calls of an average trial of the calibration.
+func Added(calibration result.Run, delayed []Delayed, commands Commands) time.Duration {
+	trials, calls := map[string]float64{}, map[string]map[string]float64{}
+	for _, t := range calibration.Trials {
+		if t.Status != result.OK {
+			continue
+		}
+		trials[t.Benchmark]++
+		for _, p := range t.Phases {
+			if calls[t.Benchmark] == nil {
+				calls[t.Benchmark] = map[string]float64{}
+			}
+			calls[t.Benchmark][p.Name]++
+		}
+	}
+	var sum float64
+	for benchmark, n := range trials {
+		for _, o := range Operations() {
+			for _, d := range delayed {
+				sum += calls[benchmark][o.Verb] / n * float64(commands.delay(o, d))
+			}
+		}
+	}
+	return time.Duration(sum)
+}
+
 // Check is the result of a selfcheck.
 type Check struct {
 	Alarms     Alarms     `json:"false_alarms"`

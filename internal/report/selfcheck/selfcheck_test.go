@@ -142,12 +142,20 @@ func TestCommandsOfAnEngine(t *testing.T) {
 		planned []time.Duration // of the smallest size, without noise
 		verbs   []string
 		delays  []time.Duration // by verb, with delays of 1, 2, 4 and 8 ms
+		added   time.Duration
 	}{
-		"a bare runtime": {nil, []time.Duration{20, 20, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms}},
-		"docker":         {docker, []time.Duration{0, 20, 20, 10}, []string{"start", "exec", "delete"}, []time.Duration{3 * ms, 4 * ms, 16 * ms}},
-		"containerd":     {containerd, []time.Duration{10, 10, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{3 * ms, 3 * ms, 4 * ms, 8 * ms}},
+		"a bare runtime": {nil, []time.Duration{20, 20, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms}, 23 * ms},
+		"docker":         {docker, []time.Duration{0, 20, 20, 10}, []string{"start", "exec", "delete"}, []time.Duration{3 * ms, 4 * ms, 16 * ms}, 31 * ms},
+		"containerd":     {containerd, []time.Duration{10, 10, 20, 20}, []string{"create", "start", "exec", "delete"}, []time.Duration{3 * ms, 3 * ms, 4 * ms, 8 * ms}, 26 * ms},
 	} {
 		calibration := run(0, 10, 0, nil)
+		for i := range calibration.Trials {
+			trial := &calibration.Trials[i]
+			trial.Phases = []result.Phase{{Name: "create"}, {Name: "create/Step"}, {Name: "start"}, {Name: "kill"}, {Name: "delete"}}
+			if trial.Benchmark == "operations.container.exec" {
+				trial.Phases = []result.Phase{{Name: "exec"}, {Name: "exec"}, {Name: "exec"}}
+			}
+		}
 		planned, err := selfcheck.Plan(calibration, base, same, 8, test.Commands)
 		if err != nil {
 			t.Fatal(err)
@@ -158,6 +166,9 @@ func TestCommandsOfAnEngine(t *testing.T) {
 			}
 		}
 		delayed := []selfcheck.Delayed{{Target: "oci/x-1", Kind: selfcheck.Sleep, Delays: []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms}}}
+		if got := selfcheck.Added(calibration, delayed, test.Commands); got != test.added {
+			t.Errorf("%s: the delays add %v to a block, want %v", name, got, test.added)
+		}
 		c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, test.Commands, pace(), false)
 		var verbs []string
 		var delays []time.Duration

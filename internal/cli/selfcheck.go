@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
@@ -98,7 +97,7 @@ type checked struct {
 	binary     string // of the runtime; empty for a fake target
 	dir        string // of the adapters
 	base, same string
-	// launches is set if Touchstone itself starts the runtime.
+	// launches is set if Touchstone starts a process for each call.
 	launches bool
 	commands selfcheck.Commands
 
@@ -193,7 +192,7 @@ func (c *checked) prepare() error {
 		return &exitError{ExitNoTarget, err}
 	}
 	about := engines.All(fake.NewClock(), nil).Describe(c.target.Engine)
-	c.launches, c.commands = about.Kind == engine.BareRuntime, about.Commands
+	c.launches, c.commands = about.Launches, about.Commands
 	p.Benchmarks, p.Targets = nil, nil
 	for _, o := range selfcheck.Operations() {
 		if !slices.ContainsFunc(p.Benchmarks, func(i plan.Item) bool { return i.Name == o.Benchmark }) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,9 +103,13 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	fmt.Fprintln(w)
 	rows = nil
 	for _, o := range d.Operations {
-		rows = append(rows, []string{o.Verb, seconds(&o.Median), seconds(&o.Region), seconds(o.Launch)})
+		calls := report.None
+		if o.Calls > 0 {
+			calls = strconv.FormatFloat(o.Calls, 'g', 3, 64)
+		}
+		rows = append(rows, []string{o.Verb, seconds(&o.Median), seconds(&o.Region), calls, seconds(o.Launch), seconds(o.Request)})
 	}
-	if err := f.print(w, d, []string{"OPERATION", "MEDIAN", "STOPWATCH", "START OF A PROCESS"}, rows); err != nil {
+	if err := f.print(w, d, []string{"OPERATION", "MEDIAN", "STOPWATCH", "CALLS", "START OF A PROCESS", "EMPTY REQUEST"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))

@@ -42,6 +42,8 @@ type Description struct {
 	// AddressVariable is the environment variable with the address of the user's own daemon, such as DOCKER_HOST.
 	// Users set it for other purposes too, so an address alone does not select the engine's targets.
 	AddressVariable string
+	// Launches reports that Touchstone starts a program for each call: the engine's command line, or the runtime.
+	Launches bool
 	// Commands are the runtime's commands in the time of create, start, exec and delete, by these names. A missing name is the one
 	// command of the same name. The lists are as seen with runc, and other versions of an engine may differ.
 	Commands map[string][]string

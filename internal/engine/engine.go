@@ -85,6 +85,13 @@ type DaemonBacked interface {
 	Daemon() Daemon
 }
 
+// Pinger is an Engine that sends requests to a daemon.
+type Pinger interface {
+	// Ping sends the cheapest request. The daemon answers it without other work, so its time is the time of the client, the socket and the
+	// daemon's server.
+	Ping(ctx context.Context) error
+}
+
 // Recoverer is an Engine with a daemon of the run that may hang.
 type Recoverer interface {
 	// Recover follows a timeout, when no container is needed any more. It kills a daemon that does not answer and starts it once more. It

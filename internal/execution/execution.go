@@ -353,6 +353,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 		if err != nil {
 			return result.Run{}, err
 		}
+		overhead.Requests = runner.MeasureRequests(ctx, e.clock, e.targets)
 		run.Overhead = overhead
 	}
 	return run, e.Store.Create(ctx, run)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func fullDocument() Document {
 				},
 				Phases: true, Place: "number of the container", Statements: []string{"outcome"}, Judged: []string{"loss"},
 			}},
-			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},
+			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond, Requests: requests(1)},
 			Images: []Image{
 				{Name: "workload", Digest: "sha256:0123", Size: 62 << 20, UpdatedList: true},
 				{Name: "mine.tar", Unavailable: "there is no such file"},
@@ -254,6 +255,15 @@ func TestDecodeIsLimited(t *testing.T) {
 	}
 }
 
+// requests are round trips to n engines.
+func requests(n int) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for i := range n {
+		all["engine"+strconv.Itoa(i)] = 300 * time.Microsecond
+	}
+	return all
+}
+
 func TestValidateRefuses(t *testing.T) {
 	negative, nan := -time.Nanosecond, math.NaN()
 	for want, spoil := range map[string]func(r *Run){
@@ -268,6 +278,8 @@ func TestValidateRefuses(t *testing.T) {
 		"the start 10000":              func(r *Run) { r.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"the end -0001":                func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"overhead is negative":         func(r *Run) { r.Overhead.Exec = negative },
+		"a request to engine0 is":      func(r *Run) { r.Overhead.Requests["engine0"] = negative },
+		"requests to 2001 engines":     func(r *Run) { r.Overhead.Requests = requests(MaxNames + 1) },
 		"negative number of CPUs":      func(r *Run) { r.Host.Swap = -1 },
 		"the limit -0.1 in 5":          func(r *Run) { r.Host.Selfcheck.Limits[0].Difference = -0.1 },
 		"the limit 0.02 in 0":          func(r *Run) { r.Host.Selfcheck.Limits[0].Minutes = 0 },

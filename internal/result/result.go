@@ -423,6 +423,9 @@ type Overhead struct {
 	// Exec is the median time from the start of the idle probe as a bare process to its exit. Every call of a runtime's binary
 	// includes this cost.
 	Exec time.Duration `json:"exec_ns"`
+	// Requests are the median round trips of a request that does nothing, by the engine whose daemon answers. Every request of an operation
+	// includes this cost. Runs of older versions have none.
+	Requests map[string]time.Duration `json:"requests_ns,omitempty"`
 }
 
 // State is the progress of a run.

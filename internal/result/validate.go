@@ -71,6 +71,14 @@ func (r *Run) validateFacts() error {
 	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0 || r.Host.PageSize < 0:
 		return errors.New("the host has a negative number of CPUs or bytes")
 	}
+	if n := len(r.Overhead.Requests); n > MaxNames {
+		return fmt.Errorf("it has requests to %d engines; %d are allowed", n, MaxNames)
+	}
+	for name, took := range r.Overhead.Requests {
+		if took < 0 {
+			return fmt.Errorf("the overhead of a request to %s is negative", name)
+		}
+	}
 	if c := r.Host.Selfcheck; c != nil {
 		if len(c.Limits) > maxDetectionLimits || !spellable(c.Date) {
 			return fmt.Errorf("the selfcheck has %d limits, of %v; %d limits are allowed, and times between the years 0 and 9999", len(c.Limits), c.Date, maxDetectionLimits)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -15,6 +16,7 @@ import (
 const (
 	emptyRegions = 1000
 	bareExecs    = 21
+	pings        = 51
 )
 
 // MeasureOverhead measures Touchstone's own part in a measurement: an empty timed region, and the start of a bare process
@@ -40,6 +42,40 @@ func MeasureOverhead(ctx context.Context, clock Clock, launcher *process.Launche
 		execs = append(execs, span.End-span.Start)
 	}
 	return result.Overhead{EmptyRegion: middle(empty), Exec: middle(execs)}, nil
+}
+
+// MeasureRequests measures the round trip of a request that does nothing, by the name of the engine. Engines without a daemon have no
+// entry, nor has a daemon that does not answer: its targets fail later, each with the reason.
+func MeasureRequests(ctx context.Context, clock Clock, targets []Target) map[string]time.Duration {
+	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
+	requests := map[string]time.Duration{}
+	for _, of := range targets {
+		p, ok := of.Engine.(engine.Pinger)
+		if !ok {
+			continue
+		}
+		name := of.Engine.Info().Target.Engine
+		if _, known := requests[name]; known {
+			continue
+		}
+		if took, err := t.ping(ctx, p); err == nil {
+			requests[name] = took
+		}
+	}
+	return requests
+}
+
+// ping is the median time of a request.
+func (t *trial) ping(ctx context.Context, p engine.Pinger) (time.Duration, error) {
+	var took []time.Duration
+	for range pings {
+		span, err := t.Time(ctx, "ping", p.Ping)
+		if err != nil {
+			return 0, err
+		}
+		took = append(took, span.End-span.Start)
+	}
+	return middle(took), nil
 }
 
 func middle(d []time.Duration) time.Duration {

@@ -3,16 +3,19 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 func TestMeasureOverhead(t *testing.T) {
@@ -42,6 +45,38 @@ func TestMeasureOverhead(t *testing.T) {
 	}
 	if _, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe+"-missing"); err == nil {
 		t.Error("the overhead of a program that is not there was measured")
+	}
+}
+
+// daemon is an engine whose daemon answers after a time.
+type daemon struct {
+	engine.Engine
+	name  string
+	clock *fake.Clock
+	took  time.Duration
+	err   error
+}
+
+func (d daemon) Info() engine.Info {
+	return engine.Info{Target: target.Target{Engine: d.name, Runtime: "x"}}
+}
+
+func (d daemon) Ping(ctx context.Context) error {
+	return errors.Join(d.clock.Sleep(ctx, d.took), d.err)
+}
+
+func TestMeasureRequests(t *testing.T) {
+	clock := fake.NewClock()
+	got := runner.MeasureRequests(t.Context(), clock, []runner.Target{
+		{Name: "oci/missing", Err: errBroken},
+		{Name: "native", Engine: struct{ engine.Engine }{}},
+		{Name: "broken/x", Engine: daemon{name: "broken", clock: clock, err: errBroken}},
+		{Name: "slow/x", Engine: daemon{name: "slow", clock: clock, took: 2 * time.Millisecond}},
+		{Name: "slow/y", Engine: daemon{name: "slow", clock: clock, took: time.Hour}},
+		{Name: "fast/x", Engine: daemon{name: "fast", clock: clock, took: time.Microsecond}},
+	})
+	if want := map[string]time.Duration{"slow": 2 * time.Millisecond, "fast": time.Microsecond}; !maps.Equal(got, want) {
+		t.Errorf("the requests take %v, want %v", got, want)
 	}
 }
 

@@ -53,6 +53,7 @@ type (
 var (
 	_ engine.Engine       = (*Engine)(nil)
 	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Pinger       = (*Engine)(nil)
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
@@ -104,6 +105,9 @@ func (e *Engine) shown() engine.Engine {
 
 // Daemon implements engine.DaemonBacked.
 func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
+
+// Ping implements engine.Pinger.
+func (e *Engine) Ping(ctx context.Context) error { return e.service.answers(ctx) }
 
 // Recover implements engine.Recoverer.
 func (e *Engine) Recover(ctx context.Context) (killed bool, err error) { return e.service.recover(ctx) }

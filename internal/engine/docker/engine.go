@@ -43,6 +43,7 @@ var (
 	_ engine.CgroupPlacer = placer{}
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Pinger       = (*Engine)(nil)
 	_ engine.Recoverer    = (*Engine)(nil)
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Dialer       = (*Engine)(nil)
@@ -155,6 +156,12 @@ func (d *daemon) revive() error {
 		return nil
 	}
 	return d.private.Revive(context.Background()) // the daemon has its own time limit
+}
+
+// Ping implements engine.Pinger.
+func (e *Engine) Ping(ctx context.Context) error {
+	_, err := e.client.Ping(ctx, client.PingOptions{})
+	return err
 }
 
 // Recover implements engine.Recoverer.

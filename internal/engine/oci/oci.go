@@ -43,7 +43,7 @@ const name = "oci"
 
 // Describe declares the runtimes that Touchstone calls itself.
 func (Driver) Describe() engine.Description {
-	return engine.Description{Name: name, Kind: engine.BareRuntime}
+	return engine.Description{Name: name, Kind: engine.BareRuntime, Launches: true}
 }
 
 // Candidates lists the known runtimes and the runtimes of the session, each with its variants by options.

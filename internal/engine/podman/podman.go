@@ -43,7 +43,7 @@ var _ engine.Driver = Driver{}
 // Describe declares Podman, which has no daemon. A socket of Podman's service in a plan only selects its targets.
 func (Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: name, Kind: engine.FullEngine, Socket: true,
+		Name: name, Kind: engine.FullEngine, Socket: true, Launches: true,
 		Commands: map[string][]string{"create": {}, "start": {"create", "start"}}, // podman create makes only a record
 		Programs: monitor.Programs{
 			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"catatonit"},

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -267,10 +268,14 @@ func Minutes() []int { return []int{1, 5, 20} }
 type Overhead struct {
 	Verb   string  `json:"operation"`
 	Median float64 `json:"median_s"`
-	// Region is the time of an empty timed region. Launch is the start of a process that does nothing, until its exit; it is part of each
-	// operation if Touchstone itself starts the runtime, and else absent.
-	Region float64  `json:"empty_region_s"`
+	// Region is the time of an empty timed region.
+	Region float64 `json:"empty_region_s"`
+	// Calls are the starts of processes or the requests to a daemon that Touchstone makes in the operation. It is 0 if unknown.
+	Calls float64 `json:"calls,omitempty"`
+	// Launch is the start of a process that does nothing, until its exit. It is absent unless each call starts a process.
 	Launch *float64 `json:"launch_s,omitempty"`
+	// Request is the round trip of a request that does nothing. It is absent unless each call is a request to a daemon.
+	Request *float64 `json:"request_s,omitempty"`
 }
 
 // Pace is the time of a block with two targets, by benchmark, and of the set-up of a run.
@@ -287,7 +292,7 @@ func (p Pace) blocks(benchmark string, in time.Duration) int {
 	return max(0, int((in-p.SetUp)/p.Block[benchmark]))
 }
 
-// Evaluate judges the runs. launches is set if Touchstone itself starts the runtime. An operation that does not call the runtime has no delays.
+// Evaluate judges the runs. launches is set if Touchstone starts a process for each call. An operation that does not call the runtime has no delays.
 func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands Commands, pace Pace, launches bool) Check {
 	c := Check{}
 	operations := Operations()
@@ -333,7 +338,7 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands 
 		}
 	}
 	c.limits(append([]Operation{Headline()}, operations...), noise, pace)
-	c.overhead(runs, noise, launches)
+	c.overhead(runs, base, noise, launches)
 	return c
 }
 
@@ -368,11 +373,15 @@ func (c *Check) limits(operations []Operation, noise map[string]Noise, pace Pace
 }
 
 // overhead collects Touchstone's own cost from the runs.
-func (c *Check) overhead(runs []result.Run, noise map[string]Noise, launches bool) {
-	var regions, launch []float64
+func (c *Check) overhead(runs []result.Run, base string, noise map[string]Noise, launches bool) {
+	var regions, launch, request []float64
+	daemon, _, _ := strings.Cut(base, "/")
 	var self, elapsed time.Duration
 	for _, r := range runs {
 		regions, launch = append(regions, r.Overhead.EmptyRegion.Seconds()), append(launch, r.Overhead.Exec.Seconds())
+		if took, ok := r.Overhead.Requests[daemon]; ok && !launches {
+			request = append(request, took.Seconds())
+		}
 		for _, t := range r.Trials {
 			self, elapsed = self+t.Self, elapsed+t.Elapsed
 		}
@@ -387,12 +396,57 @@ func (c *Check) overhead(runs []result.Run, noise map[string]Noise, launches boo
 			if launches {
 				own.Launch = known(stats.Median(launch))
 			}
+			if len(request) > 0 {
+				own.Request = known(stats.Median(request))
+			}
+			own.Calls = calls(runs, o, base)
 		}
 		if math.IsNaN(own.Median) {
 			continue
 		}
 		c.Operations = append(c.Operations, own)
 	}
+}
+
+// calls is the number of calls in an operation, as the phases of the target's trials show them: a phase is one call, or has a phase for each. The
+// wait for the exit of a container makes no call of its own. The result is 0 without phases.
+func calls(runs []result.Run, o Operation, target string) float64 {
+	const exit = "exit"
+	phases := []string{o.Verb}
+	if o.Verb == "delete" {
+		phases = []string{"kill", exit, o.Verb} // the metric is their sum
+	}
+	var counts []float64
+	for _, r := range runs {
+		for _, t := range r.Trials {
+			if t.Benchmark != o.Benchmark || t.Target != target || t.Warmup || t.Status != result.OK {
+				continue
+			}
+			named := map[string]int{}
+			for _, p := range t.Phases {
+				named[p.Name]++
+				if phase, _, step := strings.Cut(p.Name, "/"); step {
+					named[phase+"/"]++
+				}
+			}
+			if named[o.Verb] == 0 {
+				continue
+			}
+			n := 0
+			for _, phase := range phases {
+				if steps := named[phase+"/"]; steps > 0 || phase == exit {
+					n += steps
+				} else {
+					n += named[phase]
+				}
+			}
+			counts = append(counts, float64(n)/float64(named[o.Verb]))
+		}
+	}
+	if len(counts) == 0 {
+		return 0
+	}
+	return stats.Median(counts)
 }
 
 // Summary is the part of a check that later runs on the machine quote.

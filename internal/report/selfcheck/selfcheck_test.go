@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,8 +128,42 @@ func TestDelaysAreFound(t *testing.T) {
 	if len(c.Operations) != 4 || c.Operations[0].Region != 1e-7 || *c.Operations[0].Launch != 1e-3 || math.Abs(c.Self-0.01) > 1e-9 {
 		t.Errorf("the overhead is %+v, the share of CPU %g", c.Operations, c.Self)
 	}
+	for i := range all {
+		all[i].Overhead.Requests = map[string]time.Duration{"oci": time.Millisecond, "docker": time.Millisecond}
+	}
+	if c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true); c.Operations[0].Request != nil || c.Operations[0].Calls != 0 {
+		t.Errorf("a runtime that Touchstone starts, without phases, has the overhead %+v", c.Operations[0])
+	}
 	if daemon := selfcheck.Evaluate(all[:1], base, same, delayed, nil, pace(), false); daemon.Operations[0].Launch != nil {
 		t.Error("a runtime that a daemon starts has the start of a process as Touchstone's own part")
+	}
+}
+
+// The calls of each operation, and the time of a request that does nothing.
+func TestRequestsToADaemon(t *testing.T) {
+	one := run(1, 8, 0, nil)
+	one.Overhead.Requests = map[string]time.Duration{"docker": 300 * time.Microsecond, "other": time.Second}
+	for i := range one.Trials {
+		trial := &one.Trials[i]
+		trial.Target = strings.Replace(trial.Target, "oci/", "docker/", 1)
+		for _, name := range []string{
+			"create", "create/ContainerCreate", "create/ContainerWait", "start", "exec", "exec/ExecCreate", "exec/ExecStart", "exec/ExecInspect",
+			"exec", "exec/ExecCreate", "exec/ExecStart", "exec/ExecInspect", "kill", "exit", "delete",
+		} {
+			trial.Phases = append(trial.Phases, result.Phase{Name: name})
+		}
+	}
+	c := selfcheck.Evaluate([]result.Run{one}, "docker/x-base", "docker/x-same", nil, nil, pace(), false)
+	for i, calls := range []float64{2, 1, 3, 2} {
+		if o := c.Operations[i]; o.Calls != calls || o.Launch != nil || o.Request == nil || *o.Request != 0.0003 {
+			t.Errorf("%s: %+v, want %g calls of 300 µs", o.Verb, o, calls)
+		}
+	}
+	for i := range one.Trials { // with a poll of the exit
+		one.Trials[i].Phases = append(one.Trials[i].Phases, result.Phase{Name: "exit/ContainerStatus"})
+	}
+	if o := selfcheck.Evaluate([]result.Run{one}, "docker/x-base", "docker/x-same", nil, nil, pace(), false).Operations[3]; o.Calls != 3 {
+		t.Errorf("delete after a poll: %+v", o)
 	}
 }
 

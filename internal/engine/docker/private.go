@@ -146,6 +146,7 @@ func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, 
 				if err != nil {
 					continue // likewise
 				}
+				needs = append(needs, r.Binary)
 				for _, n := range networks {
 					e.add(r.Runtime, slices.Concat(flags, r.NetworkFlags(t, n)))
 				}

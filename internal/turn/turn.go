@@ -33,6 +33,8 @@ import (
 type Turn struct {
 	id     string
 	socket *net.UnixListener
+	// waiting are connections of processes that wait for the end of the run. If one is closed, its process looks for runs again at once.
+	waiting []int
 }
 
 // Other is a run of another process.
@@ -101,7 +103,7 @@ func (n names) take(ctx context.Context, id string, join bool) (*Turn, []Other, 
 	for _, o := range others {
 		o.tell(ctx, id)
 	}
-	return &Turn{id, socket}, others, nil
+	return &Turn{id: id, socket: socket}, others, nil
 }
 
 // lock waits until no other process is about to announce a run.
@@ -258,7 +260,11 @@ func (t *Turn) Joined() ([]string, error) {
 			if err != nil {
 				return
 			}
-			n, _ := unix.Read(conn, text)
+			n, err := unix.Read(conn, text)
+			if errors.Is(err, unix.EAGAIN) {
+				t.waiting = append(t.waiting, conn)
+				continue
+			}
 			_ = unix.Close(conn)
 			if m := message.FindSubmatch(text[:max(n, 0)]); m != nil && !slices.Contains(ids, string(m[1])) {
 				ids = append(ids, string(m[1]))
@@ -272,7 +278,13 @@ func (t *Turn) Joined() ([]string, error) {
 }
 
 // End ends the turn. It is idempotent.
-func (t *Turn) End() { _ = t.socket.Close() }
+func (t *Turn) End() {
+	_ = t.socket.Close()
+	for _, conn := range t.waiting {
+		_ = unix.Close(conn)
+	}
+	t.waiting = nil
+}
 
 // List joins the descriptions of runs for a message.
 func List(others []Other) string {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -190,6 +191,33 @@ func TestWait(t *testing.T) {
 	}
 	if err := others[0].Wait(t.Context()); err != nil {
 		t.Errorf("Wait for a run that has ended: %v", err)
+	}
+}
+
+// A process that waits for a run waits until its end, also if the run asks before whether others have joined.
+func TestJoinedKeepsOthersWaiting(t *testing.T) {
+	n := newNames()
+	a := mustTake(t, n, runA, false)
+	conn, err := dial(t.Context(), n.run(runA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if joined, err := a.Joined(); len(joined) > 0 || err != nil {
+		t.Errorf("beside the run were %v, %v", joined, err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the wait ended before the run: %v", err)
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	a.End()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection has data")
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -94,8 +96,10 @@ type single struct {
 	Facts, Host []report.NamedText
 	// Gaps are the cells without trials that are ok, grouped.
 	Gaps []report.MissingGroup
-	// Empty, Exec and OwnCPU are Touchstone's own cost.
-	Empty, Exec, OwnCPU string
+	// Empty, Exec, Requests and OwnCPU are Touchstone's own cost.
+	Empty, Exec string
+	Requests    []report.NamedText // by engine
+	OwnCPU      string
 }
 
 // side is the content about several runs.
@@ -171,6 +175,10 @@ func (p *page) single(r *report.Run) {
 	}
 	p.Single.Empty = report.Quantity(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
 	p.Single.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
+	for _, engine := range slices.Sorted(maps.Keys(r.Overhead.Requests)) {
+		took := report.Quantity(r.Overhead.Requests[engine].Seconds(), result.Seconds)
+		p.Single.Requests = append(p.Single.Requests, report.NamedText{Name: engine, Text: took})
+	}
 }
 
 func started(r *report.Run) string { return r.StartedText("2 January 2006, 15:04 UTC") }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -27,6 +28,21 @@ func pageOf(t testing.TB, run result.Run) string {
 		t.Fatal(err)
 	}
 	return page.String()
+}
+
+// The page has Touchstone's own cost: also of a request to each daemon, in the order of their names.
+func TestOwnCost(t *testing.T) {
+	run := reporttest.Small()
+	run.Overhead = result.Overhead{
+		EmptyRegion: 90 * time.Nanosecond, Exec: 700 * time.Microsecond,
+		Requests: map[string]time.Duration{"docker": 116 * time.Microsecond, "containerd": 122 * time.Microsecond},
+	}
+	want := "90.0 ns for an empty timed region, 700 µs to start and await a bare process, 122 µs for a request to containerd that does nothing, " +
+		"116 µs for a request to docker that does nothing, "
+	if page := pageOf(t, run); !strings.Contains(page, want) {
+		_, text, _ := strings.Cut(page, "own cost: ")
+		t.Errorf("the page has the own cost %.300q, want %q", text, want)
+	}
 }
 
 func TestPageOfMillionSamples(t *testing.T) {

@@ -45,7 +45,7 @@ type Description struct {
 	// Launches reports that Touchstone starts a program for each call: the engine's command line, or the runtime.
 	Launches bool
 	// Commands are the runtime's commands in the time of create, start, exec and delete, by these names. A missing name is the one
-	// command of the same name. The lists are as seen with runc, and other versions of an engine may differ.
+	// command of the same name. enginetest.Commands checks the lists with runc. Versions of an engine that are not tested may differ.
 	Commands map[string][]string
 	// Programs are the engine's own programs, by component of the cost. The runtimes' programs are declared in package
 	// runtimes.

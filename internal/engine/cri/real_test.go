@@ -479,3 +479,12 @@ func settingsCases() []settingsCase {
 		{"crio", cri.NewCRIO(), []string{"crio/runc", "crio/runsc"}},
 	}
 }
+
+// All versions of containerd execute the same commands.
+func TestRuntimeCommands(t *testing.T) {
+	t.Run("containerd", func(t *testing.T) { enginetest.Commands(t, cri.NewContainerd(), session(t, "")) })
+	for _, binary := range filepath.SplitList(os.Getenv(moreContainerds)) {
+		t.Run(filepath.Base(filepath.Dir(binary)), func(t *testing.T) { enginetest.Commands(t, cri.NewContainerd(), session(t, binary)) })
+	}
+	t.Run("crio", func(t *testing.T) { enginetest.Commands(t, cri.NewCRIO(), session(t, "")) })
+}

@@ -219,3 +219,8 @@ func TestSeccomp(t *testing.T) {
 	s, _ := private(t)
 	enginetest.Seccomp(t, docker.NewDriver(), "docker/runc", s, true)
 }
+
+func TestRuntimeCommands(t *testing.T) {
+	s, _ := private(t)
+	enginetest.Commands(t, docker.NewDriver(), s)
+}

@@ -326,3 +326,7 @@ func TestCloseWithContainer(t *testing.T) {
 func TestSeccomp(t *testing.T) {
 	enginetest.Seccomp(t, podman.Driver{}, "podman/crun", enginetest.Session(t, oci.LauncherOptions), true)
 }
+
+func TestRuntimeCommands(t *testing.T) {
+	enginetest.Commands(t, podman.Driver{}, enginetest.Session(t, oci.LauncherOptions))
+}

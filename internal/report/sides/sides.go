@@ -395,7 +395,8 @@ func (c *Comparison) judge() {
 		}
 		c.Compared++
 		cell.verdict()
-		switch differs := cell.Verdict == stats.Slower || cell.Verdict == stats.Faster || cell.Verdict == MaybeRun && c.Single; {
+		differs := cell.Verdict == stats.Slower || cell.Verdict == stats.Faster || cell.Verdict == MaybeRun && c.Single
+		switch {
 		case differs && cell.Alone:
 			c.Alone++
 		case differs:

@@ -408,11 +408,28 @@ func TestDifferenceOfSingleRuns(t *testing.T) {
 	}
 }
 
-// Options of a runtime and programs of a workload decide about the values, and the names of target and benchmark do not show them.
-func TestDefinitionsInThePlan(t *testing.T) {
+// wantPlanDifferences compares runs with these texts in their plans. The runs must have these differences, and be refused for them.
+func wantPlanDifferences(t *testing.T, name, a, b string, want []string) {
+	t.Helper()
 	with := func(side sides.Side, text string) sides.Side {
 		return change(side, func(r *result.Run) { r.Plan += text })
 	}
+	got := compared(t, with(before(), a), with(same(), b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
+	var texts []string
+	for _, d := range got.Differences {
+		texts = append(texts, d.String())
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%s: the differences are %q, want %q", name, texts, want)
+	}
+	_, err := sides.New(with(before(), a), with(same(), b), sides.Options{})
+	if (err != nil) != (want != nil) {
+		t.Errorf("%s: without leave the error is %v", name, err)
+	}
+}
+
+// Options of a runtime and programs of a workload decide about the values, and the names of target and benchmark do not show them.
+func TestDefinitionsInThePlan(t *testing.T) {
 	const ptrace = "runtimes:\n  other: /usr/bin/other\n  runc:\n    path: /usr/bin/runc\n    options:\n      platform: ptrace\n"
 	workload := func(name, argv string) string {
 		return "workloads:\n- name: " + name + "\n  image: workload\n  argv:\n  - " + argv + "\n- name: app.last\n  argv:\n  - /bin/true\n"
@@ -429,26 +446,12 @@ func TestDefinitionsInThePlan(t *testing.T) {
 		"another program of a workload": {workload("app.one", "/bin/a"), workload("app.one", "/bin/b"), []string{"Workload app.one: image: workload argv: - /bin/a in A, image: workload argv: - /bin/b in B"}},
 		"other workloads":               {workload("app.one", "/bin/a"), workload("app.two", "/bin/b"), nil},
 	} {
-		got := compared(t, with(before(), c.a), with(same(), c.b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
-		var texts []string
-		for _, d := range got.Differences {
-			texts = append(texts, d.String())
-		}
-		if !slices.Equal(texts, c.want) {
-			t.Errorf("%s: the differences are %q, want %q", name, texts, c.want)
-		}
-		_, err := sides.New(with(before(), c.a), with(same(), c.b), sides.Options{})
-		if (err != nil) != (c.want != nil) {
-			t.Errorf("%s: without leave the error is %v", name, err)
-		}
+		wantPlanDifferences(t, name, c.a, c.b, c.want)
 	}
 }
 
 // The monitor of a benchmark takes processor time beside its trials, whether the plan sets it for all benchmarks or for this one.
 func TestMonitorsOfBenchmarks(t *testing.T) {
-	with := func(side sides.Side, text string) sides.Side {
-		return change(side, func(r *result.Run) { r.Plan += text })
-	}
 	const (
 		plain   = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  blocks: 3\n- name: a.two\n"
 		own     = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  monitor:\n    memory: 50ms\n  blocks: 7\n- name: a.two\n"
@@ -473,18 +476,7 @@ func TestMonitorsOfBenchmarks(t *testing.T) {
 		"several items":                          {several, several + last, []string{"Monitor of a.one n=2 limits.memory=64MiB: none in A, memory: 50ms in B"}},
 		"several items, one of them on one side": {plain, several + last, nil},
 	} {
-		got := compared(t, with(before(), c.a), with(same(), c.b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
-		var texts []string
-		for _, d := range got.Differences {
-			texts = append(texts, d.String())
-		}
-		if !slices.Equal(texts, c.want) {
-			t.Errorf("%s: the differences are %q, want %q", name, texts, c.want)
-		}
-		_, err := sides.New(with(before(), c.a), with(same(), c.b), sides.Options{})
-		if (err != nil) != (c.want != nil) {
-			t.Errorf("%s: without leave the error is %v", name, err)
-		}
+		wantPlanDifferences(t, name, c.a, c.b, c.want)
 	}
 }
 

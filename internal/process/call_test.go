@@ -221,6 +221,41 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 	_, _ = r.Close(), w.Close()
 }
 
+// A cancelled command takes no other one with it, although a command that is just being started belongs to nobody yet.
+func TestCancelledCallSparesOtherCalls(t *testing.T) {
+	l := launcher(t, process.Options{})
+	beside, stop := context.WithCancel(t.Context())
+	defer stop()
+	var others sync.WaitGroup
+	for range 16 {
+		others.Go(func() {
+			for beside.Err() == nil {
+				if exit, err := l.Call(t.Context(), shell("sleep 0.05; exit 3", os.Stderr)); err != nil || exit.Status.ExitStatus() != 3 {
+					t.Errorf("Call() = %v, %v beside a cancelled one, want exit code 3", exit.Status, err)
+					return
+				}
+			}
+		})
+	}
+	for range 30 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, _ = r.Read(make([]byte, 1))
+			cancel()
+		}()
+		if _, err := l.Call(ctx, shell("echo; while :; do read x </dev/zero; done", w)); !errors.Is(err, context.Canceled) {
+			t.Errorf("Call() = %v, want the cancellation", err)
+		}
+		_, _ = r.Close(), w.Close()
+	}
+	stop()
+	others.Wait()
+}
+
 func BenchmarkCall(b *testing.B) {
 	l, err := process.New(process.Options{})
 	if err != nil {

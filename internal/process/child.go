@@ -88,6 +88,7 @@ func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcA
 			}
 		}
 		l.forking = false
+		l.forked.Broadcast()
 		if l.deferred {
 			l.deferred = false
 			l.reapAll()

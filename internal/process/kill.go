@@ -16,6 +16,9 @@ import (
 // killGrace is the time that a killed process has for its exit. Then it is given up, because it waits in the kernel.
 const killGrace = 2 * time.Second
 
+// forkGrace limits the wait for a fork before a kill. A fork takes milliseconds, unless its thread waits in the kernel.
+const forkGrace = time.Second
+
 // StuckError reports a process that was killed and has not exited: it waits in the kernel, for example for a file server that does not
 // answer. It is reaped if it exits later.
 type StuckError struct {
@@ -88,6 +91,7 @@ func (p *Process) kill() error {
 	l := p.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	registered := l.awaitFork()
 	if l.awaited[p.pid] != p { // already reaped: another process may have the ID now
 		return os.ErrProcessDone
 	}
@@ -95,7 +99,7 @@ func (p *Process) kill() error {
 	const mostRounds = 100       // a fork bomb ends with its cgroup
 	for range mostRounds {
 		found := false
-		for _, id := range l.family(p.pid) {
+		for _, id := range l.family(p.pid, registered) {
 			if _, known := family[id]; known {
 				continue
 			}
@@ -120,6 +124,26 @@ func (p *Process) kill() error {
 		return nil
 	}
 	return err
+}
+
+// awaitFork waits until every child is registered, and reports whether that is so. After forkGrace it is not, and the unknown children may
+// include one that another caller is starting. l.mu is held, and is free during the wait.
+func (l *Launcher) awaitFork() (registered bool) {
+	if !l.forking {
+		return true
+	}
+	late := false
+	timer := time.AfterFunc(forkGrace, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		late = true
+		l.forked.Broadcast()
+	})
+	defer timer.Stop()
+	for l.forking && !late {
+		l.forked.Wait()
+	}
+	return !l.forking
 }
 
 // identity identifies a process also after its ID was given to another one.
@@ -151,8 +175,8 @@ func (id identity) signal(fd int, s unix.Signal) {
 }
 
 // family returns a child, its descendants, and the orphans that they have left behind: unknown children of this program that are not older,
-// in the child's cgroup. l.mu is held.
-func (l *Launcher) family(child int) []identity {
+// in the child's cgroup. Unless all children are registered, no orphan is certain, and family returns none. l.mu is held.
+func (l *Launcher) family(child int, registered bool) []identity {
 	children := map[int][]identity{} // by parent
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
@@ -171,7 +195,7 @@ func (l *Launcher) family(child int) []identity {
 	group := cgroupsOf(child)
 	found := []identity{{child, began}}
 	for _, c := range children[os.Getpid()] {
-		if l.awaited[c.pid] == nil && c.started >= began && group != "" && cgroupsOf(c.pid) == group {
+		if registered && l.awaited[c.pid] == nil && c.started >= began && group != "" && cgroupsOf(c.pid) == group {
 			found = append(found, c)
 		}
 	}

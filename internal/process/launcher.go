@@ -46,8 +46,9 @@ type Launcher struct {
 	strays   int              // the number of exited orphans that are not adopted
 	started  int64            // the number of processes that were started
 	cpu      time.Duration
-	forking  bool // a child may exist that is not registered in awaited
-	deferred bool // reapAll has met an unknown child meanwhile
+	forking  bool       // a child may exist that is not registered in awaited
+	forked   *sync.Cond // forking has become false; its lock is mu
+	deferred bool       // reapAll has met an unknown child meanwhile
 
 	hidden  []string // mount points that children do not see
 	private bool     // children have their own mount namespace
@@ -103,6 +104,7 @@ func New(opts Options) (*Launcher, error) {
 		grace:    killGrace,
 		pidfds:   pollable(),
 	}
+	l.forked = sync.NewCond(&l.mu)
 	l.hidden, l.private = opts.Hide, opts.Private || len(opts.Hide) > 0
 	ready := make(chan error)
 	go l.fork(opts, ready)

@@ -318,8 +318,7 @@ func (h *host) compare() {
 // accept makes the present state of the host the one to compare with, after a case has checked the differences itself.
 func (h *host) accept() { h.before = h.state() }
 
-// acceptSettled is accept once the state has stayed the same for a second. containerd removes the snapshot of a deleted container by itself, a
-// moment after the container.
+// acceptSettled is accept once the state has stayed the same for a second. Daemons remove the last files of a container a moment after it.
 func (h *host) acceptSettled() {
 	h.Helper()
 	const tries = 30

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,8 +29,8 @@ const (
 	cancelGrace = 10 * time.Second
 	// killGrace is the engine's time for the end of a call after the pod's processes were killed.
 	killGrace = 30 * time.Second
-	// confirmRounds bounds the requests for an exit that the engine has not recorded yet. The pause after each request is
-	// longer than the one before by confirmStep: about ten seconds in all. The exit is then seen late by a few
+	// confirmRounds bounds the requests for an end that the engine has not recorded yet. The pause after each request is
+	// longer than the one before by confirmStep: about ten seconds in all. The end is then seen late by a few
 	// hundredths of the time that the engine took.
 	confirmRounds = 1000
 	confirmStep   = 20 * time.Microsecond
@@ -209,10 +210,20 @@ func unlessEnded(ctx context.Context, within time.Duration, late func(context.Co
 	return true
 }
 
-// removing returns a call for which an object that does not exist is no error.
+// shimClosed is containerd's error for a request to a shim that ends meanwhile.
+const shimClosed = "ttrpc: closed"
+
+// removing returns a call for which an object that does not exist is no error. It repeats a call that meets the end of a shim. containerd
+// shuts the shim down when its sandbox has exited by itself, and older versions fail a request to the pod meanwhile
+// (https://github.com/containerd/containerd/pull/12387).
 func removing[Q, A any](call rpc[Q, A]) rpc[Q, A] {
-	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
-		answer, err := call(ctx, request)
+	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (answer A, err error) {
+		for range confirmations(ctx) {
+			answer, err = call(ctx, request)
+			if !strings.Contains(status.Convert(err).Message(), shimClosed) {
+				break
+			}
+		}
 		return answer, ignoreNotFound(err)
 	}
 }
@@ -510,9 +521,7 @@ func (c *container) statusStep(ctx context.Context) (now containerStatus, err er
 // fails, as on a busy machine, containerd retries after one second, and then after two and four.
 func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 	var stop error
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for round := range confirmRounds {
+	for range confirmations(ctx) {
 		now, err := c.status(ctx)
 		if err != nil {
 			return engine.Exit{}, err
@@ -525,14 +534,30 @@ func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 			return engine.Exit{}, errNoProcess
 		}
 		stop = c.requestStop(ctx, 0) // the process has exited, so this stops nothing
-		pause.Reset(time.Duration(round) * confirmStep)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return engine.Exit{}, context.Cause(ctx)
-		}
+	}
+	if ctx.Err() != nil {
+		return engine.Exit{}, context.Cause(ctx)
 	}
 	return engine.Exit{}, errors.Join(errors.New("the process has exited, and the engine does not record it"), stop)
+}
+
+// confirmations yields the rounds of requests for an end that the engine is about to record, with the pauses between them. It stops with ctx.
+func confirmations(ctx context.Context) func(yield func() bool) {
+	return func(yield func() bool) {
+		pause := time.NewTimer(0)
+		defer pause.Stop()
+		for round := range confirmRounds {
+			if !yield() {
+				return
+			}
+			pause.Reset(time.Duration(round) * confirmStep)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 // confirmExitStep is confirmExit as one recorded step.

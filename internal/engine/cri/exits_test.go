@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
@@ -241,6 +243,43 @@ func TestHangingRemoval(t *testing.T) {
 				}
 				if got := engine.Ended(killed); got != c.killed {
 					t.Errorf("the processes were killed: %v, want %v", got, c.killed)
+				}
+			})
+		})
+	}
+}
+
+// A removal that meets the end of a shim is repeated until the engine has noticed the end. Other failures are final.
+func TestRemovalDuringEndOfShim(t *testing.T) {
+	closed := status.Error(codes.Unknown, `failed to kill sandbox container: ttrpc: closed: unknown`)
+	failed, unknown := status.Error(codes.Unknown, "device busy"), status.Error(codes.NotFound, "no such pod")
+	for _, c := range []struct {
+		name   string
+		closed time.Duration // until the engine notices the end
+		then   error
+		calls  int // most calls
+		want   error
+	}{
+		{name: "works", calls: 1},
+		{name: "ends meanwhile", closed: 20 * time.Millisecond, calls: 50},
+		{name: "ends meanwhile and disappears", closed: 20 * time.Millisecond, then: unknown, calls: 50},
+		{name: "is never noticed", closed: time.Hour, calls: confirmRounds, want: closed},
+		{name: "fails", then: failed, calls: 1, want: failed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, began := 0, time.Now()
+				stop := func(context.Context, *api.StopPodSandboxRequest, ...grpc.CallOption) (*api.StopPodSandboxResponse, error) {
+					if calls++; time.Since(began) < c.closed {
+						return nil, closed
+					}
+					return nil, c.then
+				}
+				if _, err := removing(stop)(t.Context(), nil); !errors.Is(err, c.want) || calls > c.calls {
+					t.Errorf("the removal returns %v after %d calls, want %v and at most %d calls", err, calls, c.want, c.calls)
+				}
+				if c.closed > 0 && calls == 1 {
+					t.Error("the removal was not repeated")
 				}
 			})
 		})

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -286,6 +287,64 @@ func TestMountsCloseEndsOrphans(t *testing.T) {
 	}
 	if len(pids) != 2 {
 		t.Errorf("the command left %d processes behind, want 2", len(pids))
+	}
+}
+
+// headlessVariable makes this program end its first thread, while another thread waits. It holds the file to write meanwhile.
+const headlessVariable = "TOUCHSTONE_TEST_HEADLESS"
+
+//nolint:gochecknoinits // only the initialization of packages runs on the first thread for certain
+func init() {
+	file := os.Getenv(headlessVariable)
+	if file == "" {
+		return
+	}
+	runtime.LockOSThread()
+	go func() {
+		for !strings.Contains(text("/proc/self/stat"), ") Z ") {
+			runtime.Gosched()
+		}
+		_ = os.WriteFile(file, nil, 0o600)
+		_, _ = unix.Ppoll(nil, nil, nil) // forever
+	}()
+	_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+}
+
+func text(file string) string {
+	b, _ := os.ReadFile(file)
+	return string(b)
+}
+
+// A process whose first thread has exited is in the mount namespace as long as another thread runs.
+func TestMountsCloseEndsThreads(t *testing.T) {
+	s := session(t)
+	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "exited")
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), headlessVariable+"="+file)
+	m.Enter(cmd)
+	done, err := s.Launcher.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
+		runtime.Gosched()
+	}
+	if err := m.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(cmd.Process.Pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Fatalf("the process is left in the mount namespace: %v", err)
+	}
+	if exit := <-done; exit.Status.Signal() != unix.SIGKILL {
+		t.Errorf("its exit is %v, want killed by signal 9", exit.Status)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -231,18 +232,22 @@ func (m *Mounts) endOthers(ctx context.Context) error {
 		if len(left) == 0 {
 			return nil
 		}
+		killed := map[int]*process.Process{}
 		for _, pid := range left {
-			_ = unix.Kill(pid, unix.SIGKILL) // it fails if the process has exited
+			p := m.session.Launcher.Adopt(pid)       // while it runs, so that its exit is reported
+			if unix.Kill(pid, unix.SIGKILL) == nil { // it fails if the process has exited
+				killed[pid] = p
+			}
 		}
-		for _, pid := range left {
-			if engine.Await(ctx, m.session.Launcher.Adopt(pid).Done()) != nil && unix.Kill(pid, 0) == nil {
+		for pid, p := range killed {
+			if engine.Await(ctx, p.Done()) != nil && unix.Kill(pid, 0) == nil {
 				return fmt.Errorf("process %d was killed and has not exited within %v", pid, stopLimit)
 			}
 		}
 	}
 }
 
-// processes lists the processes in the mount namespace.
+// processes lists the processes in the mount namespace. A thread that has exited has no namespace, and the first one may exit before the others.
 func (m *Mounts) processes() (pids []int) {
 	if m.mounts == nil {
 		return nil
@@ -251,13 +256,14 @@ func (m *Mounts) processes() (pids []int) {
 	if err != nil {
 		return nil // it was closed before
 	}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		// An exited process has no namespace.
-		if of, err := os.Stat(filepath.Join(dir, "ns/mnt")); err == nil && os.SameFile(own, of) {
-			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-				pids = append(pids, pid)
-			}
+	links, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/mnt")
+	for _, link := range links {
+		pid, err := strconv.Atoi(strings.Split(link, "/")[2])
+		if err != nil || slices.Contains(pids, pid) {
+			continue
+		}
+		if of, err := os.Stat(link); err == nil && os.SameFile(own, of) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids

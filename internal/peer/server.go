@@ -91,7 +91,7 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort) {
 	err := within(ctx, conn, requestLimit, func() error { return receive(reader, &asked) })
 	switch {
 	case errors.Is(err, errForeign):
-		s.refuse(conn, errors.New("this is touchstone serve, and the request is not"))
+		s.refuse(ctx, conn, errors.New("this is touchstone serve, and the request is not"))
 		return
 	case err != nil: // closed without a request: a container tests whether it reaches this machine
 		return
@@ -101,17 +101,17 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort) {
 		err = s.take(asked, from.Addr())
 	}
 	if err != nil {
-		s.refuse(conn, err)
+		s.refuse(ctx, conn, err)
 		return
 	}
 	if asked.Server == "" {
-		_ = s.answer(conn, s.hello()) // the client reports the failure
+		_ = s.answer(ctx, conn, s.hello()) // the client reports the failure
 		return
 	}
 	defer s.release()
 	if err := s.session(ctx, conn, reader, asked.Server, at, from.Addr()); err != nil {
 		s.Report(fmt.Sprintf("%s for %s: %v", asked.Server, from.Addr(), err))
-		s.refuse(conn, err)
+		s.refuse(ctx, conn, err)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 		return err
 	}
 	defer func() { err = errors.Join(err, process.Stop()) }()
-	if err := s.answer(conn, s.hello()); err != nil {
+	if err := s.answer(ctx, conn, s.hello()); err != nil {
 		return err
 	}
 	s.greet(client)
@@ -197,12 +197,12 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 }
 
 // answer sends a line, in time. A stop of the server does not break the connection meanwhile, because its reason is the next answer.
-func (s *Server) answer(conn net.Conn, a answer) error {
-	return within(context.Background(), conn, requestLimit, func() error { return send(conn, a) })
+func (s *Server) answer(ctx context.Context, conn net.Conn, a answer) error {
+	return within(context.WithoutCancel(ctx), conn, requestLimit, func() error { return send(conn, a) })
 }
 
 // refuse sends an error. A client that has closed the connection does not receive it.
-func (s *Server) refuse(conn net.Conn, err error) {
+func (s *Server) refuse(ctx context.Context, conn net.Conn, err error) {
 	text := err.Error()
-	_ = s.answer(conn, answer{Version: s.Version, Error: text[:min(len(text), longestText)]})
+	_ = s.answer(ctx, conn, answer{Version: s.Version, Error: text[:min(len(text), longestText)]})
 }

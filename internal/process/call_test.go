@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -224,12 +225,11 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 // A cancelled command takes no other one with it, although a command that is just being started belongs to nobody yet.
 func TestCancelledCallSparesOtherCalls(t *testing.T) {
 	l := launcher(t, process.Options{})
-	beside, stop := context.WithCancel(t.Context())
-	defer stop()
+	var over atomic.Bool
 	var others sync.WaitGroup
 	for range 16 {
 		others.Go(func() {
-			for beside.Err() == nil {
+			for !over.Load() {
 				if exit, err := l.Call(t.Context(), shell("sleep 0.05; exit 3", os.Stderr)); err != nil || exit.Status.ExitStatus() != 3 {
 					t.Errorf("Call() = %v, %v beside a cancelled one, want exit code 3", exit.Status, err)
 					return
@@ -252,7 +252,7 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 		}
 		_, _ = r.Close(), w.Close()
 	}
-	stop()
+	over.Store(true)
 	others.Wait()
 }
 

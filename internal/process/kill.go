@@ -133,13 +133,14 @@ func (l *Launcher) awaitFork() (registered bool) {
 		return true
 	}
 	late := false
-	timer := time.AfterFunc(forkGrace, func() {
+	limit, cancel := context.WithTimeout(context.Background(), forkGrace)
+	defer cancel()
+	context.AfterFunc(limit, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		late = true
 		l.forked.Broadcast()
 	})
-	defer timer.Stop()
 	for l.forking && !late {
 		l.forked.Wait()
 	}

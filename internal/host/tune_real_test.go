@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,12 @@ func TestRealProcess(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	for { // the kernel names a process a moment after its start
+		if daemons, err := tuner.daemons(); err != nil || len(daemons) > 0 {
+			break
+		}
+		runtime.Gosched()
+	}
 	state := func() string {
 		daemons, err := tuner.daemons()
 		if err != nil || len(daemons) != 1 {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -250,14 +252,27 @@ func speak(t *testing.T, text string) workload.Remote {
 	return workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
 }
 
-// Each error names the place, the reason and the remedy.
-func TestErrors(t *testing.T) {
-	m := newMachine(t)
-	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+// closedPort returns a port at which nothing listens to the end of the test.
+func closedPort(t *testing.T) uint16 {
+	t.Helper()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = closed.Close()
+	t.Cleanup(func() { _ = unix.Close(socket) })
+	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint16(at.(*unix.SockaddrInet4).Port)
+}
+
+// Each error names the place, the reason and the remedy.
+func TestErrors(t *testing.T) {
+	m := newMachine(t)
 	failing := newMachine(t)
 	failing.fails = errors.New("address\x1b in use")
 	named := client("v1")
@@ -270,7 +285,7 @@ func TestErrors(t *testing.T) {
 		at     workload.Remote
 		want   []string
 	}{
-		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(closed.Addr().String()).Port()}, []string{"connection refused", "run touchstone serve --listen 127.0.0.1:"}},
+		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone serve --listen 127.0.0.1:"}},
 		"unknown name":     {client("v1"), workload.Remote{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
 		"this machine":     {named, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
 		"loopback":         {named, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},

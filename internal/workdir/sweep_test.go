@@ -53,7 +53,7 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	roots := newRoots(t)
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "file"))
-	id := newID()
+	const id = "20260101-000000-abcd" // with letters, so that the same in capitals is another name
 	var keep []string
 	for _, root := range []string{roots.State, roots.Data} {
 		if err := os.MkdirAll(root, 0o700); err != nil {

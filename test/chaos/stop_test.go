@@ -36,9 +36,9 @@ func TestStoppedDaemons(t *testing.T) {
 			}
 			all.Go(func() {
 				w := h.wrap(script.Rule{Verb: "start", From: d.start, Until: d.start, Fault: script.Hold})
-				const budget = 60 * time.Second
-				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 15s, call: 6s}\n",
-					d.engine, w.path, lifecycle, budget))
+				const budget, call = 60 * time.Second, 10 * time.Second
+				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 25s, call: %v}\n",
+					d.engine, w.path, lifecycle, budget, call))
 				w.reached()
 				for _, pid := range h.daemons(d.daemon, h.run(p.dir).ID) {
 					if err := unix.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -48,7 +48,7 @@ func TestStoppedDaemons(t *testing.T) {
 				w.release()
 				took := p.ends(3)
 				h.tried(1)
-				if took > budget+6*time.Second+overhead {
+				if took > budget+call+overhead {
 					h.wrong("%s stops: the run took %v, with a budget of %v", d.daemon, took.Round(time.Second), budget)
 				}
 				n := count(h.run(p.dir), d.engine+"/held")

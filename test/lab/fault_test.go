@@ -88,8 +88,8 @@ func TestFaults(t *testing.T) {
 	}{
 		{"panics", Options{kernel: []string{"rdinit=/no-such-program", "root=/dev/none"}}, []string{"the report is missing", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
 		{"does not start", Options{BootLimit: 2 * time.Second, qemu: []string{"-S"}}, []string{"still booting after 2s", "(nothing)"}, ""},
-		{"hangs at boot", Options{BootLimit: 20 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"still booting after 20s", "Waiting for root device"}, ""},
-		{"does not end", Options{Limit: 30 * time.Second}, []string{"still running after 30s", job.Prefix + "step wait"}, ""},
+		{"hangs at boot", Options{BootLimit: 40 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"still booting after 40s", "Waiting for root device"}, ""},
+		{"does not end", Options{Limit: 45 * time.Second}, []string{"still running after 45s", job.Prefix + "step wait"}, ""},
 		{"is killed", Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
 		{"has wrong arguments", Options{qemu: []string{"-no-such-option"}}, []string{"exit code 1", "-no-such-option"}, ""},
 	} {

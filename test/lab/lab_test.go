@@ -172,7 +172,7 @@ func steps(built string, m Machine) []job.Step {
 func clean() []job.Step {
 	return []job.Step{
 		touchstone("cleanup", time.Minute, "cleanup"),
-		touchstone("killed", 12*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
+		touchstone("killed", 20*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
 		touchstone("sweep", time.Minute, "cleanup"),
 	}
 }

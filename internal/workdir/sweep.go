@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// sweepLimit bounds a sweep: a process that is blocked in the kernel cannot be killed.
+// sweepLimit bounds the removal in all daemons, and then the removal of each run: a process that is blocked in the kernel cannot be killed.
 const sweepLimit = 20 * time.Second
 
 // Swept counts the removed leftovers of one dead run.
@@ -86,8 +86,6 @@ func (s Swept) String() string {
 // only lists runs of other hosts, in Swept.Host. If one run cannot be removed, Sweep continues with the others and returns the errors
 // joined. Objects in a daemon that does not respond are no error: they are Kept.
 func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemons Daemons) ([]Swept, error) {
-	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
-	defer cancel()
 	named := roots
 	roots, unlock, err := lockRoots(named)
 	if err != nil {
@@ -162,6 +160,8 @@ func runsIn(roots Roots) ([]string, error) {
 // remove removes all of one run in the order of dependency: processes, cgroups, mounts, files. The files are
 // removed only if the rest is removed, because a later sweep finds the rest by them. Objects in daemons are removed before.
 func (r *deadRun) remove(ctx context.Context, groups *cgroup.Hierarchy) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
 	s := &r.swept
 	var errs []error
 	if groups != nil {
@@ -232,6 +232,8 @@ func (r *deadRun) keep(used *userDaemon, why error) {
 
 // empty removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
 func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
 	for _, r := range runs {
 		r.err = r.findDaemons()
 	}

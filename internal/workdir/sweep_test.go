@@ -466,6 +466,31 @@ func TestSweepInterruptedInWait(t *testing.T) {
 	})
 }
 
+// Daemons that do not answer take no time from the removal of processes and cgroups.
+func TestSweepBesideHangingDaemons(t *testing.T) {
+	h := groups(t)
+	id := newID()
+	process := newGroup(t, h, id)
+	synctest.Test(t, func(t *testing.T) {
+		roots := newRoots(t)
+		dead(t, roots, id)
+		addresses := map[string]string{"containerd": "/run/c.sock", "crio": "/run/o.sock", "docker": "/run/d.sock"}
+		recordDaemons(t, roots, id, addresses)
+		hang := func(ctx context.Context, _, _, _ string) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
+		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
+			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
+		}
+	})
+	killed(t, process, true)
+}
+
 // recordDaemons records the addresses of the user's daemons that a run has used.
 func recordDaemons(t *testing.T, roots workdir.Roots, id string, addresses map[string]string) {
 	t.Helper()

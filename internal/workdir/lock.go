@@ -22,9 +22,9 @@ const rootTries = 1000
 func lockRoots(roots Roots) (found Roots, unlock func(), err error) {
 	for range rootTries {
 		found, unlock, err = lockRootsOnce(roots)
-		// Another process may just have removed the directories: see removeRoots. Some directories cannot be created at all, for example
-		// in /proc, and a program may remove a directory again and again.
-		if !errors.Is(err, fs.ErrNotExist) {
+		// Another process may just have removed the directories (see removeRoots), or have made and removed them. Some directories cannot be
+		// created at all, for example in /proc, and a program may remove a directory again and again.
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}

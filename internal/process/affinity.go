@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -141,12 +142,24 @@ var usualSlack = sync.OnceValue(func() int {
 	return ns
 })
 
-// setSlack sets the timer slack of all threads of this program. Their new threads inherit it. Missing permission is not an error: the
-// slack only reduces overhead.
+// setSlack sets the timer slack of all threads of this program. Their new threads inherit it, also one that starts during a pass, so setSlack
+// makes passes until all have it. Missing permission is not an error: the slack only reduces overhead.
 func setSlack(ns int) {
-	tasks, _ := filepath.Glob("/proc/self/task/*")
-	for _, task := range tasks {
-		// /proc/self/task/*/ has no timerslack_ns, but /proc/TID has.
-		_ = os.WriteFile(filepath.Join("/proc", filepath.Base(task), "timerslack_ns"), []byte(strconv.Itoa(ns)), 0)
+	want := strconv.Itoa(ns)
+	const mostPasses = 10 // a thread with a real-time policy has no slack, whatever it is given
+	changed := true
+	for pass := 0; changed && pass < mostPasses; pass++ {
+		changed = false
+		tasks, _ := filepath.Glob("/proc/self/task/*")
+		for _, task := range tasks {
+			// /proc/self/task/*/ has no timerslack_ns, but /proc/TID has.
+			file := filepath.Join("/proc", filepath.Base(task), "timerslack_ns")
+			if have, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(have)) == want {
+				continue
+			}
+			if os.WriteFile(file, []byte(want), 0) == nil {
+				changed = true
+			}
+		}
 	}
 }

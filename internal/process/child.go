@@ -72,6 +72,9 @@ func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcA
 			attr.UseCgroupFD, attr.CgroupFD = true, int(l.cgroup.Fd())
 		}
 		l.mu.Lock()
+		for l.killers > 0 { // a kill would wait forever for the end of a long queue
+			l.changed.Wait()
+		}
 		l.forking = true
 		l.mu.Unlock()
 		_ = l.oom.raise() // openOOMScore has tested both
@@ -88,7 +91,7 @@ func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcA
 			}
 		}
 		l.forking = false
-		l.forked.Broadcast()
+		l.changed.Broadcast()
 		if l.deferred {
 			l.deferred = false
 			l.reapAll()

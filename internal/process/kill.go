@@ -139,11 +139,14 @@ func (l *Launcher) awaitFork() (registered bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		late = true
-		l.forked.Broadcast()
+		l.changed.Broadcast()
 	})
+	l.killers++
 	for l.forking && !late {
-		l.forked.Wait()
+		l.changed.Wait()
 	}
+	l.killers--
+	l.changed.Broadcast()
 	return !l.forking
 }
 

@@ -47,7 +47,8 @@ type Launcher struct {
 	started  int64            // the number of processes that were started
 	cpu      time.Duration
 	forking  bool       // a child may exist that is not registered in awaited
-	forked   *sync.Cond // forking has become false; its lock is mu
+	killers  int        // kills that wait for a fork
+	changed  *sync.Cond // forking or killers has changed; its lock is mu
 	deferred bool       // reapAll has met an unknown child meanwhile
 
 	hidden  []string // mount points that children do not see
@@ -104,7 +105,7 @@ func New(opts Options) (*Launcher, error) {
 		grace:    killGrace,
 		pidfds:   pollable(),
 	}
-	l.forked = sync.NewCond(&l.mu)
+	l.changed = sync.NewCond(&l.mu)
 	l.hidden, l.private = opts.Hide, opts.Private || len(opts.Hide) > 0
 	ready := make(chan error)
 	go l.fork(opts, ready)

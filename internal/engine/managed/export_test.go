@@ -16,6 +16,12 @@ func SetAnswerLimit(d time.Duration) (before time.Duration) {
 	return before
 }
 
+// SetStopLimit replaces the deadline for an exit, and returns the earlier one.
+func SetStopLimit(d time.Duration) (before time.Duration) {
+	before, stopLimit = stopLimit, d
+	return before
+}
+
 // Dirs are the daemon's directories.
 func (d *Daemon) Dirs() Dirs { return d.dirs }
 

@@ -34,13 +34,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-const (
-	// startLimit is the deadline for a daemon to become ready.
-	startLimit = 60 * time.Second
-	// stopLimit is the deadline for a daemon to exit by itself. Then it is killed, which is no error: its cgroup,
-	// namespaces and directories are removed in any case.
-	stopLimit = 10 * time.Second
-)
+// startLimit is the deadline for a daemon to become ready.
+const startLimit = 60 * time.Second
+
+// stopLimit is the deadline for a daemon to exit by itself. Then it is killed, which is no error: its cgroup,
+// namespaces and directories are removed in any case. It is a variable for tests.
+var stopLimit = 10 * time.Second
 
 var errSlowStart = fmt.Errorf("it was not ready within %v", startLimit)
 

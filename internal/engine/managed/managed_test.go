@@ -24,6 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -345,6 +346,39 @@ func TestMountsCloseEndsThreads(t *testing.T) {
 	}
 	if exit := <-done; exit.Status.Signal() != unix.SIGKILL {
 		t.Errorf("its exit is %v, want killed by signal 9", exit.Status)
+	}
+}
+
+// A process that waits in the kernel for a file server ends the wait for the end of its mount namespace with an error.
+func TestMountsCloseWithStuckProcess(t *testing.T) {
+	files := enginetest.Serve(t, "#!/bin/sh\n")
+	s := session(t)
+	t.Cleanup(files.Release) // before the session's cgroup is removed
+	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `exec "$0"`, files.Path)
+	m.Enter(cmd)
+	files.Stall()
+	go func() {
+		<-files.Stalled
+		cancel()
+	}()
+	var stuck *process.StuckError
+	if err := s.Launcher.Run(ctx, cmd); !errors.As(err, &stuck) {
+		t.Fatalf("Run() = %v, want a StuckError", err)
+	}
+	before := managed.SetStopLimit(100 * time.Millisecond)
+	err = m.Close(t.Context())
+	managed.SetStopLimit(before)
+	if err == nil || !strings.Contains(err.Error(), "has not exited") {
+		t.Errorf("Close() = %v beside a process that cannot be killed", err)
+	}
+	files.Release()
+	if err := m.Close(t.Context()); err != nil {
+		t.Errorf("Close() = %v once the process has exited", err)
 	}
 }
 

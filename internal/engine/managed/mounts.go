@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -232,6 +233,9 @@ func (m *Mounts) endOthers(ctx context.Context) error {
 		if len(left) == 0 {
 			return nil
 		}
+		if ctx.Err() != nil { // the launcher may have given a process up that waits in the kernel
+			return notExited(left[0])
+		}
 		killed := map[int]*process.Process{}
 		for _, pid := range left {
 			p := m.session.Launcher.Adopt(pid)       // while it runs, so that its exit is reported
@@ -241,10 +245,20 @@ func (m *Mounts) endOthers(ctx context.Context) error {
 		}
 		for pid, p := range killed {
 			if engine.Await(ctx, p.Done()) != nil && unix.Kill(pid, 0) == nil {
-				return fmt.Errorf("process %d was killed and has not exited within %v", pid, stopLimit)
+				return notExited(pid)
 			}
 		}
+		pause, end := context.WithTimeout(ctx, endPause)
+		<-pause.Done()
+		end()
 	}
+}
+
+// endPause is the time between two looks at the processes of a mount namespace.
+const endPause = time.Millisecond
+
+func notExited(pid int) error {
+	return fmt.Errorf("process %d was killed and has not exited within %v", pid, stopLimit)
 }
 
 // processes lists the processes in the mount namespace. A thread that has exited has no namespace, and the first one may exit before the others.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
@@ -151,6 +152,28 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 		t.Error(err)
 	}
 	out.check(t, want+"last\n")
+}
+
+// Finish notices that the last writer has closed the log, also if the event of it came too early.
+func TestFinishWithoutLastEvent(t *testing.T) {
+	path, w := filepath.Join(t.TempDir(), "log"), watcher(t)
+	synctest.Test(t, func(t *testing.T) {
+		f, err := w.Follow(path, newSink(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := open(t, path)
+		f.Unwatch()
+		finished := make(chan error)
+		go func() { finished <- f.Finish(t.Context()) }()
+		synctest.Wait() // the follower has seen that the log is open
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-finished; err != nil { // no event comes
+			t.Error(err)
+		}
+	})
 }
 
 // Abandon ends the copy of a log that stays open, with its lines so far.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -159,13 +160,20 @@ func (f *Follower) pause() (last bool, err error) {
 	if err != nil || !written {
 		return true, err
 	}
+	// The kernel reports that a writer has closed the file before it accepts a lease again, and reports nothing then.
+	again, cancel := context.WithTimeout(context.Background(), leasePause)
+	defer cancel()
 	select {
 	case <-f.changed:
-		return false, nil
+	case <-again.Done():
 	case <-f.abandoned:
 		return true, nil
 	}
+	return false, nil
 }
+
+// leasePause is the time after which a follower that waits for the last writer looks again without an event.
+const leasePause = 50 * time.Millisecond
 
 // split copies the lines that data completes.
 func (f *Follower) split(data []byte) {

@@ -76,10 +76,14 @@ func (b *container) create(ctx context.Context, options client.ContainerCreateOp
 	return err
 }
 
-// attach starts to copy the output, and to wait for the exit.
-func (b *container) attach(ctx context.Context, p engine.Process) error {
+// attach starts to copy the output, and to wait for the exit. If ctx ends meanwhile, its cause is the error, although both may have begun.
+func (b *container) attach(ctx context.Context, p engine.Process) (err error) {
 	stop := context.AfterFunc(ctx, b.end) // this cancels the requests too
-	defer stop()
+	defer func() {
+		if !stop() && err == nil {
+			err = context.Cause(ctx)
+		}
+	}()
 	if p.Stdout != nil || p.Stderr != nil {
 		err := engine.Step(ctx, "ContainerAttach", func() error {
 			attached, err := b.e.client.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdout: true, Stderr: true})

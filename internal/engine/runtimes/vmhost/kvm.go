@@ -157,7 +157,10 @@ func runGuest(ctx context.Context, l *process.Launcher, probe, device string) er
 	cmd := exec.CommandContext(ctx, probe, "kvm", "--device", device)
 	cmd.Stderr = &complaint
 	ended, err := l.Start(cmd)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return fmt.Errorf("start a test guest: %w", err)
 	}
 	var exit process.Exit

@@ -233,11 +233,14 @@ func TestGuestsOutcome(t *testing.T) {
 	if err := runGuest(t.Context(), l, "/no/such/probe", "/dev/x"); err == nil || errors.As(err, new(*GuestError)) {
 		t.Errorf("without a probe: %v", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &GuestError{Text: "the limit", Hangs: true})
-	defer cancel()
-	var failed *GuestError
-	if err := runGuest(ctx, l, script("exec sleep 600"), "/dev/x"); !errors.As(err, &failed) || !failed.Hangs {
-		t.Errorf("a probe that hangs: %v", err)
+	hanging := script("exec sleep 600")
+	for _, limit := range []time.Duration{0, 50 * time.Millisecond} { // before the start and after it
+		ctx, cancel := context.WithTimeoutCause(t.Context(), limit, &GuestError{Text: "the limit", Hangs: true})
+		defer cancel()
+		var failed *GuestError
+		if err := runGuest(ctx, l, hanging, "/dev/x"); !errors.As(err, &failed) || !failed.Hangs {
+			t.Errorf("a probe that hangs, with a limit of %v: %v", limit, err)
+		}
 	}
 }
 

@@ -37,7 +37,10 @@ func TestVariables(t *testing.T) {
 	}
 	sp := enginetest.Spec(s, "variables")
 	sp.Process.Env = first
+	ready := newFirstWrite()
+	sp.Process.Stdout = ready
 	c := enginetest.Running(t, e, sp)
+	<-ready.written // until then the process may still be the runtime's
 	checkVariables(t, first)
 
 	second := []string{"HOME=/second-secret", "E='second secret'"}

@@ -211,8 +211,11 @@ func TestWatchGuest(t *testing.T) {
 			if _, err := lost.Wait(t.Context()); !errors.Is(err, errLostGuest) {
 				t.Errorf("Wait: %v", err)
 			}
-			if lost.shimless != (victim == "shim") || engine.Ended(left.event.done) || engine.Ended(left.guest.done) {
-				t.Errorf("the shim has exited: %t; events without a watch: %t, %t", lost.shimless, engine.Ended(left.event.done), engine.Ended(left.guest.done))
+			lost.mu.Lock()
+			shimless := lost.shimless
+			lost.mu.Unlock()
+			if shimless != (victim == "shim") || engine.Ended(left.event.done) || engine.Ended(left.guest.done) {
+				t.Errorf("the shim has exited: %t; events without a watch: %t, %t", shimless, engine.Ended(left.event.done), engine.Ended(left.guest.done))
 			}
 		})
 	}

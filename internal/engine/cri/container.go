@@ -213,19 +213,20 @@ func unlessEnded(ctx context.Context, within time.Duration, late func(context.Co
 // shimClosed is containerd's error for a request to a shim that ends meanwhile.
 const shimClosed = "ttrpc: closed"
 
-// removing returns a call for which an object that does not exist is no error. It repeats a call that meets the end of a shim. containerd
-// shuts the shim down when its sandbox has exited by itself, and older versions fail a request to the pod meanwhile
-// (https://github.com/containerd/containerd/pull/12387).
-func removing[Q, A any](call rpc[Q, A]) rpc[Q, A] {
-	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (answer A, err error) {
-		for range confirmations(ctx) {
-			answer, err = call(ctx, request)
-			if !strings.Contains(status.Convert(err).Message(), shimClosed) {
-				break
-			}
+// removing is step for a removal: an object that does not exist is no error. It repeats a request that meets the end of a shim. Each request
+// is a step, so that the time of one that fails is no value. containerd shuts the shim down when its sandbox has exited by itself, and
+// older versions fail a request to the pod meanwhile (https://github.com/containerd/containerd/pull/12387).
+func removing[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q) (err error) {
+	for range confirmations(ctx) {
+		err = engine.Step(ctx, name, func() error {
+			_, err := call(ctx, request)
+			return ignoreNotFound(err)
+		})
+		if !strings.Contains(status.Convert(err).Message(), shimClosed) {
+			break
 		}
-		return answer, ignoreNotFound(err)
 	}
+	return err
 }
 
 // undo removes a container whose creation failed or was cancelled. A pod without a response is found by its labels.
@@ -630,10 +631,10 @@ func (c *container) remove(ctx context.Context) error {
 		}
 	}
 	if c.pod != "" {
-		if _, err := step(ctx, "StopPodSandbox", removing(s.StopPodSandbox), &api.StopPodSandboxRequest{PodSandboxId: c.pod}); err != nil {
+		if err := removing(ctx, "StopPodSandbox", s.StopPodSandbox, &api.StopPodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
-		if _, err := step(ctx, "RemovePodSandbox", removing(s.RemovePodSandbox), &api.RemovePodSandboxRequest{PodSandboxId: c.pod}); err != nil {
+		if err := removing(ctx, "RemovePodSandbox", s.RemovePodSandbox, &api.RemovePodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
 	}
@@ -646,8 +647,7 @@ func (c *container) remove(ctx context.Context) error {
 // removeContainer removes the container, after it has stopped a process that may run.
 func (c *container) removeContainer(ctx context.Context) error {
 	remove := func() error {
-		_, err := step(ctx, "RemoveContainer", removing(c.e.service.RemoveContainer), &api.RemoveContainerRequest{ContainerId: c.name})
-		return err
+		return removing(ctx, "RemoveContainer", c.e.service.RemoveContainer, &api.RemoveContainerRequest{ContainerId: c.name})
 	}
 	if _, exited := c.knownExit(); exited {
 		err := remove()

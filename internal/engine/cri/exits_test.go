@@ -275,11 +275,16 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 					}
 					return nil, c.then
 				}
-				if _, err := removing(stop)(t.Context(), nil); !errors.Is(err, c.want) || calls > c.calls {
+				steps := 0
+				ctx := engine.WithStopwatch(t.Context(), func(_ string, call func() error) error {
+					steps++
+					return call()
+				})
+				if err := removing(ctx, "StopPodSandbox", stop, nil); !errors.Is(err, c.want) || calls > c.calls {
 					t.Errorf("the removal returns %v after %d calls, want %v and at most %d calls", err, calls, c.want, c.calls)
 				}
-				if c.closed > 0 && calls == 1 {
-					t.Error("the removal was not repeated")
+				if c.closed > 0 && calls == 1 || steps != calls {
+					t.Errorf("%d requests are %d steps, want a step each, and several while the shim ends", calls, steps)
 				}
 			})
 		})

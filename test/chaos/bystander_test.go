@@ -235,15 +235,21 @@ func (h *host) userContainerd() (socket string) {
 	return socket
 }
 
-// foreignPod makes a pod with a container in the user's containerd. Their labels look like those of a run.
-func (h *host) foreignPod(socket string) {
+// dial connects to a daemon to the end of the test.
+func (h *host) dial(socket string) *grpc.ClientConn {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(func() { _ = conn.Close() })
-	h.cri = cri.NewRuntimeServiceClient(conn)
+	return conn
+}
+
+// foreignPod makes a pod with a container in the user's containerd. Their labels look like those of a run.
+func (h *host) foreignPod(socket string) {
+	h.Helper()
+	h.cri = cri.NewRuntimeServiceClient(h.dial(socket))
 	ctx, cancel := context.WithTimeout(h.Context(), patience)
 	defer cancel()
 	labels := map[string]string{engine.Label: foreignRun, "touchstone.id": foreignName + "-t1-00001"}
@@ -336,15 +342,10 @@ func (h *host) collectGarbage() {
 	if err != nil || len(sockets) != 1 {
 		h.Fatalf("find the socket of the private containerd: %q, %v", sockets, err)
 	}
-	conn, err := grpc.NewClient("unix://"+sockets[0], grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		h.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(h.Context(), "containerd-namespace", "k8s.io"), patience)
 	defer cancel()
 	// The end of a lease with Sync returns after a collection.
-	client := leases.NewLeasesClient(conn)
+	client := leases.NewLeasesClient(h.dial(sockets[0]))
 	_, err = client.Create(ctx, &leases.CreateRequest{ID: foreignName})
 	if err == nil {
 		_, err = client.Delete(ctx, &leases.DeleteRequest{ID: foreignName, Sync: true})

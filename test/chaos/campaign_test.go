@@ -284,7 +284,7 @@ func isDir(path string) bool {
 }
 
 // settled is the time that the kernel may need to remove interfaces of a namespace, and killed processes.
-const settled = 15 * time.Second
+const settled = 5 * time.Second
 
 // differences compares the host with its state before. It waits for the end of removals, because the kernel reports none for interfaces.
 func (h *host) differences() (left, touched []string) {

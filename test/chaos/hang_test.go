@@ -36,7 +36,7 @@ func TestHangingVerbs(t *testing.T) {
 		const (
 			blocks = 10
 			call   = 4 * time.Second
-			budget = 100 * time.Second
+			budget = 50 * time.Second
 		)
 		var all sync.WaitGroup
 		for _, verbs := range []string{"create", "start", "kill", "delete", "exec", "start and delete"} {

@@ -510,7 +510,7 @@ func TestRealLimitDropped(t *testing.T) {
 		return own.Update(ctx, r)
 	}}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "3000", "steps": "2", "percent": "20"})
-	if got := sample(t, trial, "CPULimitUse"); got < 1.5 || got > 8 || len(trial.Values("LimitResponse")) > 0 {
+	if got := sample(t, trial, "CPULimitUse"); got < 1.5 || got > 7 || len(trial.Values("LimitResponse")) > 0 {
 		t.Errorf("CPULimitUse = %v and LimitResponse = %v of an engine whose updates end the limit", got, trial.Values("LimitResponse"))
 	}
 }

@@ -146,7 +146,7 @@ var usualSlack = sync.OnceValue(func() int {
 // makes passes until all have it. Missing permission is not an error: the slack only reduces overhead.
 func setSlack(ns int) {
 	want := strconv.Itoa(ns)
-	const mostPasses = 10 // a thread with a real-time policy has no slack, whatever it is given
+	const mostPasses = 10 // the slack of a thread with a real-time policy stays 0
 	changed := true
 	for pass := 0; changed && pass < mostPasses; pass++ {
 		changed = false

@@ -172,7 +172,7 @@ func (f *Follower) pause() (last bool, err error) {
 	return false, nil
 }
 
-// leasePause is the time after which a follower that waits for the last writer looks again without an event.
+// leasePause is the longest wait for the last writer without another look.
 const leasePause = 50 * time.Millisecond
 
 // split copies the lines that data completes.

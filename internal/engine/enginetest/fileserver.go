@@ -102,7 +102,7 @@ func (s *FileServer) serve() {
 		s.mu.Lock()
 		stalled := s.stalled
 		s.mu.Unlock()
-		if stalled && operation != fuseRelease && operation != fuseRelease2 { // nobody waits for the answer to a release
+		if stalled && operation != fuseRelease && operation != fuseRelease2 { // the kernel does not wait for the answer to a release
 			s.Stalled <- struct{}{}
 			continue
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// defaultSocket is Docker's default.
-const defaultSocket = "/var/run/docker.sock"
+// defaultSocket is Docker's default. It is a variable for tests.
+var defaultSocket = "/var/run/docker.sock"
 
 // answerLimit is the deadline for the first requests to a running daemon.
 const answerLimit = 5 * time.Second
@@ -36,7 +36,9 @@ type daemon struct {
 	host    string // as a URL
 	info    system.Info
 	private *managed.Daemon // nil for the user's own
-	entries entries         // of a private daemon's configuration
+	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the user has none.
+	unused  string
+	entries entries // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.
 	programs []string
 }
@@ -53,13 +55,14 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Docker: the session has no registry to pull images from")
 	}
-	d, err := userDaemon(ctx, s)
+	d, unused, err := userDaemon(ctx, s)
 	if d == nil && err == nil {
 		d, err = startPrivate(ctx, s)
 	}
 	if err != nil {
 		return nil, err
 	}
+	d.unused = unused
 	if err := d.pullProbe(ctx); err != nil {
 		err = errors.Join(err, d.close(ctx))
 		if ctx.Err() != nil {
@@ -84,27 +87,31 @@ func (d *daemon) pullProbe(ctx context.Context) error {
 }
 
 // userDaemon connects to the user's own daemon at the named address, or at the default socket. It returns neither a daemon nor
-// an error if a private one can be started instead.
-func userDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
+// an error if a private one can be started instead; unused is then the reason, or empty if the default socket does not exist.
+func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string, err error) {
 	if s.Managed {
-		return nil, nil
+		return nil, "", nil
 	}
 	host, named := url(s.Sockets[name]), s.Sockets[name] != ""
 	if !named {
 		host = url(defaultSocket)
 	}
-	d := &daemon{session: s, host: host}
-	err := d.connect(ctx)
+	d = &daemon{session: s, host: host}
+	err = d.connect(ctx)
 	switch {
 	case err == nil:
 		if err := s.Registry.ServeHost(); err != nil {
-			return nil, errors.Join(err, d.close(ctx))
+			return nil, "", errors.Join(err, d.close(ctx))
 		}
-		return d, nil
+		return d, "", nil
 	case named || os.Geteuid() != 0: // a private daemon needs root
-		return nil, err
+		return nil, "", err
 	}
-	return nil, nil
+	var u *engine.UnsupportedError
+	if _, missing := os.Stat(defaultSocket); missing == nil && errors.As(err, &u) {
+		unused = u.Reason
+	}
+	return nil, unused, nil
 }
 
 // url turns the address of a daemon, which may be a path, into a URL.

@@ -55,7 +55,7 @@ func (*Driver) Describe() engine.Description {
 // Candidates lists the runtimes of the host and the further entries of the user's daemon. It queries that daemon, unless
 // the session forbids it, and starts none.
 func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
-	user, err := userDaemon(ctx, s)
+	user, _, err := userDaemon(ctx, s)
 	if user == nil && err == nil {
 		_, err = binaries(s)
 	}

@@ -128,7 +128,11 @@ func (e *Engine) adapt(ctx context.Context) {
 	}
 	note("the log driver %s also stores all output", e.info.LoggingDriver)
 	if e.private != nil {
-		note("a private daemon of this run")
+		reason := ""
+		if e.unused != "" {
+			reason = ", since the user's own cannot be used: " + e.unused
+		}
+		note("a private daemon of this run%s", reason)
 		e.target.Notes = append(e.target.Notes, e.private.Notes()...)
 	}
 	note("storage driver %s", e.info.Driver)

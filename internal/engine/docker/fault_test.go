@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,6 +92,30 @@ func TestWrongAddress(t *testing.T) {
 		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
 			t.Errorf("open with address %q: %v; want a refusal with the address", address, err)
 		}
+	}
+}
+
+// A private daemon in the place of the user's own has the reason in its notes.
+func TestUnusedDaemonIsNamed(t *testing.T) {
+	s := enginetest.Session(t, oci.LauncherOptions)
+	socket := filepath.Join(s.State, "user")
+	docker.SetDefaultSocket(t, socket)
+	listen(t, socket, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no luck today", http.StatusInternalServerError)
+	})
+	e, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	enginetest.Require(t, "docker/runc", err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	want := "a private daemon of this run, since the user's own cannot be used: the daemon at unix://" + socket + ": "
+	found := slices.ContainsFunc(e.Info().Notes, func(note string) bool {
+		return strings.HasPrefix(note, want) && strings.Contains(note, "no luck today")
+	})
+	if !found {
+		t.Errorf("notes: %q; want one with %q and the daemon's error", e.Info().Notes, want)
 	}
 }
 

@@ -730,7 +730,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	}
 	answer, err := step(ctx, "", c.e.service.ExecSync, &api.ExecSyncRequest{ContainerId: c.name, Cmd: p.Args})
 	if err != nil {
-		return engine.Exit{}, c.explain(ctx, "execute in", err)
+		return engine.Exit{}, runtimes.ExplainExec(c.e.info.Isolation, c.explain(ctx, "execute in", err))
 	}
 	exit := engine.ExitOfCode(int(answer.GetExitCode()))
 	if err := c.findLostGuest(ctx, "execute in", exit); err != nil {

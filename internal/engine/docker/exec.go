@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 // Exec runs a further process until it exits.
@@ -21,7 +22,7 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	}
 	exit, err := b.exec(ctx, p)
 	if err != nil {
-		return engine.Exit{}, b.explain(ctx, "execute in", err)
+		return engine.Exit{}, runtimes.ExplainExec(b.e.target.Isolation, b.explain(ctx, "execute in", err))
 	}
 	return exit, nil
 }

@@ -281,7 +281,9 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if b.ended() {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: its process has exited", b.name)
 	}
-	fail := func(err error) (engine.Exit, error) { return engine.Exit{}, b.explain("execute in", err) }
+	fail := func(err error) (engine.Exit, error) {
+		return engine.Exit{}, runtimes.ExplainExec(b.e.info.Isolation, b.explain("execute in", err))
+	}
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
 		return fail(err)

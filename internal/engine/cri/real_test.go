@@ -36,9 +36,18 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 	})
 }
 
+// An exec for which gVisor gives no reason has the known cause.
+func TestSilentExec(t *testing.T) {
+	for _, name := range []string{"containerd/runsc", "containerd/runsc@shim=runc"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			enginetest.SilentExec(t, cri.NewContainerd(), name, session(t, ""))
+		})
+	}
+	t.Run("crio_runsc", func(t *testing.T) { enginetest.SilentExec(t, cri.NewCRIO(), "crio/runsc", session(t, "")) })
+}
+
 func TestMain(m *testing.M) {
-	enginetest.RunWithoutKVM()
-	os.Exit(m.Run())
+	os.Exit(enginetest.Main(m))
 }
 
 // The steps of a container's life are the calls of CRI.

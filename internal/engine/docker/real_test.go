@@ -168,9 +168,14 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 	enginetest.OtherPlatform(t, docker.NewDriver(), "docker/runsc@platform=kvm", s)
 }
 
+// An exec for which gVisor gives no reason has the known cause.
+func TestSilentExec(t *testing.T) {
+	s, _ := private(t)
+	enginetest.SilentExec(t, docker.NewDriver(), "docker/runsc", s)
+}
+
 func TestMain(m *testing.M) {
-	enginetest.RunWithoutKVM()
-	os.Exit(m.Run())
+	os.Exit(enginetest.Main(m))
 }
 
 // Many lives, and creations that are cancelled at random moments, leave no descriptors, no goroutines, no containers and no

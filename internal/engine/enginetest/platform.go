@@ -1,18 +1,13 @@
 package enginetest
 
 import (
-	"io"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // PlatformGaps adds the gaps of gVisor's platform kvm, which are the same with every engine, to the gaps of a target. Of three runs of
@@ -47,59 +42,13 @@ func ShimGaps(t *testing.T, name string) map[string]string {
 }
 
 // OtherPlatform checks that a target of gVisor's platform kvm cannot be opened if its runsc ignores the platform. The session's
-// engines must be private or none. TestMain must call RunWithoutKVM.
+// engines must be private or none. TestMain must call Main.
 func OtherPlatform(t *testing.T, d Opener, name string, s engine.Session) {
 	t.Helper()
-	runsc, err := exec.LookPath("runsc")
-	if err != nil {
-		Require(t, name, &engine.UnsupportedError{What: name, Reason: err.Error()})
-	}
-	other := parse(t, name)
-	other.Runtime = "other"
-	s.Runtimes = map[string]target.Runtime{other.Runtime: {Path: withoutKVM(t, runsc)}}
-	s.Targets = []target.Target{parse(t, name), other}
+	other := impostor(t, &s, name, withoutKVM)
 	Open(t, d, name, s)
-	_, err = open(t, d, other.String(), s)
+	_, err := open(t, d, other, s)
 	if err == nil || !strings.Contains(err.Error(), "holds no virtual machine of KVM") {
 		t.Errorf("%s with a runsc that runs on systrap: %v; want a refusal", name, err)
 	}
-}
-
-// withoutKVMName is the name of a program that is a runsc without the platform kvm. A link to the real runsc is beside it.
-const withoutKVMName = "runsc-without-kvm"
-
-// withoutKVM makes this program. It is a copy of the test, because some machines have no shell.
-func withoutKVM(t *testing.T, runsc string) string {
-	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, withoutKVMName)
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = self.Close() }() // it is only read from
-	program, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(program, self)
-	check(t, err)
-	check(t, program.Close())
-	check(t, os.Symlink(runsc, filepath.Join(dir, "runsc")))
-	return path
-}
-
-// RunWithoutKVM runs the real runsc on systrap if this process is the program of OtherPlatform. Then it does not return.
-func RunWithoutKVM() {
-	self, err := os.Executable()
-	if err != nil || filepath.Base(self) != withoutKVMName {
-		return
-	}
-	args := os.Args
-	for i, arg := range args {
-		if strings.TrimLeft(arg, "-") == "platform=kvm" {
-			args[i] = "--platform=systrap"
-		}
-	}
-	panic(unix.Exec(filepath.Join(filepath.Dir(self), "runsc"), args, os.Environ())) // it returns only after a failure
 }

@@ -51,7 +51,9 @@ func (s *suite) exactOptions(t *testing.T, b testContainer) {
 	t.Helper()
 	if s.engine.Supports(engine.CanExec) == nil {
 		s.exact(t, "Exec", func(ctx context.Context) error {
-			_, err := optional[engine.Execer](t, b).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+			_, err := repeatSilent(t, func() (engine.Exit, error) {
+				return optional[engine.Execer](t, b).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+			})
 			return err
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -265,6 +267,9 @@ func defects() []defect {
 		{name: "exec without an exit code", found: "Exec", bend: bend{optional: true, container: func(c engine.Container) engine.Container {
 			return codeless{c, c.(engine.Execer), c.(engine.Pauser), c.(engine.Updater)}
 		}}},
+		{name: "exec without a reason", found: "Exec", bend: bend{optional: true, container: func(c engine.Container) engine.Container {
+			return silent{c, &atomic.Int64{}, c.(engine.Execer), c.(engine.Pauser), c.(engine.Updater)}
+		}}},
 		{name: "closes once", found: "Close", bend: bend{close: func(calls int, err error) error {
 			if calls > 1 {
 				return errors.New("it is closed")
@@ -313,6 +318,23 @@ type codeless struct {
 func (c codeless) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	_, err := c.execer.Exec(ctx, p)
 	return engine.Exit{}, err
+}
+
+// silent fails in the first three executed processes without a reason.
+type silent struct {
+	engine.Container
+	calls  *atomic.Int64
+	execer engine.Execer
+	engine.Pauser
+	engine.Updater
+}
+
+func (s silent) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+	if s.calls.Add(1) <= 3 {
+		p.CloseOutput()
+		return engine.Exit{}, &runtimes.SilentExecError{Err: errors.New("EOF")}
+	}
+	return s.execer.Exec(ctx, p)
 }
 
 // cut loses all output after the first bytes.

@@ -295,8 +295,7 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	enginetest.RunWithoutKVM()
-	os.Exit(m.Run())
+	os.Exit(enginetest.Main(m))
 }
 
 // The seccomp filter follows the plan.

@@ -34,9 +34,13 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 	enginetest.OtherPlatform(t, podman.Driver{}, "podman/runsc@platform=kvm", enginetest.Session(t, oci.LauncherOptions))
 }
 
+// An exec for which gVisor gives no reason has the known cause.
+func TestSilentExec(t *testing.T) {
+	enginetest.SilentExec(t, podman.Driver{}, "podman/runsc", enginetest.Session(t, oci.LauncherOptions))
+}
+
 func TestMain(m *testing.M) {
-	enginetest.RunWithoutKVM()
-	os.Exit(m.Run())
+	os.Exit(enginetest.Main(m))
 }
 
 // Containers have the requested limits and the requested cgroup.

@@ -1,0 +1,35 @@
+package enginetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+)
+
+// A call is made again only after a failure without a reason, and three times at most.
+func TestRepeatSilent(t *testing.T) {
+	silent, other := &runtimes.SilentExecError{Err: errors.New("EOF")}, errors.New("no such container")
+	for _, tt := range []struct {
+		name    string
+		results []error
+		calls   int
+		want    error
+	}{
+		{"works", []error{nil}, 1, nil},
+		{"fails twice", []error{silent, silent, nil}, 3, nil},
+		{"always fails", []error{silent, silent, silent, nil}, 3, silent},
+		{"has a reason", []error{other, nil}, 1, other},
+		{"has a reason later", []error{silent, other, nil}, 2, other},
+	} {
+		calls := 0
+		_, err := repeatSilent(t, func() (engine.Exit, error) {
+			calls++
+			return engine.Exit{}, tt.results[calls-1]
+		})
+		if !errors.Is(err, tt.want) || calls != tt.calls {
+			t.Errorf("%s: %d calls, %v; want %d, %v", tt.name, calls, err, tt.calls, tt.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -201,7 +202,7 @@ func begin(t *testing.T, cmd *exec.Cmd) {
 func killed(t *testing.T, cmd *exec.Cmd, want bool) {
 	t.Helper()
 	if !want {
-		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
 	}
 	_ = cmd.Wait()
 	if got := cmd.ProcessState.String(); strings.Contains(got, "killed") != want {

@@ -38,7 +38,7 @@ func TestKilledSelfcheck(t *testing.T) {
 	}
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	child.Env = append(os.Environ(), selfcheckIn+"="+dir)
+	child.Env = append(os.Environ(), selfcheckIn+"="+dir, "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 	in, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestThirdSignal(t *testing.T) {
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), hangVariable+"=1")
+		cmd.Env = append(os.Environ(), hangVariable+"=1", "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 		stdout, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ type daemon struct {
 	host    string // as a URL
 	info    system.Info
 	private *managed.Daemon // nil for the user's own
-	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the user has none.
+	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the user has no daemon.
 	unused  string
 	entries entries // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.

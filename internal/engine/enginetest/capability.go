@@ -108,7 +108,7 @@ func (s *suite) testExec(t *testing.T) {
 	}
 }
 
-// repeatSilent makes a call again, twice at most, if gVisor fails without a reason, as it does with a short program on a busy host: see
+// repeatSilent makes a call again, twice at most, if gVisor fails without a reason. A busy host causes such failures of short programs: see
 // runtimes.SilentExecError.
 func repeatSilent(t *testing.T, call func() (engine.Exit, error)) (engine.Exit, error) {
 	t.Helper()

@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // TestRealAB compares crun with a crun whose create takes 300 ms longer, which is several times its own time. Both have a wrapper of the
 // same kind, so only the delay differs.
 func TestRealAB(t *testing.T) {
+	cells.Need(t, "cli/ab")
 	needRoot(t, "crun")
 	t.Parallel()
 	binary, err := exec.LookPath("crun")

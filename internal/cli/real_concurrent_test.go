@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // awaitLine reads standard error up to a line with this text.
@@ -27,6 +29,7 @@ func (p *program) awaitLine(text string) {
 
 // TestRealRunBesideAnother: two runs would measure each other. It is not parallel, because other tests ignore the runs of each other.
 func TestRealRunBesideAnother(t *testing.T) {
+	cells.Need(t, "cli/turn")
 	needRoot(t, "runc")
 	w, dir, args := realRun(t)
 	w.on("kill-2", "hold")
@@ -96,6 +99,7 @@ func TestRealRunBesideAnother(t *testing.T) {
 
 // TestRealTurnEndsWithKill: a killed run excludes no other run.
 func TestRealTurnEndsWithKill(t *testing.T) {
+	cells.Need(t, "cli/turn")
 	needRoot(t, "runc")
 	w, dir, args := realRun(t)
 	w.on("kill-2", "hold")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 const densityPlan = `version: 1
@@ -31,6 +32,7 @@ var densityComponents = map[string][]string{
 // The suite of density works on bare metal, on runtimes alone and behind a daemon, and finds the components of each. It is not parallel,
 // because daemons and containers of other tests would share pages with its own, and PSS would fall.
 func TestRealDensity(t *testing.T) {
+	cells.Need(t, "cli/density")
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600); err != nil {

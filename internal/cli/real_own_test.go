@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // ownImage is a plan with two custom workloads in an image beside the plan. One is the probe, and the program of the other one
@@ -34,6 +35,7 @@ workloads:
 
 // TestRealOwnImage runs a program of an image that the plan names by its file.
 func TestRealOwnImage(t *testing.T) {
+	cells.Need(t, "cli/own")
 	needRoot(t, "runc", "containerd")
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,6 +73,7 @@ func TestRealOwnImage(t *testing.T) {
 
 // TestRealOwnWorkload runs the example of custom workloads unchanged.
 func TestRealOwnWorkload(t *testing.T) {
+	cells.Need(t, "cli/own")
 	needRoot(t, "runc", "crun", "runsc")
 	enginetest.Workload(t)
 	t.Parallel()

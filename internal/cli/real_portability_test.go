@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // TestRealPortability: an image of another architecture is refused or emulated, also if the kernel has no emulator. A program of
 // the 32-bit architecture runs on each runtime that shares the kernel, and gVisor's kernel refuses it.
 func TestRealPortability(t *testing.T) {
+	cells.Need(t, "cli/portability")
 	needRoot(t, "runc", "runsc", "containerd")
 	t.Parallel()
 	const name = "portability.image.run"

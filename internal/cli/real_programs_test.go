@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // shortBenchmarks are plan entries of benchmarks whose quick values take long.
@@ -65,6 +66,7 @@ func shortPlan(targets []string, benchmarks []bench.Benchmark) string {
 // some programs wait or use one CPU only. A host that is busy at the wrong time spoils a trial, as by a lost packet: benchmarks that fail
 // run once more.
 func TestRealPrograms(t *testing.T) {
+	cells.Need(t, "cli/programs")
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	t.Parallel()
 	const limit = 12 * time.Minute

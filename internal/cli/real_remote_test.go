@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // The addresses of the two namespaces, from a range for documentation.
@@ -134,6 +135,7 @@ func remoteBenchmarks() []bench.Benchmark {
 // TestRealTwoMachines runs the network benchmarks with their servers in another network namespace, as a machine without a second one can. A
 // busy host can spoil a trial, as by a lost packet: a run with such a trial is repeated once.
 func TestRealTwoMachines(t *testing.T) {
+	cells.Need(t, "cli/remote")
 	needRoot(t, "runc", "runsc")
 	if _, err := exec.LookPath("nsenter"); err != nil {
 		t.Skip("needs nsenter: ", err)
@@ -229,6 +231,7 @@ func checkRemote(t *testing.T, run result.Run, targets []string) {
 
 // TestRealServerIsLost kills touchstone serve during a trial, which fails with the reason. Nothing of either program is left.
 func TestRealServerIsLost(t *testing.T) {
+	cells.Need(t, "cli/remote")
 	needRoot(t)
 	if _, err := exec.LookPath("nsenter"); err != nil {
 		t.Skip("needs nsenter: ", err)

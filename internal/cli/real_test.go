@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 const lifecycle = "operations.container.lifecycle"
@@ -57,6 +58,7 @@ func TestRealRun(t *testing.T) {
 // TestRealLimits runs a benchmark without limits of its own under limits of the plan. The conformance suite checks that engines
 // apply them.
 func TestRealLimits(t *testing.T) {
+	cells.Need(t, "cli/limits")
 	needRoot(t, "runc", "crun")
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,6 +119,7 @@ func TestRealInterrupt(t *testing.T) {
 
 // TestRealUntilDecided interrupts a run whose cells end one by one, and resumes it. The rule then stops both cells at the same look.
 func TestRealUntilDecided(t *testing.T) {
+	cells.Need(t, "cli/decided")
 	needRoot(t, "runc")
 	t.Parallel()
 	w, dir := newWrapper(t, "runc"), t.TempDir()
@@ -255,6 +258,7 @@ func holdEngine(t *testing.T, name string) *engineRun {
 // engines and all their objects. The runs are parallel to each other, but none starts between the first kill and the
 // clean-up, because its start would remove leftovers. The test itself is not parallel: see TestRealKill.
 func TestRealKillOfEngines(t *testing.T) {
+	cells.Need(t, "cli/kills")
 	needRoot(t, "runc")
 	var runs []*engineRun
 	links, opt := command(t, "ip", "-o", "link"), command(t, "find", "/opt", "-maxdepth", "2")
@@ -310,6 +314,7 @@ func TestRealKillOfEngines(t *testing.T) {
 
 // TestRealDaemonDies: if a private daemon exits, the trial under way fails, the daemon is restarted, and the run continues.
 func TestRealDaemonDies(t *testing.T) {
+	cells.Need(t, "cli/kills")
 	needRoot(t, "runc")
 	needEngine(t, "containerd", "containerd")
 	t.Parallel()

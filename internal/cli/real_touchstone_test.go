@@ -12,10 +12,12 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // TestTouchStonesSuites executes suites with all keys of TouchStone on both of its engines with both of its runtimes.
 func TestTouchStonesSuites(t *testing.T) {
+	cells.Need(t, "cli/suites")
 	needRoot(t, "runc", "runsc", "containerd", "crio")
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "suites"), 0o700); err != nil {

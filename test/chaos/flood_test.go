@@ -12,6 +12,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -21,6 +22,7 @@ const floodLimit = 64 << 20
 // TestFloods: a runtime writes a lot of output. Neither the program's memory nor /run, also in the namespace of a daemon, nor memory without a name
 // may grow with it.
 func TestFloods(t *testing.T) {
+	cells.Need(t, "chaos/floods")
 	onHost(t, 7, "floods on the outputs of a runtime, in its log and in a daemon's log", func(h *host) {
 		h.need("runc", "containerd", "dockerd", "podman")
 		h.watch()

@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // TestHostEndsWithFrozenProcess leaves a frozen process, as a killed benchmark of pauses does. The end of the host must not wait for it.
 func TestHostEndsWithFrozenProcess(t *testing.T) {
+	cells.Need(t, "chaos/frozen")
 	onHost(t, 0, "a host ends although a process is frozen", func(h *host) {
 		groups, err := hierarchies()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -30,6 +31,7 @@ func (h *host) plan(text string) *program {
 
 // TestHangingVerbs: one of four targets hangs in a verb. The others get their blocks, and the run keeps to its budget.
 func TestHangingVerbs(t *testing.T) {
+	cells.Need(t, "chaos/hangs")
 	onHost(t, 3, "a verb hangs on one of four targets", func(h *host) {
 		h.need("runc", "crun")
 		h.watch()
@@ -77,6 +79,7 @@ func TestHangingVerbs(t *testing.T) {
 
 // TestManyHangingDeletes: the removal of many containers hangs. The clean-up of the trial has one deadline for all of them.
 func TestManyHangingDeletes(t *testing.T) {
+	cells.Need(t, "chaos/deletes")
 	onHost(t, 4, "the removal of many containers hangs", func(h *host) {
 		h.need("runc")
 		h.watch()
@@ -98,6 +101,7 @@ func TestManyHangingDeletes(t *testing.T) {
 
 // TestUnkillableRuntimes: a runtime leaves its process group, or its program is on a dead file system. Limits hold, and interrupts end the run.
 func TestUnkillableRuntimes(t *testing.T) {
+	cells.Need(t, "chaos/unkillable")
 	onHost(t, 5, "runtimes that a kill of the process group does not reach", func(h *host) {
 		h.need("runc")
 		h.watch()

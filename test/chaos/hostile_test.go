@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 const (
@@ -30,6 +32,7 @@ const (
 
 // TestHostileFiles gives each reader of files hostile ones. A reader refuses them with a message, within a time and a size.
 func TestHostileFiles(t *testing.T) {
+	cells.Need(t, "chaos/files")
 	onHost(t, 11, "hostile files for every reader", func(h *host) {
 		files := h.hostileFiles()
 		h.watch()

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
 // TestLies: a runtime exits with code 0 and does nothing. No trial with such a call may have a result.
 func TestLies(t *testing.T) {
+	cells.Need(t, "chaos/lies")
 	onHost(t, 6, "a runtime that returns success and does nothing", func(h *host) {
 		h.need("runc")
 		h.watch()

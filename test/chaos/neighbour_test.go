@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -29,6 +30,7 @@ const (
 // TestNeighbour: an unprivileged user makes paths before a run, holds connections, and reads what it can. The run is not
 // disturbed, and its secrets stay secret.
 func TestNeighbour(t *testing.T) {
+	cells.Need(t, "chaos/neighbour")
 	onHost(t, 12, "an unprivileged neighbour: paths, connections, readable secrets", func(h *host) {
 		h.need("runc", "podman", "dockerd", "docker")
 		for _, path := range []string{"/tmp/touchstone-0", "/tmp/touchstone", "/tmp/ts", "/dev/shm/touchstone", "/dev/shm/touchstone-0", "/var/tmp/touchstone"} {

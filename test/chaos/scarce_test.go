@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // TestScarceHosts: directories are full or read-only, and processes, files and memory are limited. A run may fail with the reason. It must not
 // crash, and must leave nothing.
 func TestScarceHosts(t *testing.T) {
+	cells.Need(t, "chaos/scarce")
 	onHost(t, 10, "small file systems, few processes, few files, little memory, a read-only /var", func(h *host) {
 		h.need("runc")
 		for _, dir := range []string{"/run/touchstone", "/var/lib/touchstone"} { // mount points

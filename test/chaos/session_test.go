@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -50,6 +51,7 @@ func (h *host) elsewhere(prepare, verb string) {
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
 func TestOtherSessions(t *testing.T) {
+	cells.Need(t, "chaos/sessions")
 	onHost(t, 1, "sessions with other directories for runs", func(h *host) {
 		h.need("runc", "crun")
 		const (
@@ -89,6 +91,7 @@ func TestOtherSessions(t *testing.T) {
 
 // TestLyingDaemons: CRI and Docker servers ignore filters, so they return objects of others. A run and a clean-up must not remove them.
 func TestLyingDaemons(t *testing.T) {
+	cells.Need(t, "chaos/daemons")
 	onHost(t, 2, "CRI and Docker servers that return foreign objects", func(h *host) {
 		h.need("runc", "containerd", "ctr")
 		h.bystanders()

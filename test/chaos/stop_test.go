@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
 // TestStoppedDaemons: a daemon stops in the middle of a call. The trial ends at its limit, a private daemon is started again, and the
 // run continues.
 func TestStoppedDaemons(t *testing.T) {
+	cells.Need(t, "chaos/stopped")
 	onHost(t, 8, "SIGSTOP of daemons in the middle of a call", func(h *host) {
 		h.need("runc")
 		h.watch()

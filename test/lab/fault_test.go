@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -78,6 +79,7 @@ func waitExit(t *testing.T, qemu *os.Process) {
 // TestFaults checks for each fault that Boot returns in time, that the error has the cause and the end of the console output, and that
 // nothing is left.
 func TestFaults(t *testing.T) {
+	cells.Need(t, "lab/faults")
 	l, m, image := small(t)
 	waiting := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
 	for _, tt := range []struct {
@@ -126,6 +128,7 @@ func TestFaults(t *testing.T) {
 
 // TestFullDisk checks that a full disk fails the step that fills it and no other one, and that the output arrives.
 func TestFullDisk(t *testing.T) {
+	cells.Need(t, "lab/faults")
 	l, m, image := small(t)
 	out := t.TempDir()
 	report, err := l.Boot(t.Context(), m, image, job.Job{Steps: []job.Step{
@@ -191,6 +194,7 @@ func TestVictim(t *testing.T) {
 
 // QEMU must be killed when the program that booted the machine is killed.
 func TestMachineDiesWithItsProgram(t *testing.T) {
+	cells.Need(t, "lab/faults")
 	built(t)
 	self, err := os.Executable()
 	if err != nil {

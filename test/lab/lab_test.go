@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -150,18 +151,24 @@ func loadImage(built string, m Machine) []job.Step {
 	return steps
 }
 
-// steps returns the steps for all machines.
-func steps(built string, m Machine) []job.Step {
+// steps returns the steps for all machines. Without whole they are brief: the quick plan, and the conformance suites in brief.
+func steps(built string, m Machine, whole bool) []job.Step {
+	crun := conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun")
+	if !whole {
+		crun = brief(crun)
+	}
 	steps := []job.Step{
 		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
-		conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun"),
-		// One target of the package runs the whole suite.
+		crun,
 		brief(conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
 		brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
 	}
 	steps = append(steps, loadImage(built, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block.
 	steps = append(steps, exported("quick", 12*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
+	if !whole {
+		return steps
+	}
 	steps = append(steps, exported("limits", 10*time.Minute, "-f", job.Dir+"/limits.yaml")...)
 	neighbours := exported("neighbours", 10*time.Minute, "-f", job.Dir+"/neighbours.yaml")
 	neighbours[0].Repeat = true // on a busy host the victim may stand still
@@ -536,19 +543,25 @@ func TestLab(t *testing.T) {
 	machines := []Machine{V2(), ARM()}
 	for _, m := range machines {
 		t.Run(m.Name, func(t *testing.T) {
-			work := steps(dir, m)
-			if m.Name == V2().Name {
+			// V2 boots in every change, and runs all its steps only in some.
+			v2 := m.Name == V2().Name
+			whole := !v2 || cells.Runs(t, "lab/v2")
+			if !v2 {
+				cells.Need(t, "lab/arm")
+			}
+			work := steps(dir, m, whole)
+			if v2 && whole {
 				work = append(work, more()...)
 			}
-			if m.Name == ARM().Name {
+			if !v2 {
 				work = append(work, touchstone("wear", 5*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
 			}
-			out, report := boot(t, l, dir, m, work)
-			if m.Name == V2().Name {
+			out, report := boot(t, l, dir, m, work, whole)
+			if v2 && whole {
 				checkJumps(t, decode(t, filepath.Join(out, "jumps.json")))
 			}
-			if m.Name == ARM().Name {
+			if !v2 {
 				checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
 			}
 			if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
@@ -557,6 +570,7 @@ func TestLab(t *testing.T) {
 		})
 	}
 	t.Run("kvm", func(t *testing.T) {
+		cells.Need(t, "lab/kvm")
 		work := nestedWork{name: "kvm", steps: kvmSteps(), limit: nestedLimit, again: true, runs: []nestedRun{{step: "kvm-runs", target: kvmTarget}}}
 		missing := noKata(dir)
 		if missing == nil {
@@ -743,7 +757,7 @@ func outOf(t *testing.T, name string) string {
 }
 
 // boot boots a machine, runs the steps and the clean-up steps in it, and checks the results that all machines have in common.
-func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
+func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole bool) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
@@ -764,8 +778,10 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		t.Errorf("cleanup after completed runs: %s", output)
 	}
 	checkKilled(t, report)
-	checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
-	checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
+	if whole {
+		checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
+		checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
+	}
 	quick := decode(t, filepath.Join(out, "quick.json"))
 	checkHost(t, m, quick)
 	checkScaling(t, quick)
@@ -883,6 +899,7 @@ func checkScaling(t *testing.T, run result.Run) {
 
 // Some boards boot without the memory controller. Benchmarks that need it must be skipped with the reason, and all others measured.
 func TestWithoutMemoryController(t *testing.T) {
+	cells.Need(t, "lab/controllers")
 	dir, out := built(t), t.TempDir()
 	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // realTargets are the targets for tests of the image's programs: one for each kernel. TestRealDisk adds oci/runc.
@@ -39,6 +40,7 @@ var shortParams = map[string]bench.Params{
 // Each CPU and memory benchmark of the workload image works on bare metal and in containers. TestRealPrograms of package cli
 // runs them behind an engine.
 func TestRealCPU(t *testing.T) {
+	cells.Need(t, "catalogue/cpu")
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
@@ -64,6 +66,7 @@ func TestRealCPU(t *testing.T) {
 
 // Limits hold on targets that are known to enforce them, and the usage is the host's count.
 func TestRealLimits(t *testing.T) {
+	cells.Need(t, "catalogue/limits")
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
@@ -108,6 +111,7 @@ func checkLimits(b bench.Benchmark) func(result.Trial) error {
 
 // An accepted but ignored limit is detected.
 func TestRealLimitIgnored(t *testing.T) {
+	cells.Need(t, "catalogue/limits")
 	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
 	l.calm(t, find(t, "limits.cpu.scaling"), bench.Params{"events": "600", "steps": "2", "percent": "20"}, func(trial result.Trial) error {
@@ -120,6 +124,7 @@ func TestRealLimitIgnored(t *testing.T) {
 
 // Without a limit the program exceeds the bound by far.
 func TestRealNoLimit(t *testing.T) {
+	cells.Need(t, "catalogue/limits")
 	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = unlimited{l.engine.(*native.Engine)}
 	// The use is unknown if most is done before the first output arrives.

@@ -15,11 +15,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // The disk benchmarks work on bare metal and in containers, on every volume. TestRealPrograms of package cli runs them behind an
 // engine.
 func TestRealDisk(t *testing.T) {
+	cells.Need(t, "catalogue/disk")
 	all := bench.Volumes() // reading and writing test each, the other benchmarks one
 	small := []struct {
 		name    string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // briefly returns parameters with short phases, and with one CPU for each party: on a busy host, threads that wait for each other make
@@ -21,6 +22,7 @@ func briefly(more bench.Params) bench.Params {
 // Victims and aggressors work on bare metal and in containers. A limit that kills the victim fails the trial, and a fork bomb
 // runs only where its limit is proved.
 func TestRealIsolation(t *testing.T) {
+	cells.Need(t, "catalogue/isolation")
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)

@@ -8,10 +8,12 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // Each benchmark of the suite keeps all samples of a real target: their number, and the largest ones.
 func TestRealLatency(t *testing.T) {
+	cells.Need(t, "catalogue/latency")
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newProbeHarness(t, tt.name, tt.driver)

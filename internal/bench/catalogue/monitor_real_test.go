@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // streamed is the size of the program's three arrays in bytes.
@@ -21,6 +22,7 @@ const streamed = 96 << 20
 // A program of 96 MiB shows in the memory of its cgroup and of its component, once and while it runs. The samples take about 1 % of a CPU
 // at most.
 func TestRealMemoryOverTime(t *testing.T) {
+	cells.Need(t, "catalogue/monitor")
 	if testing.Short() {
 		t.Skip("measures with real runtimes; -short skips it")
 	}

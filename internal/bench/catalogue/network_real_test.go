@@ -12,11 +12,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // The network benchmarks work over the networks of real engines. TestRealPrograms of package cli runs them between containers
 // and the host, and behind containerd.
 func TestRealNetwork(t *testing.T) {
+	cells.Need(t, "catalogue/network")
 	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
 	few := bench.Params{"requests": "1000", "clients": "10"}
 	within := bench.Params{"requests": "1000", "clients": "10", "peer": "same", "persistence": "snapshots"}

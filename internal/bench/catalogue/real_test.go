@@ -15,10 +15,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // The costs of components are the costs of the real processes. Their sum is the kernel's count of all processes.
 func TestRealComponents(t *testing.T) {
+	cells.Need(t, "catalogue/monitor")
 	for _, tt := range []struct {
 		target string
 		driver engine.Driver

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // opened opens a target of a private containerd.
@@ -38,6 +39,7 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 
 // An exec for which gVisor gives no reason has the known cause.
 func TestSilentExec(t *testing.T) {
+	cells.Need(t, "cri/silent-exec")
 	for _, name := range []string{"containerd/runsc", "containerd/runsc@shim=runc"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			enginetest.SilentExec(t, cri.NewContainerd(), name, session(t, ""))

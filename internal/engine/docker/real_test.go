@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // limits reads the limits of the only container below a cgroup.
@@ -170,6 +171,7 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 
 // An exec for which gVisor gives no reason has the known cause.
 func TestSilentExec(t *testing.T) {
+	cells.Need(t, "docker/silent-exec")
 	s, _ := private(t)
 	enginetest.SilentExec(t, docker.NewDriver(), "docker/runsc", s)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // limits reads the limits of the only container below a cgroup.
@@ -36,6 +37,7 @@ func TestOtherPlatformIsAFailure(t *testing.T) {
 
 // An exec for which gVisor gives no reason has the known cause.
 func TestSilentExec(t *testing.T) {
+	cells.Need(t, "podman/silent-exec")
 	enginetest.SilentExec(t, podman.Driver{}, "podman/runsc", enginetest.Session(t, oci.LauncherOptions))
 }
 

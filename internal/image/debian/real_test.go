@@ -26,6 +26,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 // fetching returns a launcher for a test that fetches packages, and skips the test with -short.
@@ -67,6 +68,7 @@ func unavailable(t *testing.T, err error) {
 // Two builds of the image are equal to the last bit and pass the checks. If the cache of this machine has an image with the
 // same name (the same list of packages, programs and builder), it is one of the two.
 func TestRealBuildIsReproducible(t *testing.T) {
+	cells.Need(t, "image/build")
 	launcher := fetching(t)
 	ours, err := image.OpenCache("")
 	if err != nil {
@@ -428,6 +430,7 @@ func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
 
 // Packages that the mirror no longer has come from the archive of snapshots, at the right time.
 func TestRealSnapshot(t *testing.T) {
+	cells.Need(t, "image/build")
 	lock := netbase(t)
 	base, asked := mirrors(t, "/netbase_")
 	b, f := testBuilder(t, base+"/debian")
@@ -452,6 +455,7 @@ func TestRealSnapshot(t *testing.T) {
 }
 
 func TestRealVanished(t *testing.T) {
+	cells.Need(t, "image/build")
 	base, _ := mirrors(t, "no file")
 	b, f := testBuilder(t, base+"/debian")
 	was := snapshots
@@ -476,6 +480,7 @@ func TestRealVanished(t *testing.T) {
 
 // A package that has the right name and version, but is another.
 func TestRealOtherPackage(t *testing.T) {
+	cells.Need(t, "image/build")
 	b, f := testBuilder(t, hostMirror("/"))
 	lock := netbase(t)
 	lock.Packages[0].SHA256 = sum
@@ -489,6 +494,7 @@ func TestRealOtherPackage(t *testing.T) {
 }
 
 func TestRealNoMirror(t *testing.T) {
+	cells.Need(t, "image/build")
 	launcher := fetching(t)
 	cache := t.TempDir()
 	_, err := Build(t.Context(), Options{Cache: cache, Launcher: launcher, Mirror: "http://127.0.0.1:1/debian"})
@@ -505,6 +511,7 @@ func TestRealNoMirror(t *testing.T) {
 
 // A cancelled build leaves nothing.
 func TestRealCancel(t *testing.T) {
+	cells.Need(t, "image/build")
 	launcher := fetching(t)
 	cache := t.TempDir()
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -1,0 +1,43 @@
+package cells
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Changes is the number of changes in which every cell runs at least once.
+const Changes = 6
+
+// Choose returns the names of the cells that a change runs, in the order of the list: those whose code is in the changed files, and the
+// share of one in Changes that ran the longest ago. Among cells of the same age the number of the commit decides. If each change keeps
+// its record of runs, every cell runs at least once in that many changes.
+func Choose(list []Cell, runs Record, changed []string, number int) []string {
+	chosen := make(map[string]bool)
+	for _, c := range list {
+		if slices.ContainsFunc(changed, c.covers) {
+			chosen[c.Name] = true
+		}
+	}
+	share := (len(list) + Changes - 1) / Changes
+	oldest := make([]int, len(list))
+	for n := range oldest {
+		oldest[n] = (n + number*share) % len(list)
+	}
+	slices.SortStableFunc(oldest, func(a, b int) int { return cmp.Compare(runs[list[a].Name].Number, runs[list[b].Name].Number) })
+	for _, n := range oldest[:share] {
+		chosen[list[n].Name] = true
+	}
+	var names []string
+	for _, c := range list {
+		if chosen[c.Name] {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// covers reports whether a file belongs to the cell. Pages change no test.
+func (c Cell) covers(file string) bool {
+	return !strings.HasSuffix(file, ".md") && slices.ContainsFunc(c.Paths, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
+}

@@ -1,0 +1,81 @@
+package cells
+
+// All lists the cells. A cell's paths name the code that only this cell tests in full; code below many cells, such as the contract of the
+// engines, is tested by the conformance suites of every change.
+func All() []Cell {
+	const (
+		containerd = "internal/engine/cri"
+		docker     = "internal/engine/docker"
+		podman     = "internal/engine/podman"
+		bare       = "internal/engine/oci"
+		campaign   = "test/chaos"
+		machines   = "test/lab"
+	)
+	return []Cell{
+		{"oci/crun", []string{bare}},
+		{"oci/youki", []string{bare}},
+		{"oci/runsc-ptrace", []string{bare}},
+		{"containerd/crun", []string{containerd}},
+		{"containerd/versions", []string{containerd}},
+		{"crio/crun", []string{containerd}},
+		{"docker/crun", []string{docker}},
+		{"podman/crun", []string{podman}},
+		{"cri/silent-exec", []string{containerd, "internal/engine/runtimes"}},
+		{"docker/silent-exec", []string{docker, "internal/engine/runtimes"}},
+		{"podman/silent-exec", []string{podman, "internal/engine/runtimes"}},
+
+		{"catalogue/cpu", []string{"internal/bench/performance"}},
+		{"catalogue/limits", []string{"internal/bench/limits"}},
+		{"catalogue/disk", []string{"internal/bench/performance"}},
+		{"catalogue/isolation", []string{"internal/bench/isolation"}},
+		{"catalogue/latency", []string{"internal/bench/latency", "internal/latency"}},
+		{"catalogue/network", []string{"internal/bench/performance", "internal/engine/network"}},
+		{"catalogue/monitor", []string{"internal/monitor", "internal/bench/operations"}},
+
+		{"cli/ab", []string{"internal/report/ab"}},
+		{"cli/density", []string{"internal/bench/density"}},
+		{"cli/decided", []string{"internal/stats"}},
+		{"cli/own", []string{"internal/bench/custom"}},
+		{"cli/portability", []string{"internal/bench/portability", "internal/image/compare"}},
+		{"cli/programs", []string{"internal/workload"}},
+		{"cli/remote", []string{"internal/peer"}},
+		{"cli/suites", []string{"internal/touchstone"}},
+		{"cli/limits", []string{"internal/cgroup"}},
+		{"cli/kills", []string{"internal/workdir", "internal/store"}},
+		{"cli/turn", []string{"internal/turn"}},
+		{"image/build", []string{"internal/image/debian"}},
+
+		{"chaos/floods", []string{campaign, "internal/process"}},
+		{"chaos/frozen", []string{campaign, "internal/cgroup"}},
+		{"chaos/hangs", []string{campaign, bare}},
+		{"chaos/deletes", []string{campaign, bare}},
+		{"chaos/unkillable", []string{campaign, "internal/process"}},
+		{"chaos/files", []string{campaign, "internal/trust", "internal/store"}},
+		{"chaos/kills", []string{campaign, "internal/workdir", "internal/execution"}},
+		{"chaos/lies", []string{campaign, "internal/bench/operations"}},
+		{"chaos/neighbour", []string{campaign, "internal/workdir"}},
+		{"chaos/scarce", []string{campaign, "internal/host"}},
+		{"chaos/sessions", []string{campaign, "internal/turn"}},
+		{"chaos/daemons", []string{campaign, docker}},
+		{"chaos/stopped", []string{campaign, "internal/engine/managed"}},
+
+		{"lab/v2", []string{machines, "internal/cgroup"}},
+		{"lab/arm", []string{machines, "probe", "linpack"}},
+		{"lab/kvm", []string{machines, "internal/engine/runtimes"}},
+		{"lab/faults", []string{machines}},
+		{"lab/controllers", []string{machines, "internal/cgroup"}},
+	}
+}
+
+// light lists the directories without a cell: all their tests run with each change.
+func light() []string {
+	return []string{
+		"cmd/touchstone", "examples", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
+		"internal/cli", "internal/cpuset", "internal/docgen", "internal/engine", "internal/engine/crilog", "internal/engine/engines",
+		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/native", "internal/footprint", "internal/image",
+		"internal/linker", "internal/linker/linkertest", "internal/paper", "internal/plan", "internal/report", "internal/report/ci",
+		"internal/report/history", "internal/report/html", "internal/report/json", "internal/report/reporttest", "internal/report/reproduce",
+		"internal/report/selfcheck", "internal/report/sides", "internal/report/text", "internal/result", "internal/runner",
+		"internal/target", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",
+	}
+}

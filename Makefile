@@ -51,8 +51,12 @@ bench-million: build ## Measure the report of a run of 10^6 samples: time, memor
 # With -trimpath a fresh clone uses the objects that another clone has built.
 
 .PHONY: test
-test: ## Set up, and run all tests, those with real runtimes too; as root
+test: ## Set up, and test a change: lint, pure tests, real runtimes, a virtual machine; as root, in 20 minutes
 	scripts/test.sh
+
+.PHONY: test-all
+test-all: ## Set up, and run every test, with the race detector, fuzzing and the whole lab; as root, in 90 minutes
+	scripts/test.sh -all
 
 .PHONY: test-lab
 test-lab: ## Boot virtual machines with cgroup v2 and with ARM, and test in them; as root
@@ -115,8 +119,6 @@ gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/
 pins: $(PROBE)$(ARCH) ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror
 	go test ./internal/image/debian -count=1 -run TestPins -update
 
-.PHONY: verify
-verify: lint cross test ## Run all that must pass before a change goes in
 
 .PHONY: clean
 clean: ## Remove built programs and results

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
+)
+
+// chooseCells finds the change and its cells. The variable of package cells overrides the choice.
+func (s *suite) chooseCells(ctx context.Context) error {
+	if err := s.readCommit(ctx); err != nil {
+		s.log.printf("no commit is known, so the cells do not rotate: %v", err)
+	}
+	var all []string
+	for _, c := range cells.All() {
+		all = append(all, c.Name)
+	}
+	list := os.Getenv(cells.Chosen)
+	switch {
+	case s.all || list == "all":
+		s.cells = all
+	case list == "none":
+	case list != "":
+		for name := range strings.SplitSeq(list, ",") {
+			if !slices.Contains(all, name) {
+				return fmt.Errorf("%s names the cell %q; the cells are %s", cells.Chosen, name, strings.Join(all, ", "))
+			}
+			s.cells = append(s.cells, name)
+		}
+	default:
+		record, err := s.readRecord()
+		if err != nil {
+			return err
+		}
+		changed, err := s.changed(ctx, record.Newest())
+		if err != nil {
+			s.log.printf("the changed files are unknown, so only the oldest cells run: %v", err)
+		}
+		s.cells = cells.Choose(cells.All(), record, changed, s.commit.Number)
+	}
+	return nil
+}
+
+// git returns the lines of a command's output.
+func (s *suite) git(ctx context.Context, args ...string) ([]string, error) {
+	// Another user's clone, such as a volume of a container, is no danger: the suite runs the code of that clone anyway.
+	command := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=" + s.root, "-C", s.root}, args...)...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return strings.Fields(string(output)), nil
+}
+
+func (s *suite) readCommit(ctx context.Context) error {
+	hash, err := s.git(ctx, "rev-parse", "--short=8", "HEAD")
+	if err != nil {
+		return err
+	}
+	count, err := s.git(ctx, "rev-list", "--count", "HEAD")
+	if err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(count[0])
+	if err != nil {
+		return err
+	}
+	dirty, err := s.git(ctx, "diff", "--name-only", "HEAD")
+	if err != nil {
+		return err
+	}
+	s.commit = cells.Run{Number: number, Commit: hash[0]}
+	s.clean = len(slices.DeleteFunc(dirty, func(file string) bool { return file == cells.RecordFile })) == 0
+	return nil
+}
+
+// changed lists the files that differ from the commit of the newest run.
+func (s *suite) changed(ctx context.Context, base string) ([]string, error) {
+	if base == "" {
+		return nil, errors.New("no cell has run yet")
+	}
+	return s.git(ctx, "diff", "--name-only", base)
+}
+
+func (s *suite) readRecord() (cells.Record, error) {
+	f, err := os.Open(filepath.Join(s.root, cells.RecordFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return cells.Record{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return cells.ReadRecord(f)
+}
+
+// keepRecord notes the cells of this run in the file of package cells, unless a step failed or did not run, or the files are not those of a
+// commit.
+func (s *suite) keepRecord(outcomes []outcome) error {
+	if !s.clean || len(s.cells) == 0 || len(s.only) > 0 || !s.lab || slices.ContainsFunc(outcomes, func(o outcome) bool { return o.err != nil }) {
+		return nil
+	}
+	record, err := s.readRecord()
+	if err != nil {
+		return err
+	}
+	for _, name := range s.cells {
+		record[name] = s.commit
+	}
+	var text bytes.Buffer
+	if err := record.Write(&text); err != nil {
+		return err
+	}
+	s.log.printf("%s has this run: commit it with the next change", cells.RecordFile)
+	return os.WriteFile(filepath.Join(s.root, cells.RecordFile), text.Bytes(), 0o644)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// event is one line of go test -json: see `go doc test2json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Elapsed float64
+	Output  string
+}
+
+// testTime is the time of a test without subtests above it, or of a package if it has no name.
+type testTime struct {
+	pkg, test string
+	elapsed   time.Duration
+}
+
+// failure is a failed test, or a package that failed without a failed test.
+type failure struct {
+	pkg, test, output string
+}
+
+func (f failure) String() string {
+	return fmt.Sprintf("--- FAIL %s %s\n%s", f.pkg, f.test, f.output)
+}
+
+// results are the tests of a step.
+type results struct {
+	passed, skipped int
+	failures        []failure
+	tests, packages []testTime
+	skips           []failure // of whole tests, with the reason as output
+	stray           []string  // lines that are no events
+}
+
+// strays returns the last lines that are no events, such as errors of the compiler.
+func (r results) strays() string {
+	return strings.Join(r.stray[max(0, len(r.stray)-40):], "")
+}
+
+// readEvents reads events to their end, and calls failed for each failure. The output of all tests goes to the log.
+func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
+	var r results
+	outputs := make(map[string]*strings.Builder)
+	broken := make(map[string]bool) // packages with a failed test
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		var e event
+		switch {
+		case line == "":
+		case json.Unmarshal([]byte(line), &e) != nil || e.Action == "":
+			r.stray = append(r.stray, line)
+			_, _ = io.WriteString(log, line)
+		default:
+			r.take(e, outputs, broken, log, failed)
+		}
+		if err != nil {
+			return r
+		}
+	}
+}
+
+func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[string]bool, log io.Writer, failed func(failure)) {
+	key := e.Package + " " + e.Test
+	elapsed := time.Duration(e.Elapsed * float64(time.Second))
+	switch e.Action {
+	case "output", "build-output":
+		_, _ = io.WriteString(log, e.Output)
+		if outputs[key] == nil {
+			outputs[key] = new(strings.Builder)
+		}
+		outputs[key].WriteString(e.Output)
+		return
+	case "pass", "skip", "fail":
+	default:
+		return
+	}
+	text := ""
+	if b := outputs[key]; b != nil {
+		text = b.String()
+	}
+	delete(outputs, key)
+	whole := !strings.Contains(e.Test, "/")
+	switch {
+	case e.Test == "" && e.Action == "fail" && !broken[e.Package]:
+		f := failure{e.Package, "", text}
+		r.failures = append(r.failures, f)
+		failed(f)
+	case e.Test == "":
+		r.packages = append(r.packages, testTime{pkg: e.Package, elapsed: elapsed})
+		return
+	case e.Action == "fail":
+		f := failure{e.Package, e.Test, text}
+		broken[e.Package] = true
+		failed(f)
+		if whole {
+			r.failures = append(r.failures, f)
+		}
+	case e.Action == "skip" && whole:
+		r.skipped++
+		r.skips = append(r.skips, failure{e.Package, e.Test, text})
+	case whole:
+		r.passed++
+	}
+	if e.Test == "" {
+		r.packages = append(r.packages, testTime{pkg: e.Package, elapsed: elapsed})
+	} else if whole {
+		r.tests = append(r.tests, testTime{e.Package, e.Test, elapsed})
+	}
+}

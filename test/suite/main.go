@@ -1,0 +1,118 @@
+// Command suite runs the tests of the project: `make test` and `make test-all` call it by scripts/test.sh, which installs what it needs.
+//
+// The tests are steps. A step begins when the steps before it have ended, so the builds of the tools, the pure tests and the lint run side
+// by side, and the tests of real engines begin as soon as their tools are built. Two kinds of locks keep tests apart. Tests that need a
+// resource of the machine, such as a daemon, a port or a cgroup, run one package at a time beside everything else. Tests that measure run
+// at the end, when nothing else runs.
+//
+// The suite prints each failure when it happens, and at the end the ten slowest tests, the time of each step, and the repeats. The whole
+// output of a step is in out/test.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "test:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the suite's flags.
+type options struct {
+	// all selects every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages.
+	all bool
+	// only has the names of the steps to run, after the steps before them; all steps if it is empty.
+	only []string
+	// without has the names of tools that cannot be built here.
+	without []string
+	// lab selects the virtual machines.
+	lab bool
+}
+
+func run(ctx context.Context) error {
+	var o options
+	only := flag.String("only", "", "run only these `steps`, separated by commas, and the steps before them")
+	flag.BoolVar(&o.all, "all", false, "run every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages")
+	without := flag.String("without", "", "do not build these `tools`, separated by commas")
+	flag.BoolVar(&o.lab, "lab", true, "boot the virtual machines")
+	flag.Parse()
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	if *without != "" {
+		o.without = strings.Split(*without, ",")
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	s, err := newSuite(ctx, root, o)
+	if err != nil {
+		return err
+	}
+	s.log.printf("cells: %s", orNone(s.cells))
+	steps, err := choose(s.steps(), o.only)
+	if err != nil {
+		return err
+	}
+	outcomes := s.runAll(ctx, steps)
+	failed := s.summarize(outcomes)
+	if err := s.keepRecord(outcomes); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d steps failed; the whole output is in %s", failed, s.out)
+	}
+	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " ")
+}
+
+// suite is one run of the tests.
+type suite struct {
+	options
+	root, out string
+	// cells are the cells of this change.
+	cells []string
+	// commit is the commit of the checkout, with its number; clean means that the files are exactly the commit's.
+	commit cells.Run
+	clean  bool
+	log    *printer
+	// record is the file in which tests note their repeats.
+	record string
+}
+
+func newSuite(ctx context.Context, root string, o options) (*suite, error) {
+	s := &suite{options: o, root: root, out: filepath.Join(root, "out", "test"), log: newPrinter(os.Stdout)}
+	s.record = filepath.Join(s.out, "repeats.tsv")
+	if err := os.RemoveAll(s.out); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		return nil, err
+	}
+	return s, s.chooseCells(ctx)
+}

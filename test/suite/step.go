@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A step is one command of the suite.
+type step struct {
+	name string
+	// after has the names of the steps that must end before.
+	after []string
+	// args are the command, which runs in the root of the checkout.
+	args []string
+	env  []string
+	// late returns further variables when the step begins; nil without any.
+	late func(context.Context) ([]string, error)
+	// tools are the names of scripts/tools.sh whose directories precede PATH.
+	tools []string
+	// tests means that the command prints events of go test -json.
+	tests bool
+	// limit ends the step.
+	limit time.Duration
+	// gentle lowers the priority of the step, below the tests of engines.
+	gentle bool
+}
+
+// outcome is the end of a step.
+type outcome struct {
+	step    step
+	err     error
+	elapsed time.Duration
+	tests   results
+}
+
+// grace is the time between SIGTERM and SIGKILL. Tests use it to remove their containers.
+const grace = 20 * time.Second
+
+// choose returns the named steps and all steps before them, in the order of the list.
+func choose(steps []step, names []string) ([]step, error) {
+	if len(names) == 0 {
+		return steps, nil
+	}
+	wanted := make(map[string]bool)
+	var add func(name string) error
+	add = func(name string) error {
+		n := slices.IndexFunc(steps, func(s step) bool { return s.name == name })
+		if n < 0 {
+			var known []string
+			for _, s := range steps {
+				known = append(known, s.name)
+			}
+			return fmt.Errorf("no step is named %q; the steps are %s", name, strings.Join(known, ", "))
+		}
+		wanted[name] = true
+		for _, before := range steps[n].after {
+			if !strings.HasPrefix(before, orderOnly) {
+				if err := add(before); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, name := range names {
+		if err := add(name); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return !wanted[s.name] }), nil
+}
+
+// orderOnly marks a step in step.after that only comes first: its failure does not matter, and -only does not select it.
+const orderOnly = "~"
+
+// runAll runs the steps, each as soon as the steps before it have ended. It returns their outcomes in the order of the list.
+func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
+	outcomes := make([]outcome, len(steps))
+	ended := make(map[string]chan struct{})
+	index := make(map[string]int)
+	for n, st := range steps {
+		ended[st.name], index[st.name] = make(chan struct{}), n
+	}
+	var all sync.WaitGroup
+	for n, st := range steps {
+		all.Go(func() {
+			defer close(ended[st.name])
+			outcomes[n].step = st
+			for _, before := range st.after {
+				name, order := strings.CutPrefix(before, orderOnly)
+				ch, chosen := ended[name]
+				if !chosen {
+					continue
+				}
+				<-ch
+				if outcomes[index[name]].err != nil && !order {
+					outcomes[n].err = fmt.Errorf("not run, because step %s failed", name)
+					return
+				}
+			}
+			if ctx.Err() != nil {
+				outcomes[n].err = errors.New("not run, because the suite is interrupted")
+				return
+			}
+			outcomes[n] = s.runStep(ctx, st)
+		})
+	}
+	all.Wait()
+	return outcomes
+}
+
+// runStep runs one step, with its output in a file.
+func (s *suite) runStep(ctx context.Context, st step) outcome {
+	began := time.Now()
+	s.log.printf("%s begins", st.name)
+	file := filepath.Join(s.out, st.name+".log")
+	o := outcome{step: st}
+	o.tests, o.err = s.execute(ctx, st, file)
+	o.elapsed = time.Since(began)
+	if o.err == nil {
+		s.log.printf("%s ended, %s", st.name, seconds(o.elapsed))
+		return o
+	}
+	s.log.printf("%s FAILED after %s: %v", st.name, seconds(o.elapsed), o.err)
+	if !st.tests {
+		s.log.text(tail(file, 40))
+	}
+	return o
+}
+
+func (s *suite) execute(ctx context.Context, st step, file string) (results, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, st.limit, fmt.Errorf("it took longer than its limit of %v", st.limit))
+	defer cancel()
+	path, err := s.path(ctx, st.tools)
+	if err != nil {
+		return results{}, err
+	}
+	env := st.env
+	if st.late != nil {
+		further, err := st.late(ctx)
+		if err != nil {
+			return results{}, err
+		}
+		env = append(slices.Clone(env), further...)
+	}
+	log, err := os.Create(file)
+	if err != nil {
+		return results{}, err
+	}
+	defer func() { _ = log.Close() }()
+	args := st.args
+	if st.gentle {
+		args = append([]string{"nice", "-n", "10"}, args...)
+	}
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Dir = s.root
+	command.Env = append(append(os.Environ(), "PATH="+path), env...)
+	command.Stdout, command.Stderr = log, log
+	// The group is signalled as a whole: go test, its test binaries, and the programs of scripts.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = grace
+	defer func() {
+		if command.Process != nil {
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // no process of the step outlives it
+		}
+	}()
+	if !st.tests {
+		return results{}, because(ctx, command.Run())
+	}
+	r, w := io.Pipe()
+	command.Stdout = w
+	found := make(chan results)
+	go func() {
+		parsed := readEvents(r, log, func(f failure) { s.log.text(f.String()) })
+		_, _ = io.Copy(log, r)
+		found <- parsed
+	}()
+	err = because(ctx, command.Run())
+	_ = w.Close()
+	tests := <-found
+	switch {
+	case err != nil:
+		if text := tests.strays(); text != "" {
+			s.log.text(text)
+		}
+	case tests.passed+len(tests.failures)+tests.skipped == 0:
+		err = errors.New("no test ran")
+	case len(tests.failures) > 0:
+		err = fmt.Errorf("%d tests failed", len(tests.failures))
+	}
+	return tests, err
+}
+
+// because adds the cause of a cancelled context to the error of a command.
+func because(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// path returns PATH with the directories of the tools, which are built.
+func (s *suite) path(ctx context.Context, tools []string) (string, error) {
+	path := filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH")
+	if len(tools) == 0 {
+		return path, nil
+	}
+	dirs, err := s.built(ctx, tools...)
+	return dirs + ":" + path, err
+}
+
+// built returns the directories of tools that are built, joined as in PATH.
+func (s *suite) built(ctx context.Context, tools ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, filepath.Join(s.root, "scripts/tools.sh"), append([]string{"--cached"}, tools...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the tools %s: %w", strings.Join(tools, " "), err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// containerds returns the variable that names further versions of containerd for the tests: Debian's, and the one before the newest.
+func (s *suite) containerds(ctx context.Context) ([]string, error) {
+	const variable = "TOUCHSTONE_CONTAINERDS"
+	if _, given := os.LookupEnv(variable); given || !s.runs("containerd/versions") {
+		return nil, nil
+	}
+	dir, err := s.built(ctx, "containerd1.7")
+	if err != nil {
+		return nil, err
+	}
+	binaries := filepath.Join(dir, "containerd")
+	if debian, err := exec.LookPath("containerd"); err == nil {
+		binaries = debian + ":" + binaries // the oldest comes first
+	}
+	return []string{variable + "=" + binaries}, nil
+}
+
+// tail returns the last lines of a file.
+func tail(file string, lines int) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	all := strings.SplitAfter(string(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "")
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }

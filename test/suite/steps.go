@@ -1,0 +1,176 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/test/cells"
+)
+
+const module = "github.com/touchstone-bench/touchstone"
+
+// machinePackages are the packages whose tests need a resource of the machine: containers, cgroups, daemons, ports, or its whole state.
+// They run one at a time, beside the pure tests. TestMachinePackages checks that the list is complete.
+func machinePackages() []string {
+	return []string{
+		"internal/cgroup", "internal/cli", "internal/engine/cri", "internal/engine/docker", "internal/engine/managed", "internal/engine/native",
+		"internal/engine/network", "internal/engine/oci", "internal/engine/podman", "internal/host", "internal/image/debian",
+		"internal/monitor", "internal/process", "internal/runner", "internal/workdir", "test/chaos",
+	}
+}
+
+// measuring has the tests that judge measured values, by package; without names all tests of the package. They run alone, after all other
+// steps.
+func measuring() map[string][]string {
+	return map[string][]string{
+		"internal/bench/catalogue": nil,
+		"internal/cli":             {"TestRealAB", "TestRealDensity", "TestRealUntilDecided"},
+		"internal/monitor":         {"TestCPUOfADaemon", "TestCPUOfThreads", "TestSamplesOfRealProcesses"},
+	}
+}
+
+// toolsOfEngines are the tools that the tests of real engines find on PATH.
+var toolsOfEngines = []string{"runsc", "crun", "containerd", "containerd-shim-runsc-v1", "crio", "youki"}
+
+// run reports whether one of the cells runs in this change.
+func (s *suite) runs(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.cells, name) })
+}
+
+// env returns the environment of tests.
+func (s *suite) env() []string {
+	list := strings.Join(s.cells, ",")
+	if list == "" {
+		list = "none"
+	}
+	env := []string{
+		cells.Chosen + "=" + list, "TOUCHSTONE_TEST_RECORD=" + s.record, "TOUCHSTONE_CHAOS=" + filepath.Join(s.root, "bin/chaos"),
+	}
+	if s.all {
+		env = append(env, "TOUCHSTONE_FULL=1", "CHAOS_KILLS=240")
+	}
+	return env
+}
+
+// goTest returns the command of a test step. Without paths in the objects a fresh clone uses the objects of another clone.
+func goTest(args ...string) []string {
+	return append([]string{"go", "test", "-json", "-count=1", "-trimpath", "-vet=off", "-ldflags=-s -w"}, args...)
+}
+
+// steps lists the steps of this change.
+func (s *suite) steps() []step {
+	tools := []string{"golangci-lint"}
+	tools = append(tools, toolsOfEngines...)
+	tools = slices.DeleteFunc(tools, func(name string) bool { return slices.Contains(s.without, name) })
+	if s.runs("containerd/versions") {
+		tools = append(tools, "containerd1.7")
+	}
+	machines := s.lab && (s.all || s.runs("lab/arm", "lab/faults", "lab/controllers"))
+	if machines {
+		tools = append(tools, "runsc-arm64")
+	}
+	engines := step{
+		name: "engines", after: []string{"programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: 60 * time.Minute,
+		args: goTest(slices.Concat(
+			[]string{"-p", "2", "-parallel", "4", "-timeout", "40m", "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
+			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
+		env: s.env(), late: s.containerds,
+	}
+	list := []step{
+		{name: "tools", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute},
+		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
+		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
+		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
+		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 20 * time.Minute, gentle: true},
+		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
+		engines,
+	}
+	if s.lab {
+		list = append(list, step{
+			name: "lab", after: []string{"image", "tools", "~pure", "~lint", "~cross"}, tests: true, limit: 80 * time.Minute, gentle: true,
+			// KVM works in the machine of the lab.
+			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
+		})
+	}
+	if s.all {
+		list = append(list, s.further()...)
+	}
+	return append(list, s.measure(list)...)
+}
+
+// measure lists the steps of the measuring tests, which come one after the other and after all others.
+func (s *suite) measure(others []step) []step {
+	after := []string{"programs", "image", "tools"}
+	for _, st := range others {
+		after = append(after, orderOnly+st.name)
+	}
+	var list []step
+	for _, dir := range slices.Sorted(maps.Keys(measuring())) {
+		args := []string{"-parallel", "4", "-timeout", "30m", "./" + dir}
+		if names := measuring()[dir]; names != nil {
+			args = append([]string{"-run", pattern(names)}, args...)
+		}
+		st := step{
+			name: "measure-" + filepath.Base(dir), after: slices.Clone(after), tools: toolsOfEngines, tests: true, limit: 40 * time.Minute,
+			args: goTest(args...), env: s.env(),
+		}
+		list, after = append(list, st), append(after, orderOnly+st.name)
+	}
+	return list
+}
+
+// further lists the steps that only `make test-all` has.
+func (s *suite) further() []step {
+	return []step{
+		{
+			name: "race", after: []string{"~cross"}, tests: true, limit: 40 * time.Minute, gentle: true,
+			args: append(goTest("-race", "-short", "-p", "2", "-timeout", "30m"), "./..."), env: []string{"CGO_ENABLED=1"},
+		},
+		{name: "fuzz", after: []string{"~race"}, args: []string{"make", "--no-print-directory", "fuzz"}, limit: 40 * time.Minute, gentle: true},
+		{
+			name: "pages", after: []string{"~engines", "~lab", "~fuzz", "programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: 60 * time.Minute,
+			args: goTest("-p", "1", "-timeout", "50m", "./test/pages"), env: append(s.env(), "TOUCHSTONE_PAGES=1"),
+		},
+	}
+}
+
+// purePackages are the patterns of all packages without a resource of the machine.
+func (s *suite) purePackages() []string {
+	var pure []string
+	for _, dir := range packages(s.root) {
+		if all, measures := measuring()[dir]; !slices.Contains(machinePackages(), dir) && (!measures || all != nil) {
+			pure = append(pure, "./"+dir)
+		}
+	}
+	return pure
+}
+
+// packages lists the directories with tests, relative to the root.
+func packages(root string) []string {
+	var dirs []string
+	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go", "*/*/*/*_test.go", "*/*/*/*/*_test.go"} {
+		files, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, file := range files {
+			dir, err := filepath.Rel(root, filepath.Dir(file))
+			if err == nil && !slices.Contains(dirs, dir) && !strings.Contains(dir, "testdata") && !strings.HasPrefix(dir, "scripts/tools/") {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// pattern returns the pattern of exactly these tests.
+func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+func below(dirs []string) []string {
+	patterns := make([]string, len(dirs))
+	for n, dir := range dirs {
+		patterns[n] = "./" + dir
+	}
+	return patterns
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const checkout = "../.."
+
+// newTest returns a suite whose steps run in an empty directory, and its output.
+func newTest(t *testing.T) (*suite, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	s := &suite{root: t.TempDir(), log: newPrinter(&out)}
+	s.out = filepath.Join(s.root, "out")
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s, &out
+}
+
+func shell(name, script string, after ...string) step {
+	return step{name: name, after: after, args: []string{"sh", "-c", script}, limit: time.Minute}
+}
+
+// A package needs the machine if its tests make a session of a real engine, or need root. The list may not lack one: its tests would run
+// beside the tests of other engines.
+func TestMachinePackages(t *testing.T) {
+	// The fake engine has no process, and the others start only processes of their own, in private directories.
+	harmless := []string{
+		"internal/engine/fake", "internal/engine/enginetest", "internal/engine/engines", "internal/image", "internal/store", "internal/trust",
+		"internal/workload", "internal/bench/catalogue", "test/lab",
+	}
+	uses := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`)
+	all := packages(checkout)
+	for _, dir := range all {
+		files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return uses.Match(text)
+		})
+		if found && !slices.Contains(machinePackages(), dir) && !slices.Contains(harmless, dir) {
+			t.Errorf("the tests of %s use the machine, but machinePackages lacks it", dir)
+		}
+	}
+	for _, dir := range slices.Concat(machinePackages(), harmless) {
+		if !slices.Contains(all, dir) {
+			t.Errorf("%s is in a list, but has no tests", dir)
+		}
+	}
+}
+
+// Each measuring test exists, and no machine package has another test of its name: the step "engines" would skip that one too.
+func TestMeasuringTests(t *testing.T) {
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	having := make(map[string][]string)
+	for _, dir := range packages(checkout) {
+		files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range function.FindAllSubmatch(text, -1) {
+				name := string(match[1])
+				having[name] = append(having[name], dir)
+			}
+		}
+	}
+	for dir, names := range measuring() {
+		for _, name := range names {
+			if !slices.Contains(having[name], dir) {
+				t.Errorf("package %s has no test %s", dir, name)
+			}
+			for _, other := range having[name] {
+				if other != dir && slices.Contains(machinePackages(), other) {
+					t.Errorf("test %s of %s runs nowhere: %s measures in a test of the same name", name, other, dir)
+				}
+			}
+		}
+	}
+}
+
+// Every package with tests is in exactly one of the steps of `make test`.
+func TestEveryPackageRuns(t *testing.T) {
+	s := &suite{root: checkout}
+	var run []string
+	for _, st := range s.steps() {
+		if !st.tests || strings.HasPrefix(st.name, "measure-") && slices.Contains(st.args, "-run") {
+			continue
+		}
+		for _, arg := range st.args {
+			if dir, found := strings.CutPrefix(arg, "./"); found {
+				run = append(run, dir)
+			}
+		}
+	}
+	slices.Sort(run)
+	if want := packages(checkout); !slices.Equal(run, want) {
+		t.Errorf("the steps run the packages\n%q, want\n%q", run, want)
+	}
+}
+
+func TestStepsWaitForOthers(t *testing.T) {
+	s, _ := newTest(t)
+	steps := []step{
+		shell("third", "cat first second >third", "first", "second"),
+		shell("first", "echo 1 >first"),
+		shell("second", "test -e first && echo 2 >second", "first"),
+	}
+	for _, o := range s.runAll(t.Context(), steps) {
+		if o.err != nil {
+			t.Errorf("step %s: %v", o.step.name, o.err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(s.root, "third")); err != nil || string(text) != "1\n2\n" {
+		t.Errorf("the last step wrote %q, %v", text, err)
+	}
+}
+
+// A failed step stops those that need it, and no other, and shows the end of its output.
+func TestFailedStep(t *testing.T) {
+	s, out := newTest(t)
+	outcomes := s.runAll(t.Context(), []step{
+		shell("bad", "echo the reason; exit 7"), shell("needs", "touch needs", "bad"), shell("later", "touch later", "~bad", "~needs"),
+	})
+	var got []string
+	for _, o := range outcomes {
+		got = append(got, fmt.Sprint(o.step.name, ": ", o.err))
+	}
+	want := []string{"bad: exit status 7", "needs: not run, because step bad failed", "later: <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the outcomes are %q, want %q", got, want)
+	}
+	if !strings.Contains(out.String(), "the reason\n") {
+		t.Errorf("the output lacks the reason:\n%s", out)
+	}
+	if failed := s.summarize(outcomes); failed != 2 {
+		t.Errorf("%d steps failed, want 2", failed)
+	}
+}
+
+// The end of a step ends all its processes.
+func TestInterruptedStep(t *testing.T) {
+	s, _ := newTest(t)
+	fifo := filepath.Join(s.root, "fifo")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		// The open returns when the step has started its child.
+		f, err := os.OpenFile(fifo, os.O_RDONLY, 0)
+		if err == nil {
+			_ = f.Close()
+		}
+		cancel(errors.New("enough"))
+	}()
+	o := s.runAll(ctx, []step{shell("long", "sleep 1000 & echo go >fifo; wait")})[0]
+	if o.err == nil || !strings.Contains(o.err.Error(), "enough") {
+		t.Errorf("the step ended with %v, want the cause of the cancellation", o.err)
+	}
+	if o := s.runAll(ctx, []step{shell("late", "true")})[0]; o.err == nil {
+		t.Error("a step began after the cancellation")
+	}
+}
+
+func TestChooseSteps(t *testing.T) {
+	steps := []step{{name: "a"}, {name: "b", after: []string{"a"}}, {name: "c", after: []string{"~b", "a"}}}
+	for _, tt := range []struct{ only, want string }{{"b", "a b"}, {"c", "a c"}, {"", "a b c"}} {
+		var names []string
+		if tt.only != "" {
+			names = []string{tt.only}
+		}
+		chosen, err := choose(steps, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, st := range chosen {
+			got = append(got, st.name)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("-only %q runs %q, want %q", tt.only, got, tt.want)
+		}
+	}
+	if _, err := choose(steps, []string{"x"}); err == nil || !strings.Contains(err.Error(), "a, b, c") {
+		t.Errorf("an unknown step: %v", err)
+	}
+}
+
+const events = `{"Action":"start","Package":"m/p"}
+{"Action":"run","Package":"m/p","Test":"TestA"}
+{"Action":"output","Package":"m/p","Test":"TestA/sub","Output":"    a_test.go:1: broken\n"}
+{"Action":"fail","Package":"m/p","Test":"TestA/sub","Elapsed":1}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"--- FAIL: TestA\n"}
+{"Action":"fail","Package":"m/p","Test":"TestA","Elapsed":2}
+{"Action":"output","Package":"m/p","Test":"TestB","Output":"    b_test.go:1: no root\n"}
+{"Action":"skip","Package":"m/p","Test":"TestB","Elapsed":0}
+{"Action":"pass","Package":"m/p","Test":"TestC","Elapsed":0.5}
+{"Action":"fail","Package":"m/p","Elapsed":3}
+no event
+{"Action":"output","Package":"m/q","Output":"panic: first\n"}
+{"Action":"fail","Package":"m/q","Elapsed":4}
+`
+
+func TestReadEvents(t *testing.T) {
+	var log bytes.Buffer
+	var told []string
+	r := readEvents(strings.NewReader(events), &log, func(f failure) { told = append(told, f.pkg+" "+f.test+" "+strings.TrimSpace(f.output)) })
+	if r.passed != 1 || r.skipped != 1 || len(r.failures) != 2 {
+		t.Errorf("%d passed, %d skipped, failures %v; want 1, 1 and 2 failures", r.passed, r.skipped, r.failures)
+	}
+	want := []string{"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q  panic: first"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if len(r.tests) != 3 || len(r.packages) != 2 || r.strays() != "no event\n" {
+		t.Errorf("tests %v, packages %v, other lines %q", r.tests, r.packages, r.strays())
+	}
+	if reason(r.skips[0].output) != "b_test.go:1: no root" {
+		t.Errorf("the reason of the skip is %q", reason(r.skips[0].output))
+	}
+}
+
+// The summary ends with the line of the counts, which runners of CI read.
+func TestSummary(t *testing.T) {
+	s, out := newTest(t)
+	if err := os.MkdirAll(filepath.Join(s.root, "test/suite"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow\t10\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := outcome{step: step{name: "pure"}, tests: results{
+		passed: 3, skipped: 1, tests: []testTime{{"m/p", "TestA", time.Second}},
+		packages: []testTime{{module + "/fast", "", 2 * time.Second}, {module + "/slow", "", 40 * time.Second}},
+	}}
+	if failed := s.summarize([]outcome{o}); failed != 0 {
+		t.Errorf("%d steps failed, want none: budgets fail only the whole tests", failed)
+	}
+	if text := out.String(); !strings.HasSuffix(text, "\n3 passed, 0 failed, 1 skipped\n") || !strings.Contains(text, "slow took 40 s, and its budget is 10 s") ||
+		strings.Contains(text, "fast took") {
+		t.Errorf("the summary is\n%s", text)
+	}
+	s.all = true
+	if failed := s.summarize([]outcome{o}); failed != 1 {
+		t.Errorf("%d failures beyond the budget in the whole tests, want 1", failed)
+	}
+	if err := os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow 10\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.checkBudgets(nil); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a bad file of budgets: %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// summarize prints the ten slowest tests, the time of each step, the repeats, and the counts. It returns the number of failed steps.
+func (s *suite) summarize(outcomes []outcome) int {
+	var all results
+	for _, o := range outcomes {
+		all.passed += o.tests.passed
+		all.skipped += o.tests.skipped
+		all.failures = append(all.failures, o.tests.failures...)
+		all.tests = append(all.tests, o.tests.tests...)
+		all.packages = append(all.packages, o.tests.packages...)
+		all.skips = append(all.skips, o.tests.skips...)
+	}
+	var b strings.Builder
+	slices.SortFunc(all.tests, func(a, b testTime) int { return cmp.Compare(b.elapsed, a.elapsed) })
+	fmt.Fprintln(&b, "\nThe slowest tests")
+	for _, t := range all.tests[:min(10, len(all.tests))] {
+		fmt.Fprintf(&b, "%7s  %s %s\n", seconds(t.elapsed), short(t.pkg), t.test)
+	}
+	fmt.Fprintln(&b, "\nThe time of each step")
+	failed := 0
+	for _, o := range outcomes {
+		state := ""
+		if o.err != nil {
+			failed++
+			state = "  FAILED: " + o.err.Error()
+		}
+		fmt.Fprintf(&b, "%7s  %s%s\n", seconds(o.elapsed), o.step.name, state)
+	}
+	s.writeSkips(all.skips)
+	if repeats, err := os.ReadFile(s.record); err == nil {
+		fmt.Fprintf(&b, "\nRepeats, each with its reason\n%s", repeats)
+	}
+	over, err := s.checkBudgets(all.packages)
+	if err != nil {
+		over = []string{err.Error()}
+	}
+	if len(over) > 0 {
+		fmt.Fprintf(&b, "\nBeyond %s\n%s\n", budgetFile, strings.Join(over, "\n"))
+		if s.all {
+			failed++
+		}
+	}
+	for _, f := range all.failures {
+		fmt.Fprintf(&b, "\nfailed: %s %s", short(f.pkg), f.test)
+	}
+	fmt.Fprintf(&b, "\n%d passed, %d failed, %d skipped\n", all.passed, len(all.failures), all.skipped)
+	s.log.text(b.String())
+	return failed
+}
+
+func short(pkg string) string { return strings.TrimPrefix(pkg, module+"/") }
+
+// writeSkips writes the skipped tests with their reasons to a file.
+func (s *suite) writeSkips(skips []failure) {
+	var b strings.Builder
+	for _, skip := range skips {
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", short(skip.pkg), skip.test, strings.Join(strings.Fields(reason(skip.output)), " "))
+	}
+	if err := os.WriteFile(filepath.Join(s.out, "skips.tsv"), []byte(b.String()), 0o644); err != nil {
+		s.log.printf("the skips are not kept: %v", err)
+	}
+}
+
+// reason returns the lines of a test's output without those of go test.
+func reason(output string) string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if trimmed := strings.TrimSpace(line); !strings.HasPrefix(trimmed, "=== ") && !strings.HasPrefix(trimmed, "--- ") {
+			lines = append(lines, trimmed)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+// budgetFile holds the seconds of each package in `make test-all` on two CPUs. A package that takes half as much again, and ten seconds more,
+// fails that target. Write the file anew after a change that is worth its time: with TOUCHSTONE_BUDGETS=write.
+const budgetFile = "test/suite/budgets.tsv"
+
+// slack is the time of a package beyond its budget that a busy machine may add.
+const slack = 10 * time.Second
+
+// checkBudgets compares the times of the packages with their budgets, or writes the budgets.
+func (s *suite) checkBudgets(spent []testTime) (over []string, err error) {
+	total := make(map[string]time.Duration)
+	for _, p := range spent {
+		total[short(p.pkg)] += p.elapsed
+	}
+	file := filepath.Join(s.root, budgetFile)
+	if os.Getenv("TOUCHSTONE_BUDGETS") == "write" {
+		var b strings.Builder
+		for _, pkg := range slices.Sorted(maps.Keys(total)) {
+			fmt.Fprintf(&b, "%s\t%.0f\n", pkg, total[pkg].Seconds())
+		}
+		return nil, os.WriteFile(file, []byte(b.String()), 0o644)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	budgets := make(map[string]time.Duration)
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		pkg, text, found := strings.Cut(lines.Text(), "\t")
+		value, err := strconv.Atoi(text)
+		if !found || err != nil {
+			return nil, fmt.Errorf("%s line %d: %q is not a package and its seconds, separated by a tab", budgetFile, n, lines.Text())
+		}
+		budgets[pkg] = time.Duration(value) * time.Second
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(total)) {
+		budget, found := budgets[pkg]
+		switch {
+		case !found && s.all:
+			over = append(over, fmt.Sprintf("%s has no budget; it took %s", pkg, seconds(total[pkg])))
+		case found && total[pkg] > budget*3/2+slack:
+			over = append(over, fmt.Sprintf("%s took %s, and its budget is %s", pkg, seconds(total[pkg]), seconds(budget)))
+		}
+	}
+	return over, lines.Err()
+}

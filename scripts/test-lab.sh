@@ -3,7 +3,8 @@
 # `make test-lab` calls it; the code is in test/lab. It must run as root: the disks hold files of several users.
 # Arguments are passed to go test.
 #
-# TOUCHSTONE_KATA names a folder with Kata Containers: see CONTRIBUTING.md. Without it the machines do not test Kata.
+# TOUCHSTONE_KATA names an installation of Kata Containers: the folder to which a release was unpacked, see CONTRIBUTING.md. Without it the
+# machines do not test Kata.
 #
 # LAB_GUESTS selects benchmarks for TestGuests, which takes an hour and is skipped without it: see scripts/workload-matrix.sh.
 #
@@ -20,6 +21,11 @@ cd "$(dirname "$0")/.."
 if [ "$(id -u)" != 0 ]; then
 	echo "test-lab: the disks of the machines need root" >&2
 	exit 1
+fi
+
+if [ -n "${TOUCHSTONE_KATA:-}" ]; then
+	TOUCHSTONE_KATA=$(realpath -e "$TOUCHSTONE_KATA") # go test runs the tests in their directory
+	export TOUCHSTONE_KATA
 fi
 
 scripts/setup.sh build cross runtimes image lab
@@ -55,11 +61,9 @@ for arch in amd64 arm64; do
 	list=${TOUCHSTONE_CACHE:-/var/cache/touchstone}/packages-$arch.lock
 	[ ! -e "$list" ] || cp "$list" "$dir"
 done
-export TOUCHSTONE_KATA=${TOUCHSTONE_KATA:-../shared/kata}
 # containerd is built for this machine, and runs in the machine for amd64.
-if [ -d "$TOUCHSTONE_KATA" ] && [ "$(go env GOARCH)" = amd64 ]; then
-	TOUCHSTONE_KATA=$(realpath "$TOUCHSTONE_KATA")
-	cp "$(scripts/tools.sh kata)"/* "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
+if [ -n "${TOUCHSTONE_KATA:-}${LAB_SUITES:-}" ] && [ "$(go env GOARCH)" = amd64 ]; then
+	cp "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
 	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/tools.sh containerd-shim-runsc-v1)"/* "$(scripts/tools.sh crio)"/{crio,pinns} "$dir"
 fi
 path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds programs that are too old or missing in Debian 12. It builds each once, from a pinned version of the source, and prints
-# their folders, joined by ":", for PATH:
+# Builds programs that are too old or missing in Debian 12. It builds each once, from a pinned version of a Go module, a crate or a source
+# package of Debian, and prints their folders, joined by ":", for PATH:
 #
 #   PATH=$(scripts/tools.sh runsc youki):$PATH
 #   scripts/tools.sh --cached runsc youki   # prints only existing folders, and builds nothing
@@ -10,8 +10,6 @@
 #   containerd                 with its shim for runc, ctr and containerd-stress
 #   containerd1.7              the same of the version before
 #   containerd-shim-runsc-v1   containerd's shim for gVisor
-#   kata                       containerd's shim for Kata Containers, and the agent in its guest, both for amd64. The sources of
-#                              the shim, and the agent, are in the folder TOUCHSTONE_KATA
 #   crio                       with pinns; conmon is Debian's
 #   crictl                     with critest
 #   golangci-lint              for make lint
@@ -34,16 +32,12 @@ version_of() {
 	containerd) echo v2.4.2 ;;
 	containerd1.7) echo v1.7.35 ;;
 	containerd-shim-runsc-v1) echo "$(version_of runsc)-$(sha256sum <"$runsc_shim/main.go" | cut -c 1-8)" ;;
-	kata)
-		local of=${TOUCHSTONE_KATA:?must name the folder with kata-3.32.0-src.tar.xz and kata-agent}
-		echo "3.32.0-$(cat "$of/kata-3.32.0-src.tar.xz" "$of/kata-agent" | sha256sum | cut -c 1-8)"
-		;;
 	crio) echo v1.34.0 ;;
 	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
 	*)
 		echo "tools: unknown tool $1; the tools are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
-			"containerd-shim-runsc-v1, kata, crio, crictl, golangci-lint" >&2
+			"containerd-shim-runsc-v1, crio, crictl, golangci-lint" >&2
 		exit 2
 		;;
 	esac
@@ -93,13 +87,6 @@ build() {
 		;;
 	containerd-shim-runsc-v1)
 		CGO_ENABLED=0 go -C "$runsc_shim" build -trimpath -ldflags "-s -w" -o "$bin/$1" .
-		;;
-	kata)
-		# The Go proxy refuses the module, but has all its dependencies.
-		mkdir "$source"
-		tar -xf "$TOUCHSTONE_KATA/kata-3.32.0-src.tar.xz" -C "$source" --strip-components=1
-		CGO_ENABLED=0 GOARCH=amd64 go -C "$source/src/runtime" build -trimpath -ldflags "-s -w" -o "$bin/" ./cmd/containerd-shim-kata-v2
-		cp "$TOUCHSTONE_KATA/kata-agent" "$bin"
 		;;
 	crio)
 		go_source github.com/cri-o/cri-o "$version" "$source" h1:ux2URwAyENy5e5hD9Z95tshdfy98eqatZk0fxx3rhuk=

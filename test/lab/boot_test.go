@@ -142,7 +142,7 @@ func (l *Lab) disks(m Machine, i Image, work job.Job, files map[string]string) (
 		}
 	}
 	if err := buffered(d.initramfs, func(w io.Writer) error {
-		return writeInitramfs(w, filepath.Join(l.Guest, "guest-"+m.Arch), i.Modules, nil)
+		return writeInitramfs(w, filepath.Join(l.Guest, "guest-"+m.Arch), i.Modules)
 	}); err != nil {
 		return d, err
 	}

@@ -89,26 +89,27 @@ func TestGuests(t *testing.T) {
 		t.Skipf("runs every benchmark in a virtual machine, but %s is not set: run scripts/workload-matrix.sh guests", guestsVariable)
 	}
 	dir := built(t)
-	withKata(t, dir)
+	kata := withKata(t, dir)
+	// Ten guests boot at once on two emulated CPUs.
+	mergeTables(kata.values, map[string]any{"agent": map[string]any{"kata": map[string]any{"dial_timeout": int64(600)}}})
 	l := open(t)
 	for item := range strings.SplitSeq(filter, ",") {
-		t.Run(item, func(t *testing.T) { guests(t, l, dir, item) })
+		t.Run(item, func(t *testing.T) { guests(t, l, dir, kata, item) })
 	}
 }
 
 // guests runs the benchmarks of an item of the filter in a machine.
-func guests(t *testing.T, l *Lab, dir, item string) {
+func guests(t *testing.T, l *Lab, dir string, kata kataParts, item string) {
 	m := nestedMachine()
 	m.Memory = guestsMemory
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := append(installKata(), loadImage(dir, m)...)
+	work := append(kata.install(), loadImage(dir, m)...)
 	work = append(work, exported("guests", guestsLimit, "-f", job.Dir+"/"+guestsPlan)...)
 	files := inputs(t, dir, m, work)
-	addKata(t, l, dir, image, files)
-	files["configuration.toml"] = patientKata(t)
+	kata.add(t, files)
 	files[guestsPlan] = filepath.Join(t.TempDir(), guestsPlan)
 	if err := os.WriteFile(files[guestsPlan], selected(read(t, filepath.Join("testdata", guestsPlan)), item), 0o644); err != nil {
 		t.Fatal(err)
@@ -124,19 +125,4 @@ func guests(t *testing.T, l *Lab, dir, item string) {
 	for _, trial := range decode(t, filepath.Join(out, "guests.json")).Trials {
 		t.Logf("%s on %s is %s %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 	}
-}
-
-// patientKata returns Kata's configuration with a dial_timeout for ten guests that boot at once on two emulated CPUs.
-func patientKata(t *testing.T) string {
-	t.Helper()
-	usual, patient := []byte("dial_timeout = 120\n"), []byte("dial_timeout = 600\n")
-	text := read(t, filepath.Join("testdata", "kata.toml"))
-	if n := bytes.Count(text, usual); n != 1 {
-		t.Fatalf("kata.toml has %q %d times, want once", usual, n)
-	}
-	path := filepath.Join(t.TempDir(), "kata.toml")
-	if err := os.WriteFile(path, bytes.Replace(text, usual, patient, 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

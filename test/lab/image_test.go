@@ -1,10 +1,8 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,12 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
@@ -40,26 +35,25 @@ const (
 
 // Image is the system image of a machine. Its files belong to the cache and are read-only.
 type Image struct {
-	// Kernel is the path of the kernel, and GuestKernel the same kernel for guests of the machine.
-	Kernel, GuestKernel string
+	// Kernel is the path of the kernel.
+	Kernel string
 	// Disk is the path of the root file system, ext4.
 	Disk string
-	// Modules is the directory of the kernel modules. The guest loads them in the order of their names. GuestModules is for guests of
-	// the machine.
-	Modules, GuestModules string
+	// Modules is the directory of the kernel modules. The guest loads them in the order of their names.
+	Modules string
 }
 
 func imageIn(dir string) Image {
 	return Image{
-		Kernel: filepath.Join(dir, "kernel"), GuestKernel: filepath.Join(dir, "guest-kernel"), Disk: filepath.Join(dir, "disk"),
-		Modules: filepath.Join(dir, "modules"), GuestModules: filepath.Join(dir, "guest-modules"),
+		Kernel: filepath.Join(dir, "kernel"), Disk: filepath.Join(dir, "disk"),
+		Modules: filepath.Join(dir, "modules"),
 	}
 }
 
 // key returns a digest of everything that determines the image, except the package versions on the mirror. A cached image stays
 // in use until its key changes or the cache directory is deleted.
 func (m Machine) key() (string, error) {
-	return keyOf(debian.Suite, m.Arch, m.packages(), m.Modules, m.GuestModules, skeleton, diskSize, inodes)
+	return keyOf(debian.Suite, m.Arch, m.packages(), m.Modules, skeleton, diskSize, inodes)
 }
 
 // keyOf returns a digest of the inputs of a build, and of the recipe.
@@ -147,7 +141,7 @@ func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary
 // buildIn builds the image. temporary is a directory for intermediate files.
 func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image) error {
 	tree := filepath.Join(temporary, "tree")
-	for _, dir := range []string{tree, to.Modules, to.GuestModules} {
+	for _, dir := range []string{tree, to.Modules} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
@@ -159,13 +153,8 @@ func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image
 	if err := moveKernel(tree, to.Kernel); err != nil {
 		return err
 	}
-	if len(m.GuestModules) > 0 {
-		if err := unpackKernel(to.Kernel, to.GuestKernel); err != nil {
-			return err
-		}
-	}
 	modules := filepath.Join(tree, "usr/lib/modules")
-	if err := errors.Join(extractModules(modules, to.Modules, m.Modules), extractModules(modules, to.GuestModules, m.GuestModules)); err != nil {
+	if err := extractModules(modules, to.Modules, m.Modules); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(modules); err != nil {
@@ -269,71 +258,6 @@ func moveKernel(tree, to string) error {
 		return fmt.Errorf("found %d kernels in the packages, want 1", len(kernels))
 	}
 	return os.Rename(kernels[0], to)
-}
-
-// maxKernel bounds the size of an unpacked kernel, in bytes.
-const maxKernel = 256 << 20
-
-// unpackKernel writes the ELF file in a bzImage. QEMU starts it 4 s sooner than an emulated guest could unpack it.
-func unpackKernel(file, to string) error {
-	image, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	kernel, err := kernelIn(image)
-	if err != nil {
-		return fmt.Errorf("unpack the kernel: %w", err)
-	}
-	return os.WriteFile(to, kernel, 0o644)
-}
-
-// kernelIn returns the ELF file in a bzImage that zstd compressed. The offsets are from Documentation/arch/x86/boot.rst of Linux.
-func kernelIn(image []byte) ([]byte, error) {
-	const setupSectors, magic, version, payloadOffset, payloadLength, header = 0x1f1, 0x202, 0x206, 0x248, 0x24c, 0x250
-	if len(image) < header || string(image[magic:magic+4]) != "HdrS" {
-		return nil, errors.New("it is no bzImage")
-	}
-	word := binary.LittleEndian.Uint32
-	start := (int64(image[setupSectors])+1)*512 + int64(word(image[payloadOffset:]))
-	end := start + int64(word(image[payloadLength:])) - 4 // its last four bytes are the unpacked size
-	if protocol := binary.LittleEndian.Uint16(image[version:]); protocol < 0x208 || start > end || end > int64(len(image)) {
-		return nil, fmt.Errorf("its boot protocol %#x has a payload from byte %d to %d of %d", protocol, start, end, len(image))
-	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxKernel))
-	if err != nil {
-		return nil, err
-	}
-	defer decoder.Close()
-	return decoder.DecodeAll(image[start:end], nil)
-}
-
-// bzImage returns a minimal bzImage with a payload.
-func bzImage(payload []byte) []byte {
-	image := make([]byte, 1024)
-	copy(image[0x202:], "HdrS\x0f\x02")
-	image[0x1f1] = 1
-	binary.LittleEndian.PutUint32(image[0x248:], 16)
-	binary.LittleEndian.PutUint32(image[0x24c:], uint32(len(payload)+4))
-	return slices.Concat(image, make([]byte, 16), payload, []byte("size"))
-}
-
-func TestKernelIn(t *testing.T) {
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := bytes.Repeat([]byte("kernel"), 1000)
-	packed := bzImage(encoder.EncodeAll(want, nil))
-	if got, err := kernelIn(packed); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("the kernel has %d bytes, %v; want %d", len(got), err, len(want))
-	}
-	for name, image := range map[string][]byte{
-		"empty": nil, "ARM": bytes.Repeat([]byte("ARM\x64"), 1000), "truncated": packed[:len(packed)-10], "gzip": bzImage([]byte("\x1f\x8b and more")),
-	} {
-		if got, err := kernelIn(image); err == nil {
-			t.Errorf("%s: %d bytes, want an error", name, len(got))
-		}
-	}
 }
 
 // TestKey checks that exactly the inputs of the image change its key.

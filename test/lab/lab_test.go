@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -30,7 +29,7 @@ import (
 // labVariable names the directory with the files that scripts/test-lab.sh has built. For each architecture there are the
 // programs guest-ARCH, touchstone-ARCH and runsc-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
 // image workload-ARCH.tar. If the image has another list of packages than the built-in one, packages-ARCH.lock is its list. For
-// Kata Containers there are cri-amd64.test, and all of kataFiles or none.
+// the targets of containerd that need KVM there are cri-amd64.test and containerdFiles.
 const labVariable = "TOUCHSTONE_LAB"
 
 // built returns the directory, or skips the test.
@@ -84,17 +83,6 @@ blocks: 1
 warmup: 0
 `
 )
-
-// kataPlan runs a benchmark on Kata. Its guests boot for longer than the usual limit of a call.
-const kataPlan = `version: 1
-name: kata
-targets: [containerd/kata]
-engines: {managed: true}
-benchmarks: [operations.container.lifecycle]
-blocks: 1
-warmup: 0
-timeout: {trial: 5m, call: 150s}
-`
 
 // conformance returns a step that runs the conformance suite of an engine's package. The tests of the targets must not be skipped;
 // tests is the pattern of their names.
@@ -252,9 +240,9 @@ func checkJumps(t *testing.T, run result.Run) {
 type nestedWork struct {
 	name  string
 	steps []job.Step
-	add   func(Image, map[string]string) // adds files for the steps; may be nil
-	limit time.Duration                  // of the machine
-	again bool                           // a failed step repeats the job in a new boot
+	add   func(map[string]string) // adds files for the steps; may be nil
+	limit time.Duration           // of the machine
+	again bool                    // a failed step repeats the job in a new boot
 	runs  []nestedRun
 }
 
@@ -290,7 +278,7 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 	}
 	files := inputs(t, built, m, work.steps)
 	if work.add != nil {
-		work.add(image, files)
+		work.add(files)
 	}
 	out = outOf(t, work.name)
 	for boot := 1; ; boot++ {
@@ -412,101 +400,7 @@ func kvmSteps() []job.Step {
 	)
 }
 
-// The targets that need KVM.
-const (
-	kvmTarget  = "oci/runsc@platform=kvm"
-	kataTarget = "containerd/kata"
-)
-
-// kataFiles are the programs for kataTarget that scripts/test-lab.sh takes from $TOUCHSTONE_KATA or builds.
-var kataFiles = []string{"containerd-shim-kata-v2", "kata-agent", "containerd", "containerd-shim-runc-v2"}
-
-// kataTests are the subtests of the conformance suite for Kata. A container is a virtual machine in an emulated one and takes 20 s, so
-// tests of the engine rather than of the runtime are not among them.
-const kataTests = "Info|Supports|Lifecycle|Exec|Close"
-
-// installKata returns the steps that install Kata Containers like its own release, with a newer containerd than Debian's.
-func installKata() []job.Step {
-	install := func(name, to string, files ...string) job.Step {
-		args := []string{"install", "-D", "-t", to}
-		for _, file := range files {
-			args = append(args, job.Dir+"/"+file)
-		}
-		return job.Step{Name: name, Args: args, Limit: time.Minute}
-	}
-	return []job.Step{
-		install("install-containerd", "/usr/local/bin", "containerd", "containerd-shim-runc-v2"),
-		install("install-shim", "/opt/kata/bin", "containerd-shim-kata-v2"),
-		install("install-guest", "/opt/kata/share/kata-containers", "vmlinux", "initrd"),
-		install("install-config", "/opt/kata/share/defaults/kata-containers", "configuration.toml"),
-	}
-}
-
-// kataSteps install Kata Containers and test it. Two processes of a virtual machine are killed while its container runs, and Touchstone
-// while a virtual machine boots. TestSoak has the other faults.
-func kataSteps() []job.Step {
-	// In an emulated machine about one guest of thirty stops or crashes at boot.
-	guests := func(step job.Step) job.Step {
-		step.Repeat = true
-		return step
-	}
-	const limit = 8 * time.Minute
-	suite := conformance("kata", "cri", "^TestContainerd$/^on_PATH$/^containerd_kata$/^("+kataTests+")$", "", kataTarget)
-	runs := exported("kata-runs", limit, "-f", job.Dir+"/kata.yaml")
-	runs[0] = guests(runs[0])
-	return slices.Concat(
-		installKata(),
-		[]job.Step{
-			guests(nestedSuite(suite, limit)),
-			guests(nestedSuite(conformance("kata-faults", "cri", "^TestGuestFaults$", "", kataTarget), limit)),
-			touchstone("killed", bootTime, "benchmark", "-d", "/root/killed", "--managed", "--targets", kataTarget, "--filter", "operations.container.lifecycle"),
-			touchstone("sweep", time.Minute, "cleanup"),
-		},
-		runs,
-	)
-}
-
-// bootTime is the time after which the first guest of a run boots in an emulated machine. The daemon starts in 6 to 10 s, and the guest boots
-// for 15 s or more.
-const bootTime = 16 * time.Second
-
-// noKata returns the reason why Kata cannot be tested; nil if its files are there.
-func noKata(built string) error {
-	for _, file := range kataFiles {
-		if _, err := os.Stat(filepath.Join(built, file)); err != nil {
-			return &engine.UnsupportedError{
-				What: kataTarget, Reason: "no Kata Containers for the machine: " + err.Error(),
-				Advice: "name the folder with them in TOUCHSTONE_KATA: see CONTRIBUTING.md",
-			}
-		}
-	}
-	return nil
-}
-
-// withKata skips the test unless the files for Kata are there. It fails if Kata's target may not be skipped.
-func withKata(t *testing.T, built string) {
-	t.Helper()
-	enginetest.Require(t, kataTarget, noKata(built))
-}
-
-// addKata adds the files for Kata: its programs, its configuration, and the guest's kernel and initramfs, which are from the machine's image.
-func addKata(t *testing.T, l *Lab, built string, i Image, files map[string]string) {
-	t.Helper()
-	initrd := filepath.Join(t.TempDir(), "initrd")
-	file, err := os.Create(initrd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	agent := map[string]string{job.Agent[1:]: filepath.Join(built, "kata-agent")}
-	err = writeInitramfs(file, filepath.Join(l.Guest, "guest-amd64"), i.GuestModules, agent)
-	if err = errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	files["initrd"], files["vmlinux"], files["configuration.toml"] = initrd, i.GuestKernel, filepath.Join("testdata", "kata.toml")
-	for _, program := range kataFiles {
-		files[program] = filepath.Join(built, program)
-	}
-}
+const kvmTarget = "oci/runsc@platform=kvm"
 
 // inputs returns the host files for the steps, by their names in the machine.
 func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
@@ -572,11 +466,11 @@ func TestLab(t *testing.T) {
 	t.Run("kvm", func(t *testing.T) {
 		cells.Need(t, "lab/kvm")
 		work := nestedWork{name: "kvm", steps: kvmSteps(), limit: nestedLimit, again: true, runs: []nestedRun{{step: "kvm-runs", target: kvmTarget}}}
-		missing := noKata(dir)
+		kata, missing := findKata(dir)
 		if missing == nil {
-			work.steps = append(work.steps, kataSteps()...)
+			work.steps = append(work.steps, kata.steps()...)
 			work.runs = append(work.runs, nestedRun{step: "kata-runs", target: kataTarget})
-			work.add = func(i Image, files map[string]string) { addKata(t, l, dir, i, files) }
+			work.add = func(files map[string]string) { kata.add(t, files) }
 		}
 		nested(t, l, dir, work)
 		t.Run("kata", func(t *testing.T) { enginetest.Require(t, kataTarget, missing) })

@@ -54,16 +54,16 @@ func TestSoak(t *testing.T) {
 		t.Fatalf("%s=%q selects no step: name some of faults, soak and vsock, or all", soakVariable, filter)
 	}
 	dir := built(t)
-	withKata(t, dir)
+	kata := withKata(t, dir)
 	l, m := open(t), nestedMachine()
 	m.Memory = soakMemory
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := append(installKata(), steps...)
+	work := append(kata.install(), steps...)
 	files := inputs(t, dir, m, work)
-	addKata(t, l, dir, image, files)
+	kata.add(t, files)
 	found, err := filepath.Glob(filepath.Join(image.Modules, "*-"+vsockFile))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the machine's module %s: %q, %v; want one file", vsockFile, found, err)

@@ -56,18 +56,22 @@ func TestSuites(t *testing.T) {
 		t.Skipf("takes an hour or two for all targets, and %s is not set: see CONTRIBUTING.md", suitesVariable)
 	}
 	dir := built(t)
-	withKata(t, dir)
 	l := open(t)
 	for _, s := range suites {
 		if filter != "all" && !slices.Contains(strings.Fields(filter), s.target) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(s.target, "/", "_"), func(t *testing.T) {
+			install, add := installContainerd(), func(files map[string]string) { addContainerd(dir, files) }
+			if strings.HasSuffix(s.target, "/kata") {
+				kata := withKata(t, dir)
+				install, add = kata.install(), func(files map[string]string) { kata.add(t, files) }
+			}
 			nested(t, l, dir, nestedWork{
-				name: strings.ReplaceAll(s.target, "/", "-"), steps: append(installKata(), s.steps()...), limit: 2*suiteLimit + usualLimit,
+				name: strings.ReplaceAll(s.target, "/", "-"), steps: append(install, s.steps()...), limit: 2*suiteLimit + usualLimit,
 				runs: []nestedRun{{step: "quick", target: s.target, skips: true, fails: s.fails}},
-				add: func(i Image, files map[string]string) {
-					addKata(t, l, dir, i, files)
+				add: func(files map[string]string) {
+					add(files)
 					for _, file := range suiteFiles {
 						files[file] = filepath.Join(dir, file)
 					}

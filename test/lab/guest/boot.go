@@ -128,34 +128,6 @@ func loadModules(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// becomeAgent replaces this program with Kata's agent, in the initramfs. The agent is an init process too: it mounts the usual file
-// systems itself.
-func becomeAgent() error {
-	if err := loadModules(job.Modules); err != nil {
-		return err
-	}
-	for _, dir := range []string{"/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	// The agent opens it before it mounts /dev.
-	if err := unix.Mknod("/dev/null", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("create /dev/null: %w", err)
-	}
-	// A container gets these files from its host, and the agent mounts them over its own.
-	for _, file := range []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"} {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			return err
-		}
-	}
-	// The initramfs is memory, and only the agent is needed from here on.
-	if err := os.Remove("/init"); err != nil {
-		return err
-	}
-	return unix.Exec(job.Agent, []string{job.Agent}, os.Environ())
-}
-
 // switchRoot makes the disk the root, like switch_root(8). The file system of the initramfs cannot be unmounted.
 func switchRoot() error {
 	if err := os.MkdirAll(root, 0o755); err != nil {

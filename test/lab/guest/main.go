@@ -1,6 +1,6 @@
 // Command guest is the init process of the lab's virtual machines, in the initramfs and afterwards. It loads modules, mounts
 // the disk and the usual file systems of Debian, executes the steps of the job on the second disk one after the other, writes the
-// report to the third disk, and powers the machine off. In a guest of Kata Containers it loads modules and becomes Kata's agent.
+// report to the third disk, and powers the machine off.
 //
 // It provides the parts of systemd that Touchstone depends on: cgroup v2 with all controllers enabled, a session cgroup below the root
 // cgroup, shared mounts, /run and /tmp in memory, and a reaper of orphans. It writes errors to the console, and the host keeps the
@@ -46,9 +46,6 @@ func say(format string, args ...any) {
 }
 
 func run() error {
-	if _, err := os.Stat(job.Agent); err == nil {
-		return fmt.Errorf("become Kata's agent: %w", becomeAgent())
-	}
 	if err := boot(); err != nil {
 		return fmt.Errorf("boot: %w", err)
 	}

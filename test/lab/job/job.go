@@ -26,9 +26,6 @@ const (
 	Out = "/out"
 	// Modules is the directory of kernel modules in the initramfs. The names are in load order.
 	Modules = "/modules"
-	// Agent is the program in the initramfs of Kata's guest that receives Kata's requests. The init process loads the modules and
-	// becomes the agent if the file exists.
-	Agent = "/sbin/kata-agent"
 )
 
 // Messages of the machine on its console.

@@ -1,4 +1,4 @@
-// Package cells divides the heavy tests into cells, of which each change runs some. A cell is a runtime below an engine in the whole
+// Package cells divides the heavy tests into cells. Each change runs some of them. A cell is a runtime below an engine in the whole
 // conformance suite, a virtual machine of the lab, a case of the campaign, or a long test of a command.
 //
 // A change runs the cells whose code it touches, and those that have not run for the longest time: in six changes every cell runs. The

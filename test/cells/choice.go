@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Changes is the number of changes in which every cell runs at least once.
+// Changes is a number of changes. Among so many, every cell runs at least once.
 const Changes = 6
 
 // Choose returns the names of the cells that a change runs, in the order of the list: those whose code is in the changed files, and the

@@ -106,7 +106,7 @@ func (s *suite) readRecord() (cells.Record, error) {
 	return cells.ReadRecord(f)
 }
 
-// keepRecord notes the cells of this run in the file of package cells, unless a step failed or did not run, or the files are not those of a
+// keepRecord notes the cells of this run in the file of package cells, unless a step failed or did not run, or the files differ from the
 // commit.
 func (s *suite) keepRecord(outcomes []outcome) error {
 	if !s.clean || len(s.cells) == 0 || len(s.only) > 0 || !s.lab || slices.ContainsFunc(outcomes, func(o outcome) bool { return o.err != nil }) {

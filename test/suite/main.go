@@ -101,7 +101,7 @@ type suite struct {
 	commit cells.Run
 	clean  bool
 	log    *printer
-	// record is the file in which tests note their repeats.
+	// record is the file for the repeats of tests.
 	record string
 }
 

@@ -75,7 +75,7 @@ func (s *suite) writeSkips(skips []failure) {
 	}
 }
 
-// reason returns the lines of a test's output without those of go test.
+// reason returns the lines of a test's output that go test did not add.
 func reason(output string) string {
 	var lines []string
 	for line := range strings.Lines(output) {

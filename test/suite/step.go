@@ -86,19 +86,19 @@ const orderOnly = "~"
 // runAll runs the steps, each as soon as the steps before it have ended. It returns their outcomes in the order of the list.
 func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
 	outcomes := make([]outcome, len(steps))
-	ended := make(map[string]chan struct{})
+	ends := make(map[string]chan struct{})
 	index := make(map[string]int)
 	for n, st := range steps {
-		ended[st.name], index[st.name] = make(chan struct{}), n
+		ends[st.name], index[st.name] = make(chan struct{}), n
 	}
 	var all sync.WaitGroup
 	for n, st := range steps {
 		all.Go(func() {
-			defer close(ended[st.name])
+			defer close(ends[st.name])
 			outcomes[n].step = st
 			for _, before := range st.after {
 				name, order := strings.CutPrefix(before, orderOnly)
-				ch, chosen := ended[name]
+				ch, chosen := ends[name]
 				if !chosen {
 					continue
 				}
@@ -232,7 +232,7 @@ func (s *suite) built(ctx context.Context, tools ...string) (string, error) {
 // containerds returns the variable that names further versions of containerd for the tests: Debian's, and the one before the newest.
 func (s *suite) containerds(ctx context.Context) ([]string, error) {
 	const variable = "TOUCHSTONE_CONTAINERDS"
-	if _, given := os.LookupEnv(variable); given || !s.runs("containerd/versions") {
+	if _, exists := os.LookupEnv(variable); exists || !s.runs("containerd/versions") {
 		return nil, nil
 	}
 	dir, err := s.built(ctx, "containerd1.7")

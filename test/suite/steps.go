@@ -103,9 +103,9 @@ func (s *suite) steps() []step {
 
 // measure lists the steps of the measuring tests, which come one after the other and after all others.
 func (s *suite) measure(others []step) []step {
-	after := []string{"programs", "image", "tools"}
+	predecessors := []string{"programs", "image", "tools"}
 	for _, st := range others {
-		after = append(after, orderOnly+st.name)
+		predecessors = append(predecessors, orderOnly+st.name)
 	}
 	var list []step
 	for _, dir := range slices.Sorted(maps.Keys(measuring())) {
@@ -114,10 +114,10 @@ func (s *suite) measure(others []step) []step {
 			args = append([]string{"-run", pattern(names)}, args...)
 		}
 		st := step{
-			name: "measure-" + filepath.Base(dir), after: slices.Clone(after), tools: toolsOfEngines, tests: true, limit: 40 * time.Minute,
+			name: "measure-" + filepath.Base(dir), after: slices.Clone(predecessors), tools: toolsOfEngines, tests: true, limit: 40 * time.Minute,
 			args: goTest(args...), env: s.env(),
 		}
-		list, after = append(list, st), append(after, orderOnly+st.name)
+		list, predecessors = append(list, st), append(predecessors, orderOnly+st.name)
 	}
 	return list
 }

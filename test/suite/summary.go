@@ -44,12 +44,12 @@ func (s *suite) summarize(outcomes []outcome) int {
 	if repeats, err := os.ReadFile(s.record); err == nil {
 		fmt.Fprintf(&b, "\nRepeats, each with its reason\n%s", repeats)
 	}
-	over, err := s.checkBudgets(all.packages)
+	excess, err := s.checkBudgets(all.packages)
 	if err != nil {
-		over = []string{err.Error()}
+		excess = []string{err.Error()}
 	}
-	if len(over) > 0 {
-		fmt.Fprintf(&b, "\nBeyond %s\n%s\n", budgetFile, strings.Join(over, "\n"))
+	if len(excess) > 0 {
+		fmt.Fprintf(&b, "\nBeyond %s\n%s\n", budgetFile, strings.Join(excess, "\n"))
 		if s.all {
 			failed++
 		}
@@ -94,7 +94,7 @@ const budgetFile = "test/suite/budgets.tsv"
 const slack = 10 * time.Second
 
 // checkBudgets compares the times of the packages with their budgets, or writes the budgets.
-func (s *suite) checkBudgets(spent []testTime) (over []string, err error) {
+func (s *suite) checkBudgets(spent []testTime) (excess []string, err error) {
 	total := make(map[string]time.Duration)
 	for _, p := range spent {
 		total[short(p.pkg)] += p.elapsed
@@ -126,10 +126,10 @@ func (s *suite) checkBudgets(spent []testTime) (over []string, err error) {
 		budget, found := budgets[pkg]
 		switch {
 		case !found && s.all:
-			over = append(over, fmt.Sprintf("%s has no budget; it took %s", pkg, seconds(total[pkg])))
+			excess = append(excess, fmt.Sprintf("%s has no budget; it took %s", pkg, seconds(total[pkg])))
 		case found && total[pkg] > budget*3/2+slack:
-			over = append(over, fmt.Sprintf("%s took %s, and its budget is %s", pkg, seconds(total[pkg]), seconds(budget)))
+			excess = append(excess, fmt.Sprintf("%s took %s, and its budget is %s", pkg, seconds(total[pkg]), seconds(budget)))
 		}
 	}
-	return over, lines.Err()
+	return excess, lines.Err()
 }

@@ -57,18 +57,7 @@ func newProbeHarness(t *testing.T, targetName string, driver engine.Driver) *rea
 // open opens a target in the harness's session.
 func (l *realHarness) open(t *testing.T, targetName string, driver engine.Driver) engine.Engine {
 	t.Helper()
-	parsed, err := target.Parse(targetName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := driver.Open(t.Context(), parsed, l.session)
-	enginetest.Require(t, targetName, err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return enginetest.Open(t, driver, targetName, l.session)
 }
 
 // withHost opens bare metal for processes outside the target.

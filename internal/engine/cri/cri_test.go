@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
@@ -84,7 +83,7 @@ func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []strin
 // conform runs the conformance suite on a target.
 func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief bool) {
 	open := func(t *testing.T) engine.Engine {
-		e, err := d.Open(t.Context(), parse(t, name), s)
+		e, err := enginetest.Attempt(t, d, name, s)
 		enginetest.Require(t, name, err)
 		t.Logf("%s, %s", e.Info().Version, strings.Join(e.Info().Notes, "; "))
 		return e
@@ -95,17 +94,16 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	} else {
 		gaps = enginetest.ShimGaps(t, name)
 	}
-	var limit time.Duration
 	var overhead engine.Resources
 	if strings.Contains(name, "/kata") {
-		gaps, limit = enginetest.GuestGaps(), enginetest.GuestLimit
+		gaps = enginetest.GuestGaps()
 		r, err := runtimes.Get(t.Context(), s, parse(t, name))
 		enginetest.Require(t, name, err)
 		// The overhead of Kata's RuntimeClass beside the guest's memory.
 		overhead = engine.Resources{CPU: 0.25, Memory: (160 + r.Guest.MemoryMiB) << 20}
 	}
 	enginetest.Run(t, open, enginetest.Options{
-		Gaps: enginetest.PlatformGaps(t, name, gaps), Limit: limit, Overhead: overhead,
+		Gaps: enginetest.PlatformGaps(t, name, gaps), Overhead: overhead,
 		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),

@@ -110,7 +110,7 @@ func TestLostGuestOfCRIO(t *testing.T) {
 			if err := errors.Join(c.Start(t.Context()), unix.Kill(only(t, s, victim), unix.SIGKILL)); err != nil {
 				t.Error(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), enginetest.GuestLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), enginetest.CallLimit)
 			defer cancel()
 			if exit, err := c.Wait(ctx); err == nil || !strings.Contains(err.Error(), "its virtual machine ended before the program") {
 				t.Errorf("Wait = %v, %v", exit, err)

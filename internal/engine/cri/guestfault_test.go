@@ -68,7 +68,7 @@ func openGuests(t *testing.T, change func(text string) string) guests {
 		name += "@config=" + file
 		s.Targets = append(s.Targets, parse(t, name))
 	}
-	e, err := cri.NewContainerd().Open(t.Context(), parse(t, name), s)
+	e, err := enginetest.Attempt(t, cri.NewContainerd(), name, s)
 	enginetest.Require(t, guestTarget, err) // the list of targets that must run has no configurations
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -83,7 +83,7 @@ func openGuests(t *testing.T, change func(text string) string) guests {
 // limited returns a context with the longest time of a call.
 func limited(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), enginetest.GuestLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), enginetest.CallLimit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -486,7 +486,7 @@ func TestGuestSoak(t *testing.T) {
 	began := time.Now()
 	var lost []error
 	for n := range soakLives {
-		if err := life(fmt.Sprintf("alone-%02d", n), enginetest.GuestLimit); err != nil {
+		if err := life(fmt.Sprintf("alone-%02d", n), enginetest.CallLimit); err != nil {
 			lost = append(lost, err)
 		}
 	}

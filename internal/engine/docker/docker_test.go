@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 
@@ -111,13 +110,12 @@ func TestConformance(t *testing.T) {
 	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			var gaps map[string]string
-			var limit time.Duration
 			if name == "docker/kata" {
-				gaps, limit = enginetest.GuestGaps(), enginetest.GuestLimit
+				gaps = enginetest.GuestGaps()
 				gaps["Limits"] = "Docker sets no limits on the host: Kata applies them in the guest"
 			}
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
-				e, err := d.Open(t.Context(), parse(t, name), s)
+				e, err := enginetest.Attempt(t, d, name, s)
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
@@ -125,7 +123,7 @@ func TestConformance(t *testing.T) {
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]),
-				LateEvents: true, Gaps: enginetest.PlatformGaps(t, name, gaps), Limit: limit,
+				LateEvents: true, Gaps: enginetest.PlatformGaps(t, name, gaps),
 			})
 		})
 	}

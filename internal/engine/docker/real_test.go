@@ -33,7 +33,7 @@ func TestLimitsAndCgroup(t *testing.T) {
 	driver := docker.NewDriver()
 	var engines []engine.Engine
 	for _, name := range []string{"docker/runc", "docker/crun", "docker/youki", "docker/runsc"} {
-		e, err := driver.Open(t.Context(), parse(t, name), s)
+		e, err := enginetest.Attempt(t, driver, name, s)
 		enginetest.Require(t, name, err)
 		engines = append(engines, e)
 	}
@@ -209,7 +209,7 @@ func TestOpenRefuses(t *testing.T) {
 		"docker/shim":             "test container failed",
 		"docker/shim@a=b":         "cannot pass options to a containerd shim",
 	} {
-		e, err := driver.Open(t.Context(), parse(t, name), s)
+		e, err := enginetest.Attempt(t, driver, name, s)
 		if err == nil {
 			t.Errorf("%s opens", name)
 			_ = e.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 func (s *suite) testSupports(t *testing.T) {
@@ -110,7 +111,7 @@ func (s *suite) testExec(t *testing.T) {
 
 // repeatSilent makes a call again, twice at most, if gVisor fails without a reason. A busy host causes such failures of short programs: see
 // runtimes.SilentExecError.
-func repeatSilent(t *testing.T, call func() (engine.Exit, error)) (engine.Exit, error) {
+func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, error) {
 	t.Helper()
 	for range 2 {
 		exit, err := call()
@@ -118,7 +119,7 @@ func repeatSilent(t *testing.T, call func() (engine.Exit, error)) (engine.Exit, 
 		if !errors.As(err, &silent) {
 			return exit, err
 		}
-		t.Logf("again, after: %v", err)
+		record.Repeat(t, fmt.Sprintf("gVisor has lost an exec: %v", err))
 	}
 	return call()
 }
@@ -182,7 +183,8 @@ func (s *suite) testStats(t *testing.T) {
 	if s.engine.Supports(engine.CanExec) == nil {
 		// gVisor counts in hundredths of a second: the load makes sure that some time is used.
 		load := engine.Process{Args: workload.Syscall(1, 500*time.Millisecond).Args}
-		if exit, err := optional[engine.Execer](t, b).Exec(s.context(t), load); err != nil || !exit.OK() {
+		exit, err := repeatSilent(t, func() (engine.Exit, error) { return optional[engine.Execer](t, b).Exec(s.context(t), load) })
+		if err != nil || !exit.OK() {
 			t.Fatalf("Exec of a load = %v, %v", exit, err)
 		}
 	}

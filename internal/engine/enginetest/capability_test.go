@@ -6,10 +6,12 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // A call is made again only after a failure without a reason, and three times at most.
 func TestRepeatSilent(t *testing.T) {
+	t.Setenv(record.Variable, "")
 	silent, other := &runtimes.SilentExecError{Err: errors.New("EOF")}, errors.New("no such container")
 	for _, tt := range []struct {
 		name    string

@@ -8,7 +8,7 @@
 //			t.Run(name, func(t *testing.T) {
 //				s := session(t) // with a root file system that holds /probe
 //				open := func(t *testing.T) engine.Engine {
-//					e, err := oci.NewDriver().Open(t.Context(), parse(t, name), s)
+//					e, err := enginetest.Attempt(t, oci.Driver{}, name, s)
 //					enginetest.Require(t, name, err)
 //					return e
 //				}
@@ -42,9 +42,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/image"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -64,8 +62,7 @@ type Options struct {
 	// LateEvents means that the engine may show a resumed container as paused for a moment. dockerd handles the events of containerd
 	// late: the event of the pause sets the state once more after the resume, until the event of the resume follows.
 	LateEvents bool
-	// Limit is the longest time that one call may take. If it is 0 the limit is 30 s, and two minutes on an emulated CPU, where each
-	// exit of a nested guest takes the emulator many steps.
+	// Limit is the time after which a call counts as hanging; 0 is CallLimit.
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
@@ -90,6 +87,10 @@ type Options struct {
 	// for further targets of an engine with other targets in the whole suite. See also AllBrief.
 	Brief bool
 }
+
+// CallLimit is the time after which one call of the suite counts as hanging. No call of an engine that works comes near it, also with a
+// virtual machine in a machine with an emulated CPU. A shorter limit would test the speed of the host.
+const CallLimit = 4 * time.Minute
 
 // AllBrief is the environment variable that sets Options.Brief for all targets if it is not empty. It is for slow hosts, where
 // a container takes seconds.
@@ -154,10 +155,7 @@ var subtests = []subtest{
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	t.Helper()
 	if opts.Limit == 0 {
-		opts.Limit = 30 * time.Second
-		if machine := host.Facts("/"); machine.Nature() == result.Emulated {
-			opts.Limit = 2 * time.Minute
-		}
+		opts.Limit = CallLimit
 	}
 	opts.Brief = opts.Brief || os.Getenv(AllBrief) != ""
 	s := &suite{Options: opts}

@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // Spec describes a container of a session that runs until it is killed. The name must be unique in the session.
@@ -40,6 +41,23 @@ func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 	return e
 }
 
+// mostAttempts is the number of attempts of Attempt, which is the number in a run.
+const mostAttempts = 3
+
+// Attempt opens a target as a run does: a target whose first container does not work is opened again, three times in all. The caller closes
+// the engine, and gives an error to Require.
+func Attempt(t testing.TB, d Opener, name string, s engine.Session) (engine.Engine, error) {
+	t.Helper()
+	for n := 1; ; n++ {
+		e, err := d.Open(t.Context(), parse(t, name), s)
+		var refused *engine.OpenError
+		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Tried {
+			return e, err
+		}
+		record.Repeat(t, fmt.Sprintf("attempt %d of %d to open %s: %v", n, mostAttempts, name, err))
+	}
+}
+
 // Hold keeps the daemon of a driver running to the end of the test, by an open target. Other targets of the session share the
 // daemon. If the target cannot run, Hold does nothing, and the others start their own daemon.
 func Hold(t *testing.T, d Opener, name string, s engine.Session) {
@@ -51,7 +69,7 @@ func Hold(t *testing.T, d Opener, name string, s engine.Session) {
 
 func open(t *testing.T, d Opener, name string, s engine.Session) (engine.Engine, error) {
 	t.Helper()
-	e, err := d.Open(t.Context(), parse(t, name), s)
+	e, err := Attempt(t, d, name, s)
 	if err == nil {
 		t.Cleanup(func() { check(t, e.Close()) })
 	}
@@ -92,7 +110,7 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 		case os.Getenv(MustRun) != "":
 			t.Fatalf("%s is set, and the host has no cgroup controller %s", MustRun, controller)
 		default:
-			t.Skipf("the host has no cgroup controller %s", controller)
+			record.Skip(t, "the host has no cgroup controller "+controller)
 		}
 		file := v1
 		if m.V2 {
@@ -120,7 +138,7 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 func Limited(t *testing.T, s engine.Session, e engine.Engine) {
 	t.Helper()
 	if s.Cgroups == nil {
-		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+		record.Skip(t, "needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
 	limits := LimitsBy(s)
 	spec := Spec(s, "limited")
@@ -262,7 +280,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 	t.Helper()
 	everywhere := allowedCPUs(t, os.Getpid())
 	if s.Cgroups == nil || everywhere == "0" {
-		t.Skip("needs the right to make cgroups, and two CPUs")
+		record.Skip(t, "needs the right to make cgroups, and two CPUs")
 	}
 	s.EngineCPUs = "0"
 	e := Open(t, d, name, s)

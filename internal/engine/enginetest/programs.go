@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // testPrograms checks that the programs of a target are executable files, and that the runtime is among them.
 func (s *suite) testPrograms(t *testing.T) {
 	installed, ok := s.engine.(engine.Installed)
 	if !ok {
-		t.Skip("the engine has no programs on this host")
+		record.Skip(t, "the engine has no programs on this host")
 	}
 	programs, err := installed.Programs()
 	if engine.Unsupported(err) {
-		t.Skip(err)
+		record.Skip(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // MustRun is the environment variable with the targets whose tests may not be skipped, separated by commas:
@@ -26,7 +28,7 @@ func Require(t testing.TB, name string, err error) {
 	case required(t, parse(t, name)):
 		t.Fatalf("%s names %s, which cannot run: %v", MustRun, name, err)
 	default:
-		t.Skipf("%s cannot run here: %v", name, err)
+		record.Skip(t, fmt.Sprintf("%s cannot run here: %v", name, err))
 	}
 }
 

@@ -9,12 +9,14 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // recorder is a test that may fail.
 type recorder struct {
 	testing.TB
 	fatal, skipped string
+	logged         string
 	errors         []string
 }
 
@@ -30,16 +32,23 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (r *recorder) Skipf(format string, args ...any) {
-	r.skipped = fmt.Sprintf(format, args...)
+func (r *recorder) Skip(args ...any) {
+	r.skipped = fmt.Sprint(args...)
 	runtime.Goexit()
 }
+
+func (r *recorder) Name() string { return "TestRecorder" }
+
+func (r *recorder) Logf(format string, args ...any) { r.logged += fmt.Sprintf(format, args...) }
 
 func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-func record(test func(testing.TB)) *recorder {
+// observe calls a test, and returns its outcome. Its skips are not recorded.
+func observe(t *testing.T, test func(testing.TB)) *recorder {
+	t.Helper()
+	t.Setenv(record.Variable, "")
 	r := &recorder{}
 	done := make(chan struct{})
 	go func() {
@@ -70,7 +79,7 @@ func TestRequire(t *testing.T) {
 		{"oci/runc@", "oci/crun", missing, true, false},
 	} {
 		t.Setenv(enginetest.MustRun, tt.mustRun)
-		r := record(func(t testing.TB) { enginetest.Require(t, tt.target, tt.err) })
+		r := observe(t, func(t testing.TB) { enginetest.Require(t, tt.target, tt.err) })
 		if (r.fatal != "") != tt.fatal || (r.skipped != "") != tt.skipped {
 			t.Errorf("%q: Require(%s, %v): fatal %q, skipped %q", tt.mustRun, tt.target, tt.err, r.fatal, r.skipped)
 		}
@@ -94,7 +103,7 @@ func TestCheckMustRun(t *testing.T) {
 	} {
 		t.Setenv(enginetest.MustRun, tt.mustRun)
 		covered := []string{"oci/runc", "oci/runsc@platform=ptrace,network=none"}
-		r := record(func(t testing.TB) { enginetest.CheckMustRun(t, "oci", covered...) })
+		r := observe(t, func(t testing.TB) { enginetest.CheckMustRun(t, "oci", covered...) })
 		if len(r.errors) != tt.errors || r.fatal != "" {
 			t.Errorf("%q: %q, fatal %q; want %d errors", tt.mustRun, r.errors, r.fatal, tt.errors)
 		}
@@ -115,7 +124,7 @@ func TestCheckMustRunEngines(t *testing.T) {
 		{"oci", 0, true}, // names no target
 	} {
 		t.Setenv(enginetest.MustRun, tt.mustRun)
-		r := record(func(t testing.TB) { enginetest.CheckMustRunEngines(t, "native", "oci") })
+		r := observe(t, func(t testing.TB) { enginetest.CheckMustRunEngines(t, "native", "oci") })
 		if len(r.errors) != tt.errors || (r.fatal != "") != tt.fatal {
 			t.Errorf("%q: %q, fatal %q; want %d errors, fatal %v", tt.mustRun, r.errors, r.fatal, tt.errors, tt.fatal)
 		}

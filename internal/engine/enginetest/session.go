@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // Session makes a session for real engines as in a run: directories, the probe's root file system, cgroups and a launcher. The
@@ -151,7 +152,7 @@ func Workload(t testing.TB) (rootfs string, img v1.Image) {
 	case os.Getenv(MustRun) != "":
 		t.Fatalf("%s is set and requires the workload image: %v", MustRun, err)
 	default:
-		t.Skip(err)
+		record.Skip(t, err.Error())
 	}
 	return rootfs, img
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // defectVariable names the defect of the engine in TestDefective.
@@ -475,8 +476,8 @@ func TestSuiteFindsDefects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=1m", fmt.Sprint("-test.parallel=", parallel))
-		cmd.Env = append(os.Environ(), defectVariable+"="+name)
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=10m", fmt.Sprint("-test.parallel=", parallel))
+		cmd.Env = append(os.Environ(), defectVariable+"="+name, record.Variable+"=") // defects are no repeats
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

@@ -24,11 +24,7 @@ func TestConformance(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			open := func(t *testing.T) engine.Engine {
-				wanted, err := target.Parse(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				e, err := oci.Driver{}.Open(t.Context(), wanted, s)
+				e, err := enginetest.Attempt(t, oci.Driver{}, name, s)
 				enginetest.Require(t, name, err)
 				return e
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
-	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -34,17 +33,7 @@ func on(t *testing.T, targets []string, test func(t *testing.T, s engine.Session
 	for _, name := range targets {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
-			parsed, err := target.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := oci.Driver{}.Open(t.Context(), parsed, s)
-			enginetest.Require(t, name, err)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			e := enginetest.Open(t, oci.Driver{}, name, s)
 			test(t, s, e)
 		})
 	}
@@ -224,19 +213,9 @@ func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
-			parsed, err := target.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := oci.Driver{}.Open(t.Context(), parsed, s)
-			enginetest.Require(t, name, err)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			e := enginetest.Open(t, oci.Driver{}, name, s)
 			c := running(t, s, e, engine.Resources{})
-			_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
+			_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
 			if err == nil || !strings.Contains(err.Error(), "no-such-program") || strings.Contains(err.Error(), "backtrace") {
 				t.Errorf("Exec of a missing program: %v", err)
 			}

@@ -71,7 +71,7 @@ func TestConformance(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
-				e, err := podman.Driver{}.Open(t.Context(), parse(t, name), s)
+				e, err := enginetest.Attempt(t, podman.Driver{}, name, s)
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{

@@ -4,9 +4,11 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -123,10 +125,56 @@ func (h *host) foreignContainer() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	// The output must not be a pipe to this test, because the test would wait for it.
-	if err := exec.Command("runc", "--root", root, "run", "--detach", "--bundle", bundle, "touchstone-by-hand").Run(); err != nil {
+	r, w, err := os.Pipe()
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	run := exec.Command("runc", "--root", root, "run", "--detach", "--bundle", bundle, "touchstone-by-hand")
+	run.Stdout = w
+	err = run.Run()
+	_ = w.Close()
+	if err != nil {
 		h.Fatalf("start a container by hand: %v", err)
 	}
+	h.awaitLine(r, workload.ReadyLine)
+}
+
+// awaitLine waits until a bystander's program has written a line. Until the runtime executes the program, its process is "runc init" with
+// other files and namespaces, so the state of the host would still change.
+func (h *host) awaitLine(r *os.File, want string) {
+	h.Helper()
+	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		h.Fatal(err)
+	}
+	lines := bufio.NewScanner(r)
+	for !strings.Contains(lines.Text(), want) {
+		if !lines.Scan() {
+			h.Fatalf("the program of a bystander has not written %q: %v", want, cmp.Or(lines.Err(), io.EOF))
+		}
+	}
+}
+
+// awaitFollowed is awaitLine for a command that follows an output.
+func (h *host) awaitFollowed(want string, argv ...string) {
+	h.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	follow := exec.Command(argv[0], argv[1:]...)
+	follow.Stdout = w
+	err = follow.Start()
+	_ = w.Close()
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() {
+		_ = follow.Process.Kill()
+		_ = follow.Wait() // it was killed
+	}()
+	h.awaitLine(r, want)
 }
 
 // userDaemon starts the dockerd of a user, with a container and an image of the user's. Their names and labels look like those of a run.
@@ -157,6 +205,7 @@ func (h *host) userDaemon() {
 	}
 	run := []string{"docker", "run", "--detach", "--network", "none", "--name", foreignName + "-t1-00001", "--label", engine.Label + "=" + foreignRun, userImage}
 	h.command(run...)
+	h.awaitFollowed(workload.ReadyLine, "docker", "logs", "--follow", foreignName+"-t1-00001")
 	h.hasDocker = true
 }
 
@@ -271,6 +320,7 @@ func (h *host) foreignPod(socket string) {
 	if err != nil {
 		h.Fatal(err)
 	}
+	h.awaitFollowed(workload.ReadyLine, "tail", "--follow=name", "--retry", "--lines=+1", filepath.Join(pod.LogDirectory, "log"))
 }
 
 // daemonObjects adds the objects in the user's containerd to the state.

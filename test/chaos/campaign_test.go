@@ -40,7 +40,7 @@ const (
 
 // shortLimit and fullLimit bound a case, so that the end of its host shows where it hangs.
 const (
-	shortLimit = 5 * time.Minute
+	shortLimit = 15 * time.Minute
 	fullLimit  = 3 * time.Hour
 )
 
@@ -116,6 +116,7 @@ type host struct {
 func onHost(t *testing.T, number int, name string, body func(h *host)) {
 	t.Helper()
 	if inside() {
+		unix.CloseOnExec(recordFile) // if it is open
 		h := &host{T: t, row: docgen.Case{Number: number, Name: name}, dir: os.Getenv("TMPDIR")}
 		t.Cleanup(h.report)
 		body(h)
@@ -217,10 +218,14 @@ func (h *host) tried(n int) {
 	h.row.Tries += n
 }
 
-// watch begins the comparison of the host's state, which ends with the case.
+// watch begins the comparison of the host's state, which ends with the case. Daemons of the user must be at rest.
 func (h *host) watch() {
 	h.Helper()
-	h.before = h.state()
+	if h.hasDocker {
+		h.acceptSettled()
+	} else {
+		h.accept()
+	}
 	h.Cleanup(h.compare)
 }
 
@@ -283,8 +288,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// settled is the time that the kernel may need to remove interfaces of a namespace, and killed processes.
-const settled = 5 * time.Second
+// settled is the time after which interfaces of a namespace and killed processes count as leftovers. The kernel removes them without an event.
+const settled = 30 * time.Second
 
 // differences compares the host with its state before. It waits for the end of removals, because the kernel reports none for interfaces.
 func (h *host) differences() (left, touched []string) {
@@ -329,7 +334,7 @@ func (h *host) acceptSettled() {
 			return
 		}
 	}
-	h.Fatalf("the state of the host still changes after %d s, beside a run that is held", tries)
+	h.Fatalf("the state of the host still changes after %d s, although nothing runs or the run is held", tries)
 }
 
 // command executes a command and returns its output.

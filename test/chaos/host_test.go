@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // A case of the campaign runs on a host of its own: new PID, mount, network, IPC and cgroup namespaces, and a root file system whose upper
@@ -38,8 +41,9 @@ const (
 	programs = "/chaos/bin"
 	changes  = "/chaos/changes"
 	lower    = "/chaos/lower"
-	// rowFile is the descriptor that receives the row of the table.
-	rowFile = 3
+	// rowFile is the descriptor that receives the row of the table, and recordFile the one of the record of tests, if there is one.
+	rowFile    = 3
+	recordFile = 4
 )
 
 // inside reports whether this process runs on a host of the campaign.
@@ -67,6 +71,16 @@ func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output 
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+roleInit, dirVariable+"="+dir, cgroupsVariable+"="+strings.Join(groups, ":"), builtVariable+"="+bin)
 	cmd.ExtraFiles = []*os.File{row}
+	if path := os.Getenv(record.Variable); path != "" {
+		// The path is on another root file system. A descriptor is valid on both.
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+		cmd.Env = append(cmd.Env, record.Variable+"=/proc/self/fd/"+strconv.Itoa(recordFile))
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		Pdeathsig:  unix.SIGTERM,
@@ -163,7 +177,11 @@ func initHost() (code int, err error) {
 			return 1, err
 		}
 	}
-	self, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, rowFile}})
+	files := []uintptr{0, 1, 2, rowFile}
+	if os.Getenv(record.Variable) != "" {
+		files = append(files, recordFile)
+	}
+	self, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: files})
 	if err != nil {
 		return 1, fmt.Errorf("start the tests: %w", err)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// hostileTime and hostileMemory are the largest time and memory for a hostile file.
+	// hostileTime and hostileMemory are the largest CPU time and memory for a hostile file.
 	hostileTime   = 30 * time.Second
 	hostileMemory = 512 << 20
 
@@ -80,7 +80,7 @@ func (h *host) put(path, file string) {
 // hostile runs touchstone on a hostile file.
 func (h *host) hostile(name, dir string, env []string, args ...string) {
 	h.Helper()
-	p := h.startFor(hostileTime, dir, func(c *exec.Cmd) { c.Env = append(os.Environ(), env...) }, args...)
+	p := h.start(dir, func(c *exec.Cmd) { c.Env = append(os.Environ(), env...) }, args...)
 	took := p.exited()
 	h.tried(1)
 	what := fmt.Sprintf("touchstone %s with %s", args[0], name)
@@ -103,6 +103,9 @@ func (h *host) hostile(name, dir string, env []string, args ...string) {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e
 	}); i >= 0 {
 		h.wrong("%s: the output has a control character: %q", what, all[max(0, i-20):min(len(all), i+20)])
+	}
+	if spent := p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(); spent > hostileTime {
+		h.wrong("%s: %v of CPU time", what, spent.Round(time.Second))
 	}
 	if usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > hostileMemory {
 		h.wrong("%s: %d MiB of memory", what, usage.Maxrss>>10)

@@ -148,8 +148,7 @@ func (h *host) afterKills(attempts []*attempt) {
 			h.wrong("%v: %d trials are recorded, but trial %d had begun", a, len(a.kept), evident+1)
 		}
 	}
-	clean := h.start(h.newDir(), nil, "cleanup")
-	clean.ends(0)
+	clean := h.cleanUp(nil)
 	for _, a := range attempts {
 		now := map[string]bool{}
 		for _, t := range a.trials(h) {

@@ -70,7 +70,7 @@ func (h *host) connections() {
 	for _, port := range ports {
 		h.readRegistry(port, h.run(p.dir).ID)
 		for range neighbours {
-			c, err := net.DialTimeout("tcp", port, time.Second)
+			c, err := net.DialTimeout("tcp", port, 10*time.Second)
 			if err != nil {
 				break // the server refuses more, as it may
 			}
@@ -95,7 +95,7 @@ func (h *host) connections() {
 // readRegistry tries to read the images of a run without the secret part of their path.
 func (h *host) readRegistry(address, run string) {
 	h.Helper()
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: patience}
 	for _, path := range []string{"/v2/_catalog", "/v2/touchstone/" + run + "/probe/manifests/latest", "/v2/touchstone/" + run + "/probe/tags/list"} {
 		answer, err := client.Get("http://" + address + path)
 		if err != nil {

@@ -37,10 +37,10 @@ type Options struct {
 // ConsoleLog is the name of the file with the machine's console output.
 const ConsoleLog = "console.log"
 
-// Default limits, long enough for an emulated machine on a busy computer.
+// Default limits against hanging. An emulated machine on a busy computer needs a small part of them.
 const (
-	usualBootLimit = 2 * time.Minute
-	usualLimit     = 30 * time.Minute
+	usualBootLimit = 10 * time.Minute
+	usualLimit     = 45 * time.Minute
 )
 
 // outputLimit bounds the wait for buffered output after QEMU has exited.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // labVariable names the directory with the files that scripts/test-lab.sh has built. For each architecture there are the
@@ -87,10 +89,85 @@ warmup: 0
 // conformance returns a step that runs the conformance suite of an engine's package. The tests of the targets must not be skipped;
 // tests is the pattern of their names.
 func conformance(name, engine, tests, user, targets string) job.Step {
-	return job.Step{
-		Name: name, User: user, Limit: 10 * time.Minute,
-		Args: []string{engine + ".test", "-test.v", "-test.timeout=10m", "-test.parallel=2", "-test.run=" + tests},
+	step := job.Step{
+		Name: name, User: user, Limit: suiteTime,
+		Args: []string{engine + ".test", "-test.v", "-test.timeout=" + suiteTime.String(), "-test.parallel=2", "-test.run=" + tests},
 		Env:  []string{enginetest.MustRun + "=" + targets},
+	}
+	if user == "" { // others may not write to the directory
+		step.Env = append(step.Env, record.Variable+"="+job.Out+"/"+recordFile)
+	}
+	return step
+}
+
+// suiteTime is the time after which a conformance suite counts as hanging.
+const suiteTime = 25 * time.Minute
+
+// recordFile is the name of the machine's record of tests.
+const recordFile = "record.tsv"
+
+// longPlanFile is the name of the quick plan with longer durations.
+const longPlanFile = "quick-long.yaml"
+
+// longPlan returns the quick plan with eight times the duration of each program.
+func longPlan(t *testing.T) string {
+	t.Helper()
+	quick := plan.Quick()
+	work, err := quick.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("version: 1\nname: quick-long\nbenchmarks:\n")
+	for _, w := range work {
+		params := ""
+		if length, err := time.ParseDuration(w.Params["duration"]); err == nil {
+			params = "duration: " + (8 * length).String()
+		}
+		fmt.Fprintf(&text, "  - {name: %s, params: {%s}}\n", w.Benchmark.Name, params)
+	}
+	return text.String()
+}
+
+// TestLongPlan checks that the plan for the repeat has the same benchmarks as the quick plan, and other durations.
+func TestLongPlan(t *testing.T) {
+	long, err := plan.Parse(longPlanFile, []byte(longPlan(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick := plan.Quick()
+	want, err := quick.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := long.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("the plan has %d benchmarks, want %d", len(got), len(want))
+	}
+	longer := 0
+	for i, w := range want {
+		if got[i].Benchmark.Name != w.Benchmark.Name {
+			t.Errorf("benchmark %d is %s, want %s", i, got[i].Benchmark.Name, w.Benchmark.Name)
+		}
+		if got[i].Params["duration"] != w.Params["duration"] {
+			longer++
+		}
+	}
+	if longer == 0 {
+		t.Error("no program has more time")
+	}
+}
+
+// include moves the lines of the machine's record to the record of this test.
+func include(t *testing.T, out string) {
+	t.Helper()
+	file := filepath.Join(out, recordFile)
+	record.Include(t, file)
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 
@@ -107,6 +184,12 @@ func nestedSuite(step job.Step, limit time.Duration) job.Step {
 	step.Args = append(step.Args, "-test.parallel=1", "-test.timeout="+limit.String())
 	return step
 }
+
+// stepLimit is the time after which a run in a machine counts as hanging. budget is the budget of such a run: the four minutes of the quick plan are
+// for a usual machine.
+const stepLimit = 30 * time.Minute
+
+var budget = []string{"--budget", "25m"}
 
 // touchstone returns a step that runs one of Touchstone's commands.
 func touchstone(name string, limit time.Duration, args ...string) job.Step {
@@ -152,13 +235,16 @@ func steps(built string, m Machine, whole bool) []job.Step {
 		brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
 	}
 	steps = append(steps, loadImage(built, m)...)
-	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block.
-	steps = append(steps, exported("quick", 12*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
+	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block. The plan's budget is for a usual machine.
+	quick := exported("quick", stepLimit, append([]string{"--targets", quickTargets, "--warmup", "0", "--runs", "1"}, budget...)...)
+	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
+	quick[0].RepeatArgs = append(slices.Clone(quick[0].Args), "-f", job.Dir+"/"+longPlanFile)
+	steps = append(steps, quick...)
 	if !whole {
 		return steps
 	}
-	steps = append(steps, exported("limits", 10*time.Minute, "-f", job.Dir+"/limits.yaml")...)
-	neighbours := exported("neighbours", 10*time.Minute, "-f", job.Dir+"/neighbours.yaml")
+	steps = append(steps, exported("limits", stepLimit, "-f", job.Dir+"/limits.yaml")...)
+	neighbours := exported("neighbours", stepLimit, "-f", job.Dir+"/neighbours.yaml")
 	neighbours[0].Repeat = true // on a busy host the victim may stand still
 	return append(steps, neighbours...)
 }
@@ -174,8 +260,8 @@ func clean() []job.Step {
 
 // more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
-	steps := exported("containerd", 8*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
-		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0")
+	steps := exported("containerd", stepLimit, append([]string{"--managed", "--targets", "containerd/runc,containerd/crun",
+		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"}, budget...)...)
 	steps = append(steps, brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")))
 	return append(append(steps, tuned()), jumps()...)
 }
@@ -192,8 +278,8 @@ const clockTrials = 8
 
 // jumps returns steps that run a benchmark while the machine's clock jumps a day forward and back, every second.
 func jumps() []job.Step {
-	work := exported("jumps", 5*time.Minute, "--targets", "native,oci/runc", "--filter", "operations.container.lifecycle",
-		"--runs", strconv.Itoa(clockTrials), "--warmup", "0", "--budget", "4m")
+	work := exported("jumps", stepLimit, append([]string{"--targets", "native,oci/runc", "--filter", "operations.container.lifecycle",
+		"--runs", strconv.Itoa(clockTrials), "--warmup", "0"}, budget...)...)
 	script := `"$@" & run=$!
 while kill -0 $run 2>/dev/null; do date -s "+1 day"; sleep 1; date -s "-1 day"; sleep 1; done >/dev/null
 wait $run`
@@ -289,6 +375,7 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 			}
 		}
 		logSteps(t, report)
+		include(t, out)
 		failed := failedSteps(report)
 		switch {
 		case err == nil && (len(failed) == 0 || !work.again):
@@ -296,9 +383,9 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 		case err == nil && boot == nestedBoots: // the caller reports the failed steps
 			return out, report
 		case err == nil:
-			t.Logf("boot %d of at most %d is repeated after the failed steps %s", boot, nestedBoots, strings.Join(failed, ", "))
+			record.Repeat(t, fmt.Sprintf("boot %d of at most %d has the failed steps %s", boot, nestedBoots, strings.Join(failed, ", ")))
 		case boot < nestedBoots && errors.As(err, new(*BootError)):
-			t.Logf("boot %d of at most %d is repeated: %v", boot, nestedBoots, err)
+			record.Repeat(t, fmt.Sprintf("boot %d of at most %d: %v", boot, nestedBoots, err))
 		default:
 			t.Fatal(err)
 		}
@@ -366,7 +453,7 @@ func logSteps(t *testing.T, report job.Report) {
 	for _, step := range report.Steps {
 		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
 		if earlier := step.Earlier; earlier != nil {
-			t.Logf("%s was repeated, because it failed with exit code %d, %s\n%s", step.Name, earlier.Code, earlier.Error, earlier.Output)
+			record.Repeat(t, fmt.Sprintf("step %s failed with exit code %d, %s: %s", step.Name, earlier.Code, earlier.Error, earlier.Output))
 		}
 		if !step.OK() {
 			t.Logf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
@@ -396,7 +483,8 @@ func checkSteps(t *testing.T, report job.Report) {
 func kvmSteps() []job.Step {
 	return append(
 		[]job.Step{brief(conformance("kvm", "oci", "^(TestConformance|TestOtherPlatformIsAFailure)$/^oci_runsc@platform=kvm$", "", kvmTarget))},
-		exported("kvm-runs", 8*time.Minute, "--targets", kvmTarget, "--filter", "operations.container.lifecycle,operations.container.exec", "--warmup", "0", "--runs", "1")...,
+		exported("kvm-runs", 8*time.Minute, append([]string{"--targets", kvmTarget, "--filter", "operations.container.lifecycle,operations.container.exec",
+			"--warmup", "0", "--runs", "1"}, budget...)...)...,
 	)
 }
 
@@ -407,7 +495,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 	t.Helper()
 	files := map[string]string{}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan, "kata.yaml": kataPlan} {
+	for name, text := range map[string]string{longPlanFile: longPlan(t), "limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan, "kata.yaml": kataPlan} {
 		files[name] = filepath.Join(dir, name)
 		if err := os.WriteFile(files[name], []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -448,8 +536,8 @@ func TestLab(t *testing.T) {
 				work = append(work, more()...)
 			}
 			if !v2 {
-				work = append(work, touchstone("wear", 5*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
-					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
+				work = append(work, touchstone("wear", stepLimit, append([]string{"benchmark", "-d", "/root/wear", "--targets", "native",
+					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"}, budget...)...))
 			}
 			out, report := boot(t, l, dir, m, work, whole)
 			if v2 && whole {
@@ -505,9 +593,9 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 	}
 	trials := 0
 	for _, trial := range block.Trials {
-		of := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark && w.Key() == trial.Params })
+		of := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark })
 		if of < 0 {
-			t.Fatalf("the quick plan does not have %s %s", trial.Benchmark, trial.Params)
+			t.Fatalf("the quick plan does not have %s", trial.Benchmark)
 		}
 		if trial.Status == result.OK {
 			trials += quick.Warmup + cmp.Or(work[of].Blocks, quick.Blocks)
@@ -525,7 +613,7 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
-	host(t, l, dir, "benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")
+	host(t, l, dir, append([]string{"benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1"}, budget...)...)
 	quick := []string{filepath.Join(results, "own.json")}
 	host(t, l, dir, "export", "-d", own, "-O", quick[0])
 	files := quick[:1:1]
@@ -668,6 +756,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole 
 		t.Fatal(err)
 	}
 	checkSteps(t, report)
+	include(t, out)
 	if output := report.Step("cleanup").Output; !strings.Contains(output, "nothing to remove") {
 		t.Errorf("cleanup after completed runs: %s", output)
 	}
@@ -800,8 +889,8 @@ func TestWithoutMemoryController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := exported("board", 8*time.Minute, "--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
-		"--filter", "operations.container.lifecycle,limits.memory.oom")
+	work := exported("board", stepLimit, append([]string{"--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
+		"--filter", "operations.container.lifecycle,limits.memory.oom"}, budget...)...)
 	report, err := l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, inputs(t, dir, m, work),
 		Options{Out: out, kernel: []string{"cgroup_disable=memory"}})
 	if err != nil {
@@ -860,7 +949,7 @@ func decode(t *testing.T, file string) result.Run {
 // process may start children.
 func host(t *testing.T, l *Lab, dir string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), stepLimit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "touchstone-"+runtime.GOARCH), args...)

@@ -64,6 +64,8 @@ type Step struct {
 	Limit time.Duration `json:"limit_ns"`
 	// Repeat makes a step that fails run once more. It is for steps that fail by faults of an emulator, or because the host is busy.
 	Repeat bool `json:"repeat,omitempty"`
+	// RepeatArgs replace Args when the step runs once more; nil are the same. They give a slow machine more time.
+	RepeatArgs []string `json:"repeat_args,omitempty"`
 }
 
 // Report is the result of a job.
@@ -106,6 +108,9 @@ func (s Step) Execute(run func(Step) Outcome) Outcome {
 	outcome := run(s)
 	if s.Repeat && !outcome.OK() {
 		earlier := outcome
+		if s.RepeatArgs != nil {
+			s.Args = s.RepeatArgs
+		}
 		outcome = run(s)
 		outcome.Earlier = &earlier
 	}

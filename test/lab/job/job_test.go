@@ -51,10 +51,23 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+// The repeat of a step may have other arguments.
+func TestRepeatArgs(t *testing.T) {
+	var ran []string
+	step := job.Step{Args: []string{"short"}, Repeat: true, RepeatArgs: []string{"long"}}
+	step.Execute(func(s job.Step) job.Outcome {
+		ran = append(ran, s.Args...)
+		return job.Outcome{Code: 1}
+	})
+	if diff := cmp.Diff([]string{"short", "long"}, ran); diff != "" {
+		t.Errorf("the arguments (-want +got):\n%s", diff)
+	}
+}
+
 func TestJobRoundTrip(t *testing.T) {
 	want := job.Job{
 		Hostname: "v2", Keep: []string{"/root"},
-		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute, Repeat: true}},
+		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute, Repeat: true, RepeatArgs: []string{"prog", "-y"}}},
 	}
 	var archive bytes.Buffer
 	if err := job.Write(&archive, want, map[string]string{"prog": write(t, t.TempDir(), "whatever", "content", 0o755)}); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // The addresses of the two namespaces, from a range for documentation.
@@ -163,7 +164,7 @@ func TestRealTwoMachines(t *testing.T) {
 	// completed runs the plan, and once more if a trial is spoilt.
 	completed := func(spoilt func(result.Trial) bool) (p *program, run result.Run) {
 		t.Helper()
-		for range 2 {
+		for n := range 2 {
 			p = measure(0, 3)
 			run = export(t, dir, "latest")
 			nothingLeft(t, run.ID)
@@ -171,7 +172,12 @@ func TestRealTwoMachines(t *testing.T) {
 			if i < 0 {
 				return p, run
 			}
-			t.Logf("%s on %s is %s: %s", run.Trials[i].Benchmark, run.Trials[i].Target, run.Trials[i].Status, run.Trials[i].Reason)
+			reason := fmt.Sprintf("%s on %s is %s: %s", run.Trials[i].Benchmark, run.Trials[i].Target, run.Trials[i].Status, run.Trials[i].Reason)
+			if n == 0 {
+				record.Repeat(t, reason)
+			} else {
+				t.Log(reason)
+			}
 		}
 		t.Error("a trial of both runs failed")
 		return p, run

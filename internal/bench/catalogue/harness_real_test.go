@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // realHarness runs benchmarks on a real target.
@@ -82,14 +83,49 @@ func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.
 	return trials[0]
 }
 
+// hanging is the time after which a trial or a call counts as hanging.
+const hanging = 5 * time.Minute
+
+// most is the largest factor of the times of a program.
+const most = 8
+
+// retry is run, and executes a failed trial once more with more time. On a busy host a program in gVisor may get too little CPU time to
+// complete anything within its duration.
+func (l *realHarness) retry(t *testing.T, name string, given bench.Params) result.Trial {
+	t.Helper()
+	trial := l.run(t, name, given)
+	more := longer(t, find(t, name), given, most)
+	if err := succeeded(trial); err == nil || trial.Status == result.Skipped || maps.Equal(more, longer(t, find(t, name), given, 1)) {
+		return trial
+	}
+	record.Repeat(t, fmt.Sprintf("%s with %v has no result, and runs with %d times the time: %v", name, given, most, succeeded(trial)))
+	return l.run(t, name, more)
+}
+
+// longer returns all parameters of a benchmark, with its phases and durations multiplied.
+func longer(t *testing.T, b bench.Benchmark, given bench.Params, factor int) bench.Params {
+	t.Helper()
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range []string{"before", "during", "after", "duration"} {
+		if length, err := time.ParseDuration(params[phase]); err == nil {
+			params[phase] = (time.Duration(factor) * length).String()
+		}
+	}
+	return params
+}
+
 // calm executes trials until one passes the check, in a subtest. Three trials may fail: a program of the machine that is busy at the wrong
 // time spoils a figure, and a fault spoils all. Trials with pauses of the host do not count, as long as the patience lasts. Then nothing can
-// be judged, and the subtest is skipped. Phases and durations are twice as long in the second trial, and four times as long in all later ones.
+// be judged, and the subtest is skipped. Phases and durations are twice as long in the second trial, and longest in all later ones. Each
+// further trial is recorded with its reason.
 func (l *realHarness) calm(t *testing.T, b bench.Benchmark, given bench.Params, check func(result.Trial) error, changes ...func(*runner.Config)) {
 	t.Helper()
 	t.Run(b.Name, func(t *testing.T) {
-		given = maps.Clone(given)
-		failed := 0
+		given, failed := longer(t, b, given, 1), 0
+		first := given
 		for n := 1; ; n++ {
 			began, before := time.Now(), l.pauses.Total()
 			trials, outcome := l.trials(t, b, given, 1, changes...)
@@ -106,14 +142,14 @@ func (l *realHarness) calm(t *testing.T, b bench.Benchmark, given bench.Params, 
 			case failed == 3:
 				t.Fatal(err)
 			case paused > 0 && spoiled.Add(int64(time.Since(began))) > int64(patience):
-				t.Skipf("the host pauses the CPUs too often to judge %s: %v", b.Name, err)
+				record.Skip(t, fmt.Sprintf("the host pauses the CPUs too often to judge %s: %v", b.Name, err))
 			}
-			t.Logf("another trial follows: %v", err)
-			for _, phase := range []string{"before", "during", "after", "duration"} {
-				if length, err := time.ParseDuration(given[phase]); err == nil && n <= 2 {
-					given[phase] = (2 * length).String()
-				}
+			record.Repeat(t, err.Error())
+			factor := most
+			if n == 1 {
+				factor = 2
 			}
+			given = longer(t, b, first, factor)
 		}
 	})
 }
@@ -138,7 +174,7 @@ func (l *realHarness) trials(t *testing.T, b bench.Benchmark, given bench.Params
 	config := runner.Config{
 		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
-		Stop: stats.StopRule{Min: n}, TrialLimit: time.Minute, CallLimit: time.Minute,
+		Stop: stats.StopRule{Min: n}, TrialLimit: hanging, CallLimit: hanging,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	}

@@ -45,6 +45,13 @@ func (e *bare) Create(_ context.Context, s engine.Spec) (engine.Container, error
 	return &bareProcess{e: e, spec: s, ended: make(chan struct{})}, nil
 }
 
+// processes returns the number of processes that exist. A server deletes them in a goroutine of its own.
+func (e *bare) processes() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
+}
+
 type bareProcess struct {
 	e     *bare
 	spec  engine.Spec
@@ -129,8 +136,8 @@ func TestServerStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if host.open != 1 {
-			t.Errorf("%s: %d processes exist", which, host.open)
+		if host.processes() != 1 {
+			t.Errorf("%s: %d processes exist", which, host.processes())
 		}
 		spec := host.specs[0]
 		if spec.Network != engine.HostNet || spec.Join != "" || spec.Rootfs != "/image" || !strings.HasPrefix(spec.ID, engine.Prefix+s.RunID+"-") {
@@ -145,8 +152,8 @@ func TestServerStarts(t *testing.T) {
 		if reaches := len(host.specs) == 2 && slices.Contains(host.specs[1].Process.Args, "reach"); reaches != (which.Listening() == "") {
 			t.Errorf("%s: the programs are %+v", which, host.specs)
 		}
-		if err := p.Stop(); err != nil || host.open != 0 {
-			t.Errorf("%s: Stop() = %v, and %d processes exist", which, err, host.open)
+		if err := p.Stop(); err != nil || host.processes() != 0 {
+			t.Errorf("%s: Stop() = %v, and %d processes exist", which, err, host.processes())
 		}
 	}
 }
@@ -166,8 +173,8 @@ func TestServerFails(t *testing.T) {
 	} {
 		s := newTestServer(t, tt.host)
 		_, err := s.start(t.Context(), tt.which, s.at(tt.which))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.host.open != 0 {
-			t.Errorf("%s: start() = %v, and %d processes exist; want %q", tt.name, err, tt.host.open, tt.want)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.host.processes() != 0 {
+			t.Errorf("%s: start() = %v, and %d processes exist; want %q", tt.name, err, tt.host.processes(), tt.want)
 		}
 	}
 	host := &bare{}
@@ -269,8 +276,8 @@ func TestRemoteServer(t *testing.T) {
 	if about["interface"] != "lo" || about["server's machine"] != "Linux" || about["server"] != "this machine, in another network namespace" || about["server's other"] != "" {
 		t.Errorf("the conditions are %v", about)
 	}
-	if err := remote.Close(); err != nil || host.open != 0 {
-		t.Errorf("Close() = %v, and %d processes exist", err, host.open)
+	if err := remote.Close(); err != nil || host.processes() != 0 {
+		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()
 	if err := <-served; err != nil {

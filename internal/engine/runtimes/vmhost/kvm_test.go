@@ -251,11 +251,7 @@ func TestRealProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := engine.Session{Launcher: l, Probe: probe}
-	began := time.Now()
 	err := Of(s).KVM(t.Context())
-	if took := time.Since(began); took > guestLimit+5*time.Second {
-		t.Errorf("the proof took %v", took)
-	}
 	var lack *Lack
 	switch {
 	case err == nil:

@@ -38,8 +38,8 @@ func TestStoppedDaemons(t *testing.T) {
 			}
 			all.Go(func() {
 				w := h.wrap(script.Rule{Verb: "start", From: d.start, Until: d.start, Fault: script.Hold})
-				const budget, call = 60 * time.Second, 10 * time.Second
-				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 25s, call: %v}\n",
+				const budget, call = 2 * time.Minute, 20 * time.Second
+				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 50s, call: %v}\n",
 					d.engine, w.path, lifecycle, budget, call))
 				w.reached()
 				for _, pid := range h.daemons(d.daemon, h.run(p.dir).ID) {

@@ -593,8 +593,6 @@ func TestRevive(t *testing.T) {
 // A daemon that does not answer after a timeout is killed and started once more.
 func TestRecover(t *testing.T) {
 	s := session(t)
-	before := managed.SetAnswerLimit(50 * time.Millisecond)
-	t.Cleanup(func() { managed.SetAnswerLimit(before) })
 	c := daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`)
 	answer := errors.New("an answer with an error")
 	c.Answers = func(ctx context.Context) error {
@@ -610,6 +608,8 @@ func TestRecover(t *testing.T) {
 		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
 	}
 	answer = nil
+	before := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
+	t.Cleanup(func() { managed.SetAnswerLimit(before) })
 	if err := unix.Kill(first, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// longRun is a run of fake targets that takes long enough for an interrupt. Its calls take so long on the fake clock
-// that a line of progress comes every few trials.
+// longRun is a run of fake targets for an interrupt. Its calls take so long on the fake clock that a line of progress comes every few trials.
+// All lines together are several times as long as the buffers between the program and a test that has called startNarrow.
 var longRun = []string{
 	"benchmark", "--targets", "fake/a@create=2s,fake/b@create=3s,no=pause", "--filter", "operations.container",
-	"--runs", "600", "--budget", "1000h", "--seed", "7",
+	"--runs", "150", "--budget", "1000h", "--seed", "7",
 }
 
 // wholeRun executes longRun without an interrupt.
@@ -50,7 +50,7 @@ func TestInterrupt(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			p := start(t, dir, longRun...)
+			p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
 			p.awaitProgress()
 			p.signal(signal)
 			p.ends(130)
@@ -75,7 +75,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	whole := wholeRun(t)
 	dir := t.TempDir()
-	p := start(t, dir, longRun...)
+	p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
 	recorded := p.awaitProgress() - 1
 	list := start(t, dir, "runs")
 	list.ends(0)
@@ -106,7 +106,7 @@ func TestKill(t *testing.T) {
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := start(t, dir, append(slices.Clone(longRun), "--runs", "2000")...)
+	p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
 	p.awaitProgress()
 	if err := p.stderr.Close(); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestIgnoredSignal(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	p := startCommand(t, dir, append([]string{sh, "-c", `trap "" HUP; exec touchstone "$@"`, "sh"}, longRun...)...)
+	p := startNarrow(t, dir, append([]string{sh, "-c", `trap "" HUP; exec touchstone "$@"`, "sh"}, longRun...)...)
 	p.awaitProgress()
 	p.signal(syscall.SIGHUP)
 	p.ends(0)

@@ -13,14 +13,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // patience is the time after which a program counts as hanging. Only a broken program takes that long.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // program is a touchstone process in a folder of its own.
 type program struct {
@@ -38,6 +41,24 @@ type program struct {
 func start(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	return startCommand(t, dir, append([]string{"touchstone"}, args...)...)
+}
+
+// startNarrow is startCommand with a pipe of one page for standard error. Lines of progress fill it, so the program cannot end before the test
+// reads on.
+func startNarrow(t *testing.T, dir string, argv ...string) *program {
+	t.Helper()
+	p := prepare(t, dir, argv...)
+	pipe, err := p.stderr.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = pipe.Control(func(fd uintptr) { _, failed = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, os.Getpagesize()) })
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatalf("make the pipe of standard error small: %v", err)
+	}
+	p.run()
+	return p
 }
 
 // startCommand executes a command that finally executes touchstone.

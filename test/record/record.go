@@ -26,7 +26,7 @@ const (
 	skipped  = "skip"
 )
 
-// Repeat records that a test does something again, and why. A repeat that nobody records hides a fault.
+// Repeat records the repeat of a part of a test, and its reason. A repeat without a record hides a fault.
 func Repeat(t testing.TB, reason string) {
 	t.Helper()
 	t.Logf("repeated, because: %s", reason)

@@ -62,7 +62,7 @@ type Options struct {
 	// LateEvents means that the engine may show a resumed container as paused for a moment. dockerd handles the events of containerd
 	// late: the event of the pause sets the state once more after the resume, until the event of the resume follows.
 	LateEvents bool
-	// Limit is the time after which a call counts as hanging; 0 is CallLimit.
+	// Limit is the limit of a call against hanging; 0 is CallLimit.
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
@@ -88,8 +88,8 @@ type Options struct {
 	Brief bool
 }
 
-// CallLimit is the time after which one call of the suite counts as hanging. No call of an engine that works comes near it, also with a
-// virtual machine in a machine with an emulated CPU. A shorter limit would test the speed of the host.
+// CallLimit is the limit of one call of the suite against hanging. Calls of a working engine stay far below it, also with a virtual machine
+// on an emulated CPU. A shorter limit would test the speed of the host.
 const CallLimit = 4 * time.Minute
 
 // AllBrief is the environment variable that sets Options.Brief for all targets if it is not empty. It is for slow hosts, where

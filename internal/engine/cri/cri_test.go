@@ -127,11 +127,6 @@ func leftovers(s engine.Session) []string {
 	return left
 }
 
-// leftSince lists the leftovers that are not in before. Objects of before may have been removed.
-func leftSince(s engine.Session, before []string) []string {
-	return slices.DeleteFunc(leftovers(s), func(left string) bool { return slices.Contains(before, left) })
-}
-
 func TestContainerd(t *testing.T) {
 	enginetest.CheckMustRun(t, "containerd", slices.Concat(containerdTargets, containerdFurther, containerdGuests)...)
 	t.Run("on_PATH", func(t *testing.T) {

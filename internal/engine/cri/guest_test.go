@@ -121,7 +121,7 @@ func TestLostGuestOfCRIO(t *testing.T) {
 			if err := c.Delete(ctx); err != nil {
 				t.Errorf("Delete again: %v", err)
 			}
-			for _, left := range leftSince(s, before) {
+			for _, left := range enginetest.Surplus(before, leftovers(s)) {
 				t.Errorf("%s is left", left)
 			}
 		})
@@ -148,7 +148,7 @@ func TestNeverStartedGuestOfCRIO(t *testing.T) {
 			t.Errorf("Delete: %v", err)
 		}
 	}
-	for _, left := range leftSince(s, before) {
+	for _, left := range enginetest.Surplus(before, leftovers(s)) {
 		t.Errorf("%s is left", left)
 	}
 	if out.Len() > 0 {

@@ -309,7 +309,7 @@ func TestEngineThatDies(t *testing.T) {
 		if err := c.Delete(t.Context()); err != nil {
 			t.Errorf("Delete again: %v", err)
 		}
-		for _, left := range leftSince(s, before) {
+		for _, left := range enginetest.Surplus(before, leftovers(s)) {
 			t.Errorf("%s is left", left)
 		}
 	}
@@ -355,7 +355,7 @@ func TestEngineThatHangs(t *testing.T) {
 	if err := two.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, left := range leftSince(s, before) {
+	for _, left := range enginetest.Surplus(before, leftovers(s)) {
 		t.Errorf("%s is left", left)
 	}
 }
@@ -446,7 +446,7 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	e := opened(t, s)
 	before := leftovers(s)
 	enginetest.ManyLives(t, 6, s, e)
-	for _, left := range leftSince(s, before) {
+	for _, left := range enginetest.Surplus(before, leftovers(s)) {
 		t.Errorf("%s is left", left)
 	}
 }

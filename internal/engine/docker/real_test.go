@@ -188,7 +188,7 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	before := remains(t, s, socket)
 	enginetest.ManyLives(t, 15, s, e)
 	enginetest.GivenUp(t, 20, 2*time.Millisecond, s, e)
-	for _, left := range remains(t, s, socket)[len(before):] {
+	for _, left := range enginetest.Surplus(before, remains(t, s, socket)) {
 		t.Errorf("%s is left behind", left)
 	}
 }

@@ -256,7 +256,7 @@ func (s *suite) leftovers() []string {
 
 // beyond lists the leftovers that are not in before.
 func (s *suite) beyond(before []string) []string {
-	return slices.DeleteFunc(s.leftovers(), func(left string) bool { return slices.Contains(before, left) })
+	return Surplus(before, s.leftovers())
 }
 
 // testContainer is a container with the output of its process.

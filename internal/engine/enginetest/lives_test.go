@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,20 @@ func TestAttempt(t *testing.T) {
 		_, err := enginetest.Attempt(r, o, "oci/runsc", engine.Session{})
 		if !errors.Is(err, tt.want) || o.calls != tt.calls || strings.Count(r.logged, "no answer") != tt.calls-1 {
 			t.Errorf("%s: %d calls, %v, log %q; want %d calls, %v", tt.name, o.calls, err, r.logged, tt.calls, tt.want)
+		}
+	}
+}
+
+// Leftovers are compared by their names. An object that was removed meanwhile hides no other one.
+func TestSurplus(t *testing.T) {
+	for _, tt := range []struct{ before, now, want []string }{
+		{nil, nil, nil},
+		{[]string{"a", "b"}, []string{"b"}, nil},
+		{[]string{"a", "b"}, []string{"b", "c"}, []string{"c"}},
+		{nil, []string{"c"}, []string{"c"}},
+	} {
+		if got := enginetest.Surplus(tt.before, tt.now); !slices.Equal(got, tt.want) {
+			t.Errorf("Surplus(%q, %q) = %q, want %q", tt.before, tt.now, got, tt.want)
 		}
 	}
 }

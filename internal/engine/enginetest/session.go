@@ -100,6 +100,11 @@ func Leftovers(s engine.Session) []string {
 	return append(left, namespacesLeft()...)
 }
 
+// Surplus lists the leftovers that were not there before. Others may have been removed meanwhile.
+func Surplus(before, now []string) []string {
+	return slices.DeleteFunc(now, func(left string) bool { return slices.Contains(before, left) })
+}
+
 // layersLeft lists the mounts below the directories of writable roots, in the mount namespaces of all threads.
 func layersLeft(s engine.Session) []string {
 	var left []string

@@ -93,7 +93,7 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	before := remains(s)
 	enginetest.ManyLives(t, 12, s, e)
 	enginetest.GivenUp(t, 8, 10*time.Millisecond, s, e)
-	for _, left := range remains(s)[len(before):] {
+	for _, left := range enginetest.Surplus(before, remains(s)) {
 		t.Errorf("%s is left behind", left)
 	}
 }

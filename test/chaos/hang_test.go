@@ -89,7 +89,7 @@ func TestManyHangingDeletes(t *testing.T) {
 			n, trial = 100, 2*time.Minute
 		}
 		const call = 15 * time.Second // for each removal one after the other, these add up to more than the limit below
-		w := h.wrap(script.Rule{Verb: "delete", From: n / 2, Fault: script.Hang})
+		w := h.wrap(script.Rule{Verb: "delete", From: n / 4, Fault: script.Hang})
 		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [scalability.runtime.%d]\nblocks: 1\nwarmup: 0\ntimeout: {trial: %v, call: %v}\n",
 			w.path, n, trial, call))
 		took := p.ends(3)

@@ -185,11 +185,11 @@ func nestedSuite(step job.Step, limit time.Duration) job.Step {
 	return step
 }
 
-// stepLimit is the time after which a run in a machine counts as hanging. budget is the budget of such a run: the four minutes of the quick plan are
-// for a usual machine.
+// stepLimit is the time after which a run in a machine counts as hanging.
 const stepLimit = 30 * time.Minute
 
-var budget = []string{"--budget", "25m"}
+// addBudget adds the budget of a run in a machine to its arguments. The four minutes of the quick plan are for a usual machine.
+func addBudget(args ...string) []string { return append(args, "--budget", "25m") }
 
 // touchstone returns a step that runs one of Touchstone's commands.
 func touchstone(name string, limit time.Duration, args ...string) job.Step {
@@ -236,7 +236,7 @@ func steps(built string, m Machine, whole bool) []job.Step {
 	}
 	steps = append(steps, loadImage(built, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block. The plan's budget is for a usual machine.
-	quick := exported("quick", stepLimit, append([]string{"--targets", quickTargets, "--warmup", "0", "--runs", "1"}, budget...)...)
+	quick := exported("quick", stepLimit, addBudget("--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
 	quick[0].RepeatArgs = append(slices.Clone(quick[0].Args), "-f", job.Dir+"/"+longPlanFile)
 	steps = append(steps, quick...)
@@ -260,8 +260,8 @@ func clean() []job.Step {
 
 // more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
-	steps := exported("containerd", stepLimit, append([]string{"--managed", "--targets", "containerd/runc,containerd/crun",
-		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"}, budget...)...)
+	steps := exported("containerd", stepLimit, addBudget("--managed", "--targets", "containerd/runc,containerd/crun",
+		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0")...)
 	steps = append(steps, brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")))
 	return append(append(steps, tuned()), jumps()...)
 }
@@ -278,8 +278,8 @@ const clockTrials = 8
 
 // jumps returns steps that run a benchmark while the machine's clock jumps a day forward and back, every second.
 func jumps() []job.Step {
-	work := exported("jumps", stepLimit, append([]string{"--targets", "native,oci/runc", "--filter", "operations.container.lifecycle",
-		"--runs", strconv.Itoa(clockTrials), "--warmup", "0"}, budget...)...)
+	work := exported("jumps", stepLimit, addBudget("--targets", "native,oci/runc", "--filter", "operations.container.lifecycle",
+		"--runs", strconv.Itoa(clockTrials), "--warmup", "0")...)
 	script := `"$@" & run=$!
 while kill -0 $run 2>/dev/null; do date -s "+1 day"; sleep 1; date -s "-1 day"; sleep 1; done >/dev/null
 wait $run`
@@ -483,8 +483,8 @@ func checkSteps(t *testing.T, report job.Report) {
 func kvmSteps() []job.Step {
 	return append(
 		[]job.Step{brief(conformance("kvm", "oci", "^(TestConformance|TestOtherPlatformIsAFailure)$/^oci_runsc@platform=kvm$", "", kvmTarget))},
-		exported("kvm-runs", 8*time.Minute, append([]string{"--targets", kvmTarget, "--filter", "operations.container.lifecycle,operations.container.exec",
-			"--warmup", "0", "--runs", "1"}, budget...)...)...,
+		exported("kvm-runs", 8*time.Minute, addBudget("--targets", kvmTarget, "--filter", "operations.container.lifecycle,operations.container.exec",
+			"--warmup", "0", "--runs", "1")...)...,
 	)
 }
 
@@ -536,8 +536,8 @@ func TestLab(t *testing.T) {
 				work = append(work, more()...)
 			}
 			if !v2 {
-				work = append(work, touchstone("wear", stepLimit, append([]string{"benchmark", "-d", "/root/wear", "--targets", "native",
-					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"}, budget...)...))
+				work = append(work, touchstone("wear", stepLimit, addBudget("benchmark", "-d", "/root/wear", "--targets", "native",
+					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0")...))
 			}
 			out, report := boot(t, l, dir, m, work, whole)
 			if v2 && whole {
@@ -613,7 +613,7 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
-	host(t, l, dir, append([]string{"benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1"}, budget...)...)
+	host(t, l, dir, addBudget("benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick := []string{filepath.Join(results, "own.json")}
 	host(t, l, dir, "export", "-d", own, "-O", quick[0])
 	files := quick[:1:1]
@@ -889,8 +889,8 @@ func TestWithoutMemoryController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := exported("board", stepLimit, append([]string{"--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
-		"--filter", "operations.container.lifecycle,limits.memory.oom"}, budget...)...)
+	work := exported("board", stepLimit, addBudget("--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
+		"--filter", "operations.container.lifecycle,limits.memory.oom")...)
 	report, err := l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, inputs(t, dir, m, work),
 		Options{Out: out, kernel: []string{"cgroup_disable=memory"}})
 	if err != nil {

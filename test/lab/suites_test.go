@@ -46,7 +46,7 @@ const suiteLimit = 40 * time.Minute
 // steps returns the steps of a suite: the conformance tests, and the quick plan.
 func (s suite) steps() []job.Step {
 	tests := nestedSuite(brief(conformance("suite", s.engine, s.tests, "", s.target)), suiteLimit)
-	return append([]job.Step{tests}, exported("quick", suiteLimit, append([]string{"--managed", "--targets", s.target, "--warmup", "0", "--runs", "1", "--timeout", "5m"}, budget...)...)...)
+	return append([]job.Step{tests}, exported("quick", suiteLimit, addBudget("--managed", "--targets", s.target, "--warmup", "0", "--runs", "1", "--timeout", "5m")...)...)
 }
 
 // TestSuites runs the conformance suite and the quick plan on the selected targets, each target in a boot of its own.

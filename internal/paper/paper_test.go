@@ -37,6 +37,13 @@ func TestNamesAreTheFiles(t *testing.T) {
 	if !slices.IsSortedFunc(papers, func(a, b Paper) int { return a.Year - b.Year }) {
 		t.Errorf("%v are not in the order of their years", Names())
 	}
+	var found []string
+	for _, p := range papers {
+		found = append(found, p.Name)
+	}
+	if got := Names(); !slices.Equal(got, found) {
+		t.Errorf("the names are %q, but the files have %q", got, found)
+	}
 	for _, p := range papers {
 		if same, err := Load(p.Name); err != nil || same.Title != p.Title {
 			t.Errorf("the file of %s has another name: %v", p.Name, err)

@@ -114,13 +114,13 @@ for word; do
 	case \$word in
 	create | start | kill | delete) printf '%s\n' "\$@" >'$seen'/"\$word" ;;
 	esac
+	[ "\$word" != create ] || cp /proc/self/cgroup '$seen/cgroup'
 	[ "\$bundle" != --bundle ] || cp "\$word/config.json" '$seen/config.json'
 	bundle=\$word
 done
 if [ -e '$seen/config.json' ] && ! [ -e '$data/$1/rootfs' ]; then
 	cp -a "\$(sed -E 's/.*"root":\{"path":"([^"]*)".*/\1/' '$seen/config.json')" '$data/$1/rootfs'
 fi
-cp /proc/self/cgroup '$seen/cgroup'
 exec '$(command -v "$1")' "\$@"
 END
 	chmod +x "$data/$1/wrapper"
@@ -155,11 +155,11 @@ END
 	grep -q @GROUP@ "$words/config.json" || die "Touchstone's config.json has no cgroup: $(cat "$seen/config.json")"
 }
 
-# make_groups RUNTIME: makes cgroups like Touchstone's. It sets $options to the options for bareloop, and $hidden to the
-# mount points that Touchstone hides.
+# make_groups RUNTIME: makes cgroups like Touchstone's for create. Later commands may run outside of the trial's cgroup. It sets $options to
+# the options for bareloop, $prefix to the path of the cgroups, and $hidden to the mount points that Touchstone hides.
 make_groups() {
 	local controllers path mounts
-	options=() hidden=() unified=
+	options=() hidden=() unified='' prefix=''
 	while IFS=: read -r _ controllers path; do
 		local mount
 		mount=$(mount_of "${controllers%%,*}")
@@ -180,6 +180,7 @@ make_groups() {
 		fi
 		unified=$mount$prefix
 	done <"$data/$1/seen/cgroup"
+	[ -n "$prefix" ] || die "Touchstone's create ran in no cgroup of a trial: $(cat "$data/$1/seen/cgroup")"
 	# A unified hierarchy beside v1 hierarchies is hidden from the runtimes. Alone, it holds the cgroups.
 	mounts=$(mount_of cpu)
 	if [ -n "$mounts" ] && [ -n "$unified" ]; then

@@ -1,4 +1,5 @@
 # make help lists the targets. The scripts that a target calls install the programs and packages that it needs.
+# ARGS are arguments for the program of a target that measures: make bench-overhead ARGS="-b 6 -n 2".
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -36,15 +37,15 @@ $(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S linpack/*.c) scripts/build-p
 
 .PHONY: demo
 demo: ## Set up, build, measure the runtimes found and write out/report.html; as root
-	scripts/demo.sh
+	scripts/demo.sh $(ARGS)
 
 .PHONY: bench-overhead
 bench-overhead: build ## Measure what Touchstone itself adds to a measurement; as root
-	scripts/bench-overhead.sh
+	scripts/bench-overhead.sh $(ARGS)
 
 .PHONY: bench-million
 bench-million: build ## Measure the report of a run of 10^6 samples: time, memory, page
-	go run ./scripts/million bin/touchstone
+	go run ./scripts/million $(ARGS) bin/touchstone
 
 # --- Test -------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ bench-stats: ## Simulate the statistics: false alarms, coverage and power
 
 .PHONY: bench
 bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem $(ARGS) ./...
 
 # Each clone has its own cache. A shared one contains paths of other clones, and the exclusions do not match them.
 lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint

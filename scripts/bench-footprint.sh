@@ -19,7 +19,8 @@ system's journal included. performance.disk.blog is left out: what it writes is 
 
 Prints the median times of touchstone list and touchstone --help, and the size of the binary.
 
-TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with go and the tools of
+TOUCHSTONE is the binary, bin/touchstone unless set. FOOTPRINT_COUNTS are the numbers of containers,
+"50 500 1000" unless set, and FOOTPRINT_FILTER selects benchmarks of the quick plan. It must run as root, with go and the tools of
 ext4.
 Limits: own CPU 10 %, 64 MiB of memory, with the quick plan 48 MiB and 20 MB written, 50 ms for a
 verb, 60 MB of binary. Exit code: 1 if one is passed.
@@ -100,7 +101,7 @@ run() {
 
 (cd "$root" && go build -o "$data/figures" ./scripts/figures)
 
-for count in 50 500 1000; do
+for count in ${FOOTPRINT_COUNTS:-50 500 1000}; do
 	run "$data/$count" --targets "oci/$runtime" --filter "scalability.runtime.$count" --runs 1 --warmup 0 --timeout 30m
 	"$touchstone" export -d "$data/$count" >"$data/$count.json"
 	"$data/figures" cpu "$data/$count.json" || code=1
@@ -134,7 +135,7 @@ declare -A before=()
 for what in "${!disks[@]}"; do before[$what]=$(written "${disks[$what]}"); done
 TMPDIR=$data/rest HOME=$data/rest XDG_CACHE_HOME=$data/rest TOUCHSTONE_CACHE=$data/rest \
 	run "$data/results" --plan quick --budget 1h \
-	--filter operations,scalability.runtime.5,performance.memory.stream,performance.syscall,limits.memory
+	--filter "${FOOTPRINT_FILTER:-operations,scalability.runtime.5,performance.memory.stream,performance.syscall,limits.memory}"
 limit "quick plan: peak memory" "$peak" 48 MiB
 trials=$("$touchstone" export -d "$data/results" | grep -c '"seq":')
 total=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs everything that a measurement needs, and measures the runtimes of this machine. `make demo` calls it. It must run
-# as root. OUT is the folder for the results (default out).
+# as root. OUT is the folder for the results (default out). Arguments are passed to touchstone benchmark.
 #
 # It uses the runtimes and engines of Debian (runc, crun, runsc, containerd, Docker, Podman), and tools that make test has built
 # before. It builds no tools, because that would take longer than the measurement. The daemons are private: it does not
@@ -26,7 +26,7 @@ run() {
 }
 run targets --managed || [ $? = 5 ]
 code=0
-run benchmark --managed -f examples/demo.yaml -d "$out" || code=$?
+run benchmark --managed -f examples/demo.yaml -d "$out" "$@" || code=$?
 if [ -e "$out/report.html" ]; then
 	printf '\nThe report, with the charts: file://%s\n' "$(cd "$out" && pwd)/report.html"
 fi

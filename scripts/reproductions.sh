@@ -2,6 +2,8 @@
 # Repeats the four studies with short parameters on this machine, and writes their pages to docs/reproductions. It must run as root. Arguments
 # name some of the studies: scripts/reproductions.sh espe sateri.
 #
+# REPRODUCE_TARGETS selects targets of the studies, as in REPRODUCE_TARGETS=native, and REPRODUCE_TABLE one table of each: 1 or "text 5.8".
+#
 # A page has the date, the host, the claims with their verdicts, the tables and the figures. The results of an interrupted script stay in
 # out/reproductions, and the next call continues. Remove that folder to measure anew.
 set -euo pipefail
@@ -19,7 +21,8 @@ mkdir -p "$pages"
 worst=0
 for study in "$@"; do
 	code=0
-	bin/touchstone reproduce "$study" --quick --managed --wait -d "$work/$study" || code=$?
+	bin/touchstone reproduce "$study" --quick --managed --wait -d "$work/$study" \
+		${REPRODUCE_TARGETS:+--targets "$REPRODUCE_TARGETS"} ${REPRODUCE_TABLE:+--table "$REPRODUCE_TABLE"} || code=$?
 	case $code in
 	0 | 3 | 5) ;; # 3: some trials failed; 5: no target of the study is available. The page has the reasons.
 	*) exit "$code" ;;

@@ -3,7 +3,7 @@
 # `make test-lab` calls it; the code is in test/lab. It must run as root: the disks hold files of several users.
 # Arguments are passed to go test.
 #
-# TOUCHSTONE_KATA names an installation of Kata Containers: the folder to which a release was unpacked, see CONTRIBUTING.md. Without it the
+# TOUCHSTONE_KATA names an installation of Kata Containers: the folder with an unpacked release, see CONTRIBUTING.md. Without it the
 # machines do not test Kata.
 #
 # LAB_GUESTS selects benchmarks for TestGuests, which takes an hour and is skipped without it: see scripts/workload-matrix.sh.

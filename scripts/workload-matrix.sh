@@ -4,7 +4,8 @@
 # footprint and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument
 # such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go
 # to touchstone benchmark (say, --runs 5), except with guests.
-# It needs root and the tools that make test builds, and takes some minutes. guests needs what make test-lab needs, and an hour or two.
+# TARGETS replaces the targets, with commas; the matrix must have them.
+# It needs root and the tools that make test builds, and takes some minutes. guests needs the same as make test-lab, TOUCHSTONE_KATA, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +25,7 @@ guests)
 	shift
 	;;
 esac
+targets=${TARGETS:-$targets}
 part=
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 	filter=$1 part=-part
@@ -34,6 +36,7 @@ update() { # writes the matrix from the exports of runs, with a pattern of their
 }
 if [ "$kind" = guests ]; then
 	[ $# = 0 ] || { echo "workload-matrix: the plan of guests takes no arguments: $*" >&2 && exit 2; }
+	[ -n "${TOUCHSTONE_KATA:-}" ] || { echo "workload-matrix: guests needs TOUCHSTONE_KATA: see CONTRIBUTING.md" >&2 && exit 1; }
 	out=$(mktemp -d)
 	trap 'rm -rf "$out"' EXIT
 	code=0

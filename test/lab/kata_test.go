@@ -21,7 +21,7 @@ import (
 
 const kataTarget = "containerd/kata"
 
-// kataVariable names an installation of Kata Containers for amd64: the directory to which a release of the project was unpacked. The lab
+// kataVariable names an installation of Kata Containers for amd64: the directory with an unpacked release. The lab
 // takes the shim and the configuration from it, and the guest's kernel and image, which the configuration names.
 const kataVariable = "TOUCHSTONE_KATA"
 

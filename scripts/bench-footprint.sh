@@ -83,7 +83,7 @@ limit() {
 
 # run FOLDER FLAGS...: runs touchstone benchmark, and sets peak to its peak resident memory in MiB.
 run() {
-	"$touchstone" benchmark -d "$@" >/dev/null 2>"$data/log" &
+	"$touchstone" benchmark --wait -d "$@" >/dev/null 2>"$data/log" &
 	child=$!
 	peak=0
 	# The kernel stores the peak, so the last read before the exit counts.

@@ -124,7 +124,7 @@ fi
 exec '$(command -v "$1")' "\$@"
 END
 	chmod +x "$data/$1/wrapper"
-	"$touchstone" benchmark -d "$data/$1/captured" --runtime "captured=$data/$1/wrapper" --targets oci/captured \
+	"$touchstone" benchmark -d "$data/$1/captured" --wait --runtime "captured=$data/$1/wrapper" --targets oci/captured \
 		--filter operations.container.lifecycle --runs 1 --warmup 0 >/dev/null 2>"$data/$1/log" ||
 		die "Touchstone's lifecycle on $1 did not work: $(cat "$data/$1/log")"
 
@@ -212,7 +212,7 @@ bare() {
 # with_touchstone RUNTIME BATCH: one batch of Touchstone, exported as JSON.
 with_touchstone() {
 	local out=$data/$1/$2
-	"$touchstone" benchmark -d "$out" --targets "oci/$1" --filter operations.container.lifecycle \
+	"$touchstone" benchmark -d "$out" --wait --targets "oci/$1" --filter operations.container.lifecycle \
 		--runs "$lifecycles" --warmup 1 >/dev/null 2>"$data/$1/log" || die "Touchstone on $1: $(cat "$data/$1/log")"
 	"$touchstone" export -d "$out" >"$data/$1/last.json"
 	cp "$data/$1/last.json" "$data/$1/batch-$(printf %04d "$2").json"

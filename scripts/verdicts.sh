@@ -82,7 +82,7 @@ a=$(delayed a 0s)
 b=$(delayed b 0s)
 
 # The delay is a share of the median that this machine has.
-[ -s "$data/median.json" ] || "$touchstone" benchmark -d "$data/median" -o json --runtime "a=$a" --targets oci/a --filter "$lifecycle" --runs 100 >"$data/median.json" 2>"$data/log" ||
+[ -s "$data/median.json" ] || "$touchstone" benchmark --wait -d "$data/median" -o json --runtime "a=$a" --targets oci/a --filter "$lifecycle" --runs 100 >"$data/median.json" 2>"$data/log" ||
 	die "the median of $runtime: $(cat "$data/log")"
 value() { jq -er --arg target "$1" ".benchmarks[].metrics[] | select(.name == \"CreateAndRun\").cells[] | select(.target == \$target)$2" "$3"; }
 median=$(value oci/a .median "$data/median.json")
@@ -93,7 +93,7 @@ awk -v m="$median" -v r="$runtime" 'BEGIN { printf "%s: CreateAndRun %.2f ms; 3 
 
 # benchmark DIR OTHER prints the verdict of a comparison of a with OTHER in one run.
 benchmark() {
-	"$touchstone" benchmark -d "$1" -o json --runtime "a=$a" --runtime "b=$2" --targets oci/a,oci/b --filter "$lifecycle" \
+	"$touchstone" benchmark --wait -d "$1" -o json --runtime "a=$a" --runtime "b=$2" --targets oci/a,oci/b --filter "$lifecycle" \
 		--runs 100000 --budget "$budget" >"$1.json" 2>"$1.log" || die "$1: $(cat "$1.log")"
 	value oci/b .comparison.verdict "$1.json"
 }
@@ -101,7 +101,7 @@ benchmark() {
 # compare DIR OTHER prints the answer of ab.
 compare() {
 	local code=0
-	"$touchstone" ab -d "$1" --a "oci/$runtime=$a" --b "oci/$runtime=$2" --margin 3% --budget "$ab_budget" >"$1.txt" 2>"$1.log" || code=$?
+	"$touchstone" ab --wait -d "$1" --a "oci/$runtime=$a" --b "oci/$runtime=$2" --margin 3% --budget "$ab_budget" >"$1.txt" 2>"$1.log" || code=$?
 	case $code in
 	0 | 4 | 6) jq -er .answer "$1/ab.json" ;;
 	*) die "$1: exit code $code: $(cat "$1.log")" ;;

@@ -52,7 +52,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 code=0
-bin/touchstone benchmark --managed -t "$targets" --filter "$filter" --runs 2 --warmup 0 -d "$out" "$@" || code=$?
+bin/touchstone benchmark --managed --wait -t "$targets" --filter "$filter" --runs 2 --warmup 0 -d "$out" "$@" || code=$?
 [ "$code" = 0 ] || [ "$code" = 3 ] || exit "$code" # 3: some trials failed, and the matrix has the reasons
 bin/touchstone export -d "$out" >"$out/run.json"
 update "$out/run.json"

@@ -36,9 +36,12 @@ type Process struct {
 // Spawn starts cmd. Use Process.Wait instead of cmd.Wait.
 // The command gets its own process group. So a ^C at the terminal reaches only Touchstone, which then stops the command
 // in order.
-func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) { return l.spawn(context.Background(), cmd) }
+func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
+	return l.spawn(context.Background(), cmd, nil)
+}
 
-func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
+// spawn starts cmd, in the PID and IPC namespaces of first unless it is nil.
+func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd, first *Process) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -56,12 +59,16 @@ func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 			cmd.Path, cmd.Args = argv[0], argv
 		}
 	}
-	return c, l.start(ctx, c, cmd.SysProcAttr, func() (int, error) {
+	fork := func() (int, error) {
 		if err := cmd.Start(); err != nil {
 			return 0, err
 		}
 		return cmd.Process.Pid, nil
-	})
+	}
+	if first == nil {
+		return c, l.start(ctx, c, cmd.SysProcAttr, fork)
+	}
+	return c, l.start(ctx, c, cmd.SysProcAttr, func() (int, error) { return l.beside(first, fork) })
 }
 
 // start calls fork on the forking thread and registers the child. The lock is not held meanwhile, so that other exits are reaped.
@@ -127,16 +134,21 @@ func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.report(), nil
+}
+
+// report returns a channel that receives the result of Wait.
+func (p *Process) report() <-chan Exit {
 	done := make(chan Exit, 1)
-	go func() { done <- c.Wait() }()
-	return done, nil
+	go func() { done <- p.Wait() }()
+	return done
 }
 
 // Run starts cmd, which has the same context, and waits until it exits. If the context is cancelled, Run returns the context's cause, within a
 // *StuckError if the killed command does not exit. It returns an *ExitError if the exit code is not 0.
 func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
 	command := cmd.Path
-	c, err := l.spawn(ctx, cmd)
+	c, err := l.spawn(ctx, cmd, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,109 @@
+package process_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// namespacesOf returns the PID and IPC namespaces of a process, by its directory in /proc.
+func namespacesOf(t *testing.T, proc string) string {
+	t.Helper()
+	var all []string
+	for _, kind := range []string{"pid", "ipc"} {
+		name, err := os.Readlink(proc + "/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
+}
+
+// A command beside a process is in its namespaces, and the next command is in the launcher's again.
+func TestStartBeside(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: enters namespaces")
+	}
+	l := launcher(t, process.Options{Private: true})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "read x; exit 7")
+	cmd.Stdin = r
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC}
+	first, err := l.Spawn(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	own, theirs := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
+	look := func(start func(*exec.Cmd) (<-chan process.Exit, error)) string {
+		t.Helper()
+		var out bytes.Buffer
+		cmd := exec.Command("/bin/sh", "-c", "readlink /proc/self/ns/pid /proc/self/ns/ipc")
+		cmd.Stdout = &out
+		done, err := start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if exit := <-done; exit.Status != 0 {
+			t.Errorf("readlink exited with %v", exit.Status)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	beside := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(cmd, first) }
+	for range 3 {
+		if got := look(beside); got != theirs || got == own {
+			t.Errorf("a command beside the process is in %s, want %s", got, theirs)
+		}
+		if got := look(l.Start); got != own {
+			t.Errorf("the next command is in %s, want %s", got, own)
+		}
+	}
+	if _, err := beside(exec.Command("/no-such-program")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("start of a missing program = %v", err)
+	}
+	_ = w.Close()
+	if exit := first.Wait(); exit.Status.ExitStatus() != 7 {
+		t.Errorf("the first process exited with %d, want 7", exit.Status.ExitStatus())
+	}
+	if _, err := beside(exec.Command("/bin/true")); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("start beside an exited process = %v, want %v", err, os.ErrProcessDone)
+	}
+	if got := look(l.Start); got != own {
+		t.Errorf("after the errors a command is in %s, want %s", got, own)
+	}
+}
+
+// The first process of a PID namespace is a zombie before it is reaped. Then the kernel refuses a fork beside it.
+func TestStartBesideZombie(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: enters namespaces")
+	}
+	l := launcher(t, process.Options{})
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC}
+	first, err := l.Spawn(cmd) // without Wait nothing reaps it before a signal
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, first.Pid(), &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil && !errors.Is(err, unix.ECHILD) {
+		t.Fatal(err)
+	}
+	if _, err := l.StartBeside(exec.Command("/bin/true"), first); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("start beside a zombie = %v, want %v", err, os.ErrProcessDone)
+	}
+	first.Wait()
+}

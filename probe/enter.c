@@ -6,14 +6,16 @@
  *   --cgroup FILE         join a cgroup: write "0" to FILE (cgroup.procs, or tasks on v1)
  *   --cpus LIST           set the CPU affinity, a list like "0-3,6"
  *   --netns FILE          join the network namespace of FILE
- *   --uidmap              create a user namespace in which the caller is root (for use without root)
- *   --system              mount the host's /proc and /sys read-only in the new root, without the mounts below them, and a
- *                         /dev with the devices of containers: null, zero, full, random, urandom, tty and terminals
+ *   --userns              the caller has put it in a user namespace as root (for use without root)
+ *   --system              mount read-only in the new root a /proc of the caller's PID namespace and the host's /sys, without
+ *                         the mounts below it, and a /dev with the devices of containers: null, zero, full, random, urandom,
+ *                         tty and terminals
  *   --bind SRC:DST[:ro]   mount SRC of the host at DST in the new root (paths without colons)
  *   --tmpfs DST           mount an empty tmpfs at DST in the new root
  *   --read-only           make the new root itself read-only
  *   --root DIR            make DIR the root, and chdir to /
- *   --confine             drop all capabilities that containers do not have, and set no_new_privs
+ *   --confine             drop all capabilities that containers do not have, set no_new_privs, and from its start on let no
+ *                         process without CAP_SYS_PTRACE look into it
  *   --gate                wait for the caller, see below
  * Then it executes the program, by its path in the new root, with its own environment.
  *
@@ -89,27 +91,6 @@ static void join_network(const char *path)
 	sys_close((int)fd);
 }
 
-static void write_id_map(const char *path, long id)
-{
-	struct sink line = {.fd = -1};
-	put(&line, "0 ");
-	put_number(&line, (uint64_t)id);
-	put(&line, " 1");
-	line.buf[line.len] = 0;
-	write_file(path, line.buf);
-}
-
-static void become_root_of_user_namespace(void)
-{
-	long uid = sys_geteuid(), gid = sys_getegid();
-	long e = sys_unshare(CLONE_NEWUSER | CLONE_NEWNS);
-	if (e < 0)
-		fail("make a user namespace", NULL, e);
-	write_file("/proc/self/setgroups", "deny");
-	write_id_map("/proc/self/uid_map", uid);
-	write_id_map("/proc/self/gid_map", gid);
-}
-
 /* Mounts of the host propagate into the new namespace, but not back. */
 static void make_mount_namespace(void)
 {
@@ -163,11 +144,28 @@ static void add(enum kind kind, const char *target)
 	attachments[attachment_count++] = (struct attachment){.target = target, .kind = kind};
 }
 
-/* Below /proc and /sys are file systems that control the host: binfmt_misc, cgroups, debugfs. Only a user namespace
- * includes them, because it must not uncover the directories below them; there the user cannot write to them. */
+/* The host's /proc would show its processes: with the same user ID a process opens /proc/PID/root of another one, and so
+ * the host's files. */
+static void detach_proc(bool user_namespace)
+{
+	long fs = sys_fsopen("proc");
+	long tree = fs < 0 ? fs : sys_fsconfig_create((int)fs);
+	if (tree >= 0)
+		tree = sys_fsmount((int)fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (tree == -EPERM && user_namespace)
+		fail("mount a file system for /proc: a user namespace may only if nothing is mounted over files of the host's "
+		     "/proc, as in many containers; run as root, or outside the container:", "proc", tree);
+	if (tree < 0)
+		fail("mount a file system for /proc (Linux 5.2 or later is needed):", "proc", tree);
+	sys_close((int)fs);
+	attachments[attachment_count++] = (struct attachment){.target = "/proc", .kind = TREE, .tree = (int)tree};
+}
+
+/* Below /sys are file systems that control the host: cgroups, debugfs. Only a user namespace includes them, because it must
+ * not uncover the directories below them; there the user cannot write to them. */
 static void detach_system(bool user_namespace)
 {
-	detach(TREE, "/proc", "/proc", user_namespace, true);
+	detach_proc(user_namespace);
 	detach(TREE, "/sys", "/sys", user_namespace, true);
 	add(DEV, "/dev");
 	for (size_t i = 0; i < COUNT(devices); i++)
@@ -295,6 +293,15 @@ static void pivot(const char *root)
 static const uint64_t container_capabilities = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FSETID) | BIT(CAP_FOWNER) |
 	BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SETPCAP) | BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_KILL);
 
+/* A process of the same user ID could open /proc/PID/exe, the host's copy of this program, while it is running, and write
+ * to it afterwards. The program that it executes is an ordinary process again. */
+static void hide(void)
+{
+	long e = sys_prctl(PR_SET_DUMPABLE, 0);
+	if (e < 0)
+		fail("hide from other processes", NULL, e);
+}
+
 static void confine(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -345,14 +352,14 @@ void command_enter(char **argv, char **envp)
 {
 	char *root = NULL;
 	char *cpus = NULL, *netns = NULL;
-	bool gate = false, uidmap = false, system = false, read_only = false, confined = false;
+	bool gate = false, userns = false, system = false, read_only = false, confined = false;
 	struct list mounts = {0}, cgroups = {0};
 	const struct option options[] = {
 		{"--root", OPTION_TEXT, &root, 0, 0},
 		{"--gate", OPTION_FLAG, &gate, 0, 0},
 		{"--cpus", OPTION_TEXT, &cpus, 0, 0},
 		{"--netns", OPTION_TEXT, &netns, 0, 0},
-		{"--uidmap", OPTION_FLAG, &uidmap, 0, 0},
+		{"--userns", OPTION_FLAG, &userns, 0, 0},
 		{"--system", OPTION_FLAG, &system, 0, 0},
 		{"--read-only", OPTION_FLAG, &read_only, 0, 0},
 		{"--confine", OPTION_FLAG, &confined, 0, 0},
@@ -366,19 +373,19 @@ void command_enter(char **argv, char **envp)
 	if (!*program)
 		usage("enter", "the program is missing", NULL);
 
+	if (confined)
+		hide();
 	for (size_t i = 0; i < cgroups.n; i++)
 		write_file(cgroups.items[i], "0");
 	if (cpus)
 		stay_on(cpus);
 	if (netns)
 		join_network(netns);
-	if (uidmap)
-		become_root_of_user_namespace();
 	bool mounted = system || read_only || mounts.n, pivoted = mounted && !same(root, "/");
 	if (mounted)
 		make_mount_namespace();
 	if (system)
-		detach_system(uidmap);
+		detach_system(userns);
 	for (size_t i = 0; i < mounts.n; i++)
 		if (same(mounts.names[i], "--tmpfs"))
 			add(TMPFS, mounts.items[i]);

@@ -26,7 +26,7 @@ static const char help[] =
 	"  forks --most N --ms MS [--once]  fork up to a limit of processes, and on and on\n"
 	"  sequence [--dir DIR] -- PROGRAM [ARG]... [--then PROGRAM [ARG]...]...\n"
 	"                                   run programs one after the other\n"
-	"  enter --root DIR [--gate] [--cpus LIST] [--netns FILE] [--uidmap] [--system] [--read-only] [--confine]\n"
+	"  enter --root DIR [--gate] [--cpus LIST] [--netns FILE] [--userns] [--system] [--read-only] [--confine]\n"
 	"        [--tmpfs DST]... [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
 	"                                   run a program in another root directory\n"
 	"  daemon [--network FD] [--mounts FD] [--private DIR]... [--keep PATH]... [--memory DIR]... [--size BYTES]\n"

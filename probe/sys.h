@@ -207,6 +207,21 @@ static inline long sys_open_tree(const char *path, unsigned flags)
 	return syscall6(__NR_open_tree, AT_FDCWD, (long)path, flags, 0, 0, 0);
 }
 
+static inline long sys_fsopen(const char *type)
+{
+	return syscall6(__NR_fsopen, (long)type, FSOPEN_CLOEXEC, 0, 0, 0, 0);
+}
+
+static inline long sys_fsconfig_create(int fs)
+{
+	return syscall6(__NR_fsconfig, fs, FSCONFIG_CMD_CREATE, 0, 0, 0, 0);
+}
+
+static inline long sys_fsmount(int fs, unsigned attributes)
+{
+	return syscall6(__NR_fsmount, fs, FSMOUNT_CLOEXEC, attributes, 0, 0, 0);
+}
+
 static inline long sys_move_mount(int tree, const char *target)
 {
 	return syscall6(__NR_move_mount, tree, (long)"", AT_FDCWD, (long)target,
@@ -220,10 +235,6 @@ static inline long sys_getpid(void) { return syscall6(__NR_getpid, 0, 0, 0, 0, 0
 static inline long sys_getppid(void) { return syscall6(__NR_getppid, 0, 0, 0, 0, 0, 0); }
 
 static inline long sys_getuid(void) { return syscall6(__NR_getuid, 0, 0, 0, 0, 0, 0); }
-
-static inline long sys_geteuid(void) { return syscall6(__NR_geteuid, 0, 0, 0, 0, 0, 0); }
-
-static inline long sys_getegid(void) { return syscall6(__NR_getegid, 0, 0, 0, 0, 0, 0); }
 
 /* A fork is a clone that shares nothing. Two of the architectures have no fork. */
 static inline long sys_fork(void) { return syscall6(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }

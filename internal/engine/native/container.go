@@ -28,9 +28,10 @@ type container struct {
 	netns string        // path of the network namespace; empty for the host's
 	layer string        // the writable directory on the run's disk; empty without one
 
-	init  *os.Process // nil until created
-	gate  *os.File    // one byte lets the program run
-	ready *os.File    // ends when the program runs
+	init  *os.Process      // nil until created
+	first *process.Process // the same, for the launcher
+	gate  *os.File         // one byte lets the program run
+	ready *os.File         // ends when the program runs
 	ended chan struct{}
 	exit  process.Exit
 
@@ -141,16 +142,17 @@ func (c *container) create(ctx context.Context) error {
 	cmd := c.enter(context.WithoutCancel(ctx), c.spec.Process.Args, c.spec.Process.Env, true)
 	c.output.Set(cmd)
 	cmd.ExtraFiles = []*os.File{readyW, gateR}
-	done, err := c.e.Session.Launcher.Start(cmd)
+	cmd.SysProcAttr = c.e.namespaces()
+	first, err := c.e.Session.Launcher.Spawn(cmd)
 	_, _, _ = readyW.Close(), gateR.Close(), c.output.Close()
 	if err != nil {
 		close(c.ended)
-		return err
+		return c.e.refused(err)
 	}
-	c.init = cmd.Process
+	c.init, c.first = cmd.Process, first
 	c.state = engine.Created
 	go func() {
-		c.exit = <-done
+		c.exit = first.Wait()
 		close(c.ended)
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = c.init.Kill() })
@@ -277,13 +279,16 @@ func (c *container) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Exec runs a program beside the first one, in the same cgroup and root file system.
+// Exec runs a program beside the first one, in the same cgroup and root file system. As root it is in the PID and IPC namespaces of the first
+// one, as in a container: it sees its processes, and what it leaves behind ends with the first one. Another user may not enter a PID namespace
+// without one more process, so there the program has namespaces of its own.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	fail := func(err error) (engine.Exit, error) {
 		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
 	}
+	exited := errors.New("its process has exited")
 	if engine.Ended(c.ended) {
-		return fail(errors.New("its process has exited"))
+		return fail(exited)
 	}
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
@@ -291,10 +296,20 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	}
 	cmd := c.enter(ctx, p.Args, p.Env, false)
 	out.Set(cmd)
-	done, err := c.e.Session.Launcher.Start(cmd)
+	var done <-chan process.Exit
+	var err error
+	if c.e.info.Rootless {
+		cmd.SysProcAttr = c.e.namespaces()
+		done, err = c.e.Session.Launcher.Start(cmd)
+	} else {
+		done, err = c.e.Session.Launcher.StartBeside(cmd, c.first)
+	}
 	_ = out.Close()
-	if err != nil {
-		return fail(err)
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		return fail(exited)
+	case err != nil:
+		return fail(c.e.refused(err))
 	}
 	exit := exitOf((<-done).Status)
 	if ctx.Err() != nil {

@@ -3,8 +3,9 @@
 // It runs the same program with the same arguments from the same root file system. The process has a cgroup
 // of its own beside the cgroups of the containers, because in the caller's cgroup a baseline is wrong by tens of per
 // cent on a busy machine. It also has the root directory, the devices and the capabilities of a container, because an image of
-// a user is untrusted. It shares the PIDs, the network, IPC and the users with the host. Create makes the cgroup and a process, which enters the
-// cgroup and the root file system and waits. Start lets the process execute the program.
+// a user is untrusted. For the same reason it has PID and IPC namespaces, and sees no process of the host. It shares the network and the users
+// with the host. Create makes the cgroup and a process, which enters the cgroup and the root file system and waits. Start lets the process
+// execute the program.
 //
 // Further parts of a container have plain counterparts. CPU and memory limits are limits of the cgroup. A cpuset is the
 // process's CPU affinity, which works on every host. A writable root is a directory on the run's disk at /data. A bridged
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -61,7 +63,7 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	}
 	info := engine.Info{
 		Target: t, Version: kernel(), Isolation: engine.NoIsolation, Rootless: os.Geteuid() != 0, Cgroup: s.CgroupMode(),
-		Notes: []string{"shares the host's PIDs, network and IPC; its root file system, devices and capabilities are a container's, and only /data can be writable"},
+		Notes: []string{"shares the host's network; its processes, IPC, root file system, devices and capabilities are a container's, and only /data can be writable"},
 	}
 	if s.Seccomp != engine.EnginesSeccomp {
 		info = info.WithCondition(engine.SeccompCondition, string(engine.Unconfined))
@@ -216,7 +218,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 		args = append(args, "--gate")
 	}
 	if c.e.info.Rootless {
-		args = append(args, "--uidmap")
+		args = append(args, "--userns")
 	}
 	if c.spec.Resources.CPUSet != "" {
 		args = append(args, "--cpus", c.spec.Resources.CPUSet)
@@ -251,6 +253,31 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	cmd := exec.CommandContext(ctx, c.e.Session.Probe, args...)
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 	return cmd
+}
+
+// namespaces are the attributes of a process with PID and IPC namespaces of its own. The launcher makes them with the fork, because a process
+// cannot enter a new PID namespace itself. Without root a user namespace gives the right to make them.
+func (e *Engine) namespaces() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC}
+	if e.info.Rootless {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
+}
+
+// refused adds the usual reason to the kernel's refusal of the namespaces.
+func (e *Engine) refused(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM) && e.info.Rootless:
+		return fmt.Errorf("%w: this host does not let users make user namespaces; allow them, or run as root", err)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: a process needs PID and IPC namespaces, and so CAP_SYS_ADMIN", err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
+		return fmt.Errorf("%w: the host's limit of namespaces is reached; see /proc/sys/user", err)
+	}
+	return err
 }
 
 // complaint returns the probe's own error message, or an empty string.

@@ -92,7 +92,7 @@ func (s *Store) saveBaseline(ctx context.Context, name string, saved time.Time, 
 	if replace {
 		statement += ` ON CONFLICT (name) DO UPDATE SET saved = excluded.saved, runs = excluded.runs, document = excluded.document`
 	}
-	return s.write(ctx, func(tx *sql.Tx) error {
+	return s.write(ctx, func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, statement, name, instant{&saved}, document{&b.Runs}, packed.Bytes())
 		if isTaken(err) {
 			return fmt.Errorf("%w; remove it first, or replace it", ErrExists)
@@ -117,7 +117,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // Baselines lists the baselines by name.
 func (s *Store) Baselines(ctx context.Context) ([]Baseline, error) {
 	all := []Baseline{}
-	err := each(ctx, s.db, func(scan scan) error {
+	err := s.each(ctx, func(scan scan) error {
 		var b Baseline
 		err := scan(&b.Name, instant{&b.Saved}, document{&b.Runs})
 		all = append(all, b)
@@ -140,7 +140,9 @@ func (s *Store) Baseline(ctx context.Context, name string) ([]result.Run, error)
 
 func (s *Store) baseline(ctx context.Context, name string) ([]result.Run, error) {
 	var packed []byte
-	err := s.db.QueryRowContext(ctx, `SELECT document FROM baseline WHERE name = ?`, name).Scan(&packed)
+	err := s.read(ctx, func(tx *transaction) error {
+		return tx.QueryRowContext(ctx, `SELECT document FROM baseline WHERE name = ?`, name).Scan(&packed)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, s.noBaseline(ctx)
 	}
@@ -166,7 +168,7 @@ func (s *Store) baseline(ctx context.Context, name string) ([]result.Run, error)
 
 // RemoveBaseline removes a baseline. The runs of the file stay. An unknown name is ErrNoBaseline.
 func (s *Store) RemoveBaseline(ctx context.Context, name string) error {
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		rows, err := tx.ExecContext(ctx, `DELETE FROM baseline WHERE name = ?`, name)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
@@ -88,7 +87,7 @@ var (
 
 // insert writes items as rows, and returns the key of the last row. owner returns the values of the owner columns of an item. A
 // recorded run or trial is ErrExists.
-func (t table[T]) insert(ctx context.Context, tx *sql.Tx, items []T, owner func(i int) []any) (key int64, err error) {
+func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(i int) []any) (key int64, err error) {
 	if len(items) == 0 {
 		return 0, nil
 	}
@@ -114,7 +113,7 @@ func (t table[T]) insert(ctx context.Context, tx *sql.Tx, items []T, owner func(
 }
 
 // query calls add for each row, with the integer in the column key. from follows FROM. The item is valid during the call only.
-func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameters []any, add func(key int64, item *T) error) error {
+func (t table[T]) query(ctx context.Context, tx *transaction, key, from string, parameters []any, add func(key int64, item *T) error) error {
 	var item, empty T
 	var owner int64
 	columns := append([]any{number[int64]{&owner}}, t.values(&item)...)
@@ -128,7 +127,7 @@ func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, param
 }
 
 // ofTrials sets the lists of some trials of a run to their rows. The trials are in order of Seq. Rows of other trials are left out.
-func (t table[T]) ofTrials(ctx context.Context, tx *sql.Tx, run int64, trials []result.Trial, list func(*result.Trial) *[]T) error {
+func (t table[T]) ofTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial, list func(*result.Trial) *[]T) error {
 	from := "trial JOIN " + t.name + " ON trial = key WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq, ord"
 	var p packer[T]
 	var rows []T // of the first trial
@@ -173,7 +172,7 @@ func (p *packer[T]) pack(rows []T) []T {
 }
 
 // ofTrial returns the rows of one trial.
-func (t table[T]) ofTrial(ctx context.Context, tx *sql.Tx, trial int64) (items []T, err error) {
+func (t table[T]) ofTrial(ctx context.Context, tx *transaction, trial int64) (items []T, err error) {
 	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", []any{trial}, func(_ int64, item *T) error {
 		items = append(items, *item)
 		return nil

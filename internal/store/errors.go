@@ -17,6 +17,8 @@ var (
 	ErrEmpty = errors.New("it has no run yet")
 	// ErrNewer: a newer touchstone wrote the file. It stays unchanged.
 	ErrNewer = errors.New("a newer touchstone wrote it")
+	// ErrAltered: another program changed the tables of the file, or added some.
+	ErrAltered = errors.New("another program changed its tables")
 	// ErrDamaged: SQLite cannot read the file.
 	ErrDamaged = errors.New("damaged, or not a SQLite database")
 	// ErrChanged: another process changed recorded trials during a read.
@@ -37,6 +39,7 @@ var ErrExists = errors.New("already recorded")
 const (
 	foreignAdvice = "give a file that touchstone wrote, or a new name"
 	emptyAdvice   = "start a run with touchstone benchmark, which fills it"
+	alteredAdvice = "do not trust the file; if the change is yours, undo it with sqlite3 (DROP VIEW, DROP INDEX, …)"
 	damagedAdvice = "no run can be exported from it; move it and the files beside it (-wal, -shm) away and start with a new file"
 )
 
@@ -116,6 +119,8 @@ func (s *Store) explain(err error) error {
 	e := &FileError{Path: s.path, Err: err}
 	c := code(err)
 	switch {
+	case errors.Is(err, errRows):
+		e.Kind, e.Advice = ErrDamaged, damagedAdvice
 	case c == 0:
 		return err
 	case isBusy(err):

@@ -19,7 +19,12 @@ func Versions() int { return len(migrations()) }
 
 // Resolve returns the id of the run for a reference.
 func (s *Store) Resolve(ctx context.Context, ref string) (string, error) {
-	return resolve(ctx, s.db, ref)
+	var id string
+	err := s.read(ctx, func(tx *transaction) (err error) {
+		id, err = resolve(ctx, tx, ref)
+		return err
+	})
+	return id, err
 }
 
 // Check reads the whole file and reports damage as a *FileError with ErrDamaged.
@@ -27,7 +32,7 @@ func (s *Store) Check(ctx context.Context) error {
 	const query = `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
 		UNION ALL SELECT 'a row of ' || "table" || ' has no parent in ' || parent FROM pragma_foreign_key_check`
 	var findings []string
-	err := each(ctx, s.db, func(scan scan) error {
+	err := s.each(ctx, func(scan scan) error {
 		var finding string
 		err := scan(&finding)
 		findings = append(findings, finding)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -51,54 +50,64 @@ var migrations = sync.OnceValue(func() (scripts []string) {
 type stamp struct {
 	application int64
 	version     int
-	objects     int // tables, indices, …; only read if application is 0
+	// foreign is the first table, index, … that the migrations do not make in this version; empty without one. It is only read if the
+	// application and the version are known, or if the application is 0.
+	foreign string
 }
 
 // empty reports whether the file has no content yet.
 func (s stamp) empty() bool { return s == stamp{} }
 
-// querier is a *sql.DB or a *sql.Tx.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func readStamp(ctx context.Context, q querier) (stamp, error) {
+// readStamp is the first query of each transaction that reads, and of each that may upgrade the file.
+func readStamp(ctx context.Context, tx *transaction) (stamp, error) {
 	var s stamp
-	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&s.application); err != nil {
+	if err := tx.QueryRowContext(ctx, "PRAGMA application_id").Scan(&s.application); err != nil {
 		return stamp{}, err
 	}
 	var err error
-	if s.version, err = readVersion(ctx, q); err != nil {
+	if s.version, err = readVersion(ctx, tx); err != nil {
 		return stamp{}, err
 	}
-	if s.application != 0 {
-		return s, nil
+	switch {
+	case s.application == 0:
+		s.foreign, err = foreignObject(ctx, tx, 0)
+	case s.application == applicationID && s.version >= 0 && s.version <= len(migrations()):
+		s.foreign, err = foreignObject(ctx, tx, s.version)
 	}
-	err = q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&s.objects)
 	return s, err
 }
 
 // readVersion returns the version of the file format.
-func readVersion(ctx context.Context, q querier) (version int, err error) {
-	err = q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+func readVersion(ctx context.Context, tx *transaction) (version int, err error) {
+	err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
 	return version, err
 }
 
-// admit refuses a file that is not Touchstone's or that is too new.
+// admit refuses a file that is not Touchstone's, that is too new, or that has other tables than the migrations make.
 func (s stamp) admit(path string) error {
 	switch {
 	case s.empty():
 		return nil
-	case s.application != applicationID:
+	case s.application != applicationID || s.version < 0:
 		return &FileError{Path: path, Kind: ErrForeign, Err: errors.New("it is a SQLite database of another program"), Advice: foreignAdvice}
 	case s.version > len(migrations()):
 		return &FileError{
 			Path: path, Kind: ErrNewer, Advice: "use a newer touchstone",
 			Err: fmt.Errorf("the file has version %d and this touchstone knows %d", s.version, len(migrations())),
 		}
+	case s.foreign != "":
+		return &FileError{Path: path, Kind: ErrAltered, Err: fmt.Errorf("touchstone makes no such %s in version %d", s.foreign, s.version), Advice: alteredAdvice}
 	}
 	return nil
+}
+
+// stamp returns the identification of the file, or the error of admit.
+func (s *Store) stamp(ctx context.Context) (found stamp, err error) {
+	err = s.read(ctx, func(tx *transaction) error {
+		found = tx.stamp
+		return nil
+	})
+	return found, err
 }
 
 // peek refuses the file called name if admit does, and leaves no trace: SQLite opens the file as immutable, without locks and
@@ -109,26 +118,23 @@ func peek(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	found, err := readStamp(ctx, s.db)
-	err = errors.Join(s.explain(err), s.Close())
-	if errors.Is(err, ErrDamaged) && !settled(name) {
+	err = s.explain(s.read(ctx, func(*transaction) error { return nil }))
+	err = errors.Join(err, s.Close())
+	if (errors.Is(err, ErrDamaged) || errors.Is(err, ErrAltered)) && !settled(name) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return found.admit(path)
+	return err
 }
 
 // migrate brings the file to the current version, in one transaction.
 func (s *Store) migrate(ctx context.Context) error {
 	scripts := migrations()
 	// Most files are up to date and need no lock.
-	if found, err := readStamp(ctx, s.db); err != nil || found.application == applicationID && found.version == len(scripts) {
+	if found, err := s.stamp(ctx); err != nil || found.application == applicationID && found.version == len(scripts) {
 		return err
 	}
 	// The log need not be flushed: a new file has none yet, and a lost migration is repeated.
-	return s.transact(ctx, func(tx *sql.Tx) error {
+	return s.transact(ctx, func(tx *transaction) error {
 		found, err := readStamp(ctx, tx)
 		if err != nil {
 			return err
@@ -147,7 +153,7 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // upgradeRuns brings all runs of the file to the current version of the result schema.
-func upgradeRuns(ctx context.Context, tx *sql.Tx) error {
+func upgradeRuns(ctx context.Context, tx *transaction) error {
 	runs := map[int64]*result.Run{}
 	err := each(ctx, tx, func(scan scan) error {
 		var key int64
@@ -176,11 +182,8 @@ func upgradeRuns(ctx context.Context, tx *sql.Tx) error {
 
 // current refuses a file that does not have the current version.
 func (s *Store) current(ctx context.Context) error {
-	found, err := readStamp(ctx, s.db)
+	found, err := s.stamp(ctx)
 	if err != nil {
-		return err
-	}
-	if err := found.admit(s.path); err != nil {
 		return err
 	}
 	if found.empty() {

@@ -20,8 +20,8 @@ import (
 const Latest = "latest"
 
 // resolve returns the id of the run for a reference, see Run.
-func resolve(ctx context.Context, q querier, ref string) (string, error) {
-	all, err := ids(ctx, q)
+func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
+	all, err := ids(ctx, tx)
 	if err != nil {
 		return "", err
 	}
@@ -48,28 +48,37 @@ func resolve(ctx context.Context, q querier, ref string) (string, error) {
 }
 
 // ids returns the ids of all runs, the newest first.
-func ids(ctx context.Context, q querier) ([]string, error) {
-	var all []string
-	err := each(ctx, q, func(scan scan) error {
-		var id string
-		err := scan(&id)
-		all = append(all, id)
+func ids(ctx context.Context, tx *transaction) ([]string, error) {
+	type row struct {
+		id      string
+		started time.Time
+	}
+	var rows []row
+	err := each(ctx, tx, func(scan scan) error {
+		var r row
+		err := scan(&r.id, instant{&r.started})
+		rows = append(rows, r)
 		return err
-	}, `SELECT id FROM run ORDER BY started DESC, key DESC`)
+	}, `SELECT id, started FROM run ORDER BY key DESC`)
+	slices.SortStableFunc(rows, func(a, b row) int { return b.started.Compare(a.started) })
+	var all []string
+	for _, r := range rows {
+		all = append(all, r.id)
+	}
 	return all, err
 }
 
 // lookUp reads columns of a run. An unknown run is an *IDError.
-func (s *Store) lookUp(ctx context.Context, runID, columns string, values ...any) error {
-	err := s.db.QueryRowContext(ctx, "SELECT "+columns+" FROM run WHERE id = ?", runID).Scan(values...)
+func lookUp(ctx context.Context, tx *transaction, runID, columns string, values ...any) error {
+	err := tx.QueryRowContext(ctx, "SELECT "+columns+" FROM run WHERE id = ?", runID).Scan(values...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return unknown(ctx, s.db, runID)
+		return unknown(ctx, tx, runID)
 	}
 	return err
 }
 
-func unknown(ctx context.Context, q querier, runID string) error {
-	all, err := ids(ctx, q)
+func unknown(ctx context.Context, tx *transaction, runID string) error {
+	all, err := ids(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +106,7 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
 	var key int64
 	var version int
-	err = s.read(ctx, func(tx *sql.Tx) error {
+	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -108,8 +117,8 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 		if err := tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported); err != nil {
 			return err
 		}
-		version, err = readVersion(ctx, tx)
-		return err
+		version = tx.stamp.version
+		return nil
 	})
 	if err == nil {
 		err = s.readLists(ctx, key, run.Trials, version)
@@ -118,7 +127,7 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 }
 
 // readRun returns a run and its key. Its trials have no lists yet.
-func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, runKey int64, err error) {
+func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, runKey int64, err error) {
 	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(key int64, r *result.Run) error {
 		runKey, run = key, *r
 		return nil
@@ -126,9 +135,12 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, runKey
 	if err != nil {
 		return result.Run{}, 0, err
 	}
-	var trials int
+	var trials int64
 	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ?`, runKey).Scan(&trials); err != nil {
 		return result.Run{}, 0, err
+	}
+	if trials > tx.rows {
+		return result.Run{}, 0, errRows
 	}
 	if trials > 0 {
 		run.Trials = make([]result.Trial, 0, trials)
@@ -155,7 +167,7 @@ func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial,
 	all, ctx := errgroup.WithContext(ctx)
 	for part := range slices.Chunk(trials, len(trials)/parts+1) {
 		all.Go(func() error {
-			return s.read(ctx, func(tx *sql.Tx) error {
+			return s.read(ctx, func(tx *transaction) error {
 				if err := s.unchanged(ctx, tx, run, part, version); err != nil {
 					return err
 				}
@@ -172,18 +184,15 @@ func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial,
 }
 
 // unchanged returns an ErrChanged if the file has another version or fewer of the trials.
-func (s *Store) unchanged(ctx context.Context, tx *sql.Tx, run int64, trials []result.Trial, version int) error {
-	now, err := readVersion(ctx, tx)
-	if err != nil {
-		return err
-	}
+func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trials []result.Trial, version int) error {
+	now := tx.stamp.version
 	changed := &FileError{Path: s.path, Kind: ErrChanged, Advice: "try again"}
 	if now != version {
 		changed.Err = fmt.Errorf("from version %d to %d", version, now)
 		return changed
 	}
 	var there int
-	err = tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&there)
+	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&there)
 	if err != nil {
 		return err
 	}
@@ -195,7 +204,7 @@ func (s *Store) unchanged(ctx context.Context, tx *sql.Tx, run int64, trials []r
 }
 
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
-func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
+func eachTrial(ctx context.Context, tx *transaction, run int64, do func(*result.Trial) error) error {
 	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{run}, func(key int64, t *result.Trial) (err error) {
 		t.Cell = t.Present()
 		var errs [4]error
@@ -208,33 +217,6 @@ func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial
 		}
 		return do(t)
 	})
-}
-
-// read calls do in a read-only transaction, which sees a consistent snapshot.
-func (s *Store) read(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(tx), ended(tx.Rollback()))
-}
-
-// scan copies the columns of a row, like sql.Rows.Scan.
-type scan = func(columns ...any) error
-
-// each calls row for every row of a query.
-func each(ctx context.Context, q querier, row func(scan) error, query string, args ...any) (err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // Summary is a run in a list.
@@ -272,8 +254,8 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 
 func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[string]bool, err error) {
 	all, imported = []Summary{}, map[string]bool{}
-	err = s.read(ctx, func(tx *sql.Tx) error {
-		at := map[int64]int{} // index in all by key
+	err = s.read(ctx, func(tx *transaction) error {
+		trials := map[int64]map[result.Status]int{} // by the key of the run
 		err := each(ctx, tx, func(scan scan) error {
 			var key int64
 			var foreign bool
@@ -287,22 +269,25 @@ func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[stri
 			for _, b := range benchmarks {
 				sum.Benchmarks = append(sum.Benchmarks, b.Name)
 			}
-			at[key], imported[sum.ID] = len(all), foreign
+			trials[key], imported[sum.ID] = sum.Trials, foreign
 			all = append(all, sum)
 			return err
-		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY started DESC, key DESC`)
+		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
 		if err != nil {
 			return err
 		}
+		var key int64
+		var status result.Status
+		columns := []any{number[int64]{&key}, &word[result.Status]{text: &status}}
 		return each(ctx, tx, func(scan scan) error {
-			var key int64
-			var status result.Status
-			var n int
-			err := scan(&key, &status, &n)
-			all[at[key]].Trials[status] = n
+			err := scan(columns...)
+			if counts := trials[key]; counts != nil {
+				counts[status]++
+			}
 			return err
-		}, `SELECT r.key, t.status, count(*) FROM run r JOIN trial t ON t.run = r.key GROUP BY r.key, t.status`)
+		}, `SELECT run, status FROM trial`)
 	})
+	slices.SortStableFunc(all, func(a, b Summary) int { return b.Started.Compare(a.Started) })
 	return all, imported, err
 }
 
@@ -320,64 +305,108 @@ type IndexEntry struct {
 
 // Index lists every metric of every cell with a result in some run, in order of benchmark, parameters, target and metric.
 func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
-	index := []IndexEntry{}
-	type row struct {
-		result.Cell
-		metric string
-	}
-	at := map[row]int{} // in index
-	err := each(ctx, s.db, func(scan scan) error {
-		var e IndexEntry
-		var run string
-		if err := scan(&e.Benchmark, &e.Params, &e.Target, &e.Metric, &run, &e.Trials, instant{&e.Last}); err != nil {
+	b := indexBuilder{index: []IndexEntry{}, places: map[indexRow]int{}}
+	err := s.read(ctx, func(tx *transaction) error {
+		all, err := ids(ctx, tx)
+		if err != nil {
 			return err
 		}
-		e.Cell = e.Present()
-		i, known := at[row{e.Cell, e.Metric}]
-		if !known {
-			i = len(index)
-			at[row{e.Cell, e.Metric}] = i
-			index = append(index, e)
-		} else {
-			index[i].Trials += e.Trials
-			if e.Last.After(index[i].Last) {
-				index[i].Last = e.Last
+		for _, id := range all {
+			if err := b.addRun(ctx, tx, id); err != nil {
+				return err
 			}
 		}
-		if !slices.Contains(index[i].Runs, run) { // a resumed run can have both spellings of a parameter
-			index[i].Runs = append(index[i].Runs, run)
-		}
 		return nil
-	}, `SELECT t.benchmark, t.params, t.target, s.metric, r.id, count(DISTINCT t.key), max(t.started)
-		FROM run r JOIN trial t ON t.run = r.key JOIN sample s ON s.trial = t.key
-		WHERE t.status = ? AND NOT t.warmup
-		GROUP BY t.benchmark, t.params, t.target, s.metric, r.key
-		ORDER BY r.started DESC, r.key DESC`, result.OK)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the index: %w", s.explain(err))
 	}
-	slices.SortFunc(index, func(a, b IndexEntry) int {
+	slices.SortFunc(b.index, func(a, b IndexEntry) int {
 		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Params, b.Params), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Metric, b.Metric))
 	})
-	return index, nil
+	return b.index, nil
+}
+
+// indexRow identifies an entry of the index.
+type indexRow struct {
+	result.Cell
+	metric string
+}
+
+// indexBuilder makes the index from the samples of the runs, the newest first.
+type indexBuilder struct {
+	index []IndexEntry
+	// trials are the last counted trials of the entries.
+	trials []int64
+	places map[indexRow]int // in index
+}
+
+// addRun adds the samples of a run.
+func (b *indexBuilder) addRun(ctx context.Context, tx *transaction, id string) error {
+	var trial int64
+	var row indexRow
+	var started time.Time
+	columns := []any{
+		number[int64]{&trial}, &word[string]{text: &row.Benchmark}, &word[string]{text: &row.Params}, &word[string]{text: &row.Target},
+		instant{&started}, &word[string]{text: &row.metric},
+	}
+	// CROSS JOIN keeps the samples of a trial together.
+	return each(ctx, tx, func(scan scan) error {
+		if err := scan(columns...); err != nil {
+			return err
+		}
+		b.add(id, trial, indexRow{row.Present(), row.metric}, started)
+		return nil
+	}, `SELECT t.key, t.benchmark, t.params, t.target, t.started, s.metric
+		FROM run r CROSS JOIN trial t ON t.run = r.key CROSS JOIN sample s ON s.trial = t.key
+		WHERE r.id = ? AND t.status = ? AND NOT t.warmup`, id, result.OK)
+}
+
+func (b *indexBuilder) add(run string, trial int64, row indexRow, started time.Time) {
+	i, known := b.places[row]
+	if !known {
+		i = len(b.index)
+		b.places[row] = i
+		b.index = append(b.index, IndexEntry{Cell: row.Cell, Metric: row.metric})
+		b.trials = append(b.trials, 0)
+	}
+	e := &b.index[i]
+	if b.trials[i] != trial || e.Trials == 0 {
+		e.Trials++
+		b.trials[i] = trial
+	}
+	if started.After(e.Last) {
+		e.Last = started
+	}
+	if !slices.Contains(e.Runs, run) {
+		e.Runs = append(e.Runs, run)
+	}
 }
 
 // TrialTimes returns the mean time of a trial of each cell, over the runs of this machine in the file. Only trials that are ok count.
 func (s *Store) TrialTimes(ctx context.Context) (map[result.Cell]time.Duration, error) {
-	times := map[result.Cell]time.Duration{}
-	err := s.read(ctx, func(tx *sql.Tx) error {
-		return each(ctx, tx, func(scan scan) error {
-			var cell result.Cell
-			var mean float64
-			if err := scan(&cell.Benchmark, &cell.Params, &cell.Target, &mean); err != nil {
-				return err
-			}
-			times[cell] = time.Duration(mean)
-			return nil
-		}, `SELECT benchmark, params, target, avg(elapsed_ns) FROM trial JOIN run ON trial.run = run.key WHERE status = ? AND NOT imported GROUP BY benchmark, params, target`, result.OK)
-	})
+	type total struct {
+		sum   float64
+		count int
+	}
+	totals := map[result.Cell]total{}
+	var cell result.Cell
+	var elapsed int64
+	columns := []any{&word[string]{text: &cell.Benchmark}, &word[string]{text: &cell.Params}, &word[string]{text: &cell.Target}, number[int64]{&elapsed}}
+	err := s.each(ctx, func(scan scan) error {
+		if err := scan(columns...); err != nil {
+			return err
+		}
+		t := totals[cell]
+		totals[cell] = total{t.sum + float64(elapsed), t.count + 1}
+		return nil
+	}, `SELECT benchmark, params, target, elapsed_ns FROM trial JOIN run ON trial.run = run.key WHERE status = ? AND NOT imported`, result.OK)
 	if err != nil {
 		return nil, fmt.Errorf("read the times of earlier trials: %w", s.explain(err))
+	}
+	times := map[result.Cell]time.Duration{}
+	for cell, t := range totals {
+		times[cell] = time.Duration(t.sum / float64(t.count))
 	}
 	return times, nil
 }

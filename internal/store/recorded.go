@@ -17,7 +17,7 @@ type Recorded struct {
 // Recorded lists the runs in the order of their recording. The order by time is another one if runs were imported, or the clock was set back.
 func (s *Store) Recorded(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
-	err := each(ctx, s.db, func(scan scan) error {
+	err := s.each(ctx, func(scan scan) error {
 		var r Recorded
 		err := scan(&r.ID, instant{&r.Started}, &r.Imported)
 		all = append(all, r)

@@ -9,7 +9,8 @@
 // files in migrations and result.Run.Upgrade upgrade an older file when it is opened for writing. A reader of an older file reads
 // an upgraded copy.
 //
-// The package refuses a file that is not Touchstone's, that is damaged, or that a newer touchstone wrote, and leaves it unchanged.
+// The package refuses a file that is not Touchstone's, that is damaged, that a newer touchstone wrote, or whose tables another program
+// changed, and leaves it unchanged.
 // It refuses runs and trials that result.Run.Validate refuses: a value that is not a number never becomes a row.
 package store
 

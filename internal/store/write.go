@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	}
 	err := fit(&run)
 	if err == nil {
-		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error {
+		err = s.writeLocked(ctx, run.ID, func(tx *transaction) error {
 			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(int) []any { return []any{false} })
 			return err
 		})
@@ -38,7 +37,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 }
 
 // insertTrial records a list of one trial.
-func insertTrial(ctx context.Context, tx *sql.Tx, run int64, trial []result.Trial) error {
+func insertTrial(ctx context.Context, tx *transaction, run int64, trial []result.Trial) error {
 	key, err := trialTable.insert(ctx, tx, trial, func(int) []any { return []any{run} })
 	if err != nil {
 		return err
@@ -78,15 +77,17 @@ func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) er
 }
 
 func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
-	var key int64
-	var run result.Run
-	if err := s.lookUp(ctx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
-		return err
-	}
-	if err := run.ValidateTrial(trial); err != nil {
-		return err
-	}
-	return s.write(ctx, func(tx *sql.Tx) error { return insertTrial(ctx, tx, key, []result.Trial{*trial}) })
+	return s.write(ctx, func(tx *transaction) error {
+		var key int64
+		var run result.Run
+		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
+			return err
+		}
+		if err := run.ValidateTrial(trial); err != nil {
+			return err
+		}
+		return insertTrial(ctx, tx, key, []result.Trial{*trial})
+	})
 }
 
 // Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
@@ -95,7 +96,7 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
 	})
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 
 // Stopping records the rule of a run that stops single cells, with the cells that it has stopped so far. An unknown run is an *IDError.
 func (s *Store) Stopping(ctx context.Context, runID string, rule *result.Stopping) error {
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		return changeRow(ctx, tx, runID, `UPDATE run SET stopping = ? WHERE id = ?`, document{rule}, runID)
 	})
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Store) Resume(ctx context.Context, runID string) error {
 	if imported {
 		return fmt.Errorf("resume run %q: %w", runID, ErrImported)
 	}
-	err = s.writeLocked(ctx, runID, func(tx *sql.Tx) error {
+	err = s.writeLocked(ctx, runID, func(tx *transaction) error {
 		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = NULL WHERE id = ?`, result.Running, runID)
 	})
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Store) Resume(ctx context.Context, runID string) error {
 }
 
 // changeRow executes a statement that changes the row of one run.
-func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any) error {
+func changeRow(ctx context.Context, tx *transaction, runID, query string, args ...any) error {
 	rows, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -148,9 +149,9 @@ func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any
 
 // writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
 // other processes that take or remove locks.
-func (s *Store) writeLocked(ctx context.Context, runID string, do func(*sql.Tx) error) error {
+func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transaction) error) error {
 	taken := false
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		err := do(tx)
 		if err == nil {
 			s.removeStaleLocks()
@@ -165,7 +166,7 @@ func (s *Store) writeLocked(ctx context.Context, runID string, do func(*sql.Tx) 
 }
 
 // write calls do in a transaction, like transact. When it returns nil, the writes of do are on the disk.
-func (s *Store) write(ctx context.Context, do func(*sql.Tx) error) error {
+func (s *Store) write(ctx context.Context, do func(*transaction) error) error {
 	if err := s.transact(ctx, do); err != nil {
 		return err
 	}
@@ -187,26 +188,6 @@ func (s *Store) flush() error {
 	return log.Close()
 }
 
-// transact calls do in a transaction with the write lock from its start.
-func (s *Store) transact(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := do(tx); err != nil {
-		return errors.Join(err, ended(tx.Rollback()))
-	}
-	return tx.Commit()
-}
-
-// ended ignores the error of a rollback after the end of the context, which has already rolled back the transaction.
-func ended(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
-}
-
 var (
 	// ErrConflict is in the error for a run whose id another run has.
 	ErrConflict = errors.New("another run with this id and other content is already recorded; import it into another folder with -d")
@@ -220,7 +201,7 @@ var (
 // run with other content is an ErrConflict.
 func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (added []bool, err error) {
 	i := importer{ctx: ctx}
-	err = s.write(ctx, func(tx *sql.Tx) error {
+	err = s.write(ctx, func(tx *transaction) error {
 		i.tx = tx
 		return read(&i)
 	})
@@ -233,7 +214,7 @@ func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (ad
 // importer records the runs that it visits. It holds one trial at a time.
 type importer struct {
 	ctx   context.Context
-	tx    *sql.Tx
+	tx    *transaction
 	added []bool
 
 	run    result.Run // without trials
@@ -287,7 +268,7 @@ func (i *importer) explain(err error) error {
 }
 
 // storedDigest returns the digest of a recorded run.
-func storedDigest(ctx context.Context, tx *sql.Tx, id string) ([]byte, error) {
+func storedDigest(ctx context.Context, tx *transaction, id string) ([]byte, error) {
 	var key int64
 	var run result.Run
 	err := runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(k int64, r *result.Run) error {
@@ -324,7 +305,8 @@ func digestTrial(digest hash.Hash, trial *result.Trial) error {
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.
 func (s *Store) Imported(ctx context.Context, runID string) (imported bool, err error) {
-	if err := s.lookUp(ctx, runID, "imported", &imported); err != nil {
+	err = s.read(ctx, func(tx *transaction) error { return lookUp(ctx, tx, runID, "imported", &imported) })
+	if err != nil {
 		return false, fmt.Errorf("look up run %q: %w", runID, s.explain(err))
 	}
 	return imported, nil

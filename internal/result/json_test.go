@@ -228,7 +228,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a path for an id":  {strings.Replace(full, `"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ"`, `"id": "../../etc"`, 1), `run "../../etc": the id has other characters than letters, digits`},
 		"an infinite value": {strings.Replace(full, `"value": 50`, `"value": 1e999`, 1), "1e999"},
 		"the same run twice": {
-			strings.Replace(full, `"runs": [`, `"runs": [{"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "occurs twice",
+			strings.Replace(full, `"runs": [`, `"runs": [{`+facts+`"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "occurs twice",
 		},
 		"a time that UTC cannot spell": {strings.Replace(full, "2026-11-20T10:00:00.123456789Z", "9999-12-31T23:59:59-01:00", 1), "years 0 and 9999"},
 		"an invalid run":               {strings.Replace(full, `"state": "complete"`, `"state": "done"`, 1), `state "done"`},
@@ -429,13 +429,16 @@ func ExampleDecode() {
 	file := strings.NewReader(`{
 	  "schema_version": 1,
 	  "runs": [{
-	    "id": "01J", "state": "complete",
+	    "id": "01J", "state": "complete", "seed": "1",
+	    "host": {"cpus": 4, "memory_bytes": 8589934592, "swap_bytes": 0},
+	    "overhead": {"empty_region_ns": 40, "exec_ns": 600000},
 	    "targets": [{"name": "oci/crun"}],
 	    "benchmarks": [{"name": "operations.container.lifecycle", "metrics": [
 	      {"name": "Create", "unit": "s", "better": "lower", "help": "time to create a container"}
 	    ]}],
 	    "trials": [{
 	      "seq": 1, "benchmark": "operations.container.lifecycle", "target": "oci/crun", "status": "ok",
+	      "block": 0, "elapsed_ns": 50000000, "self_cpu_ns": 1000000,
 	      "samples": [{"metric": "Create", "value": 0.021}]
 	    }]
 	  }]

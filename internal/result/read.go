@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -278,8 +279,15 @@ func elements[T any](s *stream, path string, into *[]T, most int, check func() e
 			return s.invalid(fmt.Errorf("%s: the list has more than %d entries", path, most))
 		}
 		var item T
-		if err := s.value(path, &item); err != nil {
+		var raw json.RawMessage
+		if err := s.value(path, &raw); err != nil {
 			return err
+		}
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return s.explain(path, s.dec.InputOffset()-int64(len(raw)), err)
+		}
+		if err := checkNumbers(path, raw, reflect.TypeFor[T](), true); err != nil {
+			return s.invalid(err)
 		}
 		*into = append(*into, item)
 		if check == nil {
@@ -424,8 +432,21 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 			return err
 		}
 	}
-	_, err := s.token()
-	return err
+	if _, err := s.token(); err != nil {
+		return err
+	}
+	err := checkKeys(path, reflect.TypeOf(into).Elem(), func(name string) bool {
+		for key := range seen {
+			if strings.EqualFold(key, name) {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return s.invalid(err)
+	}
+	return nil
 }
 
 // field reads the value of a key into the field of a struct.
@@ -440,7 +461,17 @@ func (s *stream) field(path, key string, into any) error {
 	}
 	object := slices.Concat([]byte{'{'}, name, []byte{':'}, raw, []byte{'}'})
 	start := s.dec.InputOffset() - int64(len(raw)) - int64(len(name)+2)
-	return s.explain(path, start, json.Unmarshal(object, into))
+	if err := json.Unmarshal(object, into); err != nil {
+		return s.explain(path, start, err)
+	}
+	err = checkNumbers(path, object, reflect.TypeOf(into), false)
+	if err == nil && string(raw) == "null" { // an object of numbers is absent
+		err = checkKeys(path, reflect.TypeOf(into).Elem(), func(name string) bool { return !strings.EqualFold(name, key) })
+	}
+	if err != nil {
+		return s.invalid(err)
+	}
+	return nil
 }
 
 // list calls read for each value of a list. A list may be null.

@@ -79,11 +79,12 @@ func (c *counter) Trial(t Trial) error {
 
 func (c *counter) End() error { c.ended++; return nil }
 
-// The start of a run up to the list of trials, and a trial.
+// The numbers of a run, the start of a run up to the list of trials, and a trial.
 const (
-	startOfRun = `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", "targets": [{"name": "native"}],
+	facts      = `"seed": "1", "host": {"cpus": 1, "memory_bytes": 1, "swap_bytes": 0}, "overhead": {"empty_region_ns": 0, "exec_ns": 0}, `
+	startOfRun = `{"schema_version": 2, "runs": [{` + facts + `"id": "a", "state": "complete", "targets": [{"name": "native"}],
 		"benchmarks": [{"name": "a.b.c", "metrics": [{"name": "M", "unit": "s", "better": "lower"}]}], "trials": [`
-	startOfTrial = `{"seq": 1, "benchmark": "a.b.c", "target": "native", "status": "ok", `
+	startOfTrial = `{"seq": 1, "benchmark": "a.b.c", "target": "native", "status": "ok", "block": 0, "elapsed_ns": 1, "self_cpu_ns": 1, `
 )
 
 // TestReadIsBounded: the memory does not depend on the size of a document, also of a hostile one.
@@ -91,16 +92,16 @@ func TestReadIsBounded(t *testing.T) {
 	const size, most = 40 << 20, 160 << 20
 	run := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", `
 	for name, c := range map[string]struct{ head, unit, want string }{
-		"empty trials":            {startOfRun, `{},`, `line 2, column 110: run "a": trial 0 ( on ): status "" is none of "ok"`},
-		"empty samples":           {startOfRun + startOfTrial + `"samples": [`, `{},`, `runs.trials.samples: the list has more than 500000 entries`},
+		"empty trials":            {startOfRun, `{},`, `line 2, column 110: runs.trials.seq is missing, and is a number`},
+		"empty samples":           {startOfRun + startOfTrial + `"samples": [`, `{"value":1},`, `runs.trials.samples: the list has more than 500000 entries`},
 		"samples without end":     {startOfRun + startOfTrial + `"samples": [`, `{"metric":"M","value":1},`, `runs.trials.samples: the list has more than 500000 entries`},
-		"phases without end":      {startOfRun + startOfTrial + `"phases": [`, `{"name":"M"},`, `runs.trials.phases: the list has more than 500000 entries`},
+		"phases without end":      {startOfRun + startOfTrial + `"phases": [`, `{"start_ns":1,"duration_ns":1},`, `runs.trials.phases: the list has more than 500000 entries`},
 		"timelines without end":   {startOfRun + startOfTrial + `"timelines": [`, `{},`, `runs.trials.timelines: the list has more than 256 entries`},
 		"a timeline without end":  {startOfRun + startOfTrial + `"timelines": [{"at_ns": [`, `1,`, `runs.trials.timelines is longer than 8 MiB`},
-		"distributions":           {startOfRun + startOfTrial + `"distributions": [`, `{"lows":[` + strings.Repeat("1,", 50_000) + `1]},`, `trial 1 has more than 4000000 values`},
-		"an output without end":   {startOfRun + startOfTrial + `"output": "`, `x`, `line 2, column 187: runs.trials.output is longer than 8 MiB`},
+		"distributions":           {startOfRun + startOfTrial + `"distributions": [`, `{"batch":1,"lows":[` + strings.Repeat("1,", 50_000) + `1]},`, `trial 1 has more than 4000000 values`},
+		"an output without end":   {startOfRun + startOfTrial + `"output": "`, `x`, `line 2, column 234: runs.trials.output is longer than 8 MiB`},
 		"conditions without end":  {startOfRun + startOfTrial + `"conditions": {`, `"a":"",`, `runs.trials.conditions is longer than 8 MiB`},
-		"trials of another name":  {strings.Replace(startOfRun, "trials", "Trials", 1), `{},`, `run "a": trial 0 ( on )`},
+		"trials of another name":  {strings.Replace(startOfRun, "trials", "Trials", 1), `{"seq":0,"block":0,"elapsed_ns":0,"self_cpu_ns":0},`, `run "a": trial 0 ( on )`},
 		"a key without end":       {startOfRun + `{"`, `x`, `is longer than 8 MiB`},
 		"targets":                 {run + `"targets": [`, `{},`, `runs.targets: the list has more than 2000 entries`},
 		"targets of another name": {run + `"TARGETS": [`, `{},`, `runs.targets: the list has more than 2000 entries`},
@@ -109,7 +110,7 @@ func TestReadIsBounded(t *testing.T) {
 		"long facts":              {run + `"images": [`, `{"name": "` + strings.Repeat("x", 1<<20) + `"},`, `take more than 16 MiB each`},
 		"a long plan":             {run + `"plan": "`, `\n`, `runs.plan is longer than 8 MiB`},
 		"unknown":                 {run + `"later": [`, `[],`, `runs.later is longer than 8 MiB`},
-		"runs":                    {`{"schema_version": 2, "runs": [`, `{"id": "a", "state": "complete"},`, `run "a" occurs twice`},
+		"runs":                    {`{"schema_version": 2, "runs": [`, `{` + facts + `"id": "a", "state": "complete"},`, `run "a" occurs twice`},
 		"depth":                   {`{"runs": [`, `[`, `more than 100 values are within each other`},
 		"depth of a value":        {run + `"later": `, `[`, `exceeded max depth`},
 		"white space":             {``, ` `, `the document is longer than 8 MiB`},
@@ -204,7 +205,7 @@ func TestReadLocatesFaults(t *testing.T) {
 // TestReadInAnyOrder: other programs write the keys in the order of their names.
 func TestReadInAnyOrder(t *testing.T) {
 	var got counter
-	text := `{"generator": {}, "runs": [{"benchmarks": null, "id": "a", "state": "complete", "targets": null, "trials": null}], "schema_version": 2}`
+	text := `{"generator": {}, "runs": [{"benchmarks": null, ` + facts + `"id": "a", "state": "complete", "targets": null, "trials": null}], "schema_version": 2}`
 	if _, err := Read(strings.NewReader(text), &got); err != nil || got != (counter{runs: 1, ended: 1}) {
 		t.Errorf("read %+v, %v", got, err)
 	}

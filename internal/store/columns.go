@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -225,9 +226,17 @@ func (d document) Scan(column any) error {
 		return fmt.Errorf("the column of a JSON document has type %T", column)
 	}
 	if text == "null" {
-		return nil // the value is zero already
+		switch kind := reflect.TypeOf(d.pointer).Elem().Kind(); kind {
+		case reflect.Slice, reflect.Map, reflect.Pointer:
+			return nil // the value is zero already
+		default:
+			return fmt.Errorf("the column of a JSON document is null in the place of a %v", kind)
+		}
 	}
-	return json.Unmarshal([]byte(text), d.pointer)
+	if err := json.Unmarshal([]byte(text), d.pointer); err != nil {
+		return err
+	}
+	return result.CheckNumbers([]byte(text), d.pointer)
 }
 
 // mostKnown is the largest number of texts that the readers of repeated texts remember.

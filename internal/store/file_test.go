@@ -175,7 +175,8 @@ func TestUpgradeVersion1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	script(t, path, string(first), "PRAGMA user_version = 1",
 		`INSERT INTO run (id, name, state, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits)
-			VALUES ('old', 'quick', 'complete', '{}', '1', '', '', '{}', '[{"name": "native"}]', '[{"name": "a.b.c"}]', '{}', 'null')`,
+			VALUES ('old', 'quick', 'complete', '{}', '1', '', '', '{"cpus": 1, "memory_bytes": 1, "swap_bytes": 0}', '[{"name": "native"}]',
+				'[{"name": "a.b.c"}]', '{"empty_region_ns": 0, "exec_ns": 0}', 'null')`,
 		`INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, elapsed_ns, host, self_cpu_ns)
 			VALUES (1, 1, 'a.b.c', '', 'native', 0, 0, 'ok', '', '', 1, '{}', 0)`)
 	s := open(t, path)

@@ -1,0 +1,222 @@
+package result
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// numberPlace is a number in a JSON document: the keys and places that lead to it.
+type numberPlace []any
+
+func (p numberPlace) String() string {
+	var parts []string
+	for _, part := range p {
+		if key, ok := part.(string); ok {
+			parts = append(parts, key)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// numberPlaces lists the numbers of a value.
+func numberPlaces(value any, at numberPlace) (all []numberPlace) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, v := range value {
+			all = append(all, numberPlaces(v, append(slices.Clone(at), key))...)
+		}
+	case []any:
+		for i, v := range value {
+			all = append(all, numberPlaces(v, append(slices.Clone(at), i))...)
+		}
+	case json.Number:
+		all = append(all, at)
+	case string:
+		if at[len(at)-1] == "seed" {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// replaced returns a copy of a value with another value at a place. Without a value the key is left out.
+func replaced(value any, at numberPlace, by any, out bool) any {
+	if len(at) == 0 {
+		return by
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		copied := map[string]any{}
+		for key, v := range value {
+			if key == at[0] && len(at) == 1 && out {
+				continue
+			}
+			if key == at[0] {
+				v = replaced(v, at[1:], by, out)
+			}
+			copied[key] = v
+		}
+		return copied
+	case []any:
+		copied := slices.Clone(value)
+		i := at[0].(int)
+		copied[i] = replaced(copied[i], at[1:], by, out)
+		return copied
+	}
+	return value
+}
+
+// generic decodes JSON without a loss of digits.
+func generic(t *testing.T, text string) (value any) {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// inOrder encodes a run with its trials at the end.
+func inOrder(t *testing.T, doc any) string {
+	t.Helper()
+	var runs []string
+	top := doc.(map[string]any)
+	for _, run := range top["runs"].([]any) {
+		facts, trials := map[string]any{}, ""
+		for key, value := range run.(map[string]any) {
+			text, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if key == "trials" {
+				trials = string(text)
+			} else {
+				facts[key] = value
+			}
+		}
+		text, err := json.Marshal(facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, strings.TrimSuffix(string(text), "}")+`, "trials": `+trials+"}")
+	}
+	version, err := json.Marshal(top["schema_version"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `{"schema_version": ` + string(version) + `, "runs": [` + strings.Join(runs, ",") + "]}"
+}
+
+// TestNumbersAreNeverAbsent puts null in the place of each number of a document with every field, and leaves each number out that Encode
+// always writes. Nothing of it is read as 0.
+func TestNumbersAreNeverAbsent(t *testing.T) {
+	doc := generic(t, string(encoded(t, fullDocument())))
+	if _, err := Decode(strings.NewReader(inOrder(t, doc))); err != nil {
+		t.Fatal(err)
+	}
+	optional := map[string]bool{}
+	for _, object := range schemaObjects(t) {
+		for name := range object.Properties {
+			if !slices.Contains(object.Required, name) {
+				optional[name] = true
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, place := range numberPlaces(doc, nil) {
+		name := place.String()
+		if name == "schema_version" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if _, err := Decode(strings.NewReader(inOrder(t, replaced(doc, place, nil, false)))); err == nil || !strings.Contains(err.Error(), "is null in the place of a number") {
+			t.Errorf("null for %s: %v", name, err)
+		}
+		key, isKey := place[len(place)-1].(string)
+		if !isKey || optional[key] || strings.Contains(name, "failed_calls.") || strings.Contains(name, "requests_ns.") {
+			continue
+		}
+		_, err := Decode(strings.NewReader(inOrder(t, replaced(doc, place, nil, true))))
+		if err == nil || !strings.Contains(err.Error(), key+" is missing, and is a number") || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("a document without %s: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"runs.trials.samples.value", "runs.trials.phases.start_ns", "runs.trials.elapsed_ns", "runs.trials.distributions.lows", "runs.trials.distributions.tail.at",
+		"runs.trials.timelines.at_ns", "runs.benchmarks.metrics.bound.most", "runs.seed", "runs.host.cpus", "runs.host.selfcheck.limits.minutes", "runs.stopping.looks",
+		"runs.trials.host.steal", "runs.trials.failed_calls.create", "runs.overhead.exec_ns",
+	} {
+		if !seen[name] {
+			t.Errorf("the document has no number %s: %v", name, seen)
+		}
+	}
+}
+
+// TestNumbersOfMissingObjects: a missing object of numbers is no object of zeros.
+func TestNumbersOfMissingObjects(t *testing.T) {
+	full := string(encoded(t, fullDocument()))
+	for _, key := range []string{"host", "overhead"} {
+		for _, value := range []string{"null", "{}"} {
+			doc := generic(t, full)
+			doc.(map[string]any)["runs"].([]any)[0].(map[string]any)[key] = generic(t, value)
+			if _, err := Decode(strings.NewReader(inOrder(t, doc))); err == nil || !strings.Contains(err.Error(), "is missing, and is a number") {
+				t.Errorf("%s: %s: the error is %v", key, value, err)
+			}
+		}
+	}
+}
+
+func TestCheckNumbers(t *testing.T) {
+	for i, c := range []struct {
+		text string
+		into any
+		want string
+	}{
+		{`1`, new(uint64), ""},
+		{`null`, new(uint64), "the document is null"},
+		{`"1"`, new(Seconder), ""},
+		{`[1, null]`, new([]float64), "[1] is null"},
+		{`{"a": null}`, new(map[string]int), `"a" is null`},
+		{`{"steal": null}`, new(Disturbance), "steal is null"},
+		{`{}`, new(Disturbance), ""},
+		{`{"marks": ["null"]}`, new(Disturbance), ""},
+		{`{"metric": "null"}`, new(Sample), "value is missing"},
+		{`{"VALUE": 1}`, new(Sample), ""},
+		{`[{"name": "x", "bound": {"broken": "y"}}]`, new([]Metric), "[0].bound.most is missing"},
+		{`[{"name": "x"}]`, new([]Metric), ""},
+		{`["null"]`, new([]string), ""},
+	} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			err := CheckNumbers([]byte(c.text), c.into)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: the error is %v, want %q", c.text, err, c.want)
+			}
+		})
+	}
+}
+
+// Seconder is text.
+type Seconder string
+
+// schemaObjects returns the objects of the schema of documents.
+func schemaObjects(t *testing.T) []object {
+	t.Helper()
+	data, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root object
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	all := []object{root}
+	for _, o := range root.Defs {
+		all = append(all, o)
+	}
+	return all
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/trust"
 	"github.com/touchstone-bench/touchstone/internal/turn"
 )
 
@@ -42,8 +43,9 @@ CPUs for 1.5 seconds. docs/host.md describes each property.`,
 
 func (a *App) hostTuneCommand() *cobra.Command {
 	var (
-		only []string
-		dry  bool
+		only   []string
+		dry    bool
+		beside bool
 	)
 	cmd := &cobra.Command{
 		Use:   "tune",
@@ -63,7 +65,8 @@ while it runs, and where the change can be put back:
 The changes hold for all programs of the machine until touchstone host restore or a restart of the
 machine, and runs record them. Before the first change, the present values are written to
 %s.
-A second tune keeps these values. While a run is under way, nothing is changed.
+A second tune keeps these values. While a run of root, or of the user who called sudo, is under
+way, nothing is changed without --allow-concurrent. Runs of other users are named.
 
 A setting that the machine refuses is listed with the reason, and the others are changed. The exit
 code is 1 if nothing was changed and a setting was refused, or if a setting of --only was refused or
@@ -74,17 +77,18 @@ is not available. A machine that needs no change gives 0.`, host.RecordFile("/")
 			if cmd.Flags().Changed("only") && len(only) == 0 {
 				return usage(errors.New("--only names no setting; leave it out to change all of them"))
 			}
-			return a.tuneHost(cmd.Context(), only, dry)
+			return a.tuneHost(cmd.Context(), only, dry, beside)
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "only", nil, "change only these settings, separated by commas")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes, and change nothing")
+	cmd.Flags().BoolVar(&beside, "allow-concurrent", false, besideHelp)
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(host.Settings(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (a *App) hostRestoreCommand() *cobra.Command {
-	var force bool
+	var force, beside bool
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Put back the settings that touchstone host tune has changed",
@@ -95,11 +99,15 @@ all settings are the system's own again, and only the record is removed.
 
 The exit code is 1 if a value could not be put back, or was left alone.`,
 		Example: `  sudo touchstone host restore`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.restoreHost(cmd.Context(), force) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.restoreHost(cmd.Context(), force, beside) },
 	}
+	cmd.Flags().BoolVar(&beside, "allow-concurrent", false, besideHelp)
 	cmd.Flags().BoolVar(&force, "force", false, "also put back values that another program has changed since")
 	return cmd
 }
+
+// besideHelp describes --allow-concurrent of tune and restore.
+const besideHelp = "change settings also during a run; it divides the run's trials"
 
 func (a *App) showHost(ctx context.Context, format format) error {
 	defer a.clear()
@@ -168,14 +176,14 @@ func (a *App) mentionTuning() error {
 	return nil
 }
 
-func (a *App) tuneHost(ctx context.Context, only []string, dry bool) error {
+func (a *App) tuneHost(ctx context.Context, only []string, dry, beside bool) error {
 	for _, name := range only {
 		if !slices.Contains(host.Settings(), name) {
 			return usage(fmt.Errorf("--only: no setting has the name %q; the settings are %s", name, strings.Join(host.Settings(), ", ")))
 		}
 	}
 	if !dry {
-		release, err := a.aloneOnHost(ctx)
+		release, err := a.aloneOnHost(ctx, beside)
 		if err != nil {
 			return err
 		}
@@ -199,8 +207,8 @@ func (a *App) tuneHost(ctx context.Context, only []string, dry bool) error {
 	return nil
 }
 
-func (a *App) restoreHost(ctx context.Context, force bool) error {
-	release, err := a.aloneOnHost(ctx)
+func (a *App) restoreHost(ctx context.Context, force, beside bool) error {
+	release, err := a.aloneOnHost(ctx, beside)
 	if err != nil {
 		return err
 	}
@@ -226,21 +234,25 @@ func (a *App) restoreHost(ctx context.Context, force bool) error {
 	return nil
 }
 
-// aloneOnHost keeps runs from starting while settings change. It fails while a run is under way, because the change would divide its trials, and
-// for users who cannot change settings.
-func (a *App) aloneOnHost(ctx context.Context) (release func(), err error) {
+// aloneOnHost keeps runs from starting while settings change. It fails for users who cannot change settings, and while a run of root or of the
+// user who called sudo is under way, because the change would divide its trials; beside is for those who accept it. Runs of
+// other users are only named: otherwise any user could prevent root from putting the settings back.
+func (a *App) aloneOnHost(ctx context.Context, beside bool) (release func(), err error) {
 	if a.env.Root != "/" {
 		return func() {}, nil
 	}
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the settings of a machine can be changed only by root; use sudo")
 	}
-	mine, others, err := turn.Take(ctx, a.env.RunID())
+	mine, counting, ignored, err := turn.Seize(ctx, a.env.RunID(), trust.User, beside)
 	switch {
 	case err != nil:
 		return nil, err
 	case mine == nil:
-		return nil, fmt.Errorf("%s, and a change would divide its trials; wait for its end", turn.UnderWay(others))
+		return nil, fmt.Errorf("%s, and a change would divide its trials: wait for its end; --allow-concurrent changes the settings nevertheless", turn.UnderWay(counting))
+	}
+	if others := slices.Concat(counting, ignored); len(others) > 0 {
+		a.line("note: " + turn.UnderWay(others) + ": the change divides its trials")
 	}
 	return mine.End, nil
 }

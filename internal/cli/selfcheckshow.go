@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
 // selfcheckVersion is the schema version of a selfcheck. In version 1 the limits are differences of the typical value.
@@ -173,19 +174,14 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := trust.ReadFile(path, selfcheckMaxSize)
+	var unsafe *trust.Error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, path, nil
-	}
-	if err != nil {
-		return nil, path, err
-	}
-	defer func() { _ = f.Close() }() // it is only read from
-	text, err := io.ReadAll(io.LimitReader(f, selfcheckMaxSize+1))
-	if err == nil && len(text) > selfcheckMaxSize {
-		err = errors.New("it is too large")
-	}
-	if err == nil {
+	case errors.As(err, &unsafe):
+		return nil, path, fmt.Errorf("read the selfchecks: %w", err)
+	case err == nil:
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
@@ -203,7 +199,10 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 func storable() error {
 	_, path, err := readSelfchecks()
 	if err == nil {
-		if err = writableFolder("the folder of selfchecks", filepath.Dir(path), 0o700); err != nil {
+		if _, err = trust.MakeDirectory(filepath.Dir(path)); err == nil {
+			err = writableFolder("the folder of selfchecks", filepath.Dir(path), 0o700)
+		}
+		if err != nil {
 			err = fmt.Errorf("%w; make it writable, or set XDG_STATE_HOME", err)
 		}
 	}
@@ -221,7 +220,7 @@ func keepSelfcheck(d selfcheckDocument) (string, error) {
 	}
 	all = append(all, d)
 	all = all[max(0, len(all)-mostSelfchecks):]
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if _, err := trust.MakeDirectory(filepath.Dir(path)); err != nil {
 		return path, err
 	}
 	return path, replaceFile(path, func(w io.Writer) error {

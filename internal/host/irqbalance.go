@@ -2,6 +2,8 @@ package host
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -47,15 +49,25 @@ func (t tree) daemons() ([]daemon, error) {
 	}
 	var all []daemon
 	for _, file := range t.glob("proc/[0-9]*/comm") {
-		if t.text(file) != irqbalance {
+		pid := path.Base(path.Dir(file))
+		if t.text(file) != irqbalance || !t.ofRoot(pid) {
 			continue
 		}
-		pid := path.Base(path.Dir(file))
 		if d, ok := t.process(pid); ok {
 			all = append(all, d)
 		}
 	}
 	return all, nil
+}
+
+// ofRoot reports whether a process has no other user than root. Any user can give a process the name of a daemon.
+func (t tree) ofRoot(pid string) bool {
+	for _, line := range t.lines("proc/" + pid + "/status") {
+		if ids, ok := strings.CutPrefix(line, "Uid:"); ok {
+			return !slices.ContainsFunc(strings.Fields(ids), func(id string) bool { return id != "0" })
+		}
+	}
+	return true // a copy of /proc
 }
 
 // process reads a process. It is false if the process does not exist or has ended.
@@ -109,16 +121,11 @@ func (t *Tuner) readDaemon(key string) (string, error) {
 // setDaemon sends a signal and waits until the process has the state. The kernel sends no event for it.
 func (t *Tuner) setDaemon(key, state string) error {
 	const tries, interval = 200, 5 * time.Millisecond
-	pid, _, _ := strings.Cut(key, "@")
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		return err
-	}
 	signal := unix.SIGCONT
 	if state == stopped {
 		signal = unix.SIGSTOP
 	}
-	if err := t.signal(n, signal); err != nil {
+	if err := t.signal(key, signal); err != nil {
 		return err
 	}
 	for range tries {
@@ -128,4 +135,38 @@ func (t *Tuner) setDaemon(key, state string) error {
 		time.Sleep(interval)
 	}
 	return nil // change finds the wrong state
+}
+
+// signalDaemon sends a signal to the process of a key. The process cannot be exchanged between the checks and the signal, because a pidfd
+// holds it. A process that is not irqbalance of root gets none.
+func signalDaemon(key string, s unix.Signal) error {
+	pid, _, _ := strings.Cut(key, "@")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.PidfdOpen(n, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return errGone
+	}
+	if err != nil {
+		return fmt.Errorf("hold process %d: %w", n, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	machine := &Tuner{root: "/", tree: tree{os.DirFS("/")}}
+	if _, err := machine.readDaemon(key); err != nil {
+		return err
+	}
+	if !machine.ofRoot(pid) {
+		return fmt.Errorf("process %d belongs to another user", n)
+	}
+	program, err := os.Readlink("/proc/" + pid + "/exe")
+	if err != nil {
+		return fmt.Errorf("find the program of process %d: %w", n, err)
+	}
+	// An upgrade removes the program of a process.
+	if name := path.Base(strings.TrimSuffix(program, " (deleted)")); name != irqbalance {
+		return fmt.Errorf("process %d executes %.100q and not %s", n, program, irqbalance)
+	}
+	return unix.PidfdSendSignal(fd, s, nil, 0)
 }

@@ -23,6 +23,9 @@ const (
 	recordDir  = "var/lib/touchstone"
 	recordName = "host-tuning.json"
 	bootFile   = "proc/sys/kernel/random/boot_id"
+
+	lockDir  = "run"
+	lockName = "touchstone-host-tuning.lock"
 )
 
 // maxRecord bounds the record, in bytes. A machine with a thousand frequency policies needs 200 KiB.
@@ -75,19 +78,19 @@ func RecordFile(root string) string { return filepath.Join(root, recordDir, reco
 // ReadTuning reads the record of the machine at root. Without a record the error is ErrNotTuned. A record that another user can change is
 // refused, because root writes its values to the kernel.
 func ReadTuning(root string) (*Tuning, error) {
-	path, err := trust.File(RecordFile(root))
+	path := RecordFile(root)
+	text, err := trust.ReadFile(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotTuned
-	}
-	var text []byte
-	if err == nil {
-		text, err = readRecord(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the tuning: %w", err)
 	}
 	t := &Tuning{}
 	err = json.Unmarshal(text, t)
+	if err == nil {
+		err = result.CheckNumbers(text, t)
+	}
 	if err == nil {
 		err = t.check()
 	}
@@ -97,17 +100,6 @@ func ReadTuning(root string) (*Tuning, error) {
 	boot, err := bootID(root)
 	t.Restarted = boot != t.Boot
 	return t, err
-}
-
-func readRecord(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxRecord:
-		return nil, fmt.Errorf("%s is no record: it is not a regular file of at most %d bytes", path, maxRecord)
-	}
-	return os.ReadFile(path)
 }
 
 // check refuses a change of anything that a Tuner does not change.
@@ -174,27 +166,28 @@ func with(list, value string) string {
 	return list + ", " + value
 }
 
-// lock keeps other processes from changing the record, and creates its directory if asked. The error is fs.ErrNotExist if the directory does not
-// exist.
-func (t *Tuner) lock(create bool) (unlock func(), err error) {
-	find := trust.Directory
-	if create {
-		find = trust.MakeDirectory
-	}
-	path, err := find(filepath.Dir(RecordFile(t.root)))
+// lock keeps other processes from changing the record. The file of the lock stays until the machine is restarted: if its owner removed
+// it, two other processes could hold locks on two files of that name. Only root can open it. The directory of the record is created if
+// needed, and removed at the end if it is empty.
+func (t *Tuner) lock() (unlock func(), err error) {
+	runtime, err := trust.MakeDirectory(filepath.Join(t.root, lockDir))
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.Open(path)
+	f, err := os.OpenFile(filepath.Join(runtime, lockName), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = dir.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = errors.New("another touchstone host tune or restore is under way; wait for its end")
 		}
 		return nil, err
+	}
+	path, err := trust.MakeDirectory(filepath.Dir(RecordFile(t.root)))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	_ = os.Remove(filepath.Join(path, recordName+".new")) // of a process that was killed while it saved
 	return func() {
@@ -202,7 +195,7 @@ func (t *Tuner) lock(create bool) (unlock func(), err error) {
 		if path == filepath.Dir(RecordFile(t.root)) {
 			_ = os.Remove(path)
 		}
-		_ = dir.Close()
+		_ = f.Close()
 	}, nil
 }
 

@@ -78,7 +78,7 @@ func second[T any](_ T, err error) error { return err }
 // Two processes do not change the record at the same time.
 func TestTuneIsExclusive(t *testing.T) {
 	root := newUntuned(t)
-	unlock, err := simulated(t, root).lock(true)
+	unlock, err := simulated(t, root).lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +91,30 @@ func TestTuneIsExclusive(t *testing.T) {
 	}
 	unlock()
 	mustTune(t, simulated(t, root))
+}
+
+// A process that opened the lock before its owner released it excludes the next process, too.
+func TestLockStays(t *testing.T) {
+	root := newUntuned(t)
+	unlock, err := simulated(t, root).lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, err := os.OpenFile(filepath.Join(root, lockDir, lockName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = early.Close() }()
+	if info, err := early.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the lock has the mode %v: %v", info.Mode(), err)
+	}
+	unlock()
+	if err := unix.Flock(int(early.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := simulated(t, root).lock(); err == nil || !strings.Contains(err.Error(), "under way") {
+		t.Errorf("a second owner: %v", err)
+	}
 }
 
 // A tune without a record would lose the values: a full disk or a missing boot ID ends it before the first change.

@@ -54,7 +54,7 @@ type Tuner struct {
 	root string
 	tree
 	write   func(name, value string) error
-	signal  func(pid int, s unix.Signal) error
+	signal  func(key string, s unix.Signal) error
 	remount func(dir string, flags uintptr, options string) error
 	now     func() time.Time
 	step    func() // called between two effects, for tests that crash there
@@ -64,7 +64,7 @@ type Tuner struct {
 func NewTuner(root string) *Tuner {
 	t := &Tuner{
 		root: root, tree: tree{os.DirFS(root)}, now: time.Now, step: func() {},
-		signal: unix.Kill,
+		signal: signalDaemon,
 		remount: func(dir string, flags uintptr, options string) error {
 			return unix.Mount("cgroup2", dir, "cgroup2", flags, options)
 		},
@@ -72,7 +72,7 @@ func NewTuner(root string) *Tuner {
 	t.write = t.writeFile
 	if root != "/" {
 		copied := errors.New("the machine is a copy")
-		t.signal = func(int, unix.Signal) error { return copied }
+		t.signal = func(string, unix.Signal) error { return copied }
 		t.remount = func(string, uintptr, string) error { return copied }
 	}
 	return t
@@ -291,7 +291,7 @@ func explain(err error) error {
 // value was changed.
 func (t *Tuner) Tune(ctx context.Context, only []string, dry bool) (outcomes []Outcome, err error) {
 	if !dry {
-		unlock, err := t.lock(true)
+		unlock, err := t.lock()
 		if err != nil {
 			return nil, fmt.Errorf("record the tuning: %w", err)
 		}
@@ -389,10 +389,7 @@ const restarted = "the machine was restarted since, which reset it"
 // force is set. Values that are back, or whose object no longer exists, are removed from the record. Without a record the error is
 // ErrNotTuned. After a restart of the machine all values are gone, and the record is removed.
 func (t *Tuner) Restore(ctx context.Context, force bool) (outcomes []Outcome, err error) {
-	unlock, err := t.lock(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotTuned
-	}
+	unlock, err := t.lock()
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the tuning: %w", err)
 	}

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +25,7 @@ func realKernel(t *testing.T) *Tuner {
 		}
 	}
 	tuner := NewTuner(root)
-	tuner.signal = unix.Kill
+	tuner.signal = signalDaemon
 	return tuner
 }
 
@@ -37,19 +39,7 @@ func TestRealProcess(t *testing.T) {
 	if err != nil {
 		t.Skip("needs sleep")
 	}
-	cmd := exec.CommandContext(t.Context(), sleep, "1000")
-	link := filepath.Join(t.TempDir(), irqbalance)
-	if err := os.Symlink(sleep, link); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Path = link // the kernel names a process after the file of its execve
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	named(t, sleep, irqbalance, nil)
 	for { // the kernel names a process a moment after its start
 		if daemons, err := tuner.daemons(); err != nil || len(daemons) > 0 {
 			break
@@ -69,6 +59,81 @@ func TestRealProcess(t *testing.T) {
 	for _, o := range mustRestore(t, tuner, false) {
 		if o.Status != Restored || state() != running {
 			t.Errorf("after restore it is %s, and the outcome is %+v", state(), o)
+		}
+	}
+}
+
+// named starts a copy of a program with another name.
+func named(t *testing.T, program, name string, user *syscall.Credential) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	copied := filepath.Join(dir, name)
+	text, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(copied, text, 0o755)
+	}
+	for parent := dir; err == nil && strings.HasPrefix(parent, os.TempDir()+"/"); parent = filepath.Dir(parent) {
+		err = os.Chmod(parent, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// TestRealForeignProcess: no signal reaches a process with the PID of the record that is not irqbalance of root.
+func TestRealForeignProcess(t *testing.T) {
+	realKernel(t)
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip("needs sleep")
+	}
+	machine := tree{os.DirFS("/")}
+	for what, c := range map[string]struct {
+		name string
+		user *syscall.Credential
+		late bool
+		want string
+	}{
+		"another user's":  {irqbalance, &syscall.Credential{Uid: 65534, Gid: 65534}, false, "belongs to another user"},
+		"another program": {"other", nil, false, "executes"},
+		"a later process": {irqbalance, nil, true, errGone.Error()},
+	} {
+		if c.user != nil && os.Geteuid() != 0 {
+			continue
+		}
+		pid := strconv.Itoa(named(t, sleep, c.name, c.user).Process.Pid)
+		d, ok := machine.process(pid)
+		if !ok {
+			t.Fatalf("%s: no process %s", what, pid)
+		}
+		key := pid + "@" + d.start
+		if c.late {
+			key = pid + "@1"
+		}
+		if err := signalDaemon(key, unix.SIGSTOP); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %q", what, err, c.want)
+		}
+		if d, _ := machine.process(pid); d.state != running {
+			t.Errorf("%s: the process is %s", what, d.state)
+		}
+		all, err := machine.daemons()
+		for _, d := range all {
+			if d.pid == pid && c.user != nil {
+				t.Errorf("%s: it is listed", what)
+			}
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

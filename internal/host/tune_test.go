@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -60,12 +59,13 @@ func simulated(t testing.TB, root string) *Tuner {
 		}
 		return os.WriteFile(filepath.Join(root, name), []byte(strings.Replace(string(text), from, to, 1)), 0o600)
 	}
-	tuner.signal = func(pid int, s unix.Signal) error {
+	tuner.signal = func(key string, s unix.Signal) error {
 		from, to := " S ", " T "
 		if s == unix.SIGCONT {
 			from, to = to, from
 		}
-		return replace(fmt.Sprintf("proc/%d/stat", pid), from, to)
+		pid, _, _ := strings.Cut(key, "@")
+		return replace("proc/"+pid+"/stat", from, to)
 	}
 	tuner.remount = func(dir string, flags uintptr, options string) error {
 		want := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RELATIME)
@@ -411,8 +411,8 @@ func TestRestoreOfAnEndedProcess(t *testing.T) {
 			tuner := simulated(t, root)
 			mustTune(t, tuner, irqbalance)
 			write(t, root, files{"proc/200/stat": stat})
-			tuner.signal = func(pid int, _ unix.Signal) error {
-				t.Errorf("a signal to process %d", pid)
+			tuner.signal = func(key string, _ unix.Signal) error {
+				t.Errorf("a signal to process %s", key)
 				return nil
 			}
 			if got := statuses(mustRestore(t, tuner, true)); got["irqbalance 200@1234"] != Gone {

@@ -2,9 +2,7 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,20 +186,9 @@ func checkOption(name, value string) *problem {
 	return nil
 }
 
-// LoadRuntimes reads a file with only the section runtimes of a plan. A missing file has no runtimes. Its errors have the types of
+// ParseRuntimes reads a file with only the section runtimes of a plan. The file name appears in errors. Its errors have the types of
 // Parse's errors.
-func LoadRuntimes(path string) (map[string]target.Runtime, error) {
-	data, err := read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the runtimes: %w", err)
-	}
-	return parseRuntimes(path, data)
-}
-
-func parseRuntimes(file string, data []byte) (map[string]target.Runtime, error) {
+func ParseRuntimes(file string, data []byte) (map[string]target.Runtime, error) {
 	root, err := parseTree(file, data)
 	if root == nil {
 		return nil, err // nil for a file with only comments

@@ -3,8 +3,6 @@ package plan
 import (
 	"errors"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,20 +10,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-func TestLoadRuntimes(t *testing.T) {
-	dir := t.TempDir()
-	if runtimes, err := LoadRuntimes(filepath.Join(dir, "none.yaml")); runtimes != nil || err != nil {
-		t.Errorf("a missing file gives %v, %v", runtimes, err)
-	}
-	if _, err := LoadRuntimes(dir); err == nil {
-		t.Error("a directory is loaded")
-	}
-	path := filepath.Join(dir, "runtimes.yaml")
-	if err := os.WriteFile(path, []byte("runtimes:\n  kata: {typ: x.y}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := LoadRuntimes(path)
-	if e := (*Error)(nil); !errors.As(err, &e) || e.File != path || e.Line != 2 || e.Column != 10 {
+func TestRuntimesLocation(t *testing.T) {
+	_, err := ParseRuntimes("a.yaml", []byte("runtimes:\n  kata: {typ: x.y}\n"))
+	if e := (*Error)(nil); !errors.As(err, &e) || e.File != "a.yaml" || e.Line != 2 || e.Column != 10 {
 		t.Errorf("a broken file gives %v", err)
 	}
 }
@@ -49,7 +36,7 @@ func TestParseRuntimesFile(t *testing.T) {
 		{"a tag", "runtimes: !x {}\n", nil, []string{`f:1:11: a tag (!) is not allowed; write the value itself; put quotes around it if it begins with that character`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := parseRuntimes("f", []byte(c.text))
+			got, err := ParseRuntimes("f", []byte(c.text))
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.want, got); err == nil && diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -121,7 +108,7 @@ func FuzzParseRuntimes(f *testing.F) {
 	f.Add([]byte("runtimes:\n  kata: {type: io.containerd.kata.v2, options: {config: /etc/kata.toml, n: 1}}\n  a: /bin/a\n"))
 	f.Add([]byte("runtimes:\n 08: {options: {}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		runtimes, err := parseRuntimes("f", text)
+		runtimes, err := ParseRuntimes("f", text)
 		if err != nil {
 			return
 		}

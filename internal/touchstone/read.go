@@ -41,8 +41,15 @@ func Decode(data []byte, name string, describe func(string) (result.Benchmark, b
 	seen := map[string]bool{}
 	for lists := 1; ; lists++ {
 		var entries []entry
+		var list json.RawMessage
 		at := d.InputOffset()
-		err := d.Decode(&entries)
+		err := d.Decode(&list)
+		if err == nil {
+			err = json.Unmarshal(list, &entries)
+		}
+		if err == nil {
+			err = result.CheckNumbers(list, &entries)
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			if len(runs) == 0 {

@@ -4,7 +4,8 @@
 // safe: if each directory on it belongs to a trusted user, no other user can exchange a part of it after the check. So a later open by
 // name needs no further check. Other users choose their paths themselves, so only the file and its directory count.
 //
-// Trusted users are root, the user of the process, and the user who called sudo.
+// Trusted users are root, the user of the process, and the user who called sudo. Access lists of POSIX count; those of NFSv4 do not, because
+// the server of such a file system decides.
 package trust
 
 import (
@@ -134,8 +135,10 @@ func check(path string, s *unix.Stat_t) error {
 		return &Error{path, "belongs to " + user(s.Uid), "run touchstone as that user, or use chown if you trust the content"}
 	case writable(s):
 		return &Error{path, "can be changed by other users", fmt.Sprintf("if you trust the content, run chmod go-w %s", path)}
+	case s.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return checkLists(path, accessList, defaultList)
 	}
-	return nil
+	return checkLists(path, accessList)
 }
 
 // checkAncestor refuses a directory whose entries another user can exchange.
@@ -146,10 +149,16 @@ func checkAncestor(path string, s *unix.Stat_t) error {
 	if writable(s) && s.Mode&unix.S_ISVTX == 0 {
 		return &Error{path, "can be changed by other users", "use a directory that only you can change"}
 	}
-	return nil
+	if s.Mode&unix.S_ISVTX != 0 {
+		return nil
+	}
+	return checkLists(path, accessList)
 }
 
 func user(uid uint32) string { return fmt.Sprintf("user %d", uid) }
+
+// User reports whether a user is trusted.
+func User(uid int) bool { return uid >= 0 && trusted(uint32(uid)) }
 
 // trusted reports whether a user may change the files of this process.
 func trusted(uid uint32) bool {
@@ -159,9 +168,10 @@ func trusted(uid uint32) bool {
 // writable reports whether users of an untrusted group, or all users, can write. The group of this process is trusted, because many
 // users have a group of their own and a umask of 002.
 func writable(s *unix.Stat_t) bool {
-	ours := s.Gid == 0 || int(s.Gid) == os.Getegid() || bySudo("SUDO_GID", s.Gid)
-	return s.Mode&unix.S_IWOTH != 0 || s.Mode&unix.S_IWGRP != 0 && !ours
+	return s.Mode&unix.S_IWOTH != 0 || s.Mode&unix.S_IWGRP != 0 && !ours(s.Gid)
 }
+
+func ours(gid uint32) bool { return gid == 0 || int(gid) == os.Getegid() || bySudo("SUDO_GID", gid) }
 
 // bySudo reports whether an ID belongs to the user who called sudo. Only root sets the variables of root.
 func bySudo(variable string, id uint32) bool {

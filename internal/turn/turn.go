@@ -42,8 +42,9 @@ type Other struct {
 	ID string
 	// PID is 0 if the process is in another PID namespace.
 	PID int
-	// User is the name or the ID of the process's user; empty if unknown.
+	// User is the name or the ID of the process's user; empty if unknown. UID is unknownUser then.
 	User string
+	UID  int
 
 	names names
 }
@@ -189,12 +190,13 @@ func (n names) others(ctx context.Context) ([]Other, error) {
 	slices.Sort(ids)
 	var all []Other
 	for _, id := range ids {
-		o := Other{ID: id, names: n}
+		o := Other{ID: id, UID: unknownUser, names: n}
 		switch conn, err := dial(ctx, n.run(id)); {
 		case errors.Is(err, unix.ECONNREFUSED):
 			continue // it has just ended
 		case err == nil:
-			o.PID, o.User = peer(conn)
+			o.PID, o.UID = peer(conn)
+			o.User = userName(o.UID)
 			_ = conn.Close()
 		}
 		all = append(all, o)
@@ -205,23 +207,33 @@ func (n names) others(ctx context.Context) ([]Other, error) {
 // idPattern is the form of run IDs. Other users may choose any name for a socket.
 const idPattern = `([0-9]{8}-[0-9]{6}-[a-z2-7]{4})`
 
-// peer returns the process that made the socket, from the kernel.
-func peer(conn *net.UnixConn) (pid int, name string) {
+// unknownUser stands for the user of a socket that the kernel does not name.
+const unknownUser = -1
+
+// peer returns the process that made the socket, and its user, from the kernel.
+func peer(conn *net.UnixConn) (pid, uid int) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, ""
+		return 0, unknownUser
 	}
+	uid = unknownUser
 	_ = raw.Control(func(fd uintptr) {
-		c, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil {
-			return
+		if c, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid, uid = int(c.Pid), int(c.Uid)
 		}
-		pid, name = int(c.Pid), strconv.Itoa(int(c.Uid))
 	})
-	if u, err := user.LookupId(name); err == nil {
-		name = u.Username
+	return pid, uid
+}
+
+func userName(uid int) string {
+	if uid == unknownUser {
+		return ""
 	}
-	return pid, name
+	id := strconv.Itoa(uid)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
 }
 
 // joined begins the message of a run that joins another one.

@@ -1,0 +1,66 @@
+package turn
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// trustsRoot trusts the user of the test only, as host tune trusts root.
+func trustsRoot(uid int) bool { return uid == os.Getuid() }
+
+// TestSeizeFromOtherUsers: no socket of another user prevents a change of the machine, and a run of a trusted user does.
+func TestSeizeFromOtherUsers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can start processes of other users")
+	}
+	n := newNames()
+	theirs, _ := other(t, n, runA, nobody)
+	mine, counting, ignored, err := n.seize(t.Context(), runB, trustsRoot, false)
+	if err != nil || mine == nil || len(counting) != 0 || len(ignored) != 1 || ignored[0].PID != theirs || ignored[0].UID != nobody {
+		t.Fatalf("beside a run of another user: %v, %v, %v, %v", mine, counting, ignored, err)
+	}
+	mine.End()
+	_, kill := other(t, n, runC, 0)
+	mine, counting, ignored, err = n.seize(t.Context(), runB, trustsRoot, false)
+	if err != nil || mine != nil || len(counting) != 1 || counting[0].ID != runC || len(ignored) != 1 {
+		t.Fatalf("beside a run of a trusted user: %v, %v, %v, %v", mine, counting, ignored, err)
+	}
+	mine, counting, _, err = n.seize(t.Context(), runB, trustsRoot, true)
+	if err != nil || mine == nil || len(counting) != 1 {
+		t.Fatalf("beside it on request: %v, %v, %v", mine, counting, err)
+	}
+	mine.End()
+	kill()
+}
+
+// TestSeizeWithoutTheStart: another user holds the socket of the start, and root does not wait for it. A full queue hides its user.
+func TestSeizeWithoutTheStart(t *testing.T) {
+	n := newNames()
+	start, err := listen(t.Context(), n.start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = start.Close() }()
+	nobodyIsTrusted := func(int) bool { return false }
+	mine, _, _, err := n.seize(t.Context(), runA, nobodyIsTrusted, false)
+	if err != nil || mine == nil {
+		t.Fatalf("beside a start of another user: %v, %v", mine, err)
+	}
+	mine.End()
+	for {
+		conn, err := dial(t.Context(), n.start())
+		if err != nil {
+			if !errors.Is(err, syscall.EAGAIN) {
+				t.Skipf("the test cannot fill the queue (net.core.somaxconn): %v", err)
+			}
+			break
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	if mine, _, _, err = n.seize(t.Context(), runA, trustsRoot, false); err != nil || mine == nil {
+		t.Fatalf("beside a start with a full queue: %v, %v", mine, err)
+	}
+	mine.End()
+}

@@ -19,6 +19,8 @@ type cleaner struct {
 	replace func(r rune) string
 	// styles lets sequences for colours and weights of text pass.
 	styles bool
+	// log is the state of the line for a writer whose text may be in the log of a CI job; nil for a file.
+	log *logLine
 
 	mu   sync.Mutex
 	part []byte // of the last character, if a Write ended within it
@@ -27,13 +29,21 @@ type cleaner struct {
 // clean returns a cleaner that replaces characters by U+FFFD.
 func clean(w io.Writer) *cleaner { return &cleaner{w: w, replace: unprintable} }
 
+// cleanLog returns a cleaner for the output of the program, which may be in the log of a CI job.
+func cleanLog(w io.Writer) *cleaner { return &cleaner{w: w, replace: unprintable, log: newLogLine()} }
+
 func unprintable(rune) string { return string(utf8.RuneError) }
 
 // jsonWriter returns a writer for JSON, where such characters occur only in strings. It replaces them by their escape sequences, so no
 // text changes.
 func jsonWriter(w io.Writer) io.Writer {
 	if c, ok := w.(*cleaner); ok {
-		return &cleaner{w: c.w, replace: func(r rune) string { return fmt.Sprintf(`\u%04x`, r) }}
+		escape := func(r rune) string { return fmt.Sprintf(`\u%04x`, r) }
+		json := &cleaner{w: c.w, replace: escape}
+		if c.log != nil {
+			json.log = &logLine{split: escape}
+		}
+		return json
 	}
 	return w
 }
@@ -41,7 +51,11 @@ func jsonWriter(w io.Writer) io.Writer {
 // styledWriter returns a writer for text with colours. The writer of the text removes such sequences from other texts.
 func styledWriter(w io.Writer) io.Writer {
 	if c, ok := w.(*cleaner); ok {
-		return &cleaner{w: c.w, replace: c.replace, styles: true}
+		styled := &cleaner{w: c.w, replace: c.replace, styles: true}
+		if c.log != nil {
+			styled.log = newLogLine()
+		}
+		return styled
 	}
 	return w
 }
@@ -74,6 +88,8 @@ func (c *cleaner) Write(p []byte) (int, error) {
 			out = append(out, unprintable(r)...)
 		case controls(r):
 			out = append(out, c.replace(r)...)
+		case c.log != nil && c.log.commands(r):
+			out = append(out, c.log.split(r)...)
 		default:
 			out = append(out, text[:size]...)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -98,6 +99,49 @@ func TestMessagesAreClean(t *testing.T) {
 				t.Errorf("%q prints %q", args, out.String())
 				break
 			}
+		}
+	}
+}
+
+// TestLogHasNoCommands: no text of the output is a command of a service that runs the job, however the text is divided.
+func TestLogHasNoCommands(t *testing.T) {
+	for text, want := range map[string]string{
+		"::error::x\n":                 ":\u200b:error::x\n",
+		"a\n  ::warning::x\n":          "a\n  :\u200b:warning::x\n",
+		"\t::add-mask::x\n":            "\t:\u200b:add-mask::x\n",
+		"a ::b\n":                      "a ::b\n",
+		":a::\n":                       ":a::\n",
+		"std::vector\n":                "std::vector\n",
+		"x ##[error]y\n":               "x ##\u200b[error]y\n",
+		"x ##vso[task.setvariable]y\n": "x ##\u200bvso[task.setvariable]y\n",
+		"##teamcity[x]\n":              "##\u200bteamcity[x]\n",
+		"###[x]\n":                     "###\u200b[x]\n",
+		"## heading # [x]\n":           "## heading # [x]\n",
+	} {
+		var whole, bytewise bytes.Buffer
+		if _, err := cleanLog(&whole).Write([]byte(text)); err != nil || whole.String() != want {
+			t.Errorf("%q becomes %q, %v; want %q", text, whole.String(), err, want)
+		}
+		w := cleanLog(&bytewise)
+		for i := range len(text) {
+			if _, err := w.Write([]byte{text[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if bytewise.String() != want {
+			t.Errorf("byte by byte %q becomes %q, want %q", text, bytewise.String(), want)
+		}
+		// A file is not a log, and JSON keeps its text.
+		var file, document bytes.Buffer
+		if _, err := clean(&file).Write([]byte(text)); err != nil || file.String() != text {
+			t.Errorf("%q becomes %q in a file, %v", text, file.String(), err)
+		}
+		var read string
+		if err := json.NewEncoder(jsonWriter(cleanLog(&document))).Encode(text); err != nil || strings.Contains(document.String(), "##[") || strings.Contains(document.String(), "##vso") {
+			t.Errorf("%q becomes %s, %v", text, document.String(), err)
+		}
+		if err := json.Unmarshal(document.Bytes(), &read); err != nil || read != text {
+			t.Errorf("%q is %q in JSON, %v", text, read, err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ type App struct {
 // New returns the program in an environment. Everything that it prints passes a cleaner.
 func New(env Environment) *App {
 	terminal := env.Stderr
-	env.Stdout, env.Stderr = clean(env.Stdout), clean(env.Stderr)
+	env.Stdout, env.Stderr = cleanLog(env.Stdout), cleanLog(env.Stderr)
 	env.Root = cmp.Or(env.Root, "/")
 	return &App{status: status{env, terminal}}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
 type reproduceOptions struct {
@@ -105,12 +107,16 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 // reproduce measures what is missing, and shows the comparison.
 func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 	plans, err := studyPlans(&opts)
+	if err == nil {
+		err = trustResults(opts.dir)
+	}
 	if err != nil {
 		return err
 	}
 	var runs []reproduce.Run
 	var work []report.Key
 	links := []string{}
+	origin := origins{}
 	outcomes := outcomes{}
 	for _, p := range plans {
 		work = append(work, p.keys...)
@@ -119,7 +125,10 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 		if outcomes.interrupted {
 			break
 		}
-		run, err := a.study(ctx, opts, p.Plan, &outcomes)
+		run, imported, err := a.study(ctx, opts, p.Plan, &outcomes)
+		if err == nil {
+			err = origin.add(run, imported)
+		}
 		if err != nil {
 			return err
 		}
@@ -130,7 +139,7 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 		}
 		runs, links = append(runs, reproduce.Run{Run: run, Report: m}), append(links, link)
 	}
-	compared := reproduce.New(opts.paper, runs, reproduce.Options{Work: work, Table: opts.table, Quick: opts.quick})
+	compared := reproduce.New(opts.paper, runs, reproduce.Options{Work: work, Table: opts.table, Quick: opts.quick, Elsewhere: origin.elsewhere()})
 	page := filepath.Join(opts.dir, "reproduction-"+opts.paper.Name+suffixOf(opts.table)+".html")
 	err = errors.Join(
 		a.writeReproduction(opts.format, "", compared, links),
@@ -263,26 +272,63 @@ func matches(patterns []string, name string, matched map[string]bool) (bool, err
 	return chosen, nil
 }
 
+// trustResults refuses a folder, or results in it, that another user can change: the command executes plans of the results, and writes pages
+// beside them.
+func trustResults(dir string) error {
+	if _, err := trust.Directory(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("use the folder %s: %w, or use another folder with -d", dir, err)
+	}
+	if err := store.CheckTrust(filepath.Join(dir, databaseName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// origins are the machines of the runs of a study.
+type origins struct {
+	here    []string // the runs of this machine
+	foreign []string // the names of other machines
+	runs    []string // the imported runs
+}
+
+// add refuses runs of several machines: their values belong to no common place.
+func (o *origins) add(run result.Run, imported bool) error {
+	if !imported {
+		o.here = append(o.here, run.ID)
+	} else {
+		o.runs = append(o.runs, run.ID)
+		if name := cmp.Or(run.Host.Hostname, "another machine"); !slices.Contains(o.foreign, name) {
+			o.foreign = append(o.foreign, name)
+		}
+	}
+	if len(o.here) > 0 && len(o.runs) > 0 {
+		return fmt.Errorf("run %s was measured on this machine and run %s was imported; use another folder with -d for one of them", o.here[0], o.runs[0])
+	}
+	return nil
+}
+
+func (o *origins) elsewhere() string { return strings.Join(o.foreign, " and ") }
+
 // study returns the run of a plan: the recorded one if it is complete, else it starts or continues one.
-func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *outcomes) (result.Run, error) {
-	run, err := a.recorded(ctx, opts.dir, p)
+func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *outcomes) (_ result.Run, imported bool, err error) {
+	run, imported, err := a.recorded(ctx, opts.dir, p)
 	if err != nil {
-		return result.Run{}, err
+		return result.Run{}, false, err
 	}
 	var earlier *result.Run
 	switch {
 	case run == nil:
 	case run.State == result.Complete:
 		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, shownTime(run.Started))
-		return withoutVariables(*run), nil
+		return withoutVariables(*run), imported, nil
 	default:
 		if p, err = execution.ResumedPlan(*run); err != nil {
-			return result.Run{}, err
+			return result.Run{}, false, err
 		}
 		fmt.Fprintf(a.env.Stderr, "continuing run %s of %s\n", run.ID, shownTime(run.Started))
 		resumed, err := a.load(ctx, opts.dir, run.ID)
 		if err != nil {
-			return result.Run{}, err
+			return result.Run{}, false, err
 		}
 		earlier = &resumed
 	}
@@ -293,13 +339,13 @@ func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *
 		return nil
 	}
 	err = a.execute(ctx, &opts.benchmarkOptions, p, earlier)
-	return measured, err
+	return measured, false, err
 }
 
 // recorded is the newest run of a plan in the folder, nil without one. A run of the same name with another plan does not count.
-func (a *App) recorded(ctx context.Context, dir string, p plan.Plan) (found *result.Run, err error) {
+func (a *App) recorded(ctx context.Context, dir string, p plan.Plan) (found *result.Run, imported bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, databaseName)); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil, false, nil
 	}
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		runs, err := db.Runs(ctx)
@@ -320,11 +366,12 @@ func (a *App) recorded(ctx context.Context, dir string, p plan.Plan) (found *res
 			}
 			run.State = s.State
 			found = &run
-			return nil
+			imported, err = db.Imported(ctx, run.ID)
+			return err
 		}
 		return nil
 	})
-	return found, err
+	return found, imported, err
 }
 
 func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string) error {

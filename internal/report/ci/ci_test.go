@@ -72,6 +72,28 @@ func TestMarkdownIsPlain(t *testing.T) {
 	}
 }
 
+// TestMarkdownHasNoLinksAndCommands: nothing in a name becomes a link, or a command of a CI log that shows the text.
+func TestMarkdownHasNoLinksAndCommands(t *testing.T) {
+	for _, text := range []string{
+		"www.example.com", "see WWW.example.com", "(wWw.example.com)", "::error::x", "::set-output name=a::b", "##[error]x", "##vso[task.complete]x", "##teamcity[x]", "http://a", "ftp://a",
+		"mailto:a@b.c",
+	} {
+		m := ci.Markdown{}
+		m.Paragraph(text)
+		m.Table([]string{text}, nil)
+		var b strings.Builder
+		if err := m.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.ToLower(b.String())
+		for _, bad := range []string{"www.", "::", "##", "://", "@b"} {
+			if strings.Contains(got, bad) {
+				t.Errorf("%q has %q: %q", text, bad, got)
+			}
+		}
+	}
+}
+
 // GitHub refuses a long comment.
 func TestMarkdownIsShort(t *testing.T) {
 	m := ci.Markdown{Whole: "touchstone compare -o table"}

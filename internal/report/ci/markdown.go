@@ -3,6 +3,7 @@ package ci
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -65,11 +66,16 @@ func (m *Markdown) Write(w io.Writer) error {
 // escape makes text from results plain in Markdown: it is one line, and no character has a meaning.
 func escape(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	return plain.Replace(text)
+	return plain.Replace(address.ReplaceAllString(text, "$1\u200b."))
 }
+
+// address matches the beginning of a bare address, which becomes a link without a scheme.
+var address = regexp.MustCompile(`(?i)\b(www)\.`)
 
 var plain = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "`", "\\`", "~", `\~`, "#", `\#`, "!", `\!`,
 	// A mention would notify a user, and a bare address would become a link.
 	"@", "@\u200b", "://", ":\u200b//",
+	// A line of a log that begins with it is a command of GitHub. The signs of other commands are escaped above.
+	"::", ":\u200b:",
 )

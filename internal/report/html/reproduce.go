@@ -30,6 +30,7 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, links []string) e
 // reproduction is the input of the template.
 type reproduction struct {
 	Policy, Title, Citation, Emulation string
+	Where, Origin                      string
 	Style                              template.CSS
 	Facts                              []report.NamedText
 	Counts                             []verdictCount
@@ -80,7 +81,7 @@ type printedRow struct {
 
 type printedCell struct {
 	Printed, Flag, Title, Ours string
-	// Ratios are the ratio in the study and the ratio here, as far as they exist.
+	// Ratios are the ratio in the study and ours, as far as they exist.
 	Ratios []string
 }
 
@@ -101,7 +102,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	host := r.Runs[0].Runs[0].Host
 	p := &reproduction{
 		Policy: policyOf(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
-		Omitted: r.Omitted, Method: r.Method(),
+		Omitted: r.Omitted, Method: r.Method(), Where: r.Where(), Origin: r.Origin(),
 		Facts: []report.NamedText{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
 			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, report.Quantity(float64(host.Memory), result.Bytes))},
@@ -184,10 +185,10 @@ func newClaimRow(c *reproduce.Claim) claimRow {
 func newPrintedTable(t *reproduce.Table) printedTable {
 	out := printedTable{
 		ID: strings.NewReplacer(" ", "-", ".", "-").Replace(t.Name), Name: t.Name, Caption: t.Title, Place: t.Place, Reference: t.Reference, Reason: t.Reason,
-		Plots: ratioPlots(t), Remarks: append(t.Lacks(), t.Flags()...), Legend: "Bold: the printed value. Below: the median here",
+		Plots: ratioPlots(t), Remarks: append(t.Lacks(), t.Flags()...), Legend: "Bold: the printed value. Below: the median " + t.Where,
 	}
 	if t.Reference != "" {
-		out.Legend += ", then the ratio to the reference: in the study, and here with its 95 % interval"
+		out.Legend += ", then the ratio to the reference: in the study, and " + t.Where + " with its 95 % interval"
 	}
 	for _, c := range t.Columns {
 		out.Columns = append(out.Columns, c.Heading)
@@ -195,7 +196,7 @@ func newPrintedTable(t *reproduce.Table) printedTable {
 	for i, row := range t.Rows {
 		line := printedRow{Label: row.Label, Group: row.Group}
 		for n := range t.Cells[i] {
-			line.Cells = append(line.Cells, newPrintedCell(&t.Cells[i][n]))
+			line.Cells = append(line.Cells, newPrintedCell(&t.Cells[i][n], t.Where))
 		}
 		out.Rows = append(out.Rows, line)
 	}
@@ -205,7 +206,7 @@ func newPrintedTable(t *reproduce.Table) printedTable {
 	return out
 }
 
-func newPrintedCell(c *reproduce.Cell) printedCell {
+func newPrintedCell(c *reproduce.Cell, where string) printedCell {
 	out := printedCell{Printed: c.Printed, Flag: c.Flag, Title: c.Reason}
 	if out.Printed == "" {
 		out.Printed = report.None
@@ -221,7 +222,7 @@ func newPrintedCell(c *reproduce.Cell) printedCell {
 		out.Ratios = append(out.Ratios, "study × "+ratio)
 	}
 	if ratio := c.OurRatio(); ratio != "" {
-		out.Ratios = append(out.Ratios, "here × "+ratio)
+		out.Ratios = append(out.Ratios, where+" × "+ratio)
 	}
 	return out
 }
@@ -281,7 +282,7 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 		}
 	}
 	const caption = "ratio to the reference"
-	s := sides{Metric: target, Caption: caption, Width: num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the study"}, {Key: keyOf(1), Label: "here"}}}
+	s := sides{Metric: target, Caption: caption, Width: num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the study"}, {Key: keyOf(1), Label: t.Where}}}
 	var ok bool
 	if s.Axis, ok = newAxis(values, result.Score, margin, figureWidth-margin); !ok {
 		return sides{}, false
@@ -305,7 +306,7 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 		if !math.IsNaN(l.cell.Published) && l.cell.Published > 0 {
 			draw(0, l.cell.Published, nil, "in the study: "+l.cell.PublishedRatio())
 		}
-		draw(1, l.cell.Ratio.Ratio, l.cell.Ratio.CI, "here: "+l.cell.OurRatio())
+		draw(1, l.cell.Ratio.Ratio, l.cell.Ratio.CI, t.Where+": "+l.cell.OurRatio())
 		s.Lanes = append(s.Lanes, lane)
 	}
 	s.Alt = strings.Join(alt, "; ")

@@ -121,8 +121,12 @@ func (s *source) compare(c paper.Claim, of paper.Of, target, other string) Compa
 
 // otherArch is the reason why a value of an architecture is not compared with these runs. It is empty if it is.
 func (s *source) otherArch(arch string) string {
-	if here := s.runs[0].Host.Arch; arch != "" && arch != here {
-		return fmt.Sprintf("the study measured it on %s, and this machine is %s", arch, here)
+	if ours := s.runs[0].Host.Arch; arch != "" && arch != ours {
+		machine := "this machine"
+		if s.where != "here" {
+			machine = "the machine of the runs"
+		}
+		return fmt.Sprintf("the study measured it on %s, and %s is %s", arch, machine, ours)
 	}
 	return ""
 }

@@ -41,6 +41,24 @@ type Options struct {
 	Table string
 	// Quick is set if the plans have quick parameters.
 	Quick bool
+	// Elsewhere is the name of the machine of imported runs. It is empty if the runs are of this machine.
+	Elsewhere string
+}
+
+// Where is the place of our values in a sentence: "here", or "on NAME".
+func (o Options) Where() string {
+	if o.Elsewhere == "" {
+		return "here"
+	}
+	return "on " + o.Elsewhere
+}
+
+// Origin states that the runs are imported. It is empty for runs of this machine.
+func (o Options) Origin() string {
+	if o.Elsewhere == "" {
+		return ""
+	}
+	return "The runs were imported: they were measured on " + o.Elsewhere + ", and nothing was measured on this machine."
 }
 
 // Reproduction is the comparison of a paper with the runs of its plans.
@@ -58,7 +76,7 @@ type Reproduction struct {
 
 // New compares a paper with at least one run.
 func New(p paper.Paper, runs []Run, o Options) *Reproduction {
-	s := source{work: o.Work, quick: o.Quick, views: map[view]*report.Report{}}
+	s := source{work: o.Work, quick: o.Quick, where: o.Where(), views: map[view]*report.Report{}}
 	r := &Reproduction{Paper: p, Options: o}
 	for _, run := range runs {
 		s.runs = append(s.runs, run.Run)
@@ -108,6 +126,7 @@ type source struct {
 	runs  []result.Run
 	work  []report.Key
 	quick bool
+	where string
 	views map[view]*report.Report
 }
 

@@ -17,6 +17,8 @@ type Table struct {
 	*paper.Table
 	// Cells are by row and column.
 	Cells [][]Cell
+	// Where is the place of our values in a sentence, see Options.
+	Where string
 	// Reason is the reason why nothing of the table was measured. It is empty if something was.
 	Reason string
 }
@@ -65,7 +67,7 @@ func (c *Cell) PublishedRatio() string {
 
 // table compares a table with the runs.
 func (s *source) table(t *paper.Table) Table {
-	out := Table{Table: t}
+	out := Table{Table: t, Where: s.where}
 	reason, any := "", false
 	for row := range t.Rows {
 		var cells []Cell

@@ -23,6 +23,9 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) err
 	if note := r.Emulation(); note != "" {
 		p.wrappedIn(red, alarmMark, note)
 	}
+	if note := r.Origin(); note != "" {
+		p.wrappedIn(red, alarmMark, note)
+	}
 	p.wrapped("Paper    ", r.Paper.Citation())
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
@@ -112,9 +115,9 @@ func (p *printer) reproduced(t *reproduce.Table) {
 	p.title(clean(t.Name + "  " + t.Title))
 	about := t.Place
 	if t.Reason == "" {
-		about += "; each cell: the printed value, the median here"
+		about += "; each cell: the printed value, the median " + t.Where
 		if t.Reference != "" {
-			about += ", the ratios to " + t.Reference + ": in the study, here"
+			about += ", the ratios to " + t.Reference + ": in the study, " + t.Where
 		}
 	}
 	p.wrapped("  ", about)

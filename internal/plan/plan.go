@@ -25,6 +25,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/examples"
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -296,12 +297,21 @@ func (p Plan) YAML() []byte {
 		yaml.CustomMarshaler(func(d time.Duration) ([]byte, error) { return []byte(formatDuration(d)), nil }),
 		yaml.CustomMarshaler(func(s Share) ([]byte, error) { return []byte(formatPercent(s)), nil }),
 		yaml.CustomMarshaler(func(i bench.Image) ([]byte, error) { return yaml.Marshal(imageName(i)) }),
+		yaml.CustomMarshaler(scaleYAML),
 		yaml.CustomMarshaler(runtimeYAML),
 	)
 	if err != nil {
 		panic(fmt.Sprintf("a plan of plain texts and numbers cannot be written as YAML: %v", err))
 	}
 	return out
+}
+
+// scaleYAML converts a scale for YAML.
+func scaleYAML(s custom.Scale) ([]byte, error) {
+	if s.Auto != "" {
+		return yaml.Marshal(s.Auto)
+	}
+	return yaml.Marshal(s.Factor)
 }
 
 // runtimeYAML converts a runtime for YAML: to its path if it has nothing else.

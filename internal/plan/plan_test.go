@@ -72,6 +72,8 @@ workloads:
     parse:
       - {metric: Rate, regex: 'rate: ([0-9.]+) "op"\/s #', unit: 1/s, better: higher}
       - {metric: P99, json: "$.latency['p-99']", unit: s, better: lower, scale: 1e-3}
+      - {metric: Time, regex: 'time: ([0-9.]+)', unit: s, better: lower, scale: auto}
+      - {metric: Sent, regex: '([0-9.]+) (?P<unit>\w+)', unit: B, better: lower, scale: auto-binary}
       - {metric: Size, json: size, unit: B, better: lower, scale: 1048576}
   - {name: app.stop.warm, image: workload, argv: [/usr/bin/busybox], network: bridge, parse: [{metric: A, json: a, unit: score, better: lower}]}
 export: results.json
@@ -153,8 +155,10 @@ func TestParse(t *testing.T) {
 				Writable: true, Network: "host",
 				Metrics: []custom.Metric{
 					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`},
-					{Name: "P99", Unit: "s", Better: "lower", JSON: "$.latency['p-99']", Scale: 0.001},
-					{Name: "Size", Unit: "B", Better: "lower", JSON: "size", Scale: 1 << 20},
+					{Name: "P99", Unit: "s", Better: "lower", JSON: "$.latency['p-99']", Scale: custom.Scale{Factor: 0.001}},
+					{Name: "Time", Unit: "s", Better: "lower", Regex: `time: ([0-9.]+)`, Scale: custom.Scale{Auto: "auto"}},
+					{Name: "Sent", Unit: "B", Better: "lower", Regex: `([0-9.]+) (?P<unit>\w+)`, Scale: custom.Scale{Auto: "auto-binary"}},
+					{Name: "Size", Unit: "B", Better: "lower", JSON: "size", Scale: custom.Scale{Factor: 1 << 20}},
 				},
 			}},
 			{Workload: custom.Workload{

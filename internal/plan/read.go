@@ -339,6 +339,11 @@ func hasKey(entries []*ast.MappingValueNode, key string) bool {
 	return slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })
 }
 
+// valueOf returns the value of a key of a mapping that has the key.
+func valueOf(entries []*ast.MappingValueNode, key string) ast.Node {
+	return entries[slices.IndexFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })].Value
+}
+
 // list reads a list with 1 to most entries.
 func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	return r.listOr(n, key, most, "write it in brackets or with dashes", "leave the key out to select all", "split the plan")

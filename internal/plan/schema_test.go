@@ -133,7 +133,7 @@ func shapes() map[string]schema {
 		"parse.json":         {"type": "string", "minLength": 1, "maxLength": maxExpression, "examples": []string{"latency.p99", "jobs[0].read.iops"}},
 		"parse.unit":         {"enum": custom.Units()},
 		"parse.better":       {"enum": custom.Directions()},
-		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String(), "default": 1},
+		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String() + "|^(" + strings.Join(custom.Autos(), "|") + ")$", "default": 1},
 		"export":             export,
 		"touchstone-output":  export,
 		"json":               export.with(schema{"deprecated": true, "description": "The old name of export."}),

@@ -68,19 +68,10 @@ func (r *reader) workloadFields(w *Workload) []field {
 
 // metricFields are the keys of an entry of parse.
 func (r *reader) metricFields(m *custom.Metric) []field {
-	expression := func(key string, n ast.Node, into *string) {
-		r.text(n, "parse."+key, checkExpression, into)
-		if *into == "" {
-			return
-		}
-		if _, err := m.Reading(); err != nil {
-			r.failKey(n, "parse."+key, &problem{quote(*into) + ": " + printable(err.Error()), adviceOf(key)})
-		}
-	}
 	return []field{
 		{"metric", func(n ast.Node) { r.text(n, "parse.metric", checkMetric, &m.Name) }},
-		{"regex", func(n ast.Node) { expression("regex", n, &m.Regex) }},
-		{"json", func(n ast.Node) { expression("json", n, &m.JSON) }},
+		{"regex", func(n ast.Node) { r.text(n, "parse.regex", checkExpression, &m.Regex) }},
+		{"json", func(n ast.Node) { r.text(n, "parse.json", checkExpression, &m.JSON) }},
 		{"unit", func(n ast.Node) { r.text(n, "parse.unit", checkUnit, &m.Unit) }},
 		{"better", func(n ast.Node) {
 			m.Better, _ = text(n)
@@ -89,6 +80,27 @@ func (r *reader) metricFields(m *custom.Metric) []field {
 			}
 		}},
 		{"scale", func(n ast.Node) { r.scale(n, &m.Scale) }},
+	}
+}
+
+// reading checks the expression or the path of a metric, whose meaning depends on the scale.
+func (r *reader) reading(entries []*ast.MappingValueNode, m custom.Metric) {
+	key, text := "regex", m.Regex
+	if m.JSON != "" {
+		key, text = "json", m.JSON
+	}
+	if text == "" {
+		return
+	}
+	if unit := m.Unit; m.Scale.Auto != "" && !slices.Contains(custom.AutoUnits(), unit) {
+		if unit != "" {
+			r.fail(valueOf(entries, "scale"), fmt.Sprintf("parse.scale: %s has no effect with the unit %s, which has no multiples", m.Scale.Auto, unit),
+				"write a factor, or one of the units "+strings.Join(custom.AutoUnits(), ", "))
+		}
+		m.Scale = custom.Scale{}
+	}
+	if _, err := m.Reading(); err != nil {
+		r.failKey(valueOf(entries, key), "parse."+key, &problem{quote(text) + ": " + printable(err.Error()), adviceOf(key)})
 	}
 }
 
@@ -219,6 +231,7 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 		if hasKey(entries, "regex") == hasKey(entries, "json") {
 			r.fail(v, "the entry of parse needs either regex or json", adviceOf("regex")+", or "+adviceOf("json"))
 		}
+		r.reading(entries, m)
 		if slices.ContainsFunc(metrics, func(o custom.Metric) bool { return o.Name == m.Name && m.Name != "" }) {
 			r.fail(v, "parse: the metric "+quote(m.Name)+" occurs twice", "rename one of the metrics")
 		}
@@ -229,16 +242,21 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 
 var factor = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// scale reads the factor for values.
-func (r *reader) scale(n ast.Node, into *float64) {
+// scale reads the factor for values, or the word for units that the program prints.
+func (r *reader) scale(n ast.Node, into *custom.Scale) {
 	s, _ := scalar(n) // YAML reads 1e-3 as a string, unlike 1.0e-3
+	if slices.Contains(custom.Autos(), s) {
+		into.Auto = s
+		return
+	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f <= 0 || !factor.MatchString(s) {
-		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds")
+		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, "+
+			"or auto for a program that changes its unit")
 		return
 	}
 	if f != 1 { // the default
-		*into = f
+		into.Factor = f
 	}
 }
 
@@ -268,25 +286,6 @@ func checkExpression(s string) *problem {
 	return nil
 }
 
-// multiples maps units in the output of programs to Touchstone's units.
-func multiples() map[string]string {
-	m := map[string]string{
-		"%": "unit: ratio and scale: 0.01", "min": "unit: s and scale: 60", "ms": "unit: s and scale: 1e-3", "us": "unit: s and scale: 1e-6",
-		"µs": "unit: s and scale: 1e-6", "ns": "unit: s and scale: 1e-9", "op/s": "unit: 1/s", "ops/s": "unit: 1/s", "iops": "unit: 1/s", "IOPS": "unit: 1/s",
-		"Hz": "unit: 1/s", "fps": "unit: 1/s", "bps": "unit: bit/s", "FLOPS": "unit: FLOP/s", "kB": "unit: B and scale: 1e3", "kB/s": "unit: B/s and scale: 1e3",
-		"kbit/s": "unit: bit/s and scale: 1e3",
-	}
-	for i, prefix := range []string{"K", "M", "G", "T"} {
-		thousands, ofBytes := fmt.Sprintf("scale: 1e%d", 3*(i+1)), fmt.Sprintf("scale: %d", 1<<(10*(i+1)))
-		for _, unit := range []string{"B", "B/s", "bit/s", "FLOP/s"} {
-			m[prefix+unit] = "unit: " + unit + " and " + thousands
-		}
-		m[prefix+"FLOPS"] = "unit: FLOP/s and " + thousands
-		m[prefix+"iB"], m[prefix+"iB/s"] = "unit: B and "+ofBytes, "unit: B/s and "+ofBytes
-	}
-	return m
-}
-
 // checkUnit refuses unknown units, and explains the use of scale for a multiple of a unit.
 func checkUnit(s string) *problem {
 	known := custom.Units()
@@ -294,8 +293,14 @@ func checkUnit(s string) *problem {
 		return nil
 	}
 	advice := didYouMean(s, known, "the units are "+strings.Join(known, ", ")+"; use scale for multiples of them")
-	if how, ok := multiples()[s]; ok {
-		advice = "write " + how
+	if slices.Contains(custom.Autos(), s) {
+		advice = "write the unit of the results, and scale: " + s
+	} else if unit, scale, ok := custom.Multiple(s); ok {
+		advice = "write unit: " + unit
+		if scale != "" {
+			advice += " and scale: " + scale
+		}
+		advice += "; if the program changes its unit, scale: auto"
 	}
 	return &problem{quote(s) + " is not a unit", advice}
 }

@@ -13,14 +13,20 @@ import (
 )
 
 // Reading finds one value in the output of a custom program, by a regular expression or a JSON path, and converts it to the unit
-// of its metric by a factor.
+// of its metric.
 //
 // A reading is strict, because the meaning of an unknown program's output cannot be checked: it requires exactly one complete
-// number. An expression that takes the 12 out of 12.5, 12,5, 1,512 or 12k would give plausible but wrong results.
+// number with a certain unit. An expression that takes the 12 out of 12.5, 12,5, 1 512, 12k or 12 ms would give plausible but wrong
+// results.
 type Reading struct {
 	metric string
-	scale  float64
-	find   func(*customOutput) (number string, err error)
+	find   func(*customOutput) ([]term, error)
+}
+
+// term is a number with the factor of its unit. A time such as 1m 30s has several.
+type term struct {
+	number string
+	factor float64
 }
 
 // customOutput is the output of a program, with its JSON document once a reading needs it.
@@ -31,26 +37,19 @@ type customOutput struct {
 	err      error
 }
 
-// Regex reads a value by a regular expression (RE2) with one group for the number. The expression must match exactly once.
-func Regex(metric, expression string, scale float64) (Reading, error) {
-	re, err := regexp.Compile(expression)
+// Regex reads a value by a regular expression (RE2) with one group for the number. The expression must match exactly once. With
+// Auto the group may include the unit, or a group named unit has it, or it is the word after the number.
+func Regex(metric, expression string, scale Scale) (Reading, error) {
+	e, err := newExpression(expression, scale)
 	if err != nil {
 		return Reading{}, err
 	}
-	switch n := re.NumSubexp(); n {
-	case 0:
-		return Reading{}, errors.New("it has no group for the number")
-	case 1:
-	default:
-		return Reading{}, fmt.Errorf("it has %d groups instead of one for the number", n)
-	}
-	find := func(o *customOutput) (string, error) { return matchOnce(re, o.text) }
-	return Reading{metric, scale, find}, nil
+	return Reading{metric, func(o *customOutput) ([]term, error) { return e.quantity(o.text) }}, nil
 }
 
 // JSON reads a value by a JSON path (RFC 9535; the $ at the beginning is optional). The output must be one JSON document, and
-// the path must select exactly one number in it.
-func JSON(metric, path string, scale float64) (Reading, error) {
+// the path must select exactly one number in it; with Auto, a string of a number and its unit.
+func JSON(metric, path string, scale Scale) (Reading, error) {
 	expression, err := jp.ParseString(path)
 	if err != nil {
 		return Reading{}, err
@@ -62,8 +61,7 @@ func JSON(metric, path string, scale float64) (Reading, error) {
 		// Each descent multiplies the number of visited values by the size of the document.
 		return Reading{}, errors.New("it descends to all depths (..) more than once")
 	}
-	find := func(o *customOutput) (string, error) { return selectOne(expression, o) }
-	return Reading{metric, scale, find}, nil
+	return Reading{metric, func(o *customOutput) ([]term, error) { return selectOne(expression, scale, o) }}, nil
 }
 
 // Custom is a call of a program from the plan. Only the readings look at its output.
@@ -83,32 +81,37 @@ func Custom(args, env []string, readings ...Reading) Program {
 
 // value returns the number in the unit of the metric.
 func (r Reading) value(out *customOutput) (float64, error) {
-	text, err := r.find(out)
+	terms, err := r.find(out)
 	if err != nil {
 		return 0, err
 	}
-	value, err := parseCustomNumber(text)
-	if err != nil {
-		return 0, err
+	sum := 0.0
+	for _, t := range terms {
+		value, err := parseCustomNumber(t.number)
+		if err != nil {
+			return 0, err
+		}
+		scaled := value * t.factor
+		if math.IsInf(scaled, 0) || scaled == 0 && value != 0 {
+			return 0, fmt.Errorf("%q × %v is too large or too small for a number", t.number, t.factor)
+		}
+		sum += scaled
 	}
-	scaled := value * r.scale
-	if math.IsInf(scaled, 0) || scaled == 0 && value != 0 {
-		return 0, fmt.Errorf("%q × %v is too large or too small for a number", text, r.scale)
-	}
-	return scaled, nil
+	return sum, nil
 }
 
 var (
-	customNumber = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
-	customComma  = regexp.MustCompile(`^[+-]?[0-9.' ]*,[0-9]+$`)
+	customNumber = regexp.MustCompile(`^` + numberText + `$`)
+	// customGroups is a number with digits in groups, or with another decimal mark.
+	customGroups = regexp.MustCompile(`^[+-]?[0-9]+(?:[.,'’_·٫٬ ` + wideBlank + `]+[0-9]+)+$`)
 )
 
 // parseCustomNumber reads a number from 0 in the format of the C locale.
 func parseCustomNumber(text string) (float64, error) {
 	switch {
 	case customNumber.MatchString(text):
-	case customComma.MatchString(text):
-		return 0, fmt.Errorf("%q has a comma; a number needs a decimal point and no separator of thousands: set LC_ALL=C among the program's variables", cut(text))
+	case customGroups.MatchString(text):
+		return 0, fmt.Errorf("%q has a comma or digits in groups; a number needs a decimal point and no separator of thousands: set LC_ALL=C among the program's variables", cut(text))
 	default:
 		return 0, fmt.Errorf("%q is not a number", cut(text))
 	}
@@ -122,60 +125,37 @@ func parseCustomNumber(text string) (float64, error) {
 	return value, nil
 }
 
-// matchOnce returns the group of the only match of an expression.
-func matchOnce(re *regexp.Regexp, text []byte) (string, error) {
-	matches := re.FindAllSubmatchIndex(text, 2)
-	switch len(matches) {
-	case 0:
-		return "", fmt.Errorf("the expression %q matches nothing in the output, which begins with %q", re, cut(string(text)))
-	case 1:
-	default:
-		one, two := matches[0], matches[1]
-		return "", fmt.Errorf("the expression %q matches more than once: %q and %q", re, cut(string(text[one[0]:one[1]])), cut(string(text[two[0]:two[1]])))
-	}
-	m := matches[0]
-	if m[2] < 0 {
-		return "", fmt.Errorf("the expression %q matches %q without its group", re, cut(string(text[m[0]:m[1]])))
-	}
-	number := string(text[m[2]:m[3]])
-	const near = 16
-	before, after := text[max(0, m[2]-near):m[2]], text[m[3]:min(len(text), m[3]+near)]
-	if insideBefore.Match(before) || m[0] == m[2] && outsideBefore.Match(before) ||
-		insideAfter.Match(after) || m[1] == m[3] && outsideAfter.Match(after) {
-		return "", fmt.Errorf("the group of the expression %q takes %q out of %q, a part of a number or a number with a unit; "+
-			"put the complete number into the group, and the text after it into the expression", re, cut(number), string(before)+number+string(after))
-	}
-	return number, nil
-}
-
-// The texts beside an incomplete number. Inside of the match the expression may contain a separator (as in lines with commas between
-// their fields) or a unit, but a digit there belongs to the number and was matched by something like ".*".
-var (
-	insideBefore  = regexp.MustCompile(`(?:[0-9.]|(?:^|[\s=:(,])[+-])$`)
-	outsideBefore = regexp.MustCompile(`(?:[\pL\pN_]|[0-9][,':])$`)
-	insideAfter   = regexp.MustCompile(`^(?:\.?[0-9]|[eE][+-]?[0-9])`)
-	outsideAfter  = regexp.MustCompile(`^(?:[\pL\pN_%]|[,':][0-9])`)
-)
-
-// selectOne returns the number that a path selects.
-func selectOne(path jp.Expr, out *customOutput) (string, error) {
+// selectOne returns the quantity that a path selects.
+func selectOne(path jp.Expr, scale Scale, out *customOutput) ([]term, error) {
 	document, err := out.json()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	found := path.Get(document)
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("the path %q selects nothing in the output, which begins with %q", path, cut(string(out.text)))
+		return nil, fmt.Errorf("the path %q selects nothing in the output, which begins with %q", path, cut(string(out.text)))
 	case 1:
 	default:
-		return "", fmt.Errorf("the path %q selects %d values; the first are %s and %s", path, len(found), shownJSON(found[0]), shownJSON(found[1]))
+		return nil, fmt.Errorf("the path %q selects %d values; the first are %s and %s", path, len(found), shownJSON(found[0]), shownJSON(found[1]))
 	}
-	number, ok := found[0].(float64)
-	if !ok {
-		return "", fmt.Errorf("the path %q selects %s, which is not a number", path, shownJSON(found[0]))
+	text, ok := found[0].(string)
+	if number, isNumber := found[0].(float64); isNumber {
+		text, ok = strconv.FormatFloat(number, 'g', -1, 64), true
+	} else if !scale.auto() {
+		ok = false
 	}
-	return strconv.FormatFloat(number, 'g', -1, 64), nil
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the path %q selects %s, which is not a number", path, shownJSON(found[0]))
+	case !scale.auto():
+		return []term{{text, scale.factor}}, nil
+	}
+	terms, err := scale.terms(text, "")
+	if err != nil {
+		return nil, fmt.Errorf("the path %q selects %s: %w", path, shownJSON(found[0]), err)
+	}
+	return terms, nil
 }
 
 // json decodes the output once.

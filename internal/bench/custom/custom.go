@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -51,8 +52,45 @@ type Metric struct {
 	// Unit is one of Units, and Better one of Directions.
 	Unit   string `yaml:"unit"`
 	Better string `yaml:"better"`
-	// Scale is the factor from the value to Unit; 0 is the factor 1.
-	Scale float64 `yaml:"scale,omitempty"`
+	// Scale converts the value to Unit.
+	Scale Scale `yaml:"scale,omitempty"`
+}
+
+// Scale is the factor from values to the unit of a metric; 0 is the factor 1. With Auto, one of Autos, the program prints a unit with each
+// value.
+type Scale struct {
+	Factor float64
+	Auto   string
+}
+
+// The values of Scale.Auto. With binary prefixes KB, MB, … are powers of 1024, as iperf and wrk print them.
+const (
+	auto       = "auto"
+	autoBinary = "auto-binary"
+)
+
+// Autos lists the values of Scale.Auto.
+func Autos() []string { return []string{auto, autoBinary} }
+
+// AutoUnits lists the units of metrics that may have an Auto scale.
+func AutoUnits() []string { return workload.AutoUnits() }
+
+// Multiple returns the unit of a metric for a word that programs print as a unit, and the scale in the spelling of a plan; empty for 1.
+func Multiple(word string) (unit, scale string, ok bool) {
+	unit, factor, ok := workload.Multiple(word)
+	if ok && factor != 1 {
+		scale = formatFactor(factor)
+	}
+	return unit, scale, ok
+}
+
+// formatFactor spells powers of ten by their exponents.
+func formatFactor(factor float64) string {
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(factor, 'e', -1, 64), "e")
+	if power, err := strconv.Atoi(exponent); err == nil && (power > 2 || power < -2) && len(digits) == 1 {
+		return digits + "e" + strconv.Itoa(power)
+	}
+	return strconv.FormatFloat(factor, 'f', -1, 64)
 }
 
 // Units lists the units of metrics.
@@ -71,7 +109,13 @@ func spelled[T ~string](words ...T) []string {
 
 // Reading returns the reader of the metric's value.
 func (m Metric) Reading() (workload.Reading, error) {
-	scale := cmp.Or(m.Scale, 1)
+	scale := workload.Factor(cmp.Or(m.Scale.Factor, 1))
+	if m.Scale.Auto != "" {
+		var err error
+		if scale, err = workload.Auto(m.Unit, m.Scale.Auto == autoBinary); err != nil {
+			return workload.Reading{}, err
+		}
+	}
 	if m.JSON != "" {
 		return workload.JSON(m.Name, m.JSON, scale)
 	}
@@ -83,6 +127,9 @@ func (m Metric) help() string {
 	how, where := "by the expression", m.Regex
 	if m.JSON != "" {
 		how, where = "at the JSON path", m.JSON
+	}
+	if m.Scale.Auto != "" {
+		where += ", with its unit"
 	}
 	return fmt.Sprintf("read from the program's output %s %s", how, where)
 }

@@ -29,8 +29,8 @@ func app() custom.Workload {
 	return custom.Workload{
 		Name: "app.start.cold", Image: image, Args: []string{"/usr/bin/app", "--bench", "5"}, Env: map[string]string{"B": "2", "A": "1"},
 		Metrics: []custom.Metric{
-			{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) op/s`, Scale: 1},
-			{Name: "P99", Unit: "s", Better: "lower", Regex: `p99: ([0-9.]+) ms`, Scale: 0.001},
+			{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) op/s`},
+			{Name: "P99", Unit: "s", Better: "lower", Regex: `p99: ([0-9.]+) ms`, Scale: custom.Scale{Factor: 0.001}},
 		},
 	}
 }
@@ -168,7 +168,7 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 	for _, unit := range custom.Units() {
 		for _, better := range custom.Directions() {
 			w := app()
-			w.Metrics = []custom.Metric{{Name: "A", Unit: unit, Better: better, JSON: "a.b", Scale: 1}}
+			w.Metrics = []custom.Metric{{Name: "A", Unit: unit, Better: better, JSON: "a.b"}}
 			b, err := custom.Benchmark(w)
 			if err != nil {
 				t.Fatal(err)
@@ -183,6 +183,17 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 			if b.Summary != "/usr/bin/app --bench 5" || b.Image != image || b.Metrics[0].Help != "read from the program's output at the JSON path a.b" {
 				t.Errorf("the benchmark is %+v", b)
 			}
+		}
+	}
+	auto := app()
+	auto.Metrics = []custom.Metric{{Name: "A", Unit: "s", Better: "lower", Regex: `mean: +([0-9.]+)`, Scale: custom.Scale{Auto: "auto"}}}
+	if b, err := custom.Benchmark(auto); err != nil || b.Metrics[0].Help != "read from the program's output by the expression mean: +([0-9.]+), with its unit" {
+		t.Errorf("the benchmark is %+v, %v", b, err)
+	}
+	for word, want := range map[string]string{"ms": "s 1e-3", "MiB/s": "B/s 1048576", "%": "ratio 0.01", "Mbits/sec": "bit/s 1e6", "op/s": "1/s ", "K": "", "furlong": "", "": ""} {
+		unit, scale, ok := custom.Multiple(word)
+		if got := strings.TrimPrefix(unit+" "+scale, " "); got != want || ok != (want != "") {
+			t.Errorf("Multiple(%q) = %q, %v; want %q", word, got, ok, want)
 		}
 	}
 	w := app()

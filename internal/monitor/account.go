@@ -29,6 +29,8 @@ type Target struct {
 	Programs Programs
 	// Runtimes are further names of the runtime's program.
 	Runtimes []string
+	// Binary is the path of the runtime's program; empty if it is not known.
+	Binary string
 	// Procs lists processes that are known to be the target's.
 	Procs func() ([]int, error)
 	// Search also looks for the target's processes among all processes of the host, by their parents. It is for
@@ -48,7 +50,8 @@ type Account struct {
 	before map[int]time.Duration // CPU time of the processes that lived then
 	seen   map[int]process       // processes that were seen alive, by ID
 
-	exits []record // records of exited threads so far
+	executable executed // of the runtime
+	exits      []record // records of exited threads so far
 
 	err    error // the reason why CPU times are not known
 	events *conn // receives the records
@@ -57,8 +60,17 @@ type Account struct {
 
 // Begin begins an account. It costs some system calls, and nothing more until CPU or Census is called.
 func Begin(t Target) *Account {
-	a := &Account{Target: t, proc: "/proc", self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
+	a := newAccount(t, "/proc")
 	a.err = a.begin()
+	return a
+}
+
+// newAccount returns an account that has not begun. proc is /proc, except in tests.
+func newAccount(t Target, proc string) *Account {
+	a := &Account{Target: t, proc: proc, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
+	if t.Binary != "" {
+		a.executable = executable(t.Binary)
+	}
 	return a
 }
 
@@ -146,6 +158,7 @@ func (a *Account) living() ([]process, error) {
 		if p.args, err = arguments(a.proc, p.pid); err != nil {
 			return nil, err
 		}
+		p.exe = executes(a.proc, p.pid)
 		a.seen[p.pid] = *p
 	}
 	return living, nil
@@ -350,7 +363,7 @@ func (l *life) add(r record) {
 		if slices.Contains(l.threads, r.tgid) {
 			name = l.comm // the process has the name of its first thread
 		}
-		l.process = process{pid: r.tgid, ppid: r.ppid, comm: name, cpu: max(l.cpu, r.whole)}
+		l.process = process{pid: r.tgid, ppid: r.ppid, comm: name, exe: r.exe, cpu: max(l.cpu, r.whole)}
 		l.over = true
 	} else if r.pid == r.tgid {
 		l.comm = r.comm

@@ -131,8 +131,9 @@ type process struct {
 	comm      string
 	args      []string // of a process that was seen alive
 	cpu       time.Duration
-	threads   int   // of a living process
-	resident  int64 // resident set size of a living process, in bytes
+	exe       executed // the file that it executes
+	threads   int      // of a living process
+	resident  int64    // resident set size of a living process, in bytes
 }
 
 // names returns the names of a process: its first argument, if it was seen alive, and the kernel's name.
@@ -145,25 +146,29 @@ func (p process) names() []string {
 
 // classify returns the component of a process of the target, by its name and its parent's. The parent's component is ""
 // if the parent is Touchstone, which adopts orphans, or is not known.
-func (t Target) classify(p process, parent Component, parentNames []string) Component {
+func (a *Account) classify(p process, parent Component, parentNames []string) Component {
 	if parent == Container || parent == Sentry {
 		return parent // a program in there may have any name
 	}
 	orphan := parent == "" || parent == Shim || parent == Monitor
 	for _, name := range p.names() {
-		if c, ok := t.Programs.component(name); ok {
+		if c, ok := a.Programs.component(name); ok {
 			return c
 		}
 		switch {
 		case name == "":
-		case among(t.Runtimes, name):
+		case among(a.Runtimes, name):
 			return Runtime
 		case !orphan && among(plugins, name):
 			return Network
 		}
 	}
-	if c, ok := t.Programs.child(p.comm, orphan, parentNames); ok {
+	if c, ok := a.Programs.child(p.comm, orphan, parentNames); ok {
 		return c
+	}
+	// A runtime that executes a copy of itself has any name, such as the number of the copy's descriptor.
+	if p.exe != (executed{}) && (p.exe == a.executable || p.exe.device == memoryDevice()) {
+		return Runtime
 	}
 	if orphan {
 		return Container

@@ -133,6 +133,39 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// A runtime is known by the file that it executes, whatever its name is. Names that engines declare come first: gVisor's sandbox executes
+// the runtime's file too.
+func TestClassifyByFile(t *testing.T) {
+	runtime, other := executed{8, 100}, executed{8, 200}
+	copied := executed{memoryDevice(), 7}
+	a := &Account{Target: Target{Programs: programs, Runtimes: []string{"fastrun"}}, executable: runtime, self: self, seen: map[int]process{}}
+	for _, tt := range []struct {
+		name, comm string
+		exe        executed
+		parent     Component
+		want       Component
+	}{
+		{"a copy in memory", "6", copied, "", Runtime},
+		{"a copy in memory below a shim", "6", copied, Shim, Runtime},
+		{"a copy in memory below conmon", "memfd:clone", copied, Monitor, Runtime},
+		{"a multiplexer with a name of its own", "applet", runtime, "", Runtime},
+		{"a runtime that renames itself below a shim", "worker", runtime, Shim, Runtime},
+		{"the container's program", "6", other, "", Container},
+		{"the container's program below a shim", "probe", other, Shim, Container},
+		{"an unknown file", "6", executed{}, "", Container},
+		{"a copy in a container", "6", copied, Container, Container},
+		{"gVisor's sandbox", "runsc-sandbox", runtime, "", Sentry},
+		{"a shim", "containerd-shim", runtime, "", Shim},
+	} {
+		if got := a.classify(process{comm: tt.comm, exe: tt.exe}, tt.parent, nil); got != tt.want {
+			t.Errorf("%s is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if a.executable = (executed{}); a.classify(process{comm: "x"}, "", nil) != Container {
+		t.Error("a process of an unknown file is taken for a runtime of an unknown file")
+	}
+}
+
 func TestAddKeepsNamesUnique(t *testing.T) {
 	all := Programs{}
 	all.Add(Programs{Daemon: {"containerd"}, Shim: {"containerd-shim*"}})
@@ -228,7 +261,7 @@ func TestEnded(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ended := (&Account{}).ended(tt.records)
-			if diff := cmp.Diff(tt.want, ended, cmp.AllowUnexported(process{})); diff != "" {
+			if diff := cmp.Diff(tt.want, ended, cmp.AllowUnexported(process{}, executed{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

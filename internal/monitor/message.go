@@ -76,6 +76,7 @@ func find(body []byte, path ...uint16) ([]byte, error) {
 type record struct {
 	pid, tgid, ppid int
 	comm            string
+	exe             executed
 	last            bool
 	cpu             time.Duration
 	whole           time.Duration // of all threads so far, in the record of the last one of several
@@ -95,6 +96,7 @@ func parseThread(body []byte) (record, error) {
 		pid: int(thread.Ac_pid), tgid: int(thread.Ac_tgid), ppid: int(thread.Ac_ppid),
 		// The type of the elements depends on the architecture.
 		comm: unix.ByteSliceToString((*[sizeComm]byte)(unsafe.Pointer(&thread.Ac_comm))[:]),
+		exe:  executed{device: thread.Ac_exe_dev, inode: thread.Ac_exe_inode},
 		last: thread.Ac_flag&lastThread != 0, cpu: cpu(thread),
 	}
 	process, err := find(body, unix.TASKSTATS_TYPE_AGGR_TGID)
@@ -145,7 +147,7 @@ func stats(body []byte, aggregate uint16) (*unix.Taskstats, error) {
 	}
 	s := &unix.Taskstats{}
 	n := copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], data)
-	switch used := unsafe.Offsetof(s.Ac_tgid) + unsafe.Sizeof(s.Ac_tgid); {
+	switch used := unsafe.Offsetof(s.Ac_exe_inode) + unsafe.Sizeof(s.Ac_exe_inode); {
 	case n >= int(used):
 		return s, nil
 	case n >= 2 && s.Version < minVersion:

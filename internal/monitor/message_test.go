@@ -38,10 +38,10 @@ func body(t testing.TB, name string) []byte {
 
 func TestParseThread(t *testing.T) {
 	for name, want := range map[string]record{
-		"only-thread":  {pid: 17804, tgid: 17804, ppid: 17792, comm: "crun", last: true, cpu: 3618020},
-		"first-thread": {pid: 17798, tgid: 17798, ppid: 17792, comm: "runc", cpu: 4129630},
+		"only-thread":  {pid: 17804, tgid: 17804, ppid: 17792, comm: "crun", exe: executed{65024, 10166303}, last: true, cpu: 3618020},
+		"first-thread": {pid: 17798, tgid: 17798, ppid: 17792, comm: "runc", exe: executed{65024, 10706946}, cpu: 4129630},
 		// The five threads of this process used 5.4 ms, of which this one used 31 µs.
-		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", last: true, cpu: 30756, whole: 5435149},
+		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", exe: executed{65024, 10706946}, last: true, cpu: 30756, whole: 5435149},
 	} {
 		got, err := parseThread(body(t, name))
 		if err != nil || got != want {
@@ -137,7 +137,7 @@ func TestParseStat(t *testing.T) {
 		"18802 (containerd-shim) S 18639 18802 18639 0 -1 0 ": {pid: 18802, ppid: 18639, comm: "containerd-shim"},
 	} {
 		got, ok, err := parseStat(text)
-		if err != nil || !ok || !cmp.Equal(got, want, cmp.AllowUnexported(process{})) {
+		if err != nil || !ok || !cmp.Equal(got, want, cmp.AllowUnexported(process{}, executed{})) {
 			t.Errorf("%q = %+v, %v, %v; want %+v", text, got, ok, err, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,39 @@ func TestCPUOfThreads(t *testing.T) {
 	}
 	if len(got) != 1 || !within(got[Container], least, most) {
 		t.Errorf("CPU time by component is %v, want between %v and %v of the container", got, least, most)
+	}
+}
+
+// A runtime that executes a copy of itself from memory has the number of a descriptor as its name.
+func TestCPUOfACopyInMemory(t *testing.T) {
+	needRoot(t)
+	cmd := burner(t, 40)
+	program, err := os.Open(cmd.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	fd, err := unix.MemfdCreate("clone", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := os.NewFile(uintptr(fd), "clone")
+	defer func() { _ = clone.Close() }()
+	if _, err := io.Copy(clone, program); err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{clone}
+	cmd.Path = "/proc/self/fd/3"
+	a := begin(t, Target{})
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[Runtime] == 0 {
+		t.Errorf("CPU time by component is %v, want that of the runtime alone", got)
 	}
 }
 

@@ -49,8 +49,7 @@ type member struct {
 // NewSampler opens the files of the host. proc is /proc, except in tests.
 func NewSampler(t Target, proc string) (*Sampler, error) {
 	s := &Sampler{
-		proc: proc, known: map[int]member{},
-		account: &Account{Target: t, proc: proc, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}},
+		proc: proc, known: map[int]member{}, account: newAccount(t, proc),
 	}
 	var err error
 	if t.Search {
@@ -142,13 +141,14 @@ func (s *Sampler) list() error {
 	for i := range s.living {
 		m := &s.living[i]
 		if k, ok := s.known[m.pid]; ok && k.start == m.start && k.comm == m.comm && k.ppid == m.ppid {
-			m.args, m.component = k.args, k.component
+			m.args, m.exe, m.component = k.args, k.exe, k.component
 			continue
 		}
 		changed = true
 		if m.args, err = arguments(s.proc, m.pid); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
+		m.exe = executes(s.proc, m.pid)
 	}
 	if changed || len(s.living) != len(s.known) {
 		s.classify()

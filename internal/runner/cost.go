@@ -43,7 +43,7 @@ func (t *trial) beginCost() {
 	}
 	info := t.engine.Info()
 	c.account = monitor.Begin(monitor.Target{
-		Daemons: c.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Daemons: c.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime}, Binary: info.Binary,
 		Procs: t.procs, Search: t.group == nil || c.daemonBacked && c.daemon.Cgroup == nil,
 	})
 }

@@ -117,7 +117,7 @@ func (t *trial) beginMonitor() {
 	}
 	var err error
 	m.sampler, err = monitor.NewSampler(monitor.Target{
-		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime}, Binary: info.Binary,
 		Procs: m.procs, Search: elsewhere,
 	}, t.r.Proc)
 	if err != nil {

@@ -3,6 +3,7 @@ package catalogue_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func TestRealComponents(t *testing.T) {
 		{"native", native.Driver{}, []monitor.Component{monitor.Container}, []monitor.Component{monitor.Container}},
 		{"oci/runc", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
 		{"oci/crun", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
+		{"oci/youki", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
 		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sentry, monitor.Gofer}, []monitor.Component{monitor.Sentry, monitor.Gofer}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
@@ -45,8 +47,25 @@ func TestRealComponents(t *testing.T) {
 				}
 				checkComponents(t, trial, tt.cpu, tt.memory)
 			}
+			if slices.Contains(tt.cpu, monitor.Runtime) && slices.Contains(tt.cpu, monitor.Container) {
+				checkIdle(t, trials)
+			}
 			checkRest(t, trials)
 		})
+	}
+}
+
+// checkIdle checks that the containers of lifecycles, which do nothing, used less CPU time than their runtime. A program of the runtime that is taken
+// for the container's would turn this around. The first process of a container is the runtime's until it executes the container's program.
+func checkIdle(t *testing.T, trials []result.Trial) {
+	t.Helper()
+	var container, runtime float64
+	for _, trial := range trials {
+		container += trial.Values("HostCPUContainer")[0]
+		runtime += trial.Values("HostCPURuntime")[0]
+	}
+	if !(container < runtime) {
+		t.Errorf("the containers used %v s of CPU time, and their runtime %v s, although the containers do nothing", container, runtime)
 	}
 }
 

@@ -357,6 +357,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		return err
 	}
 	fmt.Fprintf(a.env.Stderr, "\nrun %s: report %s, results %s\n", run.ID, page, filepath.Join(opts.dir, databaseName))
+	if len(outcome.Missing) > 0 && outcome.Available {
+		fmt.Fprintf(a.env.Stderr, "asked for, and not measured: %s; the report has the reasons\n", strings.Join(outcome.Missing, ", "))
+	}
 	switch {
 	case outcome.Interrupted:
 		fmt.Fprintf(a.env.Stderr, "interrupted; continue with: touchstone benchmark --resume %s -d %s\n", run.ID, opts.dir)
@@ -368,6 +371,8 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report lists them with the reasons\n",
 			len(run.Trials), outcome.Counts[result.Failed], outcome.Counts[result.Timeout])
 		return &exitError{code: ExitTrials}
+	case len(outcome.Missing) > 0:
+		return &exitError{code: ExitNoTarget}
 	case !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK }):
 		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report has the reasons")
 		return &exitError{code: ExitFailure}

@@ -220,7 +220,7 @@ oci/runsc@platform=systrap.`,
 	root.SetUsageTemplate(root.UsageTemplate() + `
 Exit codes:
   0 ok   1 failure   2 usage   3 some trials failed   4 worse than the margin
-  5 no target available   6 inconclusive   130 interrupted
+  5 a target is missing   6 inconclusive   130 interrupted
 `)
 	addVerbs(
 		root,

@@ -48,7 +48,7 @@ func TestExitCodesInHelp(t *testing.T) {
 	_, text, _ := strings.Cut(help(t), "Exit codes:")
 	codes := map[int]string{
 		cli.ExitOK: "ok", cli.ExitFailure: "failure", cli.ExitUsage: "usage", cli.ExitTrials: "some trials failed",
-		cli.ExitWorse: "worse than the margin", cli.ExitNoTarget: "no target available", cli.ExitInconclusive: "inconclusive", cli.ExitInterrupted: "interrupted",
+		cli.ExitWorse: "worse than the margin", cli.ExitNoTarget: "a target is missing", cli.ExitInconclusive: "inconclusive", cli.ExitInterrupted: "interrupted",
 	}
 	if listed := regexp.MustCompile(`\d+`).FindAllString(text, -1); len(listed) != len(codes) {
 		t.Errorf("the help lists the exit codes %q, want only those of %v", listed, codes)

@@ -56,6 +56,8 @@ type Outcome struct {
 	Recorded bool
 	// Available is true if at least one target could be opened.
 	Available bool
+	// Missing has the targets that the plan names and that could not be opened. A target that only a pattern selects is not among them.
+	Missing []string
 }
 
 // Observer receives the events of an execution, one call at a time.
@@ -99,6 +101,8 @@ type Execution struct {
 
 	work    []plan.Work
 	targets []runner.Target
+	// absent has the targets that the plan names and that could not be opened.
+	absent  []string
 	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
 	caches  pageCache
 	metrics metrics
@@ -177,7 +181,7 @@ func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	outcome, err := e.run(ctx)
-	outcome.Available = slices.ContainsFunc(e.targets, available)
+	outcome.Available, outcome.Missing = slices.ContainsFunc(e.targets, available), e.absent
 	return outcome, errors.Join(err, e.close())
 }
 

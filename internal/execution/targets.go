@@ -56,6 +56,9 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 				info = open.Info
 			}
 			e.report(Skipped, err.Error())
+			if e.names(t) {
+				e.absent = append(e.absent, t.String())
+			}
 		}
 		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
 		fact := targetFacts(info, e.drivers.Describe(t.Engine).Kind, err)
@@ -66,6 +69,15 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 		facts = append(facts, fact)
 	}
 	return facts, nil
+}
+
+// names reports whether the plan names a target, and does not only select it by a pattern. The record of a run has the targets and no patterns,
+// so a resumed run names none.
+func (e *Execution) names(t target.Target) bool {
+	return e.Earlier == nil && slices.ContainsFunc(e.Plan.Targets, func(pattern plan.Pattern) bool {
+		exact, ok := pattern.Exact()
+		return ok && exact.String() == t.String()
+	})
 }
 
 // A target whose first container does not work is opened again: a runtime may fail once in a few calls. mostTries is the number of attempts. No

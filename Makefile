@@ -85,6 +85,7 @@ fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
 	scripts/fuzz.sh
 
 .PHONY: bench-stats
+bench-stats: export TOUCHSTONE_FULL := 1
 bench-stats: ## Simulate the statistics: false alarms, coverage and power
 	{ go test -count=1 -v -timeout 60m -run 'Coverage|FalseAlarms|Power|Level|ErrorRate|Sharpen|Sequential|Agrees' ./internal/stats -reports 2000; \
 	go test -count=1 -v -timeout 60m ./internal/stats/tail -series 1000; \

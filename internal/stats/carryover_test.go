@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // ordered is a run of three targets in random order. Target 0 takes effect times as long after target 2.
@@ -26,7 +28,7 @@ func ordered(seed uint64, blocks int, effect float64) []Turn {
 }
 
 func TestCarryOverIsFoundAndNotInvented(t *testing.T) {
-	const trials = 100
+	trials := simulation.Trials(t, 50, 200)
 	var found, invented int
 	for seed := range uint64(trials) {
 		if c := FindCarryOver(ordered(seed, 20, 1.15), seed); c.P < 0.01 {
@@ -38,9 +40,8 @@ func TestCarryOverIsFoundAndNotInvented(t *testing.T) {
 			invented++
 		}
 	}
-	if found < 80 || invented > 10 {
-		t.Errorf("carry-over is found in %d of %d runs with it, and in %d without it", found, trials, invented)
-	}
+	simulation.AtLeast(t, 0.8, found, trials, "carry-over is found")
+	simulation.AtMost(t, 0.05, invented, trials, "runs without carry-over that have one")
 }
 
 func TestCarryOverNeedsValues(t *testing.T) {
@@ -72,9 +73,10 @@ func TestCarryOverWithoutLogarithms(t *testing.T) {
 
 // A target whose trials all failed has no values, and still comes before others. Its number may be any.
 func TestCarryOverFromATargetWithoutValues(t *testing.T) {
+	trials := simulation.Trials(t, 8, 20)
 	for absent := range 3 {
 		var found int
-		for seed := range uint64(20) {
+		for seed := range uint64(trials) {
 			var turns []Turn
 			for _, turn := range ordered(seed, 40, 1) {
 				if turn.Target == absent {
@@ -89,9 +91,7 @@ func TestCarryOverFromATargetWithoutValues(t *testing.T) {
 				found++
 			}
 		}
-		if found < 18 {
-			t.Errorf("target %d has no values: its effect on the next is found in %d of 20 runs", absent, found)
-		}
+		simulation.AtLeast(t, 0.9, found, trials, "target %d has no values: its effect on the next is found", absent)
 	}
 }
 
@@ -100,13 +100,12 @@ func TestCarryOverOfManyValues(t *testing.T) {
 	if c := FindCarryOver(ordered(1, 1000, 1.02), 1); c.P > 0.001 || c.Target != 0 || c.Before != 2 {
 		t.Errorf("an effect of 2 %% in 1000 blocks: %+v", c)
 	}
+	trials := simulation.Trials(t, 100, 400)
 	var invented int
-	for seed := range uint64(100) {
+	for seed := range uint64(trials) {
 		if FindCarryOver(ordered(seed, 1000, 1), seed).P < 0.05 {
 			invented++
 		}
 	}
-	if invented > 10 {
-		t.Errorf("carry-over is found in %d of 100 runs without it", invented)
-	}
+	simulation.AtMost(t, 0.05, invented, trials, "runs without carry-over that have one")
 }

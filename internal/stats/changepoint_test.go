@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // nile is the annual flow of the Nile at Aswan from 1871 to 1970, in 10⁸ m³ (G. W. Cobb, "The Problem of the Nile: Conditional Solution to a
@@ -97,18 +99,15 @@ func TestChangePoints(t *testing.T) {
 
 // TestChangePointsFalseAlarms: 5 % of the series without a change have one, by simulation.
 func TestChangePointsFalseAlarms(t *testing.T) {
+	trials := simulation.Trials(t, 200, 400)
 	random := rand.New(rand.NewPCG(8, 9))
-	const trials = 400
 	alarms := 0
 	for i := range trials {
 		if ChangePoints(runsOf(random, 20, 1, 0.05), uint64(i)) != nil {
 			alarms++
 		}
 	}
-	// 5 % and three standard errors of 1.1 %.
-	if rate := float64(alarms) / trials; rate > 0.083 {
-		t.Errorf("%.1f %% of the series without a change have one", 100*rate)
-	}
+	simulation.AtMost(t, 0.05, alarms, trials, "series without a change that have one")
 }
 
 func TestChangePointsAreReproducible(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // twoModes are create times of 6 and 14 ms with noise of 2 % within each mode. Their median may be anywhere between the modes.
@@ -65,10 +67,7 @@ func TestSmallestDelayOfTwoModes(t *testing.T) {
 
 // New runs show the smallest delay with a probability close to Power.
 func TestSmallestDelayPower(t *testing.T) {
-	trials, slack := 150, 0.0
-	if testing.Short() {
-		trials, slack = 30, 0.1
-	}
+	trials := simulation.Trials(t, 25, 150)
 	for _, m := range []model{tenPercent, tailed, twoModes} {
 		for _, n := range []int{8, 40, 600, 1500} {
 			r := random(uint64(n))
@@ -85,9 +84,8 @@ func TestSmallestDelayPower(t *testing.T) {
 				}
 			}
 			t.Logf("%s, %d blocks: the smallest delay is %.2g, and is found in %.0f %%", m.name, n, delay, 100*share(found, trials))
-			if power := share(found, trials); power < 0.70-slack || power > 0.92+slack {
-				t.Errorf("%s, %d blocks: a delay of %.3g is found in %.0f %%", m.name, n, delay, 100*power)
-			}
+			simulation.AtLeast(t, 0.70, found, trials, "%s, %d blocks: a delay of %.3g is found", m.name, n, delay)
+			simulation.AtMost(t, 0.92, found, trials, "%s, %d blocks: a delay of %.3g is found", m.name, n, delay)
 		}
 	}
 }

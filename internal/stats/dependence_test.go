@@ -3,6 +3,8 @@ package stats
 import (
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // dependentSeries is a series around 100 whose values depend on the ones before.
@@ -16,8 +18,7 @@ func dependentSeries(seed uint64, n int, correlation float64) []float64 {
 
 // With a correlation of 0.6 an interval that assumes independence covers in about three quarters of the cases.
 func TestDependentCoverage(t *testing.T) {
-	simulates(t)
-	const trials = 1000
+	trials := simulation.Trials(t, 200, 1000)
 	for _, n := range []int{30, 60, 120} {
 		var covered, naive, warned int
 		for trial := range uint64(trials) {
@@ -34,9 +35,8 @@ func TestDependentCoverage(t *testing.T) {
 			}
 		}
 		t.Logf("autocorrelation of 0.6, n = %d: the interval of the median covers it in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(covered, trials), 100*share(naive, trials), 100*share(warned, trials))
-		if share(covered, trials) < 0.9-simulationError(0.9, trials) || share(naive, trials) > 0.85 {
-			t.Errorf("n = %d: covers in %.1f %%, without the correction in %.1f %%", n, 100*share(covered, trials), 100*share(naive, trials))
-		}
+		simulation.AtLeast(t, 0.9, covered, trials, "n = %d: covers", n)
+		simulation.AtMost(t, 0.85, naive, trials, "n = %d: covers without the correction", n)
 	}
 }
 

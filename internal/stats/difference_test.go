@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // Darwin's fifteen pairs of maize, heights in eighths of an inch (R. A. Fisher, "The Design of
@@ -74,9 +76,8 @@ func TestDifferencePairsBlocks(t *testing.T) {
 // A layer adds 30 ms to a start of 100 ms, with noise that blocks share and drift. There are three kinds of
 // layers: as steady as the layers below it, ten times noisier, and a layer minus two others.
 func TestDifferenceCoverage(t *testing.T) {
-	simulates(t)
-	const trials = 1000
-	want := 0.94 - simulationError(0.94, trials)
+	trials := simulation.Trials(t, 50, 1000)
+	sizes := []int{6, 8, 11, 20}
 	for _, noise := range []model{normal, lognormal, tailed, disturbed, bimodal} {
 		layers := map[string]func(r *rand.Rand) (whole float64, less []float64){
 			"alike": func(r *rand.Rand) (float64, []float64) {
@@ -92,7 +93,8 @@ func TestDifferenceCoverage(t *testing.T) {
 		}
 		for name, layer := range layers {
 			truth := medianDifference(layer)
-			for _, n := range []int{6, 8, 11, 20} {
+			total := 0
+			for _, n := range sizes {
 				r := random(uint64(n))
 				var covered int
 				for trial := range trials {
@@ -102,10 +104,10 @@ func TestDifferenceCoverage(t *testing.T) {
 					}
 				}
 				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(covered, trials))
-				if got := share(covered, trials); got < want {
-					t.Errorf("n = %d, %s, %s: the interval of the difference covers it in %.1f %%, want %.1f %%", n, name, noise.name, 100*got, 100*want)
-				}
+				simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
+				total += covered
 			}
+			simulation.AtLeast(t, 0.94, total, len(sizes)*trials, "%s, %s: the interval of the difference covers it", name, noise.name)
 		}
 	}
 }
@@ -148,8 +150,8 @@ func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)
 // Pairs show a layer of 3 ms on a host with blocks that differ by tens of milliseconds. The difference of the two
 // medians has a far greater error.
 func TestPairsSharpenTheDifference(t *testing.T) {
-	simulates(t)
-	const trials, n = 2000, 20
+	trials := simulation.Trials(t, 500, 2000)
+	const n = 20
 	layer := func(r *rand.Rand) (float64, []float64) {
 		return 0.13 + 0.01*normal.draw(r), []float64{0.1 + 0.01*normal.draw(r)}
 	}
@@ -159,9 +161,9 @@ func TestPairsSharpenTheDifference(t *testing.T) {
 		whole, less := layeredRun(r, n, layer)
 		d := subtract(whole, less, uint64(trial), 2)
 		away := d.Median - 0.03
-		ofDifferences += away * away / trials
+		ofDifferences += away * away / float64(trials)
 		away = Median(values(whole)) - Median(values(less[0])) - 0.03
-		ofMedians += away * away / trials
+		ofMedians += away * away / float64(trials)
 	}
 	t.Logf("standard error of the difference in %d blocks: %.2g as a median of differences, %.2g as a difference of medians",
 		n, math.Sqrt(ofDifferences), math.Sqrt(ofMedians))

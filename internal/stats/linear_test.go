@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // The normal p-values of many blocks are those of random swaps, part by part, and the ratios are the same.
@@ -34,10 +36,12 @@ func TestLinearTestAgreesWithSwaps(t *testing.T) {
 }
 
 func TestLinearTestHoldsItsLevel(t *testing.T) {
-	simulates(t)
-	const trials, n = 1000, 320
-	for _, noise := range []model{normal, tailed, disturbed, bimodal, {"two modes", createTime, 6}} {
-		r := random(1)
+	trials := simulation.Trials(t, 200, 1000)
+	const n = 320
+	kinds := []model{normal, tailed, disturbed, bimodal, {"two modes", createTime, 6}}
+	total := 0
+	for i, noise := range kinds {
+		r := random(uint64(i))
 		below := 0
 		for range trials {
 			targets := run(r, noise, normal, n, 1, 1)
@@ -47,16 +51,18 @@ func TestLinearTestHoldsItsLevel(t *testing.T) {
 			}
 		}
 		t.Logf("%s, %d blocks: %.1f %% of the p-values are below 0.05", noise.name, n, 100*share(below, trials))
-		if got := share(below, trials); got > Alpha+2*simulationError(Alpha, trials) || got < Alpha/3 {
-			t.Errorf("%s: %.1f %% of the p-values are below 0.05", noise.name, 100*got)
-		}
+		simulation.AtMost(t, Alpha, below, trials, "%s: p-values below 0.05", noise.name)
+		simulation.AtLeast(t, Alpha/3, below, trials, "%s: p-values below 0.05", noise.name)
+		total += below
 	}
+	simulation.AtMost(t, Alpha, total, len(kinds)*trials, "p-values below 0.05")
+	simulation.AtLeast(t, Alpha/3, total, len(kinds)*trials, "p-values below 0.05")
 }
 
 // A run of many blocks finds what a run of fewer blocks finds: a delay of a steady fast path, which a noisy slow path hides from the typical value.
 func TestManyBlocksPower(t *testing.T) {
-	simulates(t)
-	const trials, delay = 100, 0.07 // ms
+	trials := simulation.Trials(t, 30, 100)
+	const delay = 0.07 // ms
 	path := func(r *rand.Rand) float64 {
 		if r.Float64() < 0.5 {
 			return 8 + 20*r.Float64()
@@ -80,9 +86,8 @@ func TestManyBlocksPower(t *testing.T) {
 			}
 		}
 		t.Logf("+%g ms in %d blocks: found in %d of %d runs, by the signed-rank test alone in %d", delay, n, found, trials, alone)
-		if found < 80 || alone > 20 {
-			t.Errorf("%d blocks: found in %d of %d runs, by the signed-rank test alone in %d", n, found, trials, alone)
-		}
+		simulation.AtLeast(t, 0.8, found, trials, "%d blocks: found", n)
+		simulation.AtMost(t, 0.2, alone, trials, "%d blocks: found by the signed-rank test alone", n)
 	}
 }
 

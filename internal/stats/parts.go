@@ -260,6 +260,9 @@ func (s *swapper) all() swapped {
 			at = append(at, i)
 		}
 	}
+	for i := range out {
+		out[i] = make([]float64, 0, 1<<(len(at)-1))
+	}
 	mask := s.mask()
 	for set := range uint64(1) << (len(at) - 1) {
 		clear(mask)

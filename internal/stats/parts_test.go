@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // crun's create: 6 and 14 ms, as often.
@@ -70,12 +72,12 @@ func TestRandomSwapsAgreeWithAll(t *testing.T) {
 
 // Exchangeable targets: the p-value of the joint test is below a level at most so often.
 func TestJointTestHoldsItsLevel(t *testing.T) {
-	simulates(t)
-	const trials = 2000
-	two := model{"two modes", createTime, 6}
-	for _, n := range []int{8, 12, 20} {
-		for _, noise := range []model{normal, tailed, disturbed, two} {
-			r := random(uint64(n))
+	trials := simulation.Trials(t, 100, 2000)
+	sizes, kinds := []int{8, 12, 20}, []model{normal, tailed, disturbed, {"two modes", createTime, 6}}
+	total := 0
+	for _, n := range sizes {
+		for i, noise := range kinds {
+			r := random(uint64(10*n + i))
 			var below int
 			for trial := range uint64(trials) {
 				targets := run(r, noise, normal, n, 1, 1)
@@ -83,18 +85,18 @@ func TestJointTestHoldsItsLevel(t *testing.T) {
 					below++
 				}
 			}
-			if got := share(below, trials); got > Alpha+2*simulationError(Alpha, trials) {
-				t.Errorf("n = %d, %s: %.1f %% of the p-values are below 0.05", n, noise.name, 100*got)
-			}
+			simulation.AtMost(t, Alpha, below, trials, "n = %d, %s: p-values below 0.05", n, noise.name)
+			total += below
 		}
 	}
+	simulation.AtMost(t, Alpha, total, len(sizes)*len(kinds)*trials, "p-values below 0.05")
 }
 
 // A delay that is small beside the distance of two modes moves the fast path. The joint test finds it in fewer blocks than the signed-rank test, with
 // or without an interval of the median of ratios.
 func TestJointTestPower(t *testing.T) {
-	simulates(t)
-	const trials, n, delay = 200, 60, 0.6 // ms
+	trials := simulation.Trials(t, 100, 200)
+	const n, delay = 60, 0.6 // ms
 	r := random(1)
 	var joint, alone, both, named int
 	for trial := range uint64(trials) {
@@ -119,18 +121,17 @@ func TestJointTestPower(t *testing.T) {
 	}
 	t.Logf("+0.6 ms in %d blocks: found in %.0f %%, in %.0f %% by another part than the typical value; by the signed-rank test alone in %.0f %%, with the interval in %.0f %%",
 		n, 100*share(joint, trials), 100*share(named, trials), 100*share(alone, trials), 100*share(both, trials))
-	if share(joint, trials) < 0.95 || share(alone, trials) > 0.75 {
-		t.Error("the joint test finds too few")
-	}
+	simulation.AtLeast(t, 0.95, joint, trials, "the joint test finds the delay")
+	simulation.AtMost(t, 0.75, alone, trials, "the signed-rank test alone finds the delay")
 }
 
 // One decision: 50 blocks, lognormal noise of 10 %, an effect of 5 %.
 func TestOneDecisionPower(t *testing.T) {
-	simulates(t)
-	const trials, n = 400, 50
+	trials := simulation.Trials(t, 200, 400)
+	const n = 50
 	noise := model{"lognormal of 10 %", func(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }, 1}
 	r := random(1)
-	var found, both int
+	var found, both, more int
 	for trial := range uint64(trials) {
 		targets := run(r, noise, normal, n, 1, 1.05)
 		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
@@ -140,12 +141,13 @@ func TestOneDecisionPower(t *testing.T) {
 		slices.Sort(c.LogRatios)
 		if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
 			both++
+		} else if c.Verdict == Slower {
+			more++
 		}
 	}
 	t.Logf("5 %% difference in 50 blocks, lognormal noise of 10 %%: found in %.0f %%; by a test and an interval of the median of ratios in %.0f %%", 100*share(found, trials), 100*share(both, trials))
-	if share(found, trials) < 0.6 || found < both+trials/10 {
-		t.Errorf("one decision finds %.0f %%, two find %.0f %%", 100*share(found, trials), 100*share(both, trials))
-	}
+	simulation.AtLeast(t, 0.6, found, trials, "one decision finds the difference")
+	simulation.AtLeast(t, 0.1, more, trials, "one decision finds the difference, and two do not")
 }
 
 func TestVerdictNamesThePart(t *testing.T) {
@@ -169,8 +171,10 @@ func TestVerdictNamesThePart(t *testing.T) {
 	}
 }
 
-// reports is the number of simulated reports of each kind of noise.
-var reports = flag.Int("reports", 200, "simulated reports of each kind of noise")
+var reports = flag.Int("reports", 200, "simulated reports of each kind of noise, with "+simulation.Variable)
+
+// reportTrials is the number of simulated reports of each kind of noise.
+func reportTrials(t *testing.T, brief int) int { return simulation.Trials(t, brief, *reports) }
 
 // falseReports are simulated reports of equal targets.
 type falseReports struct {
@@ -222,9 +226,8 @@ func count(b bool) int {
 
 // Holm's correction over the whole report: no difference anywhere, five metrics of four targets.
 func TestFalseAlarmsOfReports(t *testing.T) {
-	simulates(t)
 	const blocks = 12
-	trials := *reports
+	trials := reportTrials(t, 80)
 	type kind struct {
 		name   string
 		metric func(r *rand.Rand) [][]Sample
@@ -240,22 +243,22 @@ func TestFalseAlarmsOfReports(t *testing.T) {
 	for _, noise := range []model{normal, lognormal, tailed, pareto, bimodal, disturbed} {
 		kinds = append(kinds, kind{noise.name, func(r *rand.Rand) [][]Sample { return run(r, noise, bimodal, blocks, 1, 1, 1, 1, 1) }})
 	}
+	if !simulation.Full() {
+		kinds = kinds[:1] // the noise matters to a comparison, which other tests simulate, and not to the correction
+	}
 	for _, k := range kinds {
 		n := reportsOf(trials, k.metric)
 		t.Logf("%s noise, %d reports of %d blocks with two modes and drift: %.1f %% of the reports have a difference over all comparisons, %.1f %% one in its metric alone; the interval of the ratio covers it in %.1f %%",
 			k.name, trials, blocks, 100*share(n.everywhere, trials), 100*share(n.alone, trials), 100*share(n.covered, n.comparisons))
-		if limit := Alpha + 2*simulationError(Alpha, trials); share(n.everywhere, trials) > limit {
-			t.Errorf("%s noise: %.1f %% of the reports have a false difference over all comparisons", k.name, 100*share(n.everywhere, trials))
-		}
+		simulation.AtMost(t, Alpha, n.everywhere, trials, "%s noise: reports with a false difference over all comparisons", k.name)
 	}
 }
 
 // A target with a mood of its own has more false differences than stated, because pairs do not remove the mood. Most of these reports have the warning
 // that says so.
 func TestFalseAlarmsOfMoodyTargetsAreWarnedOf(t *testing.T) {
-	simulates(t)
 	const blocks = 60
-	trials := *reports
+	trials := reportTrials(t, 12)
 	n := reportsOf(trials, func(r *rand.Rand) [][]Sample {
 		targets := run(r, normal, bimodal, blocks, 1, 1, 1, 1, 1)
 		inMood(targets[1], moods(r, blocks))
@@ -263,12 +266,10 @@ func TestFalseAlarmsOfMoodyTargetsAreWarnedOf(t *testing.T) {
 	})
 	t.Logf("normal noise and one target with an autocorrelation of 0.6, %d reports of %d blocks: %.1f %% of the reports have a difference over all comparisons, %.1f %% one in its metric alone; the ratios are warned of in %.1f %% of the reports, and in %.1f %% of those with a difference",
 		trials, blocks, 100*share(n.everywhere, trials), 100*share(n.alone, trials), 100*share(n.warned, trials), 100*share(n.warnedFalse, n.alone))
-	if share(n.everywhere, trials) < 2*Alpha {
-		t.Errorf("%.1f %% of the reports have a false difference over all comparisons: then no warning is necessary", 100*share(n.everywhere, trials))
-	}
-	if share(n.warned, trials) < 0.8 || share(n.warnedFalse, n.alone) < 0.8 {
-		t.Errorf("%.1f %% of the reports have a warning, and %.1f %% of those with a false difference", 100*share(n.warned, trials), 100*share(n.warnedFalse, n.alone))
-	}
+	// Else no warning is necessary.
+	simulation.AtLeast(t, 2*Alpha, n.everywhere, trials, "reports with a false difference over all comparisons")
+	simulation.AtLeast(t, 0.8, n.warned, trials, "reports with a warning")
+	simulation.AtLeast(t, 0.8, n.warnedFalse, n.alone, "reports with a false difference that have a warning")
 }
 
 // moods are factors with an autocorrelation of 0.6 and a variation of 10 %.
@@ -421,8 +422,7 @@ func TestLostTrialsOfSmallDifferences(t *testing.T) {
 
 // The interval of the ratio of the means. A mean of heavy tails has no interval that holds with few values.
 func TestMeansCoverage(t *testing.T) {
-	simulates(t)
-	const trials = 2000
+	trials := simulation.Trials(t, 500, 2000)
 	for _, c := range []struct {
 		noise model
 		n     int
@@ -437,9 +437,7 @@ func TestMeansCoverage(t *testing.T) {
 			}
 		}
 		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(covered, trials))
-		if got := share(covered, trials); got < c.least {
-			t.Errorf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%, want %.0f %%", c.n, c.noise.name, 100*got, 100*c.least)
-		}
+		simulation.AtLeast(t, c.least, covered, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
 	}
 }
 
@@ -484,11 +482,13 @@ func TestDirectionOfManyEqualPairs(t *testing.T) {
 
 // No verdict has two directions if only one exists, also where a quartile lies in the gap between two modes.
 func TestOneDirectionIsNotMixed(t *testing.T) {
-	simulates(t)
-	for _, n := range []int{60, 200, 300, 301, 600} {
+	trials := simulation.Trials(t, 30, 150)
+	sizes := []int{60, 200, 300, 301, 600}
+	total := 0
+	for _, n := range sizes {
 		r := random(uint64(n))
 		mixed := 0
-		for trial := range uint64(150) {
+		for trial := range uint64(trials) {
 			var a, b []Sample
 			for block := range n {
 				x, y := 1+0.02*r.NormFloat64(), 1+0.02*r.NormFloat64()
@@ -505,10 +505,10 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 				mixed++
 			}
 		}
-		if mixed > 4 {
-			t.Errorf("%d blocks: %d of 150 verdicts are mixed", n, mixed)
-		}
+		simulation.AtMost(t, 0.01, mixed, trials, "%d blocks: mixed verdicts", n)
+		total += mixed
 	}
+	simulation.AtMost(t, 0.01, total, len(sizes)*trials, "mixed verdicts")
 }
 
 // A difference of the typical value beyond doubt does not hide a part of the other direction, for any number of blocks.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 func boundaries(shares, errors []float64) (z []float64) {
@@ -33,8 +35,7 @@ func TestPublishedBoundaries(t *testing.T) {
 
 // Brownian motions cross the boundaries with the probability that the rule spends.
 func TestBoundariesSpendTheError(t *testing.T) {
-	simulates(t)
-	const trials = 200_000
+	trials := simulation.Trials(t, 50_000, 200_000)
 	looks := Looks(10, 200)
 	var shares []float64
 	for _, n := range looks {
@@ -58,7 +59,7 @@ func TestBoundariesSpendTheError(t *testing.T) {
 	}
 	for i, s := range shares {
 		want := spent(s, 0.05)
-		if got := share(crossed[i], trials); math.Abs(got-want) > 4*simulationError(want, trials)+1.0/trials {
+		if got := share(crossed[i], trials); math.Abs(got-want) > 4*simulationError(want, trials)+1/float64(trials) {
 			t.Errorf("after %d blocks %.5f of the motions have crossed, want %.5f", looks[i], got, want)
 		}
 	}
@@ -115,11 +116,13 @@ func TestLookConverts(t *testing.T) {
 }
 
 func TestSequentialFalseAlarms(t *testing.T) {
-	simulates(t)
-	const trials, most = 1000, 40
+	trials := simulation.Trials(t, 60, 1000)
+	const most = 40
 	rule := NewSequential(Looks(10, most))
-	for _, noise := range []model{normal, disturbed, bimodal} {
-		r := random(1)
+	kinds := []model{normal, disturbed, bimodal}
+	var allAlarms, allRepeated int
+	for i, noise := range kinds {
+		r := random(uint64(i))
 		alarms, repeated := 0, 0
 		for trial := range uint64(trials) {
 			targets := run(r, noise, normal, most, 1, 1)
@@ -136,20 +139,19 @@ func TestSequentialFalseAlarms(t *testing.T) {
 			}
 		}
 		t.Logf("%s noise, looks from 10 to 40 blocks: a false difference in %.1f %% of the runs; with 0.05 at each of %d looks in %.1f %%", noise.name, 100*share(alarms, trials), len(rule.looks), 100*share(repeated, trials))
-		if share(alarms, trials) > Alpha+2*simulationError(Alpha, trials) {
-			t.Errorf("%s: a false difference in %.1f %% of the runs", noise.name, 100*share(alarms, trials))
-		}
-		if share(repeated, trials) < 2*Alpha {
-			t.Errorf("%s: 0.05 at each look gives %.1f %%: then no rule is necessary", noise.name, 100*share(repeated, trials))
-		}
+		simulation.AtMost(t, Alpha, alarms, trials, "%s: runs with a false difference", noise.name)
+		allAlarms, allRepeated = allAlarms+alarms, allRepeated+repeated
 	}
+	simulation.AtMost(t, Alpha, allAlarms, len(kinds)*trials, "runs with a false difference")
+	// Else no rule is necessary.
+	simulation.AtLeast(t, 2*Alpha, allRepeated, len(kinds)*trials, "runs with a false difference by 0.05 at each look")
 }
 
 // At a variation of 14 %, a run of 200 blocks finds a difference of 5 %. With looks, one of 10 % needs much fewer blocks. The test uses the
 // greatest p-value that the joint test can give, twice the p-value of the signed-rank test.
 func TestSequentialSavesBlocks(t *testing.T) {
-	simulates(t)
-	const trials, most = 1000, 200
+	trials := simulation.Trials(t, 100, 1000)
+	const most = 200
 	fourteen := model{"lognormal 14 %", func(r *rand.Rand) float64 { return math.Exp(0.14 * r.NormFloat64()) }, 1}
 	rule := NewSequential(Looks(10, most))
 	for _, tt := range []struct{ factor, blocks, found, coverage float64 }{
@@ -182,9 +184,13 @@ func TestSequentialSavesBlocks(t *testing.T) {
 		}
 		t.Logf("noise of 14 %% with looks, factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
 			tt.factor, 100*share(found, trials), 100*share(fixed, trials), most, Median(blocks), meanOf(blocks), 100*share(covered, trials))
-		if Median(blocks) > tt.blocks || share(found, trials) < tt.found || share(covered, trials) < tt.coverage {
-			t.Errorf("factor %g: want at most %.0f blocks, found in %.0f %%, coverage %.0f %%", tt.factor, tt.blocks, 100*tt.found, 100*tt.coverage)
+		early := 0
+		for _, n := range blocks {
+			early += count(n <= tt.blocks)
 		}
+		simulation.AtLeast(t, 0.5, early, trials, "factor %g: at most %.0f blocks", tt.factor, tt.blocks)
+		simulation.AtLeast(t, tt.found, found, trials, "factor %g: found", tt.factor)
+		simulation.AtLeast(t, tt.coverage, covered, trials, "factor %g: the interval at the stop covers", tt.factor)
 	}
 }
 

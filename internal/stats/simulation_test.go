@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // fewResamples keeps the simulations short. Fewer resamples do not improve an interval.
@@ -15,21 +17,13 @@ const fewResamples = 400
 // fewSwaps does the same for the joint test. Its p-values have steps of 1/500.
 const fewSwaps = 499
 
-// simulates runs the simulations in parallel, and skips them in short mode.
-func simulates(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("simulations take seconds")
-	}
-	t.Parallel()
-}
-
 func TestMedianCoverage(t *testing.T) {
-	simulates(t)
-	const trials = 1500
+	trials := simulation.Trials(t, 100, 1500)
 	models := []model{normal, lognormal, tailed, pareto, disturbed, bimodal, lopsided}
 	byNoise := ranges{}
-	for _, n := range []int{6, 7, 8, 10, 11, 20, 50} {
+	all := map[string]int{} // intervals of each noise that cover the median
+	sizes := []int{6, 7, 8, 10, 11, 20, 50}
+	for _, n := range sizes {
 		least, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
 		for _, m := range models {
 			r := random(uint64(n))
@@ -50,14 +44,16 @@ func TestMedianCoverage(t *testing.T) {
 			least, greatest = min(least, coverage), max(greatest, coverage)
 			leastPlain, greatestPlain = min(leastPlain, plain), max(greatestPlain, plain)
 			byNoise.add(m.name, coverage)
-			if want := 0.94 - simulationError(0.94, trials); coverage < want {
-				t.Errorf("n = %d, %s: the interval of the median covers it in %.1f %%, want %.1f %%", n, m.name, 100*coverage, 100*want)
-			}
+			all[m.name] += covered
+			simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s: the interval of the median covers it", n, m.name)
 		}
 		t.Logf("n = %d: the interval of the median covers it in %.1f–%.1f %%; the plain percentile interval in %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
-		if n == 7 && leastPlain > 0.92 {
+		if simulation.Full() && n == 7 && leastPlain > 0.92 {
 			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
+	}
+	for noise, covered := range all {
+		simulation.AtLeast(t, 0.94, covered, len(sizes)*trials, "%s: the interval of the median covers it", noise)
 	}
 	byNoise.log(t, "the interval of the median of 6 to 50 values covers it in")
 }
@@ -97,13 +93,15 @@ func plainInterval(sorted []float64, r *rand.Rand) Interval {
 // The targets do not differ, but the blocks do, and the host drifts. The test counts how often a family of
 // comparisons shows a difference.
 func TestFalseAlarmsOfFamilies(t *testing.T) {
-	simulates(t)
-	const trials, blocks = 400, 12
+	trials := simulation.Trials(t, 40, 400)
+	const blocks = 12
 	equal := slices.Repeat([]float64{1}, 9)
-	for _, c := range []struct{ noise, shared model }{
+	kinds := []struct{ noise, shared model }{
 		{normal, normal}, {lognormal, bimodal}, {tailed, bimodal}, {disturbed, normal}, {bimodal, bimodal},
-	} {
-		r := random(1)
+	}
+	var allAlarms, allSmall int
+	for i, c := range kinds {
+		r := random(uint64(i))
 		var alarms, small int
 		for trial := range trials {
 			targets := run(r, c.noise, c.shared, blocks, equal...)
@@ -118,21 +116,22 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 				small++
 			}
 		}
-		if limit := Alpha + 2*simulationError(Alpha, trials); max(share(alarms, trials), share(small, trials)) > limit {
-			t.Errorf("%s in %s blocks: %.1f %% of the families show a difference, %.1f %% of the p-values are below 0.05",
-				c.noise.name, c.shared.name, 100*share(alarms, trials), 100*share(small, trials))
-		}
+		simulation.AtMost(t, Alpha, alarms, trials, "%s in %s blocks: families with a difference", c.noise.name, c.shared.name)
+		simulation.AtMost(t, Alpha, small, trials, "%s in %s blocks: p-values below 0.05", c.noise.name, c.shared.name)
+		allAlarms, allSmall = allAlarms+alarms, allSmall+small
 	}
+	simulation.AtMost(t, Alpha, allAlarms, len(kinds)*trials, "families with a difference")
+	simulation.AtMost(t, Alpha, allSmall, len(kinds)*trials, "p-values below 0.05")
 }
 
 // The baseline of these families is the best of equal targets, chosen by the same values, as in the summary of a scorecard. So there
 // are more false alarms than in a family with a fixed baseline.
 func TestFalseAlarmsAgainstTheBest(t *testing.T) {
-	simulates(t)
-	const trials = 500
+	trials := simulation.Trials(t, 40, 500)
+	total := 0
 	for _, n := range []int{3, 6, 12} {
 		for _, blocks := range []int{10, 20} {
-			r := random(uint64(n))
+			r := random(uint64(100*n + blocks))
 			var alarms int
 			for trial := range trials {
 				targets := run(r, normal, normal, blocks, slices.Repeat([]float64{1}, n)...)
@@ -146,11 +145,11 @@ func TestFalseAlarmsAgainstTheBest(t *testing.T) {
 				}
 			}
 			t.Logf("%d targets, %d blocks: %.1f %% of the families show a difference from the best", n, blocks, 100*share(alarms, trials))
-			if share(alarms, trials) > 0.12 {
-				t.Errorf("%d targets, %d blocks: %.1f %% of the families show a difference from the best", n, blocks, 100*share(alarms, trials))
-			}
+			simulation.AtMost(t, 0.12, alarms, trials, "%d targets, %d blocks: families with a difference from the best", n, blocks)
+			total += alarms
 		}
 	}
+	simulation.AtMost(t, 0.12, total, 6*trials, "families with a difference from the best")
 }
 
 func medianOf(samples []Sample) float64 {
@@ -164,11 +163,12 @@ func medianOf(samples []Sample) float64 {
 func differs(c Comparison) bool { return c.Differs() }
 
 func TestRatioCoverage(t *testing.T) {
-	simulates(t)
-	const trials, factor = 1000, 1.3
-	want := 0.94 - simulationError(0.94, trials)
+	trials := simulation.Trials(t, 60, 1000)
+	const factor = 1.3
 	byNoise := ranges{}
-	for _, n := range []int{6, 8, 11, 20} {
+	allPaired, allUnpaired := map[string]int{}, map[string]int{}
+	sizes := []int{6, 8, 11, 20}
+	for _, n := range sizes {
 		for _, noise := range []model{normal, lognormal, tailed, pareto, disturbed, bimodal} {
 			r := random(uint64(n))
 			var paired, unpaired int
@@ -182,21 +182,23 @@ func TestRatioCoverage(t *testing.T) {
 					unpaired++
 				}
 			}
-			p, u := share(paired, trials), share(unpaired, trials)
-			byNoise.add(noise.name, p)
-			if p < want || u < want {
-				t.Errorf("n = %d, %s: the interval of the ratio covers it in %.1f %% paired, %.1f %% unpaired, want %.1f %%",
-					n, noise.name, 100*p, 100*u, 100*want)
-			}
+			byNoise.add(noise.name, share(paired, trials))
+			simulation.AtLeast(t, 0.94, paired, trials, "n = %d, %s: the interval of the ratio covers it", n, noise.name)
+			simulation.AtLeast(t, 0.94, unpaired, trials, "n = %d, %s, unpaired: the interval of the ratio covers it", n, noise.name)
+			allPaired[noise.name] += paired
+			allUnpaired[noise.name] += unpaired
 		}
+	}
+	for noise := range allPaired {
+		simulation.AtLeast(t, 0.94, allPaired[noise], len(sizes)*trials, "%s: the interval of the ratio covers it", noise)
+		simulation.AtLeast(t, 0.94, allUnpaired[noise], len(sizes)*trials, "%s, unpaired: the interval of the ratio covers it", noise)
 	}
 	byNoise.log(t, "the interval of the ratio in 6 to 20 blocks covers it in")
 }
 
 // A comparison shows a difference as large as Detectable with a probability close to Power.
 func TestPower(t *testing.T) {
-	simulates(t)
-	const trials = 500
+	trials := simulation.Trials(t, 30, 500)
 	for _, n := range []int{6, 10, 20, 200} {
 		for _, noise := range []model{normal, lognormal, tailed} {
 			compared := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
@@ -222,9 +224,7 @@ func TestPower(t *testing.T) {
 					}
 				}
 				t.Logf("n = %d, %s, %s: Detectable is %.1f %%, and is found in %.0f %%", n, noise.name, name, 100*difference, 100*share(found, trials))
-				if power := share(found, trials); power < 0.75 {
-					t.Errorf("n = %d, %s, %s: %.1f %% slower is found in %.0f %%", n, noise.name, name, 100*difference, 100*power)
-				}
+				simulation.AtLeast(t, 0.75, found, trials, "n = %d, %s, %s: %.1f %% slower is found", n, noise.name, name, 100*difference)
 			}
 		}
 	}
@@ -232,8 +232,8 @@ func TestPower(t *testing.T) {
 
 // Ratio is the median of the quotients, because its error is smaller than the error of the quotient of the medians.
 func TestPairsSharpenTheRatio(t *testing.T) {
-	simulates(t)
-	const trials, n = 2000, 20
+	trials := simulation.Trials(t, 500, 2000)
+	const n = 20
 	quiet := model{"quiet", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
 	r := random(1)
 	var ofQuotients, ofMedians float64
@@ -244,8 +244,8 @@ func TestPairsSharpenTheRatio(t *testing.T) {
 		for i, log := range logarithms(a) {
 			logs[i] -= log
 		}
-		ofQuotients += math.Pow(Median(logs), 2) / trials
-		ofMedians += math.Pow(math.Log(Median(b)/Median(a)), 2) / trials
+		ofQuotients += math.Pow(Median(logs), 2) / float64(trials)
+		ofMedians += math.Pow(math.Log(Median(b)/Median(a)), 2) / float64(trials)
 	}
 	t.Logf("standard error of the ratio in %d blocks: %.2f %% as a median of quotients, %.2f %% as a quotient of medians",
 		n, 100*math.Sqrt(ofQuotients), 100*math.Sqrt(ofMedians))
@@ -257,10 +257,12 @@ func TestPairsSharpenTheRatio(t *testing.T) {
 // A rule that stops at a narrow interval favours intervals that are narrow by chance. The loss of coverage is as
 // stopInterval states.
 func TestStopRuleCoverage(t *testing.T) {
-	simulates(t)
-	const trials, precision, blocks = 500, 0.02, 60
-	for _, m := range []model{normal, tailed, disturbed} {
-		r := random(1)
+	trials := simulation.Trials(t, 100, 500)
+	const precision, blocks = 0.02, 60
+	models := []model{normal, tailed, disturbed}
+	total := 0
+	for i, m := range models {
+		r := random(uint64(i))
 		var covered int
 		for trial := range uint64(trials) {
 			series := m.series(r, blocks, 1)
@@ -274,16 +276,15 @@ func TestStopRuleCoverage(t *testing.T) {
 			}
 		}
 		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(covered, trials))
-		if got, want := share(covered, trials), 0.93-simulationError(0.93, trials); got < want {
-			t.Errorf("%s: when the stop rule stops, the interval covers in %.1f %%, want %.1f %%", m.name, 100*got, 100*want)
-		}
+		simulation.AtLeast(t, 0.93, covered, trials, "%s: when the stop rule stops, the interval covers", m.name)
+		total += covered
 	}
+	simulation.AtLeast(t, 0.93, total, len(models)*trials, "when the stop rule stops, the interval covers")
 }
 
 // Medians that are drawn directly have the distribution of the medians of drawn resamples.
 func TestResampledMedians(t *testing.T) {
-	simulates(t)
-	const draws = 200_000
+	draws := simulation.Trials(t, 20_000, 200_000)
 	for _, n := range []int{6, 7, 20, 21} {
 		sorted := make([]float64, n)
 		for i := range sorted {
@@ -303,7 +304,7 @@ func TestResampledMedians(t *testing.T) {
 		}
 		for value := 0.0; value <= float64(n-1); value += 0.5 {
 			p, q := share(direct[value], draws), share(literal[value], draws)
-			if limit := 5*math.Sqrt2*simulationError(q, draws) + 5.0/draws; math.Abs(p-q) > limit {
+			if limit := 5*math.Sqrt2*simulationError(q, draws) + 5/float64(draws); math.Abs(p-q) > limit {
 				t.Errorf("n = %d: the median is %g in %.4f of the direct draws and %.4f of the resamples", n, value, p, q)
 			}
 		}
@@ -311,9 +312,10 @@ func TestResampledMedians(t *testing.T) {
 }
 
 func TestWarningsFalseAlarms(t *testing.T) {
-	simulates(t)
-	const trials = 2000
-	for _, n := range []int{6, 7, 10, 20, 50, 200} {
+	trials := simulation.Trials(t, 150, 2000)
+	sizes := []int{6, 7, 10, 20, 50, 200}
+	all := map[string]int{} // alarms of each noise
+	for _, n := range sizes {
 		for _, m := range []model{normal, lognormal, tailed, uniform} {
 			r := random(uint64(n))
 			var alarms int
@@ -323,16 +325,17 @@ func TestWarningsFalseAlarms(t *testing.T) {
 				}
 			}
 			t.Logf("%s noise, n = %d: warnings for %.1f %% of unremarkable series", m.name, n, 100*share(alarms, trials))
-			if got := share(alarms, trials); got > 0.05 {
-				t.Errorf("n = %d, %s: warnings for %.1f %% of unremarkable series", n, m.name, 100*got)
-			}
+			simulation.AtMost(t, 0.05, alarms, trials, "n = %d, %s: unremarkable series with a warning", n, m.name)
+			all[m.name] += alarms
 		}
+	}
+	for noise, alarms := range all {
+		simulation.AtMost(t, 0.05, alarms, len(sizes)*trials, "%s: unremarkable series with a warning", noise)
 	}
 }
 
 func TestWarningsFind(t *testing.T) {
-	simulates(t)
-	const trials = 500
+	trials := simulation.Trials(t, 200, 500)
 	drifting := func(r *rand.Rand) []float64 {
 		v := normal.series(r, 20, 1)
 		for i := range v {
@@ -364,8 +367,6 @@ func TestWarningsFind(t *testing.T) {
 				found++
 			}
 		}
-		if got := share(found, trials); got < c.want {
-			t.Errorf("%s: %s found in %.0f %%, want %.0f %%", c.name, c.kind, 100*got, 100*c.want)
-		}
+		simulation.AtLeast(t, c.want, found, trials, "%s: %s found", c.name, c.kind)
 	}
 }

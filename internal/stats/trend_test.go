@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // Hollander and Wolfe, Nonparametric statistical methods, example 9.3: cloud seeding in five years. Each of ten slopes follows by hand.
@@ -104,7 +106,7 @@ func counting(n int) []float64 {
 // A straight line has a false knee in at most 5 % of the runs, and the interval of its slope covers the slope. The bounds allow two
 // standard errors of the simulation. With correlated errors the interval covers the slope in about 93 % of the runs of 20 places.
 func TestTrendWithoutKnee(t *testing.T) {
-	const runs = 400
+	runs := simulation.Trials(t, 100, 400)
 	const slope = 0.1
 	for name, source := range trendErrors {
 		for _, n := range []int{MinKneePlaces, 50} {
@@ -124,19 +126,15 @@ func TestTrendWithoutKnee(t *testing.T) {
 				}
 			}
 			t.Logf("%s, %d places: %d false knees, %d of %d intervals cover the slope", name, n, knees, covered, runs)
-			if float64(knees)/runs > Alpha+2*math.Sqrt(Alpha*(1-Alpha)/runs) {
-				t.Errorf("%s, %d places: %d of %d lines have a knee", name, n, knees, runs)
-			}
-			if least := 0.92; float64(covered)/runs < least {
-				t.Errorf("%s, %d places: %d of %d intervals cover the slope, want a share of %v", name, n, covered, runs, least)
-			}
+			simulation.AtMost(t, Alpha, knees, runs, "%s, %d places: lines with a knee", name, n)
+			simulation.AtLeast(t, 0.92, covered, runs, "%s, %d places: intervals that cover the slope", name, n)
 		}
 	}
 }
 
 // The fifteen last of fifty places, with a slope of 0.8 standard deviations, are found.
 func TestTrendWithKnee(t *testing.T) {
-	const runs = 100
+	runs := simulation.Trials(t, 40, 100)
 	for name, source := range trendErrors {
 		r := rand.New(rand.NewPCG(13, 1))
 		found, inRange := 0, 0
@@ -153,9 +151,8 @@ func TestTrendWithKnee(t *testing.T) {
 			}
 		}
 		t.Logf("%s: found %d of %d, %d ranges cover the place", name, found, runs, inRange)
-		if found < 85 || inRange < found*85/100 {
-			t.Errorf("%s: found %d of %d, and %d ranges cover the place", name, found, runs, inRange)
-		}
+		simulation.AtLeast(t, 0.85, found, runs, "%s: found", name)
+		simulation.AtLeast(t, 0.85, inRange, found, "%s: ranges that cover the place", name)
 	}
 }
 

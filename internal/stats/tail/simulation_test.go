@@ -11,18 +11,15 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
-var misfitSeries = flag.Int("misfit-series", 400, "number of series of each shape in TestMisfits; the table was made with 6000")
-
-// simulates runs the simulations in parallel, and skips them in short mode.
-func simulates(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("simulations take seconds")
-	}
-	t.Parallel()
-}
+// The figures of the pages and the table of limits come from more series than the full size has.
+var (
+	misfitSeries = flag.Int("misfit-series", 400, "number of series of each shape in TestMisfits, with "+simulation.Variable+"; the table was made with 6000")
+	soundSeries  = flag.Int("series", 150, "number of series of each process in TestCoverageOfBounds, with "+simulation.Variable)
+)
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 17)) }
 
@@ -30,12 +27,12 @@ func (g GPD) draw(r *rand.Rand) float64 { return g.Quantile(1 - r.Float64()) }
 
 // The table of limits is reproduced.
 func TestMisfits(t *testing.T) {
-	simulates(t)
+	series := simulation.Trials(t, 100, *misfitSeries)
 	const n = 300
 	for i, m := range misfits {
 		r := random(uint64(i))
 		y := make([]float64, n)
-		distances := make([]float64, *misfitSeries)
+		distances := make([]float64, series)
 		for k := range distances {
 			for j := range y {
 				y[j] = GPD{1, m.shape}.draw(r)
@@ -51,9 +48,8 @@ func TestMisfits(t *testing.T) {
 		slices.Sort(distances)
 		share := float64(beyond) / float64(len(distances))
 		t.Logf("shape %g: limit %.4f; %.2f %% of the series are beyond the table's limit %g", m.shape, distances[len(distances)*95/100], 100*share, m.limit)
-		if math.Abs(share-0.05) > 4*math.Sqrt(0.05*0.95/float64(len(distances))) {
-			t.Errorf("shape %g: %.1f %% of the series are beyond the limit, want 5 %%", m.shape, 100*share)
-		}
+		simulation.AtMost(t, 0.05, beyond, series, "shape %g: series beyond the limit", m.shape)
+		simulation.AtLeast(t, 0.05, beyond, series, "shape %g: series beyond the limit", m.shape)
 	}
 }
 
@@ -98,9 +94,6 @@ var processes = []process{
 	}, func(p float64) float64 { return -math.Log(-math.Expm1(math.Log1p(-p) / 2)) }, [2]float64{0.95, 0.94}, [2]float64{0.05, 0.06}},
 }
 
-// soundSeries is the number of series of each process in TestCoverageOfBounds.
-var soundSeries = flag.Int("series", 150, "number of series of each process in TestCoverageOfBounds")
-
 // boundsOf are the bounds of a series at boundedAt.
 func boundsOf(samples []float64) (bounds [2]Bound, err error) {
 	m, err := Fit(Of(samples))
@@ -118,10 +111,7 @@ func boundsOf(samples []float64) (bounds [2]Bound, err error) {
 // Bounds cover the true value, and are too low, as often as docs/statistics.md states. At most one sound series in twenty is refused.
 func TestCoverageOfBounds(t *testing.T) {
 	const n, mostRefused, rounding = 10_000, 0.05, 0.005
-	trials := *soundSeries
-	if testing.Short() {
-		trials = 12
-	}
+	trials := simulation.Trials(t, 30, *soundSeries)
 	for i, p := range processes {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,20 +141,15 @@ func TestCoverageOfBounds(t *testing.T) {
 			t.Logf("%s, %d series of %d samples: %.1f %% refused %s; the interval for %g, %g contains the true value in %.1f, %.1f %%, and is too low in %.1f, %.1f %%",
 				p.name, trials, n, 100*float64(trials-bounded)/float64(trials), strings.TrimPrefix(fmt.Sprint(refused), "map"), boundedAt[0], boundedAt[1],
 				100*share(covered[0]), 100*share(covered[1]), 100*share(tooLow[0]), 100*share(tooLow[1]))
-			// limit is three standard errors of a simulated share.
-			limit := func(stated float64, trials int) float64 { return 3 * math.Sqrt(stated*(1-stated)/float64(trials)) }
-			if got := float64(trials-bounded) / float64(trials); got > mostRefused+limit(mostRefused, trials) {
-				t.Errorf("%.1f %% of the series are refused", 100*got)
-			}
+			simulation.AtMost(t, mostRefused, trials-bounded, trials, "refused series")
 			for k, probability := range boundedAt {
 				for _, c := range []struct {
 					what   string
 					got    int
 					stated float64
 				}{{"cover", covered[k], p.covered[k]}, {"are too low", tooLow[k], p.tooLow[k]}} {
-					if math.Abs(share(c.got)-c.stated) > limit(c.stated, bounded)+rounding {
-						t.Errorf("%.1f %% of the bounds for %g %s, stated are %.0f %%", 100*share(c.got), probability, c.what, 100*c.stated)
-					}
+					simulation.AtMost(t, c.stated+rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
+					simulation.AtLeast(t, c.stated-rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
 				}
 			}
 		})

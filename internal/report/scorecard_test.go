@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // scoredMetric is a metric of a run for a scorecard, with the values of each target as factors of 100.
@@ -259,7 +259,7 @@ func TestSummaryNamesTheCheapestTarget(t *testing.T) {
 
 // A target exactly at the goal is rarely said to meet or to miss it.
 func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
-	const runs = 300
+	runs := simulation.Trials(t, 60, 300)
 	wrong := map[report.ScoreVerdict]int{}
 	for seed := range uint64(runs) {
 		m := model(scoredRun(seed, 7,
@@ -269,10 +269,8 @@ func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 		wrong[score(t, m, result.DimensionCPU, "oci/crun").Verdict]++
 	}
 	for _, v := range []report.ScoreVerdict{report.Met, report.Missed} {
-		// 2.5 % of each is the level of the interval's end; the bound allows four standard errors of the simulation.
-		if share := float64(wrong[v]) / runs; share > 0.025+4*0.009 {
-			t.Errorf("%s in %s of the runs at the goal", v, fmt.Sprintf("%.1f %%", 100*share))
-		}
+		// 2.5 % of each is the level of the interval's end.
+		simulation.AtMost(t, 0.025, wrong[v], runs, "%s at the goal", v)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestLookConverts(t *testing.T) {
 }
 
 func TestSequentialFalseAlarms(t *testing.T) {
-	trials := simulation.Trials(t, 60, 1000)
+	trials := simulation.Trials(t, 100, 1000)
 	const most = 40
 	rule := NewSequential(Looks(10, most))
 	kinds := []model{normal, disturbed, bimodal}

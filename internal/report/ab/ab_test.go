@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // Targets and metrics of the tests.
@@ -108,14 +109,13 @@ func TestAnswers(t *testing.T) {
 // Builds that differ by exactly the margin are called worse in at most 2.5 % of all series, and not worse in as many, although the series looks
 // after each run.
 func TestErrorRateAtTheMargin(t *testing.T) {
-	const replicates = 200
+	replicates := simulation.Trials(t, 100, 400)
 	counts := map[ab.Answer]int{}
 	for seed := range replicates {
 		counts[series(t, design(8, latency), 5, 1.03, 0.01, uint64(seed)).Answer()]++
 	}
-	// The chance of more than 11 errors with a probability of 2.5 % is below 1 %.
-	if counts[ab.Worse] > 11 || counts[ab.NotWorse] > 11 {
-		t.Errorf("of %d series at the margin the answers are %v", replicates, counts)
+	for _, answer := range []ab.Answer{ab.Worse, ab.NotWorse} {
+		simulation.AtMost(t, 0.025, counts[answer], replicates, "%s at the margin", answer)
 	}
 }
 
@@ -150,7 +150,8 @@ func TestDecisionDecides(t *testing.T) {
 	}{{"between runs", 8, 0.05, 0.01}, {"within runs", 2, 0, 0.05}} {
 		t.Run(c.name, func(t *testing.T) {
 			predicted, decided := 0, 0
-			for seed := range uint64(30) {
+			trials := simulation.Trials(t, 16, 30)
+			for seed := range uint64(trials) {
 				random := rand.New(rand.NewPCG(seed, 7))
 				execute := func(runs, blocks int) *ab.Series {
 					d := design(runs, latency)
@@ -172,9 +173,8 @@ func TestDecisionDecides(t *testing.T) {
 					decided++
 				}
 			}
-			if predicted < 10 || 10*decided < 6*predicted {
-				t.Errorf("%d of %d predicted designs decided", decided, predicted)
-			}
+			simulation.AtLeast(t, 1./3, predicted, trials, "predicted designs")
+			simulation.AtLeast(t, 0.6, decided, predicted, "predicted designs that decided")
 		})
 	}
 }

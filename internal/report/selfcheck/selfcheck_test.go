@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // Targets of the tests, and the time of each operation without a delay.
@@ -70,7 +71,8 @@ func planned(t *testing.T, noise float64, blocks int) []selfcheck.Delayed {
 
 // The delays that follow from the noise are found as predicted: the largest always, the smallest rarely.
 func TestDelaysAreFound(t *testing.T) {
-	const noise, blocks, runs = 0.05, 30, 5
+	runs := simulation.Trials(t, 2, 5)
+	const noise, blocks = 0.05, 30
 	delayed := planned(t, noise, blocks)
 	if len(delayed) != 2*selfcheck.Sizes {
 		t.Fatalf("%d delayed targets", len(delayed))
@@ -80,7 +82,7 @@ func TestDelaysAreFound(t *testing.T) {
 		all = append(all, run(n+1, blocks, noise, delayed))
 	}
 	c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true)
-	if c.Alarms.Comparisons != 5*runs || c.Alarms.Shown > 5 {
+	if c.Alarms.Comparisons != 5*runs || c.Alarms.Shown > runs {
 		t.Errorf("%d of %d comparisons of equal targets show a difference", c.Alarms.Shown, c.Alarms.Comparisons)
 	}
 	bySize := map[int]int{}
@@ -94,7 +96,7 @@ func TestDelaysAreFound(t *testing.T) {
 			t.Errorf("%s by %s: a delay of %g s is measured as %v", f.Verb, f.Kind, f.Delay, f.Measured)
 		}
 	}
-	const tries = 4 * 2 * runs // of each size
+	tries := 4 * 2 * runs // of each size
 	if bySize[2] < tries*9/10 || bySize[0] > tries*7/10 || bySize[1] <= bySize[0] {
 		t.Errorf("of %d tries each, the sizes were found %v times", tries, bySize)
 	}
@@ -128,13 +130,15 @@ func TestDelaysAreFound(t *testing.T) {
 	if len(c.Operations) != 4 || c.Operations[0].Region != 1e-7 || *c.Operations[0].Launch != 1e-3 || math.Abs(c.Self-0.01) > 1e-9 {
 		t.Errorf("the overhead is %+v, the share of CPU %g", c.Operations, c.Self)
 	}
-	for i := range all {
-		all[i].Overhead.Requests = map[string]time.Duration{"oci": time.Millisecond, "docker": time.Millisecond}
+	one, slow := all[:1], pace()
+	for name := range slow.Block {
+		slow.Block[name] = 20 * time.Second // few blocks, because the limits of many take long
 	}
-	if c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true); c.Operations[0].Request != nil || c.Operations[0].Calls != 0 {
+	one[0].Overhead.Requests = map[string]time.Duration{"oci": time.Millisecond, "docker": time.Millisecond}
+	if c := selfcheck.Evaluate(one, base, same, nil, nil, slow, true); c.Operations[0].Request != nil || c.Operations[0].Calls != 0 {
 		t.Errorf("a runtime that Touchstone starts, without phases, has the overhead %+v", c.Operations[0])
 	}
-	if daemon := selfcheck.Evaluate(all[:1], base, same, delayed, nil, pace(), false); daemon.Operations[0].Launch != nil {
+	if daemon := selfcheck.Evaluate(one, base, same, nil, nil, slow, false); daemon.Operations[0].Launch != nil {
 		t.Error("a runtime that a daemon starts has the start of a process as Touchstone's own part")
 	}
 }

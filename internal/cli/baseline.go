@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -57,12 +56,11 @@ Values of environment variables in the plans are left out.`,
 			if err != nil {
 				return err
 			}
-			if err := writable(dir); err != nil {
+			db, err := openResults(cmd.Context(), dir)
+			if err != nil {
 				return err
 			}
-			err = a.changeStore(cmd.Context(), dir, func(db *store.Store) error {
-				return db.SaveBaseline(cmd.Context(), name, time.Now(), tool(), side.Runs, replace)
-			})
+			err = errors.Join(db.SaveBaseline(cmd.Context(), name, time.Now(), tool(), side.Runs, replace), db.Close())
 			if errors.Is(err, store.ErrExists) {
 				err = usage(fmt.Errorf("save baseline %q: the name is taken; give another one, or --replace", name))
 			}
@@ -94,15 +92,6 @@ func (a *App) completeBaselines(cmd *cobra.Command, args []string, _ string) ([]
 		})
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// changeStore opens the results file of a folder for writing.
-func (a *App) changeStore(ctx context.Context, dir string, do func(*store.Store) error) error {
-	db, err := store.Open(ctx, filepath.Join(dir, databaseName))
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(db), db.Close())
 }
 
 func (a *App) baselineListCommand() *cobra.Command {
@@ -187,7 +176,11 @@ func (a *App) baselineRemoveCommand() *cobra.Command {
 			if err := a.withStore(cmd.Context(), dir, func(*store.Store) error { return nil }); err != nil {
 				return err
 			}
-			return a.changeStore(cmd.Context(), dir, func(db *store.Store) error { return db.RemoveBaseline(cmd.Context(), args[0]) })
+			db, err := store.Open(cmd.Context(), filepath.Join(dir, databaseName))
+			if err != nil {
+				return err
+			}
+			return errors.Join(db.RemoveBaseline(cmd.Context(), args[0]), db.Close())
 		},
 	}
 	addDir(cmd, &dir)

@@ -302,10 +302,7 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
 func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
-	if err := writable(opts.dir); err != nil {
-		return err
-	}
-	db, err := store.Open(ctx, filepath.Join(opts.dir, databaseName))
+	db, err := openResults(ctx, opts.dir)
 	if err != nil {
 		return err
 	}
@@ -378,24 +375,4 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		return &exitError{code: ExitFailure}
 	}
 	return nil
-}
-
-// writable creates the output folder and checks that files can be created in it, before any measurement.
-func writable(dir string) error {
-	if err := writableFolder("the output folder", dir, 0o755); err != nil {
-		return fmt.Errorf("%w; name another folder with -d", err)
-	}
-	return nil
-}
-
-// writableFolder creates a folder if it is missing, and checks that files can be created in it.
-func writableFolder(what, dir string, mode os.FileMode) error {
-	if err := os.MkdirAll(dir, mode); err != nil {
-		return fmt.Errorf("create %s: %w", what, err)
-	}
-	f, err := os.CreateTemp(dir, ".touchstone-*")
-	if err != nil {
-		return fmt.Errorf("write to %s: %w", what, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

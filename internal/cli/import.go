@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
 
@@ -233,10 +231,7 @@ func copied(r io.Reader) (*os.File, error) {
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.
 func addRuns(ctx context.Context, dir string, read func(result.Visitor) error) (added []bool, err error) {
-	if err := writable(dir); err != nil {
-		return nil, err
-	}
-	db, err := store.Open(ctx, filepath.Join(dir, databaseName))
+	db, err := openResults(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

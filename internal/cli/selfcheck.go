@@ -116,12 +116,14 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if err := writable(opts.dir); err != nil {
-		return err
-	}
 	if err := storable(); err != nil {
 		return err
 	}
+	undo, err := writable(opts.dir)
+	if err != nil {
+		return err
+	}
+	defer undo()
 	if c.target.Engine != fake.Name { // fake targets have the delays as options
 		roots, failed := workdir.HostRoots()
 		if failed != nil {

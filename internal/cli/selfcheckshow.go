@@ -200,7 +200,7 @@ func storable() error {
 	_, path, err := readSelfchecks()
 	if err == nil {
 		if _, err = trust.MakeDirectory(filepath.Dir(path)); err == nil {
-			err = writableFolder("the folder of selfchecks", filepath.Dir(path), 0o700)
+			_, err = writableFolder("the folder of selfchecks", filepath.Dir(path), 0o700)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w; make it writable, or set XDG_STATE_HOME", err)

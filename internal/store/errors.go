@@ -31,6 +31,8 @@ var (
 	ErrUntrusted = errors.New("another user can change it")
 	// ErrNotWritable: the file or its folder is not writable.
 	ErrNotWritable = errors.New("not writable")
+	// ErrPlace: the file system lacks something that the file needs.
+	ErrPlace = errors.New("its file system cannot hold it")
 )
 
 // ErrExists is in the error for a run whose id is already recorded, or for a trial with a recorded Seq.
@@ -40,6 +42,7 @@ const (
 	foreignAdvice = "give a file that touchstone wrote, or a new name"
 	emptyAdvice   = "start a run with touchstone benchmark, which fills it"
 	alteredAdvice = "do not trust the file; if the change is yours, undo it with sqlite3 (DROP VIEW, DROP INDEX, …)"
+	placeAdvice   = "use a folder on a local file system with -d, and copy the results afterwards"
 	damagedAdvice = "no run can be exported from it; move it and the files beside it (-wal, -shm) away and start with a new file"
 )
 
@@ -127,6 +130,8 @@ func (s *Store) explain(err error) error {
 		e.Kind, e.Advice = ErrBusy, "retry after it has finished"
 	case c == sqlite3.SQLITE_IOERR_SHORT_READ:
 		e.Kind, e.Advice = ErrDamaged, damagedAdvice
+	case primary(c) == sqlite3.SQLITE_IOERR:
+		e.Kind, e.Advice = ErrPlace, placeAdvice+"; dmesg and quota may name the cause"
 	default:
 		switch primary(c) {
 		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:

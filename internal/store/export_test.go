@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,3 +67,17 @@ func (s *Store) Pragma(t *testing.T, pragma string) {
 
 // Path returns the path given to Open.
 func (s *Store) Path() string { return s.path }
+
+// CreateError explains why a file cannot be made.
+func CreateError(path string, err error) error { return createError(path, err) }
+
+// Lacks names the part of the file system that an error of SQLite with this code misses.
+func Lacks(code int) string {
+	switch {
+	case slices.Contains(sharedMemoryCodes, code):
+		return "memory"
+	case slices.Contains(syncCodes, code):
+		return "sync"
+	}
+	return ""
+}

@@ -195,29 +195,6 @@ func (s *Store) current(ctx context.Context) error {
 	return nil
 }
 
-// writeAhead switches the file to write-ahead mode, which is permanent. For the switch SQLite raises a read lock to an exclusive
-// lock. If another process has the write lock, SQLite does not wait, because both processes might wait for each other, but reports
-// a busy file immediately.
-func (s *Store) writeAhead(ctx context.Context) error {
-	pause := time.NewTicker(busyPause)
-	defer pause.Stop()
-	for tries := busyTimeout / busyPause; ; tries-- {
-		var mode string
-		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
-		if err == nil && mode != "wal" {
-			return fmt.Errorf("switch results file %q to write-ahead mode: SQLite stays in mode %q", s.path, mode)
-		}
-		if err == nil || !isBusy(err) || tries == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-pause.C:
-		}
-	}
-}
-
 // dsn is the data source name of a file with an absolute path. Each parameter is name=value, a parameter of SQLite's URI or of the
 // driver.
 func dsn(name string, parameters ...string) string {

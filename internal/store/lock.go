@@ -49,7 +49,7 @@ func (s *Store) lock(runID string) (taken bool, err error) {
 		switch {
 		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
 			return false, errors.Join(ErrUnderWay, f.Close())
-		case err != nil && !errors.Is(err, unix.EINVAL): // EINVAL: the kernel has no such locks
+		case err != nil && !isUnsupported(err) && !errors.Is(err, unix.ENOLCK): // the kernel, or the file system, has no such locks
 			return false, errors.Join(fmt.Errorf("lock the run: %w", err), f.Close())
 		}
 		var stat unix.Stat_t

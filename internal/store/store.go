@@ -27,6 +27,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
 	"github.com/touchstone-bench/touchstone/internal/trust"
@@ -52,7 +53,7 @@ const (
 // ends before the commit leaves no trace.
 type Store struct {
 	path string
-	log  string // the write-ahead log, by its absolute name
+	log  string // the write-ahead log, by its absolute name; empty if SQLite flushes, or the file system cannot
 	db   *sql.DB
 	// copied keeps an upgraded copy in memory open; nil without a copy.
 	copied *sql.Conn
@@ -74,36 +75,30 @@ func Open(ctx context.Context, path string) (*Store, error) {
 
 func open(ctx context.Context, path string) (*Store, error) {
 	name, err := locate(path)
+	made := false
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := trust.Directory(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) && err != nil {
-			return nil, untrusted(path, err)
+		if err := CheckFolder(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) && err != nil {
+			return nil, err
 		}
-		if err := create(path); err != nil {
-			return nil, &FileError{Path: path, Kind: ErrNotWritable, Err: err, Advice: "give an existing folder with write permission"}
+		if made, err = create(path); err != nil {
+			return nil, err
 		}
 		name, err = locate(path)
 	}
 	if err == nil {
-		err = CheckTrust(path)
+		err = diagnoseModes(filepath.Dir(path), CheckTrust(path))
 	}
-	if err != nil {
-		return nil, err
+	var s *Store
+	if err == nil {
+		err = peek(ctx, path, name)
 	}
-	if err := peek(ctx, path, name); err != nil {
-		return nil, err
+	if err == nil {
+		s, err = openWriter(ctx, path, name)
 	}
-	s, err := connect(path, dsn(name, "mode=rw", "_txlock=immediate", "_pragma=synchronous(NORMAL)", "_pragma=foreign_keys(1)",
-		fmt.Sprintf("_pragma=page_size(%d)", pageSize), fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages)))
-	if err != nil {
-		return nil, err
+	if err != nil && made && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
+		removeNew(name)
 	}
-	s.log = name + "-wal"
-	return s.ready(func() error {
-		if err := s.migrate(ctx); err != nil {
-			return err
-		}
-		return s.writeAhead(ctx)
-	})
+	return s, err
 }
 
 // OpenReadOnly opens the results file at path for reading; every write fails with ErrNotWritable. It also reads the write-ahead log
@@ -138,7 +133,16 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s, err = s.ready(func() error { return s.readable(ctx) })
-	if !errors.Is(err, ErrNotWritable) || !settled(name) {
+	if lacksSharedMemory(err) && !settled(name) {
+		if err := dropLog(ctx, path, name); err != nil {
+			return nil, err
+		}
+		return openReadOnly(ctx, path)
+	}
+	if err != nil && !lacksSharedMemory(err) {
+		err = diagnoseLocks(path, name, err)
+	}
+	if !errors.Is(err, ErrNotWritable) && !errors.Is(err, ErrPlace) && !lacksSharedMemory(err) || !settled(name) {
 		return s, err
 	}
 	return openImmutable(ctx, path, name)
@@ -151,6 +155,19 @@ func openImmutable(ctx context.Context, path, name string) (*Store, error) {
 		return nil, err
 	}
 	return s.ready(func() error { return s.readable(ctx) })
+}
+
+// CheckFolder refuses a folder for results that another user can change, with ErrUntrusted, and makes nothing. Of a folder that does not
+// exist it checks the path to it, and the error is fs.ErrNotExist.
+func CheckFolder(dir string) error {
+	_, err := trust.Directory(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("find the folder for results: %w", err)
+	}
+	if err != nil {
+		return diagnoseModes(dir, untrusted(dir, err))
+	}
+	return nil
 }
 
 // CheckTrust refuses a results file that another user can change, with ErrUntrusted: a plan from it must not be executed. The files of
@@ -176,7 +193,7 @@ func untrusted(path string, err error) error {
 	}
 	return &FileError{
 		Path: path, Kind: ErrUntrusted, Err: fmt.Errorf("%s %s", unsafe.Path, unsafe.Problem),
-		Advice: unsafe.Advice + ", or use another folder with -d",
+		Advice: unsafe.Advice + ", or use another folder with -d (docs/ci.md: what to do in CI)",
 	}
 }
 
@@ -248,20 +265,31 @@ func locate(path string) (string, error) {
 }
 
 // create makes an empty file, which SQLite reads as an empty database. It accepts a file that another process created in the
-// meantime.
+// meantime, and reports whether it made one. It refuses a file system without locks.
 //
-// No other function opens the file without SQLite: to close any descriptor of a file drops all POSIX locks of the process on it,
-// including SQLite's. This file is new and has no locks.
-func create(path string) error {
+// No other function opens the file without SQLite while the process uses it: to close any descriptor of a file drops all POSIX locks of
+// the process on it, including SQLite's. This file is new and has no locks.
+func create(path string) (made bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, createError(path, err)
 	}
-	// The umask may have removed bits.
-	return errors.Join(f.Chmod(fileMode), f.Close())
+	// The umask may have removed bits. Some file systems have the modes of their mount: CheckTrust judges them.
+	if err = f.Chmod(fileMode); errors.Is(err, unix.EPERM) || isUnsupported(err) {
+		err = nil
+	}
+	if err != nil {
+		err = createError(path, err)
+	} else if fault := checkLocks(f); fault != nil {
+		err = noLocks(path, fault)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, errors.Join(err, os.Remove(path))
+	}
+	return true, nil
 }
 
 // settled reports whether the file is complete without a log: no transaction is only in a log, and no interrupted transaction needs

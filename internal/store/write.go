@@ -175,8 +175,11 @@ func (s *Store) write(ctx context.Context, do func(*transaction) error) error {
 
 // flush puts the commits on the disk, and also the log's length if it has changed. With synchronous=FULL SQLite does this itself by
 // fsync. Then a journaling file system also records the change of the log in its journal, which costs as much again as a trial. A
-// missing log is an error, since the next reader would not find its content.
+// missing log is an error, since the next reader would not find its content. A file with a rollback journal needs nothing: SQLite flushes it.
 func (s *Store) flush() error {
+	if s.log == "" {
+		return nil
+	}
 	// The close drops no lock: SQLite has none on the log.
 	log, err := os.OpenFile(s.log, os.O_WRONLY, 0)
 	if err != nil {

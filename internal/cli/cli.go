@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/trust"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -181,15 +183,30 @@ func is[T error](err error) bool {
 func codeOf(err error) int {
 	exit, ok := errors.AsType[*exitError](err)
 	switch {
-	case ok:
+	case ok && exit.code != ExitUsage:
 		return exit.code
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case is[*plan.Error](err), is[*bench.ParamError](err), is[*target.SyntaxError](err), is[*store.IDError](err), is[*execution.UsageError](err):
+	case ofMachine(err):
+		return ExitFailure
+	case ok, is[*plan.Error](err), is[*bench.ParamError](err), is[*target.SyntaxError](err), is[*store.IDError](err), is[*execution.UsageError](err):
 		return ExitUsage
 	default:
 		return ExitFailure
 	}
+}
+
+// wrongName are the errors of the system for a name that cannot be right. Only these can be the fault of a call.
+var wrongName = []unix.Errno{unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL}
+
+// ofMachine reports whether an error comes from the state of the machine: from a call of the system, a results file, or a file that another user
+// can change. Another call would not help, so the exit code is not 2.
+func ofMachine(err error) bool {
+	if is[*store.FileError](err) || is[*trust.Error](err) || is[*execution.MachineError](err) {
+		return true
+	}
+	errno, ok := errors.AsType[unix.Errno](err)
+	return ok && !slices.Contains(wrongName, errno)
 }
 
 func (a *App) root() *cobra.Command {

@@ -87,13 +87,39 @@ func (s Set) Without(other Set) Set {
 
 const sysCPU = "sys/devices/system/cpu"
 
-// Online returns the online CPUs of a machine. root contains its /sys; it is "/" except in tests.
+// Online returns the online CPUs of a machine. root contains its /sys and /proc; it is "/" except in tests. Without /sys it returns the CPUs
+// in /proc/stat, and without both files the CPUs of this process.
 func Online(root string) (Set, error) {
 	set, err := read(root, "online")
-	if err != nil {
-		return nil, fmt.Errorf("learn which CPUs there are: %w", err)
+	if err == nil {
+		return set, nil
 	}
-	return set, nil
+	if set := counted(root); len(set) > 0 {
+		return set, nil
+	}
+	if root == "/" {
+		if set, bad := ofThread(); bad == nil {
+			return set, nil
+		}
+	}
+	return nil, fmt.Errorf("find the CPUs of this machine: %w, and /proc/stat lists none; mount /sys or /proc", err)
+}
+
+// counted returns the CPUs that /proc/stat counts.
+func counted(root string) Set {
+	text, err := os.ReadFile(filepath.Join(root, "proc/stat"))
+	if err != nil {
+		return nil
+	}
+	var set Set
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, " ")
+		digits, ok := strings.CutPrefix(name, "cpu")
+		if cpu, err := strconv.Atoi(digits); ok && err == nil && number.MatchString(digits) && cpu <= Max {
+			set = append(set, cpu)
+		}
+	}
+	return set.sorted()
 }
 
 // read reads a list of CPUs below sysCPU.

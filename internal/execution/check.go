@@ -23,6 +23,13 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.Err }
 
+// MachineError is an error that the machine causes, and no change of the plan or of the request would prevent.
+type MachineError struct{ Err error }
+
+func (e *MachineError) Error() string { return e.Err.Error() }
+
+func (e *MachineError) Unwrap() error { return e.Err }
+
 // Check resolves a plan to its work and checks that the plan fits this machine. Variables of from-env come from the environment of the
 // process. The notes name settings of the plan that have no effect here.
 func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
@@ -35,9 +42,13 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 	}
 	online, err := cpuset.Online("/")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &MachineError{err}
 	}
-	notes, err = p.Check(plan.Machine{Online: online, Cores: cpuset.Cores("/", online), Root: isRoot()})
+	machine := plan.Machine{Online: online, Cores: cpuset.Cores("/", online), Root: isRoot()}
+	if access, err := cpuset.ReadAccess(); err == nil { // without it the kernel refuses a CPU later
+		machine.Usable, machine.Isolated = access.Usable(online), access.Isolated
+	}
+	notes, err = p.Check(machine)
 	if p.DropCaches != nil && *p.DropCaches && !dropsCaches(p, work) {
 		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
 	}
@@ -74,7 +85,7 @@ func ResumedPlan(run result.Run) (plan.Plan, error) {
 	case result.Interrupted, result.Killed:
 	}
 	now := host.Facts("/")
-	if now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
+	if now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU || now.Identity.Contradicts(run.Host.Identity) {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
 			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
 	}

@@ -343,7 +343,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 		Stopping: e.rule(),
 		Images:   images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
 	}
-	run.Host.Selfcheck = e.Selfcheck
+	run.Host.Selfcheck, run.Host.Storage = e.Selfcheck, e.storage()
 	for _, w := range e.work {
 		b := w.Benchmark
 		if !slices.ContainsFunc(run.Bench, func(o result.Benchmark) bool { return o.Name == b.Name }) {

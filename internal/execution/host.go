@@ -156,6 +156,16 @@ func emulator(program []byte) bench.Emulator {
 	return bench.Emulator{Name: h.Name, Interpreter: h.Interpreter, Fixed: strings.Contains(h.Flags, "F")}
 }
 
+// storage describes the file systems of the run. Fake targets use only that of the results.
+func (e *Execution) storage() []result.Storage {
+	all := []result.Storage{{Use: "results", FileSystem: host.FileSystem(e.Folder)}, {Use: "root", FileSystem: host.FileSystem("/")}}
+	if e.session != nil {
+		all = append(all, result.Storage{Use: "containers", FileSystem: host.FileSystem(e.session.Data)},
+			result.Storage{Use: "state", FileSystem: host.FileSystem(e.session.State)})
+	}
+	return slices.DeleteFunc(all, func(s result.Storage) bool { return s.FileSystem == "" })
+}
+
 // pinned states for the run's record the CPUs of the parts of the run.
 func (e *Execution) pinned() []string {
 	var all []string

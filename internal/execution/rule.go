@@ -32,7 +32,11 @@ func (e *Execution) checkRule() error {
 	if e.Plan.Until == "" || len(working) != 1 {
 		return nil
 	}
-	return &UsageError{fmt.Errorf("until: %s compares targets with the baseline, and only %s is available; add a target (see touchstone targets), or leave until out", e.Plan.Until, working[0].Name)}
+	err := fmt.Errorf("until: %s compares targets with the baseline, and only %s is available; add a target (see touchstone targets), or leave until out", e.Plan.Until, working[0].Name)
+	if len(e.targets) > 1 { // the others do not work on this machine
+		return &MachineError{err}
+	}
+	return &UsageError{err}
 }
 
 // useRule makes the runner end cells by the rule of a run, and records the ends in run.Stopping and in the store. A resumed run repeats the

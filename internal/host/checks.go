@@ -178,12 +178,15 @@ func (m machine) smtReading() reading {
 }
 
 func (m machine) kindsReading() reading {
-	kinds := m.kinds()
+	kinds, ranked := m.kinds()
 	if kinds == nil {
 		return good("all CPUs are alike, as far as the kernel reports")
 	}
 	slow, fast := kinds[0], kinds[len(kinds)-1]
 	now := fmt.Sprintf("%d kinds, and %s are slower than %s", len(kinds), slow, fast)
+	if !ranked {
+		now = fmt.Sprintf("%d designs, %s and %s, of unknown speed", len(kinds), slow, fast)
+	}
 	r := poor(now, fmt.Sprintf("pin the workload to one kind (--pin workload=%s)", fast))
 	r.about = "the CPUs are of " + now
 	return r
@@ -215,6 +218,8 @@ func (m machine) stealReading() reading {
 		return unknown("/proc/stat has no times of the CPUs")
 	case m.facts.Virtual == "":
 		return good("no hypervisor found")
+	case times.steal == 0 && !m.countsSteal():
+		return unknown("this hypervisor may not report the time that it withholds")
 	}
 	boot := float64(times.steal) / float64(times.total)
 	now := fmt.Sprintf("%.1f %% of the CPU time since boot", 100*boot)
@@ -227,6 +232,12 @@ func (m machine) stealReading() reading {
 	r := poor(now, "use a dedicated machine, or more blocks")
 	r.about = "the hypervisor has withheld " + now
 	return r
+}
+
+// countsSteal reports whether a counter of zero means that nothing was withheld. Only on x86 do most hypervisors count.
+func (m machine) countsSteal() bool {
+	_, isX86 := m.cpuinfo()["flags"]
+	return isX86
 }
 
 func (m machine) loadReading() reading {

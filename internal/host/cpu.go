@@ -67,7 +67,7 @@ func (t tree) cpuModel(cpuinfo map[string]string) string {
 	case core == "":
 		core = cpuinfo["isa"]
 	}
-	board := t.text("proc/device-tree/model")
+	board := t.board("model")
 	switch {
 	case board == "":
 		return core
@@ -78,29 +78,49 @@ func (t tree) cpuModel(cpuinfo map[string]string) string {
 }
 
 // kinds groups the online CPUs by the speed of their cores, slowest first (big.LITTLE, performance and efficiency cores). It returns nil
-// if all cores are alike, or if the kernel does not report their speed.
-func (t tree) kinds() []cpuset.Set {
+// if all cores are alike, or if the kernel reports nothing about them. Without a speed the groups are those of the designs, and ranked is
+// false.
+func (t tree) kinds() (kinds []cpuset.Set, ranked bool) {
 	online := cpuset.Set(t.onlineCPUs())
-	// x86 has one performance monitoring unit per kind.
-	efficient, fast := t.cpuList("sys/devices/cpu_atom/cpus").And(online), t.cpuList("sys/devices/cpu_core/cpus").And(online)
-	if len(efficient) > 0 && len(fast) > 0 {
-		return []cpuset.Set{efficient, fast}
+	// x86 has one performance monitoring unit per kind, the slowest first.
+	for _, unit := range []string{"cpu_lowpower", "cpu_atom", "cpu_core"} {
+		if cpus := t.cpuList("sys/devices/" + unit + "/cpus").And(online); len(cpus) > 0 {
+			kinds = append(kinds, cpus)
+		}
 	}
-	capacity := map[int]int{}
+	if len(kinds) > 1 {
+		return kinds, true
+	}
+	for _, speed := range []struct {
+		file string
+		like float64 // the quotient of the speeds of cores of one kind, at most
+	}{
+		{"cpu_capacity", 1.1},             // the firmware's values for cores of one design can differ by some per cent
+		{"cpufreq/cpuinfo_max_freq", 1.2}, // the best cores of one design have a higher turbo
+	} {
+		if kinds := t.kindsBy(online, speed.file, speed.like); kinds != nil {
+			return kinds, true
+		}
+	}
+	return t.designs(online), false
+}
+
+// kindsBy groups CPUs by a number that each has in a file. It returns nil for a single group, or if a CPU has no number.
+func (t tree) kindsBy(online cpuset.Set, file string, like float64) (kinds []cpuset.Set) {
+	speed := map[int]int{}
 	for _, cpu := range online {
-		c, err := strconv.Atoi(t.text("sys/devices/system/cpu/cpu" + strconv.Itoa(cpu) + "/cpu_capacity"))
+		n, err := strconv.Atoi(t.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/%s", cpu, file)))
 		if err != nil {
 			return nil
 		}
-		capacity[cpu] = c
+		speed[cpu] = n
 	}
-	slices.SortStableFunc(online, func(a, b int) int { return capacity[a] - capacity[b] })
-	var kinds []cpuset.Set
-	least := 0 // lowest capacity of the last kind
-	for _, cpu := range online {
-		// The firmware's values for cores of one design can differ by some per cent.
-		if len(kinds) == 0 || float64(capacity[cpu]) > 1.1*float64(least) {
-			kinds, least = append(kinds, nil), capacity[cpu]
+	sorted := slices.Clone(online)
+	slices.SortStableFunc(sorted, func(a, b int) int { return speed[a] - speed[b] })
+	least := 0 // lowest speed of the last kind
+	for _, cpu := range sorted {
+		if len(kinds) == 0 || float64(speed[cpu]) > like*float64(least) {
+			kinds, least = append(kinds, nil), speed[cpu]
 		}
 		kinds[len(kinds)-1] = append(kinds[len(kinds)-1], cpu)
 	}
@@ -109,6 +129,40 @@ func (t tree) kinds() []cpuset.Set {
 	}
 	for _, k := range kinds {
 		slices.Sort(k)
+	}
+	return kinds
+}
+
+// designs groups CPUs by the designs of ARM cores in /proc/cpuinfo. It returns nil for a single design.
+func (t tree) designs(online cpuset.Set) (kinds []cpuset.Set) {
+	var order []armPart
+	groups := map[armPart]cpuset.Set{}
+	cpu, core := -1, armPart{}
+	for _, line := range t.lines("proc/cpuinfo") {
+		switch name, value, _ := infoLine(line); name {
+		case "processor":
+			cpu = -1
+			if n, err := strconv.Atoi(value); err == nil && slices.Contains(online, n) {
+				cpu = n
+			}
+		case "cpu implementer":
+			core.implementer = value
+		case "cpu part":
+			core.part = value
+			if cpu < 0 {
+				continue
+			}
+			if groups[core] == nil {
+				order = append(order, core)
+			}
+			groups[core] = append(groups[core], cpu)
+		}
+	}
+	if len(order) < 2 {
+		return nil
+	}
+	for _, core := range order {
+		kinds = append(kinds, groups[core])
 	}
 	return kinds
 }

@@ -7,8 +7,9 @@
 // The package reads only /proc, /sys, /etc and its own record below a root directory, so that tests can use copies of real machines. The exception is
 // the hypervisor's signature, which only the CPU has. A missing value is empty and not an error, because a fingerprint with a gap is better than no run.
 //
-// Results are published. So the package reads the host name, but nothing else that identifies a machine or its owner: no
-// machine ID, serial number, hardware or network address. It removes such values from the kernel command line.
+// Results are published. So the facts have the host name, but nothing else that identifies a machine or its owner: no
+// machine ID, serial number, hardware or network address. Keyed digests of these tell machines of one name apart, and do not reveal the
+// values. The package removes such values from the kernel command line.
 package host
 
 import (
@@ -66,6 +67,8 @@ func (t tree) describe(root string, memory map[string]int64) (result.Host, *cgro
 		Cmdline:    redact(t.text("proc/cmdline")),
 		Root:       os.Geteuid() == 0,
 		Reclaim:    t.reclaim(memory),
+		Settings:   t.settings(cpuinfo),
+		Identity:   t.identity(),
 		Tuned:      Tuned(root),
 	}
 	groups, err := cgroup.Detect(root)

@@ -167,6 +167,11 @@ func TestKinds(t *testing.T) {
 		{"performance and efficiency cores", map[string]string{cpus + "online": "0-7", "sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-15"}, "4-7 0-3"},
 		{"performance cores alone", map[string]string{cpus + "online": "0-3", "sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"}, ""},
 		{"x86", map[string]string{cpus + "online": "0-1"}, ""},
+		{"three kinds of Intel", map[string]string{cpus + "online": "0-7", "sys/devices/cpu_core/cpus": "0-1", "sys/devices/cpu_atom/cpus": "2-5", "sys/devices/cpu_lowpower/cpus": "6-7"}, "6-7 2-5 0-1"},
+		{"compact cores of AMD, by frequency", map[string]string{cpus + "online": "0-2", cpus + "cpu0/cpufreq/cpuinfo_max_freq": "5100000", cpus + "cpu1/cpufreq/cpuinfo_max_freq": "5157000", cpus + "cpu2/cpufreq/cpuinfo_max_freq": "3300000"}, "2 0-1"},
+		{"best cores of one design", map[string]string{cpus + "online": "0-1", cpus + "cpu0/cpufreq/cpuinfo_max_freq": "4500000", cpus + "cpu1/cpufreq/cpuinfo_max_freq": "4900000"}, ""},
+		{"designs without speeds", map[string]string{cpus + "online": "0-2", "proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd03\n\nprocessor : 1\nCPU implementer : 0x41\nCPU part : 0xd03\n\nprocessor : 2\nCPU implementer : 0x41\nCPU part : 0xd09\n"}, "0-1 2"},
+		{"one design without speeds", map[string]string{cpus + "online": "0-1", "proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\nprocessor : 1\nCPU implementer : 0x41\nCPU part : 0xd0c\n"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := fstest.MapFS{}
@@ -174,8 +179,12 @@ func TestKinds(t *testing.T) {
 				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
 			}
 			var got []string
-			for _, set := range (tree{files}).kinds() {
+			kinds, ranked := (tree{files}).kinds()
+			for _, set := range kinds {
 				got = append(got, set.String())
+			}
+			if want := !strings.HasPrefix(tt.name, "designs"); kinds != nil && ranked != want {
+				t.Errorf("the speeds are known: %v, want %v", ranked, want)
 			}
 			if strings.Join(got, " ") != tt.want {
 				t.Errorf("kinds = %q, want %q", got, tt.want)
@@ -206,7 +215,7 @@ func TestVirtual(t *testing.T) {
 	guest := map[string]string{"flags": "fpu hypervisor lm"}
 	metal := map[string]string{"flags": "fpu lm"}
 	arm := map[string]string{"cpu part": "0xd0c"}
-	const dmi, clocks = "sys/class/dmi/id/", "sys/devices/system/clocksource/clocksource0/available_clocksource"
+	const clocks, release = "sys/devices/system/clocksource/clocksource0/available_clocksource", "proc/sys/kernel/osrelease"
 	tests := []struct {
 		name    string
 		cpuinfo map[string]string
@@ -232,6 +241,28 @@ func TestVirtual(t *testing.T) {
 		{"QEMU in the device tree", arm, map[string]string{"proc/device-tree/fw-cfg@9020000/name": "fw-cfg"}, "qemu"},
 		{"user mode", map[string]string{"vendor_id": "User Mode Linux"}, nil, "uml"},
 		{"ARM board", arm, nil, ""},
+
+		{"Firecracker on ARM", arm, map[string]string{"proc/device-tree/compatible": "linux,dummy-virt\x00"}, "not identified"},
+		{"Cloud Hypervisor without the link in /proc", arm, map[string]string{"sys/firmware/devicetree/base/compatible": "linux,dummy-virt\x00"}, "not identified"},
+		{"crosvm with KVM's clock", arm, map[string]string{"proc/device-tree/compatible": "linux,dummy-virt\x00", "sys/class/ptp/ptp0/clock_name": "KVM virtual PTP"}, "kvm"},
+		{"WSL 2 on ARM", arm, map[string]string{release: "5.15.153.1-microsoft-standard-WSL2"}, "microsoft"},
+		{"WSL 2 with another kernel", arm, map[string]string{release: "6.6.0-custom", "sys/bus/vmbus/devices/x/id": "1"}, "microsoft"},
+		{"LinuxKit on ARM", arm, map[string]string{release: "6.10.14-linuxkit"}, "not identified"},
+		{"OrbStack", arm, map[string]string{release: "6.13.7-orbstack-00283"}, "apple"},
+		{"LinuxKit's kernel on a server", arm, map[string]string{release: "6.10.14-linuxkit", dmi + "sys_vendor": "HPE"}, ""},
+		{"a board with a kernel of its own", arm, map[string]string{release: "6.1.0-rpi8", "proc/device-tree/compatible": "raspberrypi,4-model-b brcm,bcm2711"}, ""},
+		{"Apple's framework", arm, map[string]string{dmi + "sys_vendor": "Apple Inc.", dmi + "product_name": "Apple Virtualization Generic Platform"}, "apple (Apple Inc. Apple Virtualization Generic Platform)"},
+		{"Asahi Linux", arm, map[string]string{"proc/device-tree/compatible": "apple,j274 apple,t8103"}, ""},
+		{"UTM", arm, map[string]string{dmi + "sys_vendor": "QEMU", dmi + "product_name": "QEMU Virtual Machine"}, "qemu (QEMU QEMU Virtual Machine)"},
+		{"Azure on ARM", arm, map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Virtual Machine"}, "microsoft (Microsoft Corporation Virtual Machine)"},
+		{"a tablet of Microsoft", arm, map[string]string{dmi + "sys_vendor": "Microsoft Corporation", dmi + "product_name": "Surface Pro X"}, ""},
+		{"a server of Oracle", arm, map[string]string{dmi + "sys_vendor": "Oracle Corporation", dmi + "product_name": "ORACLE SERVER A1-2C", dmi + "board_vendor": "Oracle Corporation"}, ""},
+		{"VirtualBox on a vendor's board", guest, map[string]string{dmi + "sys_vendor": "Acme", dmi + "board_vendor": "Oracle Corporation", dmi + "board_name": "VirtualBox"}, "oracle (Acme)"},
+		{"Cloud Hypervisor", guest, map[string]string{dmi + "sys_vendor": "Cloud Hypervisor", dmi + "product_name": "cloud-hypervisor"}, "kvm (Cloud Hypervisor cloud-hypervisor)"},
+		{"RISC-V of QEMU", nil, map[string]string{"proc/device-tree/compatible": "riscv-virtio"}, "qemu"},
+		{"POWER of QEMU", nil, map[string]string{"proc/device-tree/qemu,pseries": "1"}, "qemu"},
+		{"IBM Z under KVM", nil, map[string]string{"proc/sysinfo": "Type: 8561\nVM00 Control Program: KVM/Linux"}, "kvm"},
+		{"IBM Z under z/VM", nil, map[string]string{"proc/sysinfo": "VM00 Control Program: z/VM    7.2.0"}, "zvm"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -248,7 +279,7 @@ func TestVirtual(t *testing.T) {
 
 // QEMU's own signature means emulation, and KVM's means KVM, also if the machine has neither KVM's clock nor firmware.
 func TestVirtualBySignature(t *testing.T) {
-	const dmi, clocks = "sys/class/dmi/id/", "sys/devices/system/clocksource/clocksource0/available_clocksource"
+	const clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
 	for _, tt := range []struct {
 		name, signature string
 		flags           string

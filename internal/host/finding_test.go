@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 
 		{"virtualisation", none, Good, "no hypervisor"},
 		{"virtualisation", files{"proc/cpuinfo": "flags\t: fpu"}, Good, "no hypervisor"},
-		{"virtualisation", files{"proc/cpuinfo": guest}, Poor, "guest of not identified"},
+		{"virtualisation", files{"proc/cpuinfo": guest}, Poor, "guest of a hypervisor that is not identified"},
 		{"virtualisation", files{"proc/cpuinfo": guest, "sys/module/kvm_pvm/": ""}, Poor, "module kvm_pvm"},
 		{"virtualisation", files{"proc/cpuinfo": guest + " svm"}, Poor, "it can run nested virtual machines"},
 		{"virtualisation", files{"proc/cpuinfo": "flags\t: fpu vmx"}, Good, "no hypervisor"},

@@ -1,6 +1,9 @@
 package host
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // virtual returns the name of the machine's hypervisor in the terms of systemd-detect-virt. The product follows in brackets if the
 // firmware has it. The name is empty on bare metal. The signature is the hypervisor's own name for itself, empty if unknown.
@@ -9,7 +12,7 @@ func (t tree) virtual(cpuinfo map[string]string, signature string) string {
 	if hypervisor == "" {
 		return ""
 	}
-	product := strings.TrimSpace(t.text("sys/class/dmi/id/sys_vendor") + " " + t.text("sys/class/dmi/id/product_name"))
+	product := strings.TrimSpace(t.text(dmi+"sys_vendor") + " " + t.text(dmi+"product_name"))
 	if product == "" {
 		return hypervisor
 	}
@@ -42,7 +45,7 @@ func (t tree) hypervisor(cpuinfo map[string]string, signature string) string {
 	if isX86 && !flagged {
 		return "" // a bare-metal machine, though its firmware may name a cloud vendor
 	}
-	firmware, clock := t.dmiHypervisor(), t.clockHypervisor()
+	firmware, clock := t.dmiHypervisor(), cmp.Or(t.clockHypervisor(), t.busHypervisor(), t.releaseHypervisor())
 	switch {
 	case signature == signatureTCG:
 		return "qemu"
@@ -54,16 +57,19 @@ func (t tree) hypervisor(cpuinfo map[string]string, signature string) string {
 		return "kvm"
 	case firmware != "":
 		return firmware
-	case flagged:
-		return "not identified"
+	case flagged, t.isVirtualBoard():
+		return notIdentified
 	}
 	return ""
 }
 
+// notIdentified is the name of a hypervisor that shows only that it exists.
+const notIdentified = "not identified"
+
 // treeHypervisor reads the hypervisor from the device tree.
 func (t tree) treeHypervisor() string {
-	compatible := t.text("proc/device-tree/hypervisor/compatible")
-	for _, name := range []string{"kvm", "xen", "vmware"} {
+	compatible := t.board("hypervisor/compatible")
+	for _, name := range []string{"kvm", "xen", "vmware", "microsoft"} {
 		if strings.Contains(compatible, name) { // "linux,kvm", "xen,xen-4.19 xen,xen", …
 			return name
 		}
@@ -71,8 +77,73 @@ func (t tree) treeHypervisor() string {
 	if compatible != "" {
 		return compatible
 	}
-	if len(t.glob("proc/device-tree/fw-cfg@*")) > 0 {
+	for _, dir := range deviceTrees {
+		if len(t.glob(dir+"fw-cfg@*"))+len(t.glob(dir+"*/fw-cfg@*")) > 0 {
+			return "qemu"
+		}
+	}
+	if t.board("qemu,pseries") != "" || strings.Contains(t.board("compatible"), "riscv-virtio") {
 		return "qemu"
+	}
+	return ""
+}
+
+// deviceTrees are the places of the device tree. The first is a link to the second, which a container may lack.
+var deviceTrees = []string{"proc/device-tree/", "sys/firmware/devicetree/base/"}
+
+// board returns a property of the device tree.
+func (t tree) board(name string) string {
+	return cmp.Or(t.text(deviceTrees[0]+name), t.text(deviceTrees[1]+name))
+}
+
+// isVirtualBoard reports whether the device tree describes a board without hardware. Firecracker, Cloud Hypervisor, crosvm, Apple's
+// Virtualization framework and QEMU's microvm give their guests on ARM such a tree and no firmware.
+func (t tree) isVirtualBoard() bool {
+	return strings.Contains(t.board("compatible"), "linux,dummy-virt")
+}
+
+// busHypervisor returns the hypervisor of paravirtual devices, which need neither firmware nor a device tree.
+func (t tree) busHypervisor() string {
+	for _, clock := range t.glob("sys/class/ptp/*/clock_name") {
+		switch t.text(clock) {
+		case "KVM virtual PTP":
+			return "kvm"
+		case "hyperv":
+			return "microsoft"
+		}
+	}
+	if len(t.glob("sys/bus/vmbus/devices/*")) > 0 {
+		return "microsoft"
+	}
+	for _, line := range t.lines("proc/sysinfo") { // of IBM Z
+		if name, ok := strings.CutPrefix(line, "VM00 Control Program:"); ok {
+			if strings.HasPrefix(strings.TrimSpace(name), "KVM") {
+				return "kvm"
+			}
+			return "zvm"
+		}
+	}
+	return ""
+}
+
+// releases holds parts of the names of kernels that are built for guests of one kind.
+var releases = []struct{ part, name string }{
+	{"microsoft", "microsoft"}, // WSL 2
+	{"linuxkit", notIdentified},
+	{"orbstack", "apple"},
+	{"firecracker", "kvm"},
+}
+
+// releaseHypervisor returns the hypervisor that the name of the kernel shows. A machine with the firmware of a board is not a guest of it.
+func (t tree) releaseHypervisor() string {
+	if t.text(dmi+"sys_vendor") != "" {
+		return ""
+	}
+	release := strings.ToLower(t.text("proc/sys/kernel/osrelease"))
+	for _, r := range releases {
+		if strings.Contains(release, r.part) {
+			return r.name
+		}
 	}
 	return ""
 }
@@ -88,7 +159,6 @@ var dmiVendors = []struct{ mark, name string }{
 	{"VMW", "vmware"},
 	{"innotek GmbH", "oracle"},
 	{"VirtualBox", "oracle"},
-	{"Oracle Corporation", "oracle"},
 	{"Xen", "xen"},
 	{"Bochs", "bochs"},
 	{"Parallels", "parallels"},
@@ -96,17 +166,29 @@ var dmiVendors = []struct{ mark, name string }{
 	{"Hyper-V", "microsoft"},
 	{"Apple Virtualization", "apple"},
 	{"Google Compute Engine", "google"},
+	{"Alibaba Cloud ECS", "kvm"},
+	{"Cloud Hypervisor", "kvm"},
+	{"cloud-hypervisor", "kvm"},
+	{"crosvm", "kvm"},
+	{"Firecracker", "kvm"},
+	{"vServer", "kvm"}, // Hetzner
 }
+
+// dmi is the directory of the firmware's tables.
+const dmi = "sys/class/dmi/id/"
 
 // dmiHypervisor reads the hypervisor from the firmware's DMI tables.
 func (t tree) dmiHypervisor() string {
-	const dir = "sys/class/dmi/id/"
-	if strings.HasSuffix(t.text(dir+"product_name"), ".metal") {
+	product := t.text(dmi + "product_name")
+	switch {
+	case strings.HasSuffix(product, ".metal"):
 		return "" // an EC2 instance without a hypervisor
+	case product == "Virtual Machine" && t.text(dmi+"sys_vendor") == "Microsoft Corporation":
+		return "microsoft"
 	}
-	// The product comes first because it distinguishes KVM from plain QEMU.
-	for _, file := range []string{"product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"} {
-		text := t.text(dir + file)
+	// The product comes first because it distinguishes KVM from plain QEMU. A vendor of hardware and of a hypervisor, such as Oracle, is no proof.
+	for _, file := range []string{"product_name", "sys_vendor", "board_vendor", "board_name", "bios_vendor", "product_version"} {
+		text := t.text(dmi + file)
 		for _, v := range dmiVendors {
 			if strings.HasPrefix(text, v.mark) {
 				return v.name

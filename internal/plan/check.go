@@ -258,10 +258,26 @@ func isPrintable(s string) bool {
 type Machine struct {
 	// Online are the machine's CPUs.
 	Online cpuset.Set
+	// Usable are the online CPUs that this process may use; nil for all.
+	Usable cpuset.Set
+	// Isolated are CPUs between which the kernel moves no process.
+	Isolated cpuset.Set
 	// Cores are the CPUs of each core with several threads.
 	Cores []cpuset.Set
 	// Root is set if Touchstone runs as root.
 	Root bool
+}
+
+// closed returns the CPUs of a set that this process may not use.
+func (m Machine) closed(set cpuset.Set) cpuset.Set {
+	if m.Usable == nil {
+		return nil
+	}
+	return set.Without(m.Usable)
+}
+
+func (m Machine) usableAdvice() string {
+	return "the CPUs that may be used are " + m.Usable.String() + "; start touchstone without taskset, or in another cpuset, for others"
 }
 
 // DropsCaches reports whether the run may drop the host's page cache for work that reads cold files. Without the plan's key, only
@@ -290,9 +306,13 @@ func (p Plan) Check(m Machine) (notes []string, err error) {
 			problems.add(p.at["pinning."+part.name], *part.cpus, problem{
 				fmt.Sprintf("pinning: %s has CPU %s, which this machine does not have", part.name, missing), "the CPUs are " + m.Online.String(),
 			})
+		} else if closed := m.closed(sets[part.name]); len(closed) > 0 {
+			problems.add(p.at["pinning."+part.name], *part.cpus, problem{
+				fmt.Sprintf("pinning: %s has CPU %s, which the cpuset or the mask of this process excludes", part.name, closed), m.usableAdvice(),
+			})
 		}
 	}
-	notes = append(p.checkLimits(m, &problems), p.Pinning.shared(m)...)
+	notes = slices.Concat(p.checkLimits(m, &problems), p.Pinning.shared(m), p.Pinning.places(m))
 	if p.DropCaches != nil && *p.DropCaches && !m.Root {
 		problems.add(p.at["drop-caches"], "true", problem{"drop-caches: only root can drop the host's page cache", "run as root, or leave the key out"})
 	}

@@ -333,6 +333,10 @@ func (l Limits) check(p Plan, m Machine, at func(bench.Limit) Location, problems
 		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{
 			fmt.Sprintf("limits.cpuset has CPU %s, which this machine does not have", missing), "the CPUs are " + m.Online.String(),
 		})
+	} else if closed := m.closed(set); len(closed) > 0 {
+		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{
+			fmt.Sprintf("limits.cpuset has CPU %s, which the cpuset or the mask of this process excludes", closed), m.usableAdvice(),
+		})
 	}
 	if pinned := p.Pinning.sets()["workload"]; len(pinned) > 0 && len(set.And(pinned)) == 0 {
 		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{

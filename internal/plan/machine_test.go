@@ -175,3 +175,40 @@ func TestCheckHasLocations(t *testing.T) {
 	_, err := p.Check(four)
 	checkLines(t, err, []string{`/none/p.yaml:5:12: workloads.image: "/none/app.tar" does not exist; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), relative to the plan`})
 }
+
+// A part of a run cannot leave the cpuset or the mask of this process.
+func TestCheckUsableCPUs(t *testing.T) {
+	narrow := four
+	narrow.Usable = cpuset.Set{0, 1}
+	isolated := four
+	isolated.Usable, isolated.Isolated = four.Online, cpuset.Set{1, 2, 3}
+	for _, c := range []struct {
+		name, text string
+		machine    Machine
+		note, want string
+	}{
+		{name: "within", text: "pinning: {workload: 0-1}", machine: narrow},
+		{
+			name: "workload outside", text: "pinning: {workload: 1-2}", machine: narrow,
+			want: "pinning: workload has CPU 2, which the cpuset or the mask of this process excludes; the CPUs that may be used are 0-1",
+		},
+		{name: "engines outside", text: "pinning: {workload: 0, engines: 3}", machine: narrow, want: "pinning: engines has CPU 3, which"},
+		{name: "touchstone outside", text: "pinning: {touchstone: 3}", machine: narrow, want: "pinning: touchstone has CPU 3, which"},
+		{name: "a limit outside", text: "limits: {cpuset: 2-3}", machine: narrow, want: "limits.cpuset has CPU 2-3, which the cpuset or the mask"},
+		{name: "no such CPU", text: "pinning: {workload: 9}", machine: narrow, want: "which this machine does not have"},
+		{name: "nothing pinned", text: "", machine: narrow, note: "this process may use CPU 0-1 of 0-3"},
+		{name: "nothing narrowed", text: "", machine: four},
+		{name: "several isolated", text: "pinning: {workload: 1-2}", machine: isolated, note: "CPUs 1-2 of workload are isolated"},
+		{name: "one isolated", text: "pinning: {workload: 2}", machine: isolated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			notes, err := mustParse(t, "p", "version: 1\n"+c.text+"\n").Check(c.machine)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+			if text := strings.Join(notes, "\n"); c.want == "" && (c.note == "" && strings.Contains(text, "may use") || !strings.Contains(text, c.note)) {
+				t.Errorf("the notes are %q, want %q", notes, c.note)
+			}
+		})
+	}
+}

@@ -129,3 +129,17 @@ func (p Pinning) shared(m Machine) []string {
 	}
 	return notes
 }
+
+// places returns notes about CPUs that some processes of a run use otherwise than others.
+func (p Pinning) places(m Machine) []string {
+	var notes []string
+	workload := p.sets()["workload"]
+	if len(workload) == 0 && m.Usable != nil && len(m.Online.Without(m.Usable)) > 0 {
+		notes = append(notes, fmt.Sprintf("this process may use CPU %s of %s, and containers in other cgroups may use all; --pin workload=%[1]s gives all targets the same CPUs",
+			m.Usable, m.Online))
+	}
+	if isolated := workload.And(m.Isolated); len(isolated) > 1 {
+		notes = append(notes, fmt.Sprintf("pinning: CPUs %s of workload are isolated, and the kernel moves no process between them: all programs may stay on one", isolated))
+	}
+	return notes
+}

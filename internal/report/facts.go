@@ -76,6 +76,7 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Changed by touchstone host tune", h.TunedText()},
 	}
 	all = append(all, reclaimFacts(h.Reclaim)...)
+	all = append(all, settingFacts(h)...)
 	all = append(all, []NamedText{
 		{"Cgroup", h.Cgroup},
 		{"Security modules", h.LSM},
@@ -131,6 +132,33 @@ func reclaimFacts(r *result.Reclaim) []NamedText {
 		{"KSM", value(r.KSM, func(n int64) string { return ksm(n, r.KSMSharing) })},
 		{"zswap", zswap},
 	}
+}
+
+// settingFacts are the facts that runs of older versions do not have.
+func settingFacts(h *result.Host) []NamedText {
+	var s result.Settings
+	if h.Settings != nil {
+		s = *h.Settings
+	}
+	return []NamedText{
+		{"Microcode", s.Microcode},
+		{"Frequency scaling", s.Scaling},
+		{"Idle states", s.Idle},
+		{"Clock source", s.Clock},
+		{"Preemption", s.Preemption},
+		{"NUMA balancing", s.NUMABalancing},
+		{"JIT of BPF", s.BPFJIT},
+		{"File systems", h.StorageText()},
+	}
+}
+
+// LaterFacts are the names of facts that runs of older versions do not have. A run without one differs in it from no other run.
+func LaterFacts() []string {
+	var names []string
+	for _, f := range settingFacts(&result.Host{}) {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // selfcheckText is the result of a selfcheck: "selfcheck of 2026-11-25: in a comparison of two targets by one benchmark alone, a
@@ -215,7 +243,9 @@ func (f *facts) known(natural ...string) []Fact {
 	f.all = slices.DeleteFunc(f.all, func(f Fact) bool { return !slices.ContainsFunc(f.Values, func(v string) bool { return v != "" }) })
 	for i := range f.all {
 		f := &f.all[i]
-		f.Differs = !slices.Contains(natural, f.Name) && slices.ContainsFunc(f.Values, func(v string) bool { return v != f.Values[0] })
+		later := slices.Contains(LaterFacts(), f.Name)
+		values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return later && v == "" })
+		f.Differs = !slices.Contains(natural, f.Name) && slices.ContainsFunc(values, func(v string) bool { return v != values[0] })
 	}
 	return f.all
 }

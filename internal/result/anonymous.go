@@ -38,7 +38,7 @@ func (r Run) Anonymous(users ...string) Run {
 	r = r.withTexts(a.text)
 	r.Name, r.Baseline = a.words(r.Name), a.target(r.Baseline)
 	r.Plan = a.text(pathLine.ReplaceAllString(r.Plan, "${1}"+anonymousPath))
-	r.Host.Hostname, r.Host.Cmdline = "", ""
+	r.Host.Hostname, r.Host.Cmdline, r.Host.Identity = "", "", nil
 	r.Host.OS, r.Host.Kernel, r.Host.Mitigation = a.text(r.Host.OS), a.text(r.Host.Kernel), a.text(r.Host.Mitigation)
 	r.Host.Warnings = slices.Clone(r.Host.Warnings)
 	for i, warning := range r.Host.Warnings {

@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,20 +13,78 @@ import (
 const memoryTolerance = 0.03
 
 // SameMachine reports whether two runs were made on one machine, judged by their facts: name, architecture, model and number of
-// CPUs, hypervisor, and memory within memoryTolerance. It is the only definition; every comparison of absolute times across runs
+// CPUs, hypervisor, memory within memoryTolerance, and identity. It is the only definition; every comparison of absolute times across runs
 // uses it.
 //
-// The name alone is not enough, since many machines keep the name of their image. Kernel, cgroup mode, governor and similar facts
-// do not count: users change them on one machine to see the difference. A machine with unknown name, CPU or memory equals no other
-// machine. Runs are published, so they contain no serial number or machine ID, and two boards of one model with one name are
-// indistinguishable.
+// The name alone is not enough, since many machines keep the name of their image. A name such as localhost proves nothing, so such machines
+// need an equal identity. Kernel, cgroup mode, governor and similar facts do not count: users change them on one machine to see the
+// difference. A machine with unknown CPU or memory equals no other machine.
 func (h *Host) SameMachine(other *Host) bool {
-	if h.Hostname == "" || h.CPU == "" || h.Memory <= 0 || other.Memory <= 0 {
+	if h.CPU == "" || h.Memory <= 0 || other.Memory <= 0 {
 		return false
 	}
 	least, most := min(h.Memory, other.Memory), max(h.Memory, other.Memory)
 	return h.Hostname == other.Hostname && h.Arch == other.Arch && h.CPU == other.CPU && h.CPUs == other.CPUs &&
-		h.Virtual == other.Virtual && float64(most-least) <= memoryTolerance*float64(most)
+		h.Virtual == other.Virtual && float64(most-least) <= memoryTolerance*float64(most) &&
+		!h.Identity.Contradicts(other.Identity) && (!h.unnamed() || h.Identity.proves(other.Identity))
+}
+
+// unnamed reports whether the host name is none, or one that systems and images give to every machine.
+func (h *Host) unnamed() bool {
+	name, _, _ := strings.Cut(strings.ToLower(h.Hostname), ".")
+	return slices.Contains(commonNames, name)
+}
+
+// commonNames are the default names of systems and images, without a domain.
+var commonNames = []string{
+	"", "(none)", "localhost", "localhost4", "localhost6", "unknown", "linux", "debian", "ubuntu", "fedora", "centos", "rocky", "almalinux", "rhel", "alpine",
+	"archlinux", "arch", "nixos", "opensuse", "raspberrypi", "buildroot", "openwrt", "docker-desktop", "linuxkit", "vagrant",
+}
+
+// Identity has digests of values that each machine has for itself. Their key is secret and of the machine, so they show equality and
+// nothing else. An empty digest is unknown.
+type Identity struct {
+	System string `json:"system,omitempty"` // of the installation; copies of an image may share it
+	Board  string `json:"board,omitempty"`  // of the hardware, or of the virtual hardware
+	Boot   string `json:"boot,omitempty"`   // of the time since the last start of the kernel
+}
+
+// Contradicts reports whether two identities are of different machines.
+func (i *Identity) Contradicts(other *Identity) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	return i != nil && other != nil && (differ(i.System, other.System) || differ(i.Board, other.Board))
+}
+
+// proves reports whether two identities that do not contradict each other are of one machine: one boot, or one system on one board.
+func (i *Identity) proves(other *Identity) bool {
+	same := func(a, b string) bool { return a != "" && a == b }
+	return i != nil && other != nil && (same(i.Boot, other.Boot) || same(i.System, other.System) && same(i.Board, other.Board))
+}
+
+// Settings are facts of the kernel and the firmware that change the times of starts, as the kernel spells them. An unknown one is empty.
+type Settings struct {
+	Microcode     string `json:"microcode,omitempty"`
+	Scaling       string `json:"frequency_scaling,omitempty"` // driver and preference
+	Idle          string `json:"idle,omitempty"`              // driver and governor of idle states
+	Clock         string `json:"clock_source,omitempty"`
+	Preemption    string `json:"preemption,omitempty"`
+	NUMABalancing string `json:"numa_balancing,omitempty"`
+	BPFJIT        string `json:"bpf_jit,omitempty"` // of seccomp filters
+}
+
+// Storage is the file system of a directory of a run.
+type Storage struct {
+	Use        string `json:"use"` // "results", "containers", "state" or "root"
+	FileSystem string `json:"file_system"`
+}
+
+// StorageText lists the file systems: "results ext4, containers overlay". It is empty without any.
+func (h *Host) StorageText() string {
+	var parts []string
+	for _, s := range h.Storage {
+		parts = append(parts, s.Use+" "+s.FileSystem)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Reclaim is the state of a machine's memory when the run began, and the kernel's settings that decide which memory is charged,
@@ -110,6 +169,9 @@ func (h *Host) NatureText() string {
 	switch h.Nature() {
 	case Physical:
 	case Guest:
+		if product, ok := strings.CutPrefix(h.Virtual, "not identified"); ok {
+			return "guest of a hypervisor that is not identified" + product
+		}
 		return "guest of " + h.Virtual
 	case Emulated:
 		if h.Virtual != "" && !strings.HasPrefix(h.Virtual, "qemu") {

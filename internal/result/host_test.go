@@ -3,7 +3,7 @@ package result
 import "testing"
 
 func TestSameMachine(t *testing.T) {
-	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid"}
+	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid", Identity: &Identity{System: "a"}}
 	for name, c := range map[string]struct {
 		change func(h *Host)
 		same   bool
@@ -18,6 +18,8 @@ func TestSameMachine(t *testing.T) {
 		"fewer CPUs":                       {func(h *Host) { h.CPUs = 2 }, false},
 		"a guest of something else":        {func(h *Host) { h.Virtual = "" }, false},
 		"no memory":                        {func(h *Host) { h.Memory = 0 }, false},
+		"the name of another system":       {func(h *Host) { h.Identity = &Identity{System: "b"} }, false},
+		"an older version":                 {func(h *Host) { h.Identity = nil }, true},
 	} {
 		other := server
 		c.change(&other)
@@ -42,6 +44,7 @@ func TestNature(t *testing.T) {
 		{Host{Arch: "amd64", Virtual: "kvm (QEMU Standard PC)"}, Guest, "guest of kvm (QEMU Standard PC)"},
 		{Host{Arch: "amd64", Virtual: "qemu (QEMU Standard PC)"}, Emulated, "emulated by qemu (QEMU Standard PC)"},
 		{Host{Arch: "amd64", Virtual: "kvm (QEMU Standard PC)", CPU: "QEMU TCG CPU version 2.5+"}, Emulated, "guest of kvm (QEMU Standard PC) on a CPU that qemu emulates"},
+		{Host{Arch: "arm64", Virtual: "not identified (Acme)"}, Guest, "guest of a hypervisor that is not identified (Acme)"},
 		{Host{Arch: "arm64", Virtual: "qemu"}, GuestOrEmulated, "guest of qemu, and perhaps emulated"},
 		{Host{Arch: "arm64", Virtual: "qemu", CPU: "QEMU TCG CPU version 2.5+"}, Emulated, "emulated by qemu"},
 		{Host{Arch: "arm64", Virtual: "qemu", CPU: "linux,dummy-virt (implementer 0x00, part 0x051)"}, Emulated, "emulated by qemu"},

@@ -44,7 +44,10 @@ func fullDocument() Document {
 				Hostname: "bench1", OS: "Debian GNU/Linux 12", Kernel: "6.18.0 #1 SMP", Arch: "amd64", CPU: "Example CPU", CPUs: 2,
 				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, PageSize: 16 << 10, Cgroup: "v2", Virtual: "kvm",
 				LSM: "apparmor", Mitigation: "spectre_v2: IBRS", Cmdline: "quiet <&>", Root: true, Warnings: []string{"it is a guest"},
-				Tuned: []Tuned{{"governor", "powersave", "performance"}, {"ksm", "1", "0"}},
+				Tuned:    []Tuned{{"governor", "powersave", "performance"}, {"ksm", "1", "0"}},
+				Settings: &Settings{Microcode: "0x1", Scaling: "intel_pstate", Idle: "intel_idle menu", Clock: "tsc", Preemption: "full", NUMABalancing: "0", BPFJIT: "1"},
+				Storage:  []Storage{{"results", "ext4"}, {"containers", "overlay"}},
+				Identity: &Identity{System: "0123", Board: "4567", Boot: "89ab"},
 				Reclaim: &Reclaim{
 					Available: new(int64(20 << 30)), SwapUsed: new(int64(1 << 20)), Swappiness: new(int64(60)), Overcommit: new(int64(0)), OvercommitRatio: new(int64(50)),
 					THP: "madvise", THPDefrag: "madvise", KSM: new(int64(1)), KSMSharing: new(int64(100)), Zswap: new(false),

@@ -531,6 +531,12 @@ type Host struct {
 	Root       bool   `json:"root"`
 	// Reclaim holds the facts that explain figures of memory; nil if none is known, as in runs of older versions.
 	Reclaim *Reclaim `json:"reclaim,omitempty"`
+	// Settings are further facts that change the times of starts; nil if none is known, as in runs of older versions.
+	Settings *Settings `json:"settings,omitempty"`
+	// Storage are the file systems of a run, in the order of their use.
+	Storage []Storage `json:"storage,omitempty"`
+	// Identity tells machines with one name apart; nil if it is unknown, as in runs of older versions.
+	Identity *Identity `json:"identity,omitempty"`
 	// Tuned are the settings that touchstone host tune has changed and that were in effect when the run began, in the order of their change. A run
 	// without root cannot read them.
 	Tuned []Tuned `json:"tuned,omitempty"`

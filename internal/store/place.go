@@ -18,7 +18,7 @@ import (
 // the file has a rollback journal in place of the write-ahead log. A file system that cannot synchronise is trusted to keep what it
 // has. Without POSIX locks two writers would destroy the file, so it is refused.
 
-// place is what the file system of a results file offers.
+// place holds the abilities of a file system.
 type place struct{ sharedMemory, sync bool }
 
 // errNoSharedMemory is the error of a file system that cannot share memory between processes.
@@ -219,7 +219,7 @@ func cannotSync(name string, err error) bool {
 	return isUnsupported(err)
 }
 
-// checkLocks reports whether a file can be locked. It is for a file on which this process has no locks: to close f drops them.
+// checkLocks reports whether a file can be locked. This process must have no locks on the file, because a close of f drops them.
 func checkLocks(f *os.File) error {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: 0, Len: 1}
 	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock)

@@ -165,11 +165,14 @@ func Differences(a, b []result.Run) []Difference {
 	}
 	if !same && !slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine }) {
 		all = append([]Difference{{
-			ClassMachine, "Machine", []string{"a machine with an unknown name, CPU or memory"}, []string{"a machine with an unknown name, CPU or memory"},
+			ClassMachine, "Machine", []string{unknownMachine}, []string{unknownMachine},
 		}}, all...)
 	}
 	return all
 }
+
+// unknownMachine is the value for machines that differ in no shown fact.
+const unknownMachine = "a machine without a proof that it is the same one: its name, CPU, memory or identity is unknown or differs"
 
 // named is a fact with its class. A partial fact is about a part of the run, and is compared only between runs that have the part.
 type named struct {
@@ -189,6 +192,7 @@ func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all ma
 	}
 	add := func(class Class, fact, value string) { put(named{class: class, fact: fact}, value) }
 	addPart := func(class Class, fact, value string) { put(named{class: class, fact: fact, partial: true}, value) }
+	later := report.LaterFacts()
 	for i := range runs {
 		r := &runs[i]
 		var images []string
@@ -202,7 +206,11 @@ func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all ma
 				text, _, _ := strings.Cut(f.Text, ",")
 				add(ClassHost, f.Name, text)
 			default:
-				add(ClassHost, f.Name, f.Text)
+				if !slices.Contains(later, f.Name) {
+					add(ClassHost, f.Name, f.Text)
+				} else if f.Text != "" {
+					addPart(ClassHost, f.Name, f.Text)
+				}
 			}
 		}
 		add(ClassImage, "Images", strings.Join(images, "; "))
@@ -247,6 +255,11 @@ func properties(t result.Target) string {
 	}
 	if t.Rootless {
 		parts = append(parts, "rootless")
+	}
+	for _, note := range t.Notes { // of the engines
+		if strings.Contains(note, "storage driver") || strings.Contains(note, "snapshotter") {
+			parts = append(parts, note)
+		}
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// settings returns the facts that change the times of starts and that no other field has. An unknown one is empty.
+func (t tree) settings(cpuinfo map[string]string) *result.Settings {
+	s := result.Settings{
+		Microcode:     microcode(t, cpuinfo),
+		Scaling:       t.joined("sys/devices/system/cpu/cpufreq/policy*", "scaling_driver", "energy_performance_preference"),
+		Idle:          t.joined("sys/devices/system/cpu/cpuidle", "current_driver", "current_governor"),
+		Clock:         t.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Preemption:    preemption(t.text("sys/kernel/debug/sched/preempt")),
+		NUMABalancing: t.text("proc/sys/kernel/numa_balancing"),
+		BPFJIT:        t.text("proc/sys/net/core/bpf_jit_enable"),
+	}
+	if s == (result.Settings{}) {
+		return nil
+	}
+	return &s
+}
+
+// preemption returns the selected model, which the kernel puts in brackets: "none voluntary (full)". Only root can read it.
+func preemption(models string) string {
+	_, after, _ := strings.Cut(models, "(")
+	model, _, _ := strings.Cut(after, ")")
+	return model
+}
+
+func microcode(t tree, cpuinfo map[string]string) string {
+	if version := cpuinfo["microcode"]; version != "" {
+		return version
+	}
+	return t.text("sys/devices/system/cpu/cpu0/microcode/version")
+}
+
+// joined returns the different values of files in the directories that match a pattern: "intel_pstate balance_performance".
+func (t tree) joined(pattern string, files ...string) string {
+	var all []string
+	for _, dir := range t.glob(pattern) {
+		var values []string
+		for _, file := range files {
+			if value := t.text(path.Join(dir, file)); value != "" {
+				values = append(values, value)
+			}
+		}
+		if values != nil {
+			all = append(all, strings.Join(values, " "))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// FileSystem describes the file system of a directory of this machine: "ext4", "overlay", "ext4 on a rotating disk". It is empty if it is
+// unknown. The directory need not exist: its nearest parent counts.
+func FileSystem(dir string) string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	var s unix.Stat_t
+	for unix.Stat(dir, &s) != nil {
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	return tree{os.DirFS("/")}.fileSystem(real, unix.Major(s.Dev), unix.Minor(s.Dev))
+}
+
+// fileSystem finds the mount of a path, the last one with the longest mount point, and the disk below it.
+func (t tree) fileSystem(dir string, major, minor uint32) string {
+	kind, longest := "", -1
+	for _, line := range t.lines("proc/self/mountinfo") {
+		before, after, ok := strings.Cut(line, " - ")
+		fields, types := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 5 || len(types) == 0 {
+			continue
+		}
+		point := unescape(fields[4])
+		if within := point == "/" || dir == point || strings.HasPrefix(dir, point+"/"); within && len(point) >= longest {
+			kind, longest = types[0], len(point)
+		}
+	}
+	disk := fmt.Sprintf("sys/dev/block/%d:%d/", major, minor)
+	if kind != "" && (t.text(disk+"queue/rotational") == "1" || t.text(disk+"../queue/rotational") == "1") { // the second is of a partition
+		kind += " on a rotating disk"
+	}
+	return kind
+}
+
+// unescape replaces the octal codes of blanks in a mount table.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

@@ -125,11 +125,7 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 	}
 	defer undo()
 	if c.target.Engine != fake.Name { // fake targets have the delays as options
-		roots, failed := workdir.HostRoots()
-		if failed != nil {
-			return failed
-		}
-		own, failed := c.open(roots)
+		own, failed := c.open(workdir.HostRoots())
 		if failed != nil {
 			return failed
 		}

@@ -58,31 +58,38 @@ func (r Roots) of(runID string) []string {
 }
 
 // HostRoots returns the roots for this user: /run and /var/lib for root, the user's runtime and cache directories
-// for others. If /run is on disk, as in some containers and virtual machines, root uses /dev/shm instead: a file
+// for others, and a directory in /var/tmp for a user without a home. If /run is on disk, as in some containers and virtual machines, root uses /dev/shm instead: a file
 // system with a journal would add to the measured times.
-func HostRoots() (Roots, error) {
+func HostRoots() Roots {
 	if os.Geteuid() == 0 {
 		run := "/run"
 		if !inMemory(run) && inMemory(shared) {
 			run = shared
 		}
-		return Roots{State: filepath.Join(run, "touchstone"), Data: "/var/lib/touchstone"}, nil
+		return Roots{State: filepath.Join(run, "touchstone"), Data: "/var/lib/touchstone"}
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return Roots{}, fmt.Errorf("find a directory for the run's files: %w", err)
-	}
+	return userRoots()
+}
+
+func userRoots() Roots {
 	unique := "touchstone-" + strconv.Itoa(os.Getuid())
+	data := filepath.Join(varTmp, unique)
+	if cache, err := os.UserCacheDir(); err == nil { // HOME may be unset
+		data = filepath.Join(cache, "touchstone", "runs")
+	}
 	parent, name := os.TempDir(), unique
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		parent, name = dir, "touchstone"
 	}
-	roots := Roots{State: filepath.Join(parent, name), Data: filepath.Join(cache, "touchstone", "runs")}
+	roots := Roots{State: filepath.Join(parent, name), Data: data}
 	if !inMemory(parent) && inMemory(shared) {
 		roots.Memory = filepath.Join(shared, unique)
 	}
-	return roots, nil
+	return roots
 }
+
+// varTmp is on disk, and every user can write to it.
+const varTmp = "/var/tmp"
 
 // shared is Linux's file system in memory for all users.
 const shared = "/dev/shm"

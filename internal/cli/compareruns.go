@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // formatJUnit is the format of test results for servers of continuous integration.
@@ -193,7 +194,7 @@ func (opts *compareOptions) options() (sides.Options, error) {
 		o.Gates = append(o.Gates, g)
 	}
 	if opts.gates != "" {
-		text, err := os.ReadFile(opts.gates)
+		text, err := readFile(opts.gates, sides.MaxGateFile)
 		if err != nil {
 			return o, fmt.Errorf("read gates: %w", err)
 		}
@@ -337,9 +338,9 @@ func (r *runReader) ofFile(file, ref string) ([]result.Run, error) {
 	if isDatabase(file) {
 		return r.ofDatabase(file, ref)
 	}
-	f, err := openExport(r.ctx, file, nil)
+	f, err := openExport(r.ctx, file, nil, textfile.Export)
 	if err != nil {
-		return nil, fmt.Errorf("read runs: %w", err)
+		return nil, fmt.Errorf("read runs of %s: %w", file, err)
 	}
 	doc, err := result.Decode(f)
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -361,6 +362,16 @@ func (r *runReader) ofFile(file, ref string) ([]result.Run, error) {
 		return nil, usage(fmt.Errorf("read %s: %d runs have an ID that begins with %q; give the whole ID", file, len(matches), ref))
 	}
 	return matches, nil
+}
+
+// readFile reads a file up to one byte more than limit.
+func readFile(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // isDatabase reports whether a file begins as a SQLite file does. This process must not have the file open: to close it here drops the locks of

@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 
@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 func (a *App) imageCommand() *cobra.Command {
@@ -137,6 +138,9 @@ func addArch(cmd *cobra.Command, arch *string) {
 	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(debian.Architectures(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
+// maxLock is above the size of every list of packages, in bytes; ParseLock limits its lines.
+const maxLock = 4 << 20
+
 // setLock selects a list of packages: the embedded list with reset, or the list in a file unless renew writes it.
 func setLock(o *debian.Options, file string, renew, reset bool) error {
 	embedded, err := debian.Embedded(o.Arch)
@@ -149,9 +153,12 @@ func setLock(o *debian.Options, file string, renew, reset bool) error {
 	if file == "" || renew {
 		return nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := readFile(file, maxLock)
 	if err != nil {
 		return err
+	}
+	if content, err = textfile.Read(bytes.NewReader(content), maxLock, textfile.Lock); err != nil {
+		return usage(fmt.Errorf("read the list of packages in %s: %w", file, err))
 	}
 	lock, err := debian.ParseLock(content)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
 
@@ -52,9 +53,11 @@ Files in the form of TouchStone ([{cri, oci, results}]) are read too. They have 
 times, versions or facts about the host, so each cri with each oci becomes a run of its
 own, which is marked. Values of other versions of TouchStone are left out.
 
+A file may have a byte order mark, be UTF-16 or be compressed with gzip.
+
 Files are not trusted: their size is limited and their content is checked. A file of any
-size within the limit needs little memory, and a pipe needs space in TMPDIR. An
-imported run can be shown, exported and compared. benchmark --resume refuses it,
+size within the limit needs little memory. A pipe, and a file that is decoded, needs
+space in TMPDIR. An imported run can be shown, exported and compared. benchmark --resume refuses it,
 because it would execute a plan from another machine.`,
 		Example: `  touchstone import board.json server.json
   ssh board touchstone export | touchstone import -
@@ -108,7 +111,7 @@ func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]impor
 }
 
 func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []importedRun, err error) {
-	f, err := openExport(ctx, file, stdin)
+	f, err := openExport(ctx, file, stdin, textfile.Export, textfile.Theirs)
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +176,16 @@ func (l *listing) Trial(result.Trial) error {
 // End implements result.Visitor.
 func (*listing) End() error { return nil }
 
-// openExport opens a file of touchstone export. It copies a pipe to a file without a name, since it is read twice, and stops to wait for
-// the pipe when ctx ends.
-func openExport(ctx context.Context, file string, stdin io.Reader) (*os.File, error) {
+// openExport opens a file of touchstone export, or of another kind. It copies the text of a pipe, and of a file in another encoding, to a file
+// without a name, since it is read twice. It stops to wait for a pipe when ctx ends.
+func openExport(ctx context.Context, file string, stdin io.Reader, want ...textfile.Kind) (*os.File, error) {
 	type outcome struct {
 		f   *os.File
 		err error
 	}
 	opened := make(chan outcome, 1)
 	go func() {
-		f, err := openOrCopy(file, stdin)
+		f, err := openOrCopy(file, stdin, want)
 		opened <- outcome{f, err}
 	}()
 	select {
@@ -193,18 +196,29 @@ func openExport(ctx context.Context, file string, stdin io.Reader) (*os.File, er
 	}
 }
 
-func openOrCopy(file string, stdin io.Reader) (*os.File, error) {
+func openOrCopy(file string, stdin io.Reader, want []textfile.Kind) (*os.File, error) {
 	if file == standardInput {
-		return copied(stdin)
+		text, err := textfile.NewReader(stdin, want...)
+		if err != nil {
+			return nil, err
+		}
+		return copied(text)
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	text, err := textfile.NewReader(f, want...)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && !text.Decoded {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
 		return f, nil
 	}
-	c, err := copied(f)
+	c, err := copied(text)
 	return c, errors.Join(err, f.Close())
 }
 
@@ -222,6 +236,9 @@ func copied(r io.Reader) (*os.File, error) {
 	}
 	if err = os.Remove(f.Name()); err == nil {
 		_, err = io.Copy(f, io.LimitReader(all, limit))
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

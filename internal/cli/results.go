@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // withStore opens the results file of a folder for reading.
@@ -30,9 +31,30 @@ func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) e
 		return fmt.Errorf("%s does not exist; create it with touchstone benchmark -d %s, or name another folder with -d", path, dir)
 	}
 	if err != nil {
-		return err
+		return recognized(dir, path, err)
 	}
 	return errors.Join(do(db), db.Close())
+}
+
+// recognized names another file in the place of the results, for the error of the store.
+func recognized(dir, path string, err error) error {
+	info, failed := os.Stat(dir)
+	isFolder := failed == nil && info.IsDir()
+	if failed == nil && !isFolder {
+		path = dir
+		err = fmt.Errorf("%s is not a folder; name the folder of the file touchstone.db with -d", dir)
+	}
+	if info, failed := os.Stat(path); failed != nil || !info.Mode().IsRegular() || isFolder && isDatabase(path) {
+		return err
+	}
+	head, failed := beginning(path)
+	if failed != nil {
+		return err
+	}
+	if known := textfile.Recognize(head, textfile.Database); known != nil {
+		return fmt.Errorf("%s is no results database: %w", path, known)
+	}
+	return err
 }
 
 // load returns a run that can be resumed: an imported run is an error, and a file that another user can change.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
@@ -182,6 +184,9 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 	case errors.As(err, &unsafe):
 		return nil, path, fmt.Errorf("read the selfchecks: %w", err)
 	case err == nil:
+		text, err = textfile.Read(bytes.NewReader(text), selfcheckMaxSize, textfile.Selfchecks)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func beginning(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it is only read from
-	return io.ReadAll(io.LimitReader(f, 512))
+	return io.ReadAll(io.LimitReader(f, 4096))
 }
 
 // appendOutput appends a run in TouchStone's form to a file. It is one write, which other writers cannot divide.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // Engines are the daemons and programs of the engines.
@@ -189,7 +190,7 @@ func checkOption(name, value string) *problem {
 // ParseRuntimes reads a file with only the section runtimes of a plan. The file name appears in errors. Its errors have the types of
 // Parse's errors.
 func ParseRuntimes(file string, data []byte) (map[string]target.Runtime, error) {
-	root, err := parseTree(file, data)
+	data, root, err := parseTree(file, data, textfile.Runtimes)
 	if root == nil {
 		return nil, err // nil for a file with only comments
 	}
@@ -199,5 +200,5 @@ func ParseRuntimes(file string, data []byte) (map[string]target.Runtime, error) 
 	} else {
 		r.fail(root, "a file of runtimes is a mapping, not "+shown(root), `begin with "runtimes:", and write names to paths below it`)
 	}
-	return r.plan.Runtimes, r.problems.err()
+	return r.plan.Runtimes, r.problems.with(blemishes(file, data)).err()
 }

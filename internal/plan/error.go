@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,6 +66,14 @@ func (f *problems) add(at Location, value string, fl problem) {
 	if !f.full() {
 		f.errs = append(f.errs, at.error(value, fl))
 	}
+}
+
+// with adds errors that are probably the cause, if there are any.
+func (f *problems) with(causes problems) *problems {
+	if len(f.errs) == 0 {
+		return f
+	}
+	return &problems{slices.Concat(causes.errs, f.errs)}
 }
 
 // err joins the collected errors; nil if there are none.

@@ -285,6 +285,25 @@ var invalid = []struct {
 		`p:8:51: parse.json: "" is empty, too long or not printable`,
 		`p:9:51: parse.json: want a string, not "5"; put quotes around it if it looks like a number`,
 	}},
+	{"no-break spaces", "version: 1\ntargets:\u00a0[native]\nblocks:\u00a06\n", true, []string{
+		`p:2:9: an invisible character or a blank that is not a space is here (U+00A0, no-break space); replace it with a space or remove it, for example with sed -i 's/\xc2\xa0/ /g' FILE; put quotes around the value if it belongs to it`,
+		`p:3:8: an invisible character or a blank that is not a space is here (U+00A0, no-break space); replace it with a space or remove it, for example with sed -i 's/\xc2\xa0/ /g' FILE; put quotes around the value if it belongs to it`,
+	}},
+	{"a tab", "version: 1\ntimeout:\n\ttrial: 2m\n", true, []string{"p:3:1: a tab is in the indentation; replace it with spaces"}},
+	{"marks of a page", "version: 1\ntargets: [“native”]\nblocks: –5\n", true, []string{
+		"p:2:11: “ (U+201C) is no quotation mark of YAML; write \" or '",
+		"p:3:9: – (U+2013) is not a hyphen; write - or --",
+		"p:2:11: targets: \"“native”\" is not a target: the engine's name \"“native”\" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options",
+		"p:3:9: blocks: \"–5\" is not a whole number from 1 to 100000",
+	}},
+	{"a conflict", "version: 1\nblocks: 5\n" + strings.Repeat("# a\n", 2000) + "<<<<<<< HEAD\nwarmup: 1\n=======\nwarmup: 2\n>>>>>>> b\n", true, []string{
+		"p:2003:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
+		"p:2007:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
+	}},
+	{"an export", "{\"schema_version\": 2, \"runs\": []}", true, []string{"p: it is an export; touchstone import FILE adds its runs to the results"}},
+	{"gates", "version: 1\ngates: []\n", true, []string{"p: it is a file of gates; touchstone compare A B --gates FILE takes it"}},
+	{"a web page", "<!DOCTYPE html>\n<html>", true, []string{"p: it is a web page, perhaps of a login or an error; download the file itself: log in, or use the link of the raw file"}},
+	{"a code block", "```yaml\nversion: 1\n```\n", true, []string{"p: it is a code block of Markdown; remove the lines with ``` before and after the text"}},
 	{"units that a program switches", withParse("metric: A, unit: auto, better: lower, json: a", "metric: B, unit: score, better: lower, json: a, scale: auto", "metric: C, unit: s, better: lower, regex: '(a) (b)', scale: auto",
 		"scale: auto, metric: D, unit: s, better: lower, regex: '(?P<unit>b)'", "metric: E, unit: s, better: lower, regex: '(a) (?P<unit>b)'", "metric: F, unit: furlong, better: lower, json: a, scale: auto", "metric: G, unit: s, better: lower, json: a, scale: Auto"), true, []string{
 		`p:7:27: parse.unit: "auto" is not a unit; write the unit of the results, and scale: auto`,
@@ -393,7 +412,7 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 		{"broken syntax", "version: 1\ntargets: [native\n", "p:2:10: "},
 		{"tab for indentation", "version: 1\nbenchmarks:\n\t- a\n", "p:3:1: "},
 		{"escapes of a terminal", "\"\\e[2J\": 1\n\"\\e[2J\": 1\n", `p:2:1: mapping key "\x1b[2J" already defined`},
-		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8"},
+		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"},
 		{"too long", strings.Repeat(" ", MaxSize+1), "p: the file is longer than 1048576 bytes; give a smaller file"},
 		{"too many entries", many, fmt.Sprintf("p:%d:1: the file has more than 10000 tokens; split it", MaxTokens/2+1)},
 		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the file has more than 10000 tokens"},
@@ -402,7 +421,7 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 		{"brackets below the limit", strings.Repeat("[", MaxTokens), "p:1:"},
 		{"dashes below the limit", strings.Repeat("- ", MaxTokens), "a plan is a mapping of keys to values, not a list"},
 		{"a long word", strings.Repeat("a", mebi), "a plan is a mapping of keys to values, not \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\""},
-		{"zero bytes", strings.Repeat("\x00", mebi), "p:1:1: "},
+		{"zero bytes", strings.Repeat("\x00", mebi), "p: it is not text: it has a zero byte"},
 		{"an open quote", "name: \"" + strings.Repeat("a", mebi-10), "p:1:7: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,6 +28,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // Limits of a plan.
@@ -222,7 +223,7 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 // Parse reads a plan in Touchstone's format or in TouchStone's own, which have different keys. The file name appears in errors and
 // is the default name of the plan. The error is an *Error, or several of them joined.
 func Parse(file string, data []byte) (Plan, error) {
-	root, err := parseTree(file, data)
+	data, root, err := parseTree(file, data, textfile.Plan)
 	if err == nil && root == nil {
 		err = Location{File: file}.error("", problem{"the plan is empty", `write at least "version: 1"`})
 	}
@@ -231,7 +232,7 @@ func Parse(file string, data []byte) (Plan, error) {
 	}
 	r := &reader{file: file}
 	r.read(root)
-	if err := r.problems.err(); err != nil {
+	if err := r.problems.with(blemishes(file, data)).err(); err != nil {
 		return Plan{}, err
 	}
 	r.plan.Hints = r.hints

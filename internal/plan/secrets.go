@@ -6,6 +6,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // Redacted stands for a value of an environment variable.
@@ -82,7 +84,7 @@ const unreadable = "# The plan of this run cannot be read as YAML, so it is not 
 // Redact returns the text of a stored plan with Redacted in place of each value of an environment variable, and these values. It accepts
 // plans of all versions, because it reads only the keys that it changes.
 func Redact(plan string) (redacted string, values []string) {
-	root, err := parseTree("", []byte(plan))
+	_, root, err := parseTree("", []byte(plan), textfile.Plan)
 	if err != nil {
 		return unreadable, nil
 	}

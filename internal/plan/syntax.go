@@ -11,18 +11,31 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
-// parseTree reads the single document of a YAML file; nil for an empty file.
-func parseTree(file string, data []byte) (root ast.Node, err error) {
+// parseTree reads the single document of a YAML file, and returns its text and its tree; nil for an empty file.
+func parseTree(file string, data []byte, want ...textfile.Kind) (text []byte, root ast.Node, err error) {
 	whole := Location{File: file}
-	if len(data) > MaxSize {
-		return nil, whole.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
+	text, err = textfile.Read(bytes.NewReader(data), MaxSize, want...)
+	if refused := (*textfile.Error)(nil); errors.As(err, &refused) {
+		return nil, nil, whole.error("", problem{refused.Problem, refused.Advice})
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		return nil, invalidUTF8(file, data)
+	switch {
+	case err != nil: // no reader of bytes has another error
+		return nil, nil, whole.error("", problem{printable(err.Error()), ""})
+	case len(data) > MaxSize || len(text) > MaxSize:
+		return nil, nil, whole.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
+	case !utf8.Valid(text):
+		return nil, nil, invalidUTF8(file, text)
 	}
+	root, err = parseText(file, text)
+	return text, root, err
+}
+
+func parseText(file string, data []byte) (root ast.Node, err error) {
+	whole := Location{File: file}
 	// The library expects trusted input. A panic is reported as an error of the file.
 	defer func() {
 		if v := recover(); v != nil {
@@ -35,6 +48,9 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 	}
 	tree, err := parser.Parse(tokens, 0)
 	if err != nil {
+		if found := blemishes(file, data); len(found.errs) > 0 {
+			return nil, found.err() // they are the cause
+		}
 		return nil, syntaxError(file, err)
 	}
 	for _, doc := range tree.Docs {
@@ -74,6 +90,14 @@ func refuse(file string, tokens token.Tokens) error {
 	return nil
 }
 
+// blemishes returns the errors for characters that look like others.
+func blemishes(file string, data []byte) (p problems) {
+	for _, b := range textfile.Blemishes(string(data)) {
+		p.add(Location{File: file, Line: b.Line, Column: b.Column}, "", problem{b.Problem, b.Advice})
+	}
+	return p
+}
+
 // syntaxError adds the location to the library's error. The library's own Error method would also print the source, in time
 // quadratic in the length of a line.
 func syntaxError(file string, err error) error {
@@ -103,7 +127,7 @@ func invalidUTF8(file string, data []byte) error {
 		}
 		data = data[size:]
 	}
-	return at.error("", problem{"the file is not UTF-8", "save it as UTF-8"})
+	return at.error("", problem{"the file is not UTF-8", "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"})
 }
 
 // position returns the start of a node.

@@ -76,7 +76,7 @@ func (p place) open(ctx context.Context, path, name string) (*Store, error) {
 		if err := s.setJournal(ctx, "wal"); err != nil {
 			return err
 		}
-		if _, err := readVersion(ctx, s.db); err != nil {
+		if _, err := s.stamp(ctx); err != nil {
 			return err
 		}
 		if p.sync {

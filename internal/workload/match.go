@@ -40,7 +40,7 @@ const (
 	anyBlank  = `(?:[ \t` + wideBlank + `]|\x1b\[[0-9;]*m)*`
 )
 
-// The texts beside a part of a number, whatever the expression contains: they belong to the number.
+// The texts beside a part of a number. They belong to the number even if the expression contains them.
 var (
 	digitBefore = regexp.MustCompile(`(?:[0-9.]|(?:^|[\s=:(,])[+-]|[−–]|(?:^|[^\pL\pN])0[xXbBoO])$`)
 	digitAfter  = regexp.MustCompile(`^(?:\.?\pN|[eE][+-]?[0-9])`)
@@ -160,7 +160,7 @@ func (m match) checkUnit(unit span) error {
 
 var wholeWord = regexp.MustCompile(`^(?:` + unitWord + `|#` + ratePart + `)`)
 
-// checkEnd refuses a time in several units, such as 1m 30s, of which the group takes the first.
+// checkEnd refuses the first part of a time in several units, such as 1m 30s.
 func (m match) checkEnd(word span, first term) error {
 	at := nextTerm.FindSubmatch(m.text[word.end:min(len(m.text), word.end+reach)])
 	if at == nil || m.scale.unit != "s" || !wholeNumber.MatchString(first.number) {

@@ -99,6 +99,8 @@ func (l *Lock) line(number int, line string) (err error) {
 	switch {
 	case number > 4:
 		return l.add(line)
+	case number == 1 && line != lockHead && name == "touchstone-lock":
+		return fmt.Errorf("the version %q of the list is unknown, this touchstone reads %q; use another touchstone", line, lockHead)
 	case number == 1 && line != lockHead:
 		return fmt.Errorf("it must be %q", lockHead)
 	case name != strings.Fields("touchstone-lock suite arch date")[number-1] || value == "" || strings.Contains(value, " "):

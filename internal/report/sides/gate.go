@@ -1,6 +1,7 @@
 package sides
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 // Gate is a margin for some metrics: side B must not be worse than side A by more.
@@ -120,12 +122,25 @@ func newGate(at, benchmark, metric, target, condition string) (Gate, error) {
 	return Gate{benchmark, metric, target, word, margin / 100, at}, nil
 }
 
-// maxGateFile is the largest size of a file with gates, in bytes.
-const maxGateFile = 1 << 20
+// MaxGateFile is the largest size of a file with gates, in bytes.
+const MaxGateFile = 1 << 20
 
 // ReadGates reads a file with gates: "version: 1", and a list "gates" of mappings with the keys fail-on, benchmark, metric and target. Errors have the line
 // and the column.
-func ReadGates(file string, data []byte) (gates []Gate, err error) {
+func ReadGates(file string, data []byte) ([]Gate, error) {
+	text, err := textfile.Read(bytes.NewReader(data), MaxGateFile, textfile.Gates)
+	if err != nil {
+		return nil, &GateError{file, err.Error()}
+	}
+	gates, err := readGates(file, text)
+	if found := textfile.Blemishes(string(text)); err != nil && len(found) > 0 { // the probable cause
+		b := found[0]
+		return nil, &GateError{fmt.Sprintf("%s:%d:%d", file, b.Line, b.Column), b.Problem + "; " + b.Advice}
+	}
+	return gates, err
+}
+
+func readGates(file string, data []byte) (gates []Gate, err error) {
 	place := func(t *token.Token) string {
 		if t == nil || t.Position == nil {
 			return file
@@ -136,8 +151,8 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 		return &GateError{place(t), fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case len(data) > maxGateFile:
-		return nil, fail(nil, "the file is longer than %d bytes; write fewer gates", maxGateFile)
+	case len(data) > MaxGateFile:
+		return nil, fail(nil, "the file is longer than %d bytes; write fewer gates", MaxGateFile)
 	case !utf8.Valid(data):
 		return nil, fail(nil, "the file is not UTF-8; save it as UTF-8")
 	}
@@ -163,6 +178,9 @@ func ReadGates(file string, data []byte) (gates []Gate, err error) {
 		return nil, err
 	}
 	body := tree.Docs[0].Body.GetToken()
+	if v, ok := root["version"].(*ast.IntegerNode); ok && v.Token.Value != "1" {
+		return nil, fail(v.Token, "version %s of the format of gates is unknown; write \"version: 1\", or use a newer Touchstone", v.Token.Value)
+	}
 	if v := root["version"]; v == nil || v.GetToken().Value != "1" {
 		return nil, fail(body, `the file needs "version: 1"`)
 	}

@@ -71,6 +71,19 @@ func TestParseGate(t *testing.T) {
 	}
 }
 
+func TestReadGatesOfEditors(t *testing.T) {
+	const text = "version: 1\ngates:\n- fail-on: slower:3%\n"
+	units := []byte("\xff\xfe")
+	for _, c := range text {
+		units = append(units, byte(c), 0)
+	}
+	for _, file := range []string{"\ufeff" + text, strings.ReplaceAll(text, "\n", "\r\n"), string(units)} {
+		if gates, err := sides.ReadGates("gates.yaml", []byte(file)); err != nil || len(gates) != 1 {
+			t.Errorf("%q gives %v, %v", file, gates, err)
+		}
+	}
+}
+
 func TestReadGates(t *testing.T) {
 	got, err := sides.ReadGates("gates.yaml", []byte(`# margins of the project
 version: 1
@@ -90,7 +103,7 @@ gates:
 	}
 	for text, want := range map[string]string{
 		"":                           "gates.yaml: the file needs one document",
-		"version: 2\n":               `gates.yaml:1:8: the file needs "version: 1"`,
+		"version: 2\n":               `gates.yaml:1:10: version 2 of the format of gates is unknown; write "version: 1", or use a newer Touchstone`,
 		"version: 1\n":               `the file needs a list "gates"`,
 		"version: 1\ngates: []\n":    "with at least one gate",
 		"version: 1\ngates: x\n":     `the file needs a list "gates"`,
@@ -105,6 +118,12 @@ gates:
 		"version: 1\ngates:\n- fail-on: [slower:3%\n":                  "gates.yaml:3:",
 		"version: 1\ngates:\n- fail-on: slower:3%\n---\nversion: 1\n":  "one document",
 		"version: 1\ngates:\n- &a\n  fail-on: slower:3%\n- *a\n":       "gates.yaml:",
+		"version: 1\ngates:\n- fail-on:\u00a0slower:3%\n":              `gates.yaml:3:11: an invisible character or a blank that is not a space is here (U+00A0, no-break space)`,
+		"version: 1\ngates:\n- fail-on: “slower:3%”\n":                 `gates.yaml:3:12: “ (U+201C) is no quotation mark of YAML; write " or '`,
+		"version: 1\ngates:\n\t- fail-on: slower:3%\n":                 `gates.yaml:3:1: a tab is in the indentation`,
+		"targets: [native]\n":                                          `gates.yaml: it is a plan; touchstone benchmark -f FILE executes it`,
+		"{\"schema_version\": 2}":                                      `gates.yaml: it is an export; touchstone import FILE`,
+		"PK\x03\x04":                                                   `gates.yaml: it is a zip archive`,
 		"version: 1\ngates:\n- fail-on: slower:3%\n\xff":               "the file is not UTF-8",
 		"version: 1\ngates:\n- fail-on: " + strings.Repeat("x", 1<<20): "is longer than 1048576 bytes",
 	} {

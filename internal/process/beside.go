@@ -15,13 +15,13 @@ var besideNamespaces = []struct {
 	link string
 }{{unix.CLONE_NEWPID, "pid"}, {unix.CLONE_NEWIPC, "ipc"}}
 
-// StartBeside is Start in the PID and IPC namespaces of first, a child of the launcher. It needs root. If first has exited, the error is
+// StartBeside is Start in the PID and IPC namespaces of first, a child of the launcher. The command has the same context. It needs root. If first has exited, the error is
 // os.ErrProcessDone.
 //
 // A process enters a PID namespace only for its children. So the forking thread enters the namespaces for the length of the fork. A program
 // that enters them itself would need a second fork, and would wait for the child to pass its exit on.
-func (l *Launcher) StartBeside(cmd *exec.Cmd, first *Process) (<-chan Exit, error) {
-	c, err := l.spawn(context.Background(), cmd, first)
+func (l *Launcher) StartBeside(ctx context.Context, cmd *exec.Cmd, first *Process) (<-chan Exit, error) {
+	c, err := l.spawn(ctx, cmd, first)
 	if err != nil {
 		return nil, err
 	}
@@ -30,17 +30,17 @@ func (l *Launcher) StartBeside(cmd *exec.Cmd, first *Process) (<-chan Exit, erro
 
 // beside calls fork on the forking thread in the namespaces of first.
 func (l *Launcher) beside(first *Process, fork func() (pid int, err error)) (pid int, err error) {
-	own, err := openNamespaces("/proc/thread-self/ns")
+	home, err := openNamespaces("/proc/thread-self/ns")
 	if err != nil {
 		return 0, err
 	}
-	defer closeAll(own)
-	theirs, err := l.namespaces(first)
+	defer closeAll(home)
+	namespaces, err := l.namespaces(first)
 	if err != nil {
 		return 0, err
 	}
-	defer closeAll(theirs)
-	err = enter(theirs)
+	defer closeAll(namespaces)
+	err = enter(namespaces)
 	if err == nil {
 		pid, err = fork()
 	}
@@ -48,9 +48,9 @@ func (l *Launcher) beside(first *Process, fork func() (pid int, err error)) (pid
 	if err != nil && l.hasExited(first) {
 		err = os.ErrProcessDone
 	}
-	if back := enter(own); back != nil {
+	if err := enter(home); err != nil {
 		// Every later program would start in the wrong namespaces.
-		panic(fmt.Sprintf("the thread that starts programs cannot return to its namespaces: %v", back))
+		panic(fmt.Sprintf("the thread that starts programs cannot return to its namespaces: %v", err))
 	}
 	return pid, err
 }

@@ -62,7 +62,7 @@ func TestStartBeside(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	beside := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(cmd, first) }
+	beside := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(t.Context(), cmd, first) }
 	for range 3 {
 		if got := look(beside); got != theirs || got == own {
 			t.Errorf("a command beside the process is in %s, want %s", got, theirs)
@@ -102,7 +102,7 @@ func TestStartBesideZombie(t *testing.T) {
 	if err := unix.Waitid(unix.P_PID, first.Pid(), &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil && !errors.Is(err, unix.ECHILD) {
 		t.Fatal(err)
 	}
-	if _, err := l.StartBeside(exec.Command("/bin/true"), first); !errors.Is(err, os.ErrProcessDone) {
+	if _, err := l.StartBeside(t.Context(), exec.Command("/bin/true"), first); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("start beside a zombie = %v, want %v", err, os.ErrProcessDone)
 	}
 	first.Wait()

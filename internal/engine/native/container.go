@@ -280,7 +280,7 @@ func (c *container) Delete(ctx context.Context) error {
 }
 
 // Exec runs a program beside the first one, in the same cgroup and root file system. As root it is in the PID and IPC namespaces of the first
-// one, as in a container: it sees its processes, and what it leaves behind ends with the first one. Another user may not enter a PID namespace
+// one, as in a container: it sees its processes, and its orphans end with the first one. Another user may not enter a PID namespace
 // without one more process, so there the program has namespaces of its own.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	fail := func(err error) (engine.Exit, error) {
@@ -302,7 +302,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 		cmd.SysProcAttr = c.e.namespaces()
 		done, err = c.e.Session.Launcher.Start(cmd)
 	} else {
-		done, err = c.e.Session.Launcher.StartBeside(cmd, c.first)
+		done, err = c.e.Session.Launcher.StartBeside(ctx, cmd, c.first)
 	}
 	_ = out.Close()
 	switch {

@@ -76,8 +76,11 @@ func TestImageSeesNoProcessOfTheHost(t *testing.T) {
 	wantNothing(t, runAttack(t, p, func(args []string, out io.Writer) error {
 		sp := spec(s, 3, append([]string{program}, args...)...)
 		sp.Mounts, sp.Process.Stdout, sp.Process.Stderr = libraries(t, s.Rootfs), out, out
-		_, err := enginetest.Running(t, e, sp).Wait(t.Context())
-		return err
+		c := enginetest.Running(t, e, sp)
+		if _, err := c.Wait(t.Context()); err != nil {
+			return err
+		}
+		return c.Delete(t.Context()) // the output is whole
 	}))
 }
 
@@ -214,5 +217,39 @@ func hostsIPC(t *testing.T, p *prey, token string) {
 	}
 	if err := os.WriteFile(p.Shared, []byte(token), 0o600); err == nil {
 		t.Cleanup(func() { _ = os.Remove(p.Shared) })
+	}
+}
+
+// A program of Exec sees the first process, and its orphans end with the first process.
+func TestExecSharesTheProcesses(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: another user's Exec has namespaces of its own")
+	}
+	rootfs, _ := enginetest.Workload(t)
+	s, e := open(t)
+	sp := spec(s, 1, workload.Ready()...)
+	sp.Rootfs = rootfs
+	c := enginetest.Running(t, e, sp)
+	var out bytes.Buffer
+	script := "/bin/busybox sleep 1000 >/dev/null 2>&1 & /bin/busybox readlink /proc/1/exe"
+	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/bin/busybox", "sh", "-c", script}, Stdout: &out})
+	if err != nil || !exit.OK() || out.String() != workload.Probe+"\n" {
+		t.Errorf("the first process is %q, %v, %v; want %s", out.String(), exit, err, workload.Probe)
+	}
+	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := g.Procs(); err != nil || len(pids) != 2 {
+		t.Errorf("the processes are %v, %v; want the first one and the orphan", pids, err)
+	}
+	if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+		t.Errorf("after the exit of the first process the processes are %v, %v; want none", pids, err)
 	}
 }

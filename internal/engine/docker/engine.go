@@ -246,6 +246,16 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return nil, errors.Join(err, b.undo(ctx))
 }
 
+// securityOptions are the profiles of a container. It has none of AppArmor, like the containers of the other engines. A daemon without AppArmor
+// ignores the option.
+func securityOptions(seccomp engine.Seccomp) []string {
+	options := []string{"apparmor=unconfined"}
+	if seccomp == engine.Unconfined {
+		options = append(options, "seccomp=unconfined")
+	}
+	return options
+}
+
 // options encodes a container for the daemon, below a cgroup parent.
 func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreateOptions {
 	network := api.NetworkMode("none")
@@ -257,9 +267,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
 		OomScoreAdj: e.session.Launcher.OOMScore(),
 	}
-	if e.session.Seccomp == engine.Unconfined {
-		host.SecurityOpt = []string{"seccomp=unconfined"}
-	}
+	host.SecurityOpt = securityOptions(e.session.Seccomp)
 	if parent != "" {
 		host.CgroupParent = path.Join(e.session.Cgroups.Base(), parent)
 	}

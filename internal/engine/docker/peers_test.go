@@ -177,6 +177,9 @@ func (p *peers) run() []string {
 	for dir, options := range asked.HostConfig.Tmpfs {
 		args = append(args, "--tmpfs", dir+":"+options)
 	}
+	for _, option := range asked.HostConfig.SecurityOpt {
+		args = append(args, "--security-opt", option)
+	}
 	args = append(args, "--entrypoint", spec.Process.Args[0], spec.Image)
 	return append(args, spec.Process.Args[1:]...)
 }

@@ -35,7 +35,7 @@ const (
 // run's own, the directories of the needed files, and the real directory of /etc/resolv.conf. The directories memory are in memory, and only
 // the namespace sees their files.
 func privateDirs(s engine.Session, needs, memory []string) ([]string, error) {
-	private := []string{"/run", "/var/lib"}
+	private := hiddenDirs("/")
 	var keep []string
 	add := func(dir string) {
 		below := func(parent string) bool { return strings.HasPrefix(dir, parent+"/") }
@@ -68,6 +68,20 @@ func privateDirs(s engine.Session, needs, memory []string) ([]string, error) {
 		options = append(options, "--memory", dir)
 	}
 	return append(options, "--size", strconv.Itoa(stateSpace+containerSpace*max(s.Containers, 1))), nil
+}
+
+// security is where the kernel offers its security modules.
+const security = "/sys/kernel/security"
+
+// hiddenDirs lists the directories of the machine at root that a private daemon sees empty. AppArmor is one of them: dockerd loads a profile
+// into the kernel at its start, where it would stay after the run, and confines its containers with it, unlike the other engines. Docker
+// looks for AppArmor in this directory before it uses it.
+func hiddenDirs(root string) []string {
+	private := []string{"/run", "/var/lib"}
+	if _, err := os.Stat(filepath.Join(root, security, "apparmor")); err == nil {
+		private = append(private, security)
+	}
+	return private
 }
 
 // Mounts is a mount namespace like a daemon's, for the commands of an engine without a daemon. An idle process holds it, so

@@ -1,0 +1,23 @@
+package managed
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAppArmorIsHidden: a private daemon sees no AppArmor, so it loads no profile into the kernel.
+func TestAppArmorIsHidden(t *testing.T) {
+	root := t.TempDir()
+	if diff := cmp.Diff([]string{"/run", "/var/lib"}, hiddenDirs(root)); diff != "" {
+		t.Errorf("without AppArmor (-want +got):\n%s", diff)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "sys/kernel/security/apparmor"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/run", "/var/lib", "/sys/kernel/security"}, hiddenDirs(root)); diff != "" {
+		t.Errorf("with AppArmor (-want +got):\n%s", diff)
+	}
+}

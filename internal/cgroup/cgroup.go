@@ -94,6 +94,19 @@ func (m Mount) has(names ...string) bool {
 // joined reports whether Touchstone's processes join the hierarchy.
 func (m Mount) joined() bool { return m.V2 || m.has(used...) }
 
+// hidden reports whether another mount covers the hierarchy, such as an empty /sys of a build sandbox. A copy of a machine lacks the directories
+// of v1.
+func (m Mount) hidden(root string) bool {
+	name := filepath.Join(root, m.Dir)
+	if m.V2 {
+		name = filepath.Join(name, "cgroup.controllers")
+	} else if root != "/" {
+		return false
+	}
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Detect finds the hierarchies of a machine. root is the root of its file system: "/", or a copy in tests. A machine without
 // cgroups is not an error: its mode is None.
 func Detect(root string) (*Hierarchy, error) {
@@ -109,6 +122,7 @@ func Detect(root string) (*Hierarchy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
 	}
+	mounts = slices.DeleteFunc(mounts, func(m Mount) bool { return m.hidden(root) })
 	for i := range mounts {
 		m := &mounts[i]
 		m.Dir = filepath.Join(root, m.Dir)

@@ -1,14 +1,11 @@
 package host
 
 import (
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -62,30 +59,27 @@ func (t tree) joined(pattern string, files ...string) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// FileSystem describes the file system of a directory of this machine: "ext4", "overlay", "ext4 on a rotating disk". It is empty if it is
+// FileSystem describes the file system of a directory of this machine: "ext4", "overlay". It is empty if it is
 // unknown. The directory need not exist: its nearest parent counts.
 func FileSystem(dir string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return ""
 	}
-	var s unix.Stat_t
-	for unix.Stat(dir, &s) != nil {
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-		dir = filepath.Dir(dir)
-	}
 	real, err := filepath.EvalSymlinks(dir)
+	for err != nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		real, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
 		return ""
 	}
-	return tree{os.DirFS("/")}.fileSystem(real, unix.Major(s.Dev), unix.Minor(s.Dev))
+	return tree{os.DirFS("/")}.fileSystem(real)
 }
 
-// fileSystem finds the mount of a path, the last one with the longest mount point, and the disk below it.
-func (t tree) fileSystem(dir string, major, minor uint32) string {
-	kind, longest := "", -1
+// fileSystem finds the mount of a path: the last one with the longest mount point.
+func (t tree) fileSystem(dir string) (kind string) {
+	longest := -1
 	for _, line := range t.lines("proc/self/mountinfo") {
 		before, after, ok := strings.Cut(line, " - ")
 		fields, types := strings.Fields(before), strings.Fields(after)
@@ -96,10 +90,6 @@ func (t tree) fileSystem(dir string, major, minor uint32) string {
 		if within := point == "/" || dir == point || strings.HasPrefix(dir, point+"/"); within && len(point) >= longest {
 			kind, longest = types[0], len(point)
 		}
-	}
-	disk := fmt.Sprintf("sys/dev/block/%d:%d/", major, minor)
-	if kind != "" && (t.text(disk+"queue/rotational") == "1" || t.text(disk+"../queue/rotational") == "1") { // the second is of a partition
-		kind += " on a rotating disk"
 	}
 	return kind
 }

@@ -66,6 +66,19 @@ func TestIntervalInvertsTheTest(t *testing.T) {
 	}
 }
 
+// The interval of a comparison excludes 1 if and only if the signed-rank test of its blocks rejects at 5 %. A simulation would need thousands of
+// trials to find another level.
+func TestIntervalOfAComparisonHasItsLevel(t *testing.T) {
+	r := random(6)
+	for trial := range uint64(100) {
+		targets := run(r, normal, normal, 6+r.IntN(15), 1, 1.03)
+		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
+		if rejects := signedRank(c.LogRatios) < 1-Level; rejects != (c.CI.Lo > 1 || c.CI.Hi < 1) {
+			t.Fatalf("p = %g, and the interval is %v", signedRank(c.LogRatios), *c.CI)
+		}
+	}
+}
+
 // Critical values of M. Hollander and D. Wolfe's tables: of the signed-rank sum, and of U.
 func TestCriticalValues(t *testing.T) {
 	for n, want := range map[int]int{5: -1, 6: 0, 7: 2, 8: 3, 10: 8, 20: 52, 50: 434} {

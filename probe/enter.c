@@ -10,12 +10,17 @@
  *   --system              mount read-only in the new root a /proc of the caller's PID namespace and the host's /sys, without
  *                         the mounts below it, and a /dev with the devices of containers: null, zero, full, random, urandom,
  *                         tty and terminals
+ *   --devices             mount only a /dev, read-only: null, zero, full, random and urandom
  *   --bind SRC:DST[:ro]   mount SRC of the host at DST in the new root (paths without colons)
  *   --tmpfs DST           mount an empty tmpfs at DST in the new root
  *   --read-only           make the new root itself read-only
  *   --root DIR            make DIR the root, and chdir to /
  *   --confine             drop all capabilities that containers do not have, set no_new_privs, and from its start on let no
  *                         process without CAP_SYS_PTRACE look into it
+ *   --unprivileged        instead, become the user nobody without groups, capabilities and the caller's keys, in a UTS namespace
+ *                         of its own, hide like --confine, and set no_new_privs. A tmpfs is small then. With --userns the user stays the caller
+ *   --files N, --processes N, --memory N
+ *                         set RLIMIT_NOFILE, RLIMIT_NPROC and RLIMIT_AS
  *   --gate                wait for the caller, see below
  * Then it executes the program, by its path in the new root, with its own environment.
  *
@@ -23,7 +28,7 @@
  * descriptor 4 is at its end instead, the caller has cancelled, and the exit code is 125. Descriptor 3 is closed when
  * the program has been executed. A second byte on it means that exec failed. The program inherits neither descriptor.
  *
- * The options --system, --bind, --tmpfs and --read-only create a mount namespace, from which mounts do not propagate to
+ * The options --system, --devices, --bind, --tmpfs and --read-only create a mount namespace, from which mounts do not propagate to
  * the host. Its root is DIR by pivot_root, so that no file of the host is left in the namespace. A chroot would not be
  * enough: containers have CAP_SYS_CHROOT, and a second chroot leads out of the first. Without these options, or if DIR
  * is /, the root is changed by chroot. Targets must exist. Each mount is created before the change of the root and
@@ -37,7 +42,7 @@ enum { EXIT_UNWANTED = 125, EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
 
 enum { READY_FD = 3, GO_FD = 4 };
 
-enum kind { TREE, DEVICE, TMPFS, DEV, TERMINALS };
+enum kind { TREE, DEVICE, TMPFS, SMALL_TMPFS, DEV, DEVICES, SEAL, TERMINALS };
 
 struct attachment {
 	const char *target;
@@ -50,8 +55,9 @@ struct attachment {
 static const char *const devices[] = {
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 };
+enum { DEVICES_WITHOUT_TERMINALS = COUNT(devices) - 1 };
 
-static struct attachment attachments[LIST_MAX + 4 + COUNT(devices)];
+static struct attachment attachments[LIST_MAX + 6 + COUNT(devices)];
 static size_t attachment_count;
 
 _Noreturn static void fail(const char *what, const char *subject, long error)
@@ -173,6 +179,15 @@ static void detach_system(bool user_namespace)
 	add(TERMINALS, "/dev/pts");
 }
 
+/* The /dev of an unprivileged program: nothing in it is writable, and no terminal of the host is in it. */
+static void detach_devices(void)
+{
+	add(DEVICES, "/dev");
+	for (size_t i = 0; i < DEVICES_WITHOUT_TERMINALS; i++)
+		detach(DEVICE, devices[i], devices[i], false, false);
+	add(SEAL, "/dev");
+}
+
 /* Splits "SRC:DST[:ro]" in place. */
 static void detach_bind(char *bind)
 {
@@ -222,8 +237,18 @@ static void attach(const struct attachment *a)
 	case TMPFS:
 		mount_new("tmpfs", a->target, MS_NOSUID | MS_NODEV, "mode=1777");
 		return;
+	case SMALL_TMPFS:
+		mount_new("tmpfs", a->target, MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=16384k,nr_inodes=1024");
+		return;
 	case DEV:
 		make_dev(a->target);
+		return;
+	case DEVICES:
+		mount_new("tmpfs", a->target, MS_NOSUID | MS_NOEXEC, "mode=755,size=64k");
+		return;
+	case SEAL:
+		if ((e = sys_mount(NULL, a->target, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL)) < 0)
+			fail("make read-only", a->target, e);
 		return;
 	case TERMINALS:
 		mount_new("devpts", a->target, MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
@@ -302,13 +327,54 @@ static void hide(void)
 		fail("hide from other processes", NULL, e);
 }
 
-static void confine(void)
+/* The user and the group without files. */
+#define NOBODY 65534
+
+static void become_nobody(void)
+{
+	long e = sys_setgroups(0, NULL);
+	if (e < 0)
+		fail("drop the groups", NULL, e);
+	if ((e = sys_setresgid(NOBODY, NOBODY, NOBODY)) < 0)
+		fail("become the group nobody", NULL, e);
+	if ((e = sys_setresuid(NOBODY, NOBODY, NOBODY)) < 0)
+		fail("become the user nobody", NULL, e);
+}
+
+/* The caller's session keyring would give its keys to every descendant. A kernel without keys, and a container that forbids the
+ * call, give none. */
+static void leave_keyring(void)
+{
+	long e = sys_keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0);
+	if (e < 0 && e != -ENOSYS && e != -EPERM)
+		fail("leave the session keyring", NULL, e);
+}
+
+static void leave_host_name(void)
+{
+	long e = sys_unshare(CLONE_NEWUTS);
+	if (e < 0)
+		fail("make a UTS namespace", NULL, e);
+}
+
+static void limit(int resource, uint64_t most)
+{
+	if (!most)
+		return;
+	struct rlimit64 both = {most, most};
+	long e = sys_set_limit(resource, &both);
+	if (e < 0)
+		fail("set a limit", NULL, e);
+}
+
+/* Keeps only some capabilities. Their bounding set must be reduced before the user changes. */
+static void confine(uint64_t keep, bool nobody)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 	long e;
 	for (unsigned c = 0; c < 64; c++) {
-		if (container_capabilities & BIT(c))
+		if (keep & BIT(c))
 			continue;
 		if ((e = sys_prctl(PR_CAPBSET_DROP, c)) == -EINVAL)
 			break; /* the kernel has no more */
@@ -317,10 +383,12 @@ static void confine(void)
 	}
 	if ((e = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)) < 0)
 		fail("drop the ambient capabilities", NULL, e);
+	if (nobody)
+		become_nobody();
 	if ((e = sys_capget(&header, data)) < 0)
 		fail("read the capabilities", NULL, e);
 	for (unsigned i = 0; i < COUNT(data); i++) {
-		data[i].permitted &= (uint32_t)(container_capabilities >> 32 * i);
+		data[i].permitted &= (uint32_t)(keep >> 32 * i);
 		data[i].effective = data[i].permitted;
 		data[i].inheritable = 0;
 	}
@@ -353,6 +421,8 @@ void command_enter(char **argv, char **envp)
 	char *root = NULL;
 	char *cpus = NULL, *netns = NULL;
 	bool gate = false, userns = false, system = false, read_only = false, confined = false;
+	bool only_devices = false, unprivileged = false;
+	uint64_t files = 0, processes = 0, memory = 0;
 	struct list mounts = {0}, cgroups = {0};
 	const struct option options[] = {
 		{"--root", OPTION_TEXT, &root, 0, 0},
@@ -363,6 +433,11 @@ void command_enter(char **argv, char **envp)
 		{"--system", OPTION_FLAG, &system, 0, 0},
 		{"--read-only", OPTION_FLAG, &read_only, 0, 0},
 		{"--confine", OPTION_FLAG, &confined, 0, 0},
+		{"--devices", OPTION_FLAG, &only_devices, 0, 0},
+		{"--unprivileged", OPTION_FLAG, &unprivileged, 0, 0},
+		{"--files", OPTION_NUMBER, &files, 1, UINT32_MAX},
+		{"--processes", OPTION_NUMBER, &processes, 1, UINT32_MAX},
+		{"--memory", OPTION_NUMBER, &memory, 1, INT64_MAX},
 		{"--bind", OPTION_LIST, &mounts, 0, 0},
 		{"--tmpfs", OPTION_LIST, &mounts, 0, 0},
 		{"--cgroup", OPTION_LIST, &cgroups, 0, 0},
@@ -373,7 +448,7 @@ void command_enter(char **argv, char **envp)
 	if (!*program)
 		usage("enter", "the program is missing", NULL);
 
-	if (confined)
+	if (confined || unprivileged)
 		hide();
 	for (size_t i = 0; i < cgroups.n; i++)
 		write_file(cgroups.items[i], "0");
@@ -381,14 +456,16 @@ void command_enter(char **argv, char **envp)
 		stay_on(cpus);
 	if (netns)
 		join_network(netns);
-	bool mounted = system || read_only || mounts.n, pivoted = mounted && !same(root, "/");
+	bool mounted = system || only_devices || read_only || mounts.n, pivoted = mounted && !same(root, "/");
 	if (mounted)
 		make_mount_namespace();
 	if (system)
 		detach_system(userns);
+	if (only_devices)
+		detach_devices();
 	for (size_t i = 0; i < mounts.n; i++)
 		if (same(mounts.names[i], "--tmpfs"))
-			add(TMPFS, mounts.items[i]);
+			add(unprivileged ? SMALL_TMPFS : TMPFS, mounts.items[i]);
 		else
 			detach_bind(mounts.items[i]);
 	if (pivoted)
@@ -401,8 +478,17 @@ void command_enter(char **argv, char **envp)
 		change_root(root);
 	for (size_t i = 0; i < attachment_count; i++)
 		attach(&attachments[i]);
-	if (confined)
-		confine();
+	if (unprivileged) {
+		leave_host_name();
+		leave_keyring();
+		confine(0, !userns);
+		hide(); /* the change of the user has reset it */
+	} else if (confined) {
+		confine(container_capabilities, false);
+	}
+	limit(RLIMIT_NOFILE, files);
+	limit(RLIMIT_NPROC, processes);
+	limit(RLIMIT_AS, memory);
 	if (gate)
 		wait_at_gate();
 	long e = sys_execve(program[0], program, envp);

@@ -14,11 +14,13 @@
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/in.h>
+#include <linux/keyctl.h>
 #include <linux/limits.h>
 #include <linux/mman.h>
 #include <linux/mount.h>
 #include <linux/poll.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
@@ -264,6 +266,32 @@ static inline long sys_capget(struct __user_cap_header_struct *header, struct __
 static inline long sys_capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data)
 {
 	return syscall6(__NR_capset, (long)header, (long)data, 0, 0, 0, 0);
+}
+
+static inline long sys_setgroups(size_t n, const unsigned *groups)
+{
+	return syscall6(__NR_setgroups, (long)n, (long)groups, 0, 0, 0, 0);
+}
+
+static inline long sys_setresgid(unsigned real, unsigned effective, unsigned saved)
+{
+	return syscall6(__NR_setresgid, real, effective, saved, 0, 0, 0);
+}
+
+static inline long sys_setresuid(unsigned real, unsigned effective, unsigned saved)
+{
+	return syscall6(__NR_setresuid, real, effective, saved, 0, 0, 0);
+}
+
+/* The limits of the calling process. */
+static inline long sys_set_limit(int resource, const struct rlimit64 *limit)
+{
+	return syscall6(__NR_prlimit64, 0, resource, (long)limit, 0, 0, 0);
+}
+
+static inline long sys_keyctl(int operation, long argument)
+{
+	return syscall6(__NR_keyctl, operation, argument, 0, 0, 0, 0);
 }
 
 static inline long sys_sched_yield(void) { return syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0); }

@@ -55,7 +55,7 @@ func (c *container) prepare() (err error) {
 			return err
 		}
 	}
-	if err := c.limit(c.spec.Resources); err != nil {
+	if err := errors.Join(c.limit(c.spec.Resources), c.limitUnprivileged()); err != nil {
 		return err
 	}
 	switch {

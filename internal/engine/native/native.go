@@ -31,7 +31,12 @@ import (
 )
 
 // Driver opens the native target.
-type Driver struct{}
+type Driver struct {
+	// Unprivileged makes every process run as the user nobody without capabilities, with only the image and a small /dev, without /proc
+	// and a writable directory other than the tmpfs of its mounts, and with limits for memory, processes and files. It is for programs that
+	// strangers control, and not for measurements. Without root, the user is the caller.
+	Unprivileged bool
+}
 
 var _ engine.Driver = Driver{}
 
@@ -56,7 +61,7 @@ func kernel() string {
 }
 
 // Open makes the target live.
-func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	newPair, err := pairOf(t)
 	if err != nil {
 		return nil, err
@@ -81,7 +86,14 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 		info.Notes = append(info.Notes, "rootless: in a user namespace that maps this user to root")
 		missing[engine.NetworkBridge] = "shared network namespaces need root; run as root"
 	}
-	return &Engine{Missing: missing, Local: engine.Local{Session: s}, info: info, newPair: newPair, containers: map[string]bool{}}, nil
+	e := &Engine{Missing: missing, Local: engine.Local{Session: s}, info: info, newPair: newPair, containers: map[string]bool{}}
+	if d.Unprivileged {
+		if e.unprivileged, err = newUnprivileged(ctx, s, info.Rootless); err != nil {
+			return nil, err
+		}
+		e.info.Notes = e.unprivileged.notes
+	}
+	return e, nil
 }
 
 // The values of the option network, which sets the path between a bridged process and the host's end.
@@ -121,6 +133,8 @@ type Engine struct {
 	engine.Local
 	info    engine.Info
 	newPair func() (*network.Pair, error)
+
+	unprivileged *unprivileged // nil for a target of a run
 
 	mu         sync.Mutex
 	containers map[string]bool
@@ -226,7 +240,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	if c.netns != "" {
 		args = append(args, "--netns", c.netns)
 	}
-	args = append(args, "--confine", "--system", "--read-only", "--tmpfs", "/tmp")
+	args = append(args, c.confinement()...)
 	if c.layer != "" {
 		args = append(args, "--bind", c.layer+":"+writableDir)
 	}

@@ -1,0 +1,236 @@
+package native_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// lab is the workload image with an engine for unprivileged processes, and with the ordinary one.
+type lab struct {
+	engine.Session
+	unprivileged, ordinary engine.Engine
+	withoutCgroups         engine.Engine // unprivileged too
+	containers             int
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	rootfs, _ := enginetest.Workload(t)
+	l := &lab{Session: enginetest.Session(t, oci.LauncherOptions)}
+	l.Rootfs = rootfs
+	for driver, e := range map[native.Driver]*engine.Engine{{Unprivileged: true}: &l.unprivileged, {}: &l.ordinary} {
+		var err error
+		*e, err = driver.Open(t.Context(), target.Target{Engine: target.Native}, l.Session)
+		enginetest.Require(t, target.Native, err)
+	}
+	var err error
+	bare := l.Session
+	bare.Cgroups = nil
+	l.withoutCgroups, err = native.Driver{Unprivileged: true}.Open(t.Context(), target.Target{Engine: target.Native}, bare)
+	enginetest.Require(t, target.Native, err)
+	return l
+}
+
+func (l *lab) spec(args ...string) engine.Spec {
+	l.containers++
+	return spec(l.Session, l.containers, args...)
+}
+
+// run returns the output and the exit of a program.
+func (l *lab) run(t *testing.T, e engine.Engine, s engine.Spec) (string, engine.Exit) {
+	t.Helper()
+	var out bytes.Buffer
+	s.Process.Stdout, s.Process.Stderr = &out, &out
+	c, err := e.Create(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := engine.Exit{Code: -1}
+	if err = c.Start(t.Context()); err == nil {
+		exit, err = c.Wait(t.Context())
+	}
+	if left := c.Delete(t.Context()); err != nil || left != nil {
+		t.Fatal(err, left)
+	}
+	return out.String(), exit
+}
+
+// shell is a script for busybox, whose programs are the functions b and try.
+func (l *lab) shell(script string) engine.Spec {
+	return l.spec("/bin/busybox", "sh", "-c", "b() { /bin/busybox \"$@\"; }\ntry() { \"$@\" 2>/dev/null && echo \"possible: $*\"; }\n"+script)
+}
+
+// TestUnprivileged is the confinement of the programs of touchstone serve, which every client of them controls.
+func TestUnprivileged(t *testing.T) {
+	l := newLab(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("a file of the host\n"), 0o644); err != nil { //nolint:gosec // that it may be read is the test
+		t.Fatal(err)
+	}
+	t.Run("rights", func(t *testing.T) { l.testRights(t) })
+	t.Run("files", func(t *testing.T) { l.testFiles(t, secret) })
+	t.Run("limits", func(t *testing.T) { l.testLimits(t, l.unprivileged) })
+	t.Run("limits without cgroups", func(t *testing.T) { l.testLimits(t, l.withoutCgroups) })
+	t.Run("netserver", func(t *testing.T) { l.testNetserver(t, secret) })
+}
+
+// testRights checks the IDs, the capabilities and the namespaces of a process, as the host sees them.
+func (l *lab) testRights(t *testing.T) {
+	c := enginetest.Running(t, l.unprivileged, l.spec(workload.Ready()...))
+	if l.Cgroups == nil {
+		t.Skip("finds the process by its cgroup: run as root, or in a delegated cgroup")
+	}
+	g, err := l.Cgroups.Open("/" + engine.Prefix + l.RunID + "/" + c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := g.Procs()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("the processes are %v, %v; want one", pids, err)
+	}
+	proc := fmt.Sprintf("/proc/%d", pids[0])
+	status, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = "0000000000000000"
+	user := "\t65534\t65534\t65534\t65534"
+	wants := []string{"CapInh:\t" + none, "CapPrm:\t" + none, "CapEff:\t" + none, "CapBnd:\t" + none, "CapAmb:\t" + none, "NoNewPrivs:\t1"}
+	if os.Geteuid() == 0 {
+		wants = append(wants, "Uid:"+user, "Gid:"+user, "Groups:\t ")
+	}
+	for _, want := range wants {
+		if !slices.Contains(strings.Split(string(status), "\n"), want) {
+			t.Errorf("/proc/self/status has no line %q:\n%s", want, status)
+		}
+	}
+	for _, kind := range []string{"mnt", "uts"} {
+		own, _ := os.Readlink("/proc/self/ns/" + kind)
+		if its, err := os.Readlink(proc + "/ns/" + kind); err != nil || its == own {
+			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, its, err, own)
+		}
+	}
+	if got, err := rootOfNamespace(proc + "/ns/mnt"); err != nil || !slices.Contains(got, "probe") || slices.Contains(got, "boot") {
+		t.Errorf("the root of the mount namespace has %v, %v; want only the image", got, err)
+	}
+}
+
+// testFiles tries to read the host's files and to write any file.
+func (l *lab) testFiles(t *testing.T, secret string) {
+	out, _ := l.run(t, l.unprivileged, l.shell(fmt.Sprintf(`
+for file in %[1]s /proc/self/root%[1]s /proc/1/root%[1]s /proc/%[2]d/root%[1]s /proc/%[2]d/environ ../../../..%[1]s; do try b cat "$file"; done
+for file in / /bin /data /dev /dev/shm /etc /proc /sys /tmp /var /usr; do try b touch "$file/x"; done
+for file in /bin/busybox /probe /dev/tty /dev/pts/0 /dev/ptmx; do (: >>$file) 2>/dev/null && echo "possible: write $file"; done
+try b mount -t proc none /proc
+try b mount -t tmpfs none /tmp
+try b chroot / /bin/busybox true
+try b mknod /dev/disk b 8 0
+try b hostname other
+try b chown 0 /dev/null
+try b kill -0 %[2]d
+echo "in /proc: $(b ls /proc | b wc -l), in /sys: $(b ls /sys | b wc -l)"
+b ls /dev | b tr '\n' ' '
+b id -u; b id -g
+echo x >/dev/null && b head -c 4 /dev/zero | b wc -c
+`, secret, os.Getpid())))
+	user := "65534\n65534\n"
+	if os.Geteuid() != 0 {
+		user = "0\n0\n" // of a user namespace
+	}
+	if want := "in /proc: 0, in /sys: 0\nfull null random urandom zero " + user + "4\n"; out != want {
+		t.Errorf("the program's output is\n%swant\n%s", out, want)
+	}
+	small := l.shell(`
+(: >/tmp/x) && b cp /bin/busybox /tmp/program && echo writes
+try /tmp/program true
+try b dd if=/dev/zero of=/tmp/large bs=1048576 count=17
+try b touch /dev/x /x
+`)
+	small.Mounts = []engine.Mount{{Target: "/tmp"}}
+	if out, _ := l.run(t, l.unprivileged, small); out != "writes\n" {
+		t.Errorf("with /tmp the program's output is\n%s", out)
+	}
+	writable := l.spec(workload.Ready()...)
+	writable.Writable = true
+	if c, err := l.unprivileged.Create(t.Context(), writable); !engine.Unsupported(err) {
+		t.Errorf("Create with a writable root = %v, %v", c, err)
+	}
+}
+
+// testLimits exceeds the limits of memory, processes and files.
+func (l *lab) testLimits(t *testing.T, e engine.Engine) {
+	allocate := func(mebibytes int) engine.Exit {
+		size := strconv.Itoa(mebibytes << 20)
+		_, exit := l.run(t, e, l.spec("/bin/busybox", "dd", "if=/dev/zero", "of=/dev/null", "count=1", "bs="+size))
+		return exit
+	}
+	if exit := allocate(100); !exit.OK() {
+		t.Errorf("a program with 100 MiB exits with %v", exit)
+	}
+	if exit := allocate(300); exit.OK() {
+		t.Error("a program with 300 MiB works")
+	}
+	notes := strings.Join(e.Info().Notes, "\n")
+	for _, controller := range []string{"memory", "pids"} {
+		if missing := e == l.withoutCgroups; missing && !strings.Contains(notes, "controller "+controller) {
+			t.Errorf("without cgroups the notes are %q", notes)
+		}
+	}
+	if os.Geteuid() == 0 || l.Cgroups != nil && e == l.unprivileged {
+		out, _ := l.run(t, e, l.shell("trap 'kill $all' EXIT; for i in $(b seq 100); do /bin/busybox sleep 1000 & all=\"$all $!\"; echo started; done"))
+		if n := strings.Count(out, "started"); n == 0 || n >= 64 || !strings.Contains(out, "can't fork") {
+			t.Errorf("of 100 processes %d start:\n%s", n, out)
+		}
+	}
+	if out, _ := l.run(t, e, l.shell("ulimit -n; try ulimit -n 257")); out != "256\n" {
+		t.Errorf("the limit of open files is %s", out)
+	}
+}
+
+// testNetserver is the attack with the stock client: it names a file that netserver reads and sends.
+func (l *lab) testNetserver(t *testing.T, secret string) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.MustParseAddrPort(listener.Addr().String())
+	_ = listener.Close()
+	reads := func(file string) bool {
+		server := l.spec(workload.ServedNetserver.Args(at, "")...)
+		server.Network = engine.HostNet
+		c := enginetest.Running(t, l.unprivileged, server)
+		if out, exit := l.run(t, l.ordinary, l.spec(workload.Reach(at, time.Minute)...)); !exit.OK() {
+			t.Fatalf("netserver is not reached: %v: %s", exit, out)
+		}
+		out, exit := l.run(t, l.ordinary, l.spec(workload.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
+		if err := c.Delete(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %v: %s", file, exit, out)
+		return exit.OK()
+	}
+	if !reads("/bin/busybox") {
+		t.Error("netserver does not read a file of the image, so the test shows nothing")
+	}
+	for _, file := range []string{secret, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), secret), "/proc/1/root/etc/passwd", "/proc/self/root" + secret} {
+		if reads(file) {
+			t.Errorf("a client of netserver reads %s", file)
+		}
+	}
+}

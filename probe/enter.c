@@ -18,7 +18,8 @@
  *   --confine             drop all capabilities that containers do not have, set no_new_privs, and from its start on let no
  *                         process without CAP_SYS_PTRACE look into it
  *   --unprivileged        instead, become the user nobody without groups, capabilities and the caller's keys, in a UTS namespace
- *                         of its own, hide like --confine, and set no_new_privs. A tmpfs is small then. With --userns the user stays the caller
+ *                         of its own, hide like --confine, and set no_new_privs. A tmpfs is small then. With --userns the
+ *                         user stays the caller
  *   --files N, --processes N, --memory N
  *                         set RLIMIT_NOFILE, RLIMIT_NPROC and RLIMIT_AS
  *   --gate                wait for the caller, see below

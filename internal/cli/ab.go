@@ -113,6 +113,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
 	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
+	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addFile(cmd, &opts.output)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", formatTable, formatJSON, formatMarkdown, formatJUnit)

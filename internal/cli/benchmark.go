@@ -30,8 +30,9 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
-	wait      bool // for the end of another run on this machine
-	beside    bool // start beside another run
+	secret    string // the file with the secret of touchstone serve
+	wait      bool   // for the end of another run on this machine
+	beside    bool   // start beside another run
 	// executed receives the IDs of the recorded runs, and took the time of the last one with its set-up and clean-up.
 	executed []string
 	took     time.Duration
@@ -74,7 +75,10 @@ killed run.
 Two runs at once would measure each other. If another run on this machine is under way, of
 any user, the command fails. --wait waits for the end of the other run. --allow-concurrent
 starts nevertheless, and the reports of both runs mention it. Runs in another network
-namespace, for example in a container, are not seen. Fake targets ignore other runs.`,
+namespace, for example in a container, are not seen. Fake targets ignore other runs.
+
+A plan with a second machine (peer) needs the secret of touchstone serve there, in the
+environment variable TOUCHSTONE_PEER_SECRET or in the file that --secret-file names.`,
 		Example: `  touchstone benchmark
   touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
@@ -112,7 +116,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
-				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "wait", "allow-concurrent"}, flag.Name)
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "secret-file", "wait", "allow-concurrent"}, flag.Name)
 			})
 			return a.benchmark(cmd.Context(), opts)
 		},
@@ -138,6 +142,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 	o.Monitor = f.String("monitor", "", "sample `memory` and CPU time every 100ms, or as in memory=50ms")
 	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
 	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd
@@ -302,6 +307,10 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
 func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
+	secret, err := a.peerSecret(opts.secret)
+	if err != nil {
+		return err
+	}
 	db, err := openResults(ctx, opts.dir)
 	if err != nil {
 		return err
@@ -309,7 +318,7 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 	defer func() { err = orExit(db.Close(), err) }()
 	progress := &progress{status: a.status}
 	e, err := execution.New(execution.Config{
-		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir,
+		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Secret: secret,
 		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress,
 	})
 	if err != nil {

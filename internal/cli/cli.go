@@ -24,6 +24,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -64,6 +65,9 @@ type Environment struct {
 	Color bool
 	// RunID returns the ID of a new run.
 	RunID func() string
+	// PeerSecret is the value of the variable for the secret of two machines. The environment of the process has it no more, so that
+	// no runtime, no program and no record gets it.
+	PeerSecret string
 	// Root is the root of the file system of the machine that touchstone host inspects and changes: "/" if empty, or a copy in tests.
 	Root string
 }
@@ -77,6 +81,8 @@ func System() Environment {
 		RunID: func() string { return workdir.NewRunID(time.Now()) },
 		Root:  "/",
 	}
+	env.PeerSecret = os.Getenv(peer.SecretVariable)
+	_ = os.Unsetenv(peer.SecretVariable) // never fails for a valid name
 	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		env.Width = width
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -43,6 +44,8 @@ type Config struct {
 	Concurrency Concurrency
 	// Folder is the output folder. Fake targets keep their files in it while they run.
 	Folder string
+	// Secret is the secret of touchstone serve on other machines. Plans without another machine need none.
+	Secret peer.Secret
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
 	Selfcheck *result.Selfcheck
 	Tool      result.Tool
@@ -170,7 +173,7 @@ func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	for _, note := range slices.Concat(e.Plan.Notes, notes) {
 		e.report(Note, note)
 	}
-	if e.remotes, err = findRemotes(ctx, work, e.Tool.Version, e.report); err != nil {
+	if e.remotes, err = findRemotes(ctx, work, e.Tool.Version, e.Secret, e.report); err != nil {
 		return Outcome{}, err
 	}
 	if err := e.takeTurn(ctx); err != nil {
@@ -191,8 +194,9 @@ func (e *Execution) hideVariables() error {
 	if err != nil {
 		return err
 	}
-	e.secrets = result.NewHider(p.Secrets())
-	e.Observer = discreet{e.Observer, result.NewHider(slices.Concat(p.Secrets(), p.Variables()))}
+	secrets := append(p.Secrets(), e.Secret.Reveal()) // a hider ignores an empty value
+	e.secrets = result.NewHider(secrets)
+	e.Observer = discreet{e.Observer, result.NewHider(slices.Concat(secrets, p.Variables()))}
 	return nil
 }
 

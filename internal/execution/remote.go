@@ -24,7 +24,7 @@ type remotes struct {
 }
 
 // findRemotes checks that touchstone serve answers on each machine that the work names, before the first trial.
-func findRemotes(ctx context.Context, work []plan.Work, version string, report func(EventKind, string)) (remotes, error) {
+func findRemotes(ctx context.Context, work []plan.Work, version string, secret peer.Secret, report func(EventKind, string)) (remotes, error) {
 	r := remotes{}
 	var places []workload.Remote
 	for _, w := range work {
@@ -36,7 +36,7 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, report f
 		return r, nil
 	}
 	var err error
-	if r.client, err = peer.NewClient(version); err != nil {
+	if r.client, err = peer.NewClient(version, secret); err != nil {
 		return r, err
 	}
 	var errs []error

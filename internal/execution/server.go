@@ -30,6 +30,8 @@ type ServerConfig struct {
 	// RunID names the directories, cgroups and processes of the server on this machine.
 	RunID   string
 	Version string
+	// Secret is the clients' too.
+	Secret peer.Secret
 	// Listen is an address of this machine, with the first of workload.RemotePorts ports.
 	Listen netip.AddrPort
 	// Report receives events, and Ready is called when clients are served. Several goroutines may call Report.
@@ -37,8 +39,8 @@ type ServerConfig struct {
 	Ready  func()
 }
 
-// Server runs the servers of network benchmarks for runs on another machine. They come from the same image and run in the same way as
-// programs at the host's end of a network: as bare processes in cgroups of their own.
+// Server runs the servers of network benchmarks for runs on another machine. They come from the same image as programs at the host's end of
+// a network, and run as processes in cgroups of their own. Clients control them, so they are unprivileged.
 type Server struct {
 	ServerConfig
 	session *Session
@@ -80,16 +82,19 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	s.rootfs, s.web = made.rootfs, filepath.Join(s.session.dir.Data, "web")
-	if s.host, err = (native.Driver{}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
+	if s.host, err = (native.Driver{Unprivileged: true}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.host.Close()) }()
+	for _, note := range s.host.Info().Notes {
+		report(Note, note)
+	}
 	machine, err := peer.Machine()
 	if err != nil {
 		return err
 	}
 	server := &peer.Server{
-		Version: s.Version, Machine: machine, Start: s.start,
+		Version: s.Version, Secret: s.Secret, Machine: machine, Start: s.start,
 		About: map[string]string{
 			peer.AboutMachine: describeMachine(), peer.AboutInterface: inOneLine(describeInterface(s.Listen.Addr())), peer.AboutImage: digest,
 		},
@@ -164,11 +169,14 @@ func (s *Server) start(ctx context.Context, server workload.Served, at netip.Add
 	out := newServerOutput(server.Listening())
 	spec := s.spec(server.Args(at, webFiles)...)
 	spec.Process.Stdout, spec.Process.Stderr = out, out
+	if server.Writes() {
+		spec.Mounts = []engine.Mount{{Target: "/tmp"}}
+	}
 	if server == workload.ServedNginx {
 		if err := s.writeWeb(at); err != nil {
 			return nil, fmt.Errorf("write the web server's files: %w", err)
 		}
-		spec.Mounts = []engine.Mount{{Source: s.web, Target: webFiles, ReadOnly: true}}
+		spec.Mounts = append(spec.Mounts, engine.Mount{Source: s.web, Target: webFiles, ReadOnly: true})
 	}
 	c, err := s.host.Create(ctx, spec)
 	if err != nil {
@@ -192,11 +200,12 @@ func (s *Server) spec(argv ...string) engine.Spec {
 	}
 }
 
-// writeWeb writes nginx's files.
+// writeWeb writes nginx's files. The user nobody reads them; on the host the directory above is private.
 func (s *Server) writeWeb(at netip.AddrPort) error {
-	err := os.MkdirAll(s.web, 0o700)
+	err := errors.Join(os.MkdirAll(s.web, 0o755), os.Chmod(s.web, 0o755)) //nolint:gosec // see above
 	for name, content := range workload.WebFiles(webFiles, at) {
-		err = errors.Join(err, os.WriteFile(filepath.Join(s.web, name), content, 0o600))
+		file := filepath.Join(s.web, name)
+		err = errors.Join(err, os.WriteFile(file, content, 0o644), os.Chmod(file, 0o644)) //nolint:gosec // whatever the umask
 	}
 	return err
 }

@@ -148,7 +148,7 @@ func TestServerStarts(t *testing.T) {
 			t.Errorf("%s is %+v", which, spec)
 		}
 		if which == workload.ServedNginx {
-			config, err := os.ReadFile(filepath.Join(spec.Mounts[0].Source, workload.NginxConfig))
+			config, err := os.ReadFile(filepath.Join(spec.Mounts[1].Source, workload.NginxConfig))
 			if err != nil || !strings.Contains(string(config), "listen "+s.at(which).String()+";") {
 				t.Errorf("nginx is configured by %s, %v", config, err)
 			}
@@ -231,11 +231,11 @@ func TestFindRemotes(t *testing.T) {
 		}
 		return append(all, plan.Work{Params: bench.Params{"duration": "1s"}})
 	}
-	r, err := findRemotes(t.Context(), work("host", "containers", "same"), "v1", report)
+	r, err := findRemotes(t.Context(), work("host", "containers", "same"), "v1", peer.Secret{}, report)
 	if err != nil || r.caveats != nil || reports != nil {
 		t.Errorf("without another machine: %v, %q, %q", err, r.caveats, reports)
 	}
-	_, err = findRemotes(t.Context(), work("touchstone-a.invalid", "touchstone-b.invalid:9000", "touchstone-a.invalid"), "v1", report)
+	_, err = findRemotes(t.Context(), work("touchstone-a.invalid", "touchstone-b.invalid:9000", "touchstone-a.invalid"), "v1", peer.Secret{}, report)
 	if err == nil || strings.Count(err.Error(), "use the server on another machine, touchstone-a.invalid:") != 1 || strings.Count(err.Error(), "touchstone-b.invalid:9000:") != 1 {
 		t.Errorf("two unknown machines: %v", err)
 	}
@@ -264,11 +264,12 @@ func TestRemoteServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &peer.Server{Version: "v1", Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
+	secret := peer.NewSecret()
+	server := &peer.Server{Version: "v1", Secret: secret, Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }()
-	r := remotes{client: peer.Client{Version: "v1", Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
+	r := remotes{client: peer.Client{Version: "v1", Secret: secret, Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
 	remote, err := r.open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: s.Listen.Port()}, workload.ServedNginx)
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,9 @@ const (
 
 // Client opens sessions with touchstone serve on other machines.
 type Client struct {
-	// Version is Touchstone's.
+	// Version is Touchstone's, and Secret the other machine's too.
 	Version string
+	Secret  Secret
 	// Lookup returns the IPv4 addresses of a host name, and Local reports whether an address belongs to this machine.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Local  func(netip.Addr) (bool, error)
@@ -37,7 +38,7 @@ type Client struct {
 }
 
 // NewClient returns a client that uses this machine's resolver.
-func NewClient(version string) (Client, error) {
+func NewClient(version string, secret Secret) (Client, error) {
 	machine, err := Machine()
 	lookup := func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
@@ -46,7 +47,7 @@ func NewClient(version string) (Client, error) {
 		own, err := Own()
 		return slices.Contains(own, a), err
 	}
-	return Client{Version: version, Machine: machine, Lookup: lookup, Local: local}, err
+	return Client{Version: version, Secret: secret, Machine: machine, Lookup: lookup, Local: local}, err
 }
 
 // Check returns a description of the other machine if touchstone serve of this version answers there and is idle. It starts no server.
@@ -105,7 +106,10 @@ func (c Client) open(ctx context.Context, at workload.Remote, server workload.Se
 		return nil, err
 	}
 	reader := bufio.NewReaderSize(conn, longestLine)
-	hello, err := c.ask(ctx, conn, reader, server)
+	var hello answer
+	if err = c.authenticate(ctx, conn, reader, server); err == nil {
+		hello, err = c.ask(ctx, conn, reader)
+	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -177,12 +181,14 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ask sends a request and reads its answer.
-func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, server workload.Served) (answer, error) {
+// ask sends requests, and reads one answer.
+func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, requests ...request) (answer, error) {
 	var hello answer
 	err := within(ctx, conn, answerLimit, func() error {
-		if err := send(conn, request{Version: c.Version, Server: server}); err != nil {
-			return err
+		for _, r := range requests {
+			if err := send(conn, r); err != nil {
+				return err
+			}
 		}
 		return receive(reader, &hello)
 	})

@@ -6,6 +6,9 @@
 //
 // Requests and answers are lines of JSON. Neither side sends a time: only the clock of the client's machine measures.
 //
+// Both sides have the same [Secret], and each proves it to the other before anything else. The connection is neither encrypted nor protected
+// after that.
+//
 // Both sides refuse lines that are too long or late, other versions of Touchstone, and unknown servers. The text of the other side is
 // untrusted.
 //
@@ -32,18 +35,22 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// request is the first line of a client.
+// request is a line of a client. The first one has a version and a nonce, and the second one a server and a proof.
 type request struct {
 	// Version is Touchstone's, so that both sides have the same programs.
-	Version string `json:"touchstone"`
+	Version string `json:"touchstone,omitempty"`
+	Nonce   string `json:"nonce,omitempty"`
+	Proof   string `json:"proof,omitempty"`
 	// Server is the server to start. It is empty in a check.
-	Server workload.Served `json:"server"`
+	Server workload.Served `json:"server,omitempty"`
 }
 
-// answer is a line of a server: the first, or the reason of a failure after it.
+// answer is a line of a server: of the handshake, the description of the machine, or the reason of a failure.
 type answer struct {
 	Version string `json:"touchstone"`
 	Error   string `json:"error,omitempty"`
+	Nonce   string `json:"nonce,omitempty"`
+	Proof   string `json:"proof,omitempty"`
 	// Machine identifies the running kernel.
 	Machine string `json:"machine,omitempty"`
 	// About describes the machine: AboutMachine and the like.
@@ -59,11 +66,12 @@ const (
 
 // Limits of the protocol.
 const (
-	longestLine = 8 << 10 // bytes
-	longestText = 500     // bytes of one text in a line
-	// requestLimit bounds the wait for a request, and closeLimit the end of a session.
-	requestLimit = 10 * time.Second
-	closeLimit   = 20 * time.Second
+	longestRequest = 1 << 10 // bytes
+	longestLine    = 8 << 10 // bytes of an answer
+	longestText    = 500     // bytes of one text in a line
+	// handshakeLimit bounds the handshake and the writing of an answer, and closeLimit the end of a session.
+	handshakeLimit = 10 * time.Second
+	closeLimit     = 20 * time.Second
 )
 
 // keepAlive finds a lost machine after 25 seconds without an answer to TCP's probes.

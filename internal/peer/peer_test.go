@@ -62,7 +62,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	m := &machine{ended: make(chan error, 1)}
 	m.Server = &Server{
-		Version: "v1", Machine: "there", About: map[string]string{AboutMachine: "Linux"},
+		Version: "v1", Secret: testSecret, Machine: "there", About: map[string]string{AboutMachine: "Linux"},
 		Start: func(_ context.Context, server workload.Served, at netip.AddrPort) (Process, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -93,10 +93,13 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
+// testSecret is the secret of both sides.
+var testSecret = secretOf("a-secret-of-the-tests")
+
 // client returns a client that takes no address for its own.
 func client(version string) Client {
 	return Client{
-		Version: version, Machine: "here", Local: func(netip.Addr) (bool, error) { return false, nil },
+		Version: version, Secret: testSecret, Machine: "here", Local: func(netip.Addr) (bool, error) { return false, nil },
 		Lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") },
 	}
 }
@@ -345,7 +348,7 @@ func TestForeignRequests(t *testing.T) {
 		"GET / HTTP/1.1\r\n\r\n": "the request is not",
 		"\n":                     "the request is not",
 		strings.Repeat("x", 2*longestLine) + "\n":     "the request is not",
-		`{"touchstone":"v1","server":"redis"}` + "\n": "no server",
+		`{"touchstone":"v1","server":"redis"}` + "\n": "the request is not",
 		`{"server":"iperf3"}` + "\n":                  "install one version",
 	} {
 		conn, err := net.Dial("tcp4", m.at.String())

@@ -25,8 +25,9 @@ type Process interface {
 
 // Server serves clients on other machines.
 type Server struct {
-	// Version is Touchstone's.
+	// Version is Touchstone's. Only clients with the same Secret are served.
 	Version string
+	Secret  Secret
 	// Machine is the result of Machine, and About describes this machine.
 	Machine string
 	About   map[string]string
@@ -38,13 +39,19 @@ type Server struct {
 	mu      sync.Mutex
 	serving netip.Addr // the client of the session under way
 	known   []netip.Addr
+	refused []netip.Addr       // strangers that were reported
+	waiting map[netip.Addr]int // connections before the end of their handshake
 }
 
 // past ends a read at once.
 var past = time.Unix(1, 0)
 
-// mostConnections bounds the connections at once. Further ones are closed.
-const mostConnections = 64
+// Limits for clients that have not proved the secret. Further connections are closed.
+const (
+	mostWaiting     = 64
+	mostWaitingFrom = 8  // of one address, so that one machine cannot keep out the others
+	mostRefused     = 16 // reported addresses
+)
 
 // Serve serves the clients of a listener until ctx ends, closes it, and ends the session under way.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -58,7 +65,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	slots := make(chan struct{}, mostConnections)
 	for {
 		conn, err := l.Accept()
 		if ctx.Err() != nil {
@@ -70,65 +76,104 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("accept a client: %w", err), l.Close())
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
+		from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		leave, ok := s.wait(from.Addr())
+		if err != nil || !ok {
 			_ = conn.Close()
 			continue
 		}
 		clients.Go(func() {
-			defer func() { <-slots }()
-			s.client(ctx, conn, at)
+			defer leave()
+			s.client(ctx, conn, at, from.Addr(), leave)
 		})
 	}
 }
 
-// client serves one connection, and closes it after the end of its session.
-func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort) {
+// wait counts a connection until leave is called. It returns false if too many wait.
+func (s *Server) wait(from netip.Addr) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := 0
+	for _, n := range s.waiting {
+		all += n
+	}
+	if all >= mostWaiting || s.waiting[from] >= mostWaitingFrom {
+		return nil, false
+	}
+	if s.waiting == nil {
+		s.waiting = map[netip.Addr]int{}
+	}
+	s.waiting[from]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.waiting[from]--; s.waiting[from] == 0 {
+			delete(s.waiting, from)
+		}
+	}), true
+}
+
+// client serves one connection, and closes it after the end of its session. It calls admitted after the handshake.
+func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, from netip.Addr, admitted func()) {
 	defer func() { _ = conn.Close() }()
-	reader := bufio.NewReaderSize(conn, longestLine)
-	var asked request
-	err := within(ctx, conn, requestLimit, func() error { return receive(reader, &asked) })
+	reader := bufio.NewReaderSize(conn, longestRequest)
+	var asked workload.Served
+	err := within(ctx, conn, handshakeLimit, func() (err error) {
+		asked, err = s.admit(conn, reader)
+		return err
+	})
+	var refusal refusalError
 	switch {
 	case errors.Is(err, errForeign):
 		s.refuse(ctx, conn, errors.New("this is touchstone serve, and the request is not"))
 		return
-	case err != nil: // closed without a request: a container tests whether it reaches this machine
+	case errors.As(err, &refusal):
+		s.tell(from, refusal)
+		s.refuse(ctx, conn, refusal)
+		return
+	case err != nil: // silent, or closed without a request: a container tests whether it reaches this machine
 		return
 	}
-	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err == nil {
-		err = s.take(asked, from.Addr())
-	}
-	if err != nil {
+	admitted()
+	if err := s.take(asked, from); err != nil {
 		s.refuse(ctx, conn, err)
 		return
 	}
-	if asked.Server == "" {
+	if asked == "" {
 		_ = s.answer(ctx, conn, s.hello()) // the client reports the failure
 		return
 	}
 	defer s.release()
-	if err := s.session(ctx, conn, reader, asked.Server, at, from.Addr()); err != nil {
-		s.Report(fmt.Sprintf("%s for %s: %v", asked.Server, from.Addr(), err))
+	if err := s.session(ctx, conn, reader, asked, at, from); err != nil {
+		s.Report(fmt.Sprintf("%s for %s: %v", asked, from, err))
 		s.refuse(ctx, conn, err)
 	}
 }
 
+// tell reports a refused client once, and no more than some clients.
+func (s *Server) tell(client netip.Addr, reason error) {
+	s.mu.Lock()
+	silent := len(s.refused) == mostRefused || slices.Contains(s.refused, client)
+	if !silent {
+		s.refused = append(s.refused, client)
+	}
+	s.mu.Unlock()
+	if !silent {
+		s.Report(fmt.Sprintf("refused %s: %s", client, clean(reason.Error())))
+	}
+}
+
 // take begins a session for a client. A check begins none, and fails during a session.
-func (s *Server) take(asked request, client netip.Addr) error {
-	switch {
-	case asked.Version != s.Version:
-		return fmt.Errorf("this is touchstone %.50s, and the client is %.50s: install one version on both machines", s.Version, asked.Version)
-	case asked.Server != "" && !slices.Contains(workload.AllServed(), asked.Server):
-		return fmt.Errorf("it has no server %.50q", asked.Server)
+func (s *Server) take(asked workload.Served, client netip.Addr) error {
+	if asked != "" && !slices.Contains(workload.AllServed(), asked) {
+		return fmt.Errorf("it has no server %.50q", asked)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serving.IsValid() {
 		return fmt.Errorf("it is busy with a trial of %s, and serves one client at a time: wait for its end, or run touchstone serve on another machine", s.serving)
 	}
-	if asked.Server == "" {
+	if asked == "" {
 		return nil
 	}
 	s.serving = client
@@ -198,7 +243,7 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 
 // answer sends a line, in time. A stop of the server does not break the connection meanwhile, because its reason is the next answer.
 func (s *Server) answer(ctx context.Context, conn net.Conn, a answer) error {
-	return within(context.WithoutCancel(ctx), conn, requestLimit, func() error { return send(conn, a) })
+	return within(context.WithoutCancel(ctx), conn, handshakeLimit, func() error { return send(conn, a) })
 }
 
 // refuse sends an error. A client that has closed the connection does not receive it.

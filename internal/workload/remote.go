@@ -65,6 +65,9 @@ func (s Served) Listening() string {
 	return ""
 }
 
+// Writes reports whether the server needs a /tmp that it can write to: iperf3 maps a file for its buffer, and nginx creates directories.
+func (s Served) Writes() bool { return s != ServedNetserver }
+
 // Remote is the place of touchstone serve on another machine.
 type Remote struct {
 	Host string // an IPv4 address, or a host name in lower case

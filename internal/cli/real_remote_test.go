@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -79,8 +82,8 @@ func within(namespace string, args ...string) []string {
 	return append([]string{"nsenter", "--net=" + namespace, "touchstone"}, args...)
 }
 
-// serving starts touchstone serve and returns when it serves, with the ID of its directories on this machine.
-func serving(t *testing.T, namespace string) (p *program, id string) {
+// serving starts touchstone serve and returns when it serves, with the ID of its directories on this machine and its secret.
+func serving(t *testing.T, namespace string) (p *program, id, secret string) {
 	t.Helper()
 	p = prepareFor(t, 15*time.Minute, t.TempDir(), within(namespace, "serve", "--listen", thereAddress)...)
 	p.cmd.Stdout = nil
@@ -92,12 +95,44 @@ func serving(t *testing.T, namespace string) (p *program, id string) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		p.stdout.WriteString(lines.Text() + "\n")
+		if word, found := strings.CutPrefix(lines.Text(), "  "); found { // the last of the indented lines
+			secret = word
+		}
 		if strings.Contains(lines.Text(), "^C ends the servers") {
-			return p, runOf(t, p.cmd.Process.Pid)
+			if !regexp.MustCompile(`^[A-Z2-7]{26,}$`).MatchString(secret) {
+				t.Fatalf("the secret is %q", secret)
+			}
+			return p, runOf(t, p.cmd.Process.Pid), secret
 		}
 	}
 	p.ends(-2) // it prints the output
-	return nil, ""
+	return nil, "", ""
+}
+
+// withSecret gives a secret to a program that has not started.
+func withSecret(p *program, secret string) *program {
+	p.cmd.Env = append(p.cmd.Env, peer.SecretVariable+"="+secret)
+	return p
+}
+
+// nowhere checks that no file of a folder contains a secret.
+func nowhere(t *testing.T, dir, secret string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(name)
+		if bytes.Contains(content, []byte(secret)) {
+			t.Errorf("%s contains the secret", name)
+		}
+		return err
+	})
+	if err != nil || files < 2 {
+		t.Errorf("in %s are %d files, %v", dir, files, err)
+	}
 }
 
 // runOf returns the ID of the directories that a process has locked.
@@ -145,7 +180,7 @@ func TestRealTwoMachines(t *testing.T) {
 	t.Parallel()
 	targets := []string{"native", "oci/runc"}
 	here, there := twoNamespaces(t)
-	server, serverID := serving(t, there)
+	server, serverID, secret := serving(t, there)
 	dir := t.TempDir()
 	write := func(targets ...string) {
 		t.Helper()
@@ -156,10 +191,16 @@ func TestRealTwoMachines(t *testing.T) {
 	write(targets...)
 	measure := func(codes ...int) *program {
 		t.Helper()
-		p := prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...)
+		p := withSecret(prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), secret)
 		p.run()
 		p.ends(codes...)
 		return p
+	}
+	for _, stranger := range []string{"", "another-secret-of-the-tests"} {
+		p := withSecret(prepareFor(t, time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), stranger)
+		p.run()
+		p.ends(1)
+		p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: .*the secret is missing or another: set TOUCHSTONE_PEER_SECRET`)
 	}
 	// completed runs the plan, and once more if a trial is spoilt.
 	completed := func(spoilt func(result.Trial) bool) (p *program, run result.Run) {
@@ -185,6 +226,7 @@ func TestRealTwoMachines(t *testing.T) {
 	p, run := completed(func(trial result.Trial) bool { return trial.Status != result.OK })
 	p.says(`^note: the servers of peer=198\.51\.100\.2 are on this machine, in another network namespace: this is no measurement between two machines$`)
 	checkRemote(t, run, targets)
+	nowhere(t, dir, secret)
 
 	// gVisor with the host's network mostly writes less than netperf asks for, and netperf then ends its test. A trial without such a write is ok.
 	write("oci/runsc")
@@ -245,14 +287,14 @@ func TestRealServerIsLost(t *testing.T) {
 	enginetest.Workload(t)
 	t.Parallel()
 	here, there := twoNamespaces(t)
-	server, serverID := serving(t, there)
+	server, serverID, secret := serving(t, there)
 	dir := t.TempDir()
 	text := "version: 1\ntargets: [native]\nblocks: 1\nwarmup: 0\nbenchmarks:\n" +
 		"  - {name: performance.network.netperf, params: {peer: " + thereAddress + ", duration: 30s}}\n"
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := prepare(t, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...)
+	p := withSecret(prepare(t, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), secret)
 	p.run()
 	server.awaitLine("serves " + hereAddress)
 	server.signal(syscall.SIGKILL)

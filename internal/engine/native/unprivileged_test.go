@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,8 +230,23 @@ func (l *lab) testLimits(t *testing.T, e engine.Engine) {
 	}
 }
 
+// victim is the process of a host's daemon that runs as the user nobody. A process of the same user may open its /proc/PID/root.
+func victim(t *testing.T) (pid int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sleep", "1000") // the end of the test kills it
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() }) // the launcher may have reaped it
+	return cmd.Process.Pid
+}
+
 // testNetserver is the attack with the stock client: it names a file that netserver reads and sends.
 func (l *lab) testNetserver(t *testing.T, secret string) {
+	host := victim(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +272,7 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 	if !reads("/bin/busybox") {
 		t.Error("netserver does not read a file of the image, so the test shows nothing")
 	}
-	for _, file := range []string{secret, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), secret), "/proc/1/root/etc/passwd", "/proc/self/root" + secret} {
+	for _, file := range []string{secret, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), secret), fmt.Sprintf("/proc/%d/root%s", host, secret), "/proc/1/root/etc/passwd", "/proc/self/root" + secret} {
 		if reads(file) {
 			t.Errorf("a client of netserver reads %s", file)
 		}

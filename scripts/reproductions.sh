@@ -2,7 +2,7 @@
 # Repeats the four studies with short parameters on this machine, and writes their pages to docs/reproductions. It must run as root. Arguments
 # name some of the studies: scripts/reproductions.sh espe sateri.
 #
-# REPRODUCE_TARGETS selects targets of the studies, as in REPRODUCE_TARGETS=native, and REPRODUCE_TABLE one table of each: 1 or "text 5.8".
+# REPRODUCE_TARGETS selects targets of the studies, as in REPRODUCE_TARGETS=docker/runc, and REPRODUCE_TABLE one table of each: 1 or "text 5.8".
 #
 # A page has the date, the host, the claims with their verdicts, the tables and the figures. The results of an interrupted script stay in
 # out/reproductions, and the next call continues. Remove that folder to measure anew.

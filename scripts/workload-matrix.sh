@@ -4,7 +4,6 @@
 # footprint and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument
 # such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go
 # to touchstone benchmark (say, --runs 5), except with guests.
-# TARGETS replaces the targets, with commas; the matrix must have them.
 # It needs root and the tools that make test builds, and takes some minutes. guests needs the same as make test-lab, TOUCHSTONE_KATA, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +24,6 @@ guests)
 	shift
 	;;
 esac
-targets=${TARGETS:-$targets}
 part=
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 	filter=$1 part=-part

@@ -111,12 +111,11 @@ func readKata(root string) (kataParts, error) {
 		return path
 	}
 	k.kernel = text("kernel")
-	switch image, initrd := text("image"), text("initrd"); {
-	case (image == "") == (initrd == ""):
+	image, initrd := text("image"), text("initrd")
+	if (image == "") == (initrd == "") {
 		return k, fmt.Errorf("%s has the image %q and the initrd %q: want one of them", kataConfig, image, initrd)
-	default:
-		k.guest = image + initrd
 	}
+	k.guest = image + initrd
 	for _, path := range []string{kataShim, k.kernel, k.guest} {
 		if path != filepath.Clean(path) || !strings.HasPrefix(path, kataDir+"/") {
 			return k, fmt.Errorf("%s names %q: want a path below %s, as in a release", kataConfig, path, kataDir)

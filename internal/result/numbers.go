@@ -58,7 +58,7 @@ type numbers struct {
 	shadow reflect.Type
 	// strict is set if some number must not be missing.
 	strict bool
-	// fields are those of a struct, and element is that of a list or a map.
+	// fields are the numbers in a struct, and element has the numbers in an element of a list or a map.
 	fields  []numberField
 	element *numbers
 }

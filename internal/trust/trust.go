@@ -4,7 +4,7 @@
 // safe: if each directory on it belongs to a trusted user, no other user can exchange a part of it after the check. So a later open by
 // name needs no further check. Other users choose their paths themselves, so only the file and its directory count.
 //
-// Trusted users are root, the user of the process, and the user who called sudo. Access lists of POSIX count; those of NFSv4 do not, because
+// Trusted users are root, the user of the process, and the user who called sudo. Access lists of POSIX count. Access lists of NFSv4 do not, because
 // the server of such a file system decides.
 package trust
 

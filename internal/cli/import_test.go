@@ -63,5 +63,5 @@ func TestImportInLittleMemory(t *testing.T) {
 	}
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "empty.json")
 	p.ends(1)
-	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: run "a": trial 0 .*; give a file that touchstone export wrote$`)
+	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: runs.trials.seq is missing, and is a number; give a file that touchstone export wrote$`)
 }

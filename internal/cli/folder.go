@@ -28,7 +28,7 @@ func openResults(ctx context.Context, dir string) (*store.Store, error) {
 // writable makes the output folder, and checks that only trusted users can change it and that files can be created in it. undo removes
 // the folders that it has made, if they are empty.
 func writable(dir string) (undo func(), err error) {
-	if err := store.CheckFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := store.CheckFolder(dir); errors.Is(err, store.ErrUntrusted) {
 		return nil, err
 	}
 	undo, err = writableFolder("the output folder", dir, 0o755)

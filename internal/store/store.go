@@ -77,7 +77,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	name, err := locate(path)
 	made := false
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := CheckFolder(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) && err != nil {
+		if err := CheckFolder(filepath.Dir(path)); errors.Is(err, ErrUntrusted) {
 			return nil, err
 		}
 		if made, err = create(path); err != nil {
@@ -157,14 +157,10 @@ func openImmutable(ctx context.Context, path, name string) (*Store, error) {
 	return s.ready(func() error { return s.readable(ctx) })
 }
 
-// CheckFolder refuses a folder for results that another user can change, with ErrUntrusted, and makes nothing. Of a folder that does not
-// exist it checks the path to it, and the error is fs.ErrNotExist.
+// CheckFolder refuses a folder for results that another user can change, with ErrUntrusted, and makes nothing. If the folder does not
+// exist, CheckFolder checks the path to it, and the error is fs.ErrNotExist.
 func CheckFolder(dir string) error {
-	_, err := trust.Directory(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("find the folder for results: %w", err)
-	}
-	if err != nil {
+	if _, err := trust.Directory(dir); err != nil {
 		return diagnoseModes(dir, untrusted(dir, err))
 	}
 	return nil

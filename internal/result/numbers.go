@@ -177,7 +177,7 @@ func (t *numbers) checkFields(path string, value reflect.Value, whole bool) erro
 	for i, f := range t.fields {
 		field, inner := value.Field(i), whole && f.always
 		if field.Kind() == reflect.Pointer {
-			if field.IsNil() && !(inner && f.strict) {
+			if field.IsNil() && (!inner || !f.strict) {
 				continue
 			}
 			if field.IsNil() {

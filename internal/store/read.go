@@ -347,8 +347,10 @@ func (b *indexBuilder) addRun(ctx context.Context, tx *transaction, id string) e
 	var row indexRow
 	var started time.Time
 	columns := []any{
-		number[int64]{&trial}, &word[string]{text: &row.Benchmark}, &word[string]{text: &row.Params}, &word[string]{text: &row.Target},
-		instant{&started}, &word[string]{text: &row.metric},
+		number[int64]{&trial},
+		&word[string]{text: &row.Benchmark}, &word[string]{text: &row.Params}, &word[string]{text: &row.Target},
+		instant{&started},
+		&word[string]{text: &row.metric},
 	}
 	// CROSS JOIN keeps the samples of a trial together.
 	return each(ctx, tx, func(scan scan) error {

@@ -28,21 +28,9 @@ func TestSchemas(t *testing.T) {
 		if _, err := s.db.ExecContext(t.Context(), script); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.db.QueryContext(t.Context(), "SELECT type, name, tbl_name, sql FROM sqlite_schema")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			var o object
-			if err := rows.Scan(&o.kind, &o.name, &o.table, &o.text); err != nil {
-				t.Fatal(err)
-			}
+		for _, o := range objectsOf(t, s) {
 			lines = append(lines, fmt.Sprintf("%d %s %s %s\n", i+1, o.kind, o.name, o.digest()))
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		_ = rows.Close()
 	}
 	slices.Sort(lines)
 	text := strings.Join(lines, "")
@@ -55,6 +43,27 @@ func TestSchemas(t *testing.T) {
 	if diff := cmp.Diff(text, schemasText); diff != "" {
 		t.Errorf("schemas.txt differs from the migrations; run go test -run TestSchemas -update (-migrations +file):\n%s", diff)
 	}
+}
+
+// objectsOf lists the objects in a results file.
+func objectsOf(t *testing.T, s *Store) (objects []object) {
+	t.Helper()
+	rows, err := s.db.QueryContext(t.Context(), "SELECT type, name, tbl_name, sql FROM sqlite_schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var o object
+		if err := rows.Scan(&o.kind, &o.name, &o.table, &o.text); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return objects
 }
 
 // TestValuesAreLimited: no query returns a value that is longer than those of Touchstone, on any connection of the pool.

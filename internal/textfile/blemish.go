@@ -74,8 +74,10 @@ func (s *scanner) line(line string) (list []Blemish) {
 			place = inValue
 		case r == ' ' || r == '\t':
 		case isOddBlank(r):
-			list = append(list, Blemish{Column: column, Problem: fmt.Sprintf("an invisible character or a blank that is not a space is here (%U, %s)", r, nameOf(r)),
-				Advice: `replace it with a space or remove it, for example with sed -i 's/` + spelled(r) + `/ /g' FILE; put quotes around the value if it belongs to it`})
+			list = append(list, Blemish{
+				Column: column, Problem: fmt.Sprintf("an invisible character or a blank that is not a space is here (%U, %s)", r, nameOf(r)),
+				Advice: `replace it with a space or remove it, for example with sed -i 's/` + spelled(r) + `/ /g' FILE; put quotes around the value if it belongs to it`,
+			})
 			r = ' '
 		case place != inWord && strings.ContainsRune("“”„‟‘’‚‛«»´`", r):
 			list = append(list, Blemish{Column: column, Problem: fmt.Sprintf("%c (%U) is no quotation mark of YAML", r, r), Advice: `write " or '`})

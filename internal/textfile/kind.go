@@ -38,6 +38,8 @@ func (k Kind) command() string {
 		return "touchstone selfcheck --show prints it"
 	case Lock:
 		return "touchstone image build --lock FILE takes it"
+	case Database:
+		return "" // its first bytes name it, with a command
 	}
 	return ""
 }

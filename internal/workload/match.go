@@ -65,7 +65,8 @@ const reach = 64
 // checkDigits refuses a part of a number.
 func (m match) checkDigits() error {
 	before, after := m.text[max(0, m.number.start-reach):m.number.start], m.text[m.number.end:min(len(m.text), m.number.end+reach)]
-	if !digitBefore.Match(before) && !digitAfter.Match(after) && !(wordBefore.Match(before) && m.groups[0] == m.number.start) && !m.groupBefore(before) && !m.groupAfter(after) {
+	cutWord := wordBefore.Match(before) && m.groups[0] == m.number.start
+	if !digitBefore.Match(before) && !digitAfter.Match(after) && !cutWord && !m.groupBefore(before) && !m.groupAfter(after) {
 		return nil
 	}
 	return m.fault(m.number.start, m.number.end, fmt.Sprintf("the group of the expression %q takes %q, a part of a number or word; put the complete number into the group; "+

@@ -208,11 +208,18 @@ func openOrCopy(file string, stdin io.Reader, want []textfile.Kind) (*os.File, e
 	if err != nil {
 		return nil, err
 	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Size() > result.MaxDocument {
+		err = fmt.Errorf("read result document: %w", result.ErrTooLarge)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	text, err := textfile.NewReader(f, want...)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && !text.Decoded {
+	if info.Mode().IsRegular() && !text.Decoded {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}

@@ -10,7 +10,7 @@ import (
 
 // addSecretFile adds the flag for the file with the secret of two machines.
 func addSecretFile(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "secret-file", "", "`FILE` with the secret of touchstone serve, in place of "+peer.SecretVariable)
+	cmd.Flags().StringVar(file, "secret-file", "", "`FILE` with the secret of the servers; else "+peer.SecretVariable)
 }
 
 // peerSecret reads the secret of two machines from a file if one is named, and else from the environment. It may have none.

@@ -147,7 +147,7 @@ func (l *lab) testRights(t *testing.T) {
 			t.Errorf("/proc/self/status has no line %q:\n%s", want, status)
 		}
 	}
-	for _, kind := range []string{"mnt", "uts"} {
+	for _, kind := range []string{"ipc", "mnt", "pid", "uts"} {
 		own, _ := os.Readlink("/proc/self/ns/" + kind)
 		if its, err := os.Readlink(proc + "/ns/" + kind); err != nil || its == own {
 			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, its, err, own)

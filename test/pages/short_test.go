@@ -69,7 +69,7 @@ var shorts = map[string]short{
 	"scripts/chaos.sh":           {suite: wholeSuite},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
 	"scripts/fuzz.sh":            {suite: wholeSuite},
-	"scripts/reproductions.sh":   {args: []string{"espe"}, env: []string{"REPRODUCE_TARGETS=containerd/runc", "REPRODUCE_TABLE=text 5.2.2"}},
+	"scripts/reproductions.sh":   {args: []string{"wang"}, env: []string{"REPRODUCE_TARGETS=docker/runc", "REPRODUCE_TABLE=text 5.6 start-up"}},
 	"scripts/setup.sh":           {args: []string{"build", "runtimes"}},
 	"scripts/test-lab.sh":        {suite: wholeSuite},
 	"scripts/test.sh":            {suite: wholeSuite},

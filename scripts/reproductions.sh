@@ -3,6 +3,7 @@
 # name some of the studies: scripts/reproductions.sh espe sateri.
 #
 # REPRODUCE_TARGETS selects targets of the studies, as in REPRODUCE_TARGETS=docker/runc, and REPRODUCE_TABLE one table of each: 1 or "text 5.8".
+# The page of one table stays in out/reproductions.
 #
 # A page has the date, the host, the claims with their verdicts, the tables and the figures. The results of an interrupted script stay in
 # out/reproductions, and the next call continues. Remove that folder to measure anew.
@@ -27,9 +28,10 @@ for study in "$@"; do
 	0 | 3 | 5) ;; # 3: some trials failed; 5: no target of the study is available. The page has the reasons.
 	*) exit "$code" ;;
 	esac
+	[ $code = 0 ] || worst=$code
+	[ -z "${REPRODUCE_TABLE:-}" ] || continue
 	# The page stands alone: the reports of the runs are larger than the repository should keep.
 	sed -E 's|<a href="report-[^"]*">([^<]*)</a>|\1|g' "$work/$study/reproduction-$study.html" >"$pages/$study.html"
-	[ $code = 0 ] || worst=$code
 done
 echo "reproductions: the pages are in $pages" >&2
 exit "$worst"

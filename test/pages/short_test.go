@@ -69,7 +69,7 @@ var shorts = map[string]short{
 	"scripts/chaos.sh":           {suite: wholeSuite},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
 	"scripts/fuzz.sh":            {suite: wholeSuite},
-	"scripts/reproductions.sh":   {args: []string{"wang"}, env: []string{"REPRODUCE_TARGETS=docker/runc", "REPRODUCE_TABLE=text 5.6 start-up"}},
+	"scripts/reproductions.sh":   {args: []string{"wang"}, env: []string{"REPRODUCE_TARGETS=docker/runc", "REPRODUCE_TABLE=text 5.6 start-up"}, want: "page out/reproductions/wang/reproduction-wang-text"},
 	"scripts/setup.sh":           {args: []string{"build", "runtimes"}},
 	"scripts/test-lab.sh":        {suite: wholeSuite},
 	"scripts/test.sh":            {suite: wholeSuite},

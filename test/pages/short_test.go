@@ -56,9 +56,9 @@ var shorts = map[string]short{
 	"make pins":           {suite: mirror},
 	"make race":           {suite: wholeSuite},
 	"make test":           {suite: wholeSuite},
+	"make test-all":       {suite: wholeSuite},
 	"make test-lab":       {suite: wholeSuite},
 	"make test-quick":     {suite: wholeSuite},
-	"make verify":         {suite: wholeSuite},
 
 	"scripts/aa.sh":              {args: []string{"-k", "2", "-n", "6"}, judged: true, want: "crun against itself, 2 runs of 6 blocks"},
 	"scripts/bench-engines.sh":   {args: []string{"-r", "1"}, judged: true, want: "(?s)critest ms.*containerd-stress pods/s.*load average after"},
@@ -69,6 +69,7 @@ var shorts = map[string]short{
 	"scripts/chaos.sh":           {suite: wholeSuite},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
 	"scripts/fuzz.sh":            {suite: wholeSuite},
+	"scripts/image.sh":           {want: `workload-\S+ sha256:`},
 	"scripts/reproductions.sh":   {args: []string{"wang"}, env: []string{"REPRODUCE_TARGETS=docker/runc", "REPRODUCE_TABLE=text 5.6 start-up"}, want: "page out/reproductions/wang/reproduction-wang-text"},
 	"scripts/setup.sh":           {args: []string{"build", "runtimes"}},
 	"scripts/test-lab.sh":        {suite: wholeSuite},

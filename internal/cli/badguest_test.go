@@ -52,7 +52,7 @@ func TestBadGuest(t *testing.T) {
 		"--filter", lifecycle, "--runs", "1", "--warmup", "0")
 	p.cmd.Env = append(p.cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"))
 	p.run()
-	p.ends(0)
+	p.ends(5)
 	noProcessIn(t, dir, p.cmd.Dir)
 	run := export(t, p.cmd.Dir, "latest")
 	nothingLeft(t, run.ID)

@@ -63,7 +63,7 @@ func (b badRuntime) startWith(t *testing.T, w *wrapper, targets string) *program
 // check checks the result of a run of a bad runtime and of bare metal.
 func (b badRuntime) check(t *testing.T, w *wrapper, p *program) {
 	t.Helper()
-	p.ends(0)
+	p.ends(5)
 	if all := p.said.String() + p.stdout.String(); strings.ContainsAny(all, "\x1b\x00") {
 		t.Errorf("the output has control characters of a runtime: %q", all)
 	}

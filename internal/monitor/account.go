@@ -3,7 +3,7 @@
 //
 // CPU time comes from the kernel's taskstats, which send a record of each thread that exits. The records wait in a
 // socket until the timed regions are over, so nothing runs during a measurement. Memory is the proportional set size
-// of living processes. A process belongs to a component by its name or by its ancestors, and counts only if it
+// of living processes. A process belongs to a component by its name, the file that it executes, or its ancestors, and counts only if it
 // descends from Touchstone or the target's daemon. docs/adr/0013 gives the reasons.
 //
 // The package does not guess. CPU times are not known if the kernel provides no records, if it is too old, or if the

@@ -169,7 +169,7 @@ static void detach_proc(bool user_namespace)
 }
 
 /* Below /sys are file systems that control the host: cgroups, debugfs. Only a user namespace includes them, because it must
- * not uncover the directories below them; there the user cannot write to them. */
+ * not uncover the directories below them; there the user can write to the cgroups that it owns anyway. */
 static void detach_system(bool user_namespace)
 {
 	detach_proc(user_namespace);
@@ -448,6 +448,8 @@ void command_enter(char **argv, char **envp)
 		usage("enter", "--root is missing", NULL);
 	if (!*program)
 		usage("enter", "the program is missing", NULL);
+	if (system && only_devices)
+		usage("enter", "--system includes --devices", NULL);
 
 	if (confined || unprivileged)
 		hide();

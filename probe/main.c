@@ -27,6 +27,7 @@ static const char help[] =
 	"  sequence [--dir DIR] -- PROGRAM [ARG]... [--then PROGRAM [ARG]...]...\n"
 	"                                   run programs one after the other\n"
 	"  enter --root DIR [--gate] [--cpus LIST] [--netns FILE] [--userns] [--system] [--read-only] [--confine]\n"
+	"        [--devices] [--unprivileged] [--files N] [--processes N] [--memory BYTES]\n"
 	"        [--tmpfs DST]... [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
 	"                                   run a program in another root directory\n"
 	"  daemon [--network FD] [--mounts FD] [--private DIR]... [--keep PATH]... [--memory DIR]... [--size BYTES]\n"

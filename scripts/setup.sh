@@ -10,6 +10,7 @@
 #   scripts/setup.sh lab         tools for the virtual machines of the tests: mke2fs
 #   scripts/setup.sh youki       tools to build youki: cargo, libseccomp
 #   scripts/setup.sh crun        tools to build a newer crun: a C compiler, make, libraries
+#   scripts/setup.sh tests       programs that tests and scripts call: strace, jq
 #   scripts/setup.sh crio        tools to build CRI-O: a C compiler, libseccomp
 #
 # It checks for programs and not for packages, so it keeps programs from other sources. It needs root and apt-get only if
@@ -93,6 +94,10 @@ for what; do
 	image)
 		want mmdebstrap command -v mmdebstrap
 		want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg -o -e /usr/share/keyrings/debian-archive-keyring.pgp
+		;;
+	tests)
+		want strace command -v strace
+		want jq command -v jq
 		;;
 	lab)
 		want e2fsprogs command -v mke2fs

@@ -377,7 +377,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report lists them with the reasons\n",
 			len(run.Trials), outcome.Counts[result.Failed], outcome.Counts[result.Timeout])
 		return &exitError{code: ExitTrials}
-	case len(outcome.Missing) > 0:
+	case len(outcome.Missing) > 0 && (opts.builtin == "" || opts.overrides.Targets != nil): // a built-in plan is for many machines
 		return &exitError{code: ExitNoTarget}
 	case !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK }):
 		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report has the reasons")

@@ -20,7 +20,7 @@ func (a *App) serveCommand() *cobra.Command {
 		Use:   "serve --listen ADDRESS",
 		Short: "Run the servers of network benchmarks for a run on another machine",
 		Long: fmt.Sprintf(`Runs the servers of the network benchmarks for a run on another machine: iperf3, netserver
-and nginx from the workload image, as processes of the user nobody without any rights. The
+and nginx from the workload image, as processes without any rights: of the user nobody, as root. The
 plan of the run names this machine:
 
   - {name: performance.network, params: {peer: ADDRESS}}

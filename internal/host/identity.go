@@ -46,6 +46,9 @@ func (t tree) serial() string {
 	var all []string
 	for _, file := range t.glob("sys/class/net/*/address") {
 		dir := path.Dir(file)
+		if removable(t, dir) {
+			continue
+		}
 		if t.exists(path.Join(dir, "device")) && t.text(path.Join(dir, "addr_assign_type")) == "0" {
 			all = append(all, t.text(file))
 		}
@@ -54,4 +57,9 @@ func (t tree) serial() string {
 		return ""
 	}
 	return slices.Min(all)
+}
+
+// removable reports whether a network device is on a bus of removable devices, such as a dock or a telephone.
+func removable(t tree, dir string) bool {
+	return t.exists(path.Join(dir, "device", "bInterfaceNumber")) || t.exists(path.Join(dir, "device", "removable"))
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executed identifies a program's file: the device of its file system and its inode, as the kernel's records have them. It is zero if
-// the file is not known.
+// executed identifies a program's file: the device of its file system and its inode. It is zero if the file is not known. On btrfs the kernel's
+// records of exits have another device than stat, so a runtime there is known by its name only.
 type executed struct {
 	device, inode uint64
 }
@@ -31,7 +31,8 @@ func executable(path string) executed {
 func executes(proc string, pid int) executed { return executable(fmt.Sprintf("%s/%d/exe", proc, pid)) }
 
 // memoryDevice returns the device of files without a name in memory (memfd). Some runtimes execute a copy of themselves from such a file, so
-// that a container cannot change their program: youki always, and runc without an overlay. No program of an image is such a file.
+// that a container cannot change their program: youki always, and runc without an overlay. The first program of a container is no such file, unless
+// it executes a copy of itself too.
 var memoryDevice = sync.OnceValue(func() uint64 {
 	fd, err := unix.MemfdCreate("touchstone", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -12,11 +12,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"unicode"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/trust"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -55,11 +52,7 @@ func ParseSecret(text string) (Secret, error) {
 
 // ReadSecret reads a file with a secret. Other users can neither change nor read it.
 func ReadSecret(file string) (Secret, error) {
-	name, err := trust.File(file)
-	if err != nil {
-		return Secret{}, err
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO does not block
+	f, err := trust.Open(file)
 	if err != nil {
 		return Secret{}, err
 	}
@@ -68,8 +61,6 @@ func ReadSecret(file string) (Secret, error) {
 	switch {
 	case err != nil:
 		return Secret{}, err
-	case !info.Mode().IsRegular():
-		return Secret{}, fmt.Errorf("%s is not a regular file", file)
 	case info.Mode().Perm()&0o077 != 0:
 		return Secret{}, fmt.Errorf("%s can be read by other users; run chmod 600 %[1]s", file)
 	}

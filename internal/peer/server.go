@@ -77,8 +77,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return errors.Join(fmt.Errorf("accept a client: %w", err), l.Close())
 		}
 		from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		if err != nil {
+			_ = conn.Close()
+			continue
+		}
 		leave, ok := s.wait(from.Addr())
-		if err != nil || !ok {
+		if !ok {
 			_ = conn.Close()
 			continue
 		}

@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 
@@ -63,7 +65,8 @@ func (l *Launcher) namespaces(p *Process) ([]*os.File, error) {
 		return nil, os.ErrProcessDone
 	}
 	files, err := openNamespaces(fmt.Sprintf("/proc/%d/ns", p.pid))
-	if err != nil && endedChild(unix.P_PID, p.pid) != 0 {
+	// An exiting process has no namespaces, some time before it can be reaped.
+	if err != nil && (errors.Is(err, fs.ErrNotExist) || endedChild(unix.P_PID, p.pid) != 0) {
 		err = os.ErrProcessDone
 	}
 	return files, err
@@ -73,7 +76,11 @@ func (l *Launcher) namespaces(p *Process) ([]*os.File, error) {
 func (l *Launcher) hasExited(p *Process) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.awaited[p.pid] != p || endedChild(unix.P_PID, p.pid) != 0
+	if l.awaited[p.pid] != p || endedChild(unix.P_PID, p.pid) != 0 {
+		return true
+	}
+	_, err := os.Stat(fmt.Sprintf("/proc/%d/ns/ipc", p.pid)) // see namespaces
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func openNamespaces(dir string) (files []*os.File, err error) {

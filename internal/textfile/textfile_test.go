@@ -140,9 +140,9 @@ func TestRecognize(t *testing.T) {
 // Each of our own files is taken as itself, and named with its command for all other readers.
 func TestOwnFiles(t *testing.T) {
 	files := map[textfile.Kind][]string{
-		textfile.Plan:       {plan, "# a plan\n\nname: a\nblocks: 6\n", "{\"version\": 1, \"blocks\": 6}", "cri: [containerd]\noci: [runc]\n", "version: 7\r\nblocks: 6\r\n"},
-		textfile.Gates:      {"version: 1\ngates:\n  - {fail-on: 'slower:3%'}\n", "# gates\ngates: []\n", "gates :\n- x\n"},
-		textfile.Runtimes:   {"runtimes:\n  mine: /opt/mine\n", "# mine\nversion: 1\n\nruntimes: {a: /b}\n", "version: 1\nruntimes:\n"},
+		textfile.Plan:       {plan, "# Touchstone plan for nightly runs\nversion: 1\nblocks: 6\n", "# a plan\n\nname: a\nblocks: 6\n", "{\"version\": 1, \"blocks\": 6}", "cri: [containerd]\noci: [runc]\n", "version: 7\r\nblocks: 6\r\n"},
+		textfile.Gates:      {"version: 1\ngates:\n  - {fail-on: 'slower:3%'}\n", "# gates\ngates: []\n", "gates :\n- x\n", "{\"version\": 1, \"gates\": []}"},
+		textfile.Runtimes:   {"runtimes:\n  mine: /opt/mine\n", "# mine\nversion: 1\n\nruntimes: {a: /b}\n", "version: 1\nruntimes:\n", "{\"version\":1,\"runtimes\":{}}"},
 		textfile.Export:     {export, "{\"schema_version\":99,\"generator\":{}}", "{\"schema_version\": 1}"},
 		textfile.Theirs:     {"[{\"cri\":\"containerd\",\"oci\":\"runc\",\"results\":{}}]", "[\n  {\n    \"cri\": \"crio\"", "[{ \"cri\" :1}]"},
 		textfile.Selfchecks: {"[\n  {\n    \"kind\": \"touchstone-selfcheck\",", "[{\"kind\":\"touchstone-selfcheck\"}]", "[ {\"kind\" : \"touchstone-selfcheck\"}"},

@@ -39,6 +39,9 @@ func (n names) seize(ctx context.Context, id string, trusted func(uid int) bool,
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("announce the change of this machine: %w", err)
 	}
+	for _, o := range all {
+		o.tell(ctx, id)
+	}
 	return &Turn{id: id, socket: socket}, counting, ignored, nil
 }
 

@@ -613,7 +613,7 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
-	host(t, l, dir, addBudget("benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
+	host(t, l, dir, addBudget("benchmark", "--allow-concurrent", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick := []string{filepath.Join(results, "own.json")}
 	host(t, l, dir, "export", "-d", own, "-O", quick[0])
 	files := quick[:1:1]

@@ -31,6 +31,7 @@ func (s *suite) chooseCells(ctx context.Context) error {
 		s.cells = all
 	case list == "none":
 	case list != "":
+		s.picked = true
 		for name := range strings.SplitSeq(list, ",") {
 			if !slices.Contains(all, name) {
 				return fmt.Errorf("%s names the cell %q; the cells are %s", cells.Chosen, name, strings.Join(all, ", "))
@@ -43,8 +44,10 @@ func (s *suite) chooseCells(ctx context.Context) error {
 			return err
 		}
 		changed, err := s.changed(ctx, record.Newest())
-		if err != nil {
-			s.log.printf("the changed files are unknown, so only the oldest cells run: %v", err)
+		if err != nil && s.commit.Number > 0 {
+			s.log.printf("the changed files are unknown, so all cells run: %v", err)
+			s.cells = all
+			break
 		}
 		s.cells = cells.Choose(cells.All(), record, changed, s.commit.Number)
 	}
@@ -106,10 +109,10 @@ func (s *suite) readRecord() (cells.Record, error) {
 	return cells.ReadRecord(f)
 }
 
-// keepRecord notes the cells of this run in the file of package cells, unless a step failed or did not run, or the files differ from the
-// commit.
-func (s *suite) keepRecord(outcomes []outcome) error {
-	if !s.clean || len(s.cells) == 0 || len(s.only) > 0 || !s.lab || slices.ContainsFunc(outcomes, func(o outcome) bool { return o.err != nil }) {
+// keepRecord notes the cells of this run in the file of package cells, unless something failed or did not run, or the files differ from the
+// commit. Cells that the user picked are not noted: the next run would take their commit for one that has passed all its cells.
+func (s *suite) keepRecord(failed int) error {
+	if !s.clean || len(s.cells) == 0 || len(s.only) > 0 || !s.lab || s.picked || failed > 0 {
 		return nil
 	}
 	record, err := s.readRecord()
@@ -117,7 +120,9 @@ func (s *suite) keepRecord(outcomes []outcome) error {
 		return err
 	}
 	for _, name := range s.cells {
-		record[name] = s.commit
+		if _, runtime, _ := strings.Cut(name, "/"); !slices.Contains(s.without, runtime) {
+			record[name] = s.commit
+		}
 	}
 	var text bytes.Buffer
 	if err := record.Write(&text); err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,9 +15,11 @@ import (
 type event struct {
 	Action  string
 	Package string
-	Test    string
-	Elapsed float64
-	Output  string
+	// ImportPath is the package of a compiler's output.
+	ImportPath string
+	Test       string
+	Elapsed    float64
+	Output     string
 }
 
 // testTime is the time of a test without subtests above it, or of a package if it has no name.
@@ -37,14 +41,9 @@ func (f failure) String() string {
 type results struct {
 	passed, skipped int
 	failures        []failure
-	tests, packages []testTime
+	tests           []testTime
 	skips           []failure // of whole tests, with the reason as output
 	stray           []string  // lines that are no events
-}
-
-// strays returns the last lines that are no events, such as errors of the compiler.
-func (r results) strays() string {
-	return strings.Join(r.stray[max(0, len(r.stray)-40):], "")
 }
 
 // readEvents reads events to their end, and calls failed for each failure. The output of all tests goes to the log.
@@ -71,7 +70,7 @@ func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
 }
 
 func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[string]bool, log io.Writer, failed func(failure)) {
-	key := e.Package + " " + e.Test
+	key := e.Package + e.ImportPath + " " + e.Test
 	elapsed := time.Duration(e.Elapsed * float64(time.Second))
 	switch e.Action {
 	case "output", "build-output":
@@ -80,6 +79,12 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 			outputs[key] = new(strings.Builder)
 		}
 		outputs[key].WriteString(e.Output)
+		return
+	case "build-fail":
+		if b := outputs[key]; b != nil {
+			failed(failure{e.ImportPath, "does not compile", b.String()})
+			delete(outputs, key)
+		}
 		return
 	case "pass", "skip", "fail":
 	default:
@@ -91,14 +96,15 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 	}
 	delete(outputs, key)
 	whole := !strings.Contains(e.Test, "/")
+	if e.Test == "" && e.Action == "fail" {
+		r.unfinished(e.Package, outputs, broken, failed)
+	}
 	switch {
 	case e.Test == "" && e.Action == "fail" && !broken[e.Package]:
 		f := failure{e.Package, "", text}
 		r.failures = append(r.failures, f)
 		failed(f)
 	case e.Test == "":
-		r.packages = append(r.packages, testTime{pkg: e.Package, elapsed: elapsed})
-		return
 	case e.Action == "fail":
 		f := failure{e.Package, e.Test, text}
 		broken[e.Package] = true
@@ -112,9 +118,24 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 	case whole:
 		r.passed++
 	}
-	if e.Test == "" {
-		r.packages = append(r.packages, testTime{pkg: e.Package, elapsed: elapsed})
-	} else if whole {
+	if e.Test != "" && whole {
 		r.tests = append(r.tests, testTime{e.Package, e.Test, elapsed})
+	}
+}
+
+// unfinished adds the tests of a failed package that have begun and not ended: a panic, a limit or a signal ended the package.
+func (r *results) unfinished(pkg string, outputs map[string]*strings.Builder, broken map[string]bool, failed func(failure)) {
+	for _, key := range slices.Sorted(maps.Keys(outputs)) {
+		test, found := strings.CutPrefix(key, pkg+" ")
+		if !found || test == "" {
+			continue
+		}
+		f := failure{pkg, test, outputs[key].String()}
+		delete(outputs, key)
+		broken[pkg] = true
+		failed(f)
+		if !strings.Contains(test, "/") {
+			r.failures = append(r.failures, f)
+		}
 	}
 }

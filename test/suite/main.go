@@ -72,14 +72,14 @@ func run(ctx context.Context) error {
 	}
 	outcomes := s.runAll(ctx, steps)
 	failed := s.summarize(outcomes)
-	if err := s.keepRecord(outcomes); err != nil {
+	if err := s.keepRecord(failed); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d steps failed; the whole output is in %s", failed, s.out)
+		return fmt.Errorf("%d failures; the whole output is in %s", failed, s.out)
 	}
 	return nil
 }
@@ -97,6 +97,8 @@ type suite struct {
 	root, out string
 	// cells are the cells of this change.
 	cells []string
+	// picked means that the user named the cells.
+	picked bool
 	// commit is the commit of the checkout, with its number; clean means that the files are exactly the commit's.
 	commit cells.Run
 	clean  bool

@@ -43,7 +43,8 @@ type outcome struct {
 	tests   results
 }
 
-// grace is the time between SIGTERM and SIGKILL. Tests use it to remove their containers.
+// grace is the time between SIGTERM and SIGKILL, in which scripts remove their files. SIGTERM ends tests at once: touchstone cleanup removes
+// the rest of their runs.
 const grace = 20 * time.Second
 
 // choose returns the named steps and all steps before them, in the order of the list.
@@ -132,7 +133,7 @@ func (s *suite) runStep(ctx context.Context, st step) outcome {
 		return o
 	}
 	s.log.printf("%s FAILED after %s: %v", st.name, seconds(o.elapsed), o.err)
-	if !st.tests {
+	if len(o.tests.failures) == 0 {
 		s.log.text(tail(file, 40))
 	}
 	return o
@@ -191,9 +192,6 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	tests := <-found
 	switch {
 	case err != nil:
-		if text := tests.strays(); text != "" {
-			s.log.text(text)
-		}
 	case tests.passed+len(tests.failures)+tests.skipped == 0:
 		err = errors.New("no test ran")
 	case len(tests.failures) > 0:

@@ -72,10 +72,15 @@ func (s *suite) steps() []step {
 	if machines {
 		tools = append(tools, "runsc-arm64")
 	}
+	// Limits against hanging.
+	limit, timeout := 60*time.Minute, "40m"
+	if s.all {
+		limit, timeout = 150*time.Minute, "120m"
+	}
 	engines := step{
-		name: "engines", after: []string{"programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: 60 * time.Minute,
+		name: "engines", after: []string{"programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: limit,
 		args: goTest(slices.Concat(
-			[]string{"-p", "2", "-parallel", "4", "-timeout", "40m", "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
+			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout, "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
 			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
 		env: s.env(), late: s.containerds,
 	}
@@ -90,7 +95,7 @@ func (s *suite) steps() []step {
 	}
 	if s.lab {
 		list = append(list, step{
-			name: "lab", after: []string{"image", "tools", "~pure", "~lint", "~cross"}, tests: true, limit: 80 * time.Minute, gentle: true,
+			name: "lab", after: []string{"image", "tools", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})

@@ -220,23 +220,30 @@ const events = `{"Action":"start","Package":"m/p"}
 {"Action":"pass","Package":"m/p","Test":"TestC","Elapsed":0.5}
 {"Action":"fail","Package":"m/p","Elapsed":3}
 no event
-{"Action":"output","Package":"m/q","Output":"panic: first\n"}
+{"Action":"output","Package":"m/q","Test":"TestHangs","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"m/q","Output":"FAIL m/q\n"}
 {"Action":"fail","Package":"m/q","Elapsed":4}
+{"ImportPath":"m/r","Action":"build-output","Output":"r.go:1: undefined: x\n"}
+{"ImportPath":"m/r","Action":"build-fail"}
+{"Action":"output","Package":"m/r","Output":"FAIL m/r [build failed]\n"}
+{"Action":"fail","Package":"m/r","Elapsed":0,"FailedBuild":"m/r"}
 `
 
 func TestReadEvents(t *testing.T) {
 	var log bytes.Buffer
 	var told []string
 	r := readEvents(strings.NewReader(events), &log, func(f failure) { told = append(told, f.pkg+" "+f.test+" "+strings.TrimSpace(f.output)) })
-	if r.passed != 1 || r.skipped != 1 || len(r.failures) != 2 {
-		t.Errorf("%d passed, %d skipped, failures %v; want 1, 1 and 2 failures", r.passed, r.skipped, r.failures)
+	if r.passed != 1 || r.skipped != 1 || len(r.failures) != 3 {
+		t.Errorf("%d passed, %d skipped, failures %v; want 1, 1 and 3 failures", r.passed, r.skipped, r.failures)
 	}
-	want := []string{"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q  panic: first"}
+	want := []string{"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q TestHangs panic: test timed out",
+		"m/r does not compile r.go:1: undefined: x", "m/r  FAIL m/r [build failed]",
+	}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
-	if len(r.tests) != 3 || len(r.packages) != 2 || r.strays() != "no event\n" {
-		t.Errorf("tests %v, packages %v, other lines %q", r.tests, r.packages, r.strays())
+	if len(r.tests) != 3 || strings.Join(r.stray, "") != "no event\n" {
+		t.Errorf("tests %v, other lines %q", r.tests, r.stray)
 	}
 	if reason(r.skips[0].output) != "b_test.go:1: no root" {
 		t.Errorf("the reason of the skip is %q", reason(r.skips[0].output))
@@ -253,8 +260,8 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := outcome{step: step{name: "pure"}, tests: results{
-		passed: 3, skipped: 1, tests: []testTime{{"m/p", "TestA", time.Second}},
-		packages: []testTime{{module + "/fast", "", 2 * time.Second}, {module + "/slow", "", 40 * time.Second}},
+		passed: 3, skipped: 1,
+		tests: []testTime{{"m/p", "TestA", time.Second}, {module + "/fast", "TestB", 2 * time.Second}, {module + "/slow", "TestC", 40 * time.Second}},
 	}}
 	if failed := s.summarize([]outcome{o}); failed != 0 {
 		t.Errorf("%d steps failed, want none: budgets fail only the whole tests", failed)
@@ -270,7 +277,7 @@ func TestSummary(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow 10\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.checkBudgets(nil); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := s.checkBudgets(nil, true); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a bad file of budgets: %v", err)
 	}
 }

@@ -159,8 +159,9 @@ func TestCPUOfACopyInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 1 || got[Runtime] == 0 {
-		t.Errorf("CPU time by component is %v, want that of the runtime alone", got)
+	// Between its fork and its exec the process executes the file of this test.
+	if got[Runtime] == 0 || got[Container] > got[Runtime]/10 || len(got) > 2 {
+		t.Errorf("CPU time by component is %v, want the runtime's", got)
 	}
 }
 

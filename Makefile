@@ -98,6 +98,7 @@ bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
 
 # Each clone has its own cache. A shared one contains paths of other clones, and the exclusions do not match them.
 lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
+lint cross: export GOFLAGS := -trimpath
 
 .PHONY: lint
 lint: ## Check style, layers, the clock rule and the prose

@@ -307,7 +307,7 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
 func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
-	secret, err := a.peerSecret(opts.secret)
+	secret, err := a.planSecret(opts.secret, p)
 	if err != nil {
 		return err
 	}

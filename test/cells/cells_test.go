@@ -118,9 +118,9 @@ func TestEveryCellRunsInSixChanges(t *testing.T) {
 			var changes []map[string]bool
 			for n := range 40 {
 				number := 1000 + n*step
-				var changed []string
+				changed := make(map[string][]string)
 				if n%3 == 0 {
-					changed = []string{All()[n%len(All())].Paths[0] + "/x.go"}
+					changed["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
 				}
 				chosen := make(map[string]bool)
 				for _, name := range Choose(All(), record, changed, number) {
@@ -142,7 +142,7 @@ func TestEveryCellRunsInSixChanges(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	list := []Cell{{"a", []string{"x"}}, {"b", []string{"y"}}, {"c", []string{"y/z"}}, {"d", []string{"w"}}, {"e", []string{"v"}}, {"f", []string{"u"}}}
-	record := Record{"a": {6, "6"}, "b": {5, "5"}, "c": {4, "4"}, "d": {1, "1"}, "e": {3, "3"}, "f": {2, "2"}}
+	record := Record{"a": {6, "new"}, "b": {5, "new"}, "c": {4, "new"}, "d": {1, "old"}, "e": {3, "old"}, "f": {2, "old"}}
 	for _, tt := range []struct {
 		name    string
 		changed []string
@@ -156,11 +156,16 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for number := range 12 {
-				if got := strings.Join(Choose(list, record, tt.changed, number), " "); got != tt.want {
+				if got := strings.Join(Choose(list, record, map[string][]string{"new": tt.changed}, number), " "); got != tt.want {
 					t.Errorf("commit %d runs %s, want %s", number, got, tt.want)
 				}
 			}
 		})
+	}
+	// A change before the last run of a cell does not count.
+	older := map[string][]string{"old": {"x/file.go", "u/file.go"}}
+	if got := strings.Join(Choose(list, record, older, 1), " "); got != "d f" {
+		t.Errorf("a change of the cells a and f since the run of f runs %s, want d f", got)
 	}
 	seen := make(map[string]bool)
 	for number := range 6 {
@@ -183,8 +188,8 @@ func TestRecordReadsBack(t *testing.T) {
 	if err != nil || !maps.Equal(got, record) {
 		t.Errorf("read %v, %v, want %v", got, err, record)
 	}
-	if got.Newest() != "abc" || Record(nil).Newest() != "" {
-		t.Errorf("the newest run is %q, and %q without runs", got.Newest(), Record(nil).Newest())
+	if commits := strings.Join(got.Commits(), " "); commits != "abc def" {
+		t.Errorf("the commits are %s, want abc def", commits)
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 // Changes is a number of changes. Among so many, every cell runs at least once.
 const Changes = 6
 
-// Choose returns the names of the cells that a change runs, in the order of the list: those whose code is in the changed files, and the
-// share of one in Changes that ran the longest ago. Among cells of the same age the number of the commit decides. If each change keeps
-// its record of runs, every cell runs at least once in that many changes.
-func Choose(list []Cell, runs Record, changed []string, number int) []string {
+// Choose returns the names of the cells that a change runs, in the order of the list: those whose code has changed since the commit of their last
+// run, and the share of one in Changes that ran the longest ago. changed has the changed files since each commit in the record. Among cells of
+// the same age the number of the commit decides. If each change keeps its record of runs, every cell runs at least once in that many changes.
+func Choose(list []Cell, runs Record, changed map[string][]string, number int) []string {
 	chosen := make(map[string]bool)
 	for _, c := range list {
-		if slices.ContainsFunc(changed, c.covers) {
+		if slices.ContainsFunc(changed[runs[c.Name].Commit], c.covers) {
 			chosen[c.Name] = true
 		}
 	}

@@ -64,13 +64,14 @@ func (r Record) Write(to io.Writer) error {
 	return err
 }
 
-// Newest returns the commit of the newest run, or "" without one. The code between it and the present is the change.
-func (r Record) Newest() string {
-	var newest Run
+// Commits lists the commits of the runs, each once.
+func (r Record) Commits() []string {
+	var commits []string
 	for _, run := range r {
-		if run.Number > newest.Number {
-			newest = run
+		if !slices.Contains(commits, run.Commit) {
+			commits = append(commits, run.Commit)
 		}
 	}
-	return newest.Commit
+	slices.Sort(commits)
+	return commits
 }

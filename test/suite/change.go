@@ -43,7 +43,7 @@ func (s *suite) chooseCells(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changed, err := s.changed(ctx, record.Newest())
+		changed, err := s.changed(ctx, record)
 		if err != nil && s.commit.Number > 0 {
 			s.log.printf("the changed files are unknown, so all cells run: %v", err)
 			s.cells = all
@@ -89,12 +89,17 @@ func (s *suite) readCommit(ctx context.Context) error {
 	return nil
 }
 
-// changed lists the files that differ from the commit of the newest run.
-func (s *suite) changed(ctx context.Context, base string) ([]string, error) {
-	if base == "" {
-		return nil, errors.New("no cell has run yet")
+// changed lists the files that have changed since each commit of the record.
+func (s *suite) changed(ctx context.Context, record cells.Record) (map[string][]string, error) {
+	all := make(map[string][]string)
+	for _, commit := range record.Commits() {
+		files, err := s.git(ctx, "diff", "--name-only", commit)
+		if err != nil {
+			return nil, err
+		}
+		all[commit] = files
 	}
-	return s.git(ctx, "diff", "--name-only", base)
+	return all, nil
 }
 
 func (s *suite) readRecord() (cells.Record, error) {

@@ -236,7 +236,8 @@ func TestReadEvents(t *testing.T) {
 	if r.passed != 1 || r.skipped != 1 || len(r.failures) != 3 {
 		t.Errorf("%d passed, %d skipped, failures %v; want 1, 1 and 3 failures", r.passed, r.skipped, r.failures)
 	}
-	want := []string{"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q TestHangs panic: test timed out",
+	want := []string{
+		"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q TestHangs panic: test timed out",
 		"m/r does not compile r.go:1: undefined: x", "m/r  FAIL m/r [build failed]",
 	}
 	if !slices.Equal(told, want) {

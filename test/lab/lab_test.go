@@ -750,7 +750,8 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole 
 	report, err = l.Boot(t.Context(), m, image, job.Job{
 		Hostname: m.Name, Steps: work,
 		// Results and the cache of images may stay.
-		Keep: []string{"/root", "/home/user", "/var/cache/touchstone"},
+		// The lock of host tune stays until the next boot: a lock on a file that is removed would be no lock.
+		Keep: []string{"/root", "/home/user", "/var/cache/touchstone", "/run/touchstone-host-tuning.lock"},
 	}, inputs(t, built, m, work), Options{Out: out})
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 const SecretVariable = "TOUCHSTONE_PEER_SECRET"
 
 // Secret is shared by a server and its clients. The zero value is none. It formats as a placeholder or an address, so that no message
-// contains its text, not even that of a structure with a Secret.
+// contains its text, also if it prints a structure with a Secret.
 type Secret struct{ text *string }
 
 // The lengths of a secret. A short one could be guessed from a recorded handshake.
@@ -95,8 +95,9 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the text from files.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// The handshake authenticates both sides. Nobody can replay it, because each side chooses a random number, and nobody can reflect it, because
-// the proofs of the two sides differ. A client proves itself first, so that a stranger gets nothing to guess the secret from.
+// The handshake authenticates both sides. A replay fails, because each side chooses a random number, and so does a reflection, because the proofs
+// of the two sides differ. A client proves itself first, so that a stranger who connects gets nothing to guess the secret from. A stranger who listens
+// in the place of the server gets the client's proof.
 //
 //	client: version, nonce
 //	server: version, nonce       or the reason of a refusal: another version
@@ -127,7 +128,7 @@ const (
 	serverSide = "server"
 )
 
-// handshake is what both sides know after their first lines, and the request.
+// handshake is the content of the first lines of both sides, and the request.
 type handshake struct {
 	version                  string
 	clientNonce, serverNonce string

@@ -43,7 +43,6 @@ type results struct {
 	failures        []failure
 	tests           []testTime
 	skips           []failure // of whole tests, with the reason as output
-	stray           []string  // lines that are no events
 }
 
 // readEvents reads events to their end, and calls failed for each failure. The output of all tests goes to the log.
@@ -58,7 +57,6 @@ func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
 		switch {
 		case line == "":
 		case json.Unmarshal([]byte(line), &e) != nil || e.Action == "":
-			r.stray = append(r.stray, line)
 			_, _ = io.WriteString(log, line)
 		default:
 			r.take(e, outputs, broken, log, failed)

@@ -183,9 +183,7 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	command.Stdout = w
 	found := make(chan results)
 	go func() {
-		parsed := readEvents(r, log, func(f failure) { s.log.text(f.String()) })
-		_, _ = io.Copy(log, r)
-		found <- parsed
+		found <- readEvents(r, log, func(f failure) { s.log.text(f.String()) })
 	}()
 	err = because(ctx, command.Run())
 	_ = w.Close()

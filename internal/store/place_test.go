@@ -104,10 +104,7 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	for name, use := range map[string]func(path string) (*store.Store, error){
-		"reader": func(path string) (*store.Store, error) { return store.OpenReadOnly(t.Context(), path) },
-		"writer": func(path string) (*store.Store, error) { return store.Open(t.Context(), path) },
-	} {
+	for _, name := range []string{"reader", "writer"} {
 		t.Run(name, func(t *testing.T) {
 			before := filepath.Join(t.TempDir(), "results.db")
 			s := open(t, before)
@@ -120,7 +117,11 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 			}
 			closeStore(t, s)
 			withoutSharedMemory(t, func() {
-				moved, err := use(path)
+				if name == "reader" {
+					checkReaderKeeps(t, path)
+					return
+				}
+				moved, err := store.Open(t.Context(), path)
 				must(t, err)
 				if runs, err := moved.Runs(t.Context()); err != nil || len(runs) != 1 {
 					t.Errorf("the runs are %+v, %v", runs, err)
@@ -128,6 +129,26 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 				closeStore(t, moved)
 			})
 		})
+	}
+}
+
+// checkReaderKeeps checks that a reader refuses a file with a log, and changes neither.
+func checkReaderKeeps(t *testing.T, path string) {
+	t.Helper()
+	contents := func() (all [2]string) {
+		for i, suffix := range []string{"", "-wal"} {
+			text, err := os.ReadFile(path + suffix)
+			must(t, err)
+			all[i] = string(text)
+		}
+		return all
+	}
+	before := contents()
+	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrPlace) || !strings.Contains(err.Error(), "where it was written") {
+		t.Errorf("the reader ends with %v, want ErrPlace with advice", err)
+	}
+	if contents() != before {
+		t.Error("the reader has changed the file or its log")
 	}
 }
 

@@ -102,7 +102,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 }
 
 // OpenReadOnly opens the results file at path for reading; every write fails with ErrNotWritable. It also reads the write-ahead log
-// of a killed process. A file on a medium or in a folder without write permission is readable unless it has such a log. The same holds for a
+// of a killed process, except on a file system without shared memory, which is ErrPlace: only Open moves the log to the file. A file on a medium or in a folder without write permission is readable unless it has such a log. The same holds for a
 // file that another user can change: see CheckTrust. Errors about the file are *FileError or have fs.ErrNotExist.
 func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
 	s, err := openReadOnly(ctx, path)
@@ -134,10 +134,11 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	}
 	s, err = s.ready(func() error { return s.readable(ctx) })
 	if lacksSharedMemory(err) && !settled(name) {
-		if err := dropLog(ctx, path, name); err != nil {
-			return nil, err
+		// The log may be of a run on another machine that shares the directory. Only a writer moves it to the file.
+		return nil, &FileError{
+			Path: path, Kind: ErrPlace, Err: errors.New("it has a log of another place, and its file system has no memory that processes share"),
+			Advice: "read it where it was written, or copy it with its -wal to a local file system",
 		}
-		return openReadOnly(ctx, path)
 	}
 	if err != nil && !lacksSharedMemory(err) {
 		err = diagnoseLocks(path, name, err)

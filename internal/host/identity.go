@@ -59,7 +59,7 @@ func (t tree) serial() string {
 	return slices.Min(all)
 }
 
-// removable reports whether a network device is on a bus of removable devices, such as a dock or a telephone.
+// removable reports whether a network device is on a bus of removable devices, such as USB: a dock or a telephone.
 func removable(t tree, dir string) bool {
-	return t.exists(path.Join(dir, "device", "bInterfaceNumber")) || t.exists(path.Join(dir, "device", "removable"))
+	return t.exists(path.Join(dir, "device", "bInterfaceNumber")) // of an interface of USB
 }

@@ -48,8 +48,12 @@ func TestIdentity(t *testing.T) {
 		a, b     map[string]string
 		same     bool
 	}{
-		"the same boot":                              {"localhost", files, files, true},
-		"the same machine after a boot":              {"localhost.localdomain", files, changed(files, boot, "x"), true},
+		"the same boot":                 {"localhost", files, files, true},
+		"the same machine after a boot": {"localhost.localdomain", files, changed(files, boot, "x"), true},
+		"a network card on USB": {
+			"bench1", files, changed(files, boot, "x", "sys/class/net/usb0/address", "00:00:00:00:00:01", "sys/class/net/usb0/addr_assign_type", "0",
+				"sys/class/net/usb0/device/bInterfaceNumber", "00"), true,
+		},
 		"a copy of the image":                        {"(none)", files, changed(files, boot, "x", mac, "52:54:00:12:34:57"), false},
 		"a copy with a name of its own":              {"bench-template", files, changed(files, boot, "x", mac, "52:54:00:12:34:57"), false},
 		"another system":                             {"ubuntu", files, changed(files, boot, "x", id, "f"), false},

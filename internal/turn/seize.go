@@ -9,7 +9,8 @@ import (
 )
 
 // Seize announces a change of the machine, which must not depend on the sockets of users who may not make it: any user can hold any name.
-// trusted decides whose runs count. Unless join is set, a run of a trusted user prevents the turn and is in counting. Runs of other users, and
+// trusted decides whose runs count. Unless join is set, a run of a trusted user prevents the turn and is in counting; with
+// join such a run is told, as by Join. Runs of other users, and
 // those whose user is unknown because their socket's queue is full, are in ignored.
 func Seize(ctx context.Context, id string, trusted func(uid int) bool, join bool) (mine *Turn, counting, ignored []Other, err error) {
 	return machine.seize(ctx, id, trusted, join)
@@ -39,7 +40,7 @@ func (n names) seize(ctx context.Context, id string, trusted func(uid int) bool,
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("announce the change of this machine: %w", err)
 	}
-	for _, o := range all {
+	for _, o := range counting { // a socket of another user is not touched
 		o.tell(ctx, id)
 	}
 	return &Turn{id: id, socket: socket}, counting, ignored, nil

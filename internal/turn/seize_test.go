@@ -35,6 +35,21 @@ func TestSeizeFromOtherUsers(t *testing.T) {
 	kill()
 }
 
+// TestSeizeJoins: a run whose machine changes is told, so that its report has the caveat.
+func TestSeizeJoins(t *testing.T) {
+	n := newNames()
+	run := mustTake(t, n, runA, false)
+	mine, counting, _, err := n.seize(t.Context(), runB, trustsRoot, true)
+	if err != nil || mine == nil || len(counting) != 1 {
+		t.Fatalf("beside a run on request: %v, %v, %v", mine, counting, err)
+	}
+	if joined, err := run.Joined(); err != nil || len(joined) != 1 || joined[0] != runB {
+		t.Errorf("beside the run were %q, %v; want %q", joined, err, runB)
+	}
+	mine.End()
+	run.End()
+}
+
 // TestSeizeWithoutTheStart: another user holds the socket of the start, and root does not wait for it. A full queue hides its user.
 func TestSeizeWithoutTheStart(t *testing.T) {
 	n := newNames()

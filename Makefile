@@ -52,11 +52,11 @@ bench-million: build ## Measure the report of a run of 10^6 samples: time, memor
 # With -trimpath a fresh clone uses the objects that another clone has built.
 
 .PHONY: test
-test: ## Set up, and test a change: lint, pure tests, real runtimes, a virtual machine; as root, in 20 minutes
+test: ## Set up, and test a change: lint, pure tests, real runtimes, a virtual machine; as root
 	scripts/test.sh
 
 .PHONY: test-all
-test-all: ## Set up, and run every test, with the race detector, fuzzing and the whole lab; as root, in 90 minutes
+test-all: ## Set up, and run every test, with the race detector, fuzzing and the whole lab; as root, for a night
 	scripts/test.sh -all
 
 .PHONY: test-lab

@@ -120,7 +120,8 @@ func encodingOf(head []byte) (mark int, o order) {
 
 func isASCII(b byte) bool { return b == '\t' || b == '\n' || b == '\r' || ' ' <= b && b <= '~' }
 
-// wide decodes UTF-16.
+// wide decodes UTF-16. The decoder of golang.org/x/text replaces invalid and truncated characters without an error, so that a damaged file would
+// be read as another text.
 type wide struct {
 	in    *bufio.Reader
 	order order

@@ -2,9 +2,10 @@ package cpuset
 
 import (
 	"fmt"
-	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
 // Access is the CPUs that a process may use.
@@ -38,11 +39,10 @@ func ReadAccess() (Access, error) {
 		err    error
 	}
 	answers := make(chan answer)
-	go func() {
-		runtime.LockOSThread() // and never unlock it: the thread ends here, with its mask
+	thread.Go(func() {
 		access, err := widen()
 		answers <- answer{access, err}
-	}()
+	})
 	a := <-answers
 	if a.err != nil {
 		return Access{}, fmt.Errorf("find the CPUs that this process may use: %w", a.err)

@@ -3,12 +3,12 @@ package cpuset_test
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
 func TestUsable(t *testing.T) {
@@ -41,9 +41,8 @@ func TestReadAccess(t *testing.T) {
 		t.Fatalf("ReadAccess() = %+v, %v", before, err)
 	}
 	done := make(chan struct{})
-	go func() {
+	thread.Go(func() {
 		defer close(done)
-		runtime.LockOSThread()
 		var one unix.CPUSet
 		one.Set(before.Mask[0])
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
@@ -53,7 +52,7 @@ func TestReadAccess(t *testing.T) {
 		if err != nil || after.Allowed.String() != before.Allowed.String() {
 			t.Errorf("the cpuset is %s, %v; want %s", after.Allowed, err, before.Allowed)
 		}
-	}()
+	})
 	<-done
 }
 

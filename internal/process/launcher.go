@@ -24,12 +24,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
 // Launcher starts processes. A program can have one at a time, because a launcher owns SIGCHLD, the subreaper attribute and the
@@ -108,7 +109,7 @@ func New(opts Options) (*Launcher, error) {
 	l.changed = sync.NewCond(&l.mu)
 	l.hidden, l.private = opts.Hide, opts.Private || len(opts.Hide) > 0
 	ready := make(chan error)
-	go l.fork(opts, ready)
+	thread.Go(func() { l.fork(opts, ready) })
 	if err := <-ready; err != nil {
 		l.oom.close()
 		return nil, errors.Join(err, restore(null))
@@ -123,15 +124,8 @@ func New(opts Options) (*Launcher, error) {
 	return l, nil
 }
 
-// fork runs on the thread that forks all children. That must not be the program's main thread, because /proc/self shows the
-// namespace and cgroup of the main thread.
+// fork runs on the thread that forks all children, which is in another namespace and cgroup than the program.
 func (l *Launcher) fork(opts Options, ready chan<- error) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	if unix.Gettid() == os.Getpid() {
-		go l.fork(opts, ready)
-		<-l.retired // keeps the main thread locked until the other one has ended
-		return
-	}
 	defer close(l.retired)
 	if err := setForker(unix.Gettid()); err != nil {
 		ready <- err

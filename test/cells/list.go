@@ -76,7 +76,7 @@ func light() []string {
 		"internal/linker", "internal/linker/linkertest", "internal/paper", "internal/plan", "internal/report", "internal/report/ci",
 		"internal/report/history", "internal/report/html", "internal/report/json", "internal/report/reporttest", "internal/report/reproduce",
 		"internal/report/selfcheck", "internal/report/sides", "internal/report/text", "internal/result", "internal/runner",
-		"internal/target", "internal/textfile", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",
+		"internal/target", "internal/textfile", "internal/thread", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",
 		"test/pages", "test/record", "test/suite",
 	}
 }

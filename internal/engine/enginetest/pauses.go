@@ -1,12 +1,13 @@
 package enginetest
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
 // LeastPause is the shortest pause of a CPU that Pauses counts. On an idle host no thread with real-time priority wakes so late, however
@@ -33,7 +34,9 @@ func WatchPauses(t testing.TB) *Pauses {
 	for cpu := range len(all) * 64 {
 		if all.IsSet(cpu) {
 			ready.Add(1)
-			watches.Go(func() {
+			watches.Add(1)
+			thread.Go(func() {
+				defer watches.Done()
 				err := pin(cpu)
 				ready.Done()
 				if err != nil {
@@ -52,9 +55,8 @@ func WatchPauses(t testing.TB) *Pauses {
 	return p
 }
 
-// pin gives the goroutine a thread with real-time priority on a CPU. The thread ends with the goroutine, because it stays locked.
+// pin gives the calling thread real-time priority on a CPU.
 func pin(cpu int) error {
-	runtime.LockOSThread()
 	var one unix.CPUSet
 	one.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {

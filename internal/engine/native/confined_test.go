@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/thread"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -75,9 +75,8 @@ func TestProcessIsConfined(t *testing.T) {
 // rootOfNamespace lists the root directory of a mount namespace, on a thread that ends with the call.
 func rootOfNamespace(file string) (names []string, err error) {
 	done := make(chan struct{})
-	go func() {
+	thread.Go(func() {
 		defer close(done)
-		runtime.LockOSThread() // without an unlock the thread ends here
 		var ns *os.File
 		if ns, err = os.Open(file); err != nil {
 			return
@@ -94,7 +93,7 @@ func rootOfNamespace(file string) (names []string, err error) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-	}()
+	})
 	<-done
 	return names, err
 }

@@ -42,6 +42,10 @@ var mounts = []mount{
 	{job.Out, "tmpfs", noDevices, "size=128M"},
 }
 
+// rareWrites is the time in seconds between the file system's own commits. A step writes what its programs flush, and the rest at its end. The
+// default of five seconds would write more the slower the machine is.
+const rareWrites = "3600"
+
 // boot sets up the system: console, modules, root file system, mounts, loopback interface and cgroup controllers.
 func boot() error {
 	if err := os.MkdirAll("/dev", 0o755); err != nil {
@@ -66,6 +70,9 @@ func boot() error {
 		if err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.data); err != nil {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
+	}
+	if err := os.WriteFile("/proc/sys/vm/dirty_writeback_centisecs", []byte("0"), 0); err != nil { // see rareWrites
+		return err
 	}
 	for name, to := range map[string]string{
 		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
@@ -133,7 +140,7 @@ func switchRoot() error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	if err := unix.Mount(rootDisk, root, "ext4", unix.MS_RELATIME, "errors=remount-ro"); err != nil {
+	if err := unix.Mount(rootDisk, root, "ext4", unix.MS_RELATIME, "errors=remount-ro,commit="+rareWrites); err != nil {
 		return fmt.Errorf("mount %s: %w", rootDisk, err)
 	}
 	if err := unix.Mount("/dev", filepath.Join(root, "dev"), "", unix.MS_MOVE, ""); err != nil {

@@ -61,7 +61,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 				lose(r, "oci/crun", result.Timeout, "start took longer\nthan its limit", 3, 9)
 				lose(r, "oci/crun", result.Failed, "it failed", 11)
 			},
-			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
 			warning: cpu + " on oci/crun: 3 of 40 blocks are lost (1 failed, 2 timed out): start took longer",
 		},
 		"the trials after a quarantine": {
@@ -69,7 +69,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 				lose(r, "oci/crun", result.Skipped, "quarantined", 30)
 				without(r, 31)
 			},
-			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
 			warning: cpu + " on oci/crun: 10 of 40 blocks are lost (10 not tried): quarantined",
 		},
 		"a quarantine in the last block": {

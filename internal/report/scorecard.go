@@ -72,6 +72,8 @@ type ScoreRow struct {
 	Dimension result.Dimension
 	Goal      Goal
 	Scores    []Score // by target
+	// OnBareMetal reports whether bare metal has a value.
+	OnBareMetal bool
 }
 
 // Score is one dimension on one target. Without a value only Verdict is set.
@@ -197,7 +199,7 @@ const leastDimensions = 2
 func (r *Report) scorecard(run int) Scorecard {
 	var card Scorecard
 	of := &r.Runs[run]
-	scores, metrics := r.scores(run)
+	scores, metrics, bare := r.scores(run)
 	for _, t := range of.Targets {
 		if t.Kind != result.KindNative && slices.ContainsFunc(scores, func(s scored) bool { return s.target == t.Name }) {
 			card.Targets = append(card.Targets, t.Name)
@@ -207,7 +209,7 @@ func (r *Report) scorecard(run int) Scorecard {
 		return Scorecard{}
 	}
 	for _, d := range result.Dimensions() {
-		row := ScoreRow{Dimension: d, Goal: goalOf(d)}
+		row := ScoreRow{Dimension: d, Goal: goalOf(d), OnBareMetal: bare[d]}
 		for _, target := range card.Targets {
 			row.Scores = append(row.Scores, combine(where(scores, func(s scored) bool { return s.target == target && s.Metric.Dimension == d }), metrics[d]))
 		}

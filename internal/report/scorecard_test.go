@@ -222,15 +222,15 @@ func TestSummaryNamesTheCheapestTarget(t *testing.T) {
 	}{
 		"one": {
 			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
-			want: "oci/crun costs least: programs have 99 % of native speed over CPU and disk (geometric mean).",
+			want: "oci/crun costs least: programs have 99 % (99 to 99 %) of native speed over CPU and disk (geometric mean of 2 metrics).",
 		},
 		"no difference shown": {
 			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.04, 1.03), 0.05},
-			want: "oci/crun (97 %) and oci/runsc (96 %) cost least by the share of native speed over CPU and disk (geometric mean): no difference from oci/crun is shown.",
+			want: "oci/crun with 97 % (95 to 101 %) and oci/runsc with 96 % (94 to 99 %) cost least by the share of native speed over CPU and disk (geometric mean of 2 metrics): no difference from oci/crun is shown.",
 		},
-		"too few blocks": { // a target at half the speed is not among the cheapest
+		"too few blocks for an interval": {
 			blocks: 5, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
-			want: "Too few blocks to show which target costs least. The shares of native speed over CPU and disk (geometric mean): oci/crun (99 %) and oci/runsc (50 %).",
+			want: "Too few blocks to show a share of native speed over CPU and disk (geometric mean of 2 metrics).",
 		},
 		"no metric in common": {
 			blocks: 10,
@@ -253,6 +253,31 @@ func TestSummaryNamesTheCheapestTarget(t *testing.T) {
 	} {
 		if !slices.Contains(m.Findings.Summary, want) {
 			t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
+		}
+	}
+}
+
+// A share of native speed has its interval, and without one the summary has no number. The table beside it may show a factor of one block.
+func TestSummaryOfOneTarget(t *testing.T) {
+	one := func(name string, d result.Dimension, factors map[string]float64) scoredMetric {
+		return scoredMetric{name, d, result.Lower, factors, 0.001}
+	}
+	cpu := one("cpu", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 1.36})
+	other := one("other", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 0.5})
+	disk := one("disk", result.DimensionDisk, map[string]float64{"native": 1})
+	for blocks, want := range map[int][]string{
+		1:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
+		5:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
+		10: {"oci/crun: programs have 121 % (121 to 121 %) of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
+	} {
+		got := model(scoredRun(1, blocks, cpu, other, disk)).Findings.Summary
+		for _, sentence := range want {
+			if !slices.Contains(got, sentence) {
+				t.Errorf("%d blocks: the summary %q lacks %q", blocks, got, sentence)
+			}
+		}
+		if text := strings.Join(got, "\n"); strings.Contains(text, "did not measure CPU") || strings.Contains(text, "did not measure disk") {
+			t.Errorf("%d blocks: the summary is %q", blocks, got)
 		}
 	}
 }

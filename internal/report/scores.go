@@ -17,10 +17,11 @@ type scored struct {
 	lost   stats.Losses // of bare metal and the target
 }
 
-// scores lists the scores of all metrics with a dimension. metrics counts the metrics that have a value on some target, by dimension.
-func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int) {
+// scores lists the scores of all metrics with a dimension. metrics counts the metrics that have a value on some target, by dimension. bare has the dimensions
+// with a value on bare metal.
+func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int, bare map[result.Dimension]bool) {
 	of := &r.Runs[run]
-	metrics = map[result.Dimension]int{}
+	metrics, bare = map[result.Dimension]int{}, map[result.Dimension]bool{}
 	for _, b := range r.Benchmarks() {
 		section := b.Sections[run]
 		if section == nil {
@@ -33,10 +34,11 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 				continue
 			}
 			metrics[m.Dimension]++
-			bare := of.bareMetal(rows, section.Baseline)
+			native := of.bareMetal(rows, section.Baseline)
+			bare[m.Dimension] = bare[m.Dimension] || native != nil
 			var comparisons map[string]*stats.Comparison
-			if bare != nil && bare.Target != section.Baseline && m.DerivedFrom == "" {
-				comparisons = compareRows(bare, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), r.MinEffect, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
+			if native != nil && native.Target != section.Baseline && m.DerivedFrom == "" {
+				comparisons = compareRows(native, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), r.MinEffect, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
 			}
 			for _, row := range rows {
 				if of.native(row.Target) {
@@ -46,9 +48,9 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 				s := scored{target: row.Target, points: c.Points, Score: Score{
 					Benchmark: b.Key, Metric: m.Metric, Value: c.Summary, Comparison: c.Comparison, Baseline: section.Baseline, Metrics: 1,
 				}}
-				if bare != nil {
-					s.native, s.Bare, s.Baseline = bare.Cells[run].Points, true, bare.Target
-					s.lost = section.lost(bare.Target, row.Target)
+				if native != nil {
+					s.native, s.Bare, s.Baseline = native.Cells[run].Points, true, native.Target
+					s.lost = section.lost(native.Target, row.Target)
 				}
 				if comparisons != nil {
 					s.Comparison = comparisons[row.Target]
@@ -61,7 +63,7 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 			}
 		}
 	}
-	return all, metrics
+	return all, metrics, bare
 }
 
 // native reports whether a target is bare metal.

@@ -31,27 +31,30 @@ func (r *Report) summary(run int) []string {
 type ranking struct {
 	targets    []ranked // the fastest first
 	dimensions []result.Dimension
+	metrics    int // that all targets have
 	// tooFew is set if the blocks are too few for a difference. apart is set if bare metal and some target have speeds, but no metric
 	// and block is common to all targets.
 	tooFew, apart bool
+	// lost names the targets that lost so many trials that no verdict helps them.
+	lost []string
 	// emulated is set if the CPU is emulated, so that speeds are not compared.
 	emulated bool
 }
 
 // ranked is a target of a ranking.
 type ranked struct {
-	name  string
-	speed float64 // share of native speed: the geometric mean over dimensions
-	cost  []stats.Sample
-	lost  float64 // the largest share of lost blocks of a benchmark
-	equal bool    // no difference from the first target is shown
+	name   string
+	native stats.Comparison // of the cost with 1, the cost of bare metal
+	cost   []stats.Sample   // the geometric mean over dimensions
+	lost   float64          // the largest share of lost blocks of a benchmark
+	equal  bool             // no difference from the first target is shown
 }
 
 // ranking computes a target's cost in each block: the geometric mean over dimensions of the geometric means of the slowdowns
 // within the block, as SPEC combines its programs (P. J. Fleming, J. J. Wallace, "How Not to Lie with Statistics", CACM 29
 // (1986) 218–221).
 func (r *Report) ranking(run int) ranking {
-	scores, _ := r.scores(run)
+	scores, _, _ := r.scores(run)
 	scores = where(scores, func(s scored) bool { return s.Bare && s.isFactor() })
 	if r.Runs[run].Unjudged {
 		return ranking{emulated: len(scores) > 0}
@@ -75,23 +78,32 @@ func (r *Report) ranking(run int) ranking {
 	if len(out.dimensions) == 0 {
 		return ranking{apart: len(scores) > 0}
 	}
+	for _, n := range shared {
+		if n == len(targets) {
+			out.metrics++
+		}
+	}
 	for _, target := range targets {
 		mine := where(scores, func(s scored) bool { return s.target == target && shared[of(s)] == len(targets) })
 		cost := blockCosts(mine, out.dimensions)
 		if len(cost) == 0 {
 			return ranking{apart: true}
 		}
-		var values []float64
-		for _, c := range cost {
-			values = append(values, c.Value)
+		bare := make([]stats.Sample, len(cost))
+		for i, c := range cost {
+			bare[i] = stats.Sample{Block: c.Block, Value: 1}
 		}
-		one := ranked{name: target, speed: 1 / stats.Median(values), cost: cost}
+		compared := stats.Compare(bare, cost, stats.Lower, cellSeed(r.Runs[run].Seed, Key{}, target, ""))
+		one := ranked{name: target, native: compared.AtLook(r.Runs[run].look(compared.N)), cost: cost}
 		for _, s := range mine {
 			one.lost = max(one.lost, s.lost.Other)
 		}
+		if one.lost > stats.MostLost {
+			out.lost = append(out.lost, target)
+		}
 		out.targets = append(out.targets, one)
 	}
-	slices.SortStableFunc(out.targets, func(a, b ranked) int { return cmp.Compare(b.speed, a.speed) })
+	slices.SortStableFunc(out.targets, func(a, b ranked) int { return cmp.Compare(a.native.Ratio, b.native.Ratio) })
 	var family []stats.Comparison
 	for _, t := range out.targets[1:] {
 		compared := stats.Compare(out.targets[0].cost, t.cost, stats.Lower, r.Runs[run].Seed)
@@ -141,6 +153,8 @@ func (k ranking) sentence() string {
 	switch {
 	case k.emulated:
 		return "No target is said to cost least, because that is a verdict about speed: see the note on the emulated CPU at the top."
+	case k.lost != nil:
+		return "No target is said to cost least, because more than 5 % of the trials are lost on " + listed(k.lost) + "."
 	case k.apart:
 		return "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block."
 	case len(k.targets) == 0:
@@ -151,17 +165,19 @@ func (k ranking) sentence() string {
 		dimensions = append(dimensions, string(d))
 	}
 	over := "in " + listed(dimensions)
-	if len(dimensions) > 1 {
-		over = "over " + listed(dimensions) + " (geometric mean)"
+	if k.metrics > 1 {
+		over = fmt.Sprintf("over %s (geometric mean of %d metrics)", listed(dimensions), k.metrics)
 	}
 	best := where(k.targets, func(t ranked) bool { return t.equal })
 	switch {
+	case best[0].native.CI == nil:
+		return "Too few blocks to show a share of native speed " + over + "."
 	case len(k.targets) == 1:
-		return fmt.Sprintf("%s: programs have %s of native speed %s.", best[0].name, Percent(best[0].speed), over)
+		return fmt.Sprintf("%s: programs have %s of native speed %s.", best[0].name, best[0].share(), over)
 	case k.tooFew:
-		return fmt.Sprintf("Too few blocks to show which target costs least. The shares of native speed %s: %s.", over, shares(k.targets))
+		return fmt.Sprintf("Too few blocks to show which target costs least %s.", over)
 	case len(best) == 1:
-		return fmt.Sprintf("%s costs least: programs have %s of native speed %s.", best[0].name, Percent(best[0].speed), over)
+		return fmt.Sprintf("%s costs least: programs have %s of native speed %s.", best[0].name, best[0].share(), over)
 	default:
 		return fmt.Sprintf("%s cost least by the share of native speed %s: no difference from %s is shown.", shares(best), over, best[0].name)
 	}
@@ -171,9 +187,14 @@ func (k ranking) sentence() string {
 func shares(targets []ranked) string {
 	var texts []string
 	for _, t := range targets {
-		texts = append(texts, fmt.Sprintf("%s (%s)", t.name, Percent(t.speed)))
+		texts = append(texts, t.name+" with "+t.share())
 	}
 	return listed(texts)
+}
+
+// share spells the share of native speed and its interval.
+func (t ranked) share() string {
+	return fmt.Sprintf("%s (%s to %s)", Percent(1/t.native.Ratio), strings.TrimSuffix(Percent(1/t.native.CI.Hi), " %"), Percent(1/t.native.CI.Lo))
 }
 
 // Limits of the sentences about safer targets.
@@ -241,8 +262,12 @@ func (c *Scorecard) price(target int) string {
 
 // untold states which goals have no verdict, by reason, and which dimensions have no value.
 func (c *Scorecard) untold() []string {
-	var open, partial, unbased, lost, emulated, missing []string
+	var open, partial, unbased, lost, emulated, bare, missing []string
 	for _, row := range c.Rows {
+		if row.Unmeasured() && row.OnBareMetal {
+			bare = append(bare, string(row.Dimension))
+			continue
+		}
 		if row.Unmeasured() {
 			missing = append(missing, string(row.Dimension))
 			continue
@@ -272,6 +297,9 @@ func (c *Scorecard) untold() []string {
 		if part.items != nil {
 			all = append(all, part.before+strings.Join(part.items, "; ")+part.after)
 		}
+	}
+	if bare != nil {
+		all = append(all, "Only bare metal has values of "+listed(bare)+".")
 	}
 	if missing != nil {
 		all = append(all, "This run did not measure "+listed(missing)+".")

@@ -45,6 +45,7 @@ func All() []Cell {
 		{"cli/turn", []string{"internal/turn"}},
 		{"image/build", []string{"internal/image/debian"}},
 
+		{"chaos/attacks", []string{campaign, "internal/peer", "internal/store", "internal/turn", "probe"}},
 		{"chaos/floods", []string{campaign, "internal/process"}},
 		{"chaos/frozen", []string{campaign, "internal/cgroup"}},
 		{"chaos/hangs", []string{campaign, bare}},

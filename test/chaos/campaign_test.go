@@ -231,7 +231,9 @@ func (h *host) watch() {
 
 // notListed are directories whose files do not count: dockerd's, the names of namespaces, which dockerd removes once a minute, and Touchstone's
 // cache of images, which is meant to stay.
-var notListed = []string{userDocker, "/run/docker/netns", "/var/cache/touchstone"}
+var notListed = []string{userDocker, "/run/docker/netns", imageCache}
+
+const imageCache = "/var/cache/touchstone"
 
 // changing are the parts of listings that change on an idle host: counters of rules, and ages of addresses.
 var changing = regexp.MustCompile(`\[\d+:\d+\]|( tentative)?\s+\\\s+valid_lft.*`)

@@ -295,6 +295,12 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 		failed = errors.Join(failed, os.Chmod(at(d), 0o777|fs.ModeSticky))
 	}
 	mkdir(at("/var/lib"), at("/var/log"), at("/var/cache"), at("/home/chaos"))
+	// A host has no network to build the workload image, and may not change the image outside.
+	if _, err := os.Stat(imageCache); err == nil {
+		upper, work := filepath.Join(layer, "cache"), filepath.Join(layer, "cache-work")
+		mkdir(upper, work, at(imageCache))
+		mount("overlay", at(imageCache), "overlay", 0, "lowerdir="+imageCache+",upperdir="+upper+",workdir="+work)
+	}
 	failed = errors.Join(failed, os.Symlink("/run", at("/var/run")), os.Symlink("/run/lock", at("/var/lock")))
 	tmpfs("/run", "755")
 	mkdir(at("/run/lock"), at("/run/mount")) // mount makes the second one

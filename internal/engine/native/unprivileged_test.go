@@ -253,7 +253,7 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 	}
 	at := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
-	reads := func(file string) bool {
+	reads := func(file string) (ok bool, output string) {
 		server := l.spec(workload.ServedNetserver.Args(at, "")...)
 		server.Network = engine.HostNet
 		c := enginetest.Running(t, l.unprivileged, server)
@@ -267,13 +267,13 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 		if strings.Contains(out, "must be less than") {
 			t.Fatal(out)
 		}
-		return exit.OK()
+		return exit.OK(), out
 	}
-	if !reads("/bin/busybox") {
-		t.Error("netserver does not read a file of the image, so the test shows nothing")
+	if ok, out := reads("/bin/busybox"); !ok {
+		t.Errorf("netserver does not read a file of the image, so the test shows nothing: %s", out)
 	}
 	for _, file := range []string{secret, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), secret), fmt.Sprintf("/proc/%d/root%s", host, secret), "/proc/1/root/etc/passwd", "/proc/self/root" + secret} {
-		if reads(file) {
+		if ok, _ := reads(file); ok {
 			t.Errorf("a client of netserver reads %s", file)
 		}
 	}

@@ -131,7 +131,7 @@ func TestBadRuntime(t *testing.T) {
 // parallel to the other tests.
 func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
-	bystander := exec.Command("sleep", "1000")
+	bystander := exec.Command("sleep", "infinity")
 	if err := bystander.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestHangingRuntime(t *testing.T) {
 		all = append(all, begun{b, w, b.startWith(t, w, "oci/bad,native")})
 	}
 	for _, b := range all {
-		b.w.reached() // so that it has swept what killed runs left, before tests kill any
+		b.w.reached(b.p) // so that it has swept what killed runs left, before tests kill any
 		go func() { _, _ = b.p.ended() }()
 	}
 	t.Parallel()

@@ -34,7 +34,7 @@ func TestRealRunBesideAnother(t *testing.T) {
 	w, dir, args := realRun(t)
 	w.on("kill-2", "hold")
 	first := start(t, dir, args...)
-	w.reached()
+	w.reached(first)
 	id := w.runIDs()[0]
 	small := []string{"benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
 	alone := append(slices.Clone(small), "--allow-concurrent=false")
@@ -104,7 +104,7 @@ func TestRealTurnEndsWithKill(t *testing.T) {
 	w, dir, args := realRun(t)
 	w.on("kill-2", "hold")
 	first := start(t, dir, args...)
-	w.reached()
+	w.reached(first)
 	waiting := start(t, t.TempDir(), "benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--wait")
 	waiting.awaitLine("waiting for the end of run " + w.runIDs()[0])
 	first.signal(syscall.SIGKILL)

@@ -99,7 +99,7 @@ func TestRealInterrupt(t *testing.T) {
 			w, dir, args := realRun(t)
 			w.on(call, "hold")
 			p := start(t, dir, args...)
-			w.reached()
+			w.reached(p)
 			p.signal(syscall.SIGINT)
 			p.ends(130)
 			w.nothingLeft()
@@ -126,7 +126,7 @@ func TestRealUntilDecided(t *testing.T) {
 	w.on("create-14", "hold")
 	args := []string{"benchmark", "--targets", "native,oci/held", "--filter", lifecycle, "--runs", "10", "--until", "decided", "--max-blocks", "200"}
 	p := start(t, dir, append(args, w.flags("held")...)...)
-	w.reached()
+	w.reached(p)
 	p.signal(syscall.SIGINT)
 	p.ends(130)
 	w.nothingLeft()
@@ -158,7 +158,7 @@ func TestRealInterruptBeforeFirstTrial(t *testing.T) {
 			w, dir, args := realRun(t)
 			w.on(call, "hold")
 			p := start(t, dir, args...)
-			w.reached()
+			w.reached(p)
 			p.signal(syscall.SIGINT)
 			p.ends(130)
 			p.says(`^touchstone: .*interrupted`)
@@ -178,9 +178,9 @@ func TestRealInterruptTwice(t *testing.T) {
 	w.on("start-3", "hold")
 	w.on("kill-2", "hold")
 	p := start(t, dir, args...)
-	w.reached()
+	w.reached(p)
 	p.signal(syscall.SIGINT)
-	w.reached()
+	w.reached(p)
 	p.signal(syscall.SIGINT)
 	p.ends(130)
 	w.nothingLeft()
@@ -194,7 +194,7 @@ func TestRealKill(t *testing.T) {
 	w, dir, args := realRun(t)
 	w.on("kill-2", "hold")
 	p := start(t, dir, args...)
-	w.reached()
+	w.reached(p)
 	p.signal(syscall.SIGKILL)
 	p.ends(-1)
 	id := w.runIDs()[0]
@@ -273,7 +273,7 @@ func TestRealKillOfEngines(t *testing.T) {
 		}
 	}
 	for _, r := range runs {
-		r.w.reached()
+		r.w.reached(r.p)
 	}
 	for _, r := range runs {
 		r.p.signal(syscall.SIGKILL)
@@ -323,7 +323,7 @@ func TestRealDaemonDies(t *testing.T) {
 	w.on("start-4", "hold") // of the first trial, after the pair that tried the runtime
 	args := []string{"benchmark", "--managed", "--targets", "containerd/held", "--filter", lifecycle, "--runs", "3"}
 	p := start(t, dir, append(args, w.flags("held")...)...)
-	w.reached()
+	w.reached(p)
 	id := export(t, dir, "latest").ID
 	killed := 0
 	processes, err := filepath.Glob("/proc/[0-9]*")

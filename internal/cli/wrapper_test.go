@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
@@ -109,8 +111,8 @@ func (w *wrapper) off(call string) {
 	}
 }
 
-// reached waits until a hook blocks (until its process is killed) or reports that it was reached.
-func (w *wrapper) reached() {
+// reached waits until a hook blocks (until its process is killed) or reports that it was reached. The program must not exit before.
+func (w *wrapper) reached(p *program) {
 	w.t.Helper()
 	// A pipe that is opened for writing too supports a deadline.
 	f, err := os.OpenFile(filepath.Join(w.dir, "reached"), os.O_RDWR, 0)
@@ -121,8 +123,15 @@ func (w *wrapper) reached() {
 	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		w.t.Fatal(err)
 	}
+	go func() {
+		var info unix.Siginfo
+		_ = unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil) // an error is an exit too
+		_ = f.SetReadDeadline(time.Now())
+	}()
 	if _, err := f.Read(make([]byte, 1)); err != nil {
-		w.t.Fatalf("wait for a hook to be reached: %v", err)
+		_ = p.cmd.Process.Kill()
+		_, _ = p.ended()
+		w.t.Fatalf("wait for a hook to be reached: %v: %v\n%s%s", err, p.cmd.ProcessState, p.said.String(), p.stdout.String())
 	}
 }
 

@@ -376,7 +376,7 @@ func (h *host) liveRun(engines ...string) *live {
 		h.Fatal(err)
 	}
 	l.p = h.startFor(3*time.Hour, dir, nil, benchmarkArgs("-f", "plan.yaml")...)
-	l.w.reached()
+	l.w.reached(l.p)
 	if slices.Contains(engines, "containerd") {
 		h.collectGarbage()
 	}

@@ -56,7 +56,7 @@ func (h *host) connections() {
 	h.Helper()
 	w := h.wrap(script.Rule{Verb: "start", From: 2, Until: 2, Fault: script.Hold})
 	p := h.plan(fmt.Sprintf("targets: [oci/held, docker/runc]\nruntimes: {held: %s}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 100s, call: 90s}\n", w.path, lifecycle))
-	w.reached()
+	w.reached(p)
 	ports := h.ports()
 	if len(ports) == 0 {
 		h.wrong("no program listens on the loopback address, so the case shows nothing")

@@ -292,7 +292,7 @@ func (r *wrapped) calls(verb string) (calls []script.Call) {
 }
 
 // reached waits until a rule applies.
-func (r *wrapped) reached() {
+func (r *wrapped) reached(p *program) {
 	r.h.Helper()
 	// A pipe that is opened for writing too supports a deadline.
 	f, err := os.OpenFile(filepath.Join(r.dir, script.Reached), os.O_RDWR, 0)
@@ -301,10 +301,16 @@ func (r *wrapped) reached() {
 		err = f.SetReadDeadline(time.Now().Add(patience))
 	}
 	if err == nil {
+		go func() {
+			<-p.done
+			_ = f.SetReadDeadline(time.Now())
+		}()
 		_, err = f.Read(make([]byte, 1))
 	}
 	if err != nil {
-		r.h.Fatalf("wait for a call of the wrapped runtime: %v", err)
+		_ = p.cmd.Process.Kill()
+		p.exited()
+		r.h.Fatalf("wait for a call of the wrapped runtime: %v: %v\n%s", err, p.cmd.ProcessState, p.output())
 	}
 }
 

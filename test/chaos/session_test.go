@@ -75,7 +75,7 @@ func TestOtherSessions(t *testing.T) {
 		// A run of another host on a shared file system is never swept, not even if it is dead. The name and the boot ID are another host's.
 		w := h.wrap(script.Rule{Verb: "start", From: 2, Fault: script.Hold})
 		dead := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
-		w.reached()
+		w.reached(dead)
 		dead.signal(syscall.SIGKILL)
 		dead.ends(-1)
 		h.accept()

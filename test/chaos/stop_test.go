@@ -41,7 +41,7 @@ func TestStoppedDaemons(t *testing.T) {
 				const budget, call = 2 * time.Minute, 20 * time.Second
 				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 50s, call: %v}\n",
 					d.engine, w.path, lifecycle, budget, call))
-				w.reached()
+				w.reached(p)
 				for _, pid := range h.daemons(d.daemon, h.run(p.dir).ID) {
 					if err := unix.Kill(pid, syscall.SIGSTOP); err != nil {
 						h.wrong("stop %s: %v", d.daemon, err)

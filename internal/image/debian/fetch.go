@@ -142,7 +142,7 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 		Suite, "-", r.mirror,
 	}
 	messages := &messages{progress: f.progress}
-	if err := f.run(ctx, args, file, messages); err != nil {
+	if err := f.run(ctx, r.mirror, args, file, messages); err != nil {
 		_ = file.Close() // it is incomplete
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -153,7 +153,7 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 }
 
 // run runs mmdebstrap. When the context ends, mmdebstrap gets SIGTERM and some time for its clean-up, and then SIGKILL.
-func (f *fetcher) run(ctx context.Context, args []string, stdout *os.File, stderr *messages) error {
+func (f *fetcher) run(ctx context.Context, mirror string, args []string, stdout *os.File, stderr *messages) error {
 	limited, cancel := context.WithTimeoutCause(ctx, fetchLimit, fmt.Errorf("%s did not end within %v", mmdebstrap, fetchLimit))
 	defer cancel()
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
@@ -161,6 +161,7 @@ func (f *fetcher) run(ctx context.Context, args []string, stdout *os.File, stder
 	cmd := exec.CommandContext(hard, mmdebstrap, args...)
 	// The directory beside the image has enough space.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0", "TMPDIR="+f.dir)
+	cmd.Env = append(cmd.Env, hostProxy(limited, f.launcher, mirror)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	child, err := f.launcher.Spawn(cmd)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // errNoAccess is the error of Create if this process may not create groups.
 func errNoAccess(name string, cause error) error {
-	return fmt.Errorf("create cgroup %q: %w; run as root, or as a user in a cgroup v2 group of one's own "+
+	return fmt.Errorf("create cgroup %q: %w; run as root of the host, or as a user in a cgroup v2 group of one's own "+
 		"(systemd-run --user --scope --property=Delegate=yes …)", name, cause)
 }
 

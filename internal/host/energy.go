@@ -106,7 +106,7 @@ func (t tree) openRAPL() (*Energy, error) {
 			zone.most, _ = t.count(path.Join(dir, "max_energy_range_uj")) // 0 without a range
 			if zone.last, err = t.count(path.Join(dir, "energy_uj")); err != nil {
 				if errors.Is(err, fs.ErrPermission) {
-					err = fmt.Errorf("%w: only root may read it, because it reveals secrets of other programs (CVE-2020-8694): run as root", err)
+					err = fmt.Errorf("%w: only root may read it, because it reveals secrets of other programs (CVE-2020-8694): run as root of the host", err)
 				}
 				return nil, fmt.Errorf("read the RAPL counter: %w", err)
 			}

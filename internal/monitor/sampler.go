@@ -20,7 +20,7 @@ const ticksPerSecond = 100
 const largestStat = 8 << 10
 
 // ErrHidden reports processes whose files in /proc are hidden. Sums without them would be too small.
-var ErrHidden = errors.New("the kernel hides processes of the target (mount option hidepid of /proc); run as root, or mount /proc with hidepid=0")
+var ErrHidden = errors.New("the kernel hides processes of the target (mount option hidepid of /proc); run as root of the host, or mount /proc with hidepid=0")
 
 // Sampler reads the memory of the host, and the CPU time and memory of a target's processes, many times during a trial. One
 // sample must be cheap: the files of a process are read without Go's poller, and each process is classified once. It

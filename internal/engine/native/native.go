@@ -161,7 +161,7 @@ func (e *Engine) Info() engine.Info { return e.info }
 func (e *Engine) Programs() ([]string, error) { return nil, nil }
 
 // noLimits is the reason why a process has none without cgroups.
-const noLimits = "limits need cgroups, which this user may not make; run as root, or in a delegated cgroup"
+const noLimits = "limits need cgroups, which this process may not make; run as root of the host, or in a delegated cgroup"
 
 // Link implements engine.Networker.
 func (e *Engine) Link(context.Context) (engine.Link, error) {

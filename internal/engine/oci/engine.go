@@ -108,7 +108,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 func (e *Engine) check(spec engine.Spec) error {
 	if (e.info.Rootless || e.Session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
 		return &engine.UnsupportedError{
-			What: "limits", Reason: "they need cgroups, and a bare runtime gets none without root", Advice: "run as root",
+			What: "limits", Reason: "they need cgroups, and a bare runtime gets none without root", Advice: "run as root of the host",
 		}
 	}
 	if spec.Join != "" {

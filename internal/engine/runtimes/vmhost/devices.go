@@ -27,7 +27,7 @@ func (h Host) vsock(needed bool) error {
 	const why = ", and the runtime reaches its agent in the guest by it"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + why, "run as root"}
+		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + why, "run as root of the host"}
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENXIO):
 		return &Lack{ErrNoVsock, err.Error() + why, "look at the kernel's log (dmesg)"}
 	case h.hasModule("vhost_vsock"):

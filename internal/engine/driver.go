@@ -85,8 +85,8 @@ type Candidate struct {
 type OpenError struct {
 	Info Info
 	Err  *UnsupportedError
-	// Tried is set if everything was there, and the first container did not work. Another attempt may succeed.
-	Tried bool
+	// Transient is set if another attempt may succeed: everything was there, the first container did not work, and the error may pass.
+	Transient bool
 }
 
 func (e *OpenError) Error() string { return e.Err.Error() }

@@ -38,7 +38,7 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 	var facts []result.Target
 	for _, t := range wanted {
 		e.report(Opening, t.String())
-		opened, failed, err := e.openTarget(ctx, t)
+		opened, failures, err := e.openTarget(ctx, t)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -62,9 +62,9 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 		}
 		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
 		fact := targetFacts(info, e.drivers.Describe(t.Engine).Kind, err)
-		if err == nil && failed > 0 {
+		if failed := len(failures); err == nil && failed > 0 {
 			fact.FailedTries = failed
-			e.report(Note, fmt.Sprintf("%d of the first %d containers of %s did not work", failed, failed+1, t))
+			e.report(Note, fmt.Sprintf("%d of the first %d containers of %s did not work: %v", failed, failed+1, t, failures[failed-1]))
 		}
 		facts = append(facts, fact)
 	}
@@ -80,26 +80,27 @@ func (e *Execution) names(t target.Target) bool {
 	})
 }
 
-// A target whose first container does not work is opened again: a runtime may fail once in a few calls. mostTries is the number of attempts. No
-// attempt begins later than triesLimit, because a target that hangs hangs again.
+// A target whose first container does not work is opened again: a runtime may fail once in a few calls. An error that the next attempt repeats
+// ends the attempts at once. mostTries is the number of attempts. No attempt begins later than triesLimit, because a target that hangs hangs again.
 const (
 	mostTries  = 3
 	triesLimit = 20 * time.Second
 )
 
-// openTarget opens a target. It returns the number of first containers that did not work.
-func (e *Execution) openTarget(ctx context.Context, t target.Target) (opened engine.Engine, failed int, err error) {
+// openTarget opens a target. It returns the errors of the first containers that did not work.
+func (e *Execution) openTarget(ctx context.Context, t target.Target) (opened engine.Engine, failures []error, err error) {
 	began := e.clock.Now()
 	for {
 		opened, err = e.drivers.Open(ctx, t, e.engineSession())
 		var open *engine.OpenError
-		if err == nil || !errors.As(err, &open) || !open.Tried {
-			return opened, failed, err
+		if err == nil || !errors.As(err, &open) || !open.Transient {
+			return opened, failures, err
 		}
-		if failed++; failed == mostTries || e.clock.Now().Sub(began) >= triesLimit || ctx.Err() != nil {
-			return opened, failed, err
+		failures = append(failures, err)
+		if len(failures) == mostTries || e.clock.Now().Sub(began) >= triesLimit || ctx.Err() != nil {
+			return opened, failures, err
 		}
-		e.report(Note, fmt.Sprintf("%s is tried again: %v", t, err))
+		e.report(Note, fmt.Sprintf("%s is tried again (%d of %d)", t, len(failures)+1, mostTries))
 	}
 }
 

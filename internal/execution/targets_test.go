@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -108,6 +110,47 @@ func TestSandboxedTargets(t *testing.T) {
 	} {
 		if got := (result.Target{Isolation: string(isolation)}).Sandboxed(); got != want {
 			t.Errorf("a target with the isolation %q has a sandbox: %v, want %v", isolation, got, want)
+		}
+	}
+}
+
+// driver is a driver whose targets cannot be opened.
+type driver struct {
+	fake.Driver
+	err   error
+	calls int
+}
+
+func (*driver) Describe() engine.Description { return engine.Description{Name: "broken"} }
+
+func (d *driver) Open(context.Context, target.Target, engine.Session) (engine.Engine, error) {
+	d.calls++
+	return nil, d.err
+}
+
+// Only an error that may pass is worth another attempt. The reason is told once, at the end.
+func TestPermanentErrorsAreTriedOnce(t *testing.T) {
+	facts := diagnosis.Facts{Info: engine.Info{Target: target.Target{Engine: "broken", Runtime: "x"}}, Engine: "broken", Root: true}
+	for text, calls := range map[string]int{
+		"fork/exec /usr/bin/crun : no such file or directory":                            1,
+		"mount proc: operation not permitted":                                            1,
+		"open sysctl x file: reopen fd 8: permission denied":                             1,
+		"crun: mount `cgroup2`: Invalid argument":                                        1,
+		"clone: function not implemented":                                                1,
+		`failed to get sandbox image "registry.k8s.io/pause:3.8": dial tcp: i/o timeout`: 1,
+		"no answer within 20s":                                                           mostTries,
+		"runc did not terminate successfully: signal: segmentation fault":                mostTries,
+		"a new message": mostTries,
+	} {
+		o := &recorder{}
+		d := &driver{err: diagnosis.Refuse(errors.New(text), facts, "its first container did not work", "")}
+		e := &Execution{environment: environment{drivers: engines.Drivers{d}, clock: fake.NewClock()}, Config: Config{Observer: o}}
+		_, failures, err := e.openTarget(t.Context(), facts.Target)
+		if d.calls != calls || !errors.Is(err, d.err) || len(failures) > calls {
+			t.Errorf("%s: %d calls, %v; want %d", text, d.calls, err, calls)
+		}
+		if len(o.events) != calls-1 || o.mentions(text) {
+			t.Errorf("%s: the events are %v, want %d without the reason", text, o.events, calls-1)
 		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"time"
 
+	introspection "github.com/containerd/containerd/api/services/introspection/v1"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -19,6 +21,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
@@ -59,7 +62,7 @@ func connect(ctx context.Context, name, socket string) (*client, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(unreachable(name, path, c.tooOld(ctx, err)), c.close())
+		return nil, errors.Join(unreachable(name, path, c.explainLack(ctx, err)), c.close())
 	}
 	return c, nil
 }
@@ -120,8 +123,8 @@ func (c *client) answers(ctx context.Context) error {
 	return err
 }
 
-// tooOld finds the reason why an engine lacks CRI v1.
-func (c *client) tooOld(ctx context.Context, err error) error {
+// explainLack finds the reason why an engine lacks CRI v1.
+func (c *client) explainLack(ctx context.Context, err error) error {
 	if status.Code(err) != codes.Unimplemented {
 		return err
 	}
@@ -133,10 +136,30 @@ func (c *client) tooOld(ctx context.Context, err error) error {
 			Advice: "CRI v1 needs containerd 1.6 or CRI-O 1.23 at least",
 		}
 	}
+	if failed := c.failedPlugin(ctx); failed != nil {
+		f := diagnosis.Facts{Engine: "containerd"}.Here()
+		explained := diagnosis.Explain(failed, f, "its CRI plug-in did not start", "look at the log of the engine: journalctl -u containerd | grep 'failed to load plugin'")
+		return &explained
+	}
 	return &engine.UnsupportedError{
 		Reason: "it does not serve CRI: " + status.Convert(err).Message(),
 		Advice: `if it is containerd take "cri" out of disabled_plugins in its config.toml, or use --managed for a private one`,
 	}
+}
+
+// failedPlugin returns the error of containerd's plug-ins for CRI. It is nil if they are disabled, and for other engines.
+func (c *client) failedPlugin(ctx context.Context) error {
+	answer, err := introspection.NewIntrospectionClient(c.conn).Plugins(ctx, &introspection.PluginsRequest{})
+	if err != nil {
+		return nil //nolint:nilerr // another engine has no such service
+	}
+	for _, p := range answer.GetPlugins() {
+		isCRI := p.GetType() == "io.containerd.cri.v1" || p.GetType() == "io.containerd.grpc.v1" && p.GetID() == "cri"
+		if text := p.GetInitErr().GetMessage(); isCRI && text != "" {
+			return errors.New(text)
+		}
+	}
+	return nil
 }
 
 func (c *client) close() error { return c.conn.Close() }
@@ -168,7 +191,7 @@ func unreachable(name, path string, err error) error {
 	case errors.Is(err, syscall.ENOTSOCK):
 		u.Reason, u.Advice = "it is not a socket", "name the engine's CRI socket"
 	case errors.Is(err, fs.ErrPermission):
-		u.Reason, u.Advice = "permission denied", "run as root"
+		u.Reason, u.Advice = "permission denied", diagnosis.Rights(os.Geteuid() == 0, "run as root")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		u.Reason, u.Advice = "no engine listens there", "start the engine"
 	case errors.Is(err, errNoAnswer):

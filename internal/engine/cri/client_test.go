@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	introspection "github.com/containerd/containerd/api/services/introspection/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -111,11 +112,20 @@ func TestSocketThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// oldEngine answers as engines before CRI v1.
-type oldEngine struct{ name string }
+// oldEngine answers as engines before CRI v1. With plugins it answers as a containerd without CRI.
+type oldEngine struct {
+	name    string
+	plugins []*introspection.Plugin
+}
 
 func (o oldEngine) serve(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
+	if o.plugins != nil && method == "/containerd.services.introspection.v1.Introspection/Plugins" {
+		if err := stream.RecvMsg(&introspection.PluginsRequest{}); err != nil {
+			return err
+		}
+		return stream.SendMsg(&introspection.PluginsResponse{Plugins: o.plugins})
+	}
 	if o.name == "" || method != "/runtime.v1alpha2.RuntimeService/Version" {
 		service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 		return status.Error(codes.Unimplemented, "unknown service "+service)
@@ -126,13 +136,31 @@ func (o oldEngine) serve(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(&api.VersionResponse{RuntimeName: o.name, RuntimeVersion: "1.4.0"})
 }
 
+// failed is a plug-in that did not start.
+func failed(kind, id, reason string) *introspection.Plugin {
+	return &introspection.Plugin{Type: kind, ID: id, InitErr: status.New(codes.Unknown, reason).Proto()}
+}
+
 func TestEnginesWithoutCRI(t *testing.T) {
 	for name, tt := range map[string]struct {
 		engine oldEngine
 		want   []string
 	}{
-		"too old": {oldEngine{"containerd"}, []string{"containerd 1.4.0 supports CRI v1alpha2 only", "containerd 1.6"}},
+		"too old": {oldEngine{name: "containerd"}, []string{"containerd 1.4.0 supports CRI v1alpha2 only", "containerd 1.6"}},
 		"no CRI":  {oldEngine{}, []string{"it does not serve CRI", "disabled_plugins", "--managed"}},
+		"inotify": {oldEngine{plugins: []*introspection.Plugin{
+			failed("io.containerd.snapshotter.v1", "zfs", "path /var/lib/containerd must be a zfs filesystem: skip plugin"),
+			failed("io.containerd.grpc.v1", "cri", "failed to create CRI service: failed to create cni conf monitor for default: failed to create fsnotify watcher: too many open files"),
+		}}, []string{"all inotify instances", "sysctl -w fs.inotify.max_user_instances="}},
+		"containerd 2": {oldEngine{plugins: []*introspection.Plugin{
+			failed("io.containerd.cri.v1", "runtime", "failed to create fsnotify watcher: too many open files"),
+		}}, []string{"all inotify instances", "sysctl -w fs.inotify.max_user_instances="}},
+		"another failure": {oldEngine{plugins: []*introspection.Plugin{
+			failed("io.containerd.grpc.v1", "cri", "invalid plugin config: `mirrors` cannot be set when `config_path` is provided"),
+		}}, []string{"its CRI plug-in did not start: invalid plugin config", "journalctl -u containerd"}},
+		"disabled": {oldEngine{plugins: []*introspection.Plugin{
+			failed("io.containerd.snapshotter.v1", "zfs", "path must be a zfs filesystem: skip plugin"), {Type: "io.containerd.grpc.v1", ID: "images"},
+		}}, []string{"it does not serve CRI", "disabled_plugins"}},
 	} {
 		path := filepath.Join(t.TempDir(), "s")
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)

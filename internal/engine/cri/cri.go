@@ -26,6 +26,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
@@ -208,7 +209,7 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &engine.OpenError{Info: e.info, Tried: true, Err: refuse(t, fmt.Sprintf("its first container did not work: %v", err), advise(err, e.handler))}
+		return nil, diagnosis.Refuse(err, e.facts(), "its first container did not work", e.advice())
 	}
 	return e.shown(), nil
 }
@@ -222,7 +223,7 @@ func (d *Driver) refusal(ctx context.Context, t target.Target, err error) error 
 	if errors.As(err, &u) {
 		return refuse(t, u.Reason, u.Advice)
 	}
-	return refuse(t, message(err), "look at the engine's log")
+	return d.explain(err, diagnosis.Facts{Info: engine.Info{Target: t}, Engine: d.name, Private: true})
 }
 
 // connect returns the user's own engine, or starts a private one.
@@ -262,11 +263,24 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	if err == nil {
 		return shared, nil
 	}
-	reason, advice := message(err), "look at the engine's log"
-	if strings.Contains(reason, "server gave HTTP response to HTTPS client") {
-		advice = "let it pull from " + s.Registry.Addr() + " without TLS: a [[registry]] with location = \"127.0.0.1\" and insecure = true in /etc/containers/registries.conf.d"
+	refused := d.explain(err, diagnosis.Facts{
+		Info: engine.Info{Target: target.Target{Engine: d.name}}, Engine: shared.engine, Private: shared.private != nil, Registry: s.Registry.Addr(),
+	})
+	return nil, errors.Join(refused, shared.close(ctx))
+}
+
+// explain is the refusal of an engine before its first container.
+func (d *Driver) explain(err error, f diagnosis.Facts) *engine.UnsupportedError {
+	explained := diagnosis.Explain(requestError{err}, f.Here(), "", logAdvice(f))
+	return &explained
+}
+
+// logAdvice is the advice for an unknown error. The log of a private engine ends with the engine.
+func logAdvice(f diagnosis.Facts) string {
+	if f.Private {
+		return "measure the runtime alone, to see whether it works: -t oci/" + cmp.Or(f.Target.Runtime, "runc")
 	}
-	return nil, errors.Join(&engine.UnsupportedError{What: d.name, Reason: reason, Advice: advice}, shared.close(ctx))
+	return "look at the log of the engine: journalctl -n 50 -u " + strings.ReplaceAll(f.Engine, "-", "")
 }
 
 // start starts a private engine.
@@ -377,7 +391,7 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	}
 	e.adapt()
 	if err := e.prepare(); err != nil {
-		return nil, err
+		return nil, diagnosis.Recognise(err, e.facts())
 	}
 	return e, nil
 }

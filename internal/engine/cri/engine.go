@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
@@ -299,29 +300,24 @@ func (e *Engine) tryOut(ctx context.Context) error {
 // usageCode is the probe's exit code for wrong arguments.
 const usageCode = 2
 
-// advise returns the advice for a known error.
-func advise(err error, h handler) string {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "unknown version specified"):
-		return "the runtime is too old for this engine: use crun 1.21 or later, named with --runtime crun=PATH"
-	case errors.Is(err, runtimes.ErrNoAnswer) && h.isGVisor():
-		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
-	case h.guest != nil && (errors.Is(err, runtimes.ErrNoAnswer) || strings.Contains(text, "timed out connecting to")):
-		return "the hypervisor, the guest or its agent did not start: check the programs, the kernel, its image or initrd, and the memory in " + h.guest.File +
-			"; a slow host needs a larger dial_timeout there. Kata logs the guest's console if this file has enable_debug = true and the engine logs at level debug, which a private one does not"
-	case strings.Contains(text, "syslog delivery error"):
-		return "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd), or use --managed for a private engine, which has its own"
-	case strings.Contains(text, "hybrid mode"):
-		return "the engine must not see the unified hierarchy of this host: use --managed"
-	case strings.Contains(text, "NetworkReady") || strings.Contains(text, "cni"):
-		return "look at the engine's network configuration (CNI)"
-	case strings.Contains(text, "no runtime for") || strings.Contains(text, "failed to find runtime handler"):
-		return "name a runtime handler of the engine"
-	case h.shim == shimRunsc:
+// facts are the facts for the diagnosis of an error of this target.
+func (e *Engine) facts() diagnosis.Facts {
+	f := diagnosis.Facts{Info: e.info, Engine: e.service.engine, Private: e.service.private != nil}
+	if e.session.Registry != nil {
+		f.Registry = e.session.Registry.Addr()
+	}
+	if e.handler.guest != nil {
+		f.Guest = e.handler.guest.File
+	}
+	return f.Here()
+}
+
+// advice is the advice for an unknown error of this target.
+func (e *Engine) advice() string {
+	if e.handler.shim == shimRunsc {
 		return "try the option shim=runc, which avoids gVisor's own shim"
 	}
-	return "look at the engine's log"
+	return logAdvice(e.facts())
 }
 
 // Link implements engine.Networker. Every pod outside of the host's network is in the network of the engine's CNI plug-ins,
@@ -366,7 +362,7 @@ func (e *Engine) meet(ctx context.Context, c *container) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.Missing[engine.NetworkBridge] = "the network of its pods: " + err.Error() + "; look at the engine's network configuration (CNI)"
+		e.Missing[engine.NetworkBridge] = diagnosis.Lack(err, e.facts(), "the network of its pods", "look at the engine's network configuration (CNI)")
 	}
 	e.link = link
 	return nil

@@ -3,7 +3,6 @@ package cri
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -58,24 +58,17 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-func TestAdvise(t *testing.T) {
-	gVisor := handler{Kind: runtimes.KindOf("runsc version 1"), configured: configured{shim: shimRunsc}}
-	for _, tt := range []struct {
-		err  error
-		h    handler
-		want string
-	}{
-		{errors.New(`"unknown version specified"`), handler{}, "crun 1.21"},
-		{fmt.Errorf("wait: %w", runtimes.ErrNoAnswer), gVisor, "another platform"},
-		{errors.New("timed out connecting to vsock 3:1024"), handler{guest: &kata.Config{Hypervisor: "qemu", File: "/k.toml"}}, "the memory in /k.toml; a slow host needs a larger dial_timeout"},
-		{errors.New("cgroups in hybrid mode not supported"), handler{}, "--managed"},
-		{errors.New("NetworkReady is false: cni plugin not initialized"), handler{}, "CNI"},
-		{errors.New(`no runtime for "x" is configured`), handler{}, "handler"},
-		{errors.New("something else"), gVisor, "shim=runc"},
-		{errors.New("something else"), handler{}, "log"},
+// An unknown error has the advice of its handler or of its engine.
+func TestAdvice(t *testing.T) {
+	for want, e := range map[string]*Engine{
+		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
+		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
+		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
+		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "crio/crun")}},
+		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "containerd/runsc")}},
 	} {
-		if got := advise(tt.err, tt.h); !strings.Contains(got, tt.want) {
-			t.Errorf("advice for %v is %q, want it to name %s", tt.err, got, tt.want)
+		if got := e.advice(); !strings.Contains(got, want) {
+			t.Errorf("the advice is %q, want it to contain %s", got, want)
 		}
 	}
 }

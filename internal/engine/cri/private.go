@@ -299,7 +299,7 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entri
 			err := shared.ask(ctx, grpc.WaitForReady(true))
 			// containerd 1.6 reports readiness some milliseconds before its CRI is ready, and has no event for that.
 			if ctx.Err() != nil || err == nil || !strings.Contains(message(err), "not initialized yet") {
-				return err
+				return shared.explainLack(ctx, err)
 			}
 		}
 	}

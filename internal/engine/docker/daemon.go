@@ -17,8 +17,10 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // defaultSocket is Docker's default. It is a variable for tests.
@@ -68,11 +70,27 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &engine.UnsupportedError{
-			What: name, Reason: err.Error(), Advice: "the daemon needs access to this host's loopback address and space for images",
-		}
+		return nil, d.refuse(err, d.private != nil, "the daemon needs access to this host's loopback address and space for images")
 	}
 	return d, nil
+}
+
+// facts are the facts for the diagnosis of an error.
+func (d *daemon) facts(info engine.Info) diagnosis.Facts {
+	f := diagnosis.Facts{Info: info, Engine: name, Private: d.private != nil}
+	if d.session.Registry != nil {
+		f.Registry = d.session.Registry.Addr()
+	}
+	return f.Here()
+}
+
+// refuse is the error of a daemon that cannot be used. The advice is for an unknown error.
+func (d *daemon) refuse(err error, private bool, advice string) *engine.UnsupportedError {
+	f := d.facts(engine.Info{Target: target.Target{Engine: name}})
+	f.Private = private
+	explained := diagnosis.Explain(err, f, "", advice)
+	explained.What = name
+	return &explained
 }
 
 // pullProbe pulls the probe's image. It first records the use of a user daemon, so that a later run can remove the image if this
@@ -135,7 +153,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	}
 	advice := "start Docker, name its socket in DOCKER_HOST, or use a private daemon with --managed"
 	if errors.Is(err, fs.ErrPermission) {
-		advice = "run as root, or as a member of the socket's group"
+		advice = diagnosis.Rights(os.Geteuid() == 0, "run as root, or as a member of the socket's group")
 	}
 	return &engine.UnsupportedError{What: name, Reason: fmt.Sprintf("the daemon at %s: %v", d.host, err), Advice: advice}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -87,11 +88,17 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 		err = d.session.TryRunning(ctx, e, "-kvm")
 	}
 	if err != nil {
-		return nil, &engine.OpenError{Info: e.target, Tried: true, Err: &engine.UnsupportedError{
-			What: t.String(), Reason: fmt.Sprintf("its test container failed: %v", err), Advice: "try the runtime with docker run by hand",
-		}}
+		return nil, diagnosis.Refuse(err, d.facts(e.target), "its test container failed", d.tryByHand(c, t))
 	}
 	return live, nil
+}
+
+// tryByHand is the advice for an unknown error of the runtime.
+func (d *daemon) tryByHand(c choice, t target.Target) string {
+	if d.private != nil {
+		return "measure the runtime alone, to see whether it works: -t oci/" + t.Runtime
+	}
+	return "try the runtime by hand: docker run --rm --runtime " + c.names[engine.NoNetwork] + " hello-world"
 }
 
 func openError(info engine.Info, err error) error {
@@ -332,7 +339,7 @@ func (e *Engine) findBridge(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.Missing[engine.NetworkBridge] = fmt.Sprintf("the daemon's network %s: %v", bridge, &saidError{err})
+		e.Missing[engine.NetworkBridge] = diagnosis.Lack(&saidError{err}, e.facts(e.target), "the daemon's network "+bridge, "")
 	}
 	e.link = link
 	return nil

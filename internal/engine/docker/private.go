@@ -254,7 +254,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 		err = errors.Join(err, d.private.Stop(ctx))
 	}
 	if ctx.Err() == nil {
-		err = &engine.UnsupportedError{What: name, Reason: err.Error()}
+		err = d.refuse(err, true, "start Docker as a service, and name its socket in DOCKER_HOST")
 	}
 	return nil, err
 }

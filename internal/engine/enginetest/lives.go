@@ -44,14 +44,14 @@ func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 // mostAttempts is the number of attempts of Attempt, which is the number in a run.
 const mostAttempts = 3
 
-// Attempt opens a target as a run does: a target whose first container does not work is opened again, three times in all. The caller closes
+// Attempt opens a target as a run does: a target whose first container does not work is opened again if the error may pass, three times in all. The caller closes
 // the engine, and gives an error to Require.
 func Attempt(t testing.TB, d Opener, name string, s engine.Session) (engine.Engine, error) {
 	t.Helper()
 	for n := 1; ; n++ {
 		e, err := d.Open(t.Context(), parse(t, name), s)
 		var refused *engine.OpenError
-		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Tried {
+		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Transient {
 			return e, err
 		}
 		record.Repeat(t, fmt.Sprintf("attempt %d of %d to open %s: %v", n, mostAttempts, name, err))

@@ -40,7 +40,7 @@ func (o *opener) Open(context.Context, target.Target, engine.Session) (engine.En
 // A target is opened again only if its first container did not work, and three times at most. Each repeat has its reason.
 func TestAttempt(t *testing.T) {
 	t.Setenv(record.Variable, "")
-	tried := &engine.OpenError{Tried: true, Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "no answer"}}
+	tried := &engine.OpenError{Transient: true, Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "no answer"}}
 	missing := &engine.OpenError{Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "there is no runsc"}}
 	for _, tt := range []struct {
 		name  string

@@ -120,7 +120,7 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 		calls: map[op]int{}, random: map[string]*rand.Rand{}, run: script.factor(t, s.RunID),
 	}
 	if n := d.opened(t); hits(script.fail, opOpen, n) {
-		return nil, &engine.OpenError{Info: e.Info(), Tried: true, Err: &engine.UnsupportedError{
+		return nil, &engine.OpenError{Info: e.Info(), Transient: true, Err: &engine.UnsupportedError{
 			What: t.String(), Reason: fmt.Sprintf("scripted fault: call %d of open fails", n),
 		}}
 	}

@@ -24,10 +24,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -100,9 +100,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	if err := e.tryOut(ctx); err != nil {
 		err = errors.Join(err, e.Close())
-		refused := refuse(fmt.Sprintf("its first container did not work: %v", err), advise(err))
-		refused.Tried = true
-		return nil, refused
+		return nil, diagnosis.Refuse(err, diagnosis.Facts{Info: e.info}.Here(), "its first container did not work", "try the runtime by hand")
 	}
 	return e, nil
 }
@@ -194,24 +192,6 @@ func (e *Engine) tryContainer(ctx context.Context) error {
 // try creates, runs and deletes a container with a network.
 func (e *Engine) try(ctx context.Context, n engine.Network) (engine.Container, error) {
 	return e.Session.Try(ctx, e, "-"+filepath.Base(e.dir), n)
-}
-
-// advise returns the advice for a known error.
-func advise(err error) string {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "no answer within"):
-		return "check whether the runtime works by hand, and whether the machine is too busy; with runsc choose another platform (systrap works nearly everywhere)"
-	case strings.Contains(text, "hybrid mode"):
-		return "run as root, so that the unified hierarchy can be hidden from the runtime"
-	case errors.Is(err, syscall.EPERM) || strings.Contains(text, "ermission denied") || strings.Contains(text, "not permitted"):
-		return "run as root, or allow user namespaces and delegate a cgroup to this user"
-	case strings.Contains(text, "runs on another platform"):
-		return "correct the program behind the runtime: it ignores the option platform"
-	case strings.Contains(text, "KVM") || strings.Contains(text, "kvm"):
-		return "the kvm platform needs a working /dev/kvm"
-	}
-	return "try the runtime by hand"
 }
 
 // LauncherOptions are the options under which OCI runtimes work on a host with these cgroups. On hybrid hosts the unified

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) tryBridge(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.Missing[engine.NetworkBridge] = err.Error()
+		e.Missing[engine.NetworkBridge] = diagnosis.Lack(err, e.facts(), "", "")
 	}
 	e.link = link
 	return nil

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -129,11 +130,16 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &engine.OpenError{Info: e.info, Tried: errors.Is(err, errFirst), Err: &engine.UnsupportedError{
-			What: t.String(), Reason: err.Error(), Advice: "try the runtime with podman --runtime by hand",
-		}}
+		refused := diagnosis.Refuse(err, e.facts(), "", "try the runtime by hand: podman --runtime "+e.info.Binary+" run --rm IMAGE true")
+		refused.Transient = refused.Transient && errors.Is(err, errFirst)
+		return nil, refused
 	}
 	return e, nil
+}
+
+// facts are the facts for the diagnosis of an error of this target.
+func (e *Engine) facts() diagnosis.Facts {
+	return diagnosis.Facts{Info: e.info, Engine: name, Private: true, Registry: e.Session.Registry.Addr()}.Here()
 }
 
 var errFirst = errors.New("its test container failed")

@@ -1,0 +1,170 @@
+package diagnosis
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// files makes every path below /there exist on the host.
+func files(t *testing.T) {
+	t.Helper()
+	real := exists
+	exists = func(path string) bool { return strings.HasPrefix(path, "/there/") }
+	t.Cleanup(func() { exists = real })
+}
+
+func TestMessages(t *testing.T) {
+	files(t)
+	for kind, list := range messages {
+		known := 0
+		for _, m := range list {
+			d := Find(errors.New(m.text), m.f)
+			text := d.Reason()
+			if (m.cause != "") != d.Known() || !strings.Contains(text, m.cause) || !strings.Contains(d.Advice, m.advice) || d.Permanent == m.transient {
+				t.Errorf("%s: %.120q…\n\treason %s\n\tadvice %s\n\tpermanent %v\n\twant %q, %q, %v", kind, m.text, text, d.Advice, d.Permanent, m.cause, m.advice, !m.transient)
+			}
+			if strings.Contains(text+d.Advice, "${") || strings.ContainsAny(text+d.Advice, "\n") || strings.Contains(text+d.Advice, "  ") {
+				t.Errorf("%s: a text is incomplete: %s; %s", kind, text, d.Advice)
+			}
+			if d.Known() {
+				known++
+			}
+		}
+		if known < 3 && kind != "unknown" {
+			t.Errorf("%s has %d messages", kind, known)
+		}
+	}
+}
+
+// Each pattern of each rule recognises a message of a real program.
+func TestPatternsHaveMessages(t *testing.T) {
+	var texts []string
+	for _, list := range messages {
+		for _, m := range list {
+			texts = append(texts, clean(m.text))
+		}
+	}
+	for _, r := range rules {
+		for _, pattern := range r.patterns {
+			found := false
+			for _, text := range texts {
+				found = found || pattern.MatchString(text)
+			}
+			if !found {
+				t.Errorf("no message for %s (%s)", pattern, r.cause)
+			}
+		}
+	}
+}
+
+// The advice of a rule begins with a verb, and no rule sends root to root.
+func TestRootIsNotSentToRoot(t *testing.T) {
+	for kind, list := range messages {
+		for _, m := range list {
+			m.f.Root = true
+			if d := Find(errors.New(m.text), m.f); strings.Contains(d.Advice, "run as root") {
+				t.Errorf("%s: root is advised to %s", kind, d.Advice)
+			}
+		}
+	}
+	if got := Rights(true, "run as root"); strings.Contains(got, "run as root") {
+		t.Errorf("root is advised to %s", got)
+	}
+	if got := Rights(false, "run as root"); got != "run as root" {
+		t.Errorf("a user is advised to %s", got)
+	}
+}
+
+// A known error is short, also at the end of a long log. An unknown one keeps its errors.
+func TestExplain(t *testing.T) {
+	log := strings.Repeat(`time="2026-11-28T10:00:00Z" level=info msg="loading plugin"`+"\n", 30)
+	f := at("docker", "crun")
+	text := dockerd + log + `failed to start daemon: exec: "runc": executable file not found in $PATH`
+	known := Explain(errors.New(text), f, "its container did not work", "look")
+	if len(known.Error()) > 400 || strings.Contains(known.Error(), "\n") || known.What != "docker/crun" {
+		t.Errorf("a known error is %d bytes: %s", len(known.Error()), known.Error())
+	}
+	unknown := Explain(errors.New("surprise\n"+log), f, "its container did not work", "look")
+	if unknown.Reason != "its container did not work: surprise" || unknown.Advice != "look" {
+		t.Errorf("an unknown error is %s", unknown.Error())
+	}
+	if got := Lack(errors.New("surprise"), f, "its network", ""); got != "its network: surprise" {
+		t.Errorf("Lack() = %q", got)
+	}
+	if got := Lack(errors.New("netavark: No such file or directory (os error 2)"), f, "", ""); !strings.HasSuffix(got, "; install the package iptables") {
+		t.Errorf("Lack() = %q", got)
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	f := at("", "runc")
+	f.Notes = []string{"a note"}
+	for text, transient := range map[string]bool{"connection reset by peer": true, "invalid argument": false, "read-only file system": false, "signal: killed": true} {
+		err := Refuse(errors.New(text), f, "its first container did not work", "look")
+		if err.Transient != transient || len(err.Info.Notes) != 1 || err.Error() != "oci/runc: its first container did not work: "+text+"; look" {
+			t.Errorf("Refuse(%s) = %v, transient %v", text, err, err.Transient)
+		}
+	}
+}
+
+func TestRecognise(t *testing.T) {
+	f := at("containerd", "runc")
+	surprise := errors.New("surprise")
+	if err := Recognise(surprise, f); err != surprise { //nolint:errorlint // the same value
+		t.Errorf("Recognise(unknown) = %v", err)
+	}
+	refused := fmt.Errorf("open: %w", &engine.UnsupportedError{What: "x", Reason: "too many open files"})
+	if err := Recognise(refused, f); err != refused { //nolint:errorlint // the same value
+		t.Errorf("Recognise(refusal) = %v", err)
+	}
+	err := Recognise(fmt.Errorf("watch log files: %w", os.NewSyscallError("inotify_init1", errors.New("too many open files"))), f)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "fs.inotify.max_user_instances") {
+		t.Errorf("Recognise(known) = %v", err)
+	}
+}
+
+// The excerpt of a long line contains the matched part.
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("a: ", 400) + `exec: "runc": executable file not found in $PATH` + strings.Repeat(": b", 400)
+	d := Find(errors.New("first line\n"+long+"\nlast line"), at("docker", "runc"))
+	if len(d.Excerpt) > longestExcerpt+20 || !strings.Contains(d.Excerpt, `exec: "runc": executable file not found`) {
+		t.Errorf("the excerpt is %q", d.Excerpt)
+	}
+	if d := Find(errors.New("ä\xff: no space left on device"), at("", "runc")); !strings.Contains(d.Excerpt, "no space left") {
+		t.Errorf("the excerpt is %q", d.Excerpt)
+	}
+}
+
+// A proposed limit is higher than the present one.
+func TestRaise(t *testing.T) {
+	file := t.TempDir() + "/limit"
+	for text, want := range map[string]string{"128\n": "1024", "4096\n": "8192", "": "1024", "many": "1024"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]string{}
+		raise(file, 1024)(Facts{}, values, "", "")
+		if values["limit"] != want {
+			t.Errorf("above %q comes %s, want %s", text, values["limit"], want)
+		}
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	for _, list := range messages {
+		for _, m := range list {
+			f.Add(m.text, m.f.Engine)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text, engineName string) {
+		d := Find(errors.New(text), at(engineName, "runsc"))
+		if d.Known() && (d.Advice == "" || len(d.Excerpt) > longestExcerpt+20) {
+			t.Errorf("%q: advice %q, excerpt %q", text, d.Advice, d.Excerpt)
+		}
+	})
+}

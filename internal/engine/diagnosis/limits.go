@@ -1,0 +1,61 @@
+package diagnosis
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// limits are the limits of the kernel.
+var limits = []rule{
+	{
+		patterns: match(`(?i)(inotify|fsnotify|create new watcher|cni conf monitor)[^\n]*too many open files`),
+		cause:    "all inotify instances that the kernel allows this user are in use",
+		advice:   "allow more: sysctl -w fs.inotify.max_user_instances=${limit}",
+		refine:   raise("/proc/sys/fs/inotify/max_user_instances", 1024),
+	},
+	{
+		patterns: match(`(?i)(inotify|fsnotify)[^\n]*no space left on device`),
+		cause:    "all inotify watches that the kernel allows this user are in use",
+		advice:   "allow more: sysctl -w fs.inotify.max_user_watches=${limit}",
+		refine:   raise("/proc/sys/fs/inotify/max_user_watches", 524288),
+	},
+	{
+		patterns: match(`(?i)too many open files in system`),
+		cause:    "all files that the kernel allows are open",
+		advice:   "allow more: sysctl -w fs.file-max=${limit}",
+		refine:   raise("/proc/sys/fs/file-max", 1<<20),
+	},
+	{
+		patterns: match(`(?i)too many open files`),
+		cause:    "a process has as many open files as its limit allows",
+		advice:   "raise the limit before the start of the program: ulimit -n 1048576, or LimitNOFILE= in the unit of a service",
+	},
+	{
+		patterns: match(`(?i)(session key|keyring|keyctl)[^\n]*disk quota exceeded`),
+		cause:    "all kernel keys that a user may have are in use",
+		advice:   "allow more: sysctl -w kernel.keys.maxkeys=${limit} kernel.keys.maxbytes=${limit}00",
+		refine:   raise("/proc/sys/kernel/keys/maxkeys", 2000),
+	},
+	{
+		patterns:  match(`(?i)(fork|clone|pthread_create|newosproc)[^\n]*resource temporarily unavailable`),
+		cause:     "no more processes or threads are allowed",
+		advice:    "allow the surrounding service or container more: TasksMax= of systemd, or pids.max of its cgroup",
+		transient: true,
+	},
+	{
+		patterns: match(`(?i)no space left on device`),
+		cause:    "a file system is full",
+		advice:   "free some space: df -h lists the file systems, and df -i their numbers of files",
+	},
+}
+
+// raise sets the value limit to twice the present limit, and at least to least.
+func raise(file string, least int) func(Facts, map[string]string, string, string) (string, string) {
+	return func(_ Facts, values map[string]string, cause, advice string) (string, string) {
+		text, _ := os.ReadFile(file) // an unknown limit is lower than least
+		now, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		values["limit"] = strconv.Itoa(max(least, 2*now))
+		return cause, advice
+	}
+}

@@ -1,0 +1,43 @@
+package diagnosis
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// rules are the known errors. The first that matches counts, so special rules precede general ones.
+var rules = slices.Concat(images, networks, limits, programs, versions, services, rights)
+
+// rule is a known error.
+type rule struct {
+	// patterns are the spellings of the message. Their named groups are values for cause and advice.
+	patterns []*regexp.Regexp
+	// when limits the rule to targets; nil is for all.
+	when func(Facts) bool
+	// cause and advice contain names of values in ${}: groups of the pattern, and the facts of Facts.values.
+	cause, advice string
+	// refine may change the values, and may return another cause or advice; nil changes nothing.
+	refine func(f Facts, values map[string]string, cause, advice string) (string, string)
+	// transient reports that another attempt may succeed. vague leaves that to the signs in the rest of the text.
+	transient, vague bool
+}
+
+// match compiles the spellings of a message.
+func match(patterns ...string) (all []*regexp.Regexp) {
+	for _, p := range patterns {
+		all = append(all, regexp.MustCompile(p))
+	}
+	return all
+}
+
+// isOf limits a rule to engines, by their own names.
+func isOf(names ...string) func(Facts) bool {
+	return func(f Facts) bool { return slices.Contains(names, f.Engine) }
+}
+
+func isRoot(f Facts) bool   { return f.Root }
+func hasGuest(f Facts) bool { return f.Isolation == engine.VM }
+func isGVisor(f Facts) bool { return f.Isolation == engine.UserKernel }
+func isBare(f Facts) bool   { return f.Engine == "" }

@@ -53,9 +53,9 @@ func (v Volume) Needs(bytes int64) Needs {
 	case Tmpfs:
 		return Needs{Capabilities: []engine.Capability{engine.CanTmpfs}, Space: Space{Tmpfs: bytes}}
 	case BindTmpfs:
-		return Needs{Space: Space{Memory: bytes}}
+		return Needs{Capabilities: []engine.Capability{engine.CanBindMemory}, Space: Space{Memory: bytes}}
 	default:
-		return Needs{Space: Space{Disk: bytes}}
+		return Needs{Capabilities: []engine.Capability{engine.CanBind}, Space: Space{Disk: bytes}}
 	}
 }
 

@@ -12,7 +12,8 @@ type Capability string
 // The capabilities. CanExec, CanPause, CanUpdate and CanStats promise the optional interface of the target's containers
 // (Execer, Pauser, Updater, Meter). CanPull promises that the engine is a Puller. NetworkBridge promises that the engine
 // is a Networker and that Bridged containers are Addressed. CanWrite allows a Spec to be Writable, and CanTmpfs allows
-// mounts without a source.
+// mounts without a source. CanBind allows mounts of directories on disk, and CanBindMemory allows mounts of directories in memory. OnMachine
+// promises that containers run on this machine, and OnHost that their processes are also visible here by the IDs that the engine reports.
 const (
 	CanExec       Capability = "exec"
 	CanPause      Capability = "pause"
@@ -23,11 +24,18 @@ const (
 	CanStats      Capability = "stats"
 	CanWrite      Capability = "writable root"
 	CanTmpfs      Capability = "tmpfs"
+	CanBind       Capability = "bind mount"
+	CanBindMemory Capability = "bind mount of memory"
+	OnMachine     Capability = "this machine"
+	OnHost        Capability = "processes on this host"
 )
 
 // Capabilities lists all capabilities in display order.
 func Capabilities() []Capability {
-	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, NetworkBridge, CanPull, CanStats, CanWrite, CanTmpfs}
+	return []Capability{
+		CanExec, CanPause, CanUpdate, NetworkHost, NetworkBridge, CanPull, CanStats, CanWrite, CanTmpfs,
+		CanBind, CanBindMemory, OnMachine, OnHost,
+	}
 }
 
 // Missing holds the capabilities that a target lacks, each with the reason. An engine embeds it for its Supports.

@@ -38,7 +38,7 @@ func (t *trial) beginCost() {
 	case engine.Accountant:
 		c.before = e.Usage().CPU
 	}
-	if t.r.Programs == nil || !t.work.Benchmark.Components {
+	if t.r.Programs == nil || !t.work.Benchmark.Components || t.engine.Supports(engine.OnHost) != nil {
 		return
 	}
 	info := t.engine.Info()
@@ -167,7 +167,7 @@ func (t trialCost) Throttled() (int64, error) {
 
 func (t trialCost) CPU() (cpu map[monitor.Component]time.Duration, err error) {
 	if t.cost.account == nil {
-		return nil, errNotHere
+		return nil, t.notHere()
 	}
 	err = t.unmixed()
 	if err == nil && t.cost.daemonBacked {
@@ -181,7 +181,7 @@ func (t trialCost) CPU() (cpu map[monitor.Component]time.Duration, err error) {
 
 func (t trialCost) Memory() (map[monitor.Component]int64, error) {
 	if t.cost.account == nil {
-		return nil, errNotHere
+		return nil, t.notHere()
 	}
 	census, err := t.Census()
 	if err != nil {
@@ -195,7 +195,7 @@ func (t trialCost) Census() (census monitor.Census, err error) {
 		return s.Census(), nil
 	}
 	if t.cost.account == nil {
-		return monitor.Census{}, errNotHere
+		return monitor.Census{}, t.notHere()
 	}
 	if err = t.unmixed(); err == nil {
 		census, err = t.cost.account.Census()
@@ -209,6 +209,9 @@ func (t trialCost) Census() (census monitor.Census, err error) {
 func (t trialCost) Host() (bench.HostMemory, error) {
 	if s, ok := t.engine.(engine.Simulation); ok {
 		return s.Meminfo(), nil
+	}
+	if err := t.engine.Supports(engine.OnMachine); err != nil {
+		return nil, err
 	}
 	if t.r.Meminfo == nil {
 		return nil, &engine.UnsupportedError{What: "the memory of the host", Reason: "/proc/meminfo cannot be read"}
@@ -230,11 +233,22 @@ func (t trialCost) Host() (bench.HostMemory, error) {
 }
 
 func (t trialCost) Tasks() (int64, error) {
+	if err := t.engine.Supports(engine.OnMachine); err != nil {
+		return 0, err
+	}
 	if _, ok := t.engine.(engine.Simulation); ok || t.r.Supply.Tasks == nil {
 		return 0, &engine.UnsupportedError{What: "the number of processes of the host", Reason: "it is not known on this target or host"}
 	}
 	tasks, err := t.r.Supply.Tasks()
 	return tasks.Free, err
+}
+
+// notHere is the reason for a missing account.
+func (t *trial) notHere() error {
+	if err := t.engine.Supports(engine.OnHost); err != nil {
+		return err
+	}
+	return errNotHere
 }
 
 const notHere = "the target's processes are not on this host"
@@ -243,7 +257,7 @@ var errNotHere = unknown(notHere)
 
 func (t trialCost) Processes() (pids []int, err error) {
 	if t.cost.account == nil {
-		return nil, errNotHere
+		return nil, t.notHere()
 	}
 	if err = t.unmixed(); err == nil {
 		pids, err = t.cost.account.Processes()
@@ -253,7 +267,7 @@ func (t trialCost) Processes() (pids []int, err error) {
 
 func (t trialCost) Spent(processes []int) (cpu time.Duration, err error) {
 	if t.cost.account == nil {
-		return 0, errNotHere
+		return 0, t.notHere()
 	}
 	cpu, err = t.cost.account.Spent(processes)
 	return cpu, t.note("CPU time", err)

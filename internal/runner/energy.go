@@ -29,6 +29,9 @@ func (t trialEnergy) Joules() (float64, error) {
 	if err := t.r.hasEnergy(); err != nil {
 		return 0, err
 	}
+	if err := t.engine.Supports(engine.OnMachine); err != nil {
+		return 0, err
+	}
 	return t.r.Energy.Joules()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -99,6 +100,10 @@ func (t *trial) beginMonitor() {
 	}
 	if t.r.Proc == "" {
 		t.lacks(overTime, notHere)
+		return
+	}
+	if err := t.engine.Supports(engine.OnHost); err != nil {
+		t.lacks(overTime, err.Error())
 		return
 	}
 	m := &monitored{trial: t, interval: interval, stride: 1, used: map[monitor.Component]time.Duration{}, broken: map[string]bool{}}

@@ -38,6 +38,9 @@ func (t trialStorage) Scratch(m bench.Medium) (string, error) {
 }
 
 func (t trialStorage) DropCaches(ctx context.Context) error {
+	if err := t.engine.Supports(engine.OnMachine); err != nil {
+		return err
+	}
 	if t.r.DropCaches == nil {
 		return &engine.UnsupportedError{
 			What: "a cold page cache", Reason: "the page cache belongs to the whole host, and dropping it was not allowed",

@@ -26,6 +26,11 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 	if n.Containers <= 1 || r.Supply.Memory == nil {
 		return nil
 	}
+	if err := t.Engine.Supports(engine.OnMachine); err != nil { // the guard does not see the resources of that machine
+		var out result.Trial
+		out.Status, out.Reason = statusOf(err)
+		return &out
+	}
 	each, known := r.units[t.Name]
 	if !known {
 		measured, failure := r.measureUnit(ctx, t)

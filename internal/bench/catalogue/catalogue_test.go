@@ -180,6 +180,43 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
+// No benchmark meets a daemon that does not see this host's directories in a trial: each that mounts one declares it.
+func TestBindMountsAreDeclared(t *testing.T) {
+	const neither = "bind-mount+bind-mount-of-memory"
+	given := map[string][]bench.Params{
+		"density.workload":            {{"workload": "nginx"}},
+		"performance.database.redis":  {{"persistence": "snapshots"}, {"persistence": "snapshots", "peer": "same"}},
+		"performance.network.http":    {{}, {"peer": "192.0.2.7"}},
+		"performance.disk.mount":      {{}},
+		"isolation.disk":              {{}},
+		"isolation.memory.reclaim":    {{}},
+		"performance.disk.throughput": {{"on": "bind"}, {"on": "bind-tmpfs"}},
+		"performance.disk.sqlite":     {{"on": "bind"}, {"on": "bind-tmpfs"}},
+	}
+	for name, all := range given {
+		for _, params := range all {
+			b := find(t, name)
+			resolved, err := b.Resolve(params, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(b.Needs(resolved).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
+				t.Errorf("%s with %v mounts a directory and does not declare it", name, params)
+			}
+		}
+	}
+	for _, b := range onFake() {
+		for _, on := range []bench.Params{nil, {"on": "bind"}, {"on": "bind-tmpfs"}} {
+			if _, err := b.Resolve(on, false); err != nil {
+				continue
+			}
+			if trial := run(t, b.Name, "fake/a@no="+neither, on); trial.Status != result.OK && trial.Status != result.Skipped {
+				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, on, trial.Status, trial.Reason)
+			}
+		}
+	}
+}
+
 func TestLookup(t *testing.T) {
 	for name, want := range map[string]bool{
 		"operations.container.lifecycle":             true,

@@ -154,7 +154,9 @@ func TestVolumes(t *testing.T) {
 
 // A target without the volume is skipped with its reason, and not run on another volume.
 func TestUnsupportedVolumes(t *testing.T) {
-	for volume, capability := range map[string]string{"rootfs": "writable-root", "tmpfs": "tmpfs"} {
+	for volume, capability := range map[string]string{
+		"rootfs": "writable-root", "tmpfs": "tmpfs", "bind": "bind-mount", "bind-tmpfs": "bind-mount-of-memory",
+	} {
 		for _, name := range onVolumes {
 			l := newDiskHarness(t, "fake/a@no="+capability)
 			trial := l.run(t, name, bench.Params{"on": volume})

@@ -38,7 +38,9 @@ func withWorkload() bench.Benchmark {
 		Needs: func(p bench.Params) bench.Needs {
 			n := p.Int("containers")
 			needs := bench.Needs{Containers: n, Memory: int64(n) * nginxBytes}
-			if p.Param("workload") == redis {
+			if p.Param("workload") == nginx {
+				needs.Capabilities = []engine.Capability{engine.CanBind} // of its configuration
+			} else {
 				needs.Capabilities = []engine.Capability{engine.CanExec}
 				needs.Memory = int64(n) * (redisBytes + int64(p.Int("keys"))*keyBytes)
 			}

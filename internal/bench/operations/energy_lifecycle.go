@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -18,7 +19,9 @@ func energyLifecycle() bench.Benchmark {
 		Source:  "peers",
 		Metrics: bench.EnergyMetrics("one container from create to delete"),
 		Params:  []bench.Param{bench.IdleParam(2*time.Second, 20*time.Second)},
-		Needs:   func(bench.Params) bench.Needs { return bench.Needs{Energy: true} },
+		Needs: func(bench.Params) bench.Needs {
+			return bench.Needs{Capabilities: []engine.Capability{engine.OnMachine}, Energy: true}
+		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			// The work takes as long as the measurement of the idle machine, so both have the same precision.
 			idle := t.Duration("idle")

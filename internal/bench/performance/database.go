@@ -84,7 +84,8 @@ func redis() bench.Benchmark {
 				needs.Capabilities = append(needs.Capabilities, engine.CanExec)
 			}
 			if p.Param("persistence") == snapshots {
-				needs.Space = bench.Space{Disk: 2 * memory} // the snapshot, and the next one beside it
+				disk := bench.Bind.Needs(2 * memory) // the snapshot, and the next one beside it
+				needs.Capabilities, needs.Space = append(needs.Capabilities, disk.Capabilities...), disk.Space
 			}
 			return needs
 		},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -21,7 +22,9 @@ func energyCPU() bench.Benchmark {
 			bench.IdleParam(2*time.Second, 10*time.Second),
 		},
 		Image: bench.WorkloadImage,
-		Needs: func(bench.Params) bench.Needs { return bench.Needs{Energy: true} },
+		Needs: func(bench.Params) bench.Needs {
+			return bench.Needs{Capabilities: []engine.Capability{engine.OnMachine}, Energy: true}
+		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return bench.RecordEnergy(ctx, t, t.Duration("idle"), func(ctx context.Context) (int, error) {
 				_, err := bench.Measure(ctx, t, bench.InContainer, workload.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads")))

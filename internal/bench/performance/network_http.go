@@ -19,7 +19,7 @@ import (
 const webRoot = "/data"
 
 func web() bench.Benchmark {
-	return overNetwork(bench.Benchmark{
+	b := overNetwork(bench.Benchmark{
 		Name:    "performance.network.http",
 		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
 		Source:  "wang table 3 (Ethr: from client to server, over HTTP by POST of 16 KiB)",
@@ -39,6 +39,13 @@ func web() bench.Benchmark {
 		}
 		return overHTTP(ctx, t, each)
 	})
+	network := b.Needs
+	b.Needs = func(p bench.Params) bench.Needs {
+		needs := network(p)
+		needs.Capabilities = append(needs.Capabilities, engine.CanBind) // of the web server's files, and of the file that a client sends
+		return needs
+	}
+	return b
 }
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {

@@ -145,6 +145,8 @@ func (e *Engine) check(spec engine.Spec) error {
 		}
 		if m.Source == "" {
 			needs = append(needs, engine.CanTmpfs)
+		} else if e.Supports(engine.CanBindMemory) != nil { // imagined directories are on no medium
+			needs = append(needs, engine.CanBind)
 		}
 	}
 	for _, need := range needs {

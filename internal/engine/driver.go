@@ -103,6 +103,8 @@ type Session struct {
 	State string
 	// Data is the run's own directory on disk, mode 0700.
 	Data string
+	// Memory is the run's own directory in memory, mode 0700. It is empty if the host has none.
+	Memory string
 	// Rootfs is a root file system that holds the probe, for test containers.
 	Rootfs string
 	// Probe is the path of the probe on the host.
@@ -135,6 +137,10 @@ type Session struct {
 	Cgroups *cgroup.Hierarchy
 	// Hidden are the mount points that are hidden from the launcher's processes.
 	Hidden []string
+	// Container is the kind of the container that this program itself runs in, such as docker. It is empty outside of containers.
+	Container string
+	// Confined is the reason why this program, though it is root, can make no namespaces and mounts. It is empty if it can.
+	Confined error
 }
 
 // MakeStateDir makes a new directory in State for one target of an engine. Its path is short, because runtimes put sockets

@@ -1,0 +1,38 @@
+package locality
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine describes a machine. A zero field is unknown.
+type Machine struct {
+	Kernel string // release
+	Memory int64  // bytes
+}
+
+// thisMachine describes the machine of this program.
+func thisMachine() Machine {
+	var m Machine
+	var uts unix.Utsname
+	if unix.Uname(&uts) == nil {
+		m.Kernel = unix.ByteSliceToString(uts.Release[:])
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		m.Memory = int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // 32 bits on some architectures
+	}
+	return m
+}
+
+// differs returns the difference between two machines; empty if none is known. Machines of one kind often have equal kernels.
+func (m Machine) differs(other Machine) string {
+	switch {
+	case m.Kernel != "" && other.Kernel != "" && m.Kernel != other.Kernel:
+		return fmt.Sprintf("it has the kernel %s, and this machine has %s", m.Kernel, other.Kernel)
+	case m.Memory > 0 && other.Memory > 0 && m.Memory != other.Memory:
+		return fmt.Sprintf("it has %d MiB of memory, and this machine has %d MiB", m.Memory>>20, other.Memory>>20)
+	}
+	return ""
+}

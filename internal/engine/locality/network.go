@@ -1,0 +1,48 @@
+package locality
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// reachLimit is the time in which a container reaches a listener on its own loopback interface. A refused connection is tried again until then.
+const reachLimit = 3 * time.Second
+
+// network checks that a container on the host's network has the network of this program.
+func (c *check) network(ctx context.Context) (err error) {
+	if c.Engine.Supports(engine.NetworkHost) != nil {
+		return nil
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("check the network of %s: %w", c.Daemon, err)
+	}
+	defer func() { err = errors.Join(err, listener.Close()) }()
+	at := listener.Addr().(*net.TCPAddr).AddrPort()
+	var output excerpt
+	exit, refused, err := c.runTwice(ctx, func() engine.Spec {
+		spec := c.spec(engine.HostNet, workload.Reach(netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), reachLimit)...)
+		spec.Process.Stderr = &output
+		return spec
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused != nil && c.Users != "":
+		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s: %v; use --managed for a private daemon", c.Users, refused)
+	case refused != nil:
+		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s runs no container on the host's network: %v; use --managed for a private daemon", c.Daemon, refused)
+	case !exit.OK():
+		c.Missing[engine.NetworkHost] = fmt.Sprintf("a container of %s on the host's network does not reach this program at %s (%s), so the daemon has another network; %s",
+			c.Daemon, at, output.String(), c.inContainer("--network=host", "start Touchstone in the network namespace of the daemon, or use --managed for a private daemon"))
+	}
+	return nil
+}

@@ -55,6 +55,11 @@ var checks = []check{
 			"and slower still",
 	},
 	{
+		name: "container", warns: true, read: machine.containerReading,
+		effect: "native shares the limits, the file system and the rights of that container and is no bare metal, and a daemon of the host sees other files, " +
+			"processes and cgroups",
+	},
+	{
 		name: "steal", warns: true, read: machine.stealReading,
 		effect: "other guests disturb this one",
 		source: "proc_stat(5), field steal",

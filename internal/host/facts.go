@@ -62,6 +62,7 @@ func (t tree) describe(root string, memory map[string]int64) (result.Host, *cgro
 		Swap:       memory["SwapTotal"],
 		PageSize:   int64(os.Getpagesize()),
 		Virtual:    t.virtual(cpuinfo, hypervisor),
+		Container:  t.container(),
 		LSM:        t.text("sys/kernel/security/lsm"),
 		Mitigation: t.mitigations(),
 		Cmdline:    redact(t.text("proc/cmdline")),

@@ -42,7 +42,7 @@ func fullDocument() Document {
 			Plan:     "name: quick\n",
 			Host: Host{
 				Hostname: "bench1", OS: "Debian GNU/Linux 12", Kernel: "6.18.0 #1 SMP", Arch: "amd64", CPU: "Example CPU", CPUs: 2,
-				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, PageSize: 16 << 10, Cgroup: "v2", Virtual: "kvm",
+				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, PageSize: 16 << 10, Cgroup: "v2", Virtual: "kvm", Container: "podman",
 				LSM: "apparmor", Mitigation: "spectre_v2: IBRS", Cmdline: "quiet <&>", Root: true, Warnings: []string{"it is a guest"},
 				Tuned:    []Tuned{{"governor", "powersave", "performance"}, {"ksm", "1", "0"}},
 				Settings: &Settings{Microcode: "0x1", Scaling: "intel_pstate", Idle: "intel_idle menu", Clock: "tsc", Preemption: "full", NUMABalancing: "0", BPFJIT: "1"},

@@ -525,6 +525,7 @@ type Host struct {
 	PageSize   int64  `json:"page_size_bytes,omitempty"` // of the kernel; 0 if not known
 	Cgroup     string `json:"cgroup"`                    // "v1", "hybrid" or "v2"
 	Virtual    string `json:"virtualisation,omitempty"`  // hypervisor, if the host is a guest
+	Container  string `json:"container,omitempty"`       // kind of the container that Touchstone itself ran in
 	LSM        string `json:"lsm,omitempty"`             // active security modules
 	Mitigation string `json:"mitigations,omitempty"`     // one line: which vulnerabilities are mitigated and how
 	Cmdline    string `json:"kernel_cmdline,omitempty"`

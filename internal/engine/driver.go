@@ -143,6 +143,18 @@ type Session struct {
 	Confined error
 }
 
+// Admits returns an *UnsupportedError for a target that needs namespaces and mounts of this program, if it can make none.
+func (s Session) Admits(t target.Target) error {
+	if s.Confined == nil {
+		return nil
+	}
+	advice := "give it CAP_SYS_ADMIN, without a filter of seccomp or AppArmor"
+	if s.Container != "" {
+		advice = fmt.Sprintf("it runs in a container (%s): start that container with --privileged --pid=host --cgroupns=host --network=host, or start Touchstone on the host", s.Container)
+	}
+	return &UnsupportedError{What: t.String(), Reason: fmt.Sprintf("this program is root and may not make namespaces and mounts: %v", s.Confined), Advice: advice}
+}
+
 // MakeStateDir makes a new directory in State for one target of an engine. Its path is short, because runtimes put sockets
 // below it, and the path of a socket has at most 107 bytes.
 func (s Session) MakeStateDir(engineName string) (string, error) {

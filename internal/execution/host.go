@@ -206,5 +206,10 @@ func (e *Execution) openHostEngine(ctx context.Context) (engine.Engine, error) {
 	if !wanted && !bridged {
 		return nil, nil
 	}
-	return e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
+	opened, err := e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
+	if engine.Unsupported(err) { // benchmarks that need such a program are skipped
+		e.report(Note, fmt.Sprintf("no program runs outside of the targets: %v", err))
+		return nil, nil
+	}
+	return opened, err
 }

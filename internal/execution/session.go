@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -65,7 +67,8 @@ func (s *Session) Open(ctx context.Context, waiting func(reason string)) ([]work
 	s.mu.Lock()
 	s.dir = dir
 	s.mu.Unlock()
-	s.State, s.Data, s.Rootfs, s.Probe = dir.State, dir.Data, filepath.Join(dir.Data, "rootfs"), filepath.Join(dir.Data, "probe")
+	s.State, s.Data, s.Memory, s.Rootfs, s.Probe = dir.State, dir.Data, dir.Memory, filepath.Join(dir.Data, "rootfs"), filepath.Join(dir.Data, "probe")
+	s.Container = host.Container("/")
 	err = s.prepare(ctx)
 	if err == nil {
 		err = process.Pin(s.pinning.Touchstone)
@@ -85,6 +88,11 @@ func (s *Session) prepare(ctx context.Context) error {
 	}
 	options := oci.LauncherOptions(s.Cgroups)
 	launcher, err := process.New(options)
+	if errors.Is(err, fs.ErrPermission) { // EPERM or EACCES, as root in a container
+		// A user's daemon may need no namespace of this program. The other targets report the reason.
+		s.Confined, options = err, process.Options{}
+		launcher, err = process.New(options)
+	}
 	if err != nil {
 		return err
 	}

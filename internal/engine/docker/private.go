@@ -201,6 +201,9 @@ func binaries(s engine.Session) (found found, err error) {
 // startPrivate starts a daemon for the run.
 func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	found, err := binaries(s)
+	if err == nil {
+		err = s.Admits(target.Target{Engine: name})
+	}
 	if err != nil {
 		return nil, err
 	}

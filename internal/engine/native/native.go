@@ -62,6 +62,9 @@ func kernel() string {
 
 // Open makes the target live.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+	if err := s.Admits(t); err != nil {
+		return nil, err
+	}
 	newPair, err := pairOf(t)
 	if err != nil {
 		return nil, err

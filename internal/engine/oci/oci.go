@@ -65,7 +65,7 @@ func bare(r runtimes.Runtime) error {
 // Open finds the runtime and runs one container with it.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	r, err := runtimes.Get(ctx, s, t)
-	if err = cmp.Or(bare(r), err); err != nil {
+	if err = cmp.Or(bare(r), err, s.Admits(t)); err != nil {
 		return nil, err
 	}
 	flags, err := runtimes.Flags(r.With(t))

@@ -112,7 +112,7 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		return nil, err
 	}
 	r, err := runtimes.Get(ctx, s, t)
-	if err = cmp.Or(callable(r), err); err != nil {
+	if err = cmp.Or(callable(r), err, s.Admits(t)); err != nil {
 		return nil, err
 	}
 	flags, err := runtimes.Flags(r.With(t))

@@ -27,6 +27,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
+	"github.com/touchstone-bench/touchstone/internal/engine/locality"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
@@ -223,7 +224,8 @@ func (d *Driver) refusal(ctx context.Context, t target.Target, err error) error 
 	if errors.As(err, &u) {
 		return refuse(t, u.Reason, u.Advice)
 	}
-	return d.explain(err, diagnosis.Facts{Info: engine.Info{Target: t}, Engine: d.name, Private: true})
+	f := diagnosis.Facts{Info: engine.Info{Target: t}, Engine: d.name, Private: true}
+	return d.explain(err, f, logAdvice(f))
 }
 
 // connect returns the user's own engine, or starts a private one.
@@ -263,15 +265,20 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	if err == nil {
 		return shared, nil
 	}
-	refused := d.explain(err, diagnosis.Facts{
+	f := diagnosis.Facts{
 		Info: engine.Info{Target: target.Target{Engine: d.name}}, Engine: shared.engine, Private: shared.private != nil, Registry: s.Registry.Addr(),
-	})
+	}
+	advice := logAdvice(f)
+	if !f.Private && strings.Contains(message(err), "connection refused") {
+		advice = locality.PullAdvice(s, locality.Machine{})
+	}
+	refused := d.explain(err, f, advice)
 	return nil, errors.Join(refused, shared.close(ctx))
 }
 
-// explain is the refusal of an engine before its first container.
-func (d *Driver) explain(err error, f diagnosis.Facts) *engine.UnsupportedError {
-	explained := diagnosis.Explain(requestError{err}, f.Here(), "", logAdvice(f))
+// explain is the refusal of an engine before its first container. The advice is for an unknown error.
+func (d *Driver) explain(err error, f diagnosis.Facts, advice string) *engine.UnsupportedError {
+	explained := diagnosis.Explain(requestError{err}, f.Here(), "", advice)
 	return &explained
 }
 
@@ -286,6 +293,9 @@ func logAdvice(f diagnosis.Facts) string {
 // start starts a private engine.
 func (d *Driver) start(ctx context.Context, s engine.Session) (*service, error) {
 	p, err := d.product.find(ctx, s, d.product)
+	if err == nil {
+		err = s.Admits(target.Target{Engine: d.name})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -359,11 +369,6 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		Cgroup:     s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
 	e.info = e.info.WithCondition(engine.SeccompCondition, e.handler.Seccomp(s.Seccomp, t)).WithPods(s.Pods)
-	if e.ownsCgroups() {
-		e.info.Overhead = e.handler.overhead()
-	} else {
-		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")
-	}
 	exits := "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	switch {
 	case shared.isContainerd():
@@ -489,20 +494,6 @@ func (e *Engine) adapt() {
 	}
 	if e.handler.kvm {
 		e.info.Notes = append(e.info.Notes, runtimes.NoteKVM)
-	}
-	if e.ownsCgroups() {
-		note := "limits are set in the cgroup of the pod too, as a kubelet does"
-		if o := e.handler.overhead(); o.Memory > 0 {
-			note += fmt.Sprintf(", with %.2f CPUs and %d MiB more for the virtual machine", o.CPU, o.Memory>>20)
-		}
-		e.info.Notes = append(e.info.Notes, note)
-	}
-	switch {
-	case !e.handler.hasGVisorShim():
-	case e.ownsCgroups():
-		e.info.Notes = append(e.info.Notes, "a container's own limits have no effect: all processes of a sandbox are in the pod's cgroup, whose limits hold")
-	default:
-		e.info.Notes = append(e.info.Notes, "a container's limits do not hold, at creation or by an update that returns success: all processes of a sandbox are in the pod's cgroup")
 	}
 	if e.service.engine == "cri-o" && e.handler.isGVisor() && e.info.Cgroup != string(cgroup.V2) {
 		e.Missing[engine.CanUpdate] = "CRI-O limits memory and swap together, and runsc raises the two in an order that cgroup v1 refuses"

@@ -38,6 +38,8 @@ type Engine struct {
 	// exits are nil if an exit is the exit of the container's process on the host.
 	exits *exitEvents
 	link  engine.Link // once the first container has been tried
+	// foreign reports that the engine has other cgroups than this program.
+	foreign bool
 
 	mu    sync.Mutex
 	group string // parent of the pods' cgroups
@@ -200,7 +202,7 @@ func (e *Engine) check(spec engine.Spec) error {
 
 // ownsCgroups reports whether pods have cgroups of the run.
 func (e *Engine) ownsCgroups() bool {
-	return e.session.Cgroups != nil && !e.service.systemd && !e.handler.systemd
+	return e.session.Cgroups != nil && !e.foreign && !e.service.systemd && !e.handler.systemd
 }
 
 // isGuestOfCRIO reports whether the engine is CRI-O and its pods are virtual machines.
@@ -272,6 +274,10 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if err := e.service.ready; err != nil && e.service.private == nil {
 		return err
 	}
+	if err := e.locate(ctx); err != nil {
+		return err
+	}
+	e.describeCgroups()
 	var stderr runtimes.Answer
 	const nonsense = "no-such-command"
 	c, err := e.Create(ctx, engine.Spec{
@@ -289,7 +295,8 @@ func (e *Engine) tryOut(ctx context.Context) error {
 		return errors.Join(err, undo)
 	}
 	if !strings.Contains(stderr.String(), nonsense) {
-		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", stderr.String(), e.logDir)
+		return fmt.Errorf("its output %q did not arrive in the log in %s: %s", stderr.String(), e.logDir,
+			cmp.Or(e.Missing[engine.CanBind], "the engine must have the same file system as this program"))
 	}
 	if e.handler.kvm {
 		return e.session.TryRunning(ctx, e, "-"+e.service.name+"-kvm-"+filepath.Base(e.dir))

@@ -24,3 +24,13 @@ func TestLimitsOfAPod(t *testing.T) {
 		}
 	}
 }
+
+// Pods and containers have no confined label on a host with SELinux, which would refuse them the directories of the run, and none elsewhere.
+func TestLabels(t *testing.T) {
+	if options := selinuxOptions(true); options.GetType() != "spc_t" {
+		t.Errorf("with SELinux: %v", options)
+	}
+	if options := selinuxOptions(false); options != nil {
+		t.Errorf("without SELinux: %v", options)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/locality"
 )
 
 // The labels of all objects of a run.
@@ -27,6 +28,16 @@ const logName = "log"
 // call. A plan may select the engine's default filter for seccomp.
 var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfined}
 
+// selinuxOptions are the labels of pods and containers on a host with SELinux. CRI cannot switch the labels off. The type spc_t of the package
+// container-selinux is not confined, and Kubernetes names it for containers that use files of the host. The default type is refused the
+// directories of the run.
+func selinuxOptions(on bool) *api.SELinuxOption {
+	if !on {
+		return nil
+	}
+	return &api.SELinuxOption{Type: "spc_t"}
+}
+
 // profile is the seccomp profile of pods and containers.
 func profile(s engine.Seccomp) *api.SecurityProfile {
 	if s == engine.DefaultSeccomp {
@@ -43,9 +54,11 @@ func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.S
 		LogDirectory: dir,
 		Labels:       labels(spec, s.RunID),
 		Linux: &api.LinuxPodSandboxConfig{
-			CgroupParent:    parent,
-			Resources:       limits,
-			SecurityContext: &api.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(spec, s.Pods), Seccomp: profile(s.Seccomp), Apparmor: unconfined},
+			CgroupParent: parent,
+			Resources:    limits,
+			SecurityContext: &api.LinuxSandboxSecurityContext{
+				NamespaceOptions: namespaces(spec, s.Pods), Seccomp: profile(s.Seccomp), Apparmor: unconfined, SelinuxOptions: selinuxOptions(locality.HasSELinux()),
+			},
 		},
 	}
 	if spec.Network != engine.HostNet {
@@ -72,7 +85,7 @@ func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s en
 			Resources: limits,
 			SecurityContext: &api.LinuxContainerSecurityContext{
 				NamespaceOptions: namespaces(spec, s.Pods), ReadonlyRootfs: !spec.Writable, NoNewPrivs: true, Seccomp: profile(s.Seccomp),
-				Apparmor: unconfined,
+				Apparmor: unconfined, SelinuxOptions: selinuxOptions(locality.HasSELinux()),
 			},
 		},
 	}

@@ -78,7 +78,7 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 // processes, as in Kubernetes.
 func (c *container) Limits(ctx context.Context) (engine.Resources, error) {
 	const op = "read the limits of"
-	if c.e.handler.guest != nil || c.e.info.Isolation == engine.VM || c.e.session.Cgroups == nil {
+	if c.e.handler.guest != nil || c.e.info.Isolation == engine.VM || c.e.session.Cgroups == nil || c.e.foreign {
 		return engine.Resources{}, engine.ErrHiddenLimits
 	}
 	if err := c.check(op); err != nil {

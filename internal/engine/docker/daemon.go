@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
+	"github.com/touchstone-bench/touchstone/internal/engine/locality"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -70,7 +71,7 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, d.refuse(err, d.private != nil, "the daemon needs access to this host's loopback address and space for images")
+		return nil, d.refuse(err, d.private != nil, d.pullAdvice())
 	}
 	return d, nil
 }
@@ -91,6 +92,13 @@ func (d *daemon) refuse(err error, private bool, advice string) *engine.Unsuppor
 	explained := diagnosis.Explain(err, f, "", advice)
 	explained.What = name
 	return &explained
+}
+
+func (d *daemon) pullAdvice() string {
+	if d.private != nil {
+		return "it needs space for images"
+	}
+	return locality.PullAdvice(d.session, d.machine())
 }
 
 // pullProbe pulls the probe's image. It first records the use of a user daemon, so that a later run can remove the image if this

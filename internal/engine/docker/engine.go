@@ -31,6 +31,7 @@ type Engine struct {
 	engine.Missing
 	release func() error
 	link    engine.Link
+	cgroups bool // the daemon and this program have the same cgroups
 
 	mu    sync.Mutex
 	group string // cgroup parent of containers; empty is the daemon's own
@@ -76,17 +77,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	if err := e.findBridge(ctx); err != nil {
 		return nil, err
 	}
-	var live engine.Engine = e
-	if d.session.Cgroups != nil && d.info.CgroupDriver == "cgroupfs" {
-		e.group = d.session.Cgroup()
-		live = placer{e}
-	}
-	ctx, cancel := runtimes.Runtime{Guest: c.guest}.WithTryLimit(ctx)
-	defer cancel()
-	_, err = d.session.Try(ctx, e, "", engine.NoNetwork)
-	if err == nil && c.kvm {
-		err = d.session.TryRunning(ctx, e, "-kvm")
-	}
+	live, err := e.tryOut(ctx)
 	if err != nil {
 		return nil, diagnosis.Refuse(err, d.facts(e.target), "its test container failed", d.tryByHand(c, t))
 	}
@@ -99,6 +90,26 @@ func (d *daemon) tryByHand(c choice, t target.Target) string {
 		return "measure the runtime alone, to see whether it works: -t oci/" + t.Runtime
 	}
 	return "try the runtime by hand: docker run --rm --runtime " + c.names[engine.NoNetwork] + " hello-world"
+}
+
+// tryOut runs the test containers, and returns the engine with the optional interfaces that apply.
+func (e *Engine) tryOut(ctx context.Context) (engine.Engine, error) {
+	withLimit := runtimes.Runtime{Guest: e.choice.guest}.WithTryLimit
+	if err := e.locate(ctx, withLimit); err != nil {
+		return nil, err
+	}
+	var live engine.Engine = e
+	if e.cgroups && e.info.CgroupDriver == "cgroupfs" {
+		e.group = e.session.Cgroup()
+		live = placer{e}
+	}
+	ctx, cancel := withLimit(ctx)
+	defer cancel()
+	_, err := e.session.Try(ctx, e, "", engine.NoNetwork)
+	if err == nil && e.choice.kvm {
+		err = e.session.TryRunning(ctx, e, "-kvm")
+	}
+	return live, err
 }
 
 func openError(info engine.Info, err error) error {
@@ -253,10 +264,10 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return nil, errors.Join(err, b.undo(ctx))
 }
 
-// securityOptions are the profiles of a container. It has none of AppArmor, like the containers of the other engines. A daemon without AppArmor
-// ignores the option.
+// securityOptions are the profiles of a container. It has none of AppArmor and SELinux, like the containers of the other engines. SELinux would
+// also refuse it the directories of the run, which have no label of a container. A daemon without them ignores the options.
 func securityOptions(seccomp engine.Seccomp) []string {
-	options := []string{"apparmor=unconfined"}
+	options := []string{"apparmor=unconfined", "label=disable"}
 	if seccomp == engine.Unconfined {
 		options = append(options, "seccomp=unconfined")
 	}

@@ -12,7 +12,7 @@ import (
 func TestContainersAreUnconfined(t *testing.T) {
 	for _, seccomp := range []engine.Seccomp{engine.Unconfined, engine.EnginesSeccomp, engine.DefaultSeccomp} {
 		options := securityOptions(seccomp)
-		if !slices.Contains(options, "apparmor=unconfined") || slices.Contains(options, "seccomp=unconfined") != (seccomp == engine.Unconfined) {
+		if !slices.Contains(options, "apparmor=unconfined") || !slices.Contains(options, "label=disable") || slices.Contains(options, "seccomp=unconfined") != (seccomp == engine.Unconfined) {
 			t.Errorf("with the filter %q the options are %q", seccomp, options)
 		}
 	}

@@ -49,7 +49,7 @@ func (b *container) Traces(ctx context.Context) (left []string, err error) {
 // Limits implements engine.Limited.
 func (b *container) Limits(ctx context.Context) (engine.Resources, error) {
 	const op = "read the limits of"
-	if b.e.target.Isolation == engine.VM || b.e.target.Rootless || b.e.session.Cgroups == nil {
+	if b.e.target.Isolation == engine.VM || b.e.target.Rootless || !b.e.cgroups {
 		return engine.Resources{}, engine.ErrHiddenLimits
 	}
 	answer, err := request(ctx, b, op, b.e.client.ContainerInspect, client.ContainerInspectOptions{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +24,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// user returns a session and the socket of a daemon that Touchstone did not start. The daemon is on the host's network, and has an
-// image and a running container.
-func user(t *testing.T) (engine.Session, string) {
+// user returns a session and the socket of a daemon that Touchstone did not start, with changes to its configuration. The daemon is on the
+// host's network, and has an image and a running container.
+func user(t *testing.T, changes map[string]any) (engine.Session, string) {
 	t.Helper()
-	s := enginetest.Session(t, oci.LauncherOptions)
+	return userOf(t, enginetest.Session(t, oci.LauncherOptions), changes)
+}
+
+// userOf is user for a session.
+func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Session, string) {
+	t.Helper()
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil {
 		t.Skip("needs dockerd: ", err)
@@ -40,14 +46,21 @@ func user(t *testing.T) (engine.Session, string) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	for _, parent := range []string{s.State, data, filepath.Dir(data)} { // for a daemon that maps users
+		if err := os.Chmod(parent, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
 	socket := filepath.Join(dir, "sock")
-	config, err := json.Marshal(map[string]any{
+	settings := map[string]any{
 		"data-root": filepath.Join(data, "root"), "exec-root": filepath.Join(dir, "exec"), "pidfile": filepath.Join(dir, "pid"),
 		"hosts": []string{"unix://" + socket}, "exec-opts": []string{"native.cgroupdriver=cgroupfs"},
 		"bridge": "none", "iptables": false, "ip-forward": false, "cgroup-parent": "/touchstone-" + s.RunID + "/user",
 		"deprecated-key-path": filepath.Join(data, "key.json"),
 		"runtimes":            map[string]any{"slim": map[string]any{"path": crun, "runtimeArgs": []string{"--log-level=error"}}},
-	})
+	}
+	maps.Copy(settings, changes)
+	config, err := json.Marshal(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,15 +82,27 @@ func user(t *testing.T) (engine.Session, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	exited := make(chan struct{})
+	go func() {
+		<-done
+		close(exited)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		<-done
+		<-exited
 		if _, err := engine.RemoveForeign(s.State); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := docker.Listening(t.Context(), socket); err != nil {
-		t.Fatal(err)
+	ready, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-exited
+		cancel()
+	}()
+	if err := docker.Listening(ready, socket); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v: %s", err, text)
 	}
 	addUserContainer(t, s, connect(t, socket))
 	s.Sockets = map[string]string{"docker": socket}
@@ -162,7 +187,7 @@ func inventory(t *testing.T, c *client.Client) []string {
 
 // A run changes only its own containers and images.
 func TestUsersDaemon(t *testing.T) {
-	s, socket := user(t)
+	s, socket := user(t, nil)
 	c := connect(t, socket)
 	before := inventory(t, c)
 	driver := docker.NewDriver()
@@ -223,7 +248,7 @@ func TestUsersDaemon(t *testing.T) {
 
 // Sweep removes the objects of a killed run by its ID, and no others.
 func TestSweep(t *testing.T) {
-	s, socket := user(t)
+	s, socket := user(t, nil)
 	c := connect(t, socket)
 	before := inventory(t, c)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
@@ -260,7 +285,7 @@ func TestSweep(t *testing.T) {
 
 // Create does not touch a container of another user with the same name.
 func TestNameInUse(t *testing.T) {
-	s, socket := user(t)
+	s, socket := user(t, nil)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	sp := enginetest.Spec(s, "taken")
 	sp.ID = "user-container"
@@ -319,7 +344,7 @@ func hostState(t *testing.T, s engine.Session) map[string]string {
 
 // A private daemon runs beside the user's.
 func TestHostStaysAsItIs(t *testing.T) {
-	s, socket := user(t)
+	s, socket := user(t, nil)
 	c := connect(t, socket)
 	before, had := hostState(t, s), inventory(t, c)
 	s.Managed = true

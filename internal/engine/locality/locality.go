@@ -31,6 +31,8 @@ type Subject struct {
 	WithLimit func(context.Context) (context.Context, context.CancelFunc)
 	// Process returns the process of a running container by the daemon's report, and the IDs that only this container has.
 	Process func(context.Context, engine.Container) (Process, error)
+	// NeedsProcess means that the engine waits for the exit of the process that the daemon reports. It must then be visible here.
+	NeedsProcess bool
 	// Machine is the daemon's description of its machine.
 	Machine Machine
 	// Users is the reason why root in a container is another user here, if the daemon reports it.
@@ -75,6 +77,9 @@ type check struct {
 
 func (c *check) all(ctx context.Context) error {
 	visible, err := c.findProcess(ctx)
+	if err == nil && c.NeedsProcess && !visible {
+		err = &engine.UnsupportedError{What: "the exit of a container", Reason: c.Missing[engine.OnHost] + "; the daemon has no event of an exit that could take the place of the process"}
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +163,7 @@ func (c *check) inContainer(option, otherwise string) string {
 	return fmt.Sprintf("this program itself runs in a container (%s): start that container with %s, or start Touchstone outside of it", c.session.Container, option)
 }
 
-// token is the argument by which the process of the check's first container is recognised.
+// token is an argument of the process of the check's first container, and of no other process.
 func (c *check) token() string { return "/" + c.session.RunID + "-place" }
 
 // waiting is a program that waits, with a word in its arguments that no other process has.

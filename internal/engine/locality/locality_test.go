@@ -260,13 +260,25 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A target that runs no container has no findings: the engine reports the error as that of its test container.
+// A target that runs no container has no findings, and an error.
 func TestBrokenRuntime(t *testing.T) {
 	p := sharing()
 	p.refuse = errors.New("exec format error")
 	c := newCheck(t, p, nil)
 	if err := c.all(t.Context()); !errors.Is(err, p.refuse) || len(c.Missing) > 0 {
 		t.Errorf("%v with %v", err, c.Missing)
+	}
+}
+
+// An engine that waits for processes never waits for a foreign process.
+func TestNeededProcess(t *testing.T) {
+	for name, proc := range map[string]map[string]string{"none": nil, "another": {"7/cmdline": "bash\x00"}, "its own": processes(whole)} {
+		p := sharing()
+		c := newCheck(t, p, proc)
+		c.NeedsProcess = true
+		if err := c.all(t.Context()); engine.Unsupported(err) != (name != "its own") || p.left != 0 {
+			t.Errorf("%s: %v with %d containers left", name, err, p.left)
+		}
 	}
 }
 
@@ -304,7 +316,7 @@ func TestCancelledCheck(t *testing.T) {
 	}
 }
 
-// The daemon's cgroup namespace is that of the container's parent process.
+// The container's parent process has the daemon's cgroup namespace.
 func TestParent(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"status": "Name:\tprobe\nPid:\t7\nPPid:\t5\n"})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
 // Machine describes a machine. A zero field is unknown.
@@ -35,4 +37,13 @@ func (m Machine) differs(other Machine) string {
 		return fmt.Sprintf("it has %d MiB of memory, and this machine has %d MiB", m.Memory>>20, other.Memory>>20)
 	}
 	return ""
+}
+
+// PullAdvice is the remedy for a daemon of the user's that cannot pull from this program's registry, which listens on the loopback interface.
+func PullAdvice(s engine.Session, daemon Machine) string {
+	if difference := daemon.differs(thisMachine()); difference != "" {
+		return fmt.Sprintf("the daemon runs on another machine or in a virtual machine (%s): start Touchstone there, or use --managed for a private daemon", difference)
+	}
+	c := check{session: s}
+	return c.inContainer("--network=host", "the daemon needs this program's network namespace, for the registry on the loopback address, and space for images; or use --managed for a private daemon")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// reachLimit is the time in which a container reaches a listener on its own loopback interface. A refused connection is tried again until then.
+// reachLimit is the deadline for a container to reach a listener on its own loopback interface. A refused connection is tried again until then.
 const reachLimit = 3 * time.Second
 
 // network checks that a container on the host's network has the network of this program.

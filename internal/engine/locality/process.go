@@ -85,7 +85,7 @@ func (c *check) findCgroups(dir string, pid int) error {
 	}
 	own, noOwn := os.Readlink(filepath.Join(c.proc, "self/ns/cgroup"))
 	theirs, noTheirs := os.Readlink(filepath.Join(c.proc, parentOf(dir), "ns/cgroup"))
-	// Before Linux 4.6 there are no such namespaces. A program without root cannot read the links of root's processes.
+	// Linux before 4.6 has no such namespaces. A program without root cannot read the links of root's processes.
 	same := own == theirs || noOwn != nil || noTheirs != nil
 	if c.Cgroups = held && same; !c.Cgroups {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s has other cgroups than this program, so limits and cost of its containers cannot be read or separated here; %s",

@@ -66,6 +66,7 @@ func (e *Engine) configuration() string {
 	lines := []string{
 		"[containers]",
 		`apparmor_profile = "unconfined"`, // a loaded profile would stay in the kernel
+		"label = false",                   // SELinux would refuse containers the directories of the run
 	}
 	if limits := ulimits(); limits != "" {
 		lines = append(lines, "default_ulimits = ["+limits+"]")

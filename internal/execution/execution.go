@@ -25,6 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -357,6 +358,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	if e.session == nil {
 		run.Caveats = append(run.Caveats, "all targets are fake: nothing was measured, the numbers are made up")
 	} else {
+		run.Caveats = append(run.Caveats, tuned(process.Tuning())...)
 		overhead, err := runner.MeasureOverhead(ctx, e.clock, e.session.Launcher, e.session.Probe)
 		if err != nil {
 			return result.Run{}, err

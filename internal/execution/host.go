@@ -188,6 +188,14 @@ func (e *Execution) pinned() []string {
 	return all
 }
 
+// tuned states for the run's record the variables of the caller's environment that change Touchstone itself.
+func tuned(variables []string) []string {
+	if len(variables) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Touchstone itself ran with %s of its caller, which changes the time that it takes; no other program has it", strings.Join(variables, " "))}
+}
+
 // hasPrivateDaemon is true if a daemon of the run serves the target. Only a private daemon has a cgroup of its own.
 func hasPrivateDaemon(t runner.Target) bool {
 	e, ok := t.Engine.(engine.DaemonBacked)

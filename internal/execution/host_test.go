@@ -73,6 +73,16 @@ func TestPinnedParts(t *testing.T) {
 	}
 }
 
+func TestTuningIsOnRecord(t *testing.T) {
+	if got := tuned(nil); got != nil {
+		t.Errorf("without a variable the record is %q", got)
+	}
+	want := []string{"Touchstone itself ran with GOMAXPROCS=1 GOGC=off of its caller, which changes the time that it takes; no other program has it"}
+	if diff := cmp.Diff(want, tuned([]string{"GOMAXPROCS=1", "GOGC=off"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPageCacheIsOnRecord(t *testing.T) {
 	var c pageCache
 	if got := c.caveats(); got != nil {

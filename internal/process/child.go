@@ -35,7 +35,7 @@ type Process struct {
 
 // Spawn starts cmd. Use Process.Wait instead of cmd.Wait.
 // The command gets its own process group. So a ^C at the terminal reaches only Touchstone, which then stops the command
-// in order.
+// in order. Without an environment of its own it gets [Environment].
 func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
 	return l.spawn(context.Background(), cmd, nil)
 }
@@ -44,6 +44,9 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
 func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd, first *Process) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if cmd.Env == nil {
+		cmd.Env = Environment()
 	}
 	cmd.WaitDelay = outputGrace
 	if cmd.Stdin == nil {
@@ -166,7 +169,7 @@ func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
 // context.
 type Program struct {
 	Args           []string // the first is the program's path
-	Env            []string
+	Env            []string // nil: Environment()
 	Stdout, Stderr *os.File
 }
 
@@ -175,6 +178,9 @@ type Program struct {
 func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
+	}
+	if p.Env == nil {
+		p.Env = Environment()
 	}
 	c := &Process{l: l, done: make(chan struct{})}
 	attr := &syscall.ProcAttr{

@@ -79,6 +79,7 @@ func New(opts Options) (*Launcher, error) {
 	if !exists.CompareAndSwap(false, true) {
 		return nil, errors.New("create a process launcher: the program has one already")
 	}
+	sealFiles()
 	usualSlack() // reads the value before setSlack changes it
 	// Package os forks once to test for pidfds. FindProcess triggers that test now, so that the launcher does not reap that child as
 	// an orphan.

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Commands checks the runtime's commands of each operation that the driver declares. A script records the commands, and executes runc.
+// poison is a variable of this program's environment that no program started by it may get. The environment is a closed list, so one
+// variable stands for all.
+const poison = "TOUCHSTONE_POISON"
+
+// Commands checks the runtime's commands of each operation that the driver declares. A script records the commands, and executes runc. The
+// script also checks that the environment of this program does not reach the runtime.
 func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Helper()
 	about := d.Describe()
@@ -24,7 +30,8 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	Require(t, original, err)
 	dir := t.TempDir()
 	script, record := filepath.Join(dir, "recorded"), filepath.Join(dir, "commands")
-	text := "#!/bin/sh\nfor word; do\n\tcase $word in create|start|exec|delete) echo $word >>" + record + "; break;; esac\ndone\nexec " + runc + " \"$@\"\n"
+	t.Setenv(poison, "set")
+	text := "#!/bin/sh\n[ -z \"$" + poison + "\" ] || echo $" + poison + " >>" + record + "\nfor word; do\n\tcase $word in create|start|exec|delete) echo $word >>" + record + "; break;; esac\ndone\nexec " + runc + " \"$@\"\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil { //nolint:gosec // the daemon executes it
 		t.Fatal(err)
 	}
@@ -32,6 +39,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	s.Targets = []target.Target{parse(t, recorded)}
 	e, err := open(t, d, recorded, s)
 	Require(t, original, err)
+	checkDaemon(t, e)
 	operation := func(verb string, call func(context.Context) error) {
 		t.Helper()
 		if err := os.WriteFile(record, nil, 0o600); err != nil {
@@ -72,4 +80,22 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		}
 		return c.Delete(ctx)
 	})
+}
+
+// checkDaemon checks that the environment of this program does not reach a private daemon.
+func checkDaemon(t *testing.T, e engine.Engine) {
+	t.Helper()
+	backed, ok := e.(engine.DaemonBacked)
+	if !ok || backed.Daemon().Cgroup == nil {
+		return
+	}
+	for _, pid := range backed.Daemon().PIDs {
+		variables, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		if strings.Contains("\x00"+string(variables), "\x00"+poison+"=") {
+			t.Errorf("process %d of the daemon has the environment of its caller: %q", pid, variables)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -85,7 +86,7 @@ func Main(m *testing.M) int {
 	default:
 		return m.Run()
 	}
-	panic(unix.Exec(runsc, args, os.Environ())) // it returns only after a failure
+	panic(unix.Exec(runsc, args, process.Environment())) // it returns only after a failure
 }
 
 // call runs a program with the standard streams of this one, and returns its exit code.

@@ -258,7 +258,7 @@ func (d *Daemon) launch() error {
 	}
 	//nolint:noctx // the process outlives this call; Stop ends it
 	cmd := exec.Command(d.session.Probe, append(first, args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)
+	cmd.Env = process.Environment(append([]string{"HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)...)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = d.log.write, d.log.write
 	cmd.ExtraFiles = []*os.File{ns}

@@ -163,8 +163,7 @@ func (e *Engine) prepare() (err error) {
 	}
 	e.root = filepath.Join(e.dir, "root")
 	e.layers = filepath.Join(e.Session.Data, "oci", filepath.Base(e.dir))
-	// If systemd has started Touchstone, a runtime would notify systemd.
-	e.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
+	e.env = process.Environment()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // prepare makes the directories and the configuration of this target. Targets do not share storage, because they would wait for
@@ -121,13 +122,12 @@ func ulimits() string {
 
 // environment is the whole environment of Podman. The user's own variables could refer to other directories.
 func (e *Engine) environment() []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + e.data,
-		"TMPDIR=" + filepath.Join(e.data, "tmp"),
-		"CONTAINERS_CONF=" + filepath.Join(e.state, "containers.conf"),
-		"CONTAINERS_STORAGE_CONF=" + filepath.Join(e.state, "storage.conf"),
-		"CONTAINERS_REGISTRIES_CONF=" + filepath.Join(e.state, "registries.conf"),
+	return process.Environment(
+		"HOME="+e.data,
+		"TMPDIR="+filepath.Join(e.data, "tmp"),
+		"CONTAINERS_CONF="+filepath.Join(e.state, "containers.conf"),
+		"CONTAINERS_STORAGE_CONF="+filepath.Join(e.state, "storage.conf"),
+		"CONTAINERS_REGISTRIES_CONF="+filepath.Join(e.state, "registries.conf"),
 		"PODMAN_IGNORE_CGROUPSV1_WARNING=1",
-	}
+	)
 }

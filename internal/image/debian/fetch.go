@@ -160,7 +160,7 @@ func (f *fetcher) run(ctx context.Context, mirror string, args []string, stdout 
 	defer kill()
 	cmd := exec.CommandContext(hard, mmdebstrap, args...)
 	// The directory beside the image has enough space.
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0", "TMPDIR="+f.dir)
+	cmd.Env = process.DownloadEnvironment("LC_ALL=C", "SOURCE_DATE_EPOCH=0", "TMPDIR="+f.dir)
 	cmd.Env = append(cmd.Env, hostProxy(limited, f.launcher, mirror)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	child, err := f.launcher.Spawn(cmd)

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // errNoAccess is the error of Create if this process may not create groups.
 func errNoAccess(name string, cause error) error {
-	return fmt.Errorf("create cgroup %q: %w; run as root of the host, or as a user in a cgroup v2 group of one's own "+
-		"(systemd-run --user --scope --property=Delegate=yes …)", name, cause)
+	return fmt.Errorf("create cgroup %q: %w; %s", name, cause, refusal.Rights("run as root, or as a user in a cgroup v2 group of one's own "+
+		"(systemd-run --user --scope --property=Delegate=yes …)"))
 }
 
 // Group is one control group, the same path in all hierarchies. Its methods may be

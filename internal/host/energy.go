@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // Energy is a gauge of the energy that a machine takes. Its methods may be called from several goroutines.
@@ -106,7 +108,7 @@ func (t tree) openRAPL() (*Energy, error) {
 			zone.most, _ = t.count(path.Join(dir, "max_energy_range_uj")) // 0 without a range
 			if zone.last, err = t.count(path.Join(dir, "energy_uj")); err != nil {
 				if errors.Is(err, fs.ErrPermission) {
-					err = fmt.Errorf("%w: only root may read it, because it reveals secrets of other programs (CVE-2020-8694): run as root of the host", err)
+					err = fmt.Errorf("%w: only root may read it, because it reveals secrets of other programs (CVE-2020-8694): %s", err, refusal.Rights("run as root"))
 				}
 				return nil, fmt.Errorf("read the RAPL counter: %w", err)
 			}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 func (m machine) irqbalanceReading() reading {
@@ -149,6 +151,9 @@ func signalDaemon(key string, s unix.Signal) error {
 	if errors.Is(err, unix.ESRCH) {
 		return errGone
 	}
+	if refusal.Refused(err) {
+		return fmt.Errorf("hold process %d: %w", n, refusal.SystemCall("pidfd_open", "5.3", err))
+	}
 	if err != nil {
 		return fmt.Errorf("hold process %d: %w", n, err)
 	}
@@ -168,5 +173,10 @@ func signalDaemon(key string, s unix.Signal) error {
 	if name := path.Base(strings.TrimSuffix(program, " (deleted)")); name != irqbalance {
 		return fmt.Errorf("process %d executes %.100q and not %s", n, program, irqbalance)
 	}
-	return unix.PidfdSendSignal(fd, s, nil, 0)
+	if err := unix.PidfdSendSignal(fd, s, nil, 0); refusal.Refused(err) {
+		return fmt.Errorf("signal process %d: %w", n, refusal.SystemCall("pidfd_send_signal", "5.1", err))
+	} else if err != nil {
+		return fmt.Errorf("signal process %d: %w", n, err)
+	}
+	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // ticksPerSecond is the unit of CPU times in /proc/PID/stat, USER_HZ. It is 100 on all architectures that Go supports.
@@ -20,7 +22,8 @@ const ticksPerSecond = 100
 const largestStat = 8 << 10
 
 // ErrHidden reports processes whose files in /proc are hidden. Sums without them would be too small.
-var ErrHidden = errors.New("the kernel hides processes of the target (mount option hidepid of /proc); run as root of the host, or mount /proc with hidepid=0")
+var ErrHidden = errors.New("the kernel hides processes of the target (mount option hidepid of /proc); mount /proc with hidepid=0, or " +
+	refusal.Rights("run as root"))
 
 // Sampler reads the memory of the host, and the CPU time and memory of a target's processes, many times during a trial. One
 // sample must be cheap: the files of a process are read without Go's poller, and each process is classified once. It

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // queued is the size of the socket's receive buffer in bytes. It holds the records of some ten thousand threads.
@@ -132,7 +134,7 @@ func (c *conn) self() error {
 	tid := binary.NativeEndian.AppendUint32(nil, uint32(os.Getpid()))
 	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_PID, tid)
 	if errors.Is(err, unix.EPERM) {
-		return errors.New("the kernel sends records of processes only to root of the host (CAP_NET_ADMIN): run as root of the host")
+		return fmt.Errorf("the kernel sends records of processes only to root of the host (CAP_NET_ADMIN): %s", refusal.Rights("run as root"))
 	}
 	if err != nil {
 		return fmt.Errorf("query the kernel's record of this process: %w", err)

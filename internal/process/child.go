@@ -90,6 +90,9 @@ func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcA
 		_ = l.oom.raise() // openOOMScore has tested both
 		pid, err := fork()
 		_ = l.oom.lower()
+		if err != nil && l.cgroup != nil {
+			err = forkError(l.cgroup.Name(), err)
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if err == nil {

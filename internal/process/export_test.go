@@ -1,6 +1,28 @@
 package process
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
+)
 
 // SetGrace changes the time that a killed process has for its exit.
 func SetGrace(l *Launcher, grace time.Duration) { l.grace = grace }
+
+// RefuseClone makes a launcher work as if clone3 had failed with an error.
+func RefuseClone(l *Launcher, errno unix.Errno) { l.noClone = cloneRefusalOf(errno) }
+
+// CloneRefusal is the interpretation of an error of clone3.
+func CloneRefusal(errno unix.Errno) *refusal.Error { return cloneRefusalOf(errno) }
+
+// RefusePidfds makes a launcher work as if pidfd_open had failed with an error.
+func RefusePidfds(l *Launcher, errno unix.Errno) {
+	l.noPidfd = refusal.SystemCall("pidfd_open", "5.3", errno)
+}
+
+// RealTimeRefusal is the interpretation of the refusal of a cgroup.
+func RealTimeRefusal(err error, policy uint32) error {
+	return realTimeRefusal("/sys/fs/cgroup/cpu/any", err, policy)
+}

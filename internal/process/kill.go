@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // killGrace is the time that a killed process has for its exit. Then it is given up, because it waits in the kernel.
@@ -173,7 +175,7 @@ func (id identity) hold() (fd int, ok bool) {
 
 // signal sends a signal. It fails if the process has exited, or if it belongs to another user, like the processes of sudo without root.
 func (id identity) signal(fd int, s unix.Signal) {
-	if fd < 0 || unix.PidfdSendSignal(fd, s, nil, 0) == unix.ENOSYS {
+	if fd < 0 || refusal.Refused(unix.PidfdSendSignal(fd, s, nil, 0)) { // a filter may refuse the call, also with EPERM
 		_ = unix.Kill(id.pid, s)
 	}
 }

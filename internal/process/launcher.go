@@ -30,6 +30,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
@@ -58,9 +59,10 @@ type Launcher struct {
 	null    *os.File // standard input of children without input
 	oom     *oomScore
 	relays  *relays
-	grace   time.Duration // killGrace
-	pidfds  bool          // the kernel supports polling of pidfds
-	handler signalHandler // the handler of SIGCHLD while strays are ignored
+	grace   time.Duration  // killGrace
+	noPidfd error          // why pidfds cannot be polled; nil if they can
+	noClone *refusal.Error // why children cannot start in a cgroup of the unified tree; nil if they can
+	handler signalHandler  // the handler of SIGCHLD while strays are ignored
 }
 
 // Options configure the mount namespace of children.
@@ -105,7 +107,8 @@ func New(opts Options) (*Launcher, error) {
 		oom:      openOOMScore("/proc/self/oom_score_adj"),
 		relays:   newRelays(),
 		grace:    killGrace,
-		pidfds:   pollable(),
+		noPidfd:  pidfdRefusal(),
+		noClone:  cloneRefusal(),
 	}
 	l.changed = sync.NewCond(&l.mu)
 	l.hidden, l.private = opts.Hide, opts.Private || len(opts.Hide) > 0
@@ -243,7 +246,17 @@ func (l *Launcher) doSoon(f func() error) error {
 // SetCgroup sets the cgroup of later children. tasks are its tasks files on v1, dir is its directory on v2; a nil dir is this
 // program's own cgroup. The launcher closes dir. After an error children may start in different cgroups in different v1 hierarchies
 // until a later call succeeds.
+//
+// Only clone3 makes a child in dir. If the kernel or a filter refuses it, children start in the cgroups of tasks alone, which account and
+// kill them on a hybrid host. Without tasks the error is a *refusal.Error.
 func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
+	if dir != nil && l.noClone != nil {
+		_ = dir.Close() // it is only read from
+		if len(tasks) == 0 {
+			return fmt.Errorf("move into cgroup %s: %w", dir.Name(), l.noClone)
+		}
+		dir = nil
+	}
 	return l.doSoon(func() error {
 		if l.cgroup != nil {
 			_ = l.cgroup.Close()
@@ -252,7 +265,7 @@ func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
 		var errs []error
 		for _, file := range tasks {
 			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
-				errs = append(errs, fmt.Errorf("move into cgroup: %w", err))
+				errs = append(errs, joinError(filepath.Dir(file), err))
 			}
 		}
 		return errors.Join(errs...)
@@ -287,4 +300,16 @@ func restore(null *os.File) error {
 		return fmt.Errorf("stop being a child subreaper: %w", err)
 	}
 	return nil
+}
+
+// Refusals returns the system calls that the kernel or a filter refuses to this program, and so also to the programs that it starts.
+func (l *Launcher) Refusals() []*refusal.Error {
+	var all []*refusal.Error
+	if pidfd, ok := errors.AsType[*refusal.Error](l.noPidfd); ok {
+		all = append(all, pidfd)
+	}
+	if l.noClone != nil {
+		all = append(all, l.noClone)
+	}
+	return all
 }

@@ -70,7 +70,7 @@ func (l *Launcher) Strays() int {
 // of a process sends a signal, which interrupts a thread, wakes two more and makes the launcher check all children. Ignore strays only for
 // runtimes that leave none: a runtime that leaves strays may wait until they are reaped.
 func (l *Launcher) IgnoreStrays(ignore bool) {
-	if !l.pidfds { // without pidfds the launcher depends on the signal
+	if l.noPidfd != nil { // without pidfds the launcher depends on the signal
 		return
 	}
 	l.mu.Lock()
@@ -100,33 +100,16 @@ func setHandler(signal unix.Signal, handler signalHandler) (before signalHandler
 	return before
 }
 
-// pollable reports whether the kernel supports polling of pidfds, like Linux 5.3 and later.
-func pollable() bool {
-	fd, err := unix.PidfdOpen(os.Getpid(), 0)
-	if err != nil {
-		return false
-	}
-	pidfd := polled(fd)
-	defer func() { _ = pidfd.Close() }()
-	return pidfd.SetDeadline(time.Time{}) == nil
-}
-
 // open returns a pidfd in Go's poller, or nil if that is impossible.
 func (l *Launcher) open(pid int) *os.File {
-	if !l.pidfds {
+	if l.noPidfd != nil {
 		return nil
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
+	pidfd, err := OpenPidfd(pid)
 	if err != nil {
 		return nil
 	}
-	return polled(fd)
-}
-
-func polled(fd int) *os.File {
-	// Package os polls only nonblocking descriptors.
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK)
-	return os.NewFile(uintptr(fd), "pidfd")
+	return pidfd
 }
 
 // await returns when the process has exited and is reaped. It closes the pidfd, and returns at once without one.

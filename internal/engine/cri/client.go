@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // answerLimit is the longest time in which a running engine may describe itself.
@@ -191,7 +191,7 @@ func unreachable(name, path string, err error) error {
 	case errors.Is(err, syscall.ENOTSOCK):
 		u.Reason, u.Advice = "it is not a socket", "name the engine's CRI socket"
 	case errors.Is(err, fs.ErrPermission):
-		u.Reason, u.Advice = "permission denied", diagnosis.Rights(os.Geteuid() == 0, "run as root")
+		u.Reason, u.Advice = "permission denied", refusal.Rights("run as root")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		u.Reason, u.Advice = "no engine listens there", "start the engine"
 	case errors.Is(err, errNoAnswer):

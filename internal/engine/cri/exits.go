@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // exitEvents are the exits of containers by a stream of the engine. There is one stream for all targets of the engine.
@@ -163,14 +165,11 @@ func (w *exitEvent) set(code int, err error) {
 
 // openProcess opens a pidfd of a process, which the caller closes. It returns nil if the process has been reaped.
 func openProcess(pid int) (*os.File, error) {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if errors.Is(err, unix.ESRCH) {
+	pidfd, err := process.OpenPidfd(pid)
+	if errors.Is(err, os.ErrProcessDone) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, os.NewSyscallError("pidfd_open", err)
-	}
-	return os.NewFile(uintptr(fd), "pidfd"), nil // non-blocking, and therefore in Go's poller
+	return pidfd, err
 }
 
 // awaitExit returns when the process of a pidfd has exited.

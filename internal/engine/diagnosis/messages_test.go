@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -97,10 +98,10 @@ var messages = map[string][]message{
 	},
 	"rights": {
 		{"runc create failed: unable to start container process: error during container init: open sysctl net.ipv4.ip_unprivileged_port_start file: reopen fd 8: permission denied: unknown", at("docker", "runc"), "AppArmor of the surrounding LXC container denies net.ipv4.ip_unprivileged_port_start", "lxc.apparmor.profile", false},
-		{"open /sys/fs/cgroup/x: permission denied", at("", "runc"), "the system refuses a right", forbidden, false},
-		{"create container: unshare: operation not permitted", at("", "crun"), "the system refuses a right", forbidden, false},
-		{"crun: mount `proc` to `proc`: Operation not permitted", at("podman", "crun"), "the system refuses a right", forbidden, false},
-		{"youki: failed to create container: IO error: Permission denied (os error 13)", at("", "youki"), "the system refuses a right", forbidden, false},
+		{"open /sys/fs/cgroup/x: permission denied", at("", "runc"), "the system refuses a right", refusal.Forbidden, false},
+		{"create container: unshare: operation not permitted", at("", "crun"), "the system refuses a right", refusal.Forbidden, false},
+		{"crun: mount `proc` to `proc`: Operation not permitted", at("podman", "crun"), "the system refuses a right", refusal.Forbidden, false},
+		{"youki: failed to create container: IO error: Permission denied (os error 13)", at("", "youki"), "the system refuses a right", refusal.Forbidden, false},
 		{"open /run/x: permission denied", Facts{}, "this user lacks a right", "run as root", false},
 		{"unshare: operation not permitted", Facts{}, "this user lacks a right", "run as root", false},
 		{"cgroups in hybrid mode not supported, drop all controllers from cgroupv2", Facts{}, "side by side", "run as root, so that", false},
@@ -112,7 +113,7 @@ var messages = map[string][]message{
 		{"container init caused: failed to set /proc/self/attr/keycreate on procfs: write /proc/self/attr/keycreate: invalid argument: unknown", at("containerd", "runc"), "SELinux", "container-selinux", false},
 		{"starting container process caused: error adding seccomp filter rule for syscall bdflush: requested action matches default action of filter", at("podman", "runc"), "seccomp", "libseccomp", false},
 		{"error loading seccomp filter into kernel: invalid argument", at("", "runc"), "seccomp", "libseccomp", false},
-		{"open /proc/4711/ns/net: permission denied", at("", "runc"), "the system refuses a right", forbidden, true},
+		{"open /proc/4711/ns/net: permission denied", at("", "runc"), "the system refuses a right", refusal.Forbidden, true},
 	},
 	"images": {
 		{`failed to get sandbox image "registry.k8s.io/pause:3.8": failed to pull image "registry.k8s.io/pause:3.8": failed to do request: Head "https://registry.k8s.io/v2/pause/manifests/3.8": dial tcp: lookup registry.k8s.io on [::1]:53: no such host`, at("containerd", "runc").withRegistry(), "cannot pull registry.k8s.io/pause:3.8", "ctr -n k8s.io images import FILE", false},

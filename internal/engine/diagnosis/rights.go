@@ -1,15 +1,6 @@
 package diagnosis
 
-// forbidden is the advice for root. Only the surroundings can refuse a right to root.
-const forbidden = "find out which security module or surrounding container forbids it to root: dmesg | grep -i denied"
-
-// Rights returns the advice against a refused right. ordinary is the advice for other users than root.
-func Rights(root bool, ordinary string) string {
-	if root {
-		return forbidden
-	}
-	return ordinary
-}
+import "github.com/touchstone-bench/touchstone/internal/refusal"
 
 // rights are refused rights.
 var rights = []rule{
@@ -48,19 +39,19 @@ var rights = []rule{
 		advice:   "use a newer libseccomp and a kernel with CONFIG_SECCOMP_FILTER",
 	},
 	{
-		patterns: match(refusal),
+		patterns: match(refused),
 		when:     func(f Facts) bool { return isBare(f) && !isRoot(f) },
 		cause:    "this user lacks a right",
 		advice:   "run as root, or allow user namespaces and delegate a cgroup to this user",
 		vague:    true,
 	},
 	{
-		patterns: match(refusal),
+		patterns: match(refused),
 		cause:    "the system refuses a right",
-		advice:   forbidden,
+		advice:   refusal.Forbidden,
 		vague:    true,
 	},
 }
 
-// refusal matches EACCES and EPERM in the spelling of the C library, of Go and of Rust.
-const refusal = `(?i)permission denied|operation not permitted|\bos error (?:1|13)\)|\bE(?:PERM|ACCES)\b`
+// refused matches EACCES and EPERM in the spelling of the C library, of Go and of Rust.
+const refused = `(?i)permission denied|operation not permitted|\bos error (?:1|13)\)|\bE(?:PERM|ACCES)\b`

@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/locality"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -161,7 +162,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	}
 	advice := "start Docker, name its socket in DOCKER_HOST, or use a private daemon with --managed"
 	if errors.Is(err, fs.ErrPermission) {
-		advice = diagnosis.Rights(os.Geteuid() == 0, "run as root, or as a member of the socket's group")
+		advice = refusal.Rights("run as root, or as a member of the socket's group")
 	}
 	return &engine.UnsupportedError{What: name, Reason: fmt.Sprintf("the daemon at %s: %v", d.host, err), Advice: advice}
 }

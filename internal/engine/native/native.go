@@ -27,6 +27,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -164,7 +165,7 @@ func (e *Engine) Info() engine.Info { return e.info }
 func (e *Engine) Programs() ([]string, error) { return nil, nil }
 
 // noLimits is the reason why a process has none without cgroups.
-const noLimits = "limits need cgroups, which this process may not make; run as root of the host, or in a delegated cgroup"
+var noLimits = "limits need cgroups, which this user may not make; " + refusal.Rights("run as root, or in a delegated cgroup")
 
 // Link implements engine.Networker.
 func (e *Engine) Link(context.Context) (engine.Link, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // Engine drives one OCI runtime by its command line.
@@ -108,7 +109,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 func (e *Engine) check(spec engine.Spec) error {
 	if (e.info.Rootless || e.Session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
 		return &engine.UnsupportedError{
-			What: "limits", Reason: "they need cgroups, and a bare runtime gets none without root", Advice: "run as root of the host",
+			What: "limits", Reason: "they need cgroups, and this user may not make them for a bare runtime", Advice: refusal.Rights("run as root"),
 		}
 	}
 	if spec.Join != "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 

@@ -23,7 +23,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -100,7 +99,11 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	if err := e.tryOut(ctx); err != nil {
 		err = errors.Join(err, e.Close())
-		return nil, diagnosis.Refuse(err, diagnosis.Facts{Info: e.info}.Here(), "its first container did not work", "try the runtime by hand")
+		const operation = "its first container did not work"
+		if advice, ok := remedy(err, s.Launcher.Refusals()); ok {
+			return nil, refuse(fmt.Sprintf("%s: %v", operation, err), advice)
+		}
+		return nil, diagnosis.Refuse(err, diagnosis.Facts{Info: e.info}.Here(), operation, "try the runtime by hand")
 	}
 	return e, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // vsockPath is the hypervisor's device for sockets between a guest and the host.
@@ -27,7 +29,7 @@ func (h Host) vsock(needed bool) error {
 	const why = ", and the runtime reaches its agent in the guest by it"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + why, "run as root of the host"}
+		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + why, refusal.Rights("run as root")}
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENXIO):
 		return &Lack{ErrNoVsock, err.Error() + why, "look at the kernel's log (dmesg)"}
 	case h.hasModule("vhost_vsock"):

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
 // kvmPath is the device of the kernel's hypervisor.
@@ -47,7 +48,7 @@ func (h Host) KVM(ctx context.Context) error {
 	case errors.Is(err, unix.EPERM):
 		return &Lack{ErrNoPermission, kvmPath + " is forbidden by the device rules of this cgroup", "give this container or service the device " + kvmPath}
 	case errors.Is(err, fs.ErrPermission):
-		return &Lack{ErrNoPermission, "this user may not open " + kvmPath, "run as root of the host, or add the user to the group of the device (usually kvm)"}
+		return &Lack{ErrNoPermission, "this user may not open " + kvmPath, refusal.Rights("run as root, or add the user to the group of the device (usually kvm)")}
 	default:
 		return &Lack{ErrNoKVM, err.Error(), "look at the kernel's log (dmesg)"}
 	}

@@ -73,6 +73,7 @@ func TestSetCPUsUnified(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		writeFixture(t, filepath.Join(dir, "cgroup.controllers"), "cpuset\n")
 	}
 	if _, err := g.SetCPUs("0-1"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without the controller's file: %v", err)

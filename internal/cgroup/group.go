@@ -25,6 +25,8 @@ func errNoAccess(name string, cause error) error {
 type Group struct {
 	h    *Hierarchy
 	path string // from the root of the hierarchies
+	// refused are the controllers that a parent refused to pass on when Create made the group.
+	refused map[string]*refusal.Error
 }
 
 // Create creates a group at an absolute path below [Hierarchy.Base], with missing parents, in every hierarchy that processes
@@ -32,7 +34,7 @@ type Group struct {
 //
 // In the unified tree Create enables the controllers cpu, memory and pids in the root and in all parents without processes.
 // They stay enabled in the root after the group is removed, because others may depend on them by then. An unavailable
-// controller is not an error: [Group.Missing] lists it.
+// controller is not an error: [Group.Missing] lists it, and [Group.Refusal] has the reason.
 //
 // A new group and all groups below it have no swap if the kernel can deny it. So a memory limit includes swap on every
 // engine.
@@ -46,13 +48,13 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 	if h.base == "" {
 		return nil, errNoAccess(name, h.noAccess)
 	}
-	g := &Group{h: h, path: path.Join(h.base, name)}
+	g := &Group{h: h, path: path.Join(h.base, name), refused: map[string]*refusal.Error{}}
 	var made []string
 	for _, m := range h.Mounts {
 		if !m.joined() {
 			continue
 		}
-		dirs, err := h.createIn(m, name)
+		dirs, err := g.createIn(m, name)
 		made = append(made, dirs...)
 		if err == nil {
 			continue
@@ -69,12 +71,12 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 }
 
 // createIn creates the directories of a group in one hierarchy, and returns the new ones.
-func (h *Hierarchy) createIn(m Mount, name string) (made []string, err error) {
+func (g *Group) createIn(m Mount, name string) (made []string, err error) {
 	names := strings.Split(strings.TrimPrefix(name, "/"), "/")
-	dir := filepath.Join(m.Dir, h.base)
+	dir := filepath.Join(m.Dir, g.h.base)
 	for i, name := range names {
 		if m.V2 {
-			enable(dir)
+			g.passEnabled(m, dir)
 		}
 		dir = filepath.Join(dir, name)
 		switch err := os.Mkdir(dir, 0o755); {
@@ -93,20 +95,15 @@ func (h *Hierarchy) createIn(m Mount, name string) (made []string, err error) {
 	return made, nil
 }
 
-// enable enables the controllers for groups below dir. It writes one controller at a time, so that the kernel can refuse one and
-// accept the others. Missing lists refused controllers.
-//
-// enable skips a group with processes, such as a delegated group at first. Such a group cannot enable memory. cpu and pids would make
-// it the root of a threaded subtree, and then no process can join a group below it.
-func enable(dir string) {
-	if procs, _ := words(dir, "cgroup.procs"); len(procs) > 0 && exists(dir, "cgroup.type") {
-		return // only the root of the whole tree has no cgroup.type, and may have processes and controllers
-	}
-	available, _ := words(dir, "cgroup.controllers")
-	already, _ := words(dir, "cgroup.subtree_control")
+// passEnabled makes a parent of the group pass the controllers on. It writes one controller at a time, so that the kernel can refuse one and
+// accept the others. The first parent that refuses a controller has the reason.
+func (g *Group) passEnabled(m Mount, dir string) {
 	for _, name := range enabled {
-		if slices.Contains(available, name) && !slices.Contains(already, name) {
-			_ = write(dir, "cgroup.subtree_control", "+"+name)
+		if !m.has(name) || g.refused[name] != nil {
+			continue
+		}
+		if r := pass(dir, name); r != nil {
+			g.refused[name] = r
 		}
 	}
 }

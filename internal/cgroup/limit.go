@@ -130,7 +130,7 @@ func (g *Group) SetCPUs(cpus string) (join string, err error) {
 	dir := filepath.Join(m.Dir, g.path)
 	err = g.PassCPUs()
 	if m.V2 {
-		if exists(dir, "") && !exists(dir, "cpuset.cpus") {
+		if err == nil && exists(dir, "") && !exists(dir, "cpuset.cpus") {
 			err = fmt.Errorf("the controller cpuset is not enabled for this group: %w", errors.ErrUnsupported)
 		}
 	} else {
@@ -147,7 +147,8 @@ func (g *Group) SetCPUs(cpus string) (join string, err error) {
 }
 
 // PassCPUs makes the parents of this group pass their CPUs on to it, so that a runtime that creates the group can choose among them.
-// It creates missing parents on v1. Without the controller it does nothing.
+// It creates missing parents on v1. Without the controller it does nothing. If a parent in the unified tree does not pass it on, the error is
+// errors.ErrUnsupported with the reason.
 func (g *Group) PassCPUs() (err error) {
 	m, ok := g.h.Controller("cpuset")
 	if !ok {
@@ -155,7 +156,9 @@ func (g *Group) PassCPUs() (err error) {
 	}
 	g.above(m, func(dir string) {
 		if m.V2 {
-			_ = write(dir, "cgroup.subtree_control", "+cpuset") // an error shows up when cpuset.cpus is written
+			if r := pass(dir, "cpuset"); r != nil && err == nil { // the groups below have the same reason
+				err = fmt.Errorf("%w: %w", r, errors.ErrUnsupported)
+			}
 			return
 		}
 		err = errors.Join(err, makeCPUSet(dir))

@@ -21,9 +21,9 @@ import (
 //
 // It writes to cgroup.kill in the unified tree (Linux 5.14 and later), and sends signals to the remaining processes one by one. Meanwhile
 // the pids controller forbids new processes, so that a fork bomb cannot outrun Kill.
-func (g *Group) Kill(ctx context.Context) error {
+func (g *Group) Kill(ctx context.Context) (err error) {
 	allowForks := g.forbidForks()
-	defer allowForks()
+	defer func() { err = errors.Join(err, allowForks()) }()
 	for round := 0; ; round++ {
 		pids, err := g.others()
 		if err != nil || len(pids) == 0 {
@@ -79,18 +79,24 @@ func (g *Group) others() ([]int, error) {
 	return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 }
 
-// forbidForks forbids new processes in the group if it has the pids controller. It returns a function that restores the
-// previous limit.
-func (g *Group) forbidForks() (allow func()) {
+// forbidForks forbids new processes in the group if it has the pids controller. It returns a function that restores the previous limit. If
+// the kernel refuses the limit, Kill works without it: only a fork bomb may take more rounds.
+func (g *Group) forbidForks() (allow func() error) {
+	nothing := func() error { return nil }
 	dir, _, ok := g.dir("pids")
 	before, err := words(dir, "pids.max")
 	if !ok || err != nil || len(before) != 1 {
-		return func() {}
+		return nothing
 	}
-	if write(dir, "pids.max", "0") != nil {
-		return func() {}
+	if err := write(dir, "pids.max", "0"); err != nil {
+		return nothing
 	}
-	return func() { _ = write(dir, "pids.max", before[0]) }
+	return func() error {
+		if err := write(dir, "pids.max", before[0]); err != nil && !gone(err) {
+			return fmt.Errorf("allow processes in cgroup %q again: %w", g.path, err)
+		}
+		return nil
+	}
 }
 
 // thaw thaws frozen v1 groups, because frozen processes do not handle a signal. In the unified tree they do.
@@ -159,7 +165,8 @@ func (g *Group) awaitFrozen(ctx context.Context) error {
 // frozenLimit is the interval between checks of the context while AwaitFrozen waits for the kernel.
 const frozenLimit = 100 * time.Millisecond
 
-// killAtOnce writes to cgroup.kill, unless the calling process is in the group.
+// killAtOnce writes to cgroup.kill, unless the calling process is in the group. The file is missing before Linux 5.14. A threaded group and a
+// group of another user refuse it. Then the signals to each process do the same.
 func (g *Group) killAtOnce() error {
 	dir, ok := g.unified()
 	if !ok {
@@ -169,10 +176,11 @@ func (g *Group) killAtOnce() error {
 	if err != nil || len(pids) == 0 || slices.Contains(pids, os.Getpid()) {
 		return err
 	}
-	if err := write(dir, "cgroup.kill", "1"); err != nil && !gone(err) {
-		return err
+	err = write(dir, "cgroup.kill", "1")
+	if gone(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Remove removes the group and all groups below it from every hierarchy, also groups that other programs created. It is

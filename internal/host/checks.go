@@ -432,11 +432,15 @@ func (m machine) controllerReading() reading {
 	if m.groups == nil || m.groups.Mode == cgroup.None {
 		return unknown("no cgroup file system is mounted, or the mounts cannot be read")
 	}
-	if _, ok := m.groups.Controller("memory"); ok {
+	refused := m.groups.Refusal("memory")
+	if refused == nil {
 		return good("offered")
 	}
-	r := poor("not offered", "boot without cgroup_disable=memory, on a Raspberry Pi with cgroup_enable=memory")
-	r.about = "the kernel offers no memory cgroup controller"
+	r := poor("not offered", refused.Remedy)
+	if _, ok := m.groups.Controller("memory"); ok {
+		r.now = "offered, and not passed on"
+	}
+	r.about = refused.Cause
 	return r
 }
 

@@ -159,6 +159,10 @@ func TestFindings(t *testing.T) {
 		{"memory-controller", none, Unknown, "no cgroup"},
 		{"memory-controller", files{mounts: v2Mount, "proc/self/cgroup": "0::/", "sys/fs/cgroup/cgroup.controllers": "cpu memory"}, Good, "offered"},
 		{"memory-controller", files{mounts: v2Mount, "proc/self/cgroup": "0::/", "sys/fs/cgroup/cgroup.controllers": "cpu"}, Poor, "not offered"},
+		{"memory-controller", files{
+			mounts: v2Mount, "proc/self/cgroup": "0::/", "sys/fs/cgroup/cgroup.controllers": "cpu memory",
+			"sys/fs/cgroup/cgroup.type": "domain", "sys/fs/cgroup/cgroup.procs": "1\n",
+		}, Poor, "offered, and not passed on"},
 	} {
 		f := inspect(t, tt.name, tt.files)
 		if f.Rating != tt.want || !strings.Contains(f.Now, tt.now) {

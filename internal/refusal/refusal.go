@@ -55,6 +55,24 @@ func Refused(err error) bool {
 	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 }
 
+// Suspect returns the remedy for the message of another program, if a system call that is refused to this program may be the cause: the
+// message names the call, or something was denied. It is empty otherwise. A program that cannot make threads without clone3 does not name it.
+func Suspect(message string, refused []*Error) string {
+	for _, r := range refused {
+		if strings.Contains(message, r.What) {
+			return fmt.Sprintf("%s is refused to Touchstone too: %s; %s", r.What, r.Cause, r.Remedy)
+		}
+	}
+	if len(refused) == 0 || !strings.Contains(message, "ermission denied") && !strings.Contains(message, "not permitted") {
+		return ""
+	}
+	var names []string
+	for _, r := range refused {
+		names = append(names, r.What)
+	}
+	return fmt.Sprintf("the reason may be %s, which is refused to Touchstone too: %s; %s", strings.Join(names, " or "), refused[0].Cause, refused[0].Remedy)
+}
+
 // Rights returns the remedy for a missing right: the given one for an ordinary user, such as "run as root". root has every right
 // of a user, so something around it takes this one away.
 func Rights(user string) string { return rights(os.Geteuid(), user) }

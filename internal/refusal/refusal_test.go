@@ -49,6 +49,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Messages of runtimes under a filter, as they were seen.
+func TestSuspect(t *testing.T) {
+	pidfd, clone := SystemCall("pidfd_open", "5.3", unix.EPERM), SystemCall("clone3", "5.7", unix.ENOSYS)
+	for message, want := range map[string]string{
+		"crun: pidfd_open: Operation not permitted":                            "pidfd_open is refused to Touchstone too",
+		"failed to clone3: ENOSYS":                                             "clone3 is refused to Touchstone too",
+		"runtime/cgo: pthread_create failed: Operation not permitted\nSIGABRT": "the reason may be pidfd_open or clone3",
+		"open /run/x: permission denied":                                       "the reason may be pidfd_open or clone3",
+		"no such file or directory":                                            "",
+	} {
+		if got := Suspect(message, []*Error{pidfd, clone}); !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+		if got := Suspect(message, nil); got != "" {
+			t.Errorf("%q without a refused call: %q", message, got)
+		}
+	}
+}
+
 // root is never advised to become root.
 func TestRights(t *testing.T) {
 	const user = "run as root, or as a member of the group kvm"

@@ -212,17 +212,16 @@ func (t *trial) canLimit(r engine.Resources) error {
 	if t.group == nil {
 		return nil
 	}
-	missing := t.group.Missing()
-	switch {
-	case r.Memory > 0 && slices.Contains(missing, "memory"):
-		return &engine.UnsupportedError{
-			What: "a memory limit", Reason: "the kernel offers no memory cgroup controller",
-			Advice: "boot without cgroup_disable=memory, on a Raspberry Pi with cgroup_enable=memory",
+	for _, limit := range []struct {
+		wanted           bool
+		what, controller string
+	}{{r.Memory > 0, "a memory limit", "memory"}, {r.CPU > 0, "a CPU limit", "cpu"}, {r.PIDs > 0, "a process limit", "pids"}} {
+		if !limit.wanted {
+			continue
 		}
-	case r.CPU > 0 && slices.Contains(missing, "cpu"):
-		return &engine.UnsupportedError{What: "a CPU limit", Reason: "the kernel offers no cpu cgroup controller"}
-	case r.PIDs > 0 && slices.Contains(missing, "pids"):
-		return &engine.UnsupportedError{What: "a process limit", Reason: "the kernel offers no pids cgroup controller"}
+		if refused := t.group.Refusal(limit.controller); refused != nil {
+			return &engine.UnsupportedError{What: limit.what, Reason: refused.Cause, Advice: refused.Remedy}
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -178,7 +180,8 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 	var out runtimes.Answer
 	cmd.Stdout = &out
 	if err := s.Launcher.Run(ctx, cmd); err != nil {
-		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err), "name a working one with --engine-bin "+b.program+"=PATH")
+		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err),
+			cmp.Or(refusal.Suspect(err.Error(), s.Launcher.Refusals()), "name a working one with --engine-bin "+b.program+"=PATH"))
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	if found := versionWord.FindStringSubmatch(line); found != nil {

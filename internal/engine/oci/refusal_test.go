@@ -21,8 +21,8 @@ func TestRemedy(t *testing.T) {
 		want    string // a part of the advice
 	}{
 		"a refusal of this program":          {fmt.Errorf("try: %w", clone), []*refusal.Error{clone}, ""},
-		"the runtime names the call":         {errors.New("crun: pidfd_open: Operation not permitted"), []*refusal.Error{pidfd, clone}, pidfd.Remedy},
-		"the runtime names the other call":   {errors.New("youki: failed to clone3: ENOSYS"), []*refusal.Error{pidfd, clone}, clone.Remedy},
+		"the runtime names the call":         {errors.New("crun: pidfd_open: Operation not permitted"), []*refusal.Error{pidfd, clone}, "pidfd_open is refused"},
+		"the runtime names the other call":   {errors.New("youki: failed to clone3: ENOSYS"), []*refusal.Error{pidfd, clone}, "clone3 is refused"},
 		"the runtime names no call":          {errors.New("runc: operation not permitted"), []*refusal.Error{pidfd}, "the reason may be pidfd_open"},
 		"no call is refused to this program": {errors.New("something else"), nil, ""},
 	} {

@@ -3,6 +3,7 @@
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -134,7 +136,8 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 	defer cancel()
 	if r.Kind, r.Version, err = identify(ctx, s.Launcher, s.State, r.Binary); err != nil {
 		err = &engine.UnsupportedError{
-			What: t.String(), Reason: err.Error(), Advice: "give a working OCI runtime with --runtime " + name + "=PATH",
+			What: t.String(), Reason: err.Error(),
+			Advice: cmp.Or(refusal.Suspect(err.Error(), s.Launcher.Refusals()), "give a working OCI runtime with --runtime "+name+"=PATH"),
 		}
 	}
 	return r, err

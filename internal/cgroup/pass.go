@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
-// Refusal returns the reason why new groups lack a controller, as far as it shows without making one; nil if there is none.
+// Refusal returns the reason why new groups lack a controller, as far as it shows without making one; nil without a reason.
 func (h *Hierarchy) Refusal(controller string) *refusal.Error {
 	m, ok := h.Controller(controller)
 	switch {

@@ -49,8 +49,8 @@ func systemCall(name, since string, err error, filtered bool) *Error {
 	return e
 }
 
-// Refused reports whether an error of a system call means that the call is not there for this process, whatever its arguments are. A
-// filter has EPERM, EACCES or ENOSYS; its author chooses.
+// Refused reports whether an error of a system call means that this process does not have the call. A filter answers EPERM, EACCES or
+// ENOSYS; its author chooses.
 func Refused(err error) bool {
 	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 }

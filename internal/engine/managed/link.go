@@ -57,7 +57,11 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 	if err != nil {
 		return l, err
 	}
-	index, err := interfaceFor(routes, to)
+	own, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return l, err
+	}
+	index, err := interfaceFor(routes, own, to)
 	if err != nil {
 		return l, err
 	}
@@ -86,8 +90,8 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 const discard = 9
 
 // interfaceFor finds the interface of the most specific route to an IPv4 address. For a route with several next hops it is the
-// interface of the first one that is up.
-func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) {
+// interface of the first one that is up. own are the addresses of this host: a gateway among them, as in Cilium's routes, is none.
+func interfaceFor(routes []netlink.Route, own []netlink.Addr, to netip.Addr) (index int, err error) {
 	best := -1
 	var route netlink.Route
 	for _, r := range routes {
@@ -114,12 +118,24 @@ func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) 
 		hop = *route.MultiPath[up]
 	}
 	switch {
-	case hop.Gw != nil || hop.Via != nil:
+	case isGateway(hop, own):
 		return 0, errors.New("it is behind a gateway, and not in a network of this host")
 	case hop.LinkIndex == 0: // such as a blackhole of Calico
 		return 0, errors.New("its route has no interface")
 	}
 	return hop.LinkIndex, nil
+}
+
+// isGateway reports whether a next hop is another host.
+func isGateway(hop netlink.NexthopInfo, own []netlink.Addr) bool {
+	gateway := hop.Gw
+	if via, ok := hop.Via.(*netlink.Via); ok && via != nil {
+		gateway = via.Addr // of another family than the route
+	}
+	if gateway == nil {
+		return hop.Via != nil
+	}
+	return !slices.ContainsFunc(own, func(a netlink.Addr) bool { return a.IPNet != nil && a.IP.Equal(gateway) })
 }
 
 // Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the

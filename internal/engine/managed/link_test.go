@@ -37,6 +37,18 @@ func TestInterfaceFor(t *testing.T) {
 		return &netlink.NexthopInfo{LinkIndex: index, Flags: flags, Gw: net.ParseIP(via)}
 	}
 	viaIPv6 := netlink.Route{LinkIndex: eth0, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fe80::1")}}
+	const host = 6 // cilium_host
+	var own []netlink.Addr
+	for _, address := range []string{"10.10.0.1/32", "192.168.1.20/24", "fd00:10::1/128"} {
+		a, err := netlink.ParseAddr(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, *a)
+	}
+	cilium := []netlink.Route{
+		route(eth0, "0.0.0.0/0", "192.168.1.1"), route(host, "10.10.0.0/24", "10.10.0.1"), route(host, "10.10.1.0/24", "10.10.0.9"), route(host, "10.10.0.1/32", ""),
+	}
 	for _, c := range []struct {
 		routes    []netlink.Route
 		to        string
@@ -58,9 +70,15 @@ func TestInterfaceFor(t *testing.T) {
 		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
 		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, unix.RTNH_F_LINKDOWN, "")), "10.88.0.2", 0, "none of the 2 interfaces of its route is up"},
 		{[]netlink.Route{viaIPv6}, "10.88.0.2", 0, "behind a gateway"},
+		{cilium, "10.10.0.7", host, ""},
+		{cilium, "10.10.1.7", 0, "behind a gateway"}, // a pod of another node
+		{[]netlink.Route{route(host, "10.10.0.0/24", "10.10.0.2")}, "10.10.0.7", 0, "behind a gateway"},
+		{[]netlink.Route{route(host, "10.42.0.0/16", "192.168.1.20")}, "10.42.0.7", host, ""}, // the host's address on another interface
+		{several("10.10.0.0/24", hop(host, unix.RTNH_F_DEAD, "10.0.0.1"), hop(host, 0, "10.10.0.1")), "10.10.0.7", host, ""},
+		{[]netlink.Route{{LinkIndex: host, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fd00:10::1")}}}, "10.10.0.7", host, ""},
 		{append(routes, route(0, "192.168.65.0/26", "")), "192.168.65.6", 0, "its route has no interface"},
 	} {
-		index, err := interfaceFor(c.routes, netip.MustParseAddr(c.to))
+		index, err := interfaceFor(c.routes, own, netip.MustParseAddr(c.to))
 		if c.complaint == "" && err != nil || c.complaint != "" && (err == nil || !strings.Contains(err.Error(), c.complaint)) || index != c.index {
 			t.Errorf("the interface for %s is %d, %v; want %d, %q", c.to, index, err, c.index, c.complaint)
 		}
@@ -127,6 +145,54 @@ func TestLinkWithSeveralNextHops(t *testing.T) {
 	}
 	if link, err := linkFrom(n, netip.MustParseAddr("10.99.0.2")); err == nil || !strings.Contains(err.Error(), "behind a gateway") {
 		t.Errorf("the link over two gateways: %+v, %v", link, err)
+	}
+}
+
+// The kernel's routes of Cilium: the gateway of the pods is the host's own address.
+func TestLinkThroughOwnAddress(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make namespaces")
+	}
+	n, err := network.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = n.Do(func() error {
+		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "cilium_host"}, PeerName: "cilium_net"}
+		own, err := netlink.ParseAddr("10.10.0.1/32")
+		if err != nil {
+			return err
+		}
+		err = errors.Join(netlink.LinkAdd(link), netlink.AddrAdd(link, own), netlink.LinkSetUp(link))
+		if err != nil {
+			return err
+		}
+		peer, err := netlink.LinkByName(link.PeerName)
+		if err != nil {
+			return err
+		}
+		_, pods, err := net.ParseCIDR("10.10.0.0/24")
+		if err != nil {
+			return err
+		}
+		_, gateway, err := net.ParseCIDR("10.10.0.1/32")
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.LinkSetUp(peer),
+			netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Dst: gateway, Scope: netlink.SCOPE_LINK}),
+			netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Dst: pods, Gw: own.IP, Src: own.IP}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if link, err := linkFrom(n, netip.MustParseAddr("10.10.0.7")); err != nil || link.Host.String() != "10.10.0.1" || link.About["interface"] != "cilium_host" {
+		t.Errorf("the link to a pod of Cilium: %+v, %v", link, err)
 	}
 }
 

@@ -5,7 +5,7 @@
  *   --network FD          enter the network namespace of descriptor FD, and close FD
  *   --mounts FD           enter the mount namespace of descriptor FD instead of a new one, and close FD
  *   --private DIR         mount an empty tmpfs at DIR, in a new mount namespace
- *   --keep PATH           keep this directory below a private one visible
+ *   --keep PATH           keep this directory or symbolic link below a private one visible
  *   --memory DIR          mount an empty tmpfs at DIR as well, also below a kept directory; DIR is made if it is missing
  *   --share               propagate the mounts of the program to mount namespaces that its children make later
  *   --dir DIR             change to this directory; without it a new mount namespace keeps the directory, and --mounts changes to /
@@ -41,6 +41,45 @@ static void make_directories(char *path)
 		if (!end)
 			return;
 	}
+}
+
+/* A directory or a symbolic link that stays visible: the text of the link, or a copy of the directory's mounts. */
+struct kept {
+	const char *path;
+	char link[4096]; /* empty for a directory */
+	int tree;
+};
+
+static void open_kept(struct kept *k)
+{
+	long e = sys_readlink(k->path, k->link, sizeof k->link - 1);
+	k->link[e > 0 ? e : 0] = 0;
+	if (e > 0)
+		return;
+	e = sys_open_tree(k->path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (e < 0)
+		fail("keep (Linux 5.2 or later is needed)", k->path, e);
+	k->tree = (int)e;
+}
+
+static void show_kept(struct kept *k, char *path)
+{
+	long e;
+	if (!k->link[0]) {
+		make_directories(path);
+		e = sys_move_mount(k->tree, path);
+		sys_close(k->tree);
+	} else {
+		char *name = path + length(path);
+		while (*name != '/')
+			name--;
+		*name = 0;
+		make_directories(path);
+		*name = '/';
+		e = sys_symlink(k->link, path);
+	}
+	if (e < 0)
+		fail("keep", path, e);
 }
 
 /* Mounts a tmpfs of a size in bytes, 0 for the kernel's default. */
@@ -104,20 +143,15 @@ void command_daemon(char **argv, char **envp)
 		fail("make a mount namespace", NULL, e);
 	if ((e = sys_mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) < 0)
 		fail("keep mounts from the host: remount", "/", e);
-	int trees[LIST_MAX];
+	struct kept visible[LIST_MAX];
 	for (size_t i = 0; i < kept.n; i++) {
-		if ((e = sys_open_tree(kept.items[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)) < 0)
-			fail("keep (Linux 5.2 or later is needed)", kept.items[i], e);
-		trees[i] = (int)e;
+		visible[i].path = kept.items[i];
+		open_kept(&visible[i]);
 	}
 	for (size_t i = 0; i < private.n; i++)
 		mount_memory(private.items[i], size);
-	for (size_t i = 0; i < kept.n; i++) {
-		make_directories(kept.items[i]);
-		if ((e = sys_move_mount(trees[i], kept.items[i])) < 0)
-			fail("keep", kept.items[i], e);
-		sys_close(trees[i]);
-	}
+	for (size_t i = 0; i < kept.n; i++)
+		show_kept(&visible[i], kept.items[i]);
 	for (size_t i = 0; i < memory.n; i++) {
 		make_directories(memory.items[i]);
 		mount_memory(memory.items[i], size);

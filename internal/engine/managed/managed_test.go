@@ -721,3 +721,47 @@ func TestShared(t *testing.T) {
 		t.Errorf("a failed daemon was started again: %d starts in all", starts)
 	}
 }
+
+// Programs behind links in /run and /var/lib keep the names by which they are called, and PATH leads to them.
+func TestProgramsBehindLinks(t *testing.T) {
+	s := session(t)
+	store := t.TempDir()
+	run, err := os.MkdirTemp("/run", "touchstone-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib, err := os.MkdirTemp("/var/lib", "touchstone-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.RemoveAll(run), os.RemoveAll(lib)); err != nil {
+			t.Error(err)
+		}
+	})
+	system, data := filepath.Join(run, "current-system"), filepath.Join(lib, "data")
+	script := "#!/bin/sh\necho \"${0##*/}\"\n"
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(store, "sw/bin"), 0o755), os.WriteFile(filepath.Join(store, "sw/bin/helper"), []byte(script), 0o755),
+		os.Symlink(store, system),
+		os.MkdirAll(filepath.Join(data, "5a1b/bin"), 0o755), os.WriteFile(filepath.Join(data, "5a1b/bin/multicall"), []byte(script), 0o755),
+		os.Symlink("multicall", filepath.Join(data, "5a1b/bin/containerd")), os.Symlink("5a1b", filepath.Join(data, "current")),
+		os.WriteFile(filepath.Join(lib, "hidden"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", filepath.Join(system, "sw/bin")+":"+os.Getenv("PATH"))
+	called := filepath.Join(data, "current/bin/containerd")
+	c := daemon(t, s, `
+		{ helper; `+called+`; ls `+lib+`; readlink `+system+`; } >"$HOME/seen" 2>&1
+		echo ready >"$FIFO"
+		exec sleep 1000`)
+	c.Needs = []string{called}
+	d := start(t, s, c)
+	seen, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
+	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(seen) != want {
+		t.Errorf("the daemon's programs print %q, %v; want %q", seen, err, want)
+	}
+}

@@ -32,37 +32,28 @@ const (
 )
 
 // privateDirs returns the options of "probe daemon" for an empty /run and /var/lib. Only these directories stay visible: the
-// run's own, the directories of the needed files, and the real directory of /etc/resolv.conf. The directories memory are in memory, and only
-// the namespace sees their files.
+// run's own, those of the needed files, of PATH and of /etc/resolv.conf, and the symbolic links that lead to them. The directories memory are
+// in memory, and only the namespace sees their files.
 func privateDirs(s engine.Session, needs, memory []string) ([]string, error) {
-	private := hiddenDirs("/")
-	var keep []string
-	add := func(dir string) {
-		below := func(parent string) bool { return strings.HasPrefix(dir, parent+"/") }
-		if slices.ContainsFunc(private, below) && !slices.ContainsFunc(keep, below) && !slices.Contains(keep, dir) {
-			keep = append(keep, dir)
-		}
-	}
+	v := visible{private: hiddenDirs("/")}
 	for _, dir := range []string{s.State, s.Data} {
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			return nil, err
 		}
-		add(real)
+		v.add(real)
 	}
-	for _, file := range append([]string{"/etc/resolv.conf", s.Probe}, needs...) {
-		real, err := filepath.EvalSymlinks(file)
-		if err != nil {
-			continue // a program that needs a missing file reports it
+	for _, path := range slices.Concat([]string{"/etc/resolv.conf", s.Probe}, needs, systemLinks, filepath.SplitList(os.Getenv("PATH"))) {
+		if filepath.IsAbs(path) {
+			v.addPath(path)
 		}
-		add(filepath.Dir(real))
 	}
 	var options []string
-	for _, dir := range private {
+	for _, dir := range v.private {
 		options = append(options, "--private", dir)
 	}
-	for _, dir := range keep {
-		options = append(options, "--keep", dir)
+	for _, path := range v.keep {
+		options = append(options, "--keep", path)
 	}
 	for _, dir := range memory {
 		options = append(options, "--memory", dir)

@@ -42,6 +42,8 @@ type Description struct {
 	// AddressVariable is the environment variable with the address of the user's own daemon, such as DOCKER_HOST.
 	// Users set it for other purposes too, so an address alone does not select the engine's targets.
 	AddressVariable string
+	// Binaries are the keys of Session.Engines that the engine uses: programs, and the folder CNI.
+	Binaries []string
 	// Launches reports that Touchstone starts a program for each call: the engine's command line, or the runtime.
 	Launches bool
 	// Commands are the runtime's commands in the time of create, start, exec and delete, by these names. A missing name is the one
@@ -114,8 +116,7 @@ type Session struct {
 	// Targets are the targets that the run is about to open. An engine whose configuration precedes its start is
 	// configured for them.
 	Targets []target.Target
-	// Engines maps the programs of engines (containerd, dockerd, podman, crio, …) to paths. Other programs are looked
-	// up on PATH.
+	// Engines maps the programs of engines (Description.Binaries) to paths. Program finds the others.
 	Engines map[string]string
 	// Sockets maps engines to the address of the user's own daemon: a path, or a URL with unix:// or tcp://.
 	Sockets map[string]string

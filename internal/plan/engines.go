@@ -97,6 +97,22 @@ func (o Overrides) engine(name string) *engine.Description {
 	return nil
 }
 
+// checkBinaryName refuses programs that no engine uses.
+func (o Overrides) checkBinaryName(name string) *problem {
+	if p := checkProgramName(name); p != nil || o.Engines == nil {
+		return p
+	}
+	var names []string
+	for _, d := range o.Engines {
+		names = append(names, d.Binaries...)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); slices.Contains(names, name) {
+		return nil
+	}
+	return &problem{quote(name) + " is not a program of an engine", "name one of " + strings.Join(names, ", ") + ", or a runtime with --runtime"}
+}
+
 // checkProgramName refuses strings that cannot name a program.
 func checkProgramName(name string) *problem {
 	if checkRuntimeName(name) != nil {

@@ -164,7 +164,13 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 			}
 		}
 	}
-	named("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", checkProgramName, checkBinary, func(name, path string) {
+	for _, name := range slices.Sorted(maps.Keys(p.Engines.Binaries)) {
+		const key = "engines.binaries"
+		if f := o.checkBinaryName(name); f != nil {
+			problems.add(p.at[key+"."+name], name, problem{key + ": " + f.message, f.advice})
+		}
+	}
+	named("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", o.checkBinaryName, checkBinary, func(name, path string) {
 		put(&p.Engines.Binaries, name, path)
 	})
 	for flag, n := range map[string]int{"--runtime": len(p.Runtimes), "--cri": len(p.Engines.Sockets), "--engine-bin": len(p.Engines.Binaries)} {

@@ -153,6 +153,11 @@ func TestApplyRefuses(t *testing.T) {
 			`--engine-bin: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,
 			`--engine-bin: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		}},
+		{"unused binaries", Overrides{Binaries: []string{"runc=/x", "containerd-shim=/x", "cni-plugins=/x", "cni=/x"}, Engines: someEngines}, []string{
+			`--engine-bin: "runc" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
+			`--engine-bin: "containerd-shim" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
+			`--engine-bin: "cni-plugins" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := p.Apply(c.o)
@@ -168,9 +173,17 @@ func TestApplyRefuses(t *testing.T) {
 var someEngines = []engine.Description{
 	{Name: "native", Kind: engine.HostProcess},
 	{Name: "oci", Kind: engine.BareRuntime},
-	{Name: "containerd", Kind: engine.FullEngine, Socket: true, CRI: true},
+	{Name: "containerd", Kind: engine.FullEngine, Socket: true, CRI: true, Binaries: []string{"containerd", "cni"}},
 	{Name: "docker", Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST"},
-	{Name: "podman", Kind: engine.FullEngine, Socket: true},
+	{Name: "podman", Kind: engine.FullEngine, Socket: true, Binaries: []string{"podman"}},
+}
+
+func TestUnusedBinaries(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nengines:\n  binaries: {podman: /x, netavark: /x}\n")
+	_, err := p.Apply(Overrides{Engines: someEngines})
+	checkLines(t, err, []string{
+		`p:3:26: engines.binaries: "netavark" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
+	})
 }
 
 func TestSocketsOfEnginesWithoutDaemon(t *testing.T) {

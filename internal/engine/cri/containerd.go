@@ -11,17 +11,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // containerd has a runtime type for each kind of shim. The shim of runc calls OCI runtimes.
 var containerd = product{
 	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd", deb: "containerd",
-	find: findContainerd, fit: fitContainerd, start: startContainerd,
+	binaries: []string{"containerd", runcShim, runscShim, kata.Shim, engine.CNI},
+	find:     findContainerd, fit: fitContainerd, start: startContainerd,
 	// RunPodSandbox runs a pause container. CreateContainer makes only a record. containerd and the shim both delete each of the two
 	// containers.
 	commands: map[string][]string{"create": {"create", "start"}, "start": {"create", "start"}, "delete": {"delete", "delete", "delete", "delete"}},
 }
+
+// The shims of containerd.
+const (
+	runcShim  = "containerd-shim-runc-v2"
+	runscShim = "containerd-shim-runsc-v1"
+)
 
 // findContainerd finds containerd and its shims.
 func findContainerd(ctx context.Context, s engine.Session, b *product) (programs, error) {
@@ -29,11 +37,11 @@ func findContainerd(ctx context.Context, s engine.Session, b *product) (programs
 	if err != nil {
 		return p, err
 	}
-	if p.runc = lookUp(s, "containerd-shim-runc-v2", p.engine); p.runc == "" {
-		return p, &engine.UnsupportedError{What: "containerd", Reason: "containerd-shim-runc-v2 is neither beside " + p.engine + " nor on PATH", Advice: "install containerd with its shim"}
+	if p.runc, err = p.helper(s, b.title, runcShim); err != nil {
+		return p, err
 	}
-	p.runsc = lookUp(s, "containerd-shim-runsc-v1", p.engine)
-	return p, nil
+	p.runsc, err = p.optional(s, b.title, runscShim)
+	return p, err
 }
 
 // fitContainerd chooses the shim of a runtime.
@@ -102,28 +110,29 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 	if err := os.WriteFile(file, []byte(c.text(p.version)), 0o600); err != nil {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
-	path := filepath.Dir(p.engine)
-	for _, shim := range append([]string{p.runsc}, shims(entries)...) {
-		if shim != "" {
-			path += ":" + filepath.Dir(shim)
-		}
+	path, err := shimPath(filepath.Join(dirs.State, "bin"), p, entries)
+	if err != nil {
+		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
-	path += ":" + os.Getenv("PATH")
 	return startPrivate(ctx, s, managed.Config{
 		Name: "containerd", Args: []string{p.engine, "--config", file}, Env: []string{"PATH=" + path}, Needs: needs(p, entries),
 		Memory: []string{c.state},
 	}, entries, c.socket)
 }
 
-// shims lists the shims that were found for the runtimes of handlers.
-func shims(entries []entry) []string {
-	var all []string
+// shimPath makes a directory with the shims that were found, and returns a PATH for containerd that begins with it: containerd looks up a shim
+// by the name of its type.
+func shimPath(dir string, p programs, entries []entry) (string, error) {
+	shims := map[string]string{runcShim: p.runc, runscShim: p.runsc}
+	path := []string{dir, filepath.Dir(p.engine)}
 	for _, e := range entries {
-		if !slices.Contains(all, e.runtime.Shim) {
-			all = append(all, e.runtime.Shim)
+		if e.runtime.Shim != "" {
+			shims[kata.ShimProgram(e.runtime.Type)] = e.runtime.Shim
+			path = append(path, filepath.Dir(e.runtime.Shim))
 		}
 	}
-	return all
+	path = append(slices.Compact(path), os.Getenv("PATH"))
+	return strings.Join(path, string(os.PathListSeparator)), engine.LinkPrograms(dir, shims)
 }
 
 // containerdConfig is the configuration of a private containerd.

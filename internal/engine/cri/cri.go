@@ -58,11 +58,12 @@ func New(name string) *Driver { return &Driver{name: name} }
 // Describe declares the engine.
 func (d *Driver) Describe() engine.Description {
 	var commands map[string][]string
+	var binaries []string
 	if d.product != nil {
-		commands = d.product.commands
+		commands, binaries = d.product.commands, d.product.binaries
 	}
 	return engine.Description{
-		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true, Commands: commands,
+		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true, Commands: commands, Binaries: binaries,
 		Programs: monitor.Programs{
 			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"pause"},
 		},
@@ -75,6 +76,8 @@ type product struct {
 	socket  string // default path
 	program string // the key of Session.Engines, and the name on PATH
 	deb     string // the package with the program
+	// binaries are for engine.Description.
+	binaries []string
 	// commands are for engine.Description.
 	commands map[string][]string
 	// find finds the programs of a private engine, and its version.

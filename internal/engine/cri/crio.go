@@ -19,11 +19,14 @@ import (
 
 // crio calls OCI runtimes through conmon.
 var crio = product{
-	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o", find: findCRIO, fit: fitCRIO, start: startCRIO,
+	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o",
+	binaries: []string{"crio", "conmon", "pinns", kata.Shim, engine.CNI}, find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
 
 // crioDirs are the directories of CRI-O's helpers in distributions.
-var crioDirs = []string{"/usr/libexec/crio", "/usr/lib/crio", "/usr/libexec/podman"}
+var crioDirs = []string{
+	"/usr/libexec/crio", "/usr/lib/crio", "/usr/local/libexec/crio", "/usr/local/lib/crio", "/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman",
+}
 
 func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, error) {
 	p, err := findEngine(ctx, s, b)
@@ -31,11 +34,8 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 		return p, err
 	}
 	for name, path := range map[string]*string{"conmon": &p.conmon, "pinns": &p.pinns} {
-		if *path = lookUp(s, name, p.engine, crioDirs...); *path == "" {
-			return p, &engine.UnsupportedError{
-				What: "crio", Reason: name + ", which CRI-O needs, is neither beside " + p.engine + " nor on PATH",
-				Advice: "install it, or name it with --engine-bin " + name + "=PATH",
-			}
+		if *path, err = p.helper(s, b.title, name, crioDirs...); err != nil {
+			return p, err
 		}
 	}
 	return p, nil

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -134,11 +135,32 @@ func TestNetworkPlugins(t *testing.T) {
 			}
 		}
 	}
-	if dir, err := networkPlugins([]string{"/no/such", some, all}); err != nil || dir != all {
-		t.Errorf("networkPlugins = %q, %v; want %q", dir, err, all)
-	}
-	if dir, err := networkPlugins([]string{"/no/such", some}); err == nil || !strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), some) {
-		t.Errorf("networkPlugins = %q, %v; want what is missing and where", dir, err)
+	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
+	cniDirs = []string{"/no/such", some}
+	for _, c := range []struct{ name, given, program, path, want string }{
+		{"a usual directory", "", "/usr/bin/containerd", "/usr/bin:/bin", "of the list"},
+		{"on PATH", "", "/usr/bin/containerd", "/no/such:" + all, all},
+		{"beside the engine", "", filepath.Join(all, "containerd"), "", all},
+		{"the folder of --engine-bin", all, "/usr/bin/containerd", "", all},
+		{"a folder without all of them", some, filepath.Join(all, "containerd"), all, ""},
+		{"a folder that is missing", "/no/such", "/usr/bin/containerd", all, ""},
+		{"nowhere", "", "/usr/bin/containerd", "/usr/bin", ""},
+	} {
+		t.Setenv("PATH", c.path)
+		want := c.want
+		if want == "of the list" {
+			cniDirs, want = []string{"/no/such", some, all}, all
+		} else {
+			cniDirs = []string{"/no/such", some}
+		}
+		s := engine.Session{Engines: map[string]string{engine.CNI: c.given}}
+		dir, err := networkPlugins(s, c.program)
+		if dir != want || (err == nil) != (want != "") {
+			t.Errorf("%s: networkPlugins = %q, %v; want %q", c.name, dir, err, want)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), cmp.Or(c.given, some))) {
+			t.Errorf("%s: %v; want the plug-ins and the place", c.name, err)
+		}
 	}
 }
 
@@ -158,5 +180,76 @@ func TestPrivateHandlerChecksTheHost(t *testing.T) {
 func TestNoProofOfKVM(t *testing.T) {
 	if err := (&container{}).proveKVM(); !errors.Is(err, runtimes.ErrNoProofOfKVM) {
 		t.Errorf("proveKVM without a cgroup: %v", err)
+	}
+}
+
+// containerd finds the shims by their names, also if their files have others.
+func TestShimsAreFoundByName(t *testing.T) {
+	dir := t.TempDir()
+	p := programs{engine: "/opt/containerd/bin/containerd", runc: "/opt/shims/runc-shim-2.1", runsc: "/opt/gvisor/shim"}
+	entries := []entry{
+		{runtime: runtimes.Runtime{Type: "io.containerd.kata.v2", Shim: "/opt/kata/bin/shim-go"}},
+		{runtime: runtimes.Runtime{Type: "io.containerd.kata-qemu.v2", Shim: "/opt/kata/bin/shim-qemu"}},
+		{runtime: runtimes.Runtime{Type: "io.containerd.unknown.v1"}},
+	}
+	path, err := shimPath(filepath.Join(dir, "bin"), p, entries)
+	if err != nil || !strings.HasPrefix(path, filepath.Join(dir, "bin")+":/opt/containerd/bin:/opt/kata/bin:") {
+		t.Errorf("shimPath = %q, %v", path, err)
+	}
+	for name, want := range map[string]string{
+		"containerd-shim-runc-v2": p.runc, "containerd-shim-runsc-v1": p.runsc, "containerd-shim-kata-v2": "/opt/kata/bin/shim-go",
+		"containerd-shim-kata-qemu-v2": "/opt/kata/bin/shim-qemu", "containerd-shim-unknown-v1": "",
+	} {
+		if to, err := os.Readlink(filepath.Join(dir, "bin", name)); to != want || (err == nil) != (want != "") {
+			t.Errorf("%s leads to %q, %v; want %q", name, to, err, want)
+		}
+	}
+}
+
+// A helper is beside its engine, also behind a link, in the directories of distributions or on PATH, unless the session has its path.
+func TestHelpers(t *testing.T) {
+	dirs := map[string]string{}
+	for _, name := range []string{"engine", "link", "distribution", "path", "given"} {
+		dirs[name] = t.TempDir()
+	}
+	write := func(dir, name string, mode os.FileMode) string {
+		path := filepath.Join(dirs[dir], name)
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p := programs{engine: filepath.Join(dirs["link"], "crio")}
+	if err := os.Symlink(write("engine", "crio-1.34", 0o700), p.engine); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dirs["path"])
+	inLink, behind, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
+	write("path", "a", 0o700)
+	write("path", "b", 0o700)
+	write("link", "d", 0o600) // it cannot be executed
+	given := write("given", "another-name", 0o700)
+	for _, c := range []struct{ name, given, want, err string }{
+		{"a", "", inLink, ""},
+		{"b", "", behind, ""},
+		{"c", "", inDistribution, ""},
+		{"d", "", onPath, ""},
+		{"a", given, given, ""},
+		{"e", "", "", "e, which it needs, is neither beside " + p.engine + " nor on PATH; install it, or name it with --engine-bin e=PATH"},
+		{"a", dirs["given"], "", "is not a file; correct --engine-bin a=PATH"},
+		{"a", filepath.Join(dirs["link"], "d"), "", "is not executable; correct --engine-bin a=PATH"},
+		{"a", "/no/such", "", "no such file or directory; correct --engine-bin a=PATH"},
+	} {
+		s := engine.Session{Engines: map[string]string{c.name: c.given}}
+		path, err := p.helper(s, "CRI-O", c.name, dirs["distribution"])
+		if path != c.want || c.err == "" && err != nil || c.err != "" && (!engine.Unsupported(err) || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("helper(%q) with %q = %q, %v; want %q, %q", c.name, c.given, path, err, c.want, c.err)
+		}
+	}
+	if path, err := p.optional(engine.Session{}, "containerd", "e"); path != "" || err != nil {
+		t.Errorf("a program that may be missing: %q, %v", path, err)
+	}
+	if path, err := p.optional(engine.Session{Engines: map[string]string{"e": "/no/such"}}, "containerd", "e"); !engine.Unsupported(err) {
+		t.Errorf("a path that does not exist: %q, %v", path, err)
 	}
 }

@@ -130,31 +130,30 @@ func without(t target.Target, option string) (target.Target, string) {
 	return t, value
 }
 
-// lookUp finds a program of an engine: at the session's path, beside the engine's own program, on PATH, or in other
-// directories of distributions. It returns an empty string if the program is not found.
-func lookUp(s engine.Session, name, beside string, elsewhere ...string) string {
-	if given := s.Engines[name]; given != "" {
-		return given
+// helper finds a program beside the engine's own, in directories of distributions, or on PATH. what names the engine for an error.
+func (p programs) helper(s engine.Session, what, name string, elsewhere ...string) (string, error) {
+	path, err := s.Program(name, append(engine.Beside(p.engine), elsewhere...)...)
+	if err == nil {
+		return path, nil
 	}
-	if beside != "" {
-		elsewhere = append([]string{filepath.Dir(beside)}, elsewhere...)
+	u := &engine.UnsupportedError{What: what, Reason: name + ", which it needs: " + err.Error(), Advice: "correct --engine-bin " + name + "=PATH"}
+	if errors.Is(err, exec.ErrNotFound) {
+		u.Reason, u.Advice = name+", which it needs, is neither beside "+p.engine+" nor on PATH", "install it, or name it with --engine-bin "+name+"=PATH"
 	}
-	if path, err := exec.LookPath(name); err == nil && beside == "" {
-		return path
-	} else if err == nil {
-		elsewhere = append(elsewhere, filepath.Dir(path))
-	}
-	for _, dir := range elsewhere {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
+	return "", u
 }
 
-// versionWord finds the version in the first line of an engine's --version, such as "crio version 1.34.0" or
-// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION".
+// optional is helper for a program that an engine can do without. It is empty if it is not found.
+func (p programs) optional(s engine.Session, what, name string) (string, error) {
+	path, err := p.helper(s, what, name)
+	if err != nil && s.Engines[name] == "" {
+		return "", nil
+	}
+	return path, err
+}
+
+// versionWord finds the version in a line of an engine's --version, such as "crio version 1.34.0" or
+// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION". A wrapper may print other lines first.
 var versionWord = regexp.MustCompile(`\sv?([0-9]\S*)`)
 
 // findEngine finds the engine's own program and its version.
@@ -165,15 +164,15 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 	if os.Geteuid() != 0 {
 		return programs{}, refused("a private "+b.title+" needs root", "run as root")
 	}
-	p := programs{engine: lookUp(s, b.program, "")}
-	if p.engine == "" {
+	path, err := s.Program(b.program)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		return programs{}, refused(b.program+" is not on PATH, and no engine listens at "+b.socket,
 			fmt.Sprintf("install %s, or name it with --engine-bin %s=PATH", b.deb, b.program))
+	case err != nil:
+		return programs{}, refused(err.Error(), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
-	var err error
-	if p.engine, err = filepath.Abs(p.engine); err != nil {
-		return programs{}, err
-	}
+	p := programs{engine: path}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.engine, "--version")
@@ -183,35 +182,39 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err),
 			cmp.Or(refusal.Suspect(err.Error(), s.Launcher.Refusals()), "name a working one with --engine-bin "+b.program+"=PATH"))
 	}
-	line, _, _ := strings.Cut(out.String(), "\n")
-	if found := versionWord.FindStringSubmatch(line); found != nil {
+	if found := versionWord.FindStringSubmatch(out.String()); found != nil {
 		p.version = word(found[1])
 	}
 	if p.version == "" {
 		return programs{}, refused(fmt.Sprintf("%s --version prints no version", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
-	if p.cni, err = networkPlugins(cniDirs); err != nil {
-		return programs{}, refused(err.Error(), "install the package containernetworking-plugins")
+	if p.cni, err = networkPlugins(s, p.engine); err != nil {
+		return programs{}, refused(err.Error(), "install the package containernetworking-plugins, or name their folder with --engine-bin "+engine.CNI+"=DIR")
 	}
 	return p, nil
 }
 
-// cniDirs are the usual directories of network plug-ins.
-var cniDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni"}
+// cniDirs are the usual directories of network plug-ins: of Kubernetes, of distributions, and of k3s and RKE2.
+var cniDirs = []string{
+	"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni", "/usr/local/libexec/cni",
+	"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin",
+}
 
-// networkPlugins finds the directory of CNI's plug-ins.
-func networkPlugins(dirs []string) (string, error) {
-	for _, dir := range dirs {
-		has := true
-		for _, plugin := range pluginNames {
-			_, err := os.Stat(filepath.Join(dir, plugin))
-			has = has && err == nil
-		}
-		if has {
-			return dir, nil
-		}
+// networkPlugins finds the directory of CNI's plug-ins: the session's, one of cniDirs, beside the engine, or on PATH, as in NixOS and Guix.
+func networkPlugins(s engine.Session, program string) (string, error) {
+	dirs := slices.Concat(cniDirs, engine.Beside(program), filepath.SplitList(os.Getenv("PATH")))
+	shown := cniDirs
+	if given := s.Engines[engine.CNI]; given != "" {
+		dirs = []string{given}
+		shown = dirs
 	}
-	return "", fmt.Errorf("the network plug-ins bridge, host-local and loopback are in none of %s", strings.Join(dirs, ", "))
+	lacks := func(dir string) bool {
+		return slices.ContainsFunc(pluginNames, func(plugin string) bool { return engine.CheckProgram(filepath.Join(dir, plugin)) != nil })
+	}
+	if i := slices.IndexFunc(dirs, func(dir string) bool { return filepath.IsAbs(dir) && !lacks(dir) }); i >= 0 {
+		return dirs[i], nil
+	}
+	return "", fmt.Errorf("the network plug-ins %s are not together in %s", strings.Join(pluginNames, ", "), strings.Join(shown, ", "))
 }
 
 // privatePlugin is the CNI plug-in of a private engine.
@@ -247,7 +250,10 @@ func quote(s string) string {
 
 // needs lists the files that a private engine must see besides its own program.
 func needs(p programs, entries []entry) []string {
-	files := []string{filepath.Join(p.cni, privatePlugin), p.runc, p.runsc, p.conmon, p.pinns}
+	files := []string{p.runc, p.runsc, p.conmon, p.pinns}
+	for _, plugin := range pluginNames {
+		files = append(files, filepath.Join(p.cni, plugin))
+	}
 	for _, e := range entries {
 		files = append(files, e.runtime.Binary, e.config, e.runtime.Shim)
 		if e.runtime.Guest != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -43,7 +44,7 @@ func NewDriver() *Driver { return &Driver{} }
 // Describe declares Docker.
 func (*Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: name, Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST",
+		Name: name, Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST", Binaries: append(slices.Clone(programs), kata.Shim),
 		// ContainerCreate makes only a record. The daemon's containerd and the shim both delete a container.
 		Commands: map[string][]string{"create": {}, "start": {"create", "start"}, "delete": {"delete", "delete"}},
 		Programs: monitor.Programs{

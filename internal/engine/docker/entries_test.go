@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -29,5 +31,30 @@ func TestRuntimeIsVisibleToPrivateDaemon(t *testing.T) {
 	_, needs, _, err := findEntries(t.Context(), s, t.TempDir())
 	if err != nil || !slices.Contains(needs, path) {
 		t.Errorf("the daemon sees %q, %v; want %s", needs, err, path)
+	}
+}
+
+// The daemon looks its programs up by their names, also if their files have others.
+func TestProgramsAreFoundByName(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin")
+	dir := filepath.Join(t.TempDir(), "bin")
+	f := found{"dockerd": "/opt/dockerd", "containerd": "/opt/containerd-2.1", "containerd-shim-runc-v2": "/opt/shim"}
+	path, err := f.link(dir, map[string]string{"containerd-shim-kata-v2": "/opt/kata/shim-go", "containerd-shim-mine-v1": ""})
+	if err != nil || path != dir+":/usr/bin" {
+		t.Errorf("link = %q, %v", path, err)
+	}
+	got := map[string]string{}
+	links, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if got[link.Name()], err = os.Readlink(filepath.Join(dir, link.Name())); err != nil {
+			t.Error(err)
+		}
+	}
+	want := map[string]string{"containerd": "/opt/containerd-2.1", "containerd-shim-runc-v2": "/opt/shim", "containerd-shim-kata-v2": "/opt/kata/shim-go"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
 	}
 }

@@ -1,18 +1,15 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
@@ -118,9 +115,10 @@ func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []s
 }
 
 // findEntries returns an entry for every runtime of the host, with the options of all targets of the run. It writes the
-// configurations of shims to dir. The second result lists the files that the daemon must see, and the third the directories of shims.
-func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, needs, shims []string, err error) {
-	e = entries{}
+// configurations of shims to dir. The second result lists the files that the daemon must see, and the third the shims of
+// virtual machines by name.
+func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, needs []string, shims map[string]string, err error) {
+	e, shims = entries{}, map[string]string{}
 	for _, r := range runtimes.Find(ctx, s, name) {
 		targets := r.Targets(name)
 		for _, t := range s.Targets {
@@ -139,7 +137,7 @@ func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, 
 					return nil, nil, nil, err
 				}
 				needs = append(needs, guest.Guest.Files()...)
-				shims = append(shims, guest.Shim)
+				shims[kata.ShimProgram(guest.Type)] = guest.Shim
 			case r.Err != nil || r.Binary == "":
 			default:
 				flags, err := runtimes.Flags(r.With(t))
@@ -156,46 +154,42 @@ func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, 
 	return e, needs, shims, nil
 }
 
-// programs are the programs that a private daemon needs.
+// programs are the programs that a private daemon needs. It looks up all but the first by their names.
 var programs = []string{"dockerd", "containerd", "containerd-shim-runc-v2"}
 
-// found are the programs of a private daemon: the path of dockerd, a PATH for dockerd that contains the others, and the paths
-// of all.
-type found struct {
-	dockerd, path string
-	all           []string
-}
+// found are the paths of a private daemon's programs, by name.
+type found map[string]string
 
 // binaries finds the programs of a private daemon. The error is an *engine.UnsupportedError.
-func binaries(s engine.Session) (found found, err error) {
+func binaries(s engine.Session) (found, error) {
 	if os.Geteuid() != 0 {
-		return found, &engine.UnsupportedError{
+		return nil, &engine.UnsupportedError{
 			What: name, Reason: "no Docker daemon can be reached, and a private one needs root",
 			Advice: "start Docker and become a member of its group, or run as root",
 		}
 	}
-	var dirs []string
+	all := found{}
 	for _, program := range programs {
-		path, err := exec.LookPath(cmp.Or(s.Engines[program], program))
-		if err == nil {
-			path, err = filepath.Abs(path)
-		}
+		path, err := s.Program(program)
 		if err != nil {
-			return found, &engine.UnsupportedError{
+			return nil, &engine.UnsupportedError{
 				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one cannot start because %s is missing: %v", program, err),
 				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
 			}
 		}
-		found.all = append(found.all, path)
-		if program == name+"d" {
-			found.dockerd = path
-		}
-		if _, given := s.Engines[program]; given {
-			dirs = append(dirs, filepath.Dir(path))
-		}
+		all[program] = path
 	}
-	found.path = strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator))
-	return found, nil
+	return all, nil
+}
+
+// link makes a directory with links to the programs that the daemon looks up by their names, and returns a PATH that begins with it. shims
+// has the paths of shims by name.
+func (f found) link(dir string, shims map[string]string) (path string, err error) {
+	links := maps.Clone(shims)
+	for _, program := range programs[1:] {
+		links[program] = f[program]
+	}
+	return dir + string(os.PathListSeparator) + os.Getenv("PATH"), engine.LinkPrograms(dir, links)
 }
 
 // startPrivate starts a daemon for the run.
@@ -211,18 +205,20 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), programs: found.all}
-	var needs, shims []string
+	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock")}
+	for _, program := range programs {
+		d.programs = append(d.programs, found[program])
+	}
+	var needs []string
+	var shims map[string]string
 	if d.entries, needs, shims, err = findEntries(ctx, s, dirs.State); err != nil {
 		return nil, fmt.Errorf("configure a private Docker daemon: %w", err)
 	}
-	path := found.path
-	for _, shim := range shims {
-		if shim != "" {
-			path += string(os.PathListSeparator) + filepath.Dir(shim)
-			needs = append(needs, shim)
-		}
+	path, err := found.link(filepath.Join(dirs.State, "bin"), shims)
+	if err != nil {
+		return nil, fmt.Errorf("configure a private Docker daemon: %w", err)
 	}
+	needs = slices.AppendSeq(append(needs, d.programs...), maps.Values(shims))
 	file := filepath.Join(dirs.State, "daemon.json")
 	if err := d.configure(file, dirs); err != nil {
 		return nil, err
@@ -236,7 +232,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	}
 	d.private, err = managed.Start(ctx, s, managed.Config{
 		Name: name,
-		Args: []string{found.dockerd, "--config-file", file},
+		Args: []string{found[programs[0]], "--config-file", file},
 		Env:  []string{"PATH=" + path}, Needs: needs, Memory: []string{execRoot(dirs)}, Syslog: len(shims) > 0, Cgroups: cgroups, Dirs: optDirs,
 		Ready: func(ctx context.Context) error {
 			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {

@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ var _ engine.Driver = Driver{}
 // Describe declares Podman, which has no daemon. A socket of Podman's service in a plan only selects its targets.
 func (Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: name, Kind: engine.FullEngine, Socket: true, Launches: true,
+		Name: name, Kind: engine.FullEngine, Socket: true, Launches: true, Binaries: []string{name, conmon},
 		Commands: map[string][]string{"create": {}, "start": {"create", "start"}}, // podman create makes only a record
 		Programs: monitor.Programs{
 			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"catatonit"},
@@ -84,22 +83,32 @@ func programs(s engine.Session) (p paths, err error) {
 	if os.Geteuid() != 0 {
 		return p, &engine.UnsupportedError{What: name, Reason: "rootless Podman is not measured", Advice: "run as root"}
 	}
-	for program, path := range map[string]*string{name: &p.podman, "conmon": &p.conmon} {
-		found, err := exec.LookPath(cmp.Or(s.Engines[program], program))
-		if err == nil {
-			*path, err = filepath.Abs(found)
-		}
-		if err != nil && program == "conmon" && s.Engines[program] == "" {
-			continue // Podman looks in more directories
-		}
-		if err != nil {
-			return p, &engine.UnsupportedError{
-				What: name, Reason: program + " is missing: " + err.Error(),
-				Advice: fmt.Sprintf("install podman, or give --engine-bin %s=PATH", program),
-			}
+	missing := func(program string, err error) error {
+		return &engine.UnsupportedError{
+			What: name, Reason: program + " is missing: " + err.Error(),
+			Advice: fmt.Sprintf("install podman, or give --engine-bin %s=PATH", program),
 		}
 	}
-	return p, nil
+	if p.podman, err = s.Program(name); err != nil {
+		return p, missing(name, err)
+	}
+	dirs := slices.Clone(conmonDirs)
+	for _, dir := range engine.Beside(p.podman) {
+		dirs = append(dirs, dir, filepath.Join(dir, "../libexec/podman"), filepath.Join(dir, "../lib/podman"))
+	}
+	if p.conmon, err = s.Program(conmon, dirs...); err != nil && s.Engines[conmon] != "" {
+		return p, missing(conmon, err)
+	}
+	return p, nil // Podman may be built with another directory of conmon
+}
+
+// conmon is the program that stays with a container.
+const conmon = "conmon"
+
+// conmonDirs are the directories in which Podman looks for conmon, before PATH.
+var conmonDirs = []string{
+	"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
+	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/usr/lib/podman", "/usr/libexec/crio", "/usr/lib/crio",
 }
 
 // Open prepares storage for the target, pulls the probe's image, and runs a test container, and another one on a bridge.

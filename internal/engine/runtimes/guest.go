@@ -21,6 +21,11 @@ func getKata(ctx context.Context, s engine.Session, t target.Target, r Runtime, 
 	if containerd == "" {
 		containerd, _ = exec.LookPath("containerd") // the shim may be elsewhere
 	}
+	if given := s.Engines[kata.Shim]; given != "" {
+		if err := engine.CheckProgram(given); err != nil {
+			return r, &engine.UnsupportedError{What: t.String(), Reason: err.Error(), Advice: "correct --engine-bin " + kata.Shim + "=PATH"}
+		}
+	}
 	r.Shim = cmp.Or(s.Engines[kata.Shim], kata.FindShim(r.Type, containerd))
 	if r.Shim == "" && must {
 		return r, &engine.UnsupportedError{

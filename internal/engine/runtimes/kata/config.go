@@ -15,6 +15,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -71,7 +72,7 @@ func load(dirs []string, options []target.Option) (*Config, error) {
 	}
 	if c.Hypervisor == dragonball {
 		// The shim in Go accepts the table and starts no virtual machine.
-		if !isProgram(rustShim) {
+		if engine.CheckProgram(rustShim) != nil {
 			return nil, refuse("the hypervisor dragonball is part of Kata's shim in Rust, which is not at "+rustShim, "install a release of Kata Containers 3 in /opt/kata")
 		}
 		c.Shim = rustShim

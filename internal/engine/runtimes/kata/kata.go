@@ -45,7 +45,7 @@ const rustShim = "/opt/kata/runtime-rs/bin/" + Shim
 // FindShim finds the program of a runtime type: on PATH, beside one of the given programs, or in the directories of Kata. It
 // returns an empty string if the shim is not found.
 func FindShim(runtimeType string, beside ...string) string {
-	name := shimProgram(runtimeType)
+	name := ShimProgram(runtimeType)
 	if path, err := exec.LookPath(name); err == nil {
 		if path, err = filepath.Abs(path); err == nil {
 			return path
@@ -54,29 +54,24 @@ func FindShim(runtimeType string, beside ...string) string {
 	var dirs []string
 	for _, program := range beside {
 		if program != "" {
-			dirs = append(dirs, filepath.Dir(program))
+			dirs = append(dirs, engine.Beside(program)...)
 		}
 	}
 	for _, dir := range slices.Concat(dirs, shimDirs) {
-		if path := filepath.Join(dir, name); isProgram(path) {
+		if path := filepath.Join(dir, name); engine.CheckProgram(path) == nil {
 			return path
 		}
 	}
 	return ""
 }
 
-// shimProgram returns the name of a shim's program, as containerd derives it from the last two parts of the type.
-func shimProgram(runtimeType string) string {
+// ShimProgram returns the name of a shim's program, as containerd derives it from the last two parts of the type.
+func ShimProgram(runtimeType string) string {
 	parts := strings.Split(runtimeType, ".")
 	if len(parts) < 2 {
 		return Shim
 	}
 	return "containerd-shim-" + strings.Join(parts[len(parts)-2:], "-")
-}
-
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // configDirs are the directories of Kata's configuration. The first one with a file counts, as in Kata's packages.

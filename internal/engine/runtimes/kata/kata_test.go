@@ -259,8 +259,8 @@ func TestFindShim(t *testing.T) {
 	for runtimeType, want := range map[string]string{
 		Type: Shim, "io.containerd.kata-qemu.v2": "containerd-shim-kata-qemu-v2", "odd": Shim,
 	} {
-		if got := shimProgram(runtimeType); got != want {
-			t.Errorf("shimProgram(%s) = %s, want %s", runtimeType, got, want)
+		if got := ShimProgram(runtimeType); got != want {
+			t.Errorf("ShimProgram(%s) = %s, want %s", runtimeType, got, want)
 		}
 	}
 }

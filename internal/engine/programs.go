@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// CNI is the key of Session.Engines with the folder of CNI's plug-ins.
+const CNI = "cni"
+
+// Program returns the absolute path of an engine's program: the path of the session, or else in one of the directories or on PATH. If it is
+// in none of them the error is exec.ErrNotFound.
+func (s Session) Program(name string, dirs ...string) (string, error) {
+	if given := s.Engines[name]; given != "" {
+		if err := CheckProgram(given); err != nil {
+			return "", err
+		}
+		return filepath.Abs(given)
+	}
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, name); CheckProgram(path) == nil {
+			return filepath.Abs(path)
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// CheckProgram returns an error for a file that cannot be executed.
+func CheckProgram(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", path)
+	case info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable", path)
+	}
+	return nil
+}
+
+// Beside lists the directories of a program: with its name, and behind links.
+func Beside(program string) []string {
+	dirs := []string{filepath.Dir(program)}
+	if real, err := filepath.EvalSymlinks(program); err == nil && filepath.Dir(real) != dirs[0] {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	return dirs
+}
+
+// LinkPrograms makes a directory with links to programs, by the names that an engine looks up on its PATH. A path from --engine-bin may have
+// any name.
+func LinkPrograms(dir string, programs map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, path := range programs {
+		if path == "" {
+			continue // the engine finds it, or reports that it is missing
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

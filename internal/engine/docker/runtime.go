@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,8 +81,11 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 	}
 	given := s.Runtimes[runtime]
 	given.Type = entry.Type
-	if filepath.IsAbs(entry.Path) {
+	switch path, err := exec.LookPath(entry.Path); { // a daemon finds a name without a directory on its PATH
+	case filepath.IsAbs(entry.Path):
 		given.Path = entry.Path
+	case entry.Path != "" && err == nil && filepath.IsAbs(path):
+		given.Path = path
 	}
 	s.Runtimes = maps.Clone(s.Runtimes)
 	if s.Runtimes == nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -50,6 +52,9 @@ type Kind struct {
 
 // gVisor is the name of gVisor's kind.
 const gVisor = "runsc"
+
+// krun is crun with libkrun, which makes a virtual machine for a container. It is crun's file under another name.
+const krun = "krun"
 
 // kinds are the known kinds, in the display order of targets.
 var kinds = []Kind{
@@ -97,6 +102,15 @@ var kinds = []Kind{
 			monitor.Sentry:  {"runsc-sandbox", "gvisor-sentry", "runsc/exe"},
 			monitor.Gofer:   {"runsc-gofer", "gvisor-gofer"},
 		},
+	},
+	// Runtimes that only act with services or devices of their own are measured if the user names them.
+	{
+		Name: "sysbox-runc", Isolation: engine.SharedKernel, NoRootless: "sysbox-runc needs root, and the services of Sysbox", onlyNamed: true,
+		Programs: monitor.Programs{monitor.Runtime: {"sysbox-runc"}},
+	},
+	{
+		Name: krun, Isolation: engine.VM, NoRootless: noRootlessGuest, onlyNamed: true,
+		Programs: monitor.Programs{monitor.Runtime: {krun}},
 	},
 	// It was an OCI runtime before version 2 of Kata Containers, and is a utility since then, so it is not searched for.
 	{
@@ -192,12 +206,53 @@ func identify(ctx context.Context, l *process.Launcher, state, binary string) (K
 		}
 		return other, "", err
 	}
-	first, _, _ := strings.Cut(out.String(), "\n")
-	if first = strings.TrimSpace(first); first == "" {
+	kind, version := readVersion(out.String())
+	if version == "" {
 		return other, "", fmt.Errorf("query the version of %s: it printed nothing", binary)
 	}
-	version := strings.ToValidUTF8(first[:min(len(first), longestVersion)], "")
-	return KindOf(version), version, nil
+	if kind.Name == "crun" && filepath.Base(binary) == krun {
+		kind = KindOf(krun) // crun acts by the name that it is called by
+	}
+	return kind, version, nil
+}
+
+// versionNumber is a version in a line of text; laterVersion is a line that only has one, as wrappers print below their name.
+var (
+	versionNumber = regexp.MustCompile(`(?i)\d+\.\d|\bversion[\s:=]+\S`)
+	laterVersion  = regexp.MustCompile(`(?i)^version[\s:=]+(\S.*)$`)
+)
+
+// readVersion reads the output of --version: the kind, and the version on one line. A runtime begins with "NAME version NUMBER". A wrapper may
+// have its number on a later line, and the version of the runtime that it calls below its own. Its containers are that runtime's.
+func readVersion(text string) (kind Kind, version string) {
+	var lines []string
+	for line := range strings.Lines(strings.ToValidUTF8(text, "")) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if lines == nil {
+		return other, ""
+	}
+	version, kind = lines[0], KindOf(lines[0])
+	if !versionNumber.MatchString(version) {
+		for _, line := range lines[1:] {
+			if found := laterVersion.FindStringSubmatch(line); found != nil {
+				version += " version " + found[1]
+				break
+			}
+		}
+	}
+	for _, line := range lines[1:] {
+		if kind.Name != "" {
+			break
+		}
+		if name, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, "version") && KindOf(name).Name != "" {
+			kind = KindOf(name)
+			version += ", " + line
+		}
+	}
+	return kind, strings.ToValidUTF8(version[:min(len(version), longestVersion)], "")
 }
 
 // KindOf returns the kind that a version names first, as in "runc version 1.3.0".

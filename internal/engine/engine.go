@@ -274,6 +274,9 @@ type Info struct {
 	SmallGuest string
 	// Conditions are conditions of all trials of the target, by name. They follow from the settings of the plan.
 	Conditions map[string]string
+	// Caveat is a reason to trust the numbers less that the user has not chosen, such as another daemon than the user's; empty without one.
+	// Reports show it once.
+	Caveat string
 	// Notes lists the settings that were made for this target on this host, and known differences from other
 	// targets.
 	Notes []string

@@ -121,7 +121,8 @@ func checkProgramName(name string) *problem {
 	return nil
 }
 
-var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^ ]+$`)
+// url is a URL, perhaps with nothing after the scheme, which has a default place with some engines.
+var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^ ]*$`)
 
 // checkAddress accepts a path or a URL. The engine checks the URL further.
 func checkAddress(name, address string) *problem {
@@ -135,6 +136,20 @@ func checkAddress(name, address string) *problem {
 		}
 	}
 	return nil
+}
+
+// recordable returns the address of an environment variable in a form that a plan may have. The engine reads it, and a bad address ends its own
+// targets only. An address without a scheme is TCP, as for the engine's own client.
+func recordable(address string) string {
+	for _, form := range []string{address, "tcp://" + address} {
+		if checkAddress("", form) == nil {
+			return form
+		}
+		if strings.Contains(address, "://") {
+			break
+		}
+	}
+	return engine.RecordUnreadable(address)
 }
 
 // runtimes reads the section of that name: each runtime is the path of a binary, or a mapping.

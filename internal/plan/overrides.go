@@ -149,7 +149,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	})
 	p.Engines.Sockets, p.Engines.Binaries = maps.Clone(p.Engines.Sockets), maps.Clone(p.Engines.Binaries)
 	named("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", o.checkCRIName, checkAddress, func(name, address string) {
-		put(&p.Engines.Sockets, name, address)
+		put(&p.Engines.Sockets, name, strings.TrimSpace(address))
 	})
 	for _, d := range o.Engines {
 		const key = "engines.sockets"
@@ -158,9 +158,8 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 				problems.add(p.at[key+"."+d.Name], d.Name, problem{key + ": " + f.message, f.advice})
 			}
 		} else if d.AddressVariable != "" && o.Getenv != nil {
-			address := o.Getenv(d.AddressVariable)
-			if address != "" && !fail(d.AddressVariable, address, checkAddress(d.Name, address)) {
-				put(&p.Engines.Sockets, d.Name, address)
+			if address := strings.TrimSpace(o.Getenv(d.AddressVariable)); address != "" {
+				put(&p.Engines.Sockets, d.Name, recordable(address))
 			}
 		}
 	}

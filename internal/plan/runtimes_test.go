@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,8 +77,37 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	if got, err := p.Apply(Overrides{Engines: someEngines, Getenv: environment("tcp://10.0.0.1:2375")}); err != nil || got.Engines.Sockets["docker"] != "/plan/docker" {
 		t.Errorf("the plan's socket gives way to the variable: %+v, %v", got.Engines, err)
 	}
-	_, err = Quick().Apply(Overrides{Engines: someEngines, Getenv: environment("docker.sock")})
-	checkLines(t, err, []string{`DOCKER_HOST: "docker.sock" is not an address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`})
+}
+
+// TestAddressesOfTheEnvironment: each value becomes an address that the recorded plan may have, and ends no run.
+func TestAddressesOfTheEnvironment(t *testing.T) {
+	for value, want := range map[string]string{
+		"":                             "",
+		" \t\n":                        "",
+		"unix:///run/docker.sock\n":    "unix:///run/docker.sock",
+		" tcp://127.0.0.1:2375 ":       "tcp://127.0.0.1:2375",
+		"127.0.0.1:2375":               "tcp://127.0.0.1:2375",
+		"docker.sock":                  "tcp://docker.sock",
+		"[::1]:2375":                   "tcp://[::1]:2375",
+		"unix:/run/docker.sock":        "tcp://unix:/run/docker.sock",
+		"/run/my docker.sock":          "/run/my docker.sock",
+		"fd://":                        "fd://",
+		"unix://":                      "unix://",
+		"TCP://a":                      "unreadable://TCP:%2F%2Fa",
+		"a b":                          "unreadable://a%20b",
+		"unix:///run/\x1b[31m":         "unreadable://unix:%2F%2F%2Frun%2F%1B%5B31m",
+		"://":                          "unreadable://:%2F%2F",
+		strings.Repeat("x", 2*maxPath): "unreadable://" + strings.Repeat("x", 200),
+	} {
+		got, err := Quick().Apply(Overrides{Engines: someEngines, Getenv: environment(value)})
+		if err != nil || got.Engines.Sockets["docker"] != want {
+			t.Errorf("%.100q becomes %q, %v; want %q", value, got.Engines.Sockets["docker"], err, want)
+			continue
+		}
+		if again, err := Parse("run", got.YAML()); err != nil || again.Engines.Sockets["docker"] != want {
+			t.Errorf("%.100q: the recorded plan has %q, %v; want %q", value, again.Engines.Sockets["docker"], err, want)
+		}
+	}
 }
 
 // environment has DOCKER_HOST alone.

@@ -103,7 +103,7 @@ func shapes() map[string]schema {
 		"engines":           {},
 		"engines.managed":   boolean,
 		"engines.sockets": mapOf(MaxRuntimes, schema{"allOf": []schema{ref("name"), {"not": schema{"enum": []string{target.Native, "oci", fake.Name}}}}},
-			textOf(maxPath, `^(/|[a-z][a-z0-9+.-]*://[^ ])`, "/run/containerd/containerd.sock")),
+			textOf(maxPath, `^(/|[a-z][a-z0-9+.-]*://)`, "/run/containerd/containerd.sock")),
 		"engines.binaries":   mapOf(MaxRuntimes, ref("name"), ref("path")),
 		"seccomp":            {"enum": []engine.Seccomp{engine.DefaultSeccomp, engine.Unconfined}},
 		"pods":               {},

@@ -236,6 +236,14 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	if err := r.limitGroup(); err != nil {
 		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the run's cgroup has no limit that protects the host: %v", err))
 	}
+	for _, t := range r.Targets {
+		if t.Engine == nil {
+			continue
+		}
+		if caveat := t.Engine.Info().Caveat; caveat != "" && !slices.Contains(r.out.Caveats, caveat) {
+			r.out.Caveats = append(r.out.Caveats, caveat)
+		}
+	}
 	if err := r.skips(); err != nil {
 		return r.out, err
 	}

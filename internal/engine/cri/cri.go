@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -260,6 +261,9 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 		}
 		if socket != "" {
 			shared.notes = append(shared.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
+			shared.unused = "the one at " + socket + " does not serve CRI"
+		} else if !s.Managed {
+			shared.unused = "there is none at " + d.product.socket
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
@@ -371,6 +375,9 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		SmallGuest: e.handler.SmallGuest,
 		Cgroup:     s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
+	if shared.unused != "" {
+		e.info.Caveat = fmt.Sprintf("%s was measured with a private daemon of this run, and not with yours: %s", d.product.title, shared.unused)
+	}
 	e.info = e.info.WithCondition(engine.SeccompCondition, e.handler.Seccomp(s.Seccomp, t)).WithPods(s.Pods)
 	exits := "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	switch {
@@ -454,6 +461,9 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 		given.Type = c.shim
 	case c.binary != "":
 		given.Path = c.binary
+		if path, err := exec.LookPath(c.binary); err == nil {
+			given.Path = path // a shim finds a name without a directory on its PATH
+		}
 	case c.shim == shimRunc:
 		t.Runtime = "runc" // the shim finds it on PATH
 	}

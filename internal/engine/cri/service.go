@@ -31,6 +31,7 @@ type service struct {
 	entries  map[string]entry // handlers of a private engine, by target
 	programs programs         // of a private engine
 	notes    []string         // about all targets
+	unused   string           // the reason why a private engine takes the place of the user's; empty if the session asks for one
 	storage  string           // the snapshotter or storage driver; empty if unknown
 	image    string           // the probe's
 	pulled   bool             // the run has pulled the image

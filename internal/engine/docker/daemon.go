@@ -37,10 +37,10 @@ var errNoAnswer = fmt.Errorf("no answer within %v", answerLimit)
 type daemon struct {
 	session engine.Session
 	client  *client.Client
-	host    string // as a URL
+	endpoint
 	info    system.Info
 	private *managed.Daemon // nil for the user's own
-	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the user has no daemon.
+	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the session asks for one.
 	unused  string
 	entries entries // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.
@@ -51,7 +51,15 @@ func (d *daemon) String() string {
 	if d.private != nil {
 		return "the private Docker daemon"
 	}
-	return "the Docker daemon at " + d.host
+	return "the Docker daemon at " + d.place()
+}
+
+// place is the address with its source.
+func (e endpoint) place() string {
+	if e.source == "" {
+		return e.host
+	}
+	return e.host + " (" + e.source + ")"
 }
 
 // newDaemon connects to the user's daemon, or starts a private one, and pulls the probe's image.
@@ -113,18 +121,24 @@ func (d *daemon) pullProbe(ctx context.Context) error {
 	return d.pull(ctx, d.session.Registry.Probe())
 }
 
-// userDaemon connects to the user's own daemon at the named address, or at the default socket. It returns neither a daemon nor
-// an error if a private one can be started instead; unused is then the reason, or empty if the default socket does not exist.
+// userDaemon connects to the user's own daemon at the place that the user has chosen, at the default socket, or at the socket of a rootless
+// daemon. It returns neither a daemon nor an error if a private one can be started instead; unused is then the reason.
 func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string, err error) {
 	if s.Managed {
 		return nil, "", nil
 	}
-	host, named := url(s.Sockets[name]), s.Sockets[name] != ""
-	if !named {
-		host = url(defaultSocket)
+	place, named, err := findEndpoint(s)
+	if err != nil {
+		return nil, "", err
 	}
-	d = &daemon{session: s, host: host}
+	d = &daemon{session: s, endpoint: place}
 	err = d.connect(ctx)
+	if rootless := rootlessSocket(); err != nil && !named && rootless != "" {
+		other := &daemon{session: s, endpoint: endpoint{host: "unix://" + rootless, source: "rootless"}}
+		if other.connect(ctx) == nil {
+			d, err = other, nil
+		}
+	}
 	switch {
 	case err == nil:
 		if err := s.Registry.ServeHost(); err != nil {
@@ -134,19 +148,15 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 	case named || os.Geteuid() != 0: // a private daemon needs root
 		return nil, "", err
 	}
+	unused = "there is none at " + place.host
 	var u *engine.UnsupportedError
-	if _, missing := os.Stat(defaultSocket); missing == nil && errors.As(err, &u) {
+	if exists(defaultSocket) && errors.As(err, &u) {
 		unused = u.Reason
 	}
-	return nil, unused, nil
-}
-
-// url turns the address of a daemon, which may be a path, into a URL.
-func url(address string) string {
-	if strings.HasPrefix(address, "/") {
-		return "unix://" + address
+	if other := othersDaemon(); other != "" {
+		unused += fmt.Sprintf("; to measure the rootless daemon at %[1]s, run as its user, or set DOCKER_HOST=unix://%[1]s", other)
 	}
-	return address
+	return nil, unused, nil
 }
 
 // connect connects to a running daemon and queries its properties. The error is an *engine.UnsupportedError.
@@ -164,7 +174,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if errors.Is(err, fs.ErrPermission) {
 		advice = refusal.Rights("run as root, or as a member of the socket's group")
 	}
-	return &engine.UnsupportedError{What: name, Reason: fmt.Sprintf("the daemon at %s: %v", d.host, err), Advice: advice}
+	return &engine.UnsupportedError{What: name, Reason: fmt.Sprintf("the daemon at %s: %v", d.place(), err), Advice: advice}
 }
 
 func (d *daemon) dial(ctx context.Context) error {
@@ -176,7 +186,7 @@ func (d *daemon) dial(ctx context.Context) error {
 			return err
 		}
 	case "tcp", "http", "https":
-		options = slices.Insert(options, 0, client.WithTLSClientConfigFromEnv())
+		options = append(d.transport(), options...)
 	default:
 		return errors.New("the address is neither a path nor a URL with unix:// or tcp://")
 	}
@@ -309,7 +319,11 @@ func (e *saidError) Unwrap() error { return e.err }
 
 // Sweep implements engine.Sweeper.
 func (*Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err error) {
-	d := &daemon{session: s, host: url(s.Sockets[name])}
+	place, _, err := findEndpoint(s)
+	if err != nil {
+		return 0, err
+	}
+	d := &daemon{session: s, endpoint: place}
 	if err := d.connect(ctx); err != nil {
 		return 0, err
 	}

@@ -145,10 +145,14 @@ func (e *Engine) adapt(ctx context.Context) {
 		note("containers have Docker's seccomp filter, which adds cost to every system call")
 	}
 	note("the log driver %s also stores all output", e.info.LoggingDriver)
-	if e.private != nil {
+	switch {
+	case e.private == nil && e.source != "":
+		note("your daemon at %s", e.place())
+	case e.private != nil:
 		reason := ""
 		if e.unused != "" {
 			reason = ", since the user's own cannot be used: " + e.unused
+			e.target.Caveat = "Docker was measured with a private daemon of this run, and not with yours: " + e.unused
 		}
 		note("a private daemon of this run%s", reason)
 		e.target.Notes = append(e.target.Notes, e.private.Notes()...)

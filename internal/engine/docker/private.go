@@ -205,7 +205,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock")}
+	d := &daemon{session: s, endpoint: endpoint{host: "unix://" + filepath.Join(dirs.State, "sock")}}
 	for _, program := range programs {
 		d.programs = append(d.programs, found[program])
 	}

@@ -16,7 +16,7 @@ func RecordUnreadable(address string) string {
 	return unreadable + url.PathEscape(address[:min(len(address), longestUnreadable)])
 }
 
-// UnreadableAddress returns the address for which such a URL stands.
+// UnreadableAddress returns the original address of such a URL.
 func UnreadableAddress(address string) (original string, ok bool) {
 	escaped, ok := strings.CutPrefix(address, unreadable)
 	if !ok {

@@ -130,13 +130,13 @@ func without(t target.Target, option string) (target.Target, string) {
 	return t, value
 }
 
-// helper finds a program beside the engine's own, in directories of distributions, or on PATH. what names the engine for an error.
-func (p programs) helper(s engine.Session, what, name string, elsewhere ...string) (string, error) {
+// helper finds a program beside the engine's own, in directories of distributions, or on PATH. title is the name of the engine in an error.
+func (p programs) helper(s engine.Session, title, name string, elsewhere ...string) (string, error) {
 	path, err := s.Program(name, append(engine.Beside(p.engine), elsewhere...)...)
 	if err == nil {
 		return path, nil
 	}
-	u := &engine.UnsupportedError{What: what, Reason: name + ", which it needs: " + err.Error(), Advice: "correct --engine-bin " + name + "=PATH"}
+	u := &engine.UnsupportedError{What: title, Reason: name + ", which it needs: " + err.Error(), Advice: "correct --engine-bin " + name + "=PATH"}
 	if errors.Is(err, exec.ErrNotFound) {
 		u.Reason, u.Advice = name+", which it needs, is neither beside "+p.engine+" nor on PATH", "install it, or name it with --engine-bin "+name+"=PATH"
 	}
@@ -144,8 +144,8 @@ func (p programs) helper(s engine.Session, what, name string, elsewhere ...strin
 }
 
 // optional is helper for a program that an engine can do without. It is empty if it is not found.
-func (p programs) optional(s engine.Session, what, name string) (string, error) {
-	path, err := p.helper(s, what, name)
+func (p programs) optional(s engine.Session, title, name string) (string, error) {
+	path, err := p.helper(s, title, name)
 	if err != nil && s.Engines[name] == "" {
 		return "", nil
 	}

@@ -40,7 +40,7 @@ func configDir() string {
 }
 
 // findEndpoint finds the daemon that Docker's command line of this user would use. DOCKER_HOST is in the session. It precedes the context of
-// DOCKER_CONTEXT and the one of "docker context use". named reports that the user has chosen the daemon. The error has the reason for a
+// DOCKER_CONTEXT, and the context of "docker context use" comes last. named reports that the user has chosen the daemon. The error has the reason for a
 // target, and the advice.
 func findEndpoint(s engine.Session) (e endpoint, named bool, err error) {
 	if address := s.Sockets[name]; address != "" {
@@ -134,7 +134,7 @@ func refuse(reason, advice string) error {
 	return &engine.UnsupportedError{What: name, Reason: reason, Advice: advice}
 }
 
-// transport are the options of the client for TLS: those of the context, or those of the environment.
+// transport returns the client's options for TLS, from the context or from the environment.
 func (e endpoint) transport() []client.Opt {
 	files := func(dir string) client.Opt {
 		return client.WithTLSClientConfig(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
@@ -150,7 +150,7 @@ func (e endpoint) transport() []client.Opt {
 	return []client.Opt{client.WithTLSClientConfigFromEnv()}
 }
 
-// rootlessSocket is the socket of this user's rootless daemon, at its usual place. It is empty if there is none.
+// rootlessSocket is the socket of this user's rootless daemon, at its usual place. It is empty if the socket is missing.
 func rootlessSocket() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" && os.Geteuid() != 0 {

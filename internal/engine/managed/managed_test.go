@@ -722,7 +722,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// Programs behind links in /run and /var/lib keep the names by which they are called, and PATH leads to them.
+// Programs behind links in /run and /var/lib keep the names of their links, and PATH leads to them.
 func TestProgramsBehindLinks(t *testing.T) {
 	s := session(t)
 	store := t.TempDir()

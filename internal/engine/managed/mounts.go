@@ -32,7 +32,7 @@ const (
 )
 
 // privateDirs returns the options of "probe daemon" for an empty /run and /var/lib. Only these directories stay visible: the
-// run's own, those of the needed files, of PATH and of /etc/resolv.conf, and the symbolic links that lead to them. The directories memory are
+// run's own, the directories of the needed files, of PATH and of /etc/resolv.conf, and the symbolic links that lead to them. The directories memory are
 // in memory, and only the namespace sees their files.
 func privateDirs(s engine.Session, needs, memory []string) ([]string, error) {
 	v := visible{private: hiddenDirs("/")}

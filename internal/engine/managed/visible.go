@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemLinks are the links in /run by which NixOS and Guix find the programs, the kernel's modules and the drivers of the running system.
+// systemLinks are the links in /run to the programs, the kernel's modules and the drivers of a running NixOS or Guix.
 var systemLinks = []string{"/run/current-system", "/run/booted-system", "/run/opengl-driver"}
 
 // visible collects the directories and symbolic links below private directories that stay visible in a mount namespace.
@@ -49,10 +49,10 @@ func (v *visible) addPath(path string) {
 	}
 }
 
-// maxLinks is the number of links after which the kernel gives up a path.
+// maxLinks is the largest number of links in a path, as in the kernel.
 const maxLinks = 40
 
-// resolve returns the path without symbolic links, and the path of each link on the way, in which only the last component is a link.
+// resolve returns the path without symbolic links, and the path of each link on the way. Only the last component of such a path is a link.
 func resolve(path string) (links []string, real string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, "", err

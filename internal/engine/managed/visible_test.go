@@ -38,7 +38,7 @@ func tree(t *testing.T, lines ...string) (root string) {
 	return root
 }
 
-// The layouts are those of the distributions, with shorter names.
+// The layouts are the real ones of the distributions, with shorter names.
 func TestVisiblePaths(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -105,7 +105,7 @@ func programs(s engine.Session) (p paths, err error) {
 // conmon is the program that stays with a container.
 const conmon = "conmon"
 
-// conmonDirs are the directories in which Podman looks for conmon, before PATH.
+// conmonDirs are the directories that Podman searches for conmon before PATH.
 var conmonDirs = []string{
 	"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
 	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/usr/lib/podman", "/usr/libexec/crio", "/usr/lib/crio",

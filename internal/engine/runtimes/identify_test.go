@@ -58,7 +58,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// The outputs are those of the programs, without the lines that do not matter.
+// The programs print these outputs, and further lines that do not matter.
 func TestReadVersion(t *testing.T) {
 	for _, c := range []struct{ name, text, kind, version string }{
 		{"runc", "runc version 1.3.0\ncommit: v1.3.0-0-g4ca628d1\nspec: 1.2.1\ngo: go1.23.8\nlibseccomp: 2.5.6\n", "runc", "runc version 1.3.0"},

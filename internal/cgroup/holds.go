@@ -31,7 +31,7 @@ func (h *Hierarchy) Holds(pid int) (bool, error) {
 		}
 		pids, err := words(dir, "cgroup.procs")
 		if err != nil || !slices.Contains(pids, strconv.Itoa(pid)) {
-			return false, nil //nolint:nilerr // another group, or none, is mounted at the path
+			return false, nil // another group, or none, is mounted at the path
 		}
 		found = true
 	}

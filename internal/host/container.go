@@ -36,9 +36,17 @@ var layers = []struct{ part, name string }{
 // groups are parts of the cgroup paths of containers, from the special to the general.
 var groups = []struct{ part, name string }{
 	{"kubepods", "kubernetes"},
-	{"/docker/", "docker"}, {"/docker-", "docker"}, {"/buildkit/", "buildkit"},
-	{"/libpod-", "podman"}, {"/libpod_", "podman"}, {"/crio-", "CRI-O"}, {"/cri-containerd-", "containerd"},
-	{"/lxc/", "lxc"}, {"/lxc.payload", "lxc"}, {"/machine.slice/", "systemd-nspawn"}, {"/garden/", "garden"},
+	{"/docker/", "docker"},
+	{"/docker-", "docker"},
+	{"/buildkit/", "buildkit"},
+	{"/libpod-", "podman"},
+	{"/libpod_", "podman"},
+	{"/crio-", "CRI-O"},
+	{"/cri-containerd-", "containerd"},
+	{"/lxc/", "lxc"},
+	{"/lxc.payload", "lxc"},
+	{"/machine.slice/", "systemd-nspawn"},
+	{"/garden/", "garden"},
 }
 
 // initial are the namespaces of the kernel itself, whose numbers are fixed. Every container has another one of them, also with the PIDs of the host.

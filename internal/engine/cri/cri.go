@@ -262,8 +262,6 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 		if socket != "" {
 			shared.notes = append(shared.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
 			shared.unused = "the one at " + socket + " does not serve CRI"
-		} else if !s.Managed {
-			shared.unused = "there is none at " + d.product.socket
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)

@@ -40,7 +40,7 @@ type daemon struct {
 	endpoint
 	info    system.Info
 	private *managed.Daemon // nil for the user's own
-	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the session asks for one.
+	// unused is the reason why a private daemon takes the place of the user's own. It is empty if the user has none, or the session asks for one.
 	unused  string
 	entries entries // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.
@@ -122,7 +122,8 @@ func (d *daemon) pullProbe(ctx context.Context) error {
 }
 
 // userDaemon connects to the user's own daemon at the place that the user has chosen, at the default socket, or at the socket of a rootless
-// daemon. It returns neither a daemon nor an error if a private one can be started instead; unused is then the reason.
+// daemon. It returns neither a daemon nor an error if a private one can be started instead; unused is then the reason, or
+// empty if the user has none.
 func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string, err error) {
 	if s.Managed {
 		return nil, "", nil
@@ -148,13 +149,12 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 	case named || os.Geteuid() != 0: // a private daemon needs root
 		return nil, "", err
 	}
-	unused = "there is none at " + place.host
 	var u *engine.UnsupportedError
 	if exists(defaultSocket) && errors.As(err, &u) {
-		unused = u.Reason
+		return nil, u.Reason, nil
 	}
 	if other := othersDaemon(); other != "" {
-		unused += fmt.Sprintf("; to measure the rootless daemon at %[1]s, run as its user, or set DOCKER_HOST=unix://%[1]s", other)
+		unused = fmt.Sprintf("to measure the rootless daemon at %[1]s, run as its user, or set DOCKER_HOST=unix://%[1]s", other)
 	}
 	return nil, unused, nil
 }

@@ -17,7 +17,7 @@ func (e *Engine) locate(ctx context.Context, withLimit func(context.Context) (co
 		return nil
 	}
 	found, err := locality.Check(ctx, e.session, locality.Subject{
-		Daemon: e.daemon.String(), Engine: e, WithLimit: withLimit, Process: processOf, Machine: e.machine(), Users: e.remapped(),
+		Daemon: e.String(), Engine: e, WithLimit: withLimit, Process: processOf, Machine: e.machine(), Users: e.remapped(),
 	})
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestRealUsernsRemap(t *testing.T) {
 
 // A daemon that sees other files is refused bind mounts, and the directories that it shares remain.
 func TestRealOtherFiles(t *testing.T) {
-	s, _ := user(t, nil)
+	s, _ := user(t)
 	open := func(s engine.Session) engine.Engine { return enginetest.Open(t, docker.NewDriver(), "docker/runc", s) }
 	s.Memory = t.TempDir()
 	all := open(s)

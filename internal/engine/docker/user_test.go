@@ -24,14 +24,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// user returns a session and the socket of a daemon that Touchstone did not start, with changes to its configuration. The daemon is on the
-// host's network, and has an image and a running container.
-func user(t *testing.T, changes map[string]any) (engine.Session, string) {
+// user returns a session and the socket of a daemon that Touchstone did not start. The daemon is on the host's network, and has an image and
+// a running container.
+func user(t *testing.T) (engine.Session, string) {
 	t.Helper()
-	return userOf(t, enginetest.Session(t, oci.LauncherOptions), changes)
+	return userOf(t, enginetest.Session(t, oci.LauncherOptions), nil)
 }
 
-// userOf is user for a session.
+// userOf is user for a session, with changes to the configuration of the daemon.
 func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Session, string) {
 	t.Helper()
 	dockerd, err := exec.LookPath("dockerd")
@@ -187,7 +187,7 @@ func inventory(t *testing.T, c *client.Client) []string {
 
 // A run changes only its own containers and images.
 func TestUsersDaemon(t *testing.T) {
-	s, socket := user(t, nil)
+	s, socket := user(t)
 	c := connect(t, socket)
 	before := inventory(t, c)
 	driver := docker.NewDriver()
@@ -248,7 +248,7 @@ func TestUsersDaemon(t *testing.T) {
 
 // Sweep removes the objects of a killed run by its ID, and no others.
 func TestSweep(t *testing.T) {
-	s, socket := user(t, nil)
+	s, socket := user(t)
 	c := connect(t, socket)
 	before := inventory(t, c)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
@@ -285,7 +285,7 @@ func TestSweep(t *testing.T) {
 
 // Create does not touch a container of another user with the same name.
 func TestNameInUse(t *testing.T) {
-	s, socket := user(t, nil)
+	s, socket := user(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	sp := enginetest.Spec(s, "taken")
 	sp.ID = "user-container"
@@ -344,7 +344,7 @@ func hostState(t *testing.T, s engine.Session) map[string]string {
 
 // A private daemon runs beside the user's.
 func TestHostStaysAsItIs(t *testing.T) {
-	s, socket := user(t, nil)
+	s, socket := user(t)
 	c := connect(t, socket)
 	before, had := hostState(t, s), inventory(t, c)
 	s.Managed = true

@@ -47,11 +47,14 @@ func TestVisiblePaths(t *testing.T) {
 		want  []string
 	}{
 		{
-			"Debian", []string{"usr/bin/containerd", "usr/sbin/runc", "bin -> usr/bin"},
-			[]string{"bin/containerd", "usr/sbin/runc", "usr/bin", "bin"}, nil,
+			"Debian",
+			[]string{"usr/bin/containerd", "usr/sbin/runc", "bin -> usr/bin"},
+			[]string{"bin/containerd", "usr/sbin/runc", "usr/bin", "bin"},
+			nil,
 		},
 		{
-			"NixOS", []string{
+			"NixOS",
+			[]string{
 				"nix/store/system/sw -> /nix/store/path", "nix/store/path/bin/containerd -> /nix/store/containerd/bin/containerd",
 				"nix/store/containerd/bin/containerd", "run/current-system -> /nix/store/system", "run/wrappers/bin -> /run/wrappers/wrappers.x",
 				"run/wrappers/wrappers.x/mount", "run/containerd/containerd.sock",
@@ -60,7 +63,8 @@ func TestVisiblePaths(t *testing.T) {
 			[]string{"run/current-system", "run/wrappers/wrappers.x", "run/wrappers/bin"},
 		},
 		{
-			"Guix", []string{
+			"Guix",
+			[]string{
 				"run/current-system -> /var/guix/profiles/system", "var/guix/profiles/system -> system-7-link", "var/guix/profiles/system-7-link -> /gnu/store/system",
 				"gnu/store/system/profile -> /gnu/store/profile", "gnu/store/profile/bin/crun -> ../../crun/bin/crun", "gnu/store/crun/bin/crun",
 				"run/privileged/bin/sudo",
@@ -69,7 +73,8 @@ func TestVisiblePaths(t *testing.T) {
 			[]string{"run/current-system", "run/privileged/bin"},
 		},
 		{
-			"k3s", []string{
+			"k3s",
+			[]string{
 				"var/lib/rancher/k3s/data/current -> /var/lib/rancher/k3s/data/5a1b", "var/lib/rancher/k3s/data/5a1b/bin/k3s",
 				"var/lib/rancher/k3s/data/5a1b/bin/containerd -> k3s", "var/lib/rancher/k3s/data/5a1b/bin/cni",
 				"var/lib/rancher/k3s/data/cni/bridge -> ../5a1b/bin/cni", "var/lib/rancher/k3s/agent/containerd/state",
@@ -78,17 +83,20 @@ func TestVisiblePaths(t *testing.T) {
 			[]string{"var/lib/rancher/k3s/data/5a1b/bin", "var/lib/rancher/k3s/data/current", "var/lib/rancher/k3s/data/cni/bridge"},
 		},
 		{
-			"RKE2", []string{"var/lib/rancher/rke2/bin -> data/v1/bin", "var/lib/rancher/rke2/data/v1/bin/containerd"},
+			"RKE2",
+			[]string{"var/lib/rancher/rke2/bin -> data/v1/bin", "var/lib/rancher/rke2/data/v1/bin/containerd"},
 			[]string{"var/lib/rancher/rke2/bin/containerd"},
 			[]string{"var/lib/rancher/rke2/data/v1/bin", "var/lib/rancher/rke2/bin"},
 		},
 		{
-			"k0s", []string{"var/lib/k0s/bin/containerd", "var/lib/k0s/bin/runc", "usr/local/bin/containerd -> /var/lib/k0s/bin/containerd"},
+			"k0s",
+			[]string{"var/lib/k0s/bin/containerd", "var/lib/k0s/bin/runc", "usr/local/bin/containerd -> /var/lib/k0s/bin/containerd"},
 			[]string{"usr/local/bin/containerd", "var/lib/k0s/bin/runc"},
 			[]string{"var/lib/k0s/bin"},
 		},
 		{
-			"Fedora with snaps", []string{"snap -> var/lib/snapd/snap", "var/lib/snapd/snap/bin/podman -> /usr/bin/snap", "usr/bin/snap"},
+			"Fedora with snaps",
+			[]string{"snap -> var/lib/snapd/snap", "var/lib/snapd/snap/bin/podman -> /usr/bin/snap", "usr/bin/snap"},
 			[]string{"snap/bin", "snap/bin/podman"},
 			[]string{"var/lib/snapd/snap/bin"},
 		},

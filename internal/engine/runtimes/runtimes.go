@@ -23,11 +23,12 @@ import (
 )
 
 // AnswerLimit is the deadline for a runtime's version and for a test container. A runtime that exceeds it hangs, as gVisor's kvm
-// platform does on hosts with an emulated KVM. TryLimit adds the time that a guest may take to boot.
-const AnswerLimit = 20 * time.Second
+// platform does on hosts with an emulated KVM. On a busy machine with two CPUs the first container of Podman took more than 20 s.
+// TryLimit adds the time that a guest may take to boot.
+const AnswerLimit = time.Minute
 
 // ErrNoAnswer is the cause when AnswerLimit, or the TryLimit of a runtime, has passed.
-var ErrNoAnswer = fmt.Errorf("no answer within %v", AnswerLimit)
+var ErrNoAnswer = fmt.Errorf("no answer within %.0fs", AnswerLimit.Seconds())
 
 // limitError is ErrNoAnswer with another limit.
 type limitError time.Duration

@@ -72,9 +72,9 @@ func All() []Cell {
 func light() []string {
 	return []string{
 		"cmd/touchstone", "examples", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
-		"internal/cli", "internal/cpuset", "internal/docgen", "internal/engine", "internal/engine/crilog", "internal/engine/engines",
-		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/native", "internal/footprint", "internal/image",
-		"internal/linker", "internal/linker/linkertest", "internal/paper", "internal/plan", "internal/report", "internal/report/ci",
+		"internal/cli", "internal/cpuset", "internal/docgen", "internal/engine", "internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines",
+		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/locality", "internal/engine/native", "internal/footprint", "internal/image",
+		"internal/linker", "internal/linker/linkertest", "internal/paper", "internal/plan", "internal/refusal", "internal/report", "internal/report/ci",
 		"internal/report/history", "internal/report/html", "internal/report/json", "internal/report/reporttest", "internal/report/reproduce",
 		"internal/report/selfcheck", "internal/report/sides", "internal/report/text", "internal/result", "internal/runner",
 		"internal/target", "internal/textfile", "internal/thread", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",

@@ -78,7 +78,7 @@ chaos: ## Run the adversarial campaign and write the table of docs/reliability.m
 
 .PHONY: test-quick
 test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
-	go test -short -trimpath ./...
+	go test -short -trimpath -ldflags='-s -w' ./...
 
 .PHONY: race
 race: $(PROBE)$(ARCH) ## Run the same with the race detector

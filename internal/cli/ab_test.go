@@ -73,6 +73,9 @@ func TestABInconclusive(t *testing.T) {
 // TestABAdvice: the flags of the advice decide. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
 // alone gives longer runs and no answer.
 func TestABAdvice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many runs")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	runs := 0

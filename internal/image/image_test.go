@@ -245,6 +245,9 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 
 // The build of the probe is reproducible, and the embedded probe is up to date.
 func TestProbeIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the probe twice")
+	}
 	architectures(t)
 	name := "probe-" + runtime.GOARCH
 	embeddedProbe, err := Probe(runtime.GOARCH)

@@ -96,6 +96,9 @@ const (
 
 // TestReadIsBounded: the memory does not depend on the size of a document, also of a hostile one.
 func TestReadIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("documents of 40 MiB take seconds")
+	}
 	const size, most = 40 << 20, 48 << 20
 	run := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", `
 	for name, c := range map[string]struct{ head, unit, want string }{

@@ -350,6 +350,9 @@ func TestProbeFiles(t *testing.T) {
 
 // Blogbench's own mixture has up to 100 articles, pictures and comments a blog, and stays in its space.
 func TestProbeBlogbench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes for seconds")
+	}
 	dir := t.TempDir()
 	load := workload.PaperFilesLoad(dir, 7)
 	load.BlogbenchMiB = 128

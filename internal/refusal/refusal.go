@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -63,14 +64,19 @@ func Suspect(message string, refused []*Error) string {
 			return fmt.Sprintf("%s is refused to Touchstone too: %s; %s", r.What, r.Cause, r.Remedy)
 		}
 	}
-	if len(refused) == 0 || !strings.Contains(message, "ermission denied") && !strings.Contains(message, "not permitted") {
+	if !strings.Contains(message, "ermission denied") && !strings.Contains(message, "not permitted") {
+		return ""
+	}
+	// A program does without a call that the kernel lacks (ENOSYS), and reports no missing right.
+	denied := slices.DeleteFunc(slices.Clone(refused), func(r *Error) bool { return !errors.Is(r, unix.EPERM) && !errors.Is(r, unix.EACCES) })
+	if len(denied) == 0 {
 		return ""
 	}
 	var names []string
-	for _, r := range refused {
+	for _, r := range denied {
 		names = append(names, r.What)
 	}
-	return fmt.Sprintf("the reason may be %s, which is refused to Touchstone too: %s; %s", strings.Join(names, " or "), refused[0].Cause, refused[0].Remedy)
+	return fmt.Sprintf("the reason may be %s, which is refused to Touchstone too: %s; %s", strings.Join(names, " or "), denied[0].Cause, denied[0].Remedy)
 }
 
 // Rights returns the remedy for a missing right: the given one for an ordinary user, such as "run as root". root has every right

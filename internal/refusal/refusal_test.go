@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 
 // Messages of runtimes under a filter, as they were seen.
 func TestSuspect(t *testing.T) {
-	pidfd, clone := SystemCall("pidfd_open", "5.3", unix.EPERM), SystemCall("clone3", "5.7", unix.ENOSYS)
+	pidfd, clone := SystemCall("pidfd_open", "5.3", unix.EPERM), SystemCall("clone3", "5.7", unix.EPERM)
 	for message, want := range map[string]string{
 		"crun: pidfd_open: Operation not permitted":                            "pidfd_open is refused to Touchstone too",
 		"failed to clone3: ENOSYS":                                             "clone3 is refused to Touchstone too",
@@ -61,6 +61,9 @@ func TestSuspect(t *testing.T) {
 	} {
 		if got := Suspect(message, []*Error{pidfd, clone}); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+		if got := Suspect(message, []*Error{SystemCall("clone3", "5.7", unix.ENOSYS)}); strings.Contains(got, "may be") {
+			t.Errorf("%q on a kernel without clone3: %q", message, got)
 		}
 		if got := Suspect(message, nil); got != "" {
 			t.Errorf("%q without a refused call: %q", message, got)

@@ -1,7 +1,7 @@
 package diagnosis
 
 // busyRegistry are the signs of a registry that may serve the next request, and of another pull of the same image.
-const busyRegistry = `[^\n]*(?:locked: unavailable|429 Too Many|toomanyrequests|50[0234] )`
+const busyRegistry = `[^\n]*(?:locked: unavailable|429 Too Many|toomanyrequests|\b50[0234] (?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time))`
 
 // noPause are the messages of engines that cannot pull their pause image.
 var noPause = match(

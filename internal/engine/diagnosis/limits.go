@@ -44,6 +44,22 @@ var limits = []rule{
 		transient: true,
 	},
 	{
+		patterns: match(`(?i)(?:unshare|clone|setns|user namespace|newuidmap)[^\n]*no space left on device`),
+		cause:    "the kernel allows this user no more namespaces",
+		advice:   "allow more: sysctl user.max_user_namespaces user.max_net_namespaces shows the limits, and sysctl -w sets them",
+	},
+	{
+		patterns: match(`(?i)(?:cpuset|cgroup\.procs|/tasks)[^\n]*no space left on device`),
+		cause:    "the cgroup has no CPUs or no memory nodes, so no process can join it",
+		advice:   "look at cpuset.cpus and cpuset.mems of the cgroup and of the groups above it",
+	},
+	{
+		patterns: match(`(?i)\bmount[^\n]*no space left on device`),
+		cause:    "the mount namespace has as many mounts as the kernel allows",
+		advice:   "allow more: sysctl -w fs.mount-max=${limit}",
+		refine:   raise("/proc/sys/fs/mount-max", 200_000),
+	},
+	{
 		patterns: match(`(?i)no space left on device`),
 		cause:    "a file system is full",
 		advice:   "free some space: df -h lists the file systems, and df -i their numbers of files",

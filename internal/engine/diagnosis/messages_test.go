@@ -82,6 +82,10 @@ var messages = map[string][]message{
 		{"runc create failed: unable to start container process: error during container init: unable to join session keyring: unable to create session key: disk quota exceeded", at("", "runc"), "kernel keys", "kernel.keys.maxbytes", false},
 		{"runtime: failed to create new OS thread (have 7 already; errno=11)\nfatal error: newosproc; pthread_create: Resource temporarily unavailable", at("", "runc"), "processes or threads", "pids.max", true},
 		{"fork/exec /usr/bin/runc: resource temporarily unavailable", at("", "runc"), "processes or threads", "TasksMax", true},
+		{"crun: unshare: No space left on device", at("", "crun"), "no more namespaces", "user.max_user_namespaces", false},
+		{"runc create failed: unable to start container process: can't get final child's PID from pipe: clone: No space left on device", at("podman", "runc"), "no more namespaces", "sysctl", false},
+		{"write /sys/fs/cgroup/cpuset/touchstone-x/cgroup.procs: no space left on device", at("", "runc"), "no CPUs or no memory nodes", "cpuset.cpus", false},
+		{"error mounting \"proc\" to rootfs at \"/proc\": mount proc:/proc: no space left on device", at("docker", "runc"), "as many mounts", "fs.mount-max", false},
 		{"write /var/lib/x/config.json: no space left on device", at("", "runc"), "a file system is full", "df -h", false},
 	},
 	"versions": {
@@ -98,6 +102,8 @@ var messages = map[string][]message{
 	},
 	"rights": {
 		{"runc create failed: unable to start container process: error during container init: open sysctl net.ipv4.ip_unprivileged_port_start file: reopen fd 8: permission denied: unknown", at("docker", "runc"), "AppArmor of the surrounding LXC container denies net.ipv4.ip_unprivileged_port_start", "lxc.apparmor.profile", false},
+		{"crun: write cgroup.procs: Permission denied", Facts{Engine: "docker"}, "to the daemon or to its runtime", "delegated cgroup", false},
+		{"unable to start container process: unable to start init: fork/exec /proc/self/fd/6: operation not permitted", at("docker", "runc"), "the system refuses a right", refusal.Forbidden, false},
 		{"open /sys/fs/cgroup/x: permission denied", at("", "runc"), "the system refuses a right", refusal.Forbidden, false},
 		{"create container: unshare: operation not permitted", at("", "crun"), "the system refuses a right", refusal.Forbidden, false},
 		{"crun: mount `proc` to `proc`: Operation not permitted", at("podman", "crun"), "the system refuses a right", refusal.Forbidden, false},
@@ -121,6 +127,7 @@ var messages = map[string][]message{
 		{`failed to get sandbox image "k8s.gcr.io/pause:3.1": failed to do request: Head https://k8s.gcr.io/v2/pause/manifests/3.1: dial tcp 108.177.97.82:443: i/o timeout`, at("containerd", "runc"), "k8s.gcr.io/pause:3.1", "images import", false},
 		{`creating pod sandbox with name "k8s_x": initializing source docker://registry.k8s.io/pause:3.6: Get "https://asia-east1-docker.pkg.dev/v2/k8s-artifacts-prod/images/pause/manifests/3.6": dial tcp 64.233.189.82:443: i/o timeout`, at("cri-o", "crun"), "cri-o has no pause image and cannot pull registry.k8s.io/pause:3.6", "podman load", false},
 		{`failed pulling image "k8s.gcr.io/pause:3.2": Error response from daemon: Get https://k8s.gcr.io/v2/: dial tcp 74.125.137.82:443: connect: connection refused`, at("docker", "runc"), "Docker has no pause image", "docker load", false},
+		{`failed to get sandbox image "registry.k8s.io/pause:3.10": unexpected status from HEAD request: 503 Service Unavailable`, at("containerd", "runc"), "busy", "later", true},
 		{`failed to get sandbox image "gcr.io/google_containers/pause:3.0": failed to pull image: locking ref k8s.io/2/layer-sha256:f1 failed: ref locked: unavailable`, at("containerd", "runc"), "busy", "later", true},
 		{resolve + "unexpected status from HEAD request to https://mirror.example/v2/touchstone/r/x/probe/manifests/latest?ns=127.0.0.1%3A36123: 403 Forbidden", at("containerd", "runc").withRegistry(), "asks the mirror mirror.example for images of the run's registry 127.0.0.1:36123", "--managed", false},
 		{resolve + `failed to do request: Head "http://10.0.0.7:5000/v2/proxy/touchstone/r/x/probe/manifests/latest?ns=127.0.0.1%3A36123": dial tcp 10.0.0.7:5000: connect: no route to host`, at("containerd", "runc").withRegistry(), "the mirror 10.0.0.7:5000", "remove the mirror", false},
@@ -160,6 +167,7 @@ var messages = map[string][]message{
 	},
 	"unknown": {
 		{"a new message", at("", "runc"), "", "", true},
+		{`failed to setup network for sandbox "0a": mtu 1500 : the sandbox process 2502 exited`, at("containerd", "runc"), "", "", true},
 		{shim + noLogOf + "runc did not terminate successfully: exit status 139: unknown", at("containerd", "runc"), "", "", true},
 		{"crun: write to `/proc/4711/uid_map`: No such file or directory", at("", "crun"), "", "", true},
 		{"writing to cgroup.procs: device or resource busy", at("", "runc"), "", "", true},

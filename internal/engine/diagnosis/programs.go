@@ -13,6 +13,7 @@ var programs = []rule{
 		patterns: match(`(?:start container process|starting container process|container init|init process|executing container)[^\n]*exec(?:v|ve|vp)?:? ["'`+"`"+`]?(?P<path>/[^"'`+"`"+`\s:]+)`, "executable file [`'](?P<path>/[^`']+)[`'] not found"),
 		cause:    "the program ${path} of the container cannot be executed",
 		advice:   "mount the file system of the images without noexec: findmnt -T /var/lib shows its options",
+		refine:   ofContainer,
 		vague:    true,
 	},
 	{
@@ -48,6 +49,14 @@ var packages = map[string]string{
 	"ip6tables": "iptables", "nft": "nftables", "modprobe": "kmod", "docker-init": "tini", "containerd-shim-runc-v2": "containerd",
 	"containerd-shim-runsc-v1": "runsc", "nvidia-container-runtime": "nvidia-container-toolkit", "newuidmap": "uidmap", "newgidmap": "uidmap",
 	"mount": "mount", "ip": "iproute2", "virtiofsd": "virtiofsd", "pinns": "cri-o", "mkfs.ext4": "e2fsprogs", "fusermount3": "fuse3",
+}
+
+// ofContainer leaves out the runtime itself, which executes a copy of its own program in /proc to start a container.
+func ofContainer(_ Facts, values map[string]string, cause, advice string) (string, string) {
+	if strings.HasPrefix(values["path"], "/proc/") {
+		return "", ""
+	}
+	return cause, advice
 }
 
 // missing tells the reasons for ENOENT of a program apart. The path of a daemon's configuration may have a blank at an end. A program that

@@ -47,6 +47,13 @@ var rights = []rule{
 	},
 	{
 		patterns: match(refused),
+		when:     func(f Facts) bool { return !isRoot(f) },
+		cause:    "the system refuses a right to the daemon or to its runtime",
+		advice:   "look at the log of the daemon; a rootless daemon needs a delegated cgroup: systemctl show -p Delegate user@$(id -u)",
+		vague:    true,
+	},
+	{
+		patterns: match(refused),
 		cause:    "the system refuses a right",
 		advice:   refusal.Forbidden,
 		vague:    true,

@@ -46,10 +46,12 @@ func (c *check) bind(ctx context.Context, parent string) (reason string, err err
 	}
 	_, missing := os.Lstat(filepath.Join(dir, sharedFile))
 	switch {
+	case refused != nil && strings.Contains(refused.Error(), "ermission denied") && c.isOther():
+		return c.denied(parent, refused.Error()), nil
 	case refused != nil:
 		return fmt.Sprintf("%s cannot mount %s of this host: %v; %s", c.Daemon, parent, refused, c.mountAdvice(parent)), nil
 	case !exit.OK():
-		return c.denied(parent, exit, output.String()), nil
+		return c.denied(parent, fmt.Sprintf("%v: %s", exit, output.String())), nil
 	case errors.Is(missing, fs.ErrNotExist):
 		return fmt.Sprintf("%s has another file system: a file that its container writes to %s does not appear here; %s", c.Daemon, parent, c.mountAdvice(parent)), nil
 	case missing != nil:
@@ -65,9 +67,12 @@ func (c *check) mountAdvice(parent string) string {
 	return c.inContainer(fmt.Sprintf("-v %s:%[1]s", filepath.Dir(parent)), "use --managed for a private daemon, or a daemon that sees all files of this host (no Snap, no virtual machine, no PrivateTmp)")
 }
 
-// denied explains why a container's program could not write to a directory.
-func (c *check) denied(parent string, exit engine.Exit, output string) string {
-	what := fmt.Sprintf("root in a container of %s may not write to %s of this host (%v: %s): ", c.Daemon, parent, exit, output)
+// isOther reports whether root in a container is another user here than this program.
+func (c *check) isOther() bool { return c.Users != "" || c.known && c.uid != os.Geteuid() }
+
+// denied explains why a container's program could not write to a directory. proof is the error or the output of the program.
+func (c *check) denied(parent, proof string) string {
+	what := fmt.Sprintf("root in a container of %s may not write to %s of this host (%s): ", c.Daemon, parent, proof)
 	switch own := os.Geteuid(); {
 	case c.Users != "":
 		return what + c.Users + "; use --managed for a private daemon, or a daemon without it"

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -57,7 +59,7 @@ type Findings struct {
 
 // Check checks a target whose containers are not in cgroups of the run yet. The error means that a plain container does not work.
 func Check(ctx context.Context, s engine.Session, subject Subject) (Findings, error) {
-	c := check{Subject: subject, session: s, proc: "/proc", selinux: selinuxDir, Findings: Findings{Missing: engine.Missing{}}}
+	c := check{Subject: subject, session: s, proc: "/proc", selinux: selinuxDir, signal: func(pid int) error { return unix.Kill(pid, 0) }, Findings: Findings{Missing: engine.Missing{}}}
 	return c.Findings, c.all(ctx)
 }
 
@@ -68,6 +70,8 @@ type check struct {
 	session engine.Session
 	// proc and selinux are directories of the kernel, except in tests.
 	proc, selinux string
+	// signal is kill with the signal 0, which is sent to no process: the error shows whether the process exists. Tests replace it.
+	signal func(pid int) error
 	// foreign is the proof of another kernel; empty without one.
 	foreign string
 	// uid is the user here of root in the container; known is false if it is not visible.

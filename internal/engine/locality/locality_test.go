@@ -16,6 +16,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
@@ -133,7 +135,7 @@ func newCheck(t *testing.T, p *place, proc map[string]string) *check {
 				return Process{PID: 7, IDs: []string{"0123abcd", ""}}, nil
 			},
 		},
-		Findings: Findings{Missing: engine.Missing{}}, proc: t.TempDir(), selinux: t.TempDir(),
+		Findings: Findings{Missing: engine.Missing{}}, proc: t.TempDir(), selinux: t.TempDir(), signal: func(int) error { return unix.ESRCH },
 		session: engine.Session{RunID: run, Data: t.TempDir(), Memory: t.TempDir()},
 	}
 	files(t, c.proc, proc)
@@ -206,6 +208,10 @@ func TestCheck(t *testing.T) {
 			p.Missing = engine.Missing{engine.NetworkHost: "a network of its own"}
 			p.host = func(string) (int, error) { panic("the check uses a network that the target lacks") }
 		}, nil, nil},
+		{"hidepid", nil, func(c *check, _ *place) { c.signal = func(int) error { return unix.EPERM } }, []engine.Capability{engine.OnHost}, []string{"hidepid=0"}},
+		{"mapped users of a runtime that looks at the source itself", processes(whole), func(c *check, p *place) {
+			c.Users, p.mount = "it maps users", func(string) (string, error) { return "", errors.New("stat: permission denied") }
+		}, binds, []string{"it maps users; use --managed"}},
 		// Other machines.
 		{"a virtual machine that shares directories", nil, func(_ *check, p *place) {
 			p.write = func(file string) int { // a rename makes the file without the event of its creation

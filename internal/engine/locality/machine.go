@@ -2,6 +2,9 @@ package locality
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,11 +24,21 @@ func thisMachine() Machine {
 	if unix.Uname(&uts) == nil {
 		m.Kernel = unix.ByteSliceToString(uts.Release[:])
 	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		m.Memory = int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // 32 bits on some architectures
-	}
+	m.Memory = memoryOf("/proc/meminfo")
 	return m
+}
+
+// memoryOf reads the memory in bytes from a file like /proc/meminfo, as Docker does. The system call sysinfo has another value in LXC. It returns 0 if
+// the memory is unknown.
+func memoryOf(file string) int64 {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" {
+			kibibytes, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kibibytes << 10
+		}
+	}
+	return 0
 }
 
 // differs returns the difference between two machines; empty if none is known. Machines of one kind often have equal kernels.

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
@@ -39,6 +42,10 @@ func (c *check) inspect(ctx context.Context, container engine.Container) (visibl
 		return false, nil
 	}
 	dir := filepath.Join(c.proc, strconv.Itoa(process.PID))
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && errors.Is(c.signal(process.PID), unix.EPERM) {
+		c.Missing[engine.OnHost] = "the kernel hides the process of its container (mount option hidepid of /proc); mount /proc with hidepid=0, or run as root"
+		return false, nil
+	}
 	if !belongs(dir, append(process.IDs, c.token())) {
 		c.Missing[engine.OnHost] = fmt.Sprintf("%s reports %d as the process of its container, and here that is no process or another one: the daemon has another PID namespace; %s",
 			c.Daemon, process.PID, c.inContainer("--pid=host", "start Touchstone where the daemon runs, or use --managed for a private daemon"))

@@ -45,13 +45,13 @@ func parseAddress(address string) (host string, err error) {
 	case "http", "https":
 		return address, nil
 	case "fd":
-		return "", errors.New("fd:// is an address for the daemon, which systemd passes its sockets, and not for clients; write unix://" + defaultSocket)
+		return "", fmt.Errorf("%s: fd:// is for the daemon, which systemd passes its sockets, and not for clients; write unix://%s", address, defaultSocket)
 	case "ssh":
-		return "", errors.New("an address with ssh:// is of another machine; start Touchstone there, because it watches its own host")
+		return "", fmt.Errorf("%s: an address with ssh:// is of another machine; start Touchstone there, because it watches its own host", address)
 	case "npipe":
-		return "", errors.New("npipe:// is a pipe of Windows")
+		return "", fmt.Errorf("%s: npipe:// is a pipe of Windows", address)
 	}
-	return "", fmt.Errorf("the scheme %s:// is unknown; write a path, or a URL with unix:// or tcp://", scheme)
+	return "", fmt.Errorf("%s: the scheme %s:// is unknown; write a path, or a URL with unix:// or tcp://", address, scheme)
 }
 
 // parseTCP completes host, port and path of a daemon.

@@ -30,8 +30,8 @@ func TestParseAddress(t *testing.T) {
 		"tcp://host:2375/":             "tcp://host:2375",
 		"tcp://host:2375/prefix":       "tcp://host:2375/prefix",
 		"https://host:2376":            "https://host:2376",
-		"fd://":                        "! fd:// is an address for the daemon",
-		"fd://3":                       "! fd:// is an address for the daemon",
+		"fd://":                        "! fd:// is for the daemon",
+		"fd://3":                       "! fd:// is for the daemon",
 		"ssh://me@host":                "! start Touchstone there",
 		"npipe:////./pipe/docker":      "! a pipe of Windows",
 		"unix:/run/docker.sock":        "! write unix:///run/docker.sock",
@@ -102,12 +102,12 @@ func TestFindEndpoint(t *testing.T) {
 		{name: "the address before both", config: `{"currentContext":"rootless"}`, variable: "colima", address: "/x/docker.sock", host: "unix:///x/docker.sock", chosen: true},
 		{name: "TLS", variable: "secured", host: "tcp://127.0.0.1:2376", source: "the context secured", chosen: true},
 		{name: "a context without an address", variable: "empty", host: socket, source: "the context empty", chosen: true},
-		{name: "another machine", variable: "elsewhere", chosen: true, err: `the context "elsewhere" of DOCKER_CONTEXT: an address with ssh:// is of another machine`},
+		{name: "another machine", variable: "elsewhere", chosen: true, err: `the context "elsewhere" of DOCKER_CONTEXT: ssh://me@there: an address with ssh:// is of another machine`},
 		{name: "no check", variable: "unverified", chosen: true, err: "it does not check the certificate of the daemon; choose another one"},
 		{name: "no such context", config: `{"currentContext":"gone"}`, chosen: true, err: "it does not exist in "},
 		{name: "a broken context", variable: "broken", chosen: true, err: "unexpected end of JSON input"},
 		{name: "a broken configuration", config: `{"currentContext":`, chosen: true, err: "the configuration of Docker's command line: "},
-		{name: "a bad address", address: "fd://", chosen: true, err: "docker: its address: fd:// is an address for the daemon"},
+		{name: "a bad address", address: "fd://", chosen: true, err: "docker: its address: fd://: fd:// is for the daemon"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("DOCKER_CONFIG", dir)

@@ -150,12 +150,13 @@ func (e endpoint) transport() []client.Opt {
 	return []client.Opt{client.WithTLSClientConfigFromEnv()}
 }
 
-// rootlessSocket is the socket of this user's rootless daemon, at its usual place. It is empty if the socket is missing.
+// rootlessSocket is the socket of this user's rootless daemon, at its usual place. It is empty if the socket is missing. root has none: after
+// sudo -E the variable names the directory of another user.
 func rootlessSocket() string {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" && os.Geteuid() != 0 {
-		dir = fmt.Sprintf("/run/user/%d", os.Geteuid())
+	if os.Geteuid() == 0 {
+		return ""
 	}
+	dir := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid()))
 	socket := filepath.Join(dir, "docker.sock")
 	if !filepath.IsAbs(dir) || !exists(socket) {
 		return ""

@@ -154,7 +154,7 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 		return nil, u.Reason, nil
 	}
 	if other := othersDaemon(); other != "" {
-		unused = fmt.Sprintf("to measure the rootless daemon at %[1]s, run as its user, or set DOCKER_HOST=unix://%[1]s", other)
+		unused = fmt.Sprintf("to measure the rootless daemon at %s, run as its user", other)
 	}
 	return nil, unused, nil
 }

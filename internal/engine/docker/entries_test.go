@@ -40,7 +40,7 @@ func TestProgramsAreFoundByName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bin")
 	f := found{"dockerd": "/opt/dockerd", "containerd": "/opt/containerd-2.1", "containerd-shim-runc-v2": "/opt/shim"}
 	path, err := f.link(dir, map[string]string{"containerd-shim-kata-v2": "/opt/kata/shim-go", "containerd-shim-mine-v1": ""})
-	if err != nil || path != dir+":/usr/bin" {
+	if err != nil || path != dir+":/opt:/usr/bin" {
 		t.Errorf("link = %q, %v", path, err)
 	}
 	got := map[string]string{}

@@ -87,7 +87,7 @@ func TestWrongSocket(t *testing.T) {
 
 func TestWrongAddress(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
-	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://"} {
+	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://localhost:1"} {
 		s.Sockets = map[string]string{"docker": address}
 		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
 			t.Errorf("open with address %q: %v; want a refusal with the address", address, err)

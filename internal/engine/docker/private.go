@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
@@ -170,7 +171,7 @@ func binaries(s engine.Session) (found, error) {
 	}
 	all := found{}
 	for _, program := range programs {
-		path, err := s.Program(program)
+		path, err := s.Program(program, all.beside()...)
 		if err != nil {
 			return nil, &engine.UnsupportedError{
 				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one cannot start because %s is missing: %v", program, err),
@@ -182,14 +183,23 @@ func binaries(s engine.Session) (found, error) {
 	return all, nil
 }
 
-// link makes a directory with links to the programs that the daemon looks up by their names, and returns a PATH that begins with it. shims
-// has the paths of shims by name.
+// beside lists the directories of dockerd, which may have the other programs.
+func (f found) beside() []string {
+	if f[programs[0]] == "" {
+		return nil
+	}
+	return engine.Beside(f[programs[0]])
+}
+
+// link makes a directory with links to the programs that the daemon looks up by their names, and returns a PATH that begins with it and goes on
+// with the directories of dockerd: a bundle has runc and docker-init there. shims has the paths of shims by name.
 func (f found) link(dir string, shims map[string]string) (path string, err error) {
 	links := maps.Clone(shims)
 	for _, program := range programs[1:] {
 		links[program] = f[program]
 	}
-	return dir + string(os.PathListSeparator) + os.Getenv("PATH"), engine.LinkPrograms(dir, links)
+	dirs := append([]string{dir}, f.beside()...)
+	return strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator)), engine.LinkPrograms(dir, links)
 }
 
 // startPrivate starts a daemon for the run.

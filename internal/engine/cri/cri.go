@@ -292,7 +292,8 @@ func logAdvice(f diagnosis.Facts) string {
 	if f.Private {
 		return "measure the runtime alone, to see whether it works: -t oci/" + cmp.Or(f.Target.Runtime, "runc")
 	}
-	return "look at the log of the engine: journalctl -n 50 -u " + strings.ReplaceAll(f.Engine, "-", "")
+	unit := map[string]string{"cri-o": "crio", "docker": "cri-docker"}[f.Engine]
+	return "look at the log of the engine: journalctl -n 50 -u " + cmp.Or(unit, f.Engine)
 }
 
 // start starts a private engine.

@@ -157,6 +157,7 @@ var messages = map[string][]message{
 		{"failed to create shim task: syslog delivery error: no such file or directory", at("containerd", "kata"), "syslog", "rsyslogd", false},
 		{`no runtime for "x" is configured`, at("containerd", "x"), "no runtime x", "--managed", false},
 		{"failed to find runtime handler youki from runtime list map[runc:]", at("cri-o", "youki"), "no runtime youki", "--managed", false},
+		{"Unknown runtime specified io.containerd.no-such-shim.v2", at("docker", "shim"), "no runtime io.containerd.no-such-shim.v2", "name a runtime", false},
 		{"unknown or invalid runtime name: sysbox-runc", at("docker", "sysbox-runc"), "no runtime sysbox-runc", "name a runtime", false},
 		{"create container: no answer within 20s", at("", "runsc"), "gVisor did not answer", "systrap", true},
 		{"create container: no answer within 20s", at("", "runc"), "did not answer", "/proc/pressure", true},

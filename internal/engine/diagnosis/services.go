@@ -19,7 +19,7 @@ var services = []rule{
 		advice:   "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd)" + orManaged + ", which has its own",
 	},
 	{
-		patterns: match(`no runtime for "?(?P<handler>[^"\s]*)`, `failed to find runtime handler (?P<handler>\S*)`, `(?i)unknown (?:or invalid )?runtime(?: name)?:? "?(?P<handler>[^"\s]+)`),
+		patterns: match(`no runtime for "?(?P<handler>[^"\s]*)`, `failed to find runtime handler (?P<handler>\S*)`, `(?i)unknown (?:or invalid )?runtime(?: name| specified)?:? "?(?P<handler>[^"\s]+)`),
 		cause:    "${engine} has no runtime ${handler}",
 		advice:   "name a runtime of its configuration, or configure this one" + orManaged,
 	},

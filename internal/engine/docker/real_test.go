@@ -206,7 +206,7 @@ func TestOpenRefuses(t *testing.T) {
 		"docker/broken":           "ended with exit code 1",
 		"docker/runc@root=/x":     "is set by Touchstone itself",
 		"docker/runc@debug-x=yes": "was started without this target",
-		"docker/shim":             "test container failed",
+		"docker/shim":             "docker has no runtime io.containerd.no-such-shim.v2",
 		"docker/shim@a=b":         "cannot pass options to a containerd shim",
 	} {
 		e, err := enginetest.Attempt(t, driver, name, s)

@@ -248,6 +248,8 @@ func (h *host) state() inventory.Resources {
 	for _, root := range []string{"/run/touchstone", "/var/lib/touchstone", "/dev/shm/touchstone"} {
 		delete(r, "file "+root+"/lock") // it stays while other programs have files beside it
 	}
+	// dockerd keeps its name of the host's own namespace from the first container on the host's network to its own end.
+	delete(r, "mount /run/docker/netns/default nsfs")
 	for resource := range r {
 		// A change below a directory copies it to the upper layer, where it stays.
 		path, ok := strings.CutPrefix(resource, "file "+changes)

@@ -71,7 +71,7 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	if f.Err != nil || f.Type != "io.containerd.kata.v2" || f.Isolation != engine.VM || f.Binary != "" || f.Version != "Kata Containers 3.32.0" {
 		t.Errorf("with the shim: %+v, %v", f.Runtime, f.Err)
 	}
-	if f.Shim != filepath.Join(dir, "containerd-shim-kata-v2") || f.Guest == nil || f.Guest.MemoryMiB != 300 || f.TryLimit() != 90*time.Second {
+	if f.Shim != filepath.Join(dir, "containerd-shim-kata-v2") || f.Guest == nil || f.Guest.MemoryMiB != 300 || f.TryLimit() != AnswerLimit+70*time.Second {
 		t.Errorf("with the shim: %+v, %v", f.Runtime, f.TryLimit())
 	}
 	s.Runtimes = map[string]target.Runtime{"kata": {Type: "io.containerd.kata-qemu.v2", Options: s.Runtimes["kata"].Options}}

@@ -164,6 +164,7 @@ var messages = map[string][]message{
 		{"timed out connecting to vsock 3:1024", Facts{Info: engine.Info{Isolation: engine.VM}, Engine: "containerd", Guest: "/k.toml"}, "the guest or its agent", "the memory in /k.toml; a slow host", true},
 		{"opening KVM device file: no such file or directory", at("", "runsc"), "/dev/kvm", "a working /dev/kvm", false},
 		{"creating container: cannot create sandbox: error opening KVM device file (/dev/kvm): open /dev/kvm: permission denied", at("docker", "runsc"), "/dev/kvm", "another platform", false},
+		{shim + noLogOf + "youki did not terminate successfully: exit status 1: Error: failed to seal /proc/self/exe\n\nCaused by:\n    Device or resource busy (os error 16)", at("containerd", "youki"), "youki could not seal", "repeat", true},
 		{"the sandbox runs on another platform", at("", "runsc"), "platform of the target", "ignores the option platform", false},
 	},
 	"unknown": {

@@ -44,6 +44,12 @@ var services = []rule{
 		transient: true,
 	},
 	{
+		patterns:  match(`failed to seal /proc/self/exe`),
+		cause:     "youki could not seal the copy of its program, because the kernel used its memory at that moment",
+		advice:    "repeat the run",
+		transient: true,
+	},
+	{
 		patterns: match(`runs on another platform`),
 		cause:    "gVisor did not use the platform of the target",
 		advice:   "correct the program behind the runtime: it ignores the option platform",

@@ -124,6 +124,20 @@ func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, 
 	return call()
 }
 
+// repeatUnsealed makes a container again, twice at most, if youki cannot seal the copy of its program in memory. The kernel refuses that (EBUSY) while
+// it uses a page of the copy itself, and youki does not try again.
+func repeatUnsealed(t testing.TB, create func() (engine.Container, error)) (engine.Container, error) {
+	t.Helper()
+	for range 2 {
+		c, err := create()
+		if err == nil || !strings.Contains(err.Error(), "failed to seal /proc/self/exe") {
+			return c, err
+		}
+		record.Repeat(t, fmt.Sprintf("youki has not sealed its program: %v", err))
+	}
+	return create()
+}
+
 func (s *suite) testPause(t *testing.T) {
 	s.needs(t, engine.CanPause)
 	b := s.startReady(t)

@@ -35,3 +35,28 @@ func TestRepeatSilent(t *testing.T) {
 		}
 	}
 }
+
+func TestRepeatUnsealed(t *testing.T) {
+	t.Setenv(record.Variable, "")
+	unsealed, other := errors.New("exit status 1: Error: failed to seal /proc/self/exe: Device or resource busy"), errors.New("no such program")
+	for _, tt := range []struct {
+		name    string
+		results []error
+		calls   int
+		want    error
+	}{
+		{"works", []error{nil}, 1, nil},
+		{"fails twice", []error{unsealed, unsealed, nil}, 3, nil},
+		{"always fails", []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
+		{"another error", []error{other, nil}, 1, other},
+	} {
+		calls := 0
+		_, err := repeatUnsealed(t, func() (engine.Container, error) {
+			calls++
+			return nil, tt.results[calls-1]
+		})
+		if !errors.Is(err, tt.want) || calls != tt.calls {
+			t.Errorf("%s: %d calls, %v; want %d, %v", tt.name, calls, err, tt.calls, tt.want)
+		}
+	}
+}

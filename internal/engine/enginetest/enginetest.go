@@ -283,7 +283,7 @@ func (s *suite) create(t *testing.T, spec engine.Spec) testContainer {
 
 func (s *suite) createOn(t *testing.T, e engine.Engine, spec engine.Spec) testContainer {
 	t.Helper()
-	c, err := e.Create(s.context(t), spec)
+	c, err := repeatUnsealed(t, func() (engine.Container, error) { return e.Create(s.context(t), spec) })
 	if spec.Resources.CPUSet != "" && engine.Unsupported(err) {
 		s.lacks(t, "CPU set", err)
 	}

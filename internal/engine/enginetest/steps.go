@@ -25,7 +25,7 @@ func (s *suite) testSteps(t *testing.T) {
 		spec := s.spec(args)
 		var b testContainer
 		s.exact(t, "Create", func(ctx context.Context) error {
-			c, err := s.engine.Create(ctx, spec)
+			c, err := repeatUnsealed(t, func() (engine.Container, error) { return s.engine.Create(ctx, spec) })
 			if err == nil {
 				s.deleteAfter(t, c)
 				b = newTestContainer(c, spec)

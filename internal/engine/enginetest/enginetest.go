@@ -44,6 +44,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // Options are the suite's input.
@@ -410,7 +411,13 @@ func (s *suite) isExit(exit, want engine.Exit) bool {
 
 func (s *suite) kill(t *testing.T, b testContainer, want engine.Exit) {
 	t.Helper()
-	if err := b.Kill(s.context(t), sigkill); err != nil {
+	err := b.Kill(s.context(t), sigkill)
+	// After the signal Podman waits a few seconds for conmon's file with the exit. A busy host makes conmon late; wantExit waits longer.
+	if err != nil && strings.Contains(err.Error(), "timed out waiting for file") {
+		record.Repeat(t, fmt.Sprintf("Podman has not waited for the exit: %v", err))
+		err = nil
+	}
+	if err != nil {
 		t.Fatalf("Kill: %v", err)
 	}
 	s.wantExit(t, b, want)

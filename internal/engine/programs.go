@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // CNI is the key of Session.Engines with the folder of CNI's plug-ins.
@@ -54,19 +56,20 @@ func Beside(program string) []string {
 	return dirs
 }
 
-// LinkPrograms makes a directory with links to programs, by the names that an engine looks up on its PATH. A path from --engine-bin may have
-// any name.
-func LinkPrograms(dir string, programs map[string]string) error {
+// ProgramPath makes a directory with links to programs, by the names that an engine looks up on its PATH: a path from --engine-bin may have any
+// name. It returns a PATH of the directory, of those beside the engine's own program, of others, and of this program's PATH.
+func ProgramPath(dir, program string, links map[string]string, others ...string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return "", err
 	}
-	for name, path := range programs {
-		if path == "" {
+	for name, file := range links {
+		if file == "" {
 			continue // the engine finds it, or reports that it is missing
 		}
-		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
-			return err
+		if err := os.Symlink(file, filepath.Join(dir, name)); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	dirs := slices.Concat([]string{dir}, Beside(program), others, []string{os.Getenv("PATH")})
+	return strings.Join(slices.Compact(dirs), string(os.PathListSeparator)), nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -124,15 +123,14 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 // by the name of its type.
 func shimPath(dir string, p programs, entries []entry) (string, error) {
 	shims := map[string]string{runcShim: p.runc, runscShim: p.runsc}
-	path := []string{dir, filepath.Dir(p.engine)}
+	var dirs []string
 	for _, e := range entries {
 		if e.runtime.Shim != "" {
 			shims[kata.ShimProgram(e.runtime.Type)] = e.runtime.Shim
-			path = append(path, filepath.Dir(e.runtime.Shim))
+			dirs = append(dirs, filepath.Dir(e.runtime.Shim))
 		}
 	}
-	path = append(slices.Compact(path), os.Getenv("PATH"))
-	return strings.Join(path, string(os.PathListSeparator)), engine.LinkPrograms(dir, shims)
+	return engine.ProgramPath(dir, p.engine, shims, dirs...)
 }
 
 // containerdConfig is the configuration of a private containerd.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
@@ -170,8 +169,9 @@ func binaries(s engine.Session) (found, error) {
 		}
 	}
 	all := found{}
+	var beside []string
 	for _, program := range programs {
-		path, err := s.Program(program, all.beside()...)
+		path, err := s.Program(program, beside...)
 		if err != nil {
 			return nil, &engine.UnsupportedError{
 				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one cannot start because %s is missing: %v", program, err),
@@ -179,16 +179,9 @@ func binaries(s engine.Session) (found, error) {
 			}
 		}
 		all[program] = path
+		beside = engine.Beside(all[programs[0]])
 	}
 	return all, nil
-}
-
-// beside lists the directories of dockerd, which may have the other programs.
-func (f found) beside() []string {
-	if f[programs[0]] == "" {
-		return nil
-	}
-	return engine.Beside(f[programs[0]])
 }
 
 // link makes a directory with links to the programs that the daemon looks up by their names, and returns a PATH that begins with it and goes on
@@ -198,8 +191,7 @@ func (f found) link(dir string, shims map[string]string) (path string, err error
 	for _, program := range programs[1:] {
 		links[program] = f[program]
 	}
-	dirs := append([]string{dir}, f.beside()...)
-	return strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator)), engine.LinkPrograms(dir, links)
+	return engine.ProgramPath(dir, f[programs[0]], links)
 }
 
 // startPrivate starts a daemon for the run.

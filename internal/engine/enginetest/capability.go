@@ -109,33 +109,45 @@ func (s *suite) testExec(t *testing.T) {
 	}
 }
 
-// repeatSilent makes a call again, twice at most, if gVisor fails without a reason. A busy host causes such failures of short programs: see
-// runtimes.SilentExecError.
-func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, error) {
+// repeat makes a call again, twice at most, as long as reason names the chance failure of a runtime in its error.
+func repeat[T any](t testing.TB, call func() (T, error), reason func(err error) string) (T, error) {
 	t.Helper()
 	for range 2 {
-		exit, err := call()
-		var silent *runtimes.SilentExecError
-		if !errors.As(err, &silent) {
-			return exit, err
+		result, err := call()
+		why := ""
+		if err != nil {
+			why = reason(err)
 		}
-		record.Repeat(t, fmt.Sprintf("gVisor has lost an exec: %v", err))
+		if why == "" {
+			return result, err
+		}
+		record.Repeat(t, fmt.Sprintf("%s: %v", why, err))
 	}
 	return call()
 }
 
-// repeatUnsealed makes a container again, twice at most, if youki cannot seal the copy of its program in memory. The kernel refuses that (EBUSY) while
-// it uses a page of the copy itself, and youki does not try again.
+// repeatSilent repeats an exec that gVisor has lost without a reason. A busy host causes such failures of short programs: see
+// runtimes.SilentExecError.
+func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, error) {
+	t.Helper()
+	return repeat(t, call, func(err error) string {
+		if _, silent := errors.AsType[*runtimes.SilentExecError](err); silent {
+			return "gVisor has lost an exec"
+		}
+		return ""
+	})
+}
+
+// repeatUnsealed repeats a create if youki could not seal the copy of its program in memory. The kernel refuses that (EBUSY) while it uses a page of
+// the copy itself, and youki does not try again.
 func repeatUnsealed(t testing.TB, create func() (engine.Container, error)) (engine.Container, error) {
 	t.Helper()
-	for range 2 {
-		c, err := create()
-		if err == nil || !strings.Contains(err.Error(), "failed to seal /proc/self/exe") {
-			return c, err
+	return repeat(t, create, func(err error) string {
+		if strings.Contains(err.Error(), "failed to seal /proc/self/exe") {
+			return "youki has not sealed its program"
 		}
-		record.Repeat(t, fmt.Sprintf("youki has not sealed its program: %v", err))
-	}
-	return create()
+		return ""
+	})
 }
 
 func (s *suite) testPause(t *testing.T) {

@@ -10,50 +10,43 @@ import (
 )
 
 // A call is made again only after a failure without a reason, and three times at most.
-func TestRepeatSilent(t *testing.T) {
-	t.Setenv(record.Variable, "")
-	silent, other := &runtimes.SilentExecError{Err: errors.New("EOF")}, errors.New("no such container")
-	for _, tt := range []struct {
-		name    string
-		results []error
-		calls   int
-		want    error
-	}{
-		{"works", []error{nil}, 1, nil},
-		{"fails twice", []error{silent, silent, nil}, 3, nil},
-		{"always fails", []error{silent, silent, silent, nil}, 3, silent},
-		{"has a reason", []error{other, nil}, 1, other},
-		{"has a reason later", []error{silent, other, nil}, 2, other},
-	} {
-		calls := 0
-		_, err := repeatSilent(t, func() (engine.Exit, error) {
-			calls++
-			return engine.Exit{}, tt.results[calls-1]
-		})
-		if !errors.Is(err, tt.want) || calls != tt.calls {
-			t.Errorf("%s: %d calls, %v; want %d, %v", tt.name, calls, err, tt.calls, tt.want)
-		}
-	}
-}
 
-func TestRepeatUnsealed(t *testing.T) {
+// A chance failure of a runtime is repeated twice at most, and another error not at all.
+func TestRepeat(t *testing.T) {
 	t.Setenv(record.Variable, "")
-	unsealed, other := errors.New("exit status 1: Error: failed to seal /proc/self/exe: Device or resource busy"), errors.New("no such program")
+	silent := &runtimes.SilentExecError{Err: errors.New("EOF")}
+	unsealed := errors.New("exit status 1: Error: failed to seal /proc/self/exe: Device or resource busy")
+	other := errors.New("no such container")
+	exec := func(call func() error) error {
+		_, err := repeatSilent(t, func() (engine.Exit, error) { return engine.Exit{}, call() })
+		return err
+	}
+	create := func(call func() error) error {
+		_, err := repeatUnsealed(t, func() (engine.Container, error) { return nil, call() })
+		return err
+	}
 	for _, tt := range []struct {
 		name    string
+		repeat  func(call func() error) error
 		results []error
 		calls   int
 		want    error
 	}{
-		{"works", []error{nil}, 1, nil},
-		{"fails twice", []error{unsealed, unsealed, nil}, 3, nil},
-		{"always fails", []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
-		{"another error", []error{other, nil}, 1, other},
+		{"an exec works", exec, []error{nil}, 1, nil},
+		{"an exec is lost twice", exec, []error{silent, silent, nil}, 3, nil},
+		{"an exec is always lost", exec, []error{silent, silent, silent, nil}, 3, silent},
+		{"an exec has a reason", exec, []error{other, nil}, 1, other},
+		{"an exec has a reason later", exec, []error{silent, other, nil}, 2, other},
+		{"an exec of youki", exec, []error{unsealed, nil}, 1, unsealed},
+		{"a create works", create, []error{nil}, 1, nil},
+		{"a create is refused twice", create, []error{unsealed, unsealed, nil}, 3, nil},
+		{"a create is always refused", create, []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
+		{"a create has another reason", create, []error{other, nil}, 1, other},
 	} {
 		calls := 0
-		_, err := repeatUnsealed(t, func() (engine.Container, error) {
+		err := tt.repeat(func() error {
 			calls++
-			return nil, tt.results[calls-1]
+			return tt.results[calls-1]
 		})
 		if !errors.Is(err, tt.want) || calls != tt.calls {
 			t.Errorf("%s: %d calls, %v; want %d, %v", tt.name, calls, err, tt.calls, tt.want)

@@ -88,8 +88,9 @@ func TestInterfaceFor(t *testing.T) {
 	}
 }
 
-// The kernel's routes with several next hops, in a network namespace.
-func TestLinkWithSeveralNextHops(t *testing.T) {
+// namespace returns a network namespace that ends with the test.
+func namespace(t *testing.T) *network.Namespace {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to make namespaces")
 	}
@@ -102,7 +103,13 @@ func TestLinkWithSeveralNextHops(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	err = n.Do(func() error {
+	return n
+}
+
+// The kernel's routes with several next hops, in a network namespace.
+func TestLinkWithSeveralNextHops(t *testing.T) {
+	n := namespace(t)
+	err := n.Do(func() error {
 		var hops []*netlink.NexthopInfo
 		for _, host := range []string{"10.1.0.1", "10.2.0.1"} {
 			link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "to-" + host}, PeerName: "at-" + host}
@@ -150,19 +157,8 @@ func TestLinkWithSeveralNextHops(t *testing.T) {
 
 // The kernel's routes of Cilium: the gateway of the pods is the host's own address.
 func TestLinkThroughOwnAddress(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make namespaces")
-	}
-	n, err := network.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	err = n.Do(func() error {
+	n := namespace(t)
+	err := n.Do(func() error {
 		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "cilium_host"}, PeerName: "cilium_net"}
 		own, err := netlink.ParseAddr("10.10.0.1/32")
 		if err != nil {

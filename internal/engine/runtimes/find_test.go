@@ -13,21 +13,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Kata Containers are found by their shim, unless the user defines the runtime.
 func TestKataIsFoundByItsShim(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l := launcher(t)
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	s := engine.Session{Launcher: l, State: t.TempDir()}

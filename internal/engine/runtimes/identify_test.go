@@ -10,17 +10,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// The runtimes need their state directory, like crun without root, or fail to print a version.
-func TestIdentify(t *testing.T) {
+// launcher returns a launcher that ends with the test.
+func launcher(t *testing.T) *process.Launcher {
+	t.Helper()
 	l, err := process.New(process.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return l
+}
+
+// The runtimes need their state directory, like crun without root, or fail to print a version.
+func TestIdentify(t *testing.T) {
+	l := launcher(t)
 	for _, c := range []struct {
 		name, script string
 		want         string // family and version
@@ -90,15 +97,7 @@ func TestReadVersion(t *testing.T) {
 
 // crun under the name krun makes virtual machines, and prints the version of crun.
 func TestIdentifyByName(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l := launcher(t)
 	dir := t.TempDir()
 	for name, want := range map[string]engine.Isolation{"crun": engine.SharedKernel, "krun": engine.VM, "crun-1.21": engine.SharedKernel} {
 		binary := filepath.Join(dir, name)

@@ -9,21 +9,12 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Only targets that select the platform kvm need KVM, and they are refused before any container is tried.
 func TestPlatformNeedsKVM(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l := launcher(t)
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "dev"), 0o700); err != nil {
 		t.Fatal(err)
@@ -86,15 +77,7 @@ func TestPlatformNeedsKVM(t *testing.T) {
 
 // A target of Kata is refused for the first missing part, before its engine starts. A user's daemon needs the host's syslog too.
 func TestKataNeedsTheHost(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l := launcher(t)
 	root, bin := t.TempDir(), t.TempDir()
 	write := func(file, text string, mode os.FileMode) {
 		t.Helper()

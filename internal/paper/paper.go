@@ -197,7 +197,8 @@ func read(file string) (Paper, error) {
 	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
 		return Paper{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return p, p.readClaims(file)
+	err = p.readClaims(file) // before p is read
+	return p, err
 }
 
 // Citation names the study in one line, without a full stop.

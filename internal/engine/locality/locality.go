@@ -59,8 +59,12 @@ type Findings struct {
 
 // Check checks a target whose containers are not in cgroups of the run yet. The error means that a plain container does not work.
 func Check(ctx context.Context, s engine.Session, subject Subject) (Findings, error) {
-	c := check{Subject: subject, session: s, proc: "/proc", selinux: selinuxDir, signal: func(pid int) error { return unix.Kill(pid, 0) }, Findings: Findings{Missing: engine.Missing{}}}
-	return c.Findings, c.all(ctx)
+	c := check{
+		Subject: subject, Findings: Findings{Missing: engine.Missing{}}, session: s,
+		proc: "/proc", selinux: selinuxDir, signal: func(pid int) error { return unix.Kill(pid, 0) },
+	}
+	err := c.all(ctx) // before the findings are read
+	return c.Findings, err
 }
 
 // check is one check.

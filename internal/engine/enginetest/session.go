@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -62,20 +64,47 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 	if s.Registry, err = image.NewRegistry(t.Context(), s.RunID); err != nil {
 		t.Fatal(err)
 	}
+	stop := removeAtTermination(s)
 	t.Cleanup(func() {
+		stop()
 		for _, left := range Leftovers(s) {
 			t.Errorf("%s is left on the host", left)
 		}
-		if groups != nil {
-			group, err := groups.Open("/" + engine.Prefix + s.RunID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, group.Destroy(context.WithoutCancel(t.Context())))
-		}
-		check(t, errors.Join(s.Registry.Close(), s.Launcher.Close(), os.RemoveAll(state)))
+		check(t, errors.Join(destroyGroup(s), s.Registry.Close(), s.Launcher.Close(), os.RemoveAll(state)))
 	})
 	return s
+}
+
+// destroyGroup kills all processes of a session, and removes its cgroups.
+func destroyGroup(s engine.Session) error {
+	if s.Cgroups == nil {
+		return nil
+	}
+	group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID)
+	if err != nil {
+		return err
+	}
+	return group.Destroy(context.Background())
+}
+
+// removeAtTermination removes the objects of a session before SIGTERM ends the program, as an interrupted suite ends its tests. No cleanup of a test
+// runs then. stop gives up the signal.
+func removeAtTermination(s engine.Session) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, unix.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			_ = errors.Join(destroyGroup(s), os.RemoveAll(s.State)) // the program ends, and has no place for the error
+			signal.Reset(unix.SIGTERM)
+			_ = unix.Kill(os.Getpid(), unix.SIGTERM)
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }
 
 // Leftovers lists the objects of the session's containers on the host: cgroups with their processes, bundles, the runtime's

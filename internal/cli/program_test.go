@@ -80,7 +80,7 @@ func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
-	p := &program{t: t, cmd: exec.CommandContext(ctx, argv[0], concurrent(argv[1:])...)}
+	p := &program{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Dir = dir
 	p.cmd.Stdout = &p.stdout
 	p.cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
@@ -90,14 +90,6 @@ func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *
 	}
 	p.lines = bufio.NewReader(p.stderr)
 	return p
-}
-
-// concurrent lets the runs of parallel tests measure each other. A later argument can revoke it.
-func concurrent(args []string) []string {
-	if len(args) > 0 && args[0] == "benchmark" && !slices.Contains(args, "--wait") {
-		return slices.Insert(slices.Clone(args), 1, "--allow-concurrent")
-	}
-	return args
 }
 
 func (p *program) run() {

@@ -28,7 +28,7 @@ func TestRealAB(t *testing.T) {
 		return filepath.Join(dir, strings.TrimSpace(p.stdout.String()))
 	}
 	fast, slow := wrapped("fast"), wrapped("slow", "--sleep", "create=1s")
-	p := start(t, dir, "ab", "--allow-concurrent", "--a", "oci/crun="+fast, "--b", "oci/crun="+slow, "--repeat", "4", "--blocks", "6")
+	p := start(t, dir, "ab", "--a", "oci/crun="+fast, "--b", "oci/crun="+slow, "--repeat", "4", "--blocks", "6")
 	p.ends(4)
 	p.says(`^A  oci/crun-a  crun version .*/runtime-fast$`, `^B  oci/crun-b  crun version .*/runtime-slow$`, `^answer: B is worse than the margin$`)
 	text, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))

@@ -191,13 +191,13 @@ func TestRealTwoMachines(t *testing.T) {
 	write(targets...)
 	measure := func(codes ...int) *program {
 		t.Helper()
-		p := withSecret(prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), secret)
+		p := withSecret(prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "-f", "plan.yaml")...), secret)
 		p.run()
 		p.ends(codes...)
 		return p
 	}
 	for _, stranger := range []string{"", "another-secret-of-the-tests"} {
-		p := withSecret(prepareFor(t, time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), stranger)
+		p := withSecret(prepareFor(t, time.Minute, dir, within(here, "benchmark", "-f", "plan.yaml")...), stranger)
 		p.run()
 		p.ends(1)
 		p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: .*the secret is missing or another: set TOUCHSTONE_PEER_SECRET`)
@@ -294,7 +294,7 @@ func TestRealServerIsLost(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := withSecret(prepare(t, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...), secret)
+	p := withSecret(prepare(t, dir, within(here, "benchmark", "-f", "plan.yaml")...), secret)
 	p.run()
 	server.awaitLine("serves " + hereAddress)
 	server.signal(syscall.SIGKILL)

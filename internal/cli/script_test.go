@@ -32,11 +32,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(tester{m}, map[string]func(){
 		"touchstone": func() {
 			if root := os.Getenv("TOUCHSTONE_TEST_MACHINE"); root != "" {
-				os.Exit(cli.MainOn(root, os.Args[1:]))
+				os.Exit(cli.MainOn(root, concurrent(os.Args[1:])))
 			}
-			os.Exit(cli.Main(os.Args[1:]))
+			os.Exit(cli.Main(concurrent(os.Args[1:])))
 		},
 	})
+}
+
+// concurrent lets the runs of parallel tests measure each other, also those that another program starts. A later argument
+// can revoke it.
+func concurrent(args []string) []string {
+	if len(args) > 0 && slices.Contains([]string{"ab", "benchmark", "reproduce", "selfcheck"}, args[0]) && !slices.Contains(args, "--wait") {
+		return slices.Insert(slices.Clone(args), 1, "--allow-concurrent")
+	}
+	return args
 }
 
 // tester runs the tests in a process that ignores no signal. A parent such as nohup or a background shell may ignore
@@ -100,7 +109,7 @@ func ownAddress() string {
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	err = ts.Exec("touchstone", concurrent(args[1:])...)
+	err = ts.Exec("touchstone", args[1:]...)
 	got := 0
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		got = exit.ExitCode() // -1 after a signal

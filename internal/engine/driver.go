@@ -179,7 +179,7 @@ func (s Session) Hides(path string) bool {
 }
 
 // DaemonsDir is the directory in State with a file for each user daemon that the run uses. The file has the name of the
-// engine and contains the address. A later run reads it to remove the objects of a killed run.
+// engine and contains the address, in the form that the Sweep of the engine reads. A later run reads it to remove the objects of a killed run.
 const DaemonsDir = "daemons"
 
 // RecordDaemon records that the run is about to make objects with a daemon of the user's.

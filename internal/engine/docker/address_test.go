@@ -134,6 +134,27 @@ func TestFindEndpoint(t *testing.T) {
 			}
 		})
 	}
+	t.Run("TLS of the environment", func(t *testing.T) {
+		t.Setenv("DOCKER_CONFIG", dir)
+		find := func(address string) (endpoint, error) {
+			e, _, err := findEndpoint(engine.Session{Sockets: map[string]string{name: address}})
+			return e, err
+		}
+		t.Setenv("DOCKER_TLS", "1")
+		if _, err := find("tcp://h:1"); !engine.Unsupported(err) || !strings.Contains(err.Error(), "set DOCKER_TLS_VERIFY instead") {
+			t.Errorf("without a check of the certificate: %v; want a refusal with the remedy", err)
+		}
+		t.Setenv("DOCKER_TLS_VERIFY", "1")
+		for address, want := range map[string]string{"tcp://h:1": dir, "/x/docker.sock": ""} {
+			if e, err := find(address); err != nil || e.tls != want {
+				t.Errorf("%s: the certificates are in %q, %v; want %q", address, e.tls, err, want)
+			}
+		}
+		t.Setenv("DOCKER_CERT_PATH", "/certificates")
+		if e, err := find("tcp://h:1"); err != nil || e.tls != "/certificates" {
+			t.Errorf("the certificates are in %q, %v; want those of DOCKER_CERT_PATH", e.tls, err)
+		}
+	})
 	t.Run("a file that others can change", func(t *testing.T) {
 		t.Setenv("DOCKER_CONFIG", dir)
 		file := filepath.Join(dir, "config.json")

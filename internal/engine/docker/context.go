@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/moby/moby/client"
 
@@ -21,7 +22,26 @@ import (
 type endpoint struct {
 	host   string // as a URL
 	source string // the setting with the address; empty for the default socket
-	tls    string // the folder with the certificates of a context; empty without one
+	tls    string // the folder with the certificates for TLS; empty without TLS
+}
+
+// certificates stands between the URL and the folder in a record.
+const certificates = " with the certificates in "
+
+// record is the text for readRecord, which makes the endpoint from it in another environment.
+func (e endpoint) record() string {
+	if e.tls == "" {
+		return e.host
+	}
+	return e.host + certificates + e.tls
+}
+
+// readRecord is the endpoint of a killed run.
+func readRecord(record string) (e endpoint, err error) {
+	host, folder, _ := strings.Cut(record, certificates)
+	e = endpoint{source: "used by a killed run", tls: folder}
+	e.host, err = parseAddress(host)
+	return e, err
 }
 
 // maxConfig bounds a file of Docker's command line, in bytes.
@@ -45,8 +65,9 @@ func configDir() string {
 func findEndpoint(s engine.Session) (e endpoint, named bool, err error) {
 	if address := s.Sockets[name]; address != "" {
 		if e.host, err = parseAddress(address); err != nil {
-			err = refuse("its address: "+err.Error(), "unset or correct DOCKER_HOST, or the address in the plan, or use a private daemon with --managed")
+			return e, true, refuse("its address: "+err.Error(), "unset or correct DOCKER_HOST, or the address in the plan, or use a private daemon with --managed")
 		}
+		e.tls, err = environmentTLS(e.host)
 		return e, true, err
 	}
 	dir := configDir()
@@ -134,20 +155,17 @@ func refuse(reason, advice string) error {
 	return &engine.UnsupportedError{What: name, Reason: reason, Advice: advice}
 }
 
-// transport returns the client's options for TLS, from the context or from the environment.
-func (e endpoint) transport() []client.Opt {
-	files := func(dir string) client.Opt {
-		return client.WithTLSClientConfig(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
-	}
+// environmentTLS is the folder with the certificates, if the environment asks for TLS to this host.
+func environmentTLS(host string) (folder string, err error) {
 	switch {
-	case e.tls != "":
-		return []client.Opt{files(e.tls)}
-	case e.source != "":
-		return nil
-	case os.Getenv(client.EnvTLSVerify) != "" && os.Getenv(client.EnvOverrideCertPath) == "":
-		return []client.Opt{files(configDir())}
+	case strings.HasPrefix(host, "unix://"):
+		return "", nil
+	case os.Getenv(client.EnvTLSVerify) != "":
+		return cmp.Or(os.Getenv(client.EnvOverrideCertPath), configDir()), nil
+	case os.Getenv("DOCKER_TLS") != "":
+		return "", refuse("DOCKER_TLS does not check the certificate of the daemon", "set DOCKER_TLS_VERIFY instead, or use a private daemon with --managed")
 	}
-	return []client.Opt{client.WithTLSClientConfigFromEnv()}
+	return "", nil
 }
 
 // rootlessSocket is the socket of this user's rootless daemon, at its usual place. It is empty if the socket is missing. root has none: after

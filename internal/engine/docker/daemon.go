@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -114,7 +115,7 @@ func (d *daemon) pullAdvice() string {
 // run is killed.
 func (d *daemon) pullProbe(ctx context.Context) error {
 	if d.private == nil {
-		if err := d.session.RecordDaemon(name, d.host); err != nil {
+		if err := d.session.RecordDaemon(name, d.record()); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,10 @@ func (d *daemon) dial(ctx context.Context) error {
 			return err
 		}
 	case "tcp", "http", "https":
-		options = append(d.transport(), options...)
+		if d.tls != "" {
+			file := func(name string) string { return filepath.Join(d.tls, name) }
+			options = append(options, client.WithTLSClientConfig(file("ca.pem"), file("cert.pem"), file("key.pem")))
+		}
 	default:
 		return errors.New("the address is neither a path nor a URL with unix:// or tcp://")
 	}
@@ -319,7 +323,7 @@ func (e *saidError) Unwrap() error { return e.err }
 
 // Sweep implements engine.Sweeper.
 func (*Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err error) {
-	place, _, err := findEndpoint(s)
+	place, err := readRecord(s.Sockets[name])
 	if err != nil {
 		return 0, err
 	}

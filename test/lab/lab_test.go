@@ -872,7 +872,8 @@ func checkNeighbours(t *testing.T, run result.Run) {
 	}
 }
 
-// checkLimits checks that each target stayed within its limit of CPU time.
+// checkLimits checks that each target stayed within its limit of CPU time. On a host that is busy, the start of gVisor can take more CPU time than
+// the program, and then the benchmark gives no value.
 func checkLimits(t *testing.T, run result.Run) {
 	t.Helper()
 	var bound result.Bound
@@ -888,6 +889,12 @@ func checkLimits(t *testing.T, run result.Run) {
 	}
 	for _, trial := range run.Trials {
 		values := trial.Values("CPULimitUse")
+		if trial.Status == result.OK && len(values) == 0 && trial.Target == "oci/runsc" {
+			t.Run("limit of "+trial.Target, func(t *testing.T) {
+				record.Skip(t, "the start of the container took more CPU time than its program, so its use of the limit is unknown")
+			})
+			continue
+		}
 		if trial.Status != result.OK || len(values) != 1 || values[0] <= 0 || values[0] > bound.Most {
 			t.Errorf("%s on %s is %s (%s) and used %v of its limit, want at most %v",
 				trial.Benchmark, trial.Target, trial.Status, trial.Reason, values, bound.Most)

@@ -152,7 +152,7 @@ func TestFindEndpoint(t *testing.T) {
 		}
 		t.Setenv("DOCKER_CERT_PATH", "/certificates")
 		if e, err := find("tcp://h:1"); err != nil || e.tls != "/certificates" {
-			t.Errorf("the certificates are in %q, %v; want those of DOCKER_CERT_PATH", e.tls, err)
+			t.Errorf("the certificates are in %q, %v; want DOCKER_CERT_PATH", e.tls, err)
 		}
 	})
 	t.Run("a file that others can change", func(t *testing.T) {

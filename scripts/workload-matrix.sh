@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the benchmarks of a matrix in docs/benchmarks.md on its targets, and writes the matrix from the results. The first argument
+# Runs the benchmarks of a matrix in docs/benchmarks/matrix.md on its targets, and writes the matrix from the results. The first argument
 # is the kind of the matrix: programs (the default; the performance, limits and latency suites), containers (density, isolation,
 # footprint and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument
 # such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go

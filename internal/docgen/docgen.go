@@ -1,5 +1,5 @@
 // Package docgen generates the parts of docs that repeat the code: docs/cli from the command line's own help, the tables of
-// docs/benchmarks.md from the catalogue, the table of docs/image.md from the tools of package workload, and the tables of docs/papers.md
+// docs/benchmarks from the catalogue, the table of docs/image.md from the tools of package workload, and the tables of docs/papers.md
 // from the published results. Its test fails if a page is stale; make gen writes the page again.
 //
 // A page of the command line is the output of --help, word for word. cobra's own Markdown generator was rejected: it omits
@@ -80,12 +80,25 @@ var generated = regexp.MustCompile(`(?s)(<!-- generated: ([a-zA-Z0-9.]+) -->\n).
 // numbered matches the end of the name of a benchmark that exists for any number.
 var numbered = regexp.MustCompile(`\.[0-9]+$`)
 
-// Benchmarks returns docs/benchmarks.md with tables from the catalogue. The page must have a place for each benchmark of the
-// catalogue, and for no other.
-func Benchmarks(page []byte) ([]byte, error) {
+// Suites returns the suites of the catalogue. Each has a page in docs/benchmarks.
+func Suites() []string {
+	var suites []string
+	for _, b := range (catalogue.Catalogue{}).All() {
+		suite, _, _ := strings.Cut(b.Name, ".")
+		suites = append(suites, suite)
+	}
+	slices.Sort(suites)
+	return slices.Compact(suites)
+}
+
+// Benchmarks returns the page of a suite with tables from the catalogue. The page must have a place for each benchmark of the
+// suite, and for no other.
+func Benchmarks(page []byte, suite string) ([]byte, error) {
 	tables := map[string]string{}
 	for _, b := range (catalogue.Catalogue{}).All() {
-		tables[numbered.ReplaceAllString(b.Name, ".N")] = table(b)
+		if bench.Matches(suite, b.Name) {
+			tables[numbered.ReplaceAllString(b.Name, ".N")] = table(b)
+		}
 	}
 	var unknown []string
 	page = generated.ReplaceAllFunc(page, func(block []byte) []byte {
@@ -99,7 +112,7 @@ func Benchmarks(page []byte) ([]byte, error) {
 		return slices.Concat(part[1], []byte(text), part[3])
 	})
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("the page has tables of unknown benchmarks, or has tables twice: %s", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("the page has tables of benchmarks that the suite does not have, or has tables twice: %s", strings.Join(unknown, ", "))
 	}
 	for name := range tables {
 		return nil, fmt.Errorf("the page has no section about %s: write a section with the lines <!-- generated: %[1]s --> and <!-- end -->", name)

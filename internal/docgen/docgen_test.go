@@ -44,9 +44,11 @@ func TestCommandPagesAreFresh(t *testing.T) {
 }
 
 func TestTablesAreFresh(t *testing.T) {
-	for name, generate := range map[string]func([]byte) ([]byte, error){
-		"benchmarks.md": docgen.Benchmarks, "image.md": docgen.Programs, "papers.md": docgen.Papers,
-	} {
+	generators := map[string]func([]byte) ([]byte, error){"image.md": docgen.Programs, "papers.md": docgen.Papers}
+	for _, suite := range docgen.Suites() {
+		generators[filepath.Join("benchmarks", suite+".md")] = func(page []byte) ([]byte, error) { return docgen.Benchmarks(page, suite) }
+	}
+	for name, generate := range generators {
 		file := filepath.Join(docs, name)
 		page, err := os.ReadFile(file)
 		if err != nil {
@@ -82,17 +84,18 @@ func compare(t *testing.T, file string, want []byte) {
 }
 
 func TestBenchmarksRefusesWrongTables(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	page, err := os.ReadFile(filepath.Join(docs, "benchmarks", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const one = "<!-- generated: operations.container.exec -->"
 	for name, broken := range map[string]string{
-		"unknown": strings.Replace(string(page), one, "<!-- generated: operations.container.dance -->", 1),
-		"twice":   string(page) + one + "\n<!-- end -->\n",
-		"missing": strings.Replace(string(page), one, "", 1),
+		"unknown":          strings.Replace(string(page), one, "<!-- generated: operations.container.dance -->", 1),
+		"twice":            string(page) + one + "\n<!-- end -->\n",
+		"of another suite": string(page) + "<!-- generated: density.memory -->\n<!-- end -->\n",
+		"missing":          strings.Replace(string(page), one, "", 1),
 	} {
-		if _, err := docgen.Benchmarks([]byte(broken)); err == nil {
+		if _, err := docgen.Benchmarks([]byte(broken), "operations"); err == nil {
 			t.Errorf("%s: a page with wrong tables is accepted", name)
 		}
 	}

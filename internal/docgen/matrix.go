@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Kind is one of the matrices of docs/benchmarks.md. The matrices have different targets, because the programs take long.
+// Kind is one of the matrices of docs/benchmarks/matrix.md. The matrices have different targets, because the programs take long.
 type Kind struct {
 	// Name is an argument of scripts/workload-matrix.sh.
 	Name string
@@ -34,7 +34,7 @@ func Kinds() []Kind {
 		{
 			"guests", "<!-- matrix of virtual machines -->\n", "matrix_guests.json",
 			[]string{"operations", "scalability", "performance", "limits", "density", "isolation", "footprint", "portability", "latency"},
-			"the parameters of [guests.yaml](../test/lab/testdata/guests.yaml)",
+			"the parameters of [guests.yaml](../../test/lab/testdata/guests.yaml)",
 		},
 	}
 }

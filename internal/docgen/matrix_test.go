@@ -31,7 +31,7 @@ func TestMatrixIsFresh(t *testing.T) {
 			if *from != "" && *kind == k.Name {
 				writeMatrix(t, *from, k)
 			}
-			file := filepath.Join(docs, "benchmarks.md")
+			file := filepath.Join(docs, "benchmarks", "matrix.md")
 			page, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

@@ -81,7 +81,7 @@ const (
 )
 
 // TestGuests runs benchmarks of the plan guests.yaml, which has all of them, on the targets with virtual machines, and keeps the exports
-// for the matrix in docs/benchmarks.md. Each item of the filter has a boot and an export of its own, so that the others survive the loss of
+// for the matrix in docs/benchmarks/matrix.md. Each item of the filter has a boot and an export of its own, so that the others survive the loss of
 // a machine. It takes hours, so that only scripts/workload-matrix.sh runs it. A failed trial is a result with its reason.
 func TestGuests(t *testing.T) {
 	filter := os.Getenv(guestsVariable)

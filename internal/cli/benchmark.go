@@ -78,7 +78,9 @@ starts nevertheless, and the reports of both runs mention it. Runs in another ne
 namespace, for example in a container, are not seen. Fake targets ignore other runs.
 
 A plan with a second machine (peer) needs the secret of touchstone serve there, in the
-environment variable TOUCHSTONE_PEER_SECRET or in the file that --secret-file names.`,
+environment variable TOUCHSTONE_PEER_SECRET or in the file that --secret-file names.
+
+The environment variable TOUCHSTONE_TRACE names a file that gets every call of an engine.`,
 		Example: `  touchstone benchmark
   touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
@@ -311,6 +313,11 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 	if err != nil {
 		return err
 	}
+	trace, err := openTrace(a.env.Trace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = orExit(trace.Close(), err) }()
 	db, err := openResults(ctx, opts.dir)
 	if err != nil {
 		return err
@@ -319,7 +326,7 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 	progress := &progress{status: a.status}
 	e, err := execution.New(execution.Config{
 		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Secret: secret,
-		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress,
+		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress, Trace: trace.handler(),
 	})
 	if err != nil {
 		return err

@@ -68,6 +68,8 @@ type Environment struct {
 	// PeerSecret is the value of the variable for the secret of two machines. The environment of the process has it no more, so that
 	// no runtime, no program and no record gets it.
 	PeerSecret string
+	// Trace is the file for the calls of engines; empty without one.
+	Trace string
 	// Root is the root of the file system of the machine that touchstone host inspects and changes: "/" if empty, or a copy in tests.
 	Root string
 }
@@ -79,7 +81,7 @@ func System() Environment {
 		Live:  term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
 		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		RunID: func() string { return workdir.NewRunID(time.Now()) },
-		Root:  "/",
+		Trace: os.Getenv(traceVariable), Root: "/",
 	}
 	env.PeerSecret = os.Getenv(peer.SecretVariable)
 	_ = os.Unsetenv(peer.SecretVariable) // never fails for a valid name

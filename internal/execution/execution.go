@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -51,6 +52,8 @@ type Config struct {
 	Selfcheck *result.Selfcheck
 	Tool      result.Tool
 	Observer  Observer
+	// Trace receives every call of an engine; nil receives none.
+	Trace slog.Handler
 }
 
 // Outcome is how an execution ended.
@@ -112,6 +115,7 @@ type Execution struct {
 	metrics metrics
 	remotes remotes
 	secrets result.Hider // of variables that must not be stored
+	shown   result.Hider // of all variables, which events and traces do not show
 }
 
 // environment holds the engines, the clock and the noise source of an execution. For fake targets they
@@ -197,7 +201,8 @@ func (e *Execution) hideVariables() error {
 	}
 	secrets := append(p.Secrets(), e.Secret.Reveal()) // a hider ignores an empty value
 	e.secrets = result.NewHider(secrets)
-	e.Observer = discreet{e.Observer, result.NewHider(slices.Concat(secrets, p.Variables()))}
+	e.shown = result.NewHider(slices.Concat(secrets, p.Variables()))
+	e.Observer = discreet{e.Observer, e.shown}
 	return nil
 }
 
@@ -306,6 +311,9 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	}
 	config.Estimated = func(p runner.Progress) { e.report(Estimate, estimate(p)) }
 	e.useRule(ctx, run, &config)
+	if e.Trace != nil {
+		config.Calls = func(c runner.Calls) { e.trace(ctx, c) }
+	}
 	if e.session == nil {
 		return config, nil
 	}

@@ -119,7 +119,9 @@ func (c *cleaner) remove(all []leftover) {
 	var rest []leftover
 	for _, object := range all {
 		if c.late.IsZero() {
+			began := c.now()
 			err := c.r.limit(c.gentle, cleaningUp, c.each, object.remove)
+			c.called("remove "+object.what, began, err)
 			if err == nil {
 				continue
 			}
@@ -136,7 +138,9 @@ func (c *cleaner) remove(all []leftover) {
 	if !c.late.IsZero() {
 		left = c.late.Sub(c.r.Clock.Now())
 	}
+	began := c.now()
 	for i, err := range c.r.removeAtOnce(c.ctx, cleaningUp, left, rest) {
+		c.called("remove "+rest[i].what+" beside others", began, err)
 		if err != nil {
 			c.add(err)
 			rest[i].target = c.target

@@ -107,6 +107,8 @@ type Config struct {
 	Programs monitor.Programs
 	Noise    Noise
 	Record   func(result.Trial) error
+	// Calls receives the calls of each trial after its clean-up; nil receives none.
+	Calls    func(Calls)
 	Observer Observer
 	// Pulling is called before a target pulls an image, which may take long; it may be nil.
 	Pulling func(target string, image bench.Image)

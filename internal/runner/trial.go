@@ -86,6 +86,7 @@ type trial struct {
 	latencies  []latencies
 	conditions map[string]string
 	scratch    map[bench.Medium]string
+	calls      []Call // for Config.Calls
 }
 
 var _ bench.Core = (*trial)(nil)
@@ -234,10 +235,14 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	}
 	var whole bench.Span
 	var steps []step
+	began := t.now()
 	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
 		var region *bench.Span // from the first step to the last
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
 			span, err := t.span(call)
+			if name != "" {
+				t.called(phase+"/"+name, span.Start, err)
+			}
 			if errors.Is(err, engine.ErrRefused) {
 				return err
 			}
@@ -256,6 +261,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		}
 		return err
 	})
+	t.called(phase, began, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
@@ -406,6 +412,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt
 	} else if out.Status != result.Skipped {
 		out.Output, out.FailedCalls = t.output(), t.failed
 	}
+	t.passCalls(out.Status)
 	return out, !interrupted
 }
 

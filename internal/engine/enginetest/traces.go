@@ -1,4 +1,4 @@
-package cri_test
+package enginetest
 
 import (
 	"context"
@@ -179,19 +179,13 @@ func nothingSince(t *testing.T, s engine.Session, e engine.Engine, before traces
 // retry calls try until it succeeds, with a pause after each failure. When the context ends, it returns the last error. It is for
 // changes of the host without an event.
 func retry(ctx context.Context, pause time.Duration, try func() error) error {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
 	for {
 		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		paused, cancel := context.WithTimeout(ctx, pause)
+		<-paused.Done()
+		cancel()
 	}
 }
-
-func procFile(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }

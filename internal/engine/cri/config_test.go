@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -30,9 +31,7 @@ var (
 func parsed(t *testing.T, name string) target.Target {
 	t.Helper()
 	p, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return p
 }
 
@@ -40,14 +39,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -151,9 +146,7 @@ func TestFitKeepsTheRuntimesOptions(t *testing.T) {
 	r := aRunsc
 	r.Options = []target.Option{{Name: "network", Value: "none"}, {Name: "platform", Value: "kvm"}}
 	e, err := fitContainerd(engine.Session{}, programs{runsc: "/shim"}, r, parsed(t, "containerd/runsc@platform=ptrace"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if got, want := runscConfig(e), "binary_name = \"/usr/bin/runsc\"\n[runsc_config]\n  \"network\" = \"none\"\n  \"platform\" = \"ptrace\"\n"; got != want {
 		t.Errorf("configuration %q, want %q", got, want)
 	}

@@ -64,9 +64,7 @@ func session(t *testing.T, binary string, names ...string) engine.Session {
 func parse(t *testing.T, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return parsed
 }
 
@@ -107,9 +105,7 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-		Limits: func(t *testing.T, c engine.Container) string {
-			return enginetest.Limits(t, s, "/"+engine.Prefix+s.RunID+"/"+c.ID())
-		},
+		Limits: enginetest.LimitsBy(s),
 	})
 }
 

@@ -31,9 +31,7 @@ var cellOf = map[string]string{"docker/crun": "docker/crun"}
 func parse(t *testing.T, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return parsed
 }
 
@@ -68,9 +66,7 @@ func containers(t *testing.T, socket string) []string {
 	t.Helper()
 	c := connect(t, socket)
 	list, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var names []string
 	for _, item := range list.Items {
 		names = append(names, item.Names...)
@@ -83,9 +79,7 @@ func containers(t *testing.T, socket string) []string {
 func connect(t *testing.T, socket string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + socket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -121,7 +115,9 @@ func TestConformance(t *testing.T) {
 			}, enginetest.Options{
 				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
+				Limits: func(t *testing.T, parent, _ string) string { // of the only container
+					return enginetest.Limits(t, s, parent+"/"+strings.Repeat("[0-9a-f]", 64))
+				},
 				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]),
 				LateEvents: true, Gaps: enginetest.PlatformGaps(t, name, gaps),
 			})

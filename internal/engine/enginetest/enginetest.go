@@ -67,9 +67,9 @@ type Options struct {
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
-	// Limits reads a container's limits from the host's cgroups, as the function Limits of this package does; nil if
+	// Limits reads the limits of a container below a cgroup from the host's cgroups, as the function Limits of this package does; nil if
 	// the cgroups are not known.
-	Limits func(t *testing.T, c engine.Container) string
+	Limits func(t *testing.T, parent, id string) string
 	// Overhead is added to the limits of a container in the host's cgroups: the part of a virtual machine.
 	Overhead engine.Resources
 	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
@@ -146,6 +146,7 @@ var subtests = []subtest{
 	{name: "OOMScore", test: (*suite).testOOMScore, alone: true}, // short calls of a runtime begin with another score
 	{name: "Limits", test: (*suite).testLimits, alone: true},     // Options.Limits may expect one container only
 	{name: "Steps", test: (*suite).testSteps, alone: true},       // Options.Started counts the processes of all containers
+	{name: "ManyLives", test: (*suite).testManyLives, detail: true, alone: true},
 	{name: "Close", test: (*suite).testClose, alone: true},
 }
 
@@ -169,9 +170,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		}
 	}
 	workers, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if workers > 1 {
 		before := s.leftovers()
 		next := make(chan subtest)

@@ -38,9 +38,7 @@ func Serve(t *testing.T, content string) *FileServer {
 	if errors.Is(err, unix.ENOENT) {
 		t.Skip("the kernel has no FUSE")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	dir := t.TempDir()
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)
 	if err := unix.Mount("touchstone-test", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
@@ -53,7 +51,7 @@ func Serve(t *testing.T, content string) *FileServer {
 	s.release = sync.OnceFunc(func() {
 		_ = s.device.Close() // the kernel ends all requests
 		<-s.ended
-		check(t, unix.Unmount(dir, unix.MNT_DETACH))
+		Check(t, unix.Unmount(dir, unix.MNT_DETACH))
 	})
 	go s.serve()
 	t.Cleanup(s.Release)

@@ -63,16 +63,12 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 	changed := name
 	if change != nil {
 		text, err := os.ReadFile(r.Guest.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		other, file := change(string(text)), filepath.Join(s.Data, "kata.toml")
 		if other == string(text) {
 			t.Fatalf("%s lacks the line to change", r.Guest.File)
 		}
-		if err := os.WriteFile(file, []byte(other), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.WriteFile(file, []byte(other), 0o600))
 		changed += "@config=" + file
 		s.Targets = append(s.Targets, parse(t, changed))
 	}
@@ -139,13 +135,9 @@ func (g *Guests) start(t *testing.T, spec engine.Spec) (engine.Container, *outpu
 	spec.Process.Stdout = out
 	ctx := limited(t)
 	c, err := g.engine.Create(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { check(t, c.Delete(limited(t))) })
-	if err := c.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
+	t.Cleanup(func() { Check(t, c.Delete(limited(t))) })
+	Must(t, c.Start(ctx))
 	return c, out
 }
 
@@ -153,9 +145,7 @@ func (g *Guests) start(t *testing.T, spec engine.Spec) (engine.Container, *outpu
 func (g *Guests) running(t *testing.T, name string) engine.Container {
 	t.Helper()
 	c, out := g.start(t, Spec(g.session, name))
-	if err := ready(limited(t), out); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, ready(limited(t), out))
 	return c
 }
 
@@ -171,7 +161,7 @@ func ready(ctx context.Context, out *output) error {
 // gone deletes a container, after which nothing is left.
 func (g *Guests) gone(t *testing.T, c engine.Container) {
 	t.Helper()
-	check(t, c.Delete(limited(t)))
+	Check(t, c.Delete(limited(t)))
 	nothingSince(t, g.session, g.engine, g.before)
 }
 
@@ -211,7 +201,7 @@ func (g *Guests) Faults(t *testing.T) {
 			}
 			c := g.running(t, f.name)
 			ctx := limited(t)
-			check(t, g.signal(ctx, c.ID(), f.program, 0, unix.SIGKILL))
+			Check(t, g.signal(ctx, c.ID(), f.program, 0, unix.SIGKILL))
 			exit, err := c.Wait(ctx)
 			wantLost(t, exit, err)
 			g.gone(t, c)
@@ -253,7 +243,7 @@ func (g *Guests) NoBoot(t *testing.T) {
 				}
 				ended <- err
 			}()
-			check(t, g.signal(ctx, spec.ID, g.runtime.Guest.Program, f.boots, f.signal))
+			Check(t, g.signal(ctx, spec.ID, g.runtime.Guest.Program, f.boots, f.signal))
 			select {
 			case err := <-ended:
 				if !regexp.MustCompile(f.reason).MatchString(err.Error()) {
@@ -310,7 +300,7 @@ func (g *Guests) Panic(t *testing.T) {
 // Hangs checks that a virtual machine that stops to answer while its container runs does not hang a call beyond its limit, and can be deleted.
 func (g *Guests) Hangs(t *testing.T) {
 	c := g.running(t, "hang")
-	check(t, g.signal(limited(t), c.ID(), g.runtime.Guest.Program, 0, unix.SIGSTOP))
+	Check(t, g.signal(limited(t), c.ID(), g.runtime.Guest.Program, 0, unix.SIGSTOP))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)}); err == nil {
@@ -328,18 +318,14 @@ func NoVsock(t *testing.T, refused func(t *testing.T) error, guests func(t *test
 		t.Skipf("unloads a module of the kernel, but %s does not name its file", vsockVariable)
 	}
 	content, err := os.ReadFile(module)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	unloadVsock(t)
 	t.Run("without", func(t *testing.T) {
 		if err := refused(t); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/dev/vhost-vsock does not exist") {
 			t.Errorf("Open without the module: %v; want this reason", err)
 		}
 	})
-	if err := unix.InitModule(content, ""); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, unix.InitModule(content, ""))
 	t.Run("again", func(t *testing.T) { guests(t).works(t, "again") })
 }
 
@@ -426,7 +412,7 @@ func (g *Guests) life(t *testing.T, name string, limit time.Duration) error {
 			break
 		}
 	}
-	check(t, c.Delete(limited(t)))
+	Check(t, c.Delete(limited(t)))
 	t.Logf("%s: %v", name, err)
 	return err
 }

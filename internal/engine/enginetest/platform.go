@@ -34,7 +34,7 @@ func ShimGaps(t *testing.T, name string) map[string]string {
 		return map[string]string{"Bridge": reason, "HostEnd": reason}
 	}
 	may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_RESOURCE, 0, 0, 0)
-	check(t, err)
+	Check(t, err)
 	if may == 0 {
 		return nil
 	}

@@ -109,8 +109,6 @@ func isOption(item string) bool {
 func parse(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return parsed
 }

@@ -34,9 +34,7 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 	r.mounts(t, daemon)
 	r.cgroups(t, s)
 	text, err := os.ReadFile(daemon + "/net/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			r.add("interface", strings.TrimSpace(name))
@@ -58,17 +56,11 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 	t.Helper()
 	network, err := os.Readlink(daemon + "/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	var private, run unix.Stat_t
-	if err := unix.Stat(daemon+"/root/run", &private); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, unix.Stat(daemon+"/root/run", &private))
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(dir + "/cgroup") // the process may have exited
 		net, _ := os.Readlink(dir + "/ns/net")
@@ -87,14 +79,10 @@ func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 func (r traces) mounts(t *testing.T, daemon string) {
 	t.Helper()
 	f, err := os.Open(daemon + "/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	defer func() { _ = f.Close() }() // it was only read
 	mounts, err := mountinfo.GetMountsFromReader(f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	seen := map[string]int{}
 	for _, m := range mounts {
 		seen[m.Mountpoint]++
@@ -136,9 +124,7 @@ func (r traces) tree(t *testing.T, kind, dir string, wanted func(fs.FileMode) bo
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 }
 
 // more lists the resources that are not in r.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // A limit without a controller in the kernel is unsupported, and not a failure.
@@ -22,18 +23,12 @@ func TestLimitWithoutController(t *testing.T) {
 		"sys/fs/cgroup/touchstone-x/cgroup.controllers": "cpu pids\n",
 	} {
 		file := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 	}
 	groups, err := cgroup.Detect(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	group, err := groups.Open("/touchstone-x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	c := &container{group: group}
 	if err := c.limit(engine.Resources{CPU: 0.5}); err != nil {
 		t.Errorf("limit of CPU time: %v", err)

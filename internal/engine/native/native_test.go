@@ -19,9 +19,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions) // a run has the same for all engines
 			wanted, err := target.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			open := func(t *testing.T) engine.Engine {
 				e, err := native.Driver{}.Open(t.Context(), wanted, s)
 				enginetest.Require(t, name, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -16,9 +17,7 @@ func TestChosenNetwork(t *testing.T) {
 		"oci/runsc@network=none": false,
 	} {
 		parsed, err := target.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		e := &Engine{info: engine.Info{Target: parsed}, runtime: runtimes.Runtime{Kind: runtimes.KindOf("runsc version 1")}, Missing: engine.Missing{}}
 		e.runtime.Cannot = nil // it would ask the binary
 		e.adapt(t.Context())

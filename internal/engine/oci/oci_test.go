@@ -29,9 +29,7 @@ func TestConformance(t *testing.T) {
 				return e
 			}
 			host, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			enginetest.Run(t, open, enginetest.Options{
 				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),

@@ -28,9 +28,7 @@ var cellOf = map[string]string{"podman/crun": "podman/crun"}
 func parse(t *testing.T, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return parsed
 }
 
@@ -77,7 +75,9 @@ func TestConformance(t *testing.T) {
 			}, enginetest.Options{
 				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
+				Limits: func(t *testing.T, parent, _ string) string { // of the only container
+					return enginetest.Limits(t, s, parent+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
+				},
 				Leftovers: func() []string { return remains(s) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]),
 				Gaps: enginetest.PlatformGaps(t, name, enginetest.MonitorGaps(name)),
 			})

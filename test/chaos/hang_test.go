@@ -25,9 +25,7 @@ const overhead = 2 * time.Minute
 func (h *host) plan(text string) *program {
 	h.Helper()
 	dir := h.newDir()
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("version: 1\n"+text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	h.must(os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("version: 1\n"+text), 0o600))
 	return h.benchmark(dir, "-f", "plan.yaml")
 }
 
@@ -137,13 +135,9 @@ func (h *host) deadFileSystem() {
 	)
 	for _, interrupt := range []bool{false, true} {
 		runc, err := exec.LookPath("runc")
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		program, err := os.ReadFile(runc)
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		fs := enginetest.Serve(h.T, string(program))
 		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 200\nwarmup: 0\nbudget: %v\ntimeout: {trial: 8s, call: 2s}\n", fs.Path, lifecycle, budget))
 		h.awaitTrial(p)

@@ -60,9 +60,7 @@ func TestOtherSessions(t *testing.T) {
 			runOnDisk  = "mkdir -p /var/tmp/run; mount --bind /var/tmp/run /run"
 			hideShared = "mkdir -p /var/lib/touchstone; mount -t tmpfs -o mode=700 none /var/lib/touchstone"
 		)
-		if err := os.Mkdir("/var/tmp/run", 0o755); err != nil {
-			h.Fatal(err)
-		}
+		h.must(os.Mkdir("/var/tmp/run", 0o755))
 		h.watch()
 		l := h.liveRun("oci")
 		for _, prepare := range []string{hideRun, runOnDisk, hideShared} {
@@ -222,9 +220,7 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	lied = new(atomic.Int64)
 	forward := func(_ any, in grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(in)
@@ -268,9 +264,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 func (h *host) listen(socket string) net.Listener {
 	h.Helper()
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	return l
 }
 

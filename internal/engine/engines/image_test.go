@@ -32,16 +32,12 @@ var pulling = [][]string{
 func TestImages(t *testing.T) {
 	_, programs := enginetest.Workload(t)
 	base, err := image.Build(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	configured, err := mutate.Config(base, v1.Config{
 		Entrypoint: []string{"/no/such/entrypoint", "--flag"}, Cmd: []string{"no", "such", "command"},
 		User: "1000:1000", WorkingDir: "/data", Env: []string{"PATH=/no/such/path", "LD_PRELOAD="}, StopSignal: "SIGUSR1",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, names := range pulling {
 		engineName, _, _ := strings.Cut(names[0], "/")
 		t.Run(engineName, func(t *testing.T) {
@@ -49,9 +45,7 @@ func TestImages(t *testing.T) {
 			s.Managed = true
 			for _, name := range names {
 				parsed, err := target.Parse(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				enginetest.Must(t, err)
 				s.Targets = append(s.Targets, parsed)
 			}
 			drivers := engines.All(fake.NewClock(), nil)
@@ -108,16 +102,12 @@ func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string 
 func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
 	t.Helper()
 	ref, err := s.Registry.Publish(t.Context(), as, img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { s.Registry.Forget(ref) })
 	p, ok := e.(engine.Puller)
 	if !ok {
 		t.Fatalf("%s does not pull", e.Info().Target)
 	}
-	if err := p.Pull(t.Context(), ref); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, p.Pull(t.Context(), ref))
 	return ref
 }

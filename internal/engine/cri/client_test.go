@@ -155,20 +155,12 @@ func TestEnginesWithoutCRI(t *testing.T) {
 			failed("io.containerd.snapshotter.v1", "zfs", "path must be a zfs filesystem: skip plugin"), {Type: "io.containerd.grpc.v1", ID: "images"},
 		}}, []string{"it does not serve CRI", "disabled_plugins"}},
 	} {
-		path := filepath.Join(t.TempDir(), "s")
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
-		enginetest.Must(t, err)
-		server := grpc.NewServer(grpc.UnknownServiceHandler(tt.engine.serve))
-		ended := make(chan error)
-		go func() { ended <- server.Serve(l) }()
-		_, err = connect(t.Context(), "containerd", path)
+		_, err := connect(t.Context(), "containerd", serve(t, grpc.NewServer(grpc.UnknownServiceHandler(tt.engine.serve))))
 		for _, want := range tt.want {
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v; want a refusal with %q", name, err, want)
 			}
 		}
-		server.Stop()
-		enginetest.Check(t, <-ended)
 	}
 }
 

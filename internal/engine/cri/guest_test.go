@@ -47,7 +47,7 @@ func TestGuestSoak(t *testing.T)            { soaked(t, enginetest.PatientBoot).
 func TestVsockUnloaded(t *testing.T) {
 	enginetest.Soak(t)
 	refused := func(t *testing.T) error {
-		_, err := cri.NewContainerd().Open(t.Context(), parse(t, guestTarget), session(t, "", guestTarget))
+		_, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, guestTarget), session(t, "", guestTarget))
 		return err
 	}
 	enginetest.NoVsock(t, refused, func(t *testing.T) *enginetest.Guests { return guests(t, nil) })
@@ -56,14 +56,14 @@ func TestVsockUnloaded(t *testing.T) {
 // The options of a target reach the hypervisor and the guest.
 func TestGuestOptions(t *testing.T) {
 	s := session(t, "")
-	r, err := runtimes.Get(t.Context(), s, parse(t, guestTarget))
+	r, err := runtimes.Get(t.Context(), s, enginetest.Parse(t, guestTarget))
 	enginetest.Require(t, guestTarget, err)
 	text, err := os.ReadFile(r.Guest.Kernel)
 	enginetest.Must(t, err)
 	kernel := filepath.Join(s.Data, "vmlinux")
 	enginetest.Must(t, os.WriteFile(kernel, text, 0o600))
 	name := guestTarget + "@kernel=" + kernel + ",memory=320,vcpus=2"
-	s.Targets = append(s.Targets, parse(t, name))
+	s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	e := enginetest.Open(t, cri.NewContainerd(), name, s)
 	if notes := strings.Join(e.Info().Notes, "; "); !strings.Contains(notes, "guest memory 320 MiB, vCPUs 2") || !strings.Contains(notes, kernel) {
 		t.Errorf("notes %q lack the effective values", notes)

@@ -15,15 +15,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // identify finds the runtime behind a handler of the user's own engine.
 func TestIdentify(t *testing.T) {
-	l, err := process.New(process.Options{})
-	enginetest.Must(t, err)
-	t.Cleanup(func() { enginetest.Check(t, l.Close()) })
+	l := enginetest.Launcher(t)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "some-runtime")
 	enginetest.Must(t, os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700))
@@ -42,7 +39,7 @@ func TestIdentify(t *testing.T) {
 		// The engine does not tell: a runtime of that name on PATH need not be it.
 		{configured{name: "runc"}, engine.Unknown, "", false},
 	} {
-		h := identify(t.Context(), s, parsed(t, "mine/"+tt.handler.name), tt.handler)
+		h := identify(t.Context(), s, enginetest.Parse(t, "mine/"+tt.handler.name), tt.handler)
 		if h.Isolation != tt.isolation || h.version != tt.version || h.isGVisor() != tt.gVisor || h.name != tt.handler.name {
 			t.Errorf("%+v is %+v", tt.handler, h)
 		}
@@ -58,8 +55,8 @@ func TestAdvice(t *testing.T) {
 		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
 		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
 		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
-		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "crio/crun")}},
-		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "containerd/runsc")}},
+		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
+		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
 	} {
 		if got := e.advice(); !strings.Contains(got, want) {
 			t.Errorf("the advice is %q, want it to contain %s", got, want)

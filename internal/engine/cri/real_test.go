@@ -1,7 +1,6 @@
 package cri_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,22 +86,9 @@ func TestSteps(t *testing.T) {
 // usersOwn returns the session of another run. The private engine of this session is the user's own there.
 func usersOwn(t *testing.T, s engine.Session) engine.Session {
 	t.Helper()
-	user := s
-	user.RunID += "x"
+	user := enginetest.OtherRun(t, s)
 	user.Managed, user.Targets = false, nil
 	user.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
-	t.Cleanup(func() {
-		if s.Cgroups == nil {
-			return
-		}
-		group, err := s.Cgroups.Open("/" + engine.Prefix + user.RunID)
-		if err == nil {
-			err = group.Destroy(context.WithoutCancel(t.Context()))
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
 	return user
 }
 
@@ -125,14 +111,14 @@ func TestUsersOwnEngine(t *testing.T) {
 			t.Errorf("%s without a handler: %v, want a refusal", c.Target, c.Err)
 		}
 	}
-	_, err := d.Open(t.Context(), parse(t, "containerd/crun"), user)
+	_, err := d.Open(t.Context(), enginetest.Parse(t, "containerd/crun"), user)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), strings.TrimPrefix(handler, "containerd/")) || !strings.Contains(err.Error(), "--managed") {
 		t.Errorf("Open with a handler that there is not: %v", err)
 	}
-	if _, err = d.Open(t.Context(), parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
+	if _, err = d.Open(t.Context(), enginetest.Parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
 		t.Errorf("Open with options: %v", err)
 	}
-	other, err := d.Open(t.Context(), parse(t, handler), user)
+	other, err := d.Open(t.Context(), enginetest.Parse(t, handler), user)
 	enginetest.Must(t, err)
 	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
@@ -224,7 +210,7 @@ func TestEngineThatDoesNotStart(t *testing.T) {
 func TestImageThatCannotBePulled(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	s.Registry.Forget(s.Registry.Probe())
-	_, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s)
+	_, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, "containerd/runc"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), s.Registry.Probe()) {
 		t.Errorf("Open: %v; want it to name the image", err)
 	}
@@ -246,10 +232,10 @@ func TestNoEngine(t *testing.T) {
 			t.Errorf("%s: %v", c.Target, c.Err)
 		}
 	}
-	if _, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/no/such/containerd") {
+	if _, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, "containerd/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/no/such/containerd") {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := cri.New("mine").Open(t.Context(), parse(t, "mine/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "--cri mine=SOCKET") {
+	if _, err := cri.New("mine").Open(t.Context(), enginetest.Parse(t, "mine/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "--cri mine=SOCKET") {
 		t.Errorf("Open of an engine whose socket is not known: %v", err)
 	}
 }

@@ -66,12 +66,18 @@ func (e *carelessEngine) RemoveImage(_ context.Context, r *api.RemoveImageReques
 // serve returns the socket of the engine.
 func (e *carelessEngine) serve(t *testing.T) string {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
-	enginetest.Must(t, err)
 	server := grpc.NewServer()
 	api.RegisterRuntimeServiceServer(server, e)
 	api.RegisterImageServiceServer(server, e)
+	return serve(t, server)
+}
+
+// serve serves a socket to the end of the test.
+func serve(t *testing.T, server *grpc.Server) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	enginetest.Must(t, err)
 	ended := make(chan error)
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {

@@ -10,15 +10,12 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // A private daemon has an empty /var/lib and /run, so it must be given the runtimes, which may be there.
 func TestRuntimeIsVisibleToPrivateDaemon(t *testing.T) {
-	l, err := process.New(process.Options{})
-	enginetest.Must(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	l := enginetest.Launcher(t)
 	path := filepath.Join(t.TempDir(), "mine")
 	enginetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.1.5\n"), 0o700))
 	s := engine.Session{

@@ -68,7 +68,7 @@ func TestWrongSocket(t *testing.T) {
 			var candidates []engine.Candidate
 			var both sync.WaitGroup // both wait for a silent socket at the same time
 			both.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
-			_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+			_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
 				t.Errorf("open: %v; want a refusal with %q and the socket", err, tt.want)
 			}
@@ -84,7 +84,7 @@ func TestWrongAddress(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://localhost:1"} {
 		s.Sockets = map[string]string{"docker": address}
-		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
+		if _, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
 			t.Errorf("open with address %q: %v; want a refusal with the address", address, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestUnusedDaemonIsNamed(t *testing.T) {
 	listen(t, socket, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no luck today", http.StatusInternalServerError)
 	})
-	e, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	e, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	enginetest.Require(t, "docker/runc", err)
 	t.Cleanup(func() { enginetest.Check(t, e.Close()) })
 	want := "a private daemon of this run, since the user's own cannot be used: the daemon at unix://" + socket + ": "
@@ -124,7 +124,7 @@ func TestSocketOfOthers(t *testing.T) {
 	runtime.LockOSThread() // the thread gets another user for files, without root's rights
 	defer runtime.UnlockOSThread()
 	enginetest.Must(t, unix.Setfsuid(65534))
-	_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	_ = unix.Setfsuid(0)
 	advice := refusal.Rights("run as root, or as a member of the socket's group") // the thread alone has another user
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), advice) {
@@ -146,7 +146,7 @@ func TestRemoteDaemon(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }()
 	s.Sockets = map[string]string{"docker": "tcp://" + l.Addr().String()}
-	_, err = docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	_, err = docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "runs on elsewhere") {
 		t.Errorf("open: %v; want a refusal that names the other host", err)
 	}
@@ -162,7 +162,7 @@ func TestNoPrograms(t *testing.T) {
 			t.Errorf("candidate %s: %v; want a refusal that names the missing program", c.Target, c.Err)
 		}
 	}
-	if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) {
+	if _, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s); !engine.Unsupported(err) {
 		t.Errorf("open: %v; want a refusal", err)
 	}
 }

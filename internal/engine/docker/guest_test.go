@@ -11,7 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // A target with a virtual machine has an entry with the path of its own configuration.
@@ -22,9 +21,9 @@ func TestEntriesOfGuests(t *testing.T) {
 	e := entries{}
 	e.add(runtimes.Runtime{Name: "runc", Binary: "/bin/runc"}, nil)
 	for _, options := range []string{"", ",memory=300"} {
-		wanted, err := target.Parse("docker/kata@config=" + own + options)
-		enginetest.Must(t, err)
+		wanted := enginetest.Parse(t, "docker/kata@config="+own+options)
 		r := runtimes.Runtime{Name: kata.Name, Type: kata.Type}
+		var err error
 		if r.Guest, err = kata.Load(wanted.Options); err != nil {
 			t.Fatal(err)
 		}

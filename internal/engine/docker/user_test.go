@@ -173,13 +173,13 @@ func TestUsersDaemon(t *testing.T) {
 		t.Errorf("candidates are %q; want docker/runc and docker/slim among them, and not docker/crun", names)
 	}
 
-	_, err := driver.Open(t.Context(), parse(t, "docker/crun"), s)
+	_, err := driver.Open(t.Context(), enginetest.Parse(t, "docker/crun"), s)
 	for _, want := range []string{"does not know the runtime crun", "slim", "daemon.json", `{"crun": {"path": "/`} {
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("open docker/crun: %v; want a refusal with %q", err, want)
 		}
 	}
-	_, err = driver.Open(t.Context(), parse(t, "docker/slim@log-level=debug"), s)
+	_, err = driver.Open(t.Context(), enginetest.Parse(t, "docker/slim@log-level=debug"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), `"runtimeArgs": ["--log-level=debug"]`) {
 		t.Errorf("open docker/slim@log-level=debug: %v; want a refusal with the configuration to add", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
-	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -44,9 +43,7 @@ func TestImages(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			s.Managed = true
 			for _, name := range names {
-				parsed, err := target.Parse(name)
-				enginetest.Must(t, err)
-				s.Targets = append(s.Targets, parsed)
+				s.Targets = append(s.Targets, enginetest.Parse(t, name))
 			}
 			drivers := engines.All(fake.NewClock(), nil)
 			enginetest.Hold(t, drivers, names[0], s)

@@ -14,7 +14,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -36,9 +35,7 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: without it no engine looks for its programs")
 	}
-	l, err := process.New(process.Options{})
-	enginetest.Must(t, err)
-	t.Cleanup(func() { enginetest.Check(t, l.Close()) })
+	l := enginetest.Launcher(t)
 	dir := t.TempDir()
 	program := func(name string) string {
 		path := filepath.Join(dir, name)

@@ -36,7 +36,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		t.Fatal(err)
 	}
 	s.Runtimes = map[string]target.Runtime{"recorded": {Path: script}}
-	s.Targets = []target.Target{parse(t, recorded)}
+	s.Targets = []target.Target{Parse(t, recorded)}
 	e, err := open(t, d, recorded, s)
 	Require(t, original, err)
 	checkDaemon(t, e)

@@ -105,7 +105,7 @@ func DaemonFails(t *testing.T, d Opener, name string, s engine.Session, program 
 	}
 	s.Engines = map[string]string{program: script}
 	for range 2 {
-		_, err := d.Open(t.Context(), parse(t, name), s)
+		_, err := d.Open(t.Context(), Parse(t, name), s)
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "exit code 3") || !strings.Contains(err.Error(), "no luck today") {
 			t.Errorf("Open: %v; want a refusal with how the daemon ended and the end of its log", err)
 		}

@@ -6,16 +6,9 @@
 //		enginetest.CheckMustRun(t, "oci", targets...)
 //		for _, name := range targets {
 //			t.Run(name, func(t *testing.T) {
-//				s := session(t) // with a root file system that holds /probe
-//				open := func(t *testing.T) engine.Engine {
-//					e, err := enginetest.Attempt(t, oci.Driver{}, name, s)
-//					enginetest.Require(t, name, err)
-//					return e
-//				}
-//				enginetest.Run(t, open, enginetest.Options{
-//					RunID: s.RunID, Rootfs: s.Rootfs, Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-//					Leftovers: func() []string { return remains(s) },
-//				})
+//				s := enginetest.Session(t, oci.LauncherOptions)
+//				host := enginetest.Open(t, native.Driver{}, target.Native, s)
+//				enginetest.Conform(t, oci.Driver{}, name, s, enginetest.Options{Host: host})
 //			})
 //		}
 //	}
@@ -148,6 +141,26 @@ var subtests = []subtest{
 	{name: "Steps", test: (*suite).testSteps, alone: true},       // Options.Started counts the processes of all containers
 	{name: "ManyLives", test: (*suite).testManyLives, detail: true, alone: true},
 	{name: "Close", test: (*suite).testClose, alone: true},
+}
+
+// Conform runs the suite on a target of a session, from which it completes the options.
+func Conform(t *testing.T, d Opener, name string, s engine.Session, opts Options) {
+	t.Helper()
+	opts.RunID, opts.Rootfs, opts.Image, opts.Registry = s.RunID, s.Rootfs, s.Registry.Probe(), s.Registry
+	opts.Started, opts.OOMScore = s.Launcher.Started, s.Launcher.OOMScore()
+	opts.Gaps = PlatformGaps(t, name, opts.Gaps)
+	if opts.Limits == nil {
+		opts.Limits = LimitsBy(s)
+	}
+	if opts.Leftovers == nil {
+		opts.Leftovers = func() []string { return Leftovers(s) }
+	}
+	Run(t, func(t *testing.T) engine.Engine {
+		e, err := Attempt(t, d, name, s)
+		Require(t, name, err)
+		t.Logf("%s, %s", e.Info().Version, strings.Join(e.Info().Notes, "; "))
+		return e
+	}, opts)
 }
 
 // Run runs the suite on an engine, which it opens once and closes.

@@ -55,7 +55,7 @@ type Guests struct {
 // OpenGuests opens a target, or the target with the configuration that change returns for the text of Kata's own file. change may be nil.
 func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change func(text string) string) *Guests {
 	t.Helper()
-	r, err := runtimes.Get(t.Context(), s, parse(t, name))
+	r, err := runtimes.Get(t.Context(), s, Parse(t, name))
 	Require(t, name, err)
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: it finds processes there")
@@ -70,7 +70,7 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 		}
 		Must(t, os.WriteFile(file, []byte(other), 0o600))
 		changed += "@config=" + file
-		s.Targets = append(s.Targets, parse(t, changed))
+		s.Targets = append(s.Targets, Parse(t, changed))
 	}
 	e, err := open(t, d, changed, s)
 	Require(t, name, err) // the list of targets that must run has no configurations

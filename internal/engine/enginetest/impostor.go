@@ -32,10 +32,10 @@ func impostor(t *testing.T, s *engine.Session, name, role string) string {
 	if err != nil {
 		Require(t, name, &engine.UnsupportedError{What: name, Reason: err.Error()})
 	}
-	other := parse(t, name)
+	other := Parse(t, name)
 	other.Runtime = "other"
 	s.Runtimes = map[string]target.Runtime{other.Runtime: {Path: writeImpostor(t, runsc, role)}}
-	s.Targets = []target.Target{parse(t, name), other}
+	s.Targets = []target.Target{Parse(t, name), other}
 	return other.String()
 }
 

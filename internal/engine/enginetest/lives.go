@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -48,7 +49,7 @@ const mostAttempts = 3
 func Attempt(t testing.TB, d Opener, name string, s engine.Session) (engine.Engine, error) {
 	t.Helper()
 	for n := 1; ; n++ {
-		e, err := d.Open(t.Context(), parse(t, name), s)
+		e, err := d.Open(t.Context(), Parse(t, name), s)
 		var refused *engine.OpenError
 		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Transient {
 			return e, err
@@ -86,7 +87,28 @@ func Check(t testing.TB, err error) {
 // Must ends the test at the error of a call that must work.
 func Must(t testing.TB, err error) {
 	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Launcher returns a launcher that ends with the test.
+func Launcher(t *testing.T) *process.Launcher {
+	t.Helper()
+	l, err := process.New(process.Options{})
 	Must(t, err)
+	t.Cleanup(func() { Check(t, l.Close()) })
+	return l
+}
+
+// Files writes files below a directory.
+func Files(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		Must(t, os.WriteFile(file, []byte(text), 0o600))
+	}
 }
 
 // Running makes and starts a container, and deletes it at the end of the test.
@@ -183,8 +205,12 @@ func (s *suite) testManyLives(t *testing.T) {
 		Check(t, c.Delete(s.context(t)))
 	})
 	Steady(t, 10, func(n int) {
-		ctx, cancel := context.WithTimeout(s.context(t), time.Duration(n)*4*time.Millisecond)
+		// A context with a deadline would end connections a moment before it has ended itself.
+		later, stop := context.WithTimeout(s.context(t), time.Duration(n)*4*time.Millisecond)
+		defer stop()
+		ctx, cancel := context.WithCancel(s.context(t))
 		defer cancel()
+		context.AfterFunc(later, cancel)
 		c, err := s.engine.Create(ctx, s.spec(workload.Ready()))
 		switch {
 		case err != nil && ctx.Err() == nil:

@@ -67,6 +67,14 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 	return s
 }
 
+// OtherRun returns a session of another run with the same directories.
+func OtherRun(t *testing.T, s engine.Session) engine.Session {
+	t.Helper()
+	s.RunID += "x"
+	t.Cleanup(func() { Check(t, destroyGroup(s)) })
+	return s
+}
+
 // destroyGroup kills all processes of a session, and removes its cgroups.
 func destroyGroup(s engine.Session) error {
 	if s.Cgroups == nil {

@@ -1,9 +1,6 @@
 package native
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,16 +12,13 @@ import (
 // A limit without a controller in the kernel is unsupported, and not a failure.
 func TestLimitWithoutController(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{
+	enginetest.Files(t, root, map[string]string{
 		"proc/self/mountinfo":                           "33 27 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/cgroup.controllers":              "cpu pids\n",
 		"sys/fs/cgroup/touchstone-x/cpu.max":            "max 100000\n",
 		"sys/fs/cgroup/touchstone-x/cgroup.procs":       "",
 		"sys/fs/cgroup/touchstone-x/cgroup.controllers": "cpu pids\n",
-	} {
-		file := filepath.Join(root, name)
-		enginetest.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
-	}
+	})
 	groups, err := cgroup.Detect(root)
 	enginetest.Must(t, err)
 	group, err := groups.Open("/touchstone-x")

@@ -117,9 +117,7 @@ func TestOptions(t *testing.T) {
 	for name, want := range map[string]string{
 		"native@network=bridge": "veth or loopback", "native@cpu=1": "network", "native@network=veth,other=1": "network",
 	} {
-		parsed, err := target.Parse(name)
-		enginetest.Must(t, err)
-		if _, err := (native.Driver{}).Open(t.Context(), parsed, s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+		if _, err := (native.Driver{}).Open(t.Context(), enginetest.Parse(t, name), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open of %s: %v; want a refusal with %s", name, err, want)
 		}
 	}
@@ -146,14 +144,13 @@ func TestWritableIsRemoved(t *testing.T) {
 	}
 }
 
-func TestCallsObeyTheirContext(t *testing.T) {
+// An Exec that is given up returns the cause, and leaves the container as it is.
+func TestExecObeysItsContext(t *testing.T) {
 	s, e := open(t)
 	why := errors.New("enough")
-	var ctx context.Context
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	for range 10 { // the process and the context end in any order
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
 		out := &line{got: make(chan struct{})}
 		go func() {
 			<-out.got // it runs
@@ -166,15 +163,6 @@ func TestCallsObeyTheirContext(t *testing.T) {
 	if state, err := c.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the container is %s, %v after the other process was given up", state, err)
 	}
-	if _, err := e.Create(ctx, spec(s, 2, workload.Ready()...)); !errors.Is(err, why) {
-		t.Errorf("Create with a cancelled context: %v, want the cause", err)
-	}
-	late, err := e.Create(t.Context(), spec(s, 3, workload.Ready()...))
-	enginetest.Must(t, err)
-	if err := late.Start(ctx); !errors.Is(err, why) {
-		t.Errorf("Start with a cancelled context: %v, want the cause", err)
-	}
-	enginetest.Check(t, late.Delete(t.Context()))
 }
 
 // line reports the first byte.

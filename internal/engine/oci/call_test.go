@@ -10,14 +10,11 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // A call returns its own output, and nothing from the call before, whose file it may reuse.
 func TestCallReturnsItsOutput(t *testing.T) {
-	l, err := process.New(process.Options{})
-	enginetest.Must(t, err)
-	defer func() { enginetest.Check(t, l.Close()) }()
+	l := enginetest.Launcher(t)
 	script := filepath.Join(t.TempDir(), "runtime")
 	// The command follows three global flags with their values.
 	enginetest.Must(t, os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700))

@@ -1,7 +1,6 @@
 package oci_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -155,19 +154,7 @@ func TestLayerIsNotOnTheHost(t *testing.T) {
 // A container of the same runtime and the same name that Touchstone did not make stays as it is.
 func TestOtherContainersStay(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		other := s
-		other.RunID += "x"
-		if s.Cgroups != nil {
-			t.Cleanup(func() {
-				g, err := s.Cgroups.Open(other.Cgroup())
-				if err == nil {
-					err = g.Destroy(context.WithoutCancel(t.Context()))
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
+		other := enginetest.OtherRun(t, s)
 		enginetest.Namesakes(t, e, enginetest.Open(t, oci.Driver{}, e.Info().Target.String(), other), enginetest.Spec(s, "same"))
 	})
 }

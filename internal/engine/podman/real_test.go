@@ -90,7 +90,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		s := s
 		s.Engines = tt.engines
-		e, err := podman.Driver{}.Open(t.Context(), parse(t, tt.name), s)
+		e, err := podman.Driver{}.Open(t.Context(), enginetest.Parse(t, tt.name), s)
 		if err == nil {
 			t.Errorf("%s opens with %v", tt.name, tt.engines)
 			_ = e.Close()

@@ -319,15 +319,22 @@ func pause(d time.Duration) { <-time.After(d) }
 
 // compare reports the differences at the end of a case.
 func (h *host) compare() {
+	h.Helper()
 	left, touched := h.differences()
+	h.differs(left, touched, "at the end")
+}
+
+// differs reports differences of the host after something, and makes the present state the one to compare with.
+func (h *host) differs(left, touched []string, after string, args ...any) {
+	h.Helper()
+	if len(left)+len(touched) == 0 {
+		return
+	}
 	h.row.Left += len(left)
 	h.row.Touched += len(touched)
-	if len(left) > 0 {
-		h.wrong("%d leftovers, such as %s\n%s", len(left), left[0], strings.Join(left, "\n"))
-	}
-	if len(touched) > 0 {
-		h.wrong("%d foreign objects touched, such as %s\n%s", len(touched), touched[0], strings.Join(touched, "\n"))
-	}
+	h.wrong("%d leftovers and %d foreign objects touched, such as %s, %s\nleft:\n%s\ntouched:\n%s", len(left), len(touched), append(left, touched...)[0],
+		fmt.Sprintf(after, args...), strings.Join(left, "\n"), strings.Join(touched, "\n"))
+	h.accept()
 }
 
 // accept makes the present state of the host the one to compare with, after a case has checked the differences itself.

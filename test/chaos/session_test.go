@@ -41,13 +41,8 @@ func (h *host) elsewhere(prepare, verb string) {
 	})
 	p.ends(0)
 	h.tried(1)
-	if left, touched := h.differences(); len(left)+len(touched) > 0 {
-		h.wrong("after touchstone %s of another session (%s): %d leftovers, %d foreign objects touched\n%s\ntouched:\n%s\n%s", verb, prepare, len(left), len(touched),
-			strings.Join(left, "\n"), strings.Join(touched, "\n"), p.output())
-		h.row.Left += len(left)
-		h.row.Touched += len(touched)
-		h.accept()
-	}
+	left, touched := h.differences()
+	h.differs(left, touched, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
 }
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
@@ -140,12 +135,7 @@ func TestLyingDaemons(t *testing.T) {
 				} else {
 					left = append(left, shims...)
 				}
-				if len(left)+len(touched) > 0 {
-					h.row.Left += len(left)
-					h.row.Touched += len(touched)
-					h.wrong("%s, killed: %t: %d leftovers, %d foreign objects touched\n%s\ntouched:\n%s\n%s", v.target, kill, len(left), len(touched),
-						strings.Join(left, "\n"), strings.Join(touched, "\n"), p.output())
-				}
+				h.differs(left, touched, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
 				h.accept()
 			}
 			if v.lied.Load() == 0 {

@@ -176,7 +176,9 @@ func TestDiskFullAtPull(t *testing.T) {
 	disk := enginetest.SmallDisk(t)
 	s, _ := private(t)
 	s.Data = disk
-	enginetest.DiskFull(t, s, enginetest.Open(t, docker.NewDriver(), "docker/runc", s))
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
+	enginetest.DiskFull(t, s, e)
+	enginetest.Check(t, enginetest.Running(t, e, enginetest.Spec(s, "after")).Delete(t.Context())) // the other image still works
 }
 
 func TestKilledDaemonIsRestartedOnce(t *testing.T) {

@@ -30,8 +30,8 @@ const (
 	victimRole = "victim"
 )
 
-// nobody is the user of the victim.
-const nobody = 65534
+// victimUser owns the victim.
+const victimUser = 65534
 
 // play plays a role, and reports whether the arguments of this process name one.
 func play(args []string) bool {
@@ -53,7 +53,7 @@ func play(args []string) bool {
 // say prints a line.
 func say(words ...string) { _, _ = io.WriteString(os.Stdout, strings.Join(words, " ")+"\n") }
 
-// Prey is what a program of an image tries to reach on the host.
+// Prey lists the objects on the host that a program of an image tries to reach.
 type Prey struct {
 	PIDs   []int  // processes of the host
 	UID    int    // the user of the victim, which is one of them
@@ -316,7 +316,7 @@ func HostsPrey(t *testing.T, s engine.Session) (p Prey, token string) {
 	must(err)
 	t.Cleanup(func() { must(os.RemoveAll(dir)) })
 	must(os.Chmod(dir, 0o755))
-	p = Prey{UID: nobody, Secret: filepath.Join(dir, "secret"), Queue: filepath.Base(dir), Shared: "/dev/shm/" + filepath.Base(dir)}
+	p = Prey{UID: victimUser, Secret: filepath.Join(dir, "secret"), Queue: filepath.Base(dir), Shared: "/dev/shm/" + filepath.Base(dir)}
 	must(os.WriteFile(p.Secret, []byte(token), 0o600))
 
 	held, err := os.Open(dir)
@@ -327,7 +327,7 @@ func HostsPrey(t *testing.T, s engine.Session) (p Prey, token string) {
 	must(err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/proc/self/exe", victimRole)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = dir, input, ready, []*os.File{held}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: victimUser, Gid: victimUser}}
 	done, err := s.Launcher.Start(cmd)
 	_, _, _ = held.Close(), input.Close(), ready.Close()
 	must(err)

@@ -143,7 +143,7 @@ var subtests = []subtest{
 	{name: "Close", test: (*suite).testClose, alone: true},
 }
 
-// Conform runs the suite on a target of a session, from which it completes the options.
+// Conform runs the suite on a target of a session. It completes the options by the session.
 func Conform(t *testing.T, d Opener, name string, s engine.Session, opts Options) {
 	t.Helper()
 	opts.RunID, opts.Rootfs, opts.Image, opts.Registry = s.RunID, s.Rootfs, s.Registry.Probe(), s.Registry

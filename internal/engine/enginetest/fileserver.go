@@ -102,7 +102,7 @@ func (s *FileServer) serve() {
 		if stalled && operation != fuseRelease && operation != fuseRelease2 { // the kernel does not wait for the answer to a release
 			select {
 			case s.Stalled <- struct{}{}:
-			default: // nobody counts so many
+			default: // the test counts fewer
 			}
 			continue
 		}

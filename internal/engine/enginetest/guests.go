@@ -85,7 +85,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// bootedTime is the CPU time after which a hypervisor has begun to boot its guest.
+// bootedTime is the CPU time that a hypervisor needs before it boots its guest.
 const bootedTime = 3 * time.Second
 
 // signal sends a signal to the processes of a program in the cgroup of a container's pod when they have used some CPU time.
@@ -158,7 +158,7 @@ func ready(ctx context.Context, out *output) error {
 	return err
 }
 
-// gone deletes a container, after which nothing is left.
+// gone deletes a container, and checks that nothing is left.
 func (g *Guests) gone(t *testing.T, c engine.Container) {
 	t.Helper()
 	Check(t, c.Delete(limited(t)))
@@ -344,7 +344,7 @@ func unloadVsock(t *testing.T) {
 const (
 	soakLives = 20
 	soakCrowd = 5
-	// crowdLimit is the time in which virtual machines that boot at once on two CPUs with an emulated CPU end.
+	// crowdLimit bounds the lives of virtual machines that boot at once on two CPUs with an emulated CPU.
 	crowdLimit = 10 * time.Minute
 	// soakLost is the number of virtual machines that may be lost. In an emulated machine one guest in thirty stops or crashes at boot:
 	// see docs/adr/0030-nested-virtualization.md.

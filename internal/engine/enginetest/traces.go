@@ -139,7 +139,7 @@ func (r traces) more(now traces) []string {
 	return more
 }
 
-// settleLimit is the time after which the rest of a container counts as left. Engine and kernel remove it in the background, without an event.
+// settleLimit bounds the removal of the rest of a container. Engine and kernel remove it in the background, without an event.
 const settleLimit = 2 * time.Minute
 
 // nothingSince fails the test if the engine's containers use more than at an earlier time. The kernel and the engine finish some

@@ -111,7 +111,7 @@ func pair(name string, address *net.IPNet) (*netlink.Veth, error) {
 	return link, netlink.LinkSetUp(peer)
 }
 
-// The kernel's routes: with several next hops, and those of Cilium, where the gateway of the pods is the host's own address.
+// The kernel's routes have several next hops, or a gateway that is the host's own address, as with Cilium.
 func TestLinkByTheKernelsRoutes(t *testing.T) {
 	n := namespace(t)
 	if l, err := linkFrom(n, netip.MustParseAddr("10.88.0.2")); err == nil {

@@ -120,7 +120,9 @@ func TestDiskFullAtPull(t *testing.T) {
 	disk := enginetest.SmallDisk(t)
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Data = disk
-	enginetest.DiskFull(t, s, enginetest.Open(t, podman.Driver{}, "podman/crun", s))
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
+	enginetest.DiskFull(t, s, e)
+	enginetest.Check(t, enginetest.Running(t, e, enginetest.Spec(s, "after")).Delete(t.Context())) // the other image still works
 }
 
 // If conmon is killed, the exit of its container is not known.

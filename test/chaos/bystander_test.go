@@ -56,20 +56,14 @@ func (h *host) bystanders() {
 		if err == nil {
 			err = os.WriteFile(file, []byte("mine"), 0o600)
 		}
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 	}
 	h.process("cat", nil)
 	h.process("sh", nil, "-c", "read line", "sh", "--root=/run/touchstone/by-hand")
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	g, err := groups.Create("/" + foreignName)
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	h.process("cat", g)
 	h.command("ip", "link", "add", "touchstone0", "type", "bridge")
 	h.command("ip", "netns", "add", foreignName)
@@ -82,12 +76,8 @@ func (h *host) process(name string, g *cgroup.Group, args ...string) {
 	h.Helper()
 	cmd := exec.Command(name, args...)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		h.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
+	h.must(cmd.Start())
 	h.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Wait() // read fails at the end of its input
@@ -96,9 +86,7 @@ func (h *host) process(name string, g *cgroup.Group, args ...string) {
 		return
 	}
 	for _, file := range g.ProcsFiles() {
-		if err := os.WriteFile(file, fmt.Append(nil, cmd.Process.Pid), 0o600); err != nil {
-			h.Fatal(err)
-		}
+		h.must(os.WriteFile(file, fmt.Append(nil, cmd.Process.Pid), 0o600))
 	}
 }
 
@@ -106,9 +94,7 @@ func (h *host) process(name string, g *cgroup.Group, args ...string) {
 func (h *host) foreignContainer() {
 	h.Helper()
 	bundle, root := h.newDir(), "/run/by-hand"
-	if err := image.WriteRootfs(h.Context(), filepath.Join(bundle, "rootfs")); err != nil {
-		h.Fatal(err)
-	}
+	h.must(image.WriteRootfs(h.Context(), filepath.Join(bundle, "rootfs")))
 	config, err := json.Marshal(specs.Spec{
 		Version: "1.0.2",
 		Root:    &specs.Root{Path: "rootfs", Readonly: true},
@@ -122,13 +108,9 @@ func (h *host) foreignContainer() {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(bundle, "config.json"), config, 0o600)
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	defer func() { _ = r.Close() }()
 	run := exec.Command("runc", "--root", root, "run", "--detach", "--bundle", bundle, "touchstone-by-hand")
 	run.Stdout = w
@@ -144,9 +126,7 @@ func (h *host) foreignContainer() {
 // other files and namespaces, so the state of the host would still change.
 func (h *host) awaitLine(r *os.File, want string) {
 	h.Helper()
-	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		h.Fatal(err)
-	}
+	h.must(r.SetReadDeadline(time.Now().Add(patience)))
 	lines := bufio.NewScanner(r)
 	for !strings.Contains(lines.Text(), want) {
 		if !lines.Scan() {
@@ -159,17 +139,13 @@ func (h *host) awaitLine(r *os.File, want string) {
 func (h *host) awaitFollowed(want string, argv ...string) {
 	h.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	defer func() { _ = r.Close() }()
 	follow := exec.Command(argv[0], argv[1:]...)
 	follow.Stdout = w
 	err = follow.Start()
 	_ = w.Close()
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	defer func() {
 		_ = follow.Process.Kill()
 		_ = follow.Wait() // it was killed
@@ -183,21 +159,13 @@ func (h *host) userDaemon() {
 	h.need("dockerd", "docker")
 	h.daemon("API listen on", "dockerd", "--host", "unix://"+userDockerSocket, "--exec-opt", "native.cgroupdriver=cgroupfs")
 	rootfs := filepath.Join(h.newDir(), "rootfs")
-	if err := image.WriteRootfs(h.Context(), rootfs); err != nil {
-		h.Fatal(err)
-	}
+	h.must(image.WriteRootfs(h.Context(), rootfs))
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
-	if err := tw.AddFS(os.DirFS(rootfs).(fs.ReadLinkFS)); err != nil {
-		h.Fatal(err)
-	}
-	if err := tw.Close(); err != nil {
-		h.Fatal(err)
-	}
+	h.must(tw.AddFS(os.DirFS(rootfs).(fs.ReadLinkFS)))
+	h.must(tw.Close())
 	entrypoint, err := json.Marshal(workload.Ready())
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	load := exec.Command("docker", "import", "--change", "ENTRYPOINT "+string(entrypoint), "-", userImage)
 	load.Stdin = &archive
 	if out, err := load.CombinedOutput(); err != nil {
@@ -213,18 +181,12 @@ func (h *host) userDaemon() {
 func (h *host) daemon(ready string, argv ...string) {
 	h.Helper()
 	log, err := os.Create(filepath.Join(h.dir, argv[0]+".log"))
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	daemon := exec.Command(argv[0], argv[1:]...)
 	daemon.Stdout, daemon.Stderr = w, w
-	if err := daemon.Start(); err != nil {
-		h.Fatal(err)
-	}
+	h.must(daemon.Start())
 	_ = w.Close()
 	h.Cleanup(func() {
 		_ = daemon.Process.Kill()
@@ -273,9 +235,7 @@ func (h *host) userContainerd() (socket string) {
 			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
 		}
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	h.daemon("containerd successfully booted", "containerd", "--config", filepath.Join(dir, "config.toml"))
 	archive := filepath.Join(dir, "image.tar")
 	h.command("docker", "save", "--output", archive, userImage)
@@ -288,9 +248,7 @@ func (h *host) userContainerd() (socket string) {
 func (h *host) dial(socket string) *grpc.ClientConn {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	h.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -307,9 +265,7 @@ func (h *host) foreignPod(socket string) {
 		LogDirectory: h.newDir(), Linux: &cri.LinuxPodSandboxConfig{},
 	}
 	sandbox, err := h.cri.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: pod})
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	container, err := h.cri.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandbox.PodSandboxId, SandboxConfig: pod, Config: &cri.ContainerConfig{
 		Metadata: &cri.ContainerMetadata{Name: foreignName}, Image: &cri.ImageSpec{Image: userImage, UserSpecifiedImage: userImage}, Labels: labels,
 		Command: workload.Ready(), LogPath: "log", Linux: &cri.LinuxContainerConfig{},
@@ -317,9 +273,7 @@ func (h *host) foreignPod(socket string) {
 	if err == nil {
 		_, err = h.cri.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: container.ContainerId})
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	h.awaitFollowed(workload.ReadyLine, "tail", "--follow=name", "--retry", "--lines=+1", filepath.Join(pod.LogDirectory, "log"))
 }
 
@@ -332,16 +286,12 @@ func (h *host) daemonObjects(r inventory.Resources) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	pods, err := h.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	for _, p := range pods.Items {
 		r.Add("pod", p.Id+" "+p.Metadata.Name+" "+p.State.String())
 	}
 	containers, err := h.cri.ListContainers(ctx, &cri.ListContainersRequest{})
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	for _, c := range containers.Containers {
 		r.Add("container", c.Id+" "+c.Metadata.Name+" "+c.State.String())
 	}
@@ -372,9 +322,7 @@ func (h *host) liveRun(engines ...string) *live {
 	dir := h.newDir()
 	plan := "version: 1\ntargets: [" + strings.Join(targets, ", ") + "]\nruntimes: {held: " + l.w.path + "}\nengines: {managed: true}\n" +
 		"benchmarks: [" + lifecycle + "]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 3h, call: 3h}\n"
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	h.must(os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 	l.p = h.startFor(3*time.Hour, dir, nil, benchmarkArgs("-f", "plan.yaml")...)
 	l.w.reached(l.p)
 	if slices.Contains(engines, "containerd") {

@@ -194,6 +194,14 @@ func (h *host) wrong(format string, args ...any) {
 	h.Error(text)
 }
 
+// must ends the case at an error.
+func (h *host) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
 // skip ends the case because the host lacks something.
 func (h *host) skip(format string, args ...any) {
 	h.Helper()
@@ -242,9 +250,7 @@ var changing = regexp.MustCompile(`\[\d+:\d+\]|( tentative)?\s+\\\s+valid_lft.*`
 func (h *host) state() inventory.Resources {
 	h.Helper()
 	r, err := inventory.List([]string{"/run", "/tmp", "/var", "/dev/shm", "/home", changes}, notListed...)
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	for _, root := range []string{"/run/touchstone", "/var/lib/touchstone", "/dev/shm/touchstone"} {
 		delete(r, "file "+root+"/lock") // it stays while other programs have files beside it
 	}
@@ -313,15 +319,22 @@ func pause(d time.Duration) { <-time.After(d) }
 
 // compare reports the differences at the end of a case.
 func (h *host) compare() {
+	h.Helper()
 	left, touched := h.differences()
+	h.differs(left, touched, "at the end")
+}
+
+// differs reports differences of the host after something, and makes the present state the one to compare with.
+func (h *host) differs(left, touched []string, after string, args ...any) {
+	h.Helper()
+	if len(left)+len(touched) == 0 {
+		return
+	}
 	h.row.Left += len(left)
 	h.row.Touched += len(touched)
-	if len(left) > 0 {
-		h.wrong("%d leftovers, such as %s\n%s", len(left), left[0], strings.Join(left, "\n"))
-	}
-	if len(touched) > 0 {
-		h.wrong("%d foreign objects touched, such as %s\n%s", len(touched), touched[0], strings.Join(touched, "\n"))
-	}
+	h.wrong("%d leftovers and %d foreign objects touched, such as %s, %s\nleft:\n%s\ntouched:\n%s", len(left), len(touched), append(left, touched...)[0],
+		fmt.Sprintf(after, args...), strings.Join(left, "\n"), strings.Join(touched, "\n"))
+	h.accept()
 }
 
 // accept makes the present state of the host the one to compare with, after a case has checked the differences itself.
@@ -361,21 +374,15 @@ func TestStateShowsEachKind(t *testing.T) {
 			h.wrong("an unchanged host differs: %q, %q", left, touched)
 		}
 		for _, dir := range []string{"/run/planted", "/var/lib/planted", "/etc/planted", "/run/netns"} {
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				h.Fatal(err)
-			}
+			h.must(os.Mkdir(dir, 0o700))
 		}
 		h.command("mount", "-t", "tmpfs", "planted", "/run/planted")
 		h.command("ip", "link", "add", "planted0", "type", "bridge")
 		h.command("ip", "netns", "add", "planted")
 		groups, err := hierarchies()
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		for _, g := range groups {
-			if err := os.Mkdir(filepath.Join(g.Mountpoint, "planted"), 0o700); err != nil {
-				h.Fatal(err)
-			}
+			h.must(os.Mkdir(filepath.Join(g.Mountpoint, "planted"), 0o700))
 		}
 		sleep := exec.Command("unshare", "--net", "sh", "-c", "echo; exec sleep 1000")
 		out, err := sleep.StdoutPipe()
@@ -385,9 +392,7 @@ func TestStateShowsEachKind(t *testing.T) {
 		if err == nil {
 			_, err = out.Read(make([]byte, 1)) // the namespace exists from here on
 		}
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		rules := exec.Command("iptables-legacy", "-N", "PLANTED").Run() == nil
 		now := h.state()
 		planted := now.Beyond(h.before)
@@ -410,9 +415,7 @@ func TestStateShowsEachKind(t *testing.T) {
 		}
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // it was killed
-		if err := unix.Unmount("/run/planted", 0); err != nil {
-			h.Fatal(err)
-		}
+		h.must(unix.Unmount("/run/planted", 0))
 		touched := now.Beyond(h.state())
 		for _, prefix := range []string{"mount /run/planted tmpfs", fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
 			if !slices.ContainsFunc(touched, func(s string) bool { return strings.HasPrefix(s, prefix) }) {

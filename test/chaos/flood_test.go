@@ -110,9 +110,7 @@ func rss(pid int) (bytes int64) {
 func (h *host) inMemory() (bytes int64) {
 	h.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	namespaces, devices := map[string]bool{}, map[[2]int]bool{}
 	for _, process := range processes {
 		ns, err := os.Readlink(process + "/ns/mnt")
@@ -147,9 +145,7 @@ func (h *host) used() (g growth) {
 	h.Helper()
 	g.run = h.inMemory()
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	seen := map[uint64]bool{}
 	for _, file := range files {
 		if to, err := os.Readlink(file); err != nil || !strings.HasPrefix(to, "/memfd:") {

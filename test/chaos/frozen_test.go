@@ -16,13 +16,9 @@ func TestHostEndsWithFrozenProcess(t *testing.T) {
 	cells.Need(t, "chaos/frozen")
 	onHost(t, 0, "a host ends although a process is frozen", func(h *host) {
 		groups, err := hierarchies()
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		sleep := exec.Command("sleep", "1000")
-		if err := sleep.Start(); err != nil {
-			h.Fatal(err)
-		}
+		h.must(sleep.Start())
 		for _, g := range groups {
 			dir := filepath.Join(g.Mountpoint, "frozen")
 			file, value := "cgroup.freeze", "1"
@@ -39,9 +35,7 @@ func TestHostEndsWithFrozenProcess(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600)
 			}
-			if err != nil {
-				h.Fatal(err)
-			}
+			h.must(err)
 		}
 		h.tried(1)
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
@@ -24,9 +25,7 @@ const overhead = 2 * time.Minute
 func (h *host) plan(text string) *program {
 	h.Helper()
 	dir := h.newDir()
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("version: 1\n"+text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	h.must(os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("version: 1\n"+text), 0o600))
 	return h.benchmark(dir, "-f", "plan.yaml")
 }
 
@@ -135,14 +134,14 @@ func (h *host) deadFileSystem() {
 		closed = 30 * time.Second // the limit of the session's clean-up, which waits for the process in the kernel
 	)
 	for _, interrupt := range []bool{false, true} {
-		program, err := exec.LookPath("runc")
-		if err != nil {
-			h.Fatal(err)
-		}
-		fs := h.mountFuse(program)
-		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 200\nwarmup: 0\nbudget: %v\ntimeout: {trial: 8s, call: 2s}\n", fs.path, lifecycle, budget))
+		runc, err := exec.LookPath("runc")
+		h.must(err)
+		program, err := os.ReadFile(runc)
+		h.must(err)
+		fs := enginetest.Serve(h.T, string(program))
+		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 200\nwarmup: 0\nbudget: %v\ntimeout: {trial: 8s, call: 2s}\n", fs.Path, lifecycle, budget))
 		h.awaitTrial(p)
-		fs.stop()
+		fs.Stall()
 		h.tried(1)
 		// Exit code 1 is right if a process waits in the kernel when the program exits. The clean-up below removes it.
 		if interrupt {
@@ -158,7 +157,7 @@ func (h *host) deadFileSystem() {
 		} else if took := p.ends(0, 1, 3); took > budget+2*time.Second+overhead+free+closed {
 			h.wrong("a program on a dead file system: the run took %v, with a budget of %v", took.Round(time.Second), budget)
 		}
-		fs.close()
+		fs.Release()
 		if clean := h.start(h.newDir(), nil, "cleanup"); clean.ends(0) > overhead {
 			h.wrong("the clean-up took too long: %s", strings.TrimSpace(clean.output()))
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -333,17 +334,11 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 
 // loopback starts the interface lo.
 func loopback() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("start the loopback interface: %w", err)
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
 	}
-	defer func() { _ = unix.Close(s) }()
-	request, err := unix.NewIfreq("lo")
 	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request); err != nil {
 		return fmt.Errorf("start the loopback interface: %w", err)
 	}
 	return nil

@@ -72,9 +72,7 @@ func (h *host) put(path, file string) {
 	if err != nil {
 		err = os.Symlink(file, path) // a directory or a device
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 }
 
 // hostile runs touchstone on a hostile file.
@@ -119,17 +117,11 @@ func (h *host) hostileFiles() map[string]string {
 	files := map[string]string{"an endless file": "/dev/zero", "a directory": dir}
 	write := func(name string, content func(w io.Writer)) {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprint(len(files))))
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		w := bufio.NewWriter(f)
 		content(w)
-		if err := w.Flush(); err != nil {
-			h.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			h.Fatal(err)
-		}
+		h.must(w.Flush())
+		h.must(f.Close())
 		files[name] = f.Name()
 	}
 	text := func(parts ...string) func(io.Writer) {
@@ -174,9 +166,7 @@ func (h *host) hostileFiles() map[string]string {
 		tar.Header{Name: "manifest.json", Size: 100, Mode: 0o644}, tar.Header{Name: "oci-layout", Size: 100, Mode: 0o644}))
 	write("a database with garbage", text("SQLite format 3\x00", strings.Repeat("\xff", 1<<16)))
 	pipe := filepath.Join(dir, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		h.Fatal(err)
-	}
+	h.must(unix.Mkfifo(pipe, 0o600))
 	files[endlessPipe] = pipe
 	return files
 }

@@ -1,14 +1,12 @@
 package chaos
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -162,14 +160,7 @@ func (h *host) afterKills(attempts []*attempt) {
 		}
 	}
 	left, touched := h.differences()
-	if len(left)+len(touched) == 0 {
-		return
-	}
-	h.row.Left += len(left)
-	h.row.Touched += len(touched)
-	h.wrong("after the kills of %v: %d leftovers and %d foreign objects touched: %s\n%s\ntouched:\n%s\ncleanup:\n%s", attempts, len(left), len(touched),
-		cmp.Or(append(left, touched...)...), strings.Join(left, "\n"), strings.Join(touched, "\n"), clean.output())
-	h.accept()
+	h.differs(left, touched, "after the kills of %v\ncleanup:\n%s", attempts, clean.output())
 }
 
 func (a *attempt) String() string {

@@ -34,12 +34,8 @@ func TestNeighbour(t *testing.T) {
 	onHost(t, 12, "an unprivileged neighbour: paths, connections, readable secrets", func(h *host) {
 		h.need("runc", "podman", "dockerd", "docker")
 		for _, path := range []string{"/tmp/touchstone-0", "/tmp/touchstone", "/tmp/ts", "/dev/shm/touchstone", "/dev/shm/touchstone-0", "/var/tmp/touchstone"} {
-			if err := os.Symlink("/etc", path); err != nil {
-				h.Fatal(err)
-			}
-			if err := os.Lchown(path, nobody, nobody); err != nil {
-				h.Fatal(err)
-			}
+			h.must(os.Symlink("/etc", path))
+			h.must(os.Lchown(path, nobody, nobody))
 		}
 		h.userDaemon()
 		h.watch()
@@ -114,9 +110,7 @@ func (h *host) readRegistry(address, run string) {
 func (h *host) ports() (addresses []string) {
 	h.Helper()
 	f, err := os.Open("/proc/net/tcp")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -175,9 +169,7 @@ func (h *host) secrets() {
 		}
 		return err
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	export := h.touchstone(p.dir, 0, "export")
 	if strings.Contains(export.stdout.String(), secret) {
 		h.wrong("the export has the value of a variable")

@@ -63,9 +63,7 @@ func (b *lockedBuffer) String() string {
 func (h *host) newDir() string {
 	h.Helper()
 	dir, err := os.MkdirTemp(h.dir, "run")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	return dir
 }
 
@@ -88,9 +86,7 @@ func (h *host) startFor(limit time.Duration, dir string, change func(*exec.Cmd),
 		change(p.cmd)
 	}
 	p.began = time.Now()
-	if err := p.cmd.Start(); err != nil {
-		h.Fatal(err)
-	}
+	h.must(p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait() // ends checks the state
 		p.took = time.Since(p.began)
@@ -190,9 +186,7 @@ func (h *host) runs(dir string) []result.Run {
 		p := h.start(dir, nil, "export", run.ID)
 		p.ends(0)
 		document, err := result.Decode(&p.stdout)
-		if err != nil {
-			h.Fatal(err)
-		}
+		h.must(err)
 		runs = append(runs, document.Runs...)
 	}
 	return runs
@@ -247,9 +241,7 @@ func (h *host) wrap(rules ...script.Rule) *wrapped {
 			err = os.WriteFile(r.path, program, 0o700)
 		}
 	}
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	return r
 }
 
@@ -260,9 +252,7 @@ func (r *wrapped) rules(rules ...script.Rule) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(r.dir, script.File), text, 0o600)
 	}
-	if err != nil {
-		r.h.Fatal(err)
-	}
+	r.h.must(err)
 }
 
 // flag returns the flag that names the runtime.
@@ -275,15 +265,11 @@ func (r *wrapped) calls(verb string) (calls []script.Call) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		r.h.Fatal(err)
-	}
+	r.h.must(err)
 	defer func() { _ = f.Close() }()
 	for d := json.NewDecoder(f); d.More(); {
 		var c script.Call
-		if err := d.Decode(&c); err != nil {
-			r.h.Fatal(err)
-		}
+		r.h.must(d.Decode(&c))
 		if verb == "" || c.Verb == verb {
 			calls = append(calls, c)
 		}
@@ -322,7 +308,5 @@ func (r *wrapped) release() {
 		_, err = f.Write([]byte{'\n'})
 		r.h.Cleanup(func() { _ = f.Close() }) // the pipe loses the byte without a reader
 	}
-	if err != nil {
-		r.h.Fatal(err)
-	}
+	r.h.must(err)
 }

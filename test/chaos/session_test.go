@@ -41,13 +41,8 @@ func (h *host) elsewhere(prepare, verb string) {
 	})
 	p.ends(0)
 	h.tried(1)
-	if left, touched := h.differences(); len(left)+len(touched) > 0 {
-		h.wrong("after touchstone %s of another session (%s): %d leftovers, %d foreign objects touched\n%s\ntouched:\n%s\n%s", verb, prepare, len(left), len(touched),
-			strings.Join(left, "\n"), strings.Join(touched, "\n"), p.output())
-		h.row.Left += len(left)
-		h.row.Touched += len(touched)
-		h.accept()
-	}
+	left, touched := h.differences()
+	h.differs(left, touched, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
 }
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
@@ -60,9 +55,7 @@ func TestOtherSessions(t *testing.T) {
 			runOnDisk  = "mkdir -p /var/tmp/run; mount --bind /var/tmp/run /run"
 			hideShared = "mkdir -p /var/lib/touchstone; mount -t tmpfs -o mode=700 none /var/lib/touchstone"
 		)
-		if err := os.Mkdir("/var/tmp/run", 0o755); err != nil {
-			h.Fatal(err)
-		}
+		h.must(os.Mkdir("/var/tmp/run", 0o755))
 		h.watch()
 		l := h.liveRun("oci")
 		for _, prepare := range []string{hideRun, runOnDisk, hideShared} {
@@ -142,12 +135,7 @@ func TestLyingDaemons(t *testing.T) {
 				} else {
 					left = append(left, shims...)
 				}
-				if len(left)+len(touched) > 0 {
-					h.row.Left += len(left)
-					h.row.Touched += len(touched)
-					h.wrong("%s, killed: %t: %d leftovers, %d foreign objects touched\n%s\ntouched:\n%s\n%s", v.target, kill, len(left), len(touched),
-						strings.Join(left, "\n"), strings.Join(touched, "\n"), p.output())
-				}
+				h.differs(left, touched, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
 				h.accept()
 			}
 			if v.lied.Load() == 0 {
@@ -222,9 +210,7 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	lied = new(atomic.Int64)
 	forward := func(_ any, in grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(in)
@@ -268,9 +254,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 func (h *host) listen(socket string) net.Listener {
 	h.Helper()
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	return l
 }
 

@@ -67,9 +67,7 @@ func TestStoppedDaemons(t *testing.T) {
 func (h *host) daemons(program, id string) (pids []int) {
 	h.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		h.Fatal(err)
-	}
+	h.must(err)
 	for _, dir := range dirs {
 		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
 		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))

@@ -16,6 +16,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 func TestSocketPath(t *testing.T) {
@@ -35,9 +36,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -60,18 +59,12 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 func TestBadSockets(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(file, nil, 0o600))
 	abandoned := filepath.Join(dir, "abandoned")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: abandoned})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, l.Close())
 	for name, tt := range map[string]struct{ socket, want string }{
 		"missing":           {filepath.Join(dir, "none"), "no such file"},
 		"a file":            {file, "it is not a socket"},
@@ -162,23 +155,11 @@ func TestEnginesWithoutCRI(t *testing.T) {
 			failed("io.containerd.snapshotter.v1", "zfs", "path must be a zfs filesystem: skip plugin"), {Type: "io.containerd.grpc.v1", ID: "images"},
 		}}, []string{"it does not serve CRI", "disabled_plugins"}},
 	} {
-		path := filepath.Join(t.TempDir(), "s")
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := grpc.NewServer(grpc.UnknownServiceHandler(tt.engine.serve))
-		ended := make(chan error)
-		go func() { ended <- server.Serve(l) }()
-		_, err = connect(t.Context(), "containerd", path)
+		_, err := connect(t.Context(), "containerd", serve(t, grpc.NewServer(grpc.UnknownServiceHandler(tt.engine.serve))))
 		for _, want := range tt.want {
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v; want a refusal with %q", name, err, want)
 			}
-		}
-		server.Stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	}
 }

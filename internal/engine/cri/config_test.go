@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -27,27 +28,14 @@ var (
 	aKata  = runtimes.Runtime{Name: "kata", Type: "io.containerd.kata.v2", Shim: "/opt/kata/bin/shim", Guest: &kata.Config{File: "/etc/kata.toml"}}
 )
 
-func parsed(t *testing.T, name string) target.Target {
-	t.Helper()
-	p, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -120,7 +108,7 @@ func TestFit(t *testing.T) {
 		if strings.HasPrefix(tt.target, "crio/") {
 			fit = fitCRIO
 		}
-		e, err := fit(engine.Session{}, tt.programs, tt.runtime, parsed(t, tt.target))
+		e, err := fit(engine.Session{}, tt.programs, tt.runtime, enginetest.Parse(t, tt.target))
 		if tt.err != "" {
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %v; want a refusal with %q", tt.target, err, tt.err)
@@ -150,14 +138,12 @@ func TestFit(t *testing.T) {
 func TestFitKeepsTheRuntimesOptions(t *testing.T) {
 	r := aRunsc
 	r.Options = []target.Option{{Name: "network", Value: "none"}, {Name: "platform", Value: "kvm"}}
-	e, err := fitContainerd(engine.Session{}, programs{runsc: "/shim"}, r, parsed(t, "containerd/runsc@platform=ptrace"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, err := fitContainerd(engine.Session{}, programs{runsc: "/shim"}, r, enginetest.Parse(t, "containerd/runsc@platform=ptrace"))
+	enginetest.Must(t, err)
 	if got, want := runscConfig(e), "binary_name = \"/usr/bin/runsc\"\n[runsc_config]\n  \"network\" = \"none\"\n  \"platform\" = \"ptrace\"\n"; got != want {
 		t.Errorf("configuration %q, want %q", got, want)
 	}
-	e, err = fitCRIO(engine.Session{}, programs{}, r, parsed(t, "crio/runsc"))
+	e, err = fitCRIO(engine.Session{}, programs{}, r, enginetest.Parse(t, "crio/runsc"))
 	if want := []string{"--network=none", "--platform=kvm", "--overlay2=root:memory"}; err != nil || !cmp.Equal(e.flags, want) {
 		t.Errorf("flags %q, %v; want %q", e.flags, err, want)
 	}

@@ -56,18 +56,9 @@ func session(t *testing.T, binary string, names ...string) engine.Session {
 		s.Engines = map[string]string{"containerd": binary}
 	}
 	for _, name := range names {
-		s.Targets = append(s.Targets, parse(t, name))
+		s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	}
 	return s
-}
-
-func parse(t *testing.T, name string) target.Target {
-	t.Helper()
-	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
 }
 
 // conformAll runs the conformance suite on targets that share a private engine, as in a run.
@@ -82,12 +73,6 @@ func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []strin
 
 // conform runs the conformance suite on a target.
 func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief bool) {
-	open := func(t *testing.T) engine.Engine {
-		e, err := enginetest.Attempt(t, d, name, s)
-		enginetest.Require(t, name, err)
-		t.Logf("%s, %s", e.Info().Version, strings.Join(e.Info().Notes, "; "))
-		return e
-	}
 	var gaps map[string]string
 	if d.Describe().Name == "crio" {
 		gaps = enginetest.MonitorGaps(name)
@@ -97,19 +82,14 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	var overhead engine.Resources
 	if strings.Contains(name, "/kata") {
 		gaps = enginetest.GuestGaps()
-		r, err := runtimes.Get(t.Context(), s, parse(t, name))
+		r, err := runtimes.Get(t.Context(), s, enginetest.Parse(t, name))
 		enginetest.Require(t, name, err)
 		// The overhead of Kata's RuntimeClass beside the guest's memory.
 		overhead = engine.Resources{CPU: 0.25, Memory: (160 + r.Guest.MemoryMiB) << 20}
 	}
-	enginetest.Run(t, open, enginetest.Options{
-		Gaps: enginetest.PlatformGaps(t, name, gaps), Overhead: overhead,
-		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
+	enginetest.Conform(t, d, name, s, enginetest.Options{
+		Gaps: gaps, Overhead: overhead, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-		Limits: func(t *testing.T, c engine.Container) string {
-			return enginetest.Limits(t, s, "/"+engine.Prefix+s.RunID+"/"+c.ID())
-		},
 	})
 }
 

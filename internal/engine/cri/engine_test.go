@@ -3,13 +3,13 @@ package cri
 import (
 	"os"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 func TestPlugins(t *testing.T) {
 	captured, err := os.ReadFile("testdata/cniconfig-containerd-2.4.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for config, want := range map[string]string{
 		string(captured):       "bridge",
 		"":                     "",

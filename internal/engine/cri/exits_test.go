@@ -19,6 +19,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 )
 
@@ -296,21 +297,15 @@ func TestFindSandboxes(t *testing.T) {
 	root := t.TempDir()
 	id := strings.Repeat("0a", 32)
 	group := filepath.Join(root, "sys/fs/cgroup/touchstone-x/pod")
-	for _, dir := range []string{filepath.Join(root, "proc/self"), filepath.Join(group, "kata_"+id), filepath.Join(group, "other")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	for _, dir := range []string{"kata_" + id, "other"} {
+		enginetest.Must(t, os.MkdirAll(filepath.Join(group, dir), 0o700))
 	}
-	const mount = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-	for name, text := range map[string]string{"proc/self/mountinfo": mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cgroup.controllers": "cpu memory\n"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	enginetest.Files(t, root, map[string]string{
+		"proc/self/mountinfo": "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"proc/self/cgroup":    "0::/\n", "sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
+	})
 	groups, err := cgroup.Detect(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	c := &container{e: &Engine{handler: handler{guest: &kata.Config{}}}}
 	c.findSandboxes() // without a cgroup
 	if c.group, err = groups.Open("/touchstone-x/pod"); err != nil {

@@ -22,22 +22,48 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// guestTarget is the target with virtual machines.
+const guestTarget = "containerd/kata"
+
+func guests(t *testing.T, change func(text string) string) *enginetest.Guests {
+	t.Helper()
+	return enginetest.OpenGuests(t, cri.NewContainerd(), guestTarget, session(t, "", guestTarget), change)
+}
+
+// soaked returns guests for a test that takes several minutes.
+func soaked(t *testing.T, change func(text string) string) *enginetest.Guests {
+	t.Helper()
+	enginetest.Soak(t)
+	return guests(t, change)
+}
+
+func TestGuestFaults(t *testing.T)          { guests(t, nil).Faults(t) }
+func TestGuestThatDoesNotBoot(t *testing.T) { soaked(t, nil).NoBoot(t) }
+func TestGuestOutOfMemory(t *testing.T)     { soaked(t, nil).OutOfMemory(t) }
+func TestGuestPanic(t *testing.T)           { soaked(t, enginetest.PanicOnOOM).Panic(t) }
+func TestGuestThatHangs(t *testing.T)       { soaked(t, nil).Hangs(t) }
+func TestGuestSoak(t *testing.T)            { soaked(t, enginetest.PatientBoot).Many(t) }
+
+func TestVsockUnloaded(t *testing.T) {
+	enginetest.Soak(t)
+	refused := func(t *testing.T) error {
+		_, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, guestTarget), session(t, "", guestTarget))
+		return err
+	}
+	enginetest.NoVsock(t, refused, func(t *testing.T) *enginetest.Guests { return guests(t, nil) })
+}
+
 // The options of a target reach the hypervisor and the guest.
 func TestGuestOptions(t *testing.T) {
-	const plain = "containerd/kata"
 	s := session(t, "")
-	r, err := runtimes.Get(t.Context(), s, parse(t, plain))
-	enginetest.Require(t, plain, err)
+	r, err := runtimes.Get(t.Context(), s, enginetest.Parse(t, guestTarget))
+	enginetest.Require(t, guestTarget, err)
 	text, err := os.ReadFile(r.Guest.Kernel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	kernel := filepath.Join(s.Data, "vmlinux")
-	if err := os.WriteFile(kernel, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	name := plain + "@kernel=" + kernel + ",memory=320,vcpus=2"
-	s.Targets = append(s.Targets, parse(t, name))
+	enginetest.Must(t, os.WriteFile(kernel, text, 0o600))
+	name := guestTarget + "@kernel=" + kernel + ",memory=320,vcpus=2"
+	s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	e := enginetest.Open(t, cri.NewContainerd(), name, s)
 	if notes := strings.Join(e.Info().Notes, "; "); !strings.Contains(notes, "guest memory 320 MiB, vCPUs 2") || !strings.Contains(notes, kernel) {
 		t.Errorf("notes %q lack the effective values", notes)
@@ -46,7 +72,9 @@ func TestGuestOptions(t *testing.T) {
 	spec := enginetest.Spec(s, "options")
 	spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
 	c := enginetest.Running(t, e, spec)
-	guest := hypervisor(t, s)
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", only(t, s, "qemu-system")))
+	enginetest.Must(t, err)
+	guest := strings.Split(string(args), "\x00")
 	for _, want := range [][]string{{"-m", "320M"}, {"-kernel", kernel}} {
 		if at := slices.Index(guest, want[0]); at < 0 || !strings.HasPrefix(guest[at+1], want[1]) {
 			t.Errorf("the hypervisor has no %q: %q", want, guest)
@@ -55,31 +83,17 @@ func TestGuestOptions(t *testing.T) {
 	if _, err := c.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, c.Delete(t.Context()))
 	if got := strings.TrimSpace(out.String()); got != "0-1" {
 		t.Errorf("the container may run on the CPUs %q of the guest, want 0-1", got)
 	}
-}
-
-// hypervisor returns the arguments of the one hypervisor of a session.
-func hypervisor(t *testing.T, s engine.Session) []string {
-	t.Helper()
-	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", only(t, s, "qemu-system")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(string(args), "\x00")
 }
 
 // only returns the one process in the containers' cgroups of a session whose name begins like this.
 func only(t *testing.T, s engine.Session, name string) int {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var found []int
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")) // the process may have exited
@@ -104,12 +118,8 @@ func TestLostGuestOfCRIO(t *testing.T) {
 	for _, victim := range []string{"qemu-system", "containerd-shim"} {
 		t.Run(victim, func(t *testing.T) {
 			c, err := e.Create(t.Context(), enginetest.Spec(s, victim))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(c.Start(t.Context()), unix.Kill(only(t, s, victim), unix.SIGKILL)); err != nil {
-				t.Error(err)
-			}
+			enginetest.Must(t, err)
+			enginetest.Check(t, errors.Join(c.Start(t.Context()), unix.Kill(only(t, s, victim), unix.SIGKILL)))
 			ctx, cancel := context.WithTimeout(t.Context(), enginetest.CallLimit)
 			defer cancel()
 			if exit, err := c.Wait(ctx); err == nil || !strings.Contains(err.Error(), "its virtual machine ended before the program") {
@@ -138,9 +148,7 @@ func TestNeverStartedGuestOfCRIO(t *testing.T) {
 	spec := enginetest.Spec(s, "created")
 	spec.Process.Stdout = &out
 	c, err := e.Create(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // CRI-O would wait longer
 	defer cancel()
 	for range 2 {

@@ -11,29 +11,19 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // identify finds the runtime behind a handler of the user's own engine.
 func TestIdentify(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	l := enginetest.Launcher(t)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "some-runtime")
-	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700))
 	s := engine.Session{State: dir, Launcher: l}
 	for _, tt := range []struct {
 		handler   configured
@@ -49,7 +39,7 @@ func TestIdentify(t *testing.T) {
 		// The engine does not tell: a runtime of that name on PATH need not be it.
 		{configured{name: "runc"}, engine.Unknown, "", false},
 	} {
-		h := identify(t.Context(), s, parsed(t, "mine/"+tt.handler.name), tt.handler)
+		h := identify(t.Context(), s, enginetest.Parse(t, "mine/"+tt.handler.name), tt.handler)
 		if h.Isolation != tt.isolation || h.version != tt.version || h.isGVisor() != tt.gVisor || h.name != tt.handler.name {
 			t.Errorf("%+v is %+v", tt.handler, h)
 		}
@@ -65,8 +55,8 @@ func TestAdvice(t *testing.T) {
 		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
 		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
 		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
-		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "crio/crun")}},
-		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: parsed(t, "containerd/runsc")}},
+		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
+		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
 	} {
 		if got := e.advice(); !strings.Contains(got, want) {
 			t.Errorf("the advice is %q, want it to contain %s", got, want)
@@ -95,26 +85,16 @@ func notify(path, text string) error {
 // wait finds the message of readiness among other messages in systemd's form.
 func TestNotify(t *testing.T) {
 	n, err := newNotifySocket(filepath.Join(t.TempDir(), "notify"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, n.close()) })
 	say := func(text string) {
 		t.Helper()
-		if err := notify(n.path, text); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, notify(n.path, text))
 	}
 	for range 2 { // it can be started again
 		say("STATUS=READY=1")
 		say("MAINPID=7\nREADY=1\n")
-		if err := n.wait(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, n.wait(t.Context()))
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -130,9 +110,7 @@ func TestNetworkPlugins(t *testing.T) {
 			if dir == some && plugin == "loopback" {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(dir, plugin), nil, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
 	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
@@ -214,15 +192,11 @@ func TestHelpers(t *testing.T) {
 	}
 	write := func(dir, name string, mode os.FileMode) string {
 		path := filepath.Join(dirs[dir], name)
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(path, nil, mode))
 		return path
 	}
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
-	if err := os.Symlink(write("engine", "crio-1.34", 0o700), p.engine); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
 	inLink, behind, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)

@@ -39,13 +39,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// These tests compare Touchstone with its peers on the same private containerd, in alternating batches with another order in
-// each round. docs/overhead.md has the figures, and scripts/bench-engines.sh makes them.
-
-// peerRounds is the environment variable with the number of rounds. Without it the comparisons are skipped: they take minutes
-// and mean nothing on a busy machine.
-const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
-
 const (
 	peerLives     = 8               // in a batch of the lifecycle
 	peerSpan      = 5 * time.Second // of a batch of the rate
@@ -67,7 +60,7 @@ type peerLab struct {
 // newPeerLab starts containerd for a comparison with a program that is on PATH.
 func newPeerLab(t *testing.T, program string) *peerLab {
 	t.Helper()
-	rounds := roundsOf(t)
+	rounds := enginetest.PeerRounds(t)
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("there is nothing to compare with: %v", err)
 	}
@@ -79,15 +72,11 @@ func newPeerLab(t *testing.T, program string) *peerLab {
 	opened, err := NewContainerd().Open(t.Context(), made, l.session)
 	enginetest.Require(t, made.String(), err)
 	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, opened.Close())
 		// Peers leave the choice of the cgroup to containerd, which leaves the parent behind.
 		for _, dir := range peerCgroups() {
 			if !slices.Contains(before, dir) {
-				if err := os.Remove(dir); err != nil {
-					t.Error(err)
-				}
+				enginetest.Check(t, os.Remove(dir))
 			}
 		}
 	})
@@ -98,19 +87,6 @@ func newPeerLab(t *testing.T, program string) *peerLab {
 	}
 	l.service, l.handler = e.service, e.handler.name
 	return l
-}
-
-func roundsOf(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(peerRounds)
-	if text == "" {
-		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
-	}
-	rounds, err := strconv.Atoi(text)
-	if err != nil || rounds < 1 {
-		t.Fatalf("%s=%s is no number of rounds", peerRounds, text)
-	}
-	return rounds
 }
 
 // peerCgroups lists containerd's default cgroups.
@@ -176,53 +152,6 @@ func (unwatched) Begin() func([]bench.Medium) result.Disturbance {
 	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
-// side is one of the compared sides. It measures a batch and returns values by their names.
-type side struct {
-	name  string
-	batch func() map[string][]float64
-}
-
-// takeTurns measures batches of all sides. The first round is a warm-up and does not count. The order of the sides changes
-// from round to round.
-func (l *peerLab) takeTurns(sides ...side) map[string]map[string][]stats.Sample {
-	l.Helper()
-	all := map[string]map[string][]stats.Sample{}
-	for _, s := range sides {
-		all[s.name] = map[string][]stats.Sample{}
-	}
-	for round := range l.rounds + 1 {
-		for i := range sides {
-			s := sides[(i+round)%len(sides)]
-			for name, values := range s.batch() {
-				for _, v := range values {
-					if round > 0 {
-						all[s.name][name] = append(all[s.name][name], stats.Sample{Block: round, Value: v})
-					}
-				}
-			}
-		}
-	}
-	return all
-}
-
-// ratio spells the ratio of our value to a peer's, paired by round, with its interval if the number of rounds allows it.
-func ratio(peer, ours []stats.Sample) (float64, string) {
-	c := stats.Compare(peer, ours, stats.Lower, 1)
-	if c.CI == nil {
-		return c.Ratio, fmt.Sprintf("%.2f", c.Ratio)
-	}
-	return c.Ratio, fmt.Sprintf("%.2f (%.2f to %.2f)", c.Ratio, c.CI.Lo, c.CI.Hi)
-}
-
-// middle is the median of the values of all rounds.
-func middle(samples []stats.Sample) float64 {
-	var values []float64
-	for _, s := range samples {
-		values = append(values, s.Value)
-	}
-	return stats.Summarize(values, 1).Median
-}
-
 // The names of the sides.
 const (
 	ours       = "touchstone"
@@ -242,8 +171,8 @@ var criSteps = []string{
 func TestLifecycleBesideCritest(t *testing.T) {
 	l := newPeerLab(t, "critest")
 	top := l.publishTop()
-	all := l.takeTurns(
-		side{ours, func() map[string][]float64 {
+	all := enginetest.TakeTurns(l.rounds,
+		enginetest.Side{Name: ours, Batch: func() map[string][]float64 {
 			steps := map[string][]float64{}
 			for _, trial := range l.measure("operations.container.lifecycle", nil, peerLives) {
 				for _, name := range criSteps {
@@ -252,8 +181,8 @@ func TestLifecycleBesideCritest(t *testing.T) {
 			}
 			return steps
 		}},
-		side{theirs, func() map[string][]float64 { return l.critest(top) }},
-		side{likeTheirs, func() map[string][]float64 { return l.likeCritest(top) }},
+		enginetest.Side{Name: theirs, Batch: func() map[string][]float64 { return l.critest(top) }},
+		enginetest.Side{Name: likeTheirs, Batch: func() map[string][]float64 { return l.likeCritest(top) }},
 	)
 	for _, steps := range all {
 		steps[whole] = sums(steps)
@@ -265,14 +194,12 @@ func TestLifecycleBesideCritest(t *testing.T) {
 		if len(all[ours][name]) == 0 || len(all[theirs][name]) == 0 {
 			t.Fatalf("there is no %s", name)
 		}
-		_, asWeDo := ratio(all[theirs][name], all[ours][name])
-		_, alike := ratio(all[theirs][name], all[likeTheirs][name])
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*middle(all[ours][name]), 1e3*middle(all[theirs][name]), asWeDo, alike)
+		_, asWeDo := enginetest.Ratio(all[theirs][name], all[ours][name])
+		_, alike := enginetest.Ratio(all[theirs][name], all[likeTheirs][name])
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*enginetest.Middle(all[ours][name]), 1e3*enginetest.Middle(all[theirs][name]), asWeDo, alike)
 	}
-	if err := w.Flush(); err != nil {
-		t.Error(err)
-	}
-	if got, spelled := ratio(all[theirs][whole], all[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
+	enginetest.Check(t, w.Flush())
+	if got, spelled := enginetest.Ratio(all[theirs][whole], all[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
 		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", spelled, 100*peerMostApart)
 	}
 }
@@ -281,12 +208,8 @@ func TestLifecycleBesideCritest(t *testing.T) {
 func sums(steps map[string][]stats.Sample) []stats.Sample {
 	byRound := map[int]float64{}
 	for _, samples := range steps {
-		inRound := map[int][]stats.Sample{}
-		for _, s := range samples {
-			inRound[s.Block] = append(inRound[s.Block], s)
-		}
-		for round, values := range inRound {
-			byRound[round] += middle(values)
+		for round, values := range enginetest.ByRound(samples) {
+			byRound[round] += enginetest.Middle(values)
 		}
 	}
 	var all []stats.Sample
@@ -431,14 +354,8 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 		return id, config
 	}
 	removePod := func(stop, remove, id string) {
-		timed(stop, func() error {
-			_, err := s.StopPodSandbox(l.Context(), &api.StopPodSandboxRequest{PodSandboxId: id})
-			return err
-		})
-		timed(remove, func() error {
-			_, err := s.RemovePodSandbox(l.Context(), &api.RemovePodSandboxRequest{PodSandboxId: id})
-			return err
-		})
+		timed(stop, func() error { return l.stopPod(id) })
+		timed(remove, func() error { return l.removePod(id) })
 	}
 	for n := range peerLives {
 		pod, podConfig := runPod("", n)
@@ -501,24 +418,22 @@ func TestRateBesideStress(t *testing.T) {
 	fmt.Fprintf(w, "%s, %d rounds of %v\ttouchstone pods/s\tcontainerd-stress pods/s\tratio\twhole lives/s\n", l.opened.Info().Version, l.rounds, peerSpan)
 	for _, workers := range []int{1, 4, 8} {
 		one := func(rate float64) map[string][]float64 { return map[string][]float64{"rate": {rate}} }
-		all := l.takeTurns(
-			side{ours, func() map[string][]float64 { return one(l.podRate(workers)) }},
-			side{theirs, func() map[string][]float64 { return one(l.stressRate(workers)) }},
-			side{whole, func() map[string][]float64 {
+		all := enginetest.TakeTurns(l.rounds,
+			enginetest.Side{Name: ours, Batch: func() map[string][]float64 { return one(l.podRate(workers)) }},
+			enginetest.Side{Name: theirs, Batch: func() map[string][]float64 { return one(l.stressRate(workers)) }},
+			enginetest.Side{Name: whole, Batch: func() map[string][]float64 {
 				lives := bench.Params{"lives": strconv.Itoa(4 * workers)}
 				return one(l.measure("scalability.rate."+strconv.Itoa(workers), lives, 1)[0].Values("Rate")[0])
 			}},
 		)
-		got, spelled := ratio(all[theirs]["rate"], all[ours]["rate"])
+		got, spelled := enginetest.Ratio(all[theirs]["rate"], all[ours]["rate"])
 		fmt.Fprintf(w, "%d workers\t%.2f\t%.2f\t%s\t%.2f\n", workers,
-			middle(all[ours]["rate"]), middle(all[theirs]["rate"]), spelled, middle(all[whole]["rate"]))
+			enginetest.Middle(all[ours]["rate"]), enginetest.Middle(all[theirs]["rate"]), spelled, enginetest.Middle(all[whole]["rate"]))
 		if got < peerLeastRate {
 			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, spelled, peerLeastRate)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, w.Flush())
 }
 
 // podRate returns pods per second. As with containerd-stress, pods that are under way at the deadline count, and so does the
@@ -550,15 +465,23 @@ func (l *peerLab) podRate(workers int) float64 {
 
 // pod makes a pod and removes it.
 func (l *peerLab) pod(name string, n int) error {
-	ctx, s := l.Context(), l.service
-	answer, err := s.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: peerPod(name, n), RuntimeHandler: l.handler})
+	answer, err := l.service.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: peerPod(name, n), RuntimeHandler: l.handler})
 	if err != nil {
 		return err
 	}
-	if _, err := s.StopPodSandbox(ctx, &api.StopPodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()}); err != nil {
+	if err := l.stopPod(answer.GetPodSandboxId()); err != nil {
 		return err
 	}
-	_, err = s.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()})
+	return l.removePod(answer.GetPodSandboxId())
+}
+
+func (l *peerLab) stopPod(id string) error {
+	_, err := l.service.StopPodSandbox(l.Context(), &api.StopPodSandboxRequest{PodSandboxId: id})
+	return err
+}
+
+func (l *peerLab) removePod(id string) error {
+	_, err := l.service.RemovePodSandbox(l.Context(), &api.RemovePodSandboxRequest{PodSandboxId: id})
 	return err
 }
 

@@ -50,13 +50,9 @@ func checkPods(t *testing.T, d *cri.Driver, name string, s engine.Session) {
 			exits = append(exits, syscall.SIGTERM) // CRI-O always begins with SIGTERM, and sends SIGKILL at once
 		}
 		began := time.Now()
-		if err := b.Kill(t.Context(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, b.Kill(t.Context(), syscall.SIGKILL))
 		exit, err := b.Wait(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		took := time.Since(began)
 		if !slices.Contains(exits, exit.Signal) || took < c.least {
 			t.Errorf("%s with %+v: the program ended with %v after %v, want one of the signals %v after at least %v", name, c.pods, exit, took, exits, c.least)
@@ -65,8 +61,6 @@ func checkPods(t *testing.T, d *cri.Driver, name string, s engine.Session) {
 		if conditions := len(e.Info().Conditions); (conditions == 0) != (c.pods == engine.Pods{}) {
 			t.Errorf("%s with %+v has %d conditions", name, c.pods, conditions)
 		}
-		if err := b.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, b.Delete(t.Context()))
 	}
 }

@@ -1,17 +1,13 @@
 package cri_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
@@ -69,109 +65,30 @@ func TestSteps(t *testing.T) {
 		steps = nil
 	}
 	c, err := e.Create(ctx, enginetest.Spec(s, "steps"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	want("Create", "RunPodSandbox", "CreateContainer")
-	if err := c.Start(ctx); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, c.Start(ctx))
 	want("Start", "StartContainer")
 	if err := c.Kill(ctx, syscall.SIGUSR1); err == nil || !strings.Contains(err.Error(), "CRI has no call that sends signal") {
 		t.Errorf("Kill with a signal that CRI does not have: %v", err)
 	}
 	want("Kill with such a signal")
-	if err := c.Kill(ctx, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, c.Kill(ctx, syscall.SIGKILL))
 	want("Kill", "StopContainer")
 	if _, err := c.Wait(ctx); err != nil {
 		t.Error(err)
 	}
 	want("Wait", "") // the exit event
-	if err := c.Delete(ctx); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, c.Delete(ctx))
 	want("Delete", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox")
-}
-
-// limits reads the limits of a container from its cgroup: CPU quota and memory.
-func limits(t *testing.T, s engine.Session, parent, id string) string {
-	t.Helper()
-	read := func(controller, v1, v2 string) string {
-		m, ok := s.Cgroups.Controller(controller)
-		if !ok {
-			t.Skipf("the host has no cgroup controller %s", controller)
-		}
-		file, none := v1, "-1 9223372036854771712"
-		if m.V2 {
-			file, none = v2, "max"
-		}
-		files, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), parent, id, "*", file))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no cgroup of the container below %s/%s: %v", parent, id, err)
-		}
-		for _, file := range files { // one of the pause container, one of ours
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if value, _, _ := strings.Cut(strings.TrimSpace(string(text)), " "); !strings.Contains(none, value) {
-				return value
-			}
-		}
-		return "none"
-	}
-	return read("cpu", "cpu.cfs_quota_us", "cpu.max") + " " + read("memory", "memory.limit_in_bytes", "memory.max")
-}
-
-// Limits hold, and containers are below the group of SetCgroupParent.
-func TestLimitsAndCgroup(t *testing.T) {
-	s := session(t, "", "containerd/runc")
-	if s.Cgroups == nil {
-		t.Skip("needs the right to make cgroups")
-	}
-	e := opened(t, s)
-	place := "/" + engine.Prefix + s.RunID + "/t7"
-	if err := e.(engine.CgroupPlacer).SetCgroupParent(place); err != nil {
-		t.Fatal(err)
-	}
-	limited := enginetest.Spec(s, "limited")
-	limited.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-	c := enginetest.Running(t, e, limited)
-	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("50000 ", 64<<20); got != want {
-		t.Errorf("limits at creation are %q, want %q", got, want)
-	}
-	if err := c.(engine.Updater).Update(t.Context(), engine.Resources{CPU: 0.25, Memory: 128 << 20}); err != nil {
-		t.Error(err)
-	}
-	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("25000 ", 128<<20); got != want {
-		t.Errorf("limits after Update are %q, want %q", got, want)
-	}
-	if service := e.(engine.DaemonBacked).Daemon(); len(service.PIDs) == 0 || service.Cgroup == nil {
-		t.Errorf("the private engine's processes are %+v", service)
-	}
 }
 
 // usersOwn returns the session of another run. The private engine of this session is the user's own there.
 func usersOwn(t *testing.T, s engine.Session) engine.Session {
 	t.Helper()
-	user := s
-	user.RunID += "x"
+	user := enginetest.OtherRun(t, s)
 	user.Managed, user.Targets = false, nil
 	user.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
-	t.Cleanup(func() {
-		if s.Cgroups == nil {
-			return
-		}
-		group, err := s.Cgroups.Open("/" + engine.Prefix + user.RunID)
-		if err == nil {
-			err = group.Destroy(context.WithoutCancel(t.Context()))
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
 	return user
 }
 
@@ -194,17 +111,15 @@ func TestUsersOwnEngine(t *testing.T) {
 			t.Errorf("%s without a handler: %v, want a refusal", c.Target, c.Err)
 		}
 	}
-	_, err := d.Open(t.Context(), parse(t, "containerd/crun"), user)
+	_, err := d.Open(t.Context(), enginetest.Parse(t, "containerd/crun"), user)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), strings.TrimPrefix(handler, "containerd/")) || !strings.Contains(err.Error(), "--managed") {
 		t.Errorf("Open with a handler that there is not: %v", err)
 	}
-	if _, err = d.Open(t.Context(), parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
+	if _, err = d.Open(t.Context(), enginetest.Parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
 		t.Errorf("Open with options: %v", err)
 	}
-	other, err := d.Open(t.Context(), parse(t, handler), user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other, err := d.Open(t.Context(), enginetest.Parse(t, handler), user)
+	enginetest.Must(t, err)
 	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
@@ -215,26 +130,20 @@ func TestUsersOwnEngine(t *testing.T) {
 		t.Errorf("Create of an unreachable bridged container: %v, %v", c, err)
 	}
 	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	// A container of the same name that another client has made stays.
 	taken := enginetest.Spec(user, "taken")
 	taken.ID = foreign.ID()
 	if _, err := other.Create(t.Context(), taken); err == nil || !strings.Contains(err.Error(), taken.ID) {
 		t.Errorf("Create with a name that is taken: %v", err)
 	}
-	if err := errors.Join(mine.Delete(t.Context()), other.Close()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, errors.Join(mine.Delete(t.Context()), other.Close()))
 	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
 	// The image existed before.
 	second := enginetest.Running(t, e, enginetest.Spec(s, "second"))
-	if err := second.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, second.Delete(t.Context()))
 }
 
 // Sweep removes the remains of a killed run from the user's own engine, and no objects of other clients.
@@ -251,9 +160,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("no handler of the engine is a candidate: %v", handlers)
 	}
 	other, err := d.Open(t.Context(), handlers[i].Target, killed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if used, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(used) != killed.Sockets["containerd"] {
 		t.Errorf("that the engine is used is noted as %q, %v", used, err)
 	}
@@ -271,9 +178,7 @@ func TestSweep(t *testing.T) {
 	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
-	if err := errors.Join(left.Delete(t.Context()), foreign.Delete(t.Context()), other.Close()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, errors.Join(left.Delete(t.Context()), foreign.Delete(t.Context()), other.Close()))
 	dead.RunID = s.RunID
 	if removed, err := cri.NewContainerd().Sweep(t.Context(), dead); err != nil || removed != 1 {
 		t.Errorf("Sweep of the run whose image it is = %d, %v; want 1, the image", removed, err)
@@ -284,101 +189,19 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// The exit of a private engine fails the trial. The engine is restarted once, and nothing is left behind.
 func TestEngineThatDies(t *testing.T) {
 	s := session(t, "", "containerd/runc")
-	e := opened(t, s)
-	before := leftovers(s)
-	die := func(c engine.Container) {
-		t.Helper()
-		daemon := e.(engine.DaemonBacked).Daemon().PIDs[0]
-		ended := make(chan error)
-		go func() {
-			_, err := c.Wait(t.Context())
-			ended <- err
-		}()
-		if err := syscall.Kill(daemon, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err == nil {
-			t.Error("Wait works although the engine has died")
-		}
-		if err := c.Delete(t.Context()); err == nil || !strings.Contains(err.Error(), "killed by signal 9") || !strings.Contains(err.Error(), "the end of its log") {
-			t.Errorf("Delete with an engine that has died: %v", err)
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Errorf("Delete again: %v", err)
-		}
-		for _, left := range enginetest.Surplus(before, leftovers(s)) {
-			t.Errorf("%s is left", left)
-		}
-	}
-	one, err := e.Create(t.Context(), enginetest.Spec(s, "one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	die(one)
-	two, err := e.Create(t.Context(), enginetest.Spec(s, "two"))
-	if err != nil {
-		t.Fatalf("Create after the first death: %v", err)
-	}
-	die(two)
-	if _, err := e.Create(t.Context(), enginetest.Spec(s, "three")); err == nil || !strings.Contains(err.Error(), "restarted once before") {
-		t.Errorf("Create after the second death: %v", err)
-	}
+	enginetest.DaemonDies(t, s, opened(t, s), func() []string { return leftovers(s) })
 }
 
-// A private engine that does not answer after a timeout is killed and started once more. The next container works, and nothing is left behind.
 func TestEngineThatHangs(t *testing.T) {
 	s := session(t, "", "containerd/runc")
-	e := opened(t, s)
-	recoverer := e.(engine.Recoverer)
-	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
-		t.Fatalf("Recover of an engine that works: %v, %v", killed, err)
-	}
-	before := leftovers(s)
-	one, err := e.Create(t.Context(), enginetest.Spec(s, "one"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	enginetest.Hang(t, e)
-	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
-		t.Fatalf("Recover of a stopped engine: %v, %v", killed, err)
-	}
-	if err := one.Delete(t.Context()); err != nil {
-		t.Errorf("Delete of a container from before: %v", err)
-	}
-	two := enginetest.Running(t, e, enginetest.Spec(s, "two"))
-	if err := two.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for _, left := range enginetest.Surplus(before, leftovers(s)) {
-		t.Errorf("%s is left", left)
-	}
-}
-
-// program writes a shell script in the place of containerd.
-func program(t *testing.T, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "containerd")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nif [ \"$1\" = --version ]; then echo containerd example 2.0.0; exit; fi\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	enginetest.DaemonHangs(t, s, opened(t, s), func() []string { return leftovers(s) })
 }
 
 func TestEngineThatDoesNotStart(t *testing.T) {
-	s := session(t, program(t, "echo no space left for me >&2\nexit 3\n"), "containerd/runc")
-	d := cri.NewContainerd()
-	for range 2 {
-		_, err := d.Open(t.Context(), parse(t, "containerd/runc"), s)
-		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "exit code 3") || !strings.Contains(err.Error(), "no space left for me") {
-			t.Errorf("Open: %v; want how it ended and the end of its log", err)
-		}
-	}
+	s := session(t, "", "containerd/runc")
+	enginetest.DaemonFails(t, cri.NewContainerd(), "containerd/runc", s, "containerd")
 	for _, left := range leftovers(s) {
 		t.Errorf("%s is left", left)
 	}
@@ -387,7 +210,7 @@ func TestEngineThatDoesNotStart(t *testing.T) {
 func TestImageThatCannotBePulled(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	s.Registry.Forget(s.Registry.Probe())
-	_, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s)
+	_, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, "containerd/runc"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), s.Registry.Probe()) {
 		t.Errorf("Open: %v; want it to name the image", err)
 	}
@@ -395,33 +218,10 @@ func TestImageThatCannotBePulled(t *testing.T) {
 
 // A full disk fails a pull, and the engine can still be closed.
 func TestDiskFullAtUnpack(t *testing.T) {
-	if testing.Short() || os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a small disk")
-	}
-	disk := t.TempDir()
-	// The mount precedes the session, whose launcher may keep the mounts that it finds.
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := enginetest.SmallDisk(t)
 	s := session(t, "", "containerd/runc")
 	s.Data = disk
-	e := opened(t, s)
-	ref, err := s.Registry.Fresh(t.Context(), 32<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	puller := e.(engine.Puller)
-	if err := puller.Pull(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), ref) {
-		t.Errorf("Pull: %v; want an error with the full disk and the image", err)
-	}
-	if err := puller.RemoveImage(t.Context(), ref); err != nil {
-		t.Error(err)
-	}
+	enginetest.DiskFull(t, s, opened(t, s))
 }
 
 // Without an engine every candidate has the reason.
@@ -432,22 +232,11 @@ func TestNoEngine(t *testing.T) {
 			t.Errorf("%s: %v", c.Target, c.Err)
 		}
 	}
-	if _, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/no/such/containerd") {
+	if _, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, "containerd/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/no/such/containerd") {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := cri.New("mine").Open(t.Context(), parse(t, "mine/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "--cri mine=SOCKET") {
+	if _, err := cri.New("mine").Open(t.Context(), enginetest.Parse(t, "mine/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "--cri mine=SOCKET") {
 		t.Errorf("Open of an engine whose socket is not known: %v", err)
-	}
-}
-
-// Many lives leave no descriptors, no goroutines and no files.
-func TestNothingIsLeftOfManyLives(t *testing.T) {
-	s := session(t, "", "containerd/runc")
-	e := opened(t, s)
-	before := leftovers(s)
-	enginetest.ManyLives(t, 6, s, e)
-	for _, left := range enginetest.Surplus(before, leftovers(s)) {
-		t.Errorf("%s is left", left)
 	}
 }
 

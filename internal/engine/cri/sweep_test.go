@@ -12,6 +12,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // carelessEngine is an engine that ignores the filters of all lists.
@@ -65,21 +66,23 @@ func (e *carelessEngine) RemoveImage(_ context.Context, r *api.RemoveImageReques
 // serve returns the socket of the engine.
 func (e *carelessEngine) serve(t *testing.T) string {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := grpc.NewServer()
 	api.RegisterRuntimeServiceServer(server, e)
 	api.RegisterImageServiceServer(server, e)
+	return serve(t, server)
+}
+
+// serve serves a socket to the end of the test.
+func serve(t *testing.T, server *grpc.Server) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	enginetest.Must(t, err)
 	ended := make(chan error)
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {
 		server.Stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, <-ended)
 	})
 	return socket
 }
@@ -146,16 +149,12 @@ func TestUndoOnCarelessEngine(t *testing.T) {
 			e.pods = slices.DeleteFunc(e.pods, func(p *api.PodSandbox) bool { return p.GetId() == "mine" })
 		}
 		client, err := connect(t.Context(), "containerd", e.serve(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		c := &container{
 			e:  &Engine{service: &service{client: client}, session: engine.Session{RunID: deadRun}},
 			id: engine.Prefix + deadRun + "-t1-00001", dir: t.TempDir(),
 		}
-		if err := c.undo(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, c.undo(t.Context()))
 		want := []string{"stop mine", "remove mine"}
 		if !mine {
 			want = nil
@@ -163,8 +162,6 @@ func TestUndoOnCarelessEngine(t *testing.T) {
 		if diff := cmp.Diff(want, e.touched); diff != "" {
 			t.Errorf("undo touched (-want +got):\n%s", diff)
 		}
-		if err := client.close(); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, client.close())
 	}
 }

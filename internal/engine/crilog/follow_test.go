@@ -62,14 +62,10 @@ func (s *sink) check(t *testing.T, want string) {
 func watcher(t *testing.T) *crilog.Watcher {
 	t.Helper()
 	w, err := crilog.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() {
 		for range 2 {
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
+			enginetest.Check(t, w.Close())
 		}
 	})
 	return w
@@ -79,9 +75,7 @@ func watcher(t *testing.T) *crilog.Watcher {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -97,9 +91,7 @@ func TestLinesComeAsTheyAreWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out, complaints := newSink(), newSink()
 	f, err := watcher(t).Follow(path, out, complaints)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	log := open(t, path)
 	write(t, log, "T stdout F ready\n")
 	if got := <-out.wrote; got != "ready\n" {
@@ -108,13 +100,9 @@ func TestLinesComeAsTheyAreWritten(t *testing.T) {
 	write(t, log, "T stderr P oh")
 	write(t, log, ", \nT stdout P one \nT stderr F dear\nT stdout P two \nT std")
 	write(t, log, "out F three\nT stdout F \nT stdout P no end\n")
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, log.Close())
 	for range 2 {
-		if err := f.Finish(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, f.Finish(t.Context()))
 	}
 	out.check(t, "ready\none two three\n\nno end")
 	complaints.check(t, "oh, dear\n")
@@ -125,9 +113,7 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
 	f, err := watcher(t).Follow(path, out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	log := open(t, path)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -145,12 +131,8 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	default:
 	}
 	write(t, log, "T stdout F last\n")
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-finished; err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, log.Close())
+	enginetest.Check(t, <-finished)
 	out.check(t, want+"last\n")
 }
 
@@ -159,17 +141,13 @@ func TestFinishWithoutLastEvent(t *testing.T) {
 	path, w := filepath.Join(t.TempDir(), "log"), watcher(t)
 	synctest.Test(t, func(t *testing.T) {
 		f, err := w.Follow(path, newSink(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		log := open(t, path)
 		f.Unwatch()
 		finished := make(chan error)
 		go func() { finished <- f.Finish(t.Context()) }()
 		synctest.Wait() // the follower has seen that the log is open
-		if err := log.Close(); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, log.Close())
 		if err := <-finished; err != nil { // no event comes
 			t.Error(err)
 		}
@@ -181,16 +159,12 @@ func TestAbandon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
 	f, err := watcher(t).Follow(path, out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	write(t, open(t, path), "T stdout F one\n")
 	for range 2 {
 		f.Abandon()
 	}
-	if err := f.Finish(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "one\n")
 }
 
@@ -198,36 +172,24 @@ func TestAbandon(t *testing.T) {
 func TestLogWithoutWriter(t *testing.T) {
 	out, complaints := newSink(), newSink()
 	f, err := watcher(t).Follow(filepath.Join(t.TempDir(), "log"), out, complaints)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Finish(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "")
 	complaints.check(t, "")
 }
 
 func TestExistingLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, []byte("T stdout F before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(path, []byte("T stdout F before\n"), 0o600))
 	out := newSink()
 	w := watcher(t)
 	f, err := w.Follow(path, out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if _, err := w.Follow(path, nil, nil); err == nil || !strings.Contains(err.Error(), "another follower") {
 		t.Errorf("a second follower of the same log: %v", err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Finish(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, os.Remove(path))
+	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "before\n")
 }
 
@@ -241,14 +203,10 @@ func TestBadLogs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
-			if err := os.WriteFile(path, []byte(tt.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, os.WriteFile(path, []byte(tt.log), 0o600))
 			out := newSink()
 			f, err := watcher(t).Follow(path, out, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			for range 2 {
 				if err := f.Finish(t.Context()); err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("Finish: %v, want %q", err, tt.err)
@@ -262,18 +220,12 @@ func TestBadLogs(t *testing.T) {
 // A writer that fails gets no further data, is closed, and does not stop the other writer.
 func TestWriterThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, []byte("T stdout F one\nT stderr F two\nT stdout F three\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(path, []byte("T stdout F one\nT stderr F two\nT stdout F three\n"), 0o600))
 	out, complaints := newSink(), newSink()
 	out.fault = errors.New("no space left")
 	f, err := watcher(t).Follow(path, out, complaints)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Finish(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "")
 	complaints.check(t, "two\n")
 	if len(out.wrote) != 1 {
@@ -288,15 +240,11 @@ func TestFollowRefuses(t *testing.T) {
 		t.Errorf("Follow without a directory: %v", err)
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink("/etc/passwd", link); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.Symlink("/etc/passwd", link))
 	if _, err := w.Follow(link, nil, nil); err == nil {
 		t.Error("Follow follows a link")
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, w.Close())
 	if _, err := w.Follow(filepath.Join(dir, "log"), nil, nil); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Follow with a closed watcher: %v", err)
 	}
@@ -308,17 +256,11 @@ func TestCloseEndsFollowers(t *testing.T) {
 	out := newSink()
 	w := watcher(t)
 	f, err := w.Follow(path, out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	write(t, open(t, path), "T stdout F one\n")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, w.Close())
 	out.check(t, "one\n")
-	if err := f.Finish(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, f.Finish(t.Context()))
 }
 
 // Many logs at once leave nothing behind.
@@ -331,9 +273,7 @@ func TestManyLogs(t *testing.T) {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d", number, n))
 			out := newSink()
 			f, err := w.Follow(path, out, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			all.Go(func() {
 				log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
@@ -345,9 +285,7 @@ func TestManyLogs(t *testing.T) {
 					fmt.Fprintf(log, "T stdout F line %d\n", line)
 					fmt.Fprintf(&want, "line %d\n", line)
 				}
-				if err := errors.Join(log.Close(), f.Finish(t.Context())); err != nil {
-					t.Error(err)
-				}
+				enginetest.Check(t, errors.Join(log.Close(), f.Finish(t.Context())))
 				out.check(t, want.String())
 			})
 		}

@@ -28,15 +28,6 @@ var (
 // cellOf has the cells of the targets that run the whole suite only in some changes.
 var cellOf = map[string]string{"docker/crun": "docker/crun"}
 
-func parse(t *testing.T, name string) target.Target {
-	t.Helper()
-	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
-}
-
 // remains lists the traces of the session's containers at the daemon behind a socket and on the host.
 func remains(t *testing.T, s engine.Session, socket string) []string {
 	t.Helper()
@@ -68,9 +59,7 @@ func containers(t *testing.T, socket string) []string {
 	t.Helper()
 	c := connect(t, socket)
 	list, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var names []string
 	for _, item := range list.Items {
 		names = append(names, item.Names...)
@@ -83,9 +72,7 @@ func containers(t *testing.T, socket string) []string {
 func connect(t *testing.T, socket string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + socket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -103,7 +90,7 @@ func TestConformance(t *testing.T) {
 	enginetest.CheckMustRun(t, "docker", all...)
 	s, socket := private(t)
 	for _, name := range all {
-		s.Targets = append(s.Targets, parse(t, name))
+		s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	}
 	d := docker.NewDriver()
 	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, like in a run
@@ -114,16 +101,13 @@ func TestConformance(t *testing.T) {
 				gaps = enginetest.GuestGaps()
 				gaps["Limits"] = "Docker sets no limits on the host: Kata applies them in the guest"
 			}
-			enginetest.Run(t, func(t *testing.T) engine.Engine {
-				e, err := enginetest.Attempt(t, d, name, s)
-				enginetest.Require(t, name, err)
-				return e
-			}, enginetest.Options{
-				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
+			enginetest.Conform(t, d, name, s, enginetest.Options{
+				Host: enginetest.Open(t, native.Driver{}, target.Native, s),
+				Limits: func(t *testing.T, parent, _ string) string { // of the only container
+					return enginetest.Limits(t, s, parent+"/"+strings.Repeat("[0-9a-f]", 64))
+				},
 				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]),
-				LateEvents: true, Gaps: enginetest.PlatformGaps(t, name, gaps),
+				LateEvents: true, Gaps: gaps,
 			})
 		})
 	}

@@ -9,21 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // A private daemon has an empty /var/lib and /run, so it must be given the runtimes, which may be there.
 func TestRuntimeIsVisibleToPrivateDaemon(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
+	l := enginetest.Launcher(t)
 	path := filepath.Join(t.TempDir(), "mine")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.1.5\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.1.5\n"), 0o700))
 	s := engine.Session{
 		Launcher: l, State: t.TempDir(), Runtimes: map[string]target.Runtime{"mine": {Path: path}},
 		Targets: []target.Target{{Engine: name, Runtime: "mine"}},
@@ -45,9 +39,7 @@ func TestProgramsAreFoundByName(t *testing.T) {
 	}
 	got := map[string]string{}
 	links, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, link := range links {
 		if got[link.Name()], err = os.Readlink(filepath.Join(dir, link.Name())); err != nil {
 			t.Error(err)

@@ -1,7 +1,6 @@
 package docker_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -27,9 +25,7 @@ import (
 func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
 	t.Helper()
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	if answer != nil {
 		server := &http.Server{Handler: answer}
@@ -49,9 +45,7 @@ func TestWrongSocket(t *testing.T) {
 	}{
 		{"none", func(*testing.T, string) {}, "the socket does not exist"},
 		{"file", func(t *testing.T, socket string) {
-			if err := os.WriteFile(socket, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, os.WriteFile(socket, nil, 0o600))
 		}, "the file is not a socket"},
 		{"left", func(t *testing.T, socket string) {
 			l := listen(t, socket, nil).(*net.UnixListener)
@@ -74,7 +68,7 @@ func TestWrongSocket(t *testing.T) {
 			var candidates []engine.Candidate
 			var both sync.WaitGroup // both wait for a silent socket at the same time
 			both.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
-			_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+			_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
 				t.Errorf("open: %v; want a refusal with %q and the socket", err, tt.want)
 			}
@@ -90,7 +84,7 @@ func TestWrongAddress(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://localhost:1"} {
 		s.Sockets = map[string]string{"docker": address}
-		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
+		if _, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
 			t.Errorf("open with address %q: %v; want a refusal with the address", address, err)
 		}
 	}
@@ -104,13 +98,9 @@ func TestUnusedDaemonIsNamed(t *testing.T) {
 	listen(t, socket, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no luck today", http.StatusInternalServerError)
 	})
-	e, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	e, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	enginetest.Require(t, "docker/runc", err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { enginetest.Check(t, e.Close()) })
 	want := "a private daemon of this run, since the user's own cannot be used: the daemon at unix://" + socket + ": "
 	found := slices.ContainsFunc(e.Info().Notes, func(note string) bool {
 		return strings.HasPrefix(note, want) && strings.Contains(note, "no luck today")
@@ -129,16 +119,12 @@ func TestSocketOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "sock")
 	listen(t, socket, nil)
-	if err := os.Chmod(socket, 0o660); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.Chmod(socket, 0o660))
 	s.Sockets = map[string]string{"docker": socket}
 	runtime.LockOSThread() // the thread gets another user for files, without root's rights
 	defer runtime.UnlockOSThread()
-	if err := unix.Setfsuid(65534); err != nil {
-		t.Fatal(err)
-	}
-	_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	enginetest.Must(t, unix.Setfsuid(65534))
+	_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	_ = unix.Setfsuid(0)
 	advice := refusal.Rights("run as root, or as a member of the socket's group") // the thread alone has another user
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), advice) {
@@ -150,9 +136,7 @@ func TestSocketOfOthers(t *testing.T) {
 func TestRemoteDaemon(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		if strings.HasSuffix(r.URL.Path, "/info") {
@@ -162,7 +146,7 @@ func TestRemoteDaemon(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }()
 	s.Sockets = map[string]string{"docker": "tcp://" + l.Addr().String()}
-	_, err = docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	_, err = docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "runs on elsewhere") {
 		t.Errorf("open: %v; want a refusal that names the other host", err)
 	}
@@ -178,134 +162,32 @@ func TestNoPrograms(t *testing.T) {
 			t.Errorf("candidate %s: %v; want a refusal that names the missing program", c.Target, c.Err)
 		}
 	}
-	if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) {
+	if _, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s); !engine.Unsupported(err) {
 		t.Errorf("open: %v; want a refusal", err)
 	}
 }
 
-// A private daemon that does not start is tried once for all targets. The error contains its log.
 func TestPrivateDaemonFails(t *testing.T) {
 	s, _ := private(t)
-	script := filepath.Join(s.State, "dockerd")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho started >> "+s.State+"/starts\necho no luck today >&2\nexit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s.Engines = map[string]string{"dockerd": script}
-	driver := docker.NewDriver()
-	for range 2 {
-		_, err := driver.Open(t.Context(), parse(t, "docker/runc"), s)
-		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "no luck today") {
-			t.Errorf("open: %v; want a refusal with the end of the daemon's log", err)
-		}
-	}
-	if starts, err := os.ReadFile(filepath.Join(s.State, "starts")); err != nil || string(starts) != "started\n" {
-		t.Errorf("the daemon was started %q times, %v; want once", starts, err)
-	}
+	enginetest.DaemonFails(t, docker.NewDriver(), "docker/runc", s, "dockerd")
 }
 
-// Missing images, and images without space on the disk, are errors.
-func TestPullFails(t *testing.T) {
-	small := t.TempDir()
-	// This precedes the session, whose launcher may not see later mounts.
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skip("needs the right to mount: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(small, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+func TestDiskFullAtPull(t *testing.T) {
+	disk := enginetest.SmallDisk(t)
 	s, _ := private(t)
-	s.Data = small
+	s.Data = disk
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	p := e.(engine.Puller)
-
-	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
-	if err := p.Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "not found") && !strings.Contains(err.Error(), "unknown") {
-		t.Errorf("pull a missing image: %v", err)
-	}
-	if _, err := e.Create(t.Context(), engine.Spec{ID: engine.Prefix + s.RunID + "-no", Image: missing}); err == nil || !strings.Contains(err.Error(), "o such image") {
-		t.Errorf("create from a missing image: %v", err)
-	}
-	large, err := s.Registry.Fresh(t.Context(), 32<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("pull an image without space for it: %v", err)
-	}
-	// The other image still works.
-	c := enginetest.Running(t, e, enginetest.Spec(s, "after"))
-	if err := c.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.DiskFull(t, s, e)
+	enginetest.Check(t, enginetest.Running(t, e, enginetest.Spec(s, "after")).Delete(t.Context())) // the other image still works
 }
 
-// A daemon that is killed fails the trial, and is restarted once, for the next trial.
 func TestKilledDaemonIsRestartedOnce(t *testing.T) {
 	s, _ := private(t)
-	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	die := func(name string) {
-		t.Helper()
-		c, err := e.Create(t.Context(), enginetest.Spec(s, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if exit, err := c.Wait(t.Context()); err == nil {
-			t.Errorf("Wait = %v although the daemon was killed", exit)
-		}
-		// The connections break a little before the exit is known.
-		for err = nil; t.Context().Err() == nil && !strings.Contains(fmt.Sprint(err), "signal 9"); runtime.Gosched() {
-			_, err = e.Create(t.Context(), enginetest.Spec(s, name+"-next"))
-		}
-		if !strings.Contains(fmt.Sprint(err), "the end of its log") {
-			t.Errorf("Create without a daemon: %v; want the end of its log", err)
-		}
-		_ = c.Delete(t.Context()) // the daemon cannot remove it; the runner empties the trial's cgroup
-		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := group.Kill(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	place := func() error { return e.(engine.CgroupPlacer).SetCgroupParent("/" + engine.Prefix + s.RunID + "/trial") }
-	die("first")
-	if err := place(); err != nil {
-		t.Fatalf("the daemon was not restarted: %v", err)
-	}
-	sp := enginetest.Spec(s, "again")
-	c := enginetest.Running(t, e, sp)
-	if err := c.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
-	die("second")
-	if err := place(); err == nil || !strings.Contains(err.Error(), "restarted once before") {
-		t.Errorf("after a second kill: %v", err)
-	}
+	enginetest.DaemonDies(t, s, enginetest.Open(t, docker.NewDriver(), "docker/runc", s), nil)
 }
 
-// A daemon that does not answer after a timeout is killed and started once more. The next container works.
 func TestHangingDaemonIsStartedAgain(t *testing.T) {
-	s, _ := private(t)
+	s, socket := private(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	recoverer := e.(engine.Recoverer)
-	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
-		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
-	}
-	enginetest.Hang(t, e)
-	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
-		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
-	}
-	c := enginetest.Running(t, e, enginetest.Spec(s, "again"))
-	if err := c.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.DaemonHangs(t, s, e, func() []string { return remains(t, s, socket) })
 }

@@ -8,36 +8,28 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // A target with a virtual machine has an entry with the path of its own configuration.
 func TestEntriesOfGuests(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "kata.toml")
-	if err := os.WriteFile(own, []byte("[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(own, []byte("[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = true\n"), 0o600))
 	e := entries{}
 	e.add(runtimes.Runtime{Name: "runc", Binary: "/bin/runc"}, nil)
 	for _, options := range []string{"", ",memory=300"} {
-		wanted, err := target.Parse("docker/kata@config=" + own + options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wanted := enginetest.Parse(t, "docker/kata@config="+own+options)
 		r := runtimes.Runtime{Name: kata.Name, Type: kata.Type}
+		var err error
 		if r.Guest, err = kata.Load(wanted.Options); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.addGuest(r, wanted, dir); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, e.addGuest(r, wanted, dir))
 		c := choice{names: map[engine.Network]string{}}
-		if err := e.choose(c, r, wanted, nil); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, e.choose(c, r, wanted, nil))
 		name := c.names[engine.Bridged]
 		if !strings.HasPrefix(name, engine.Prefix+"kata-") || c.names[engine.NoNetwork] != name {
 			t.Errorf("%s has the entries %q", wanted, c.names)

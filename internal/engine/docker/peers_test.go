@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -20,10 +19,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// peerRounds is the environment variable with the number of rounds of the comparison. The comparison takes minutes and is
-// meaningless on a busy machine, so it is skipped without the variable.
-const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
-
 const (
 	peerLives     = 8           // in a batch
 	peerLimit     = time.Minute // for one life
@@ -34,7 +29,7 @@ const (
 // the same private daemon, in alternating batches. The command line is a process of its own, which first queries the
 // daemon's version. docker version does only that, so its time is subtracted.
 func TestLifeBesideDockerRun(t *testing.T) {
-	rounds := peerRoundsOf(t)
+	rounds := enginetest.PeerRounds(t)
 	cli, err := exec.LookPath("docker")
 	if err != nil {
 		t.Skipf("the peer is missing: %v", err)
@@ -45,89 +40,45 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	s.Targets = []target.Target{runc}
 	opened, err := NewDriver().Open(t.Context(), runc, s)
 	enginetest.Require(t, runc.String(), err)
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { enginetest.Check(t, opened.Close()) })
 	e, ok := opened.(placer)
 	if !ok {
 		t.Skip("the daemon accepts no cgroup parent")
 	}
 	p := &peers{T: t, e: e.Engine, cli: cli, env: append(os.Environ(), "DOCKER_HOST="+e.host, "DOCKER_CONFIG="+t.TempDir())}
 
-	var life, run, version, difference []stats.Sample
-	sides := []func(round int){
-		func(round int) { life = append(life, batch(round, p.life)...) },
-		func(round int) { run = append(run, batch(round, func() { p.docker(p.run()...) })...) },
-		func(round int) { version = append(version, batch(round, func() { p.docker("version") })...) },
+	side := func(name string, one func()) enginetest.Side {
+		return enginetest.Side{Name: name, Batch: func() map[string][]float64 { return map[string][]float64{"": batch(one)} }}
 	}
-	for round := range rounds + 1 {
-		for i := range sides {
-			sides[(i+round)%len(sides)](round)
-		}
-		if round == 0 { // to warm up
-			life, run, version = nil, nil, nil
-			continue
-		}
-		difference = append(difference, stats.Sample{Block: round, Value: medianOf(run, round) - medianOf(version, round)})
+	all := enginetest.TakeTurns(rounds, side("life", p.life), side("run", func() { p.docker(p.run()...) }), side("version", func() { p.docker("version") }))
+	life, run, version := all["life"][""], all["run"][""], all["version"][""]
+	runs, versions := enginetest.ByRound(run), enginetest.ByRound(version)
+	var difference []stats.Sample
+	for round := 1; round <= rounds; round++ {
+		difference = append(difference, stats.Sample{Block: round, Value: enginetest.Middle(runs[round]) - enginetest.Middle(versions[round])})
 	}
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s, %d rounds of %d lives\tms\ttouchstone's ratio to it\n", e.Info().Version, rounds, peerLives)
-	fmt.Fprintf(w, "touchstone, a whole life\t%.1f\t\n", 1e3*medianOf(life))
-	fmt.Fprintf(w, "docker run --rm\t%.1f\t%s\n", 1e3*medianOf(run), spell(stats.Compare(run, life, stats.Lower, 1)))
-	fmt.Fprintf(w, "docker version\t%.1f\t\n", 1e3*medianOf(version))
-	c := stats.Compare(difference, life, stats.Lower, 1)
-	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*medianOf(difference), spell(c))
-	if err := w.Flush(); err != nil {
-		t.Error(err)
+	fmt.Fprintf(w, "touchstone, a whole life\t%.1f\t\n", 1e3*enginetest.Middle(life))
+	_, toRun := enginetest.Ratio(run, life)
+	fmt.Fprintf(w, "docker run --rm\t%.1f\t%s\n", 1e3*enginetest.Middle(run), toRun)
+	fmt.Fprintf(w, "docker version\t%.1f\t\n", 1e3*enginetest.Middle(version))
+	ratio, spelled := enginetest.Ratio(difference, life)
+	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*enginetest.Middle(difference), spelled)
+	enginetest.Check(t, w.Flush())
+	if ratio < 1-peerMostApart || ratio > 1+peerMostApart {
+		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", spelled, 100*peerMostApart)
 	}
-	if c.Ratio < 1-peerMostApart || c.Ratio > 1+peerMostApart {
-		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", spell(c), 100*peerMostApart)
-	}
-}
-
-func peerRoundsOf(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(peerRounds)
-	if text == "" {
-		t.Skipf("takes minutes on a quiet machine: set %s to the number of rounds", peerRounds)
-	}
-	rounds, err := strconv.Atoi(text)
-	if err != nil || rounds < 1 {
-		t.Fatalf("%s=%s is not a number of rounds", peerRounds, text)
-	}
-	return rounds
 }
 
 // batch measures consecutive lives.
-func batch(round int, life func()) []stats.Sample {
-	var all []stats.Sample
+func batch(life func()) (seconds []float64) {
 	for range peerLives {
 		began := time.Now()
 		life()
-		all = append(all, stats.Sample{Block: round, Value: time.Since(began).Seconds()})
+		seconds = append(seconds, time.Since(began).Seconds())
 	}
-	return all
-}
-
-// medianOf is the median of all samples, or of the samples of some rounds.
-func medianOf(samples []stats.Sample, rounds ...int) float64 {
-	var values []float64
-	for _, s := range samples {
-		if len(rounds) == 0 || s.Block == rounds[0] {
-			values = append(values, s.Value)
-		}
-	}
-	return stats.Summarize(values, 1).Median
-}
-
-// spell formats a ratio, with its interval if there are enough rounds.
-func spell(c stats.Comparison) string {
-	if c.CI == nil {
-		return fmt.Sprintf("%.2f", c.Ratio)
-	}
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", c.Ratio, c.CI.Lo, c.CI.Hi)
+	return seconds
 }
 
 // peers are the two clients of one daemon.

@@ -20,9 +20,7 @@ func TestRealUsernsRemap(t *testing.T) {
 	s.Memory = t.TempDir()
 	for _, file := range []string{"/etc/subuid", "/etc/subgid"} { // only the daemon sees this content
 		ranges := filepath.Join(t.TempDir(), "ranges")
-		if err := os.WriteFile(ranges, []byte("nobody:200000:65536\nnogroup:200000:65536\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(ranges, []byte("nobody:200000:65536\nnogroup:200000:65536\n"), 0o644))
 		err := s.Launcher.InNamespace(func() error { return unix.Mount(ranges, file, "", unix.MS_BIND, "") })
 		if err != nil {
 			t.Skipf("needs %s, to cover it for the daemon: %v", file, err)
@@ -59,9 +57,7 @@ func TestRealOtherFiles(t *testing.T) {
 	// The launcher's namespace is the daemon's, and this program's has another directory.
 	hidden := t.TempDir()
 	s.Memory = hidden
-	if err := s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", hidden, "tmpfs", 0, "") }); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", hidden, "tmpfs", 0, "") }))
 	e := open(s)
 	if err := e.Supports(engine.CanBindMemory); !engine.Unsupported(err) || !strings.Contains(err.Error(), "another file system") && !strings.Contains(err.Error(), "cannot mount") {
 		t.Errorf("Supports(%s) = %v; want a refusal because of other files", engine.CanBindMemory, err)

@@ -3,12 +3,10 @@ package docker_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 
@@ -20,74 +18,27 @@ import (
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
-// limits reads the limits of the only container below a cgroup.
-func limits(t *testing.T, s engine.Session, group string) string {
-	t.Helper()
-	return enginetest.Limits(t, s, group+"/"+strings.Repeat("[0-9a-f]", 64))
-}
-
-// Containers have the requested limits and the requested cgroup, also with runtimes that read Docker's zeros differently. All
-// targets share one daemon, which stops with the last of them.
-func TestLimitsAndCgroup(t *testing.T) {
+// All targets share one daemon, which stops with the last of them.
+func TestDaemonIsShared(t *testing.T) {
 	s, socket := private(t)
 	driver := docker.NewDriver()
-	var engines []engine.Engine
-	for _, name := range []string{"docker/runc", "docker/crun", "docker/youki", "docker/runsc"} {
+	for n, name := range []string{"docker/runc", "docker/crun"} {
 		e, err := enginetest.Attempt(t, driver, name, s)
 		enginetest.Require(t, name, err)
-		engines = append(engines, e)
-	}
-	for n, e := range engines {
-		group := fmt.Sprintf("/%s%s/t%d", engine.Prefix, s.RunID, n)
-		p, ok := e.(engine.CgroupPlacer)
-		if !ok {
-			t.Fatalf("%s is no CgroupPlacer", e.Info().Target)
+		other, err := enginetest.Attempt(t, driver, name, s)
+		enginetest.Require(t, name, err)
+		if service := e.(engine.DaemonBacked).Daemon(); service.Cgroup == nil || len(service.PIDs) < 2 {
+			t.Errorf("%d: the private daemon and its containerd are reported as %+v", n, service)
 		}
-		if err := p.SetCgroupParent(group); err != nil {
-			t.Fatal(err)
-		}
-		sp := enginetest.Spec(s, fmt.Sprint("limits", n))
-		sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-		c := enginetest.Running(t, e, sp)
-		if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
-			t.Errorf("%s: limits at creation are %q, want %q", e.Info().Target, got, want)
-		}
-		for _, tt := range []struct {
-			limits engine.Resources
-			want   string
-		}{
-			{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 64<<20)},
-			{engine.Resources{CPU: 1.5, Memory: 96 << 20}, fmt.Sprint("150000 100000 ", 96<<20)},
-			{engine.Resources{Memory: 48 << 20}, fmt.Sprint("150000 100000 ", 48<<20)},
-		} {
-			if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
-				t.Fatalf("%s: Update(%+v): %v", e.Info().Target, tt.limits, err)
-			}
-			if got := limits(t, s, group); got != tt.want {
-				t.Errorf("%s: limits after Update(%+v) are %q, want %q", e.Info().Target, tt.limits, got, tt.want)
+		for _, close := range []struct {
+			e    engine.Engine
+			runs bool
+		}{{e, true}, {other, false}} {
+			err := close.e.Close()
+			if _, gone := os.Stat(socket); err != nil || (gone == nil) != close.runs {
+				t.Errorf("Close: %v; the daemon runs: %v, want %v", err, gone == nil, close.runs)
 			}
 		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	service := engines[0].(engine.DaemonBacked).Daemon()
-	if service.Cgroup == nil || len(service.PIDs) < 2 {
-		t.Errorf("the private daemon and its containerd are reported as %+v", service)
-	}
-	if err := engines[0].Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(socket); err != nil {
-		t.Errorf("the daemon has exited although a target uses it: %v", err)
-	}
-	for _, e := range engines[1:] {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := os.Stat(socket); err == nil {
-		t.Error("the daemon still runs although no target uses it")
 	}
 }
 
@@ -99,17 +50,9 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	c, err := e.Create(t.Context(), engine.Spec{
 		ID: engine.Prefix + s.RunID + "-pause", Rootfs: s.Rootfs, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
+	enginetest.Must(t, c.Start(t.Context()))
 	other := connect(t, socket)
 	// The daemon may refuse these requests for a moment too.
 	pause := func() {
@@ -178,19 +121,6 @@ func TestSilentExec(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	os.Exit(enginetest.Main(m))
-}
-
-// Many lives, and creations that are cancelled at random moments, leave no descriptors, no goroutines, no containers and no
-// cgroups.
-func TestNothingIsLeftOfManyLives(t *testing.T) {
-	s, socket := private(t)
-	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	before := remains(t, s, socket)
-	enginetest.ManyLives(t, 15, s, e)
-	enginetest.GivenUp(t, 20, 2*time.Millisecond, s, e)
-	for _, left := range enginetest.Surplus(before, remains(t, s, socket)) {
-		t.Errorf("%s is left behind", left)
-	}
 }
 
 // A refusal contains the target and the remedy.

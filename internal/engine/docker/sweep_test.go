@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // listed is a container in the response of a daemon.
@@ -62,9 +63,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/images/json"):
 			answer = images
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, json.NewEncoder(w).Encode(answer))
 	})
 	s := engine.Session{RunID: run, Sockets: map[string]string{"docker": socket}}
 	n, err := docker.NewDriver().Sweep(t.Context(), s)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -43,13 +44,9 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 		t.Skip("needs crun: ", err)
 	}
 	dir, data := filepath.Join(s.State, "user"), t.TempDir()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.Mkdir(dir, 0o700))
 	for _, parent := range []string{s.State, data, filepath.Dir(data)} { // for a daemon that maps users
-		if err := os.Chmod(parent, 0o711); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.Chmod(parent, 0o711))
 	}
 	socket := filepath.Join(dir, "sock")
 	settings := map[string]any{
@@ -61,27 +58,17 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	}
 	maps.Copy(settings, changes)
 	config, err := json.Marshal(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	file := filepath.Join(dir, "daemon.json")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(file, config, 0o600))
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RecordForeignDirs(docker.OptDirs...); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Must(t, s.RecordForeignDirs(docker.OptDirs...))
 	cmd := exec.Command(dockerd, "--config-file", file)
 	cmd.Stdout, cmd.Stderr = log, log
 	done, err := s.Launcher.Start(cmd)
 	_ = log.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	exited := make(chan struct{})
 	go func() {
 		<-done
@@ -115,9 +102,7 @@ const userContainer = "user-container:latest"
 // addUserContainer adds an image and a container to the user's daemon.
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
-	if err := s.Registry.ServeHost(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, s.Registry.ServeHost())
 	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
 		err = pulled.Wait(t.Context())
@@ -128,9 +113,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	if err == nil {
 		_, err = c.ImageRemove(t.Context(), s.Registry.Probe(), client.ImageRemoveOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
 		HostConfig: &api.HostConfig{NetworkMode: "none"},
@@ -138,9 +121,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	if err == nil {
 		_, err = c.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() {
 		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
 			t.Error(err)
@@ -149,26 +130,14 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 }
 
 // inventory lists a daemon's objects, with the states of containers.
-func inventory(t *testing.T, c *client.Client) []string {
+func inventory(t *testing.T, c *client.Client) (all []string) {
 	t.Helper()
 	ctx := t.Context()
-	containers, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	images, err := c.ImageList(ctx, client.ImageListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	networks, err := c.NetworkList(ctx, client.NetworkListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	volumes, err := c.VolumeList(ctx, client.VolumeListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
+	containers, err1 := c.ContainerList(ctx, client.ContainerListOptions{All: true})
+	images, err2 := c.ImageList(ctx, client.ImageListOptions{All: true})
+	networks, err3 := c.NetworkList(ctx, client.NetworkListOptions{})
+	volumes, err4 := c.VolumeList(ctx, client.VolumeListOptions{})
+	enginetest.Must(t, errors.Join(err1, err2, err3, err4))
 	for _, i := range containers.Items {
 		all = append(all, fmt.Sprint("container ", i.ID, i.Names, i.State))
 	}
@@ -204,13 +173,13 @@ func TestUsersDaemon(t *testing.T) {
 		t.Errorf("candidates are %q; want docker/runc and docker/slim among them, and not docker/crun", names)
 	}
 
-	_, err := driver.Open(t.Context(), parse(t, "docker/crun"), s)
+	_, err := driver.Open(t.Context(), enginetest.Parse(t, "docker/crun"), s)
 	for _, want := range []string{"does not know the runtime crun", "slim", "daemon.json", `{"crun": {"path": "/`} {
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("open docker/crun: %v; want a refusal with %q", err, want)
 		}
 	}
-	_, err = driver.Open(t.Context(), parse(t, "docker/slim@log-level=debug"), s)
+	_, err = driver.Open(t.Context(), enginetest.Parse(t, "docker/slim@log-level=debug"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), `"runtimeArgs": ["--log-level=debug"]`) {
 		t.Errorf("open docker/slim@log-level=debug: %v; want a refusal with the configuration to add", err)
 	}
@@ -234,12 +203,11 @@ func TestUsersDaemon(t *testing.T) {
 		if got := inventory(t, c); len(got) <= len(before) {
 			t.Errorf("with the run's container the daemon has %q", got)
 		}
-		if err := one.Delete(t.Context()); err != nil {
-			t.Error(err)
+		sp.ID = "user-container"
+		if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("Create with the name of the user's container: %v", err)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, errors.Join(one.Delete(t.Context()), e.Close()))
 		if after := inventory(t, c); !slices.Equal(after, before) {
 			t.Errorf("after %s the daemon has %q, and had %q", name, after, before)
 		}
@@ -257,9 +225,7 @@ func TestSweep(t *testing.T) {
 	if err == nil {
 		err = e.(engine.Puller).Pull(t.Context(), fresh)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	sweep := func(runID string) int {
 		t.Helper()
 		n, err := docker.NewDriver().Sweep(t.Context(), engine.Session{RunID: runID, Sockets: s.Sockets})
@@ -283,88 +249,48 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Create does not touch a container of another user with the same name.
-func TestNameInUse(t *testing.T) {
-	s, socket := user(t)
-	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	sp := enginetest.Spec(s, "taken")
-	sp.ID = "user-container"
-	_, err := e.Create(t.Context(), sp)
-	if err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("Create with a name that is in use: %v", err)
-	}
-	if names := containers(t, socket); !slices.Equal(names, []string{"/user-container"}) {
-		t.Errorf("the daemon's containers are %q, want only the user's", names)
-	}
-}
-
-// hostState is the state that a private daemon must not change: the network, its rules, and Docker's directories.
-func hostState(t *testing.T, s engine.Session) map[string]string {
+// rules returns the network of the host and its rules.
+func rules(t *testing.T, s engine.Session) (all string) {
 	t.Helper()
-	state := map[string]string{}
 	for _, command := range [][]string{
 		{"iptables-save"}, {"ip6tables-save"}, {"ip", "-brief", "link"}, {"ip", "-brief", "addr"}, {"ip", "route"}, {"ip", "netns"},
 	} {
-		if path, err := exec.LookPath(command[0]); err == nil {
-			var out bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), path, command[1:]...)
-			cmd.Stdout = &out
-			if err := s.Launcher.Run(t.Context(), cmd); err != nil {
-				t.Fatalf("%q: %v", command, err)
-			}
-			var rules []string // without counters, and without comments, which contain the time
-			for line := range strings.Lines(out.String()) {
-				if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
-					rules = append(rules, line)
-				}
-			}
-			state[strings.Join(command, " ")] = strings.Join(rules, "")
-		}
-	}
-	for _, file := range []string{"/proc/sys/net/ipv4/ip_forward", "/proc/self/mountinfo"} {
-		text, err := os.ReadFile(file)
+		path, err := exec.LookPath(command[0])
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		state[file] = string(text)
-	}
-	for _, dir := range []string{"/var/lib/docker", "/var/lib/containerd", "/etc/docker", "/run/docker", "/run/containerd"} {
-		entries, err := os.ReadDir(dir)
-		state[dir] = fmt.Sprint(err)
-		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil {
-				continue // another program has removed it
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), path, command[1:]...)
+		cmd.Stdout = &out
+		if err := s.Launcher.Run(t.Context(), cmd); err != nil {
+			t.Fatalf("%q: %v", command, err)
+		}
+		for line := range strings.Lines(out.String()) { // without counters, and without comments, which contain the time
+			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
+				all += line
 			}
-			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
 		}
 	}
-	return state
+	return all
 }
 
-// A private daemon runs beside the user's.
+// A private daemon runs beside the user's. It does not change the network, its rules, and Docker's directories.
 func TestHostStaysAsItIs(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
-	before, had := hostState(t, s), inventory(t, c)
+	state := func() map[string]string {
+		state := enginetest.HostState(t, []string{"/proc/sys/net/ipv4/ip_forward"},
+			[]string{"/var/lib/docker", "/var/lib/containerd", "/etc/docker", "/run/docker", "/run/containerd"})
+		state["the network"], state["the user's daemon"] = rules(t, s), fmt.Sprint(inventory(t, c))
+		return state
+	}
+	before := state()
 	s.Managed = true
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
 	if names := containers(t, socket); !slices.Equal(names, []string{"/user-container"}) {
 		t.Errorf("the user's daemon has %q although the run uses a private one", names)
 	}
-	if err := one.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	for what, now := range hostState(t, s) {
-		if now != before[what] {
-			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, now, before[what])
-		}
-	}
-	if has := inventory(t, c); !slices.Equal(has, had) {
-		t.Errorf("the user's daemon has %q, and had %q", has, had)
-	}
+	enginetest.Check(t, errors.Join(one.Delete(t.Context()), e.Close()))
+	enginetest.WantSameState(t, before, state())
 }

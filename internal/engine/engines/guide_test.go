@@ -62,9 +62,7 @@ func TestNewEnginePassesTheConformanceSuite(t *testing.T) {
 	drivers, containers := newEngines()
 	open := func(t *testing.T) engine.Engine {
 		e, err := drivers.Open(t.Context(), target.Target{Engine: "guide", Runtime: "runc"}, engine.Session{RunID: "run1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		return e
 	}
 	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Leftovers: containers.Leftovers})
@@ -74,9 +72,7 @@ func TestNewEnginePassesTheConformanceSuite(t *testing.T) {
 func TestNewEngineIsSelectedByItsDescription(t *testing.T) {
 	drivers, _ := newEngines()
 	parsed, err := plan.Parse("p", []byte("version: 1\nengines: {sockets: {guide: /run/plan.sock}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	variable := func(name string) string {
 		return map[string]string{"GUIDE_HOST": "/run/variable.sock"}[name]
 	}
@@ -113,38 +109,24 @@ func TestNewEngineIsAccountedByItsDescription(t *testing.T) {
 		t.Skip(err)
 	}
 	binary, err := os.ReadFile(cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	dir := t.TempDir()
 	var pids []int
 	for _, name := range []string{"guided", "guide-shim-v1"} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, binary, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(path, binary, 0o700))
 		cmd := exec.CommandContext(context.Background(), path) // the test's own context ends before its clean-up
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
+		enginetest.Must(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = in.Close()
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			enginetest.Check(t, cmd.Wait())
 		})
 		pids = append(pids, cmd.Process.Pid)
 	}
 	account := monitor.Begin(monitor.Target{Programs: drivers.Programs(), Procs: func() ([]int, error) { return pids, nil }})
-	t.Cleanup(func() {
-		if err := account.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { enginetest.Check(t, account.Close()) })
 	census, err := account.Census()
 	memory := census.ByComponent()
 	if err != nil || len(memory) != 2 || memory[monitor.Daemon] == 0 || memory[monitor.Shim] == 0 {

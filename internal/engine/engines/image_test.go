@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
-	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -32,27 +31,19 @@ var pulling = [][]string{
 func TestImages(t *testing.T) {
 	_, programs := enginetest.Workload(t)
 	base, err := image.Build(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	configured, err := mutate.Config(base, v1.Config{
 		Entrypoint: []string{"/no/such/entrypoint", "--flag"}, Cmd: []string{"no", "such", "command"},
 		User: "1000:1000", WorkingDir: "/data", Env: []string{"PATH=/no/such/path", "LD_PRELOAD="}, StopSignal: "SIGUSR1",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, names := range pulling {
 		engineName, _, _ := strings.Cut(names[0], "/")
 		t.Run(engineName, func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			s.Managed = true
 			for _, name := range names {
-				parsed, err := target.Parse(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.Targets = append(s.Targets, parsed)
+				s.Targets = append(s.Targets, enginetest.Parse(t, name))
 			}
 			drivers := engines.All(fake.NewClock(), nil)
 			enginetest.Hold(t, drivers, names[0], s)
@@ -108,16 +99,12 @@ func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string 
 func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
 	t.Helper()
 	ref, err := s.Registry.Publish(t.Context(), as, img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { s.Registry.Forget(ref) })
 	p, ok := e.(engine.Puller)
 	if !ok {
 		t.Fatalf("%s does not pull", e.Info().Target)
 	}
-	if err := p.Pull(t.Context(), ref); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, p.Pull(t.Context(), ref))
 	return ref
 }

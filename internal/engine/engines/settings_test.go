@@ -12,8 +12,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -35,27 +35,15 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: without it no engine looks for its programs")
 	}
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	l := enginetest.Launcher(t)
 	dir := t.TempDir()
 	program := func(name string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.2.3\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.2.3\n"), 0o700))
 		return path
 	}
 	plugins := filepath.Join(dir, "plug-ins")
-	if err := os.Mkdir(plugins, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.Mkdir(plugins, 0o700))
 	for _, name := range []string{"bridge", "host-local", "loopback"} {
 		program(filepath.Join("plug-ins", name))
 	}
@@ -101,9 +89,7 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 // TestEachProgramIsDocumented: the page of engines lists the programs that a user may give, and no others.
 func TestEachProgramIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/engines.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, d := range engines.All(fake.NewClock(), nil).Descriptions() {
 		if d.Binaries == nil {
 			continue

@@ -36,22 +36,16 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		t.Fatal(err)
 	}
 	s.Runtimes = map[string]target.Runtime{"recorded": {Path: script}}
-	s.Targets = []target.Target{parse(t, recorded)}
+	s.Targets = []target.Target{Parse(t, recorded)}
 	e, err := open(t, d, recorded, s)
 	Require(t, original, err)
 	checkDaemon(t, e)
 	operation := func(verb string, call func(context.Context) error) {
 		t.Helper()
-		if err := os.WriteFile(record, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := call(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.WriteFile(record, nil, 0o600))
+		Must(t, call(t.Context()))
 		text, err := os.ReadFile(record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		want, declared := about.Commands[verb]
 		if !declared {
 			want = []string{verb}
@@ -65,7 +59,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		c, err = e.Create(ctx, Spec(s, "commands"))
 		return err
 	})
-	t.Cleanup(func() { check(t, c.Delete(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(func() { Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 	operation("start", c.Start)
 	operation("exec", func(ctx context.Context) error {
 		_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})

@@ -6,16 +6,9 @@
 //		enginetest.CheckMustRun(t, "oci", targets...)
 //		for _, name := range targets {
 //			t.Run(name, func(t *testing.T) {
-//				s := session(t) // with a root file system that holds /probe
-//				open := func(t *testing.T) engine.Engine {
-//					e, err := enginetest.Attempt(t, oci.Driver{}, name, s)
-//					enginetest.Require(t, name, err)
-//					return e
-//				}
-//				enginetest.Run(t, open, enginetest.Options{
-//					RunID: s.RunID, Rootfs: s.Rootfs, Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-//					Leftovers: func() []string { return remains(s) },
-//				})
+//				s := enginetest.Session(t, oci.LauncherOptions)
+//				host := enginetest.Open(t, native.Driver{}, target.Native, s)
+//				enginetest.Conform(t, oci.Driver{}, name, s, enginetest.Options{Host: host})
 //			})
 //		}
 //	}
@@ -67,9 +60,9 @@ type Options struct {
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
-	// Limits reads a container's limits from the host's cgroups, as the function Limits of this package does; nil if
+	// Limits reads the limits of a container below a cgroup from the host's cgroups, as the function Limits of this package does; nil if
 	// the cgroups are not known.
-	Limits func(t *testing.T, c engine.Container) string
+	Limits func(t *testing.T, parent, id string) string
 	// Overhead is added to the limits of a container in the host's cgroups: the part of a virtual machine.
 	Overhead engine.Resources
 	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
@@ -146,7 +139,28 @@ var subtests = []subtest{
 	{name: "OOMScore", test: (*suite).testOOMScore, alone: true}, // short calls of a runtime begin with another score
 	{name: "Limits", test: (*suite).testLimits, alone: true},     // Options.Limits may expect one container only
 	{name: "Steps", test: (*suite).testSteps, alone: true},       // Options.Started counts the processes of all containers
+	{name: "ManyLives", test: (*suite).testManyLives, detail: true, alone: true},
 	{name: "Close", test: (*suite).testClose, alone: true},
+}
+
+// Conform runs the suite on a target of a session. It completes the options by the session.
+func Conform(t *testing.T, d Opener, name string, s engine.Session, opts Options) {
+	t.Helper()
+	opts.RunID, opts.Rootfs, opts.Image, opts.Registry = s.RunID, s.Rootfs, s.Registry.Probe(), s.Registry
+	opts.Started, opts.OOMScore = s.Launcher.Started, s.Launcher.OOMScore()
+	opts.Gaps = PlatformGaps(t, name, opts.Gaps)
+	if opts.Limits == nil {
+		opts.Limits = LimitsBy(s)
+	}
+	if opts.Leftovers == nil {
+		opts.Leftovers = func() []string { return Leftovers(s) }
+	}
+	Run(t, func(t *testing.T) engine.Engine {
+		e, err := Attempt(t, d, name, s)
+		Require(t, name, err)
+		t.Logf("%s, %s", e.Info().Version, strings.Join(e.Info().Notes, "; "))
+		return e
+	}, opts)
 }
 
 // Run runs the suite on an engine, which it opens once and closes.
@@ -169,9 +183,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		}
 	}
 	workers, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if workers > 1 {
 		before := s.leftovers()
 		next := make(chan subtest)

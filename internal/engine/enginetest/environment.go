@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 // checked.
 func (s *suite) testCPUSet(t *testing.T) {
 	var here unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &here); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, unix.SchedGetaffinity(0, &here))
 	last := -1
 	for cpu := range len(here) * 64 {
 		if here.IsSet(cpu) {
@@ -95,20 +94,55 @@ func (s *suite) testCPUSet(t *testing.T) {
 	}
 }
 
-// testLimits checks that the limits of the spec are set when the process runs.
+// testLimits checks that the limits of a container are set at its creation and by updates, that an update keeps the limits that it does not name, and
+// that the container is below the cgroup of SetCgroupParent.
 func (s *suite) testLimits(t *testing.T) {
 	if s.Limits == nil {
 		s.lacks(t, "limits", errors.New("the cgroups of its containers are not known"))
+	}
+	parent := "/" + engine.Prefix + s.RunID
+	if placer, ok := s.engine.(engine.CgroupPlacer); ok {
+		parent += "/trial"
+		Check(t, placer.SetCgroupParent(parent))
+		t.Cleanup(func() { Check(t, placer.SetCgroupParent("")) }) // after the removal of the container
 	}
 	spec := s.spec(workload.Ready())
 	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
 	b := s.start(t, spec)
 	s.wantReady(t, b)
-	atHost := engine.Resources{CPU: spec.Resources.CPU + s.Overhead.CPU, Memory: spec.Resources.Memory + s.Overhead.Memory}
-	if got, want := s.Limits(t, b), fmt.Sprint(atHost.CPUQuota(), " 100000 ", atHost.Memory); got != want {
-		t.Errorf("the container's CPU quota, period and memory limit are %q, want %q", got, want)
+	s.wantLimits(t, parent, b, spec.Resources)
+	info := s.engine.Info()
+	if s.engine.Supports(engine.CanUpdate) == nil && info.Isolation != engine.VM && info.Target.Runtime != "youki" { // its update may change nothing
+		want := spec.Resources
+		for _, r := range []engine.Resources{{CPU: 0.1}, {CPU: 1.5, Memory: 384 << 20}, {Memory: 192 << 20}} {
+			if err := optional[engine.Updater](t, b).Update(s.context(t), r); err != nil {
+				t.Fatalf("Update(%+v): %v", r, err)
+			}
+			want.CPU, want.Memory = cmp.Or(r.CPU, want.CPU), cmp.Or(r.Memory, want.Memory)
+			s.wantLimits(t, parent, b, want)
+		}
 	}
 	s.kill(t, b, killed)
+}
+
+// wantLimits checks the limits of a container in the host's cgroups.
+func (s *suite) wantLimits(t *testing.T, parent string, b testContainer, r engine.Resources) {
+	t.Helper()
+	atHost := engine.Resources{CPU: r.CPU + s.Overhead.CPU, Memory: r.Memory + s.Overhead.Memory}
+	if got, want := s.Limits(t, parent, b.ID()), fmt.Sprint(atHost.CPUQuota(), " 100000 ", atHost.Memory); got != want {
+		t.Errorf("the container's CPU quota, period and memory limit are %q, want %q", got, want)
+	}
+	limited, ok := b.Container.(engine.Limited)
+	if !ok {
+		return
+	}
+	got, err := limited.Limits(s.context(t))
+	if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
+		return // the guest has the limits
+	}
+	if err != nil || got.CPU != r.CPU || got.Memory != r.Memory {
+		t.Errorf("the cgroup of the container's process has the limits %+v, %v; want %+v", got, err, r)
+	}
 }
 
 // sandboxLimit is the wait for a sandbox that may start no more processes. A sandbox that still runs has stopped, and the test passes: a busy
@@ -178,9 +212,7 @@ func (s *suite) servingPort(t *testing.T, server testContainer) uint16 {
 		t.Fatalf("first line of output: %v; Stderr: %s", err, server.stderr)
 	}
 	port, err := workload.ParseServing(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return uint16(port)
 }
 

@@ -10,11 +10,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -49,7 +49,7 @@ const mostAttempts = 3
 func Attempt(t testing.TB, d Opener, name string, s engine.Session) (engine.Engine, error) {
 	t.Helper()
 	for n := 1; ; n++ {
-		e, err := d.Open(t.Context(), parse(t, name), s)
+		e, err := d.Open(t.Context(), Parse(t, name), s)
 		var refused *engine.OpenError
 		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Transient {
 			return e, err
@@ -71,16 +71,43 @@ func open(t *testing.T, d Opener, name string, s engine.Session) (engine.Engine,
 	t.Helper()
 	e, err := Attempt(t, d, name, s)
 	if err == nil {
-		t.Cleanup(func() { check(t, e.Close()) })
+		t.Cleanup(func() { Check(t, e.Close()) })
 	}
 	return e, err
 }
 
-// check reports the error of a call that must work.
-func check(t *testing.T, err error) {
+// Check reports the error of a call that must work.
+func Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Must ends the test at the error of a call that must work.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Launcher returns a launcher that ends with the test.
+func Launcher(t *testing.T) *process.Launcher {
+	t.Helper()
+	l, err := process.New(process.Options{})
+	Must(t, err)
+	t.Cleanup(func() { Check(t, l.Close()) })
+	return l
+}
+
+// Files writes files below a directory.
+func Files(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		Must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 }
 
@@ -88,13 +115,9 @@ func check(t *testing.T, err error) {
 func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	t.Helper()
 	c, err := e.Create(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { check(t, c.Delete(context.WithoutCancel(t.Context()))) })
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
+	t.Cleanup(func() { Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
+	Must(t, c.Start(t.Context()))
 	return c
 }
 
@@ -121,9 +144,7 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 			t.Fatalf("files %s of containers in %s: %q, %v; want one", file, pattern, found, err)
 		}
 		text, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
@@ -133,45 +154,14 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
 }
 
-// Limited checks that the limits of a container are set at its creation and by updates, and that an update keeps the limits
-// that it does not name. The engine's containers must have cgroups of their IDs below the run's cgroup.
-func Limited(t *testing.T, s engine.Session, e engine.Engine) {
-	t.Helper()
-	if s.Cgroups == nil {
-		record.Skip(t, "needs the right to make cgroups: run as root, or in a delegated cgroup")
-	}
-	limits := LimitsBy(s)
-	spec := Spec(s, "limited")
-	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
-	c := Running(t, e, spec)
-	if got, want := limits(t, c), fmt.Sprint("50000 100000 ", 256<<20); got != want {
-		t.Errorf("limits at creation are %q, want %q", got, want)
-	}
-	for _, tt := range []struct {
-		limits engine.Resources
-		want   string
-	}{
-		{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 256<<20)},
-		{engine.Resources{CPU: 1.5, Memory: 384 << 20}, fmt.Sprint("150000 100000 ", 384<<20)},
-		{engine.Resources{Memory: 192 << 20}, fmt.Sprint("150000 100000 ", 192<<20)},
-	} {
-		if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
-			t.Fatalf("Update(%+v): %v", tt.limits, err)
-		}
-		if got := limits(t, c); got != tt.want {
-			t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
-		}
-	}
-}
-
-// LimitsBy is Limits for engines whose containers have cgroups of their IDs below the run's cgroup; nil without cgroups.
-func LimitsBy(s engine.Session) func(*testing.T, engine.Container) string {
+// LimitsBy is Limits for engines whose containers have cgroups of their IDs; nil without cgroups.
+func LimitsBy(s engine.Session) func(t *testing.T, parent, id string) string {
 	if s.Cgroups == nil {
 		return nil
 	}
-	return func(t *testing.T, c engine.Container) string {
+	return func(t *testing.T, parent, id string) string {
 		t.Helper()
-		return Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID())
+		return Limits(t, s, parent+"/"+id)
 	}
 }
 
@@ -187,44 +177,51 @@ func RootlessGaps() map[string]string {
 	return map[string]string{"CPUSet": limits, "ProcessLimit": limits, "Limits": limits, "Bridge": namespaces, "HostEnd": namespaces}
 }
 
-// ManyLives is Steady with containers that are deleted in the states created, running and stopped.
-func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
-	t.Helper()
-	Steady(t, n, func(n int) {
-		var out bytes.Buffer
-		spec := Spec(s, fmt.Sprintf("many-%03d", n))
-		spec.Process.Stdout = &out
-		c, err := e.Create(t.Context(), spec)
+// testManyLives checks that containers that are deleted in each state, and creations that are cancelled at any moment, leave no descriptors, no
+// goroutines and no processes.
+func (s *suite) testManyLives(t *testing.T) {
+	if isolation := s.engine.Info().Isolation; isolation == engine.UserKernel || isolation == engine.VM {
+		t.Skip("the engine leaves the same with each runtime, and a sandbox takes long")
+	}
+	Steady(t, 12, func(n int) {
+		args := workload.Ready()
+		if n%4 == 3 {
+			args = []string{"/no-such-program"}
+		}
+		c, err := s.engine.Create(s.context(t), s.spec(args))
 		if err != nil {
-			t.Fatal(err)
+			if n%4 < 3 {
+				t.Fatal(err)
+			}
+			return
 		}
-		if n%3 > 0 {
-			check(t, c.Start(t.Context()))
+		if n%4 > 0 {
+			if err := c.Start(s.context(t)); (err != nil) != (n%4 == 3) {
+				t.Errorf("Start: %v", err)
+			}
 		}
-		if n%3 > 1 {
-			check(t, c.Kill(t.Context(), syscall.SIGKILL))
-			_, err := c.Wait(t.Context())
-			check(t, err)
+		if n%4 == 2 {
+			Check(t, c.Kill(s.context(t), sigkill))
+			_, err := c.Wait(s.context(t))
+			Check(t, err)
 		}
-		check(t, c.Delete(t.Context()))
+		Check(t, c.Delete(s.context(t)))
 	})
-}
-
-// GivenUp cancels n creations, each later than the one before by this time. A container that was made nevertheless is
-// deleted.
-func GivenUp(t *testing.T, n int, later time.Duration, s engine.Session, e engine.Engine) {
-	t.Helper()
-	for n := range n {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*later)
-		c, err := e.Create(ctx, Spec(s, fmt.Sprintf("late-%03d", n)))
+	Steady(t, 10, func(n int) {
+		// A context with a deadline would end connections a moment before it has ended itself.
+		later, stop := context.WithTimeout(s.context(t), time.Duration(n)*4*time.Millisecond)
+		defer stop()
+		ctx, cancel := context.WithCancel(s.context(t))
+		defer cancel()
+		context.AfterFunc(later, cancel)
+		c, err := s.engine.Create(ctx, s.spec(workload.Ready()))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			t.Errorf("Create: %v", err)
 		case err == nil:
-			check(t, c.Delete(t.Context()))
+			Check(t, c.Delete(s.context(t)))
 		}
-		cancel()
-	}
+	})
 }
 
 // Steady calls life n times with different numbers, and fails the test if open files, goroutines or children of this process
@@ -260,14 +257,10 @@ func (h holdings) beyond(before holdings) bool {
 func held(t *testing.T) holdings {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	h := holdings{files: len(files), goroutines: runtime.NumGoroutine()}
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, file := range tasks {
 		text, _ := os.ReadFile(file) // a thread may have ended
 		h.children += len(strings.Fields(string(text)))
@@ -296,7 +289,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 		spec.Resources.CPUSet = given
 		c := Running(t, e, spec)
 		_, err := c.Wait(t.Context())
-		check(t, errors.Join(err, c.Delete(t.Context())))
+		Check(t, errors.Join(err, c.Delete(t.Context())))
 		if got := strings.TrimSpace(out.String()); got != want {
 			t.Errorf("a container with the CPUs %q may run on %s, want %s", given, got, want)
 		}
@@ -308,9 +301,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 func allowedCPUs(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	_, cpus, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 	cpus, _, _ = strings.Cut(cpus, "\n")
 	return strings.TrimSpace(cpus)

@@ -16,9 +16,7 @@ import (
 func (s *suite) testOOMScore(t *testing.T) {
 	s.startReady(t)
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	found := 0
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")) // the process may have exited, or belong to another user

@@ -19,9 +19,7 @@ func TestPauses(t *testing.T) {
 	}
 	p := WatchPauses(t)
 	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, unix.SchedGetaffinity(0, &all))
 	first := 0
 	for !all.IsSet(first) {
 		first++

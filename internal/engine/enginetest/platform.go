@@ -14,7 +14,7 @@ import (
 // ProcessLimit two ended with exit code 0 and one did not end in time. The kernel refused no fork in them.
 func PlatformGaps(t *testing.T, name string, gaps map[string]string) map[string]string {
 	t.Helper()
-	if platform, _ := parse(t, name).Option("platform"); platform != "kvm" {
+	if platform, _ := Parse(t, name).Option("platform"); platform != "kvm" {
 		return gaps
 	}
 	all := map[string]string{"ProcessLimit": "on the platform kvm the threads of a container run on a few threads of the host, which stay below the limit"}
@@ -25,7 +25,7 @@ func PlatformGaps(t *testing.T, name string, gaps map[string]string) map[string]
 // ShimGaps are the gaps of gVisor with containerd, which depend on the shim. The sandbox has the container's OOM score with both.
 func ShimGaps(t *testing.T, name string) map[string]string {
 	t.Helper()
-	target := parse(t, name)
+	target := Parse(t, name)
 	if target.Runtime != "runsc" {
 		return nil
 	}
@@ -34,7 +34,7 @@ func ShimGaps(t *testing.T, name string) map[string]string {
 		return map[string]string{"Bridge": reason, "HostEnd": reason}
 	}
 	may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_RESOURCE, 0, 0, 0)
-	check(t, err)
+	Check(t, err)
 	if may == 0 {
 		return nil
 	}

@@ -19,9 +19,7 @@ func (s *suite) testPrograms(t *testing.T) {
 	if engine.Unsupported(err) {
 		record.Skip(t, err.Error())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	runtime := s.engine.Info().Binary
 	for _, p := range programs {
 		if info, err := os.Stat(p); err != nil || !filepath.IsAbs(p) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {

@@ -25,7 +25,7 @@ func Require(t testing.TB, name string, err error) {
 	case err == nil:
 	case !engine.Unsupported(err):
 		t.Fatalf("open target %s: %v", name, err)
-	case required(t, parse(t, name)):
+	case required(t, Parse(t, name)):
 		t.Fatalf("%s names %s, which cannot run: %v", MustRun, name, err)
 	default:
 		record.Skip(t, fmt.Sprintf("%s cannot run here: %v", name, err))
@@ -44,7 +44,7 @@ func CheckMustRun(t testing.TB, engineName string, covered ...string) {
 	t.Helper()
 	var tried []string
 	for _, name := range covered {
-		tried = append(tried, parse(t, name).String())
+		tried = append(tried, Parse(t, name).String())
 	}
 	for _, m := range mustRun(t) {
 		if m.Engine == engineName && !slices.Contains(tried, m.String()) {
@@ -106,11 +106,10 @@ func isOption(item string) bool {
 	return ok && !strings.Contains(before, "@")
 }
 
-func parse(t testing.TB, name string) target.Target {
+// Parse reads the name of a target.
+func Parse(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return parsed
 }

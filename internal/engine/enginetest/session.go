@@ -32,9 +32,7 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		t.Skip("makes containers on this host; -short skips that")
 	}
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if groups.Base() == "" {
 		if os.Geteuid() == 0 {
 			t.Fatalf("root may not make cgroups here: the mode is %s with the hierarchies %v; mount them for writing", groups.Mode, groups.Mounts)
@@ -42,20 +40,14 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		groups = nil
 	}
 	state, err := os.MkdirTemp("", "ts") //nolint:usetesting // t.TempDir's paths are too long for the sockets of runtimes
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	data := t.TempDir()
 	s := engine.Session{
 		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Data: data, Cgroups: groups,
 		Rootfs: filepath.Join(data, "rootfs"), Probe: filepath.Join(data, "probe"),
 	}
-	if err := image.WriteRootfs(t.Context(), s.Rootfs); err != nil {
-		t.Fatal(err)
-	}
-	if err := image.WriteProbe(s.Probe); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, image.WriteRootfs(t.Context(), s.Rootfs))
+	Must(t, image.WriteProbe(s.Probe))
 	options := launcherOptions(groups)
 	if s.Launcher, err = process.New(options); err != nil {
 		t.Fatal(err)
@@ -70,8 +62,16 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		for _, left := range Leftovers(s) {
 			t.Errorf("%s is left on the host", left)
 		}
-		check(t, errors.Join(destroyGroup(s), s.Registry.Close(), s.Launcher.Close(), os.RemoveAll(state)))
+		Check(t, errors.Join(destroyGroup(s), s.Registry.Close(), s.Launcher.Close(), os.RemoveAll(state)))
 	})
+	return s
+}
+
+// OtherRun returns a session of another run with the same directories.
+func OtherRun(t *testing.T, s engine.Session) engine.Session {
+	t.Helper()
+	s.RunID += "x"
+	t.Cleanup(func() { Check(t, destroyGroup(s)) })
 	return s
 }
 
@@ -206,9 +206,7 @@ func workloadImage(t testing.TB) (rootfs string, img v1.Image, err error) {
 			return "", nil, err
 		}
 		defer func() {
-			if err := launcher.Close(); err != nil {
-				t.Error(err)
-			}
+			Check(t, launcher.Close())
 		}()
 		options.Launcher = launcher
 		if made, err = debian.Build(t.Context(), options); err != nil {

@@ -440,16 +440,12 @@ func TestDefective(t *testing.T) {
 		t.Setenv(enginetest.MustRun, script)
 	}
 	parsed, err := target.Parse(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	driver := fake.NewDriver(fake.NewClock())
 	registry := newRegistry(t)
 	open := func(t *testing.T) engine.Engine {
 		e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: "run1", Registry: registry})
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		return &bentEngine{Engine: e, bend: d.bend}
 	}
 	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Registry: registry, Limit: d.limit, Leftovers: driver.Leftovers})
@@ -458,14 +454,8 @@ func TestDefective(t *testing.T) {
 func newRegistry(t *testing.T) *image.Registry {
 	t.Helper()
 	r, err := image.NewRegistry(t.Context(), "run1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, r.Close()) })
 	return r
 }
 
@@ -473,9 +463,7 @@ func TestSuiteFindsDefects(t *testing.T) {
 	run := func(t *testing.T, name string, parallel int) (string, error) {
 		t.Helper()
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=10m", fmt.Sprint("-test.parallel=", parallel))
 		cmd.Env = append(os.Environ(), defectVariable+"="+name, record.Variable+"=") // defects are no repeats
 		out, err := cmd.CombinedOutput()

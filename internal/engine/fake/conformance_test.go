@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 				}
 			})
 			open := func(t *testing.T) engine.Engine {
-				e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "run1", Registry: registry})
+				e, err := driver.Open(t.Context(), enginetest.Parse(t, name), engine.Session{RunID: "run1", Registry: registry})
 				enginetest.Require(t, name, err)
 				return e
 			}

@@ -12,18 +12,9 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-func parse(t *testing.T, name string) target.Target {
-	t.Helper()
-	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
-}
 
 // harness is a fake engine with its own clock.
 type harness struct {
@@ -38,7 +29,7 @@ func newHarness(t *testing.T, name string) *harness {
 	t.Helper()
 	clock := fake.NewClock()
 	driver := fake.NewDriver(clock)
-	e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "r"})
+	e, err := driver.Open(t.Context(), enginetest.Parse(t, name), engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +98,7 @@ func TestLatencies(t *testing.T) {
 func TestWander(t *testing.T) {
 	factor := func(runID string) float64 {
 		l := newHarness(t, "fake/x@wander=0.1")
-		e, err := l.driver.Open(t.Context(), parse(t, "fake/x@wander=0.1"), engine.Session{RunID: runID})
+		e, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/x@wander=0.1"), engine.Session{RunID: runID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -604,7 +595,7 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestIDsAreUniqueAcrossEngines(t *testing.T) {
 	l := newHarness(t, "fake/x")
-	other, err := l.driver.Open(t.Context(), parse(t, "fake/y"), engine.Session{RunID: "r"})
+	other, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)
 	}

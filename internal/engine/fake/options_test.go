@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -42,7 +43,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"mem=8MB":          "number of bytes",
 	} {
 		name := "fake/x@" + option
-		e, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), parse(t, name), engine.Session{})
+		e, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), enginetest.Parse(t, name), engine.Session{})
 		if e != nil || err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), name) {
 			t.Errorf("Open(%s) = %v, want an error with %q", name, err, says)
 		}
@@ -50,7 +51,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 			t.Errorf("Open(%s): a mistake in a plan is an UnsupportedError: %v", name, err)
 		}
 	}
-	if _, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), parse(t, "oci/runc"), engine.Session{}); err == nil {
+	if _, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), enginetest.Parse(t, "oci/runc"), engine.Session{}); err == nil {
 		t.Error("Open accepts another engine's target")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // place is an imitation of a daemon with the parts of this machine that it shares.
@@ -104,20 +105,6 @@ func unlimited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// files writes the files of a directory.
-func files(t *testing.T, dir string, all map[string]string) {
-	t.Helper()
-	for name, text := range all {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 const run = "20261128-100000-aaaa"
 
 // processes are the files in /proc of the process 7 of a container.
@@ -138,7 +125,7 @@ func newCheck(t *testing.T, p *place, proc map[string]string) *check {
 		Findings: Findings{Missing: engine.Missing{}}, proc: t.TempDir(), selinux: t.TempDir(), signal: func(int) error { return unix.ESRCH },
 		session: engine.Session{RunID: run, Data: t.TempDir(), Memory: t.TempDir()},
 	}
-	files(t, c.proc, proc)
+	enginetest.Files(t, c.proc, proc)
 	return c
 }
 
@@ -191,7 +178,7 @@ func TestCheck(t *testing.T) {
 		{"a daemon of another user", processes("0 1000 1\n1 100000 65536\n"), func(_ *check, p *place) { p.write = unwritable }, binds, []string{"it is user 1000 here"}},
 		{"SELinux", processes(whole), func(c *check, p *place) {
 			p.write = unwritable
-			files(t, c.selinux, map[string]string{"enforce": "1"})
+			enginetest.Files(t, c.selinux, map[string]string{"enforce": "1"})
 		}, binds, []string{"SELinux", "ausearch"}},
 		{"an unknown refusal", processes(whole), func(_ *check, p *place) { p.write = unwritable }, binds, []string{"look at the daemon's log"}},
 		// Other PID namespaces.
@@ -326,7 +313,7 @@ func TestCancelledCheck(t *testing.T) {
 // The container's parent process has the daemon's cgroup namespace.
 func TestParent(t *testing.T) {
 	dir := t.TempDir()
-	files(t, dir, map[string]string{"status": "Name:\tprobe\nPid:\t7\nPPid:\t5\n"})
+	enginetest.Files(t, dir, map[string]string{"status": "Name:\tprobe\nPid:\t7\nPPid:\t5\n"})
 	if parent := parentOf(dir); parent != "5" {
 		t.Errorf("the parent is %q", parent)
 	}

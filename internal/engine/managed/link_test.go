@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 )
 
@@ -19,9 +20,7 @@ func TestInterfaceFor(t *testing.T) {
 	const eth0, docker0, cali, eth1 = 2, 3, 4, 5
 	route := func(index int, to, via string) netlink.Route {
 		_, destination, err := net.ParseCIDR(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		return netlink.Route{LinkIndex: index, Dst: destination, Gw: net.ParseIP(via)}
 	}
 	routes := []netlink.Route{
@@ -41,9 +40,7 @@ func TestInterfaceFor(t *testing.T) {
 	var own []netlink.Addr
 	for _, address := range []string{"10.10.0.1/32", "192.168.1.20/24", "fd00:10::1/128"} {
 		a, err := netlink.ParseAddr(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		own = append(own, *a)
 	}
 	cilium := []netlink.Route{
@@ -95,57 +92,49 @@ func namespace(t *testing.T) *network.Namespace {
 		t.Skip("needs root, to make namespaces")
 	}
 	n, err := network.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, n.Close()) })
 	return n
 }
 
-// The kernel's routes with several next hops, in a network namespace.
-func TestLinkWithSeveralNextHops(t *testing.T) {
-	n := namespace(t)
-	err := n.Do(func() error {
-		var hops []*netlink.NexthopInfo
-		for _, host := range []string{"10.1.0.1", "10.2.0.1"} {
-			link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "to-" + host}, PeerName: "at-" + host}
-			own, err := netlink.ParseAddr(host + "/24")
-			if err != nil {
-				return err
-			}
-			err = errors.Join(netlink.LinkAdd(link), netlink.AddrAdd(link, own), netlink.LinkSetUp(link))
-			if err != nil {
-				return err
-			}
-			peer, err := netlink.LinkByName(link.PeerName)
-			if err != nil {
-				return err
-			}
-			if err := netlink.LinkSetUp(peer); err != nil {
-				return err
-			}
-			hops = append(hops, &netlink.NexthopInfo{LinkIndex: link.Index})
-		}
-		_, containers, err := net.ParseCIDR("10.88.0.0/16")
-		if err != nil {
-			return err
-		}
-		_, all, err := net.ParseCIDR("0.0.0.0/0")
-		if err != nil {
-			return err
-		}
-		gateways := []*netlink.NexthopInfo{{Gw: net.IPv4(10, 1, 0, 9)}, {Gw: net.IPv4(10, 2, 0, 9)}}
-		return errors.Join(
-			netlink.RouteAdd(&netlink.Route{Dst: containers, MultiPath: hops}), netlink.RouteAdd(&netlink.Route{Dst: all, MultiPath: gateways}),
-		)
-	})
+// pair makes a pair of interfaces that are up, and returns the first one.
+func pair(name string, address *net.IPNet) (*netlink.Veth, error) {
+	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-x"}
+	err := errors.Join(netlink.LinkAdd(link), netlink.AddrAdd(link, &netlink.Addr{IPNet: address}), netlink.LinkSetUp(link))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	peer, err := netlink.LinkByName(link.PeerName)
+	if err != nil {
+		return nil, err
+	}
+	return link, netlink.LinkSetUp(peer)
+}
+
+// The kernel's routes have several next hops, or a gateway that is the host's own address, as with Cilium.
+func TestLinkByTheKernelsRoutes(t *testing.T) {
+	n := namespace(t)
+	if l, err := linkFrom(n, netip.MustParseAddr("10.88.0.2")); err == nil {
+		t.Errorf("link from a namespace with only a loopback interface = %+v, want an error", l)
+	}
+	prefix := func(a, b, c, d byte, bits int) *net.IPNet {
+		return &net.IPNet{IP: net.IPv4(a, b, c, d), Mask: net.CIDRMask(bits, 32)}
+	}
+	enginetest.Must(t, n.Do(func() error {
+		one, err1 := pair("one", prefix(10, 1, 0, 1, 24))
+		two, err2 := pair("two", prefix(10, 2, 0, 1, 24))
+		cilium, err3 := pair("cilium", prefix(10, 10, 0, 1, 32))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return err
+		}
+		own := net.IPv4(10, 10, 0, 1)
+		return errors.Join(
+			netlink.RouteAdd(&netlink.Route{Dst: prefix(10, 88, 0, 0, 16), MultiPath: []*netlink.NexthopInfo{{LinkIndex: one.Index}, {LinkIndex: two.Index}}}),
+			netlink.RouteAdd(&netlink.Route{Dst: prefix(0, 0, 0, 0, 0), MultiPath: []*netlink.NexthopInfo{{Gw: net.IPv4(10, 1, 0, 9)}, {Gw: net.IPv4(10, 2, 0, 9)}}}),
+			netlink.RouteAdd(&netlink.Route{LinkIndex: cilium.Index, Dst: prefix(10, 10, 0, 1, 32), Scope: netlink.SCOPE_LINK}),
+			netlink.RouteAdd(&netlink.Route{LinkIndex: cilium.Index, Dst: prefix(10, 10, 0, 0, 24), Gw: own, Src: own}),
+		)
+	}))
 	link, err := linkFrom(n, netip.MustParseAddr("10.88.0.2"))
 	if host := link.Host.String(); err != nil || host != "10.1.0.1" && host != "10.2.0.1" {
 		t.Errorf("the link over two interfaces: %+v, %v", link, err)
@@ -153,60 +142,11 @@ func TestLinkWithSeveralNextHops(t *testing.T) {
 	if link, err := linkFrom(n, netip.MustParseAddr("10.99.0.2")); err == nil || !strings.Contains(err.Error(), "behind a gateway") {
 		t.Errorf("the link over two gateways: %+v, %v", link, err)
 	}
-}
-
-// The kernel's routes of Cilium: the gateway of the pods is the host's own address.
-func TestLinkThroughOwnAddress(t *testing.T) {
-	n := namespace(t)
-	err := n.Do(func() error {
-		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "cilium_host"}, PeerName: "cilium_net"}
-		own, err := netlink.ParseAddr("10.10.0.1/32")
-		if err != nil {
-			return err
-		}
-		err = errors.Join(netlink.LinkAdd(link), netlink.AddrAdd(link, own), netlink.LinkSetUp(link))
-		if err != nil {
-			return err
-		}
-		peer, err := netlink.LinkByName(link.PeerName)
-		if err != nil {
-			return err
-		}
-		_, pods, err := net.ParseCIDR("10.10.0.0/24")
-		if err != nil {
-			return err
-		}
-		_, gateway, err := net.ParseCIDR("10.10.0.1/32")
-		if err != nil {
-			return err
-		}
-		return errors.Join(netlink.LinkSetUp(peer),
-			netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Dst: gateway, Scope: netlink.SCOPE_LINK}),
-			netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Dst: pods, Gw: own.IP, Src: own.IP}))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if link, err := linkFrom(n, netip.MustParseAddr("10.10.0.7")); err != nil || link.Host.String() != "10.10.0.1" || link.About["interface"] != "cilium_host" {
+	if link, err := linkFrom(n, netip.MustParseAddr("10.10.0.7")); err != nil || link.Host.String() != "10.10.0.1" || link.About["interface"] != "cilium" {
 		t.Errorf("the link to a pod of Cilium: %+v, %v", link, err)
 	}
-}
-
-func TestNoLink(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make namespaces")
-	}
-	n, err := network.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l, err := linkFrom(n, netip.AddrFrom4([4]byte{10, 88, 0, 2})); err == nil {
-		t.Errorf("link from a namespace with only a loopback interface = %+v, want an error", l)
-	}
-	if err := n.Close(); err != nil {
-		t.Error(err)
-	}
-	if l, err := linkFrom(n, netip.AddrFrom4([4]byte{10, 88, 0, 2})); !errors.Is(err, os.ErrClosed) {
+	enginetest.Check(t, n.Close())
+	if l, err := linkFrom(n, netip.MustParseAddr("10.88.0.2")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("link from a closed namespace = %+v, %v; want an error", l, err)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // A daemon that writes without end fills neither the memory nor the disk, and the end of its log is known at once.
 func TestDaemonLogIsBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	l, err := openLog(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if tail := l.tail(); tail != "" {
 		t.Errorf("the tail of an empty log is %q", tail)
 	}
@@ -45,9 +45,7 @@ func TestDaemonLogIsBounded(t *testing.T) {
 		t.Errorf("only %d bytes of the log are kept", size)
 	}
 	for range 2 {
-		if err := l.close(); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, l.close())
 	}
 	if tail := l.tail(); tail != "" {
 		t.Errorf("the tail of a closed log is %q", tail)
@@ -71,7 +69,5 @@ func TestLastOfRotation(t *testing.T) {
 	if got := string(r.last(100)); got != want {
 		t.Errorf("the end is %q, want %q", got, want)
 	}
-	if err := r.close(); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, r.close())
 }

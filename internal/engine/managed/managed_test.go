@@ -44,9 +44,7 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 		t.Fatal(err)
 	}
 	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return managed.Config{
 		Name: "script", Args: []string{sh, "-c", script}, Env: []string{"FIFO=" + fifo, "PROBE=" + s.Probe},
 		Ready: func(ctx context.Context) error {
@@ -70,21 +68,15 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
 	t.Helper()
 	d, err := managed.Start(t.Context(), s, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, d.Stop(t.Context())) })
 	return d
 }
 
 // The daemon does not see the host's /run, /var/lib and network, and the host does not see the daemon's.
 func TestDaemonIsIsolated(t *testing.T) {
 	s := session(t)
-	mounts := mountTable(t)
+	mounts := text("/proc/self/mounts")
 	d := start(t, s, daemon(t, s, `
 		ls /run >"$HOME/run"
 		ls /var/lib >"$HOME/lib"
@@ -98,9 +90,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(d.Dirs().Data, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	for name := range strings.FieldsSeq(read("run")) {
@@ -111,7 +101,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	if own, err := os.Readlink("/proc/self/ns/net"); err != nil || own == read("net") {
 		t.Errorf("the daemon is in the host's network %s (%v)", own, err)
 	}
-	if now := mountTable(t); now != mounts {
+	if now := text("/proc/self/mounts"); now != mounts {
 		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
 	}
 	if seen := read("lib"); seen != "" {
@@ -150,9 +140,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 			t.Errorf("the usage of its cgroup is %+v, %v", usage, err)
 		}
 	}
-	if err := d.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, d.Stop(t.Context()))
 	for _, pid := range service.PIDs {
 		if lives(t, pid) {
 			t.Errorf("process %d still runs", pid)
@@ -184,9 +172,7 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	c.Memory = []string{state}
 	d := start(t, s, c)
 	used, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	const limit = 48<<20 + 20*512<<10
 	sizes := strings.Fields(string(used))
 	for _, size := range sizes {
@@ -200,13 +186,9 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(state, "file")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the host sees the daemon's state: %v", err)
 	}
-	if err := unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	<-d.Exited()
-	if err := d.Revive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, d.Revive(t.Context()))
 	if again, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(again) > 0 {
 		t.Errorf("the restarted daemon's state has %q (%v), want nothing", again, err)
 	}
@@ -218,7 +200,7 @@ func TestSharedMounts(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(strconv.FormatBool(shared), func(t *testing.T) {
 			s := session(t)
-			mounts := mountTable(t)
+			mounts := text("/proc/self/mounts")
 			c := daemon(t, s, `
 				mkdir "$HOME/plain" /run/private
 				mkfifo "$HOME/go" "$HOME/made"
@@ -233,9 +215,7 @@ func TestSharedMounts(t *testing.T) {
 			c.SharedMounts = shared
 			d := start(t, s, c)
 			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			want := 0
 			if shared {
 				want = 2
@@ -243,7 +223,7 @@ func TestSharedMounts(t *testing.T) {
 			if got := strings.Count(string(child), "later "); got != want {
 				t.Errorf("the child sees %d of the daemon's two later mounts, want %d:\n%s", got, want, child)
 			}
-			if now := mountTable(t); now != mounts {
+			if now := text("/proc/self/mounts"); now != mounts {
 				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
 			}
 		})
@@ -254,20 +234,14 @@ func TestSharedMounts(t *testing.T) {
 func TestMountsCloseEndsOrphans(t *testing.T) {
 	s := session(t)
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	file := filepath.Join(t.TempDir(), "orphans")
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `setsid sh -c 'sleep 1000 & echo $$ $! >"$0.new" && mv "$0.new" "$0"; wait' "$0" </dev/null >/dev/null 2>&1 &
 		while ! [ -e "$0" ]; do sleep 0.01; done`, file)
 	m.Enter(cmd)
-	if err := s.Launcher.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, s.Launcher.Run(t.Context(), cmd))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var pids []int
 	for _, field := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(field)
@@ -277,9 +251,7 @@ func TestMountsCloseEndsOrphans(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	for range 2 { // idempotent
-		if err := m.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, m.Close(t.Context()))
 	}
 	for _, pid := range pids {
 		if lives(t, pid) {
@@ -320,27 +292,19 @@ func text(file string) string {
 func TestMountsCloseEndsThreads(t *testing.T) {
 	s := session(t)
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	file := filepath.Join(t.TempDir(), "exited")
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), headlessVariable+"="+file)
 	m.Enter(cmd)
 	done, err := s.Launcher.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
 		runtime.Gosched()
 	}
-	if err := m.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, m.Close(t.Context()))
 	if err := unix.Kill(cmd.Process.Pid, 0); !errors.Is(err, unix.ESRCH) {
 		t.Fatalf("the process is left in the mount namespace: %v", err)
 	}
@@ -355,9 +319,7 @@ func TestMountsCloseWithStuckProcess(t *testing.T) {
 	s := session(t)
 	t.Cleanup(files.Release) // before the session's cgroup is removed
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `exec "$0"`, files.Path)
 	m.Enter(cmd)
@@ -389,66 +351,33 @@ func lives(t *testing.T, pid int) bool {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
-}
-
-func mountTable(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // servedPort waits for the first line of the probe's command serve.
 func servedPort(t *testing.T, file string) int {
 	t.Helper()
-	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = unix.Close(watch) }()
-	if _, err := unix.InotifyAddWatch(watch, file, unix.IN_MODIFY); err != nil {
-		t.Fatal(err)
-	}
 	for {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line, _, ok := strings.Cut(string(text), "\n"); ok {
+		if line, _, ok := strings.Cut(text(file), "\n"); ok {
 			port, err := workload.ParseServing(line)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			return port
 		}
-		if _, err := unix.Read(watch, make([]byte, 4096)); err != nil {
-			t.Fatal(err)
-		}
+		runtime.Gosched()
 	}
 }
 
 func get(t *testing.T, client http.Client, url string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	return string(body)
 }
 
@@ -473,18 +402,12 @@ func TestEngineCPUs(t *testing.T) {
 		if err != nil || strings.TrimSpace(string(text)) != s.EngineCPUs {
 			t.Errorf("children of the daemon may run on the CPUs %s, %v; want %s", text, err, s.EngineCPUs)
 		}
-		if err := os.Remove(file); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, os.Remove(file))
 	}
 	stays()
-	if err := unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	d.WaitEnd()
-	if err := d.Revive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, d.Revive(t.Context()))
 	stays()
 	if notes := strings.Join(d.Notes(), "; "); !strings.Contains(notes, "CPUs 0") {
 		t.Errorf("the notes about its CPUs are %q", notes)
@@ -563,9 +486,7 @@ func TestRevive(t *testing.T) {
 	kill := func() []int {
 		t.Helper()
 		was := d.Daemon().PIDs
-		if err := unix.Kill(was[0], unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, unix.Kill(was[0], unix.SIGKILL))
 		d.WaitEnd()
 		return was
 	}
@@ -610,9 +531,7 @@ func TestRecover(t *testing.T) {
 	answer = nil
 	before := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
 	t.Cleanup(func() { managed.SetAnswerLimit(before) })
-	if err := unix.Kill(first, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, unix.Kill(first, unix.SIGSTOP))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if killed, err := d.Recover(ended); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
@@ -641,24 +560,18 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 		text, failed := os.ReadFile(filepath.Join("/proc/self", name))
 		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(own), name), text, 0o600))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if s.Cgroups, err = cgroup.Detect(root); err != nil {
 		t.Fatal(err)
 	}
 	d := start(t, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
 	was := d.Daemon().PIDs[0]
-	if err := errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)))
 	d.WaitEnd()
 	if err := d.Revive(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "find the cgroups of this process") {
 		t.Errorf("Revive: %v", err)
 	}
-	if err := leave(""); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, leave(""))
 	if now := d.Daemon().PIDs[0]; now == was || lives(t, now) {
 		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", now, lives(t, now), was)
 	}
@@ -680,28 +593,19 @@ func TestShared(t *testing.T) {
 	var last *managed.Daemon
 	for range 3 {
 		d, release, err := shared.Acquire(t.Context(), begin, end)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		if last != nil && d != last {
 			t.Error("the users have different daemons")
 		}
-		last = d
-		releases = append(releases, release, release)
+		last, releases = d, append(releases, release)
 	}
 	for i, release := range releases {
-		if last.Err() != nil {
-			t.Fatalf("the daemon exited after %d of %d releases", i, len(releases))
+		for range 2 { // idempotent
+			enginetest.Check(t, release())
 		}
-		if i == len(releases)-2 {
-			break
+		if ended := last.Err() != nil; ended != (i == len(releases)-1) {
+			t.Errorf("after release %d of %d the daemon has exited: %v", i+1, len(releases), ended)
 		}
-		if err := release(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := releases[len(releases)-1](); err != nil || last.Err() == nil {
-		t.Errorf("after the last release: %v, the daemon runs: %v", err, last.Err() == nil)
 	}
 	if starts != 1 {
 		t.Errorf("the daemon was started %d times, want once", starts)
@@ -727,18 +631,10 @@ func TestProgramsBehindLinks(t *testing.T) {
 	s := session(t)
 	store := t.TempDir()
 	run, err := os.MkdirTemp("/run", "touchstone-test-") //nolint:usetesting // a private namespace covers this directory
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	lib, err := os.MkdirTemp("/var/lib", "touchstone-test-") //nolint:usetesting // the same
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(os.RemoveAll(run), os.RemoveAll(lib)); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.Must(t, err)
+	t.Cleanup(func() { enginetest.Check(t, errors.Join(os.RemoveAll(run), os.RemoveAll(lib))) })
 	system, data := filepath.Join(run, "current-system"), filepath.Join(lib, "data")
 	script := "#!/bin/sh\necho \"${0##*/}\"\n"
 	for _, err := range []error{
@@ -748,9 +644,7 @@ func TestProgramsBehindLinks(t *testing.T) {
 		os.Symlink("multicall", filepath.Join(data, "5a1b/bin/containerd")), os.Symlink("5a1b", filepath.Join(data, "current")),
 		os.WriteFile(filepath.Join(lib, "hidden"), nil, 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 	}
 	t.Setenv("PATH", filepath.Join(system, "sw/bin")+":"+os.Getenv("PATH"))
 	called := filepath.Join(data, "current/bin/containerd")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
@@ -15,9 +16,7 @@ import (
 func dialSyslog(t *testing.T, d *managed.Daemon) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unixgram", fmt.Sprintf("/proc/%d/root/run/log", d.Daemon().PIDs[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -99,9 +98,7 @@ func TestSyslogIsBounded(t *testing.T) {
 	var size int64
 	for _, name := range []string{"syslog", "syslog.old"} {
 		info, err := os.Stat(filepath.Join(d.Dirs().State, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		size += info.Size()
 	}
 	if size > 3<<20 {
@@ -116,16 +113,10 @@ func TestSyslogAfterRestart(t *testing.T) {
 	c.Syslog = true
 	d := start(t, s, c)
 	first, err := os.FindProcess(d.Daemon().PIDs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Must(t, first.Kill())
 	d.WaitEnd()
-	if err := d.Revive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, d.Revive(t.Context()))
 	conn := dialSyslog(t, d)
 	if _, err := conn.Write([]byte("<3>after the restart")); err != nil {
 		t.Fatal(err)

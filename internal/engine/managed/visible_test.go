@@ -8,21 +8,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // tree makes files and links of a machine. A link is a line with an arrow, and a target that begins with / is on the machine.
 func tree(t *testing.T, lines ...string) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, line := range lines {
 		name, to, isLink := strings.Cut(line, " -> ")
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if strings.HasPrefix(to, "/") {
 			to = root + to
 		}
@@ -31,9 +29,7 @@ func tree(t *testing.T, lines ...string) (root string) {
 		} else {
 			err = os.WriteFile(path, nil, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 	}
 	return root
 }

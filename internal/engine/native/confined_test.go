@@ -42,23 +42,17 @@ func TestProcessIsConfined(t *testing.T) {
 	s, e := open(t)
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	pids, err := g.Procs()
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("the processes are %v, %v; want one", pids, err)
 	}
 	proc := fmt.Sprintf("/proc/%d", pids[0])
 	status, err := os.ReadFile(proc + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	wantConfined(t, string(status))
 	entries, err := os.ReadDir(proc + "/root/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())

@@ -1,39 +1,28 @@
 package native
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // A limit without a controller in the kernel is unsupported, and not a failure.
 func TestLimitWithoutController(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{
+	enginetest.Files(t, root, map[string]string{
 		"proc/self/mountinfo":                           "33 27 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/cgroup.controllers":              "cpu pids\n",
 		"sys/fs/cgroup/touchstone-x/cpu.max":            "max 100000\n",
 		"sys/fs/cgroup/touchstone-x/cgroup.procs":       "",
 		"sys/fs/cgroup/touchstone-x/cgroup.controllers": "cpu pids\n",
-	} {
-		file := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	groups, err := cgroup.Detect(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	group, err := groups.Open("/touchstone-x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	c := &container{group: group}
 	if err := c.limit(engine.Resources{CPU: 0.5}); err != nil {
 		t.Errorf("limit of CPU time: %v", err)

@@ -3,7 +3,6 @@ package native_test
 import (
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
@@ -18,20 +17,7 @@ func TestConformance(t *testing.T) {
 	for _, name := range targets {
 		t.Run(name, func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions) // a run has the same for all engines
-			wanted, err := target.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			open := func(t *testing.T) engine.Engine {
-				e, err := native.Driver{}.Open(t.Context(), wanted, s)
-				enginetest.Require(t, name, err)
-				return e
-			}
-			enginetest.Run(t, open, enginetest.Options{
-				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-				RunID: s.RunID, Rootfs: s.Rootfs, Host: open(t), Limits: enginetest.LimitsBy(s),
-				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.RootlessGaps(),
-			})
+			enginetest.Conform(t, native.Driver{}, name, s, enginetest.Options{Host: enginetest.Open(t, native.Driver{}, name, s), Gaps: enginetest.RootlessGaps()})
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +62,12 @@ func TestCreateFails(t *testing.T) {
 
 func TestProgramThatCannotRun(t *testing.T) {
 	s, e := open(t)
-	if err := os.WriteFile(filepath.Join(s.Rootfs, "text"), []byte("no program"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(filepath.Join(s.Rootfs, "text"), []byte("no program"), 0o755))
 	for i, program := range []string{"/no-such-program", "/text", "/tmp"} {
 		c, err := e.Create(t.Context(), spec(s, i, program))
 		if err == nil {
 			err = c.Start(t.Context())
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
+			enginetest.Check(t, c.Delete(t.Context()))
 		}
 		if err == nil || !strings.Contains(err.Error(), program) {
 			t.Errorf("start of %s: %v", program, err)
@@ -98,17 +93,13 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	}
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	pids, err := g.Procs()
 	if err != nil || len(pids) != 1 || pids[0] == os.Getpid() {
 		t.Fatalf("in the cgroup are the processes %v, %v; want one", pids, err)
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pids[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		fields := strings.SplitN(line, ":", 3)
 		m, ok := s.Cgroups.Controller(fields[1])
@@ -121,21 +112,12 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	s, e := open(t)
-	enginetest.Limited(t, s, e)
-}
-
 func TestOptions(t *testing.T) {
 	s, _ := open(t)
 	for name, want := range map[string]string{
 		"native@network=bridge": "veth or loopback", "native@cpu=1": "network", "native@network=veth,other=1": "network",
 	} {
-		parsed, err := target.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := (native.Driver{}).Open(t.Context(), parsed, s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+		if _, err := (native.Driver{}).Open(t.Context(), enginetest.Parse(t, name), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open of %s: %v; want a refusal with %s", name, err, want)
 		}
 	}
@@ -148,32 +130,27 @@ func TestWritableIsRemoved(t *testing.T) {
 		sp := spec(s, n, args...)
 		sp.Writable = true
 		c, err := e.Create(t.Context(), sp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) != 1 {
 			t.Errorf("on the run's disk are %v, %v; want the container's directory", entries, err)
 		}
 		if err := c.Start(t.Context()); (err != nil) != (n == 1) {
 			t.Errorf("Start: %v", err)
 		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, c.Delete(t.Context()))
 		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) > 0 {
 			t.Errorf("on the run's disk are %v, %v; want nothing", entries, err)
 		}
 	}
 }
 
-func TestCallsObeyTheirContext(t *testing.T) {
+// An Exec that is given up returns the cause, and leaves the container as it is.
+func TestExecObeysItsContext(t *testing.T) {
 	s, e := open(t)
 	why := errors.New("enough")
-	var ctx context.Context
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	for range 10 { // the process and the context end in any order
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
 		out := &line{got: make(chan struct{})}
 		go func() {
 			<-out.got // it runs
@@ -185,19 +162,6 @@ func TestCallsObeyTheirContext(t *testing.T) {
 	}
 	if state, err := c.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the container is %s, %v after the other process was given up", state, err)
-	}
-	if _, err := e.Create(ctx, spec(s, 2, workload.Ready()...)); !errors.Is(err, why) {
-		t.Errorf("Create with a cancelled context: %v, want the cause", err)
-	}
-	late, err := e.Create(t.Context(), spec(s, 3, workload.Ready()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := late.Start(ctx); !errors.Is(err, why) {
-		t.Errorf("Start with a cancelled context: %v, want the cause", err)
-	}
-	if err := late.Delete(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -219,12 +183,8 @@ func (l *line) Write(p []byte) (int, error) {
 func TestStartAfterTheEnd(t *testing.T) {
 	s, e := open(t)
 	c, err := e.Create(t.Context(), spec(s, 1, workload.Ready()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Check(t, c.Kill(t.Context(), syscall.SIGKILL))
 	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != syscall.SIGKILL {
 		t.Errorf("Wait() = %v, %v", exit, err)
 	}
@@ -235,44 +195,10 @@ func TestStartAfterTheEnd(t *testing.T) {
 		t.Errorf("Kill after the end: %v", err)
 	}
 	for range 2 {
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, c.Delete(t.Context()))
 	}
 	if err := c.Start(t.Context()); err == nil {
 		t.Error("Start works after Delete")
-	}
-}
-
-func TestNothingIsLeftOfManyLives(t *testing.T) {
-	s, e := open(t)
-	enginetest.Steady(t, 50, func(n int) {
-		var out bytes.Buffer
-		sp := spec(s, n, workload.Ready()...)
-		sp.Process.Stdout = &out
-		if n%4 == 3 {
-			sp.Process.Args = []string{"/no-such-program"}
-		}
-		c, err := e.Create(t.Context(), sp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n%4 > 0 {
-			if err := c.Start(t.Context()); (err != nil) != (n%4 == 3) {
-				t.Error(err)
-			}
-		}
-		if n%4 > 1 {
-			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, left := range enginetest.Leftovers(s) {
-		t.Errorf("%s is left", left)
 	}
 }
 

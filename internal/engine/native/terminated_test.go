@@ -36,9 +36,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	lines := bufio.NewScanner(out)
 	var id, state string
 	for id == "" && lines.Scan() {
@@ -61,9 +59,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if len(left()) < 2 {
 		t.Errorf("a live session has only %q", left())
 	}
-	if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, cmd.Process.Signal(unix.SIGTERM))
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("the program ended with %v, want SIGTERM", err)
 	}

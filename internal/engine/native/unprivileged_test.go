@@ -62,9 +62,7 @@ func (l *lab) run(t *testing.T, e engine.Engine, s engine.Spec) (string, engine.
 	var out bytes.Buffer
 	s.Process.Stdout, s.Process.Stderr = &out, &out
 	c, err := e.Create(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	exit := engine.Exit{Code: -1}
 	if err = c.Start(t.Context()); err == nil {
 		exit, err = c.Wait(t.Context())
@@ -96,14 +94,10 @@ func hostFile(t *testing.T) string {
 	t.Helper()
 	name := "/tmp/" + rand.Text()[:4]
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	t.Cleanup(func() { _ = os.Remove(name) })
 	_, err = f.WriteString(strings.Repeat("a file of the host\n", 10000))
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, errors.Join(err, f.Chmod(0o644), f.Close()))
 	return name
 }
 
@@ -111,9 +105,7 @@ func hostFile(t *testing.T) string {
 func childWith(t *testing.T, argv ...string) (pid int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	parent := fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())
 	for _, file := range files {
 		status, _ := os.ReadFile(file)
@@ -133,9 +125,7 @@ func (l *lab) testRights(t *testing.T) {
 	enginetest.Running(t, l.unprivileged, l.spec(workload.Ready()...))
 	proc := fmt.Sprintf("/proc/%d", childWith(t, workload.Ready()...))
 	status, err := os.ReadFile(proc + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	const none = "0000000000000000"
 	user := "\t65534\t65534\t65534\t65534"
 	wants := []string{"CapInh:\t" + none, "CapPrm:\t" + none, "CapEff:\t" + none, "CapBnd:\t" + none, "CapAmb:\t" + none, "NoNewPrivs:\t1"}
@@ -237,9 +227,7 @@ func victim(t *testing.T) (pid int) {
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait() }) // the launcher may have reaped it
 	return cmd.Process.Pid
 }
@@ -248,9 +236,7 @@ func victim(t *testing.T) (pid int) {
 func (l *lab) testNetserver(t *testing.T, secret string) {
 	host := victim(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	at := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
 	reads := func(file string) (ok bool, output string) {
@@ -261,9 +247,7 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 			t.Fatalf("netserver is not reached: %v: %s", exit, out)
 		}
 		out, exit := l.run(t, l.ordinary, l.spec(workload.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
-		if err := c.Delete(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, c.Delete(t.Context()))
 		if strings.Contains(out, "must be less than") {
 			t.Fatal(out)
 		}

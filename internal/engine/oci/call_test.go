@@ -9,34 +9,18 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // A call returns its own output, and nothing from the call before, whose file it may reuse.
 func TestCallReturnsItsOutput(t *testing.T) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l := enginetest.Launcher(t)
 	script := filepath.Join(t.TempDir(), "runtime")
 	// The command follows three global flags with their values.
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700))
 	scratch, err := l.NewScratch(filepath.Join(t.TempDir(), "logs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := scratch.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	enginetest.Must(t, err)
+	defer func() { enginetest.Check(t, scratch.Close()) }()
 	c := &container{e: &Engine{Local: engine.Local{Session: engine.Session{Launcher: l}}, info: engine.Info{Binary: script}, root: "root", scratch: scratch}, logName: "log"}
 	for _, tt := range []struct{ command, printed, err string }{
 		{":", "", ""},

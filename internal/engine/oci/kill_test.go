@@ -54,18 +54,12 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 	interfaces := interfaceNames(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
 	victim.Env = append(os.Environ(), victimVariable+"=1")
 	stdout, err := victim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Must(t, victim.Start())
 	var run, state, data string
 	var namespaces, said []string
 	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "end"; {
@@ -75,9 +69,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		}
 		_, _ = fmt.Sscanf(lines.Text(), "victim %s %s %s", &run, &state, &data)
 	}
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, victim.Process.Kill())
 	_ = victim.Wait() // by the signal
 	if len(said) > 0 && said[0] == "PASS" {
 		t.Skip("oci/crun cannot run here")
@@ -86,11 +78,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Fatalf("the victim printed %q; want its run, and the namespaces of the bridge and of the container", said)
 	}
 	for _, dir := range []string{state, data} {
-		t.Cleanup(func() {
-			if err := os.RemoveAll(dir); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { enginetest.Check(t, os.RemoveAll(dir)) })
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || strings.Contains(string(mounts), data) || strings.Contains(string(mounts), state) {
@@ -100,20 +88,12 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Errorf("the host has the interfaces %q, and had %q", now, interfaces)
 	}
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	group, err := groups.Open("/" + engine.Prefix + run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := group.Destroy(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Check(t, group.Destroy(t.Context()))
 	users, err := filepath.Glob("/proc/[0-9]*/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	for _, user := range users {
 		if ns, err := os.Readlink(user); err == nil && slices.Contains(namespaces, ns) {
 			t.Errorf("%s is still the namespace %s", user, ns)
@@ -124,9 +104,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 func interfaceNames(t *testing.T) []string {
 	t.Helper()
 	all, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var names []string
 	for _, i := range all {
 		names = append(names, i.Name)

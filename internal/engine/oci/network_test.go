@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // An option network of the target applies to all its containers.
@@ -15,11 +15,7 @@ func TestChosenNetwork(t *testing.T) {
 		"oci/runsc@network=host": true,
 		"oci/runsc@network=none": false,
 	} {
-		parsed, err := target.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := &Engine{info: engine.Info{Target: parsed}, runtime: runtimes.Runtime{Kind: runtimes.KindOf("runsc version 1")}, Missing: engine.Missing{}}
+		e := &Engine{info: engine.Info{Target: enginetest.Parse(t, name)}, runtime: runtimes.Runtime{Kind: runtimes.KindOf("runsc version 1")}, Missing: engine.Missing{}}
 		e.runtime.Cannot = nil // it would ask the binary
 		e.adapt(t.Context())
 		if err := e.Supports(engine.NetworkHost); (err == nil) != host {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
@@ -23,20 +22,8 @@ func TestConformance(t *testing.T) {
 	for _, name := range targets {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
-			open := func(t *testing.T) engine.Engine {
-				e, err := enginetest.Attempt(t, oci.Driver{}, name, s)
-				enginetest.Require(t, name, err)
-				return e
-			}
-			host, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			enginetest.Run(t, open, enginetest.Options{
-				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
-				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.PlatformGaps(t, name, enginetest.RootlessGaps()),
-				Brief: !cells.Whole(t, cellOf[name]),
+			enginetest.Conform(t, oci.Driver{}, name, s, enginetest.Options{
+				Host: enginetest.Open(t, native.Driver{}, target.Native, s), Gaps: enginetest.RootlessGaps(), Brief: !cells.Whole(t, cellOf[name]),
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package oci_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -47,12 +45,6 @@ func running(t *testing.T, s engine.Session, e engine.Engine, limits engine.Reso
 	return enginetest.Running(t, e, spec)
 }
 
-func TestLimits(t *testing.T) {
-	on(t, append([]string{"oci/runsc@platform=systrap"}, quick...), func(t *testing.T, s engine.Session, e engine.Engine) {
-		enginetest.Limited(t, s, e)
-	})
-}
-
 // A cpuset applies to the cgroup, also around a sandbox, which shows other CPUs to its container. It needs no other
 // controller.
 func TestCPUSet(t *testing.T) {
@@ -70,9 +62,7 @@ func TestCPUSet(t *testing.T) {
 			t.Errorf("the cgroup's CPUs are %q, %v; want 0", text, err)
 		}
 		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Must(t, err)
 		pids, err := group.Procs()
 		if err != nil || len(pids) == 0 {
 			t.Errorf("the container's processes are %v, %v", pids, err)
@@ -130,16 +120,12 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 			if err := c.Start(t.Context()); (err != nil) != (n%2 == 0) {
 				t.Errorf("Start: %v", err)
 			}
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
+			enginetest.Check(t, c.Delete(t.Context()))
 		})
 		if after := enginetest.Leftovers(s); !slices.Equal(after, before) {
 			t.Errorf("there are %q, and were %q", after, before)
 		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		enginetest.Check(t, e.Close())
 		for _, left := range enginetest.Leftovers(s) {
 			t.Errorf("%s is left", left)
 		}
@@ -168,40 +154,8 @@ func TestLayerIsNotOnTheHost(t *testing.T) {
 // A container of the same runtime and the same name that Touchstone did not make stays as it is.
 func TestOtherContainersStay(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		mine := running(t, s, e, engine.Resources{})
-		other := s
-		other.RunID += "x"
-		foreign, err := oci.Driver{}.Open(t.Context(), e.Info().Target, other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := foreign.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		theirs, err := foreign.Create(t.Context(), engine.Spec{ID: mine.ID(), Rootfs: s.Rootfs, Process: engine.Process{Args: workload.Ready()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := mine.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if state, err := theirs.State(t.Context()); err != nil || state != engine.Created {
-			t.Errorf("the other container is %s, %v; want it as it was, created", state, err)
-		}
-		if err := theirs.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if s.Cgroups != nil {
-			g, err := s.Cgroups.Open("/" + engine.Prefix + other.RunID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := g.Destroy(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
+		other := enginetest.OtherRun(t, s)
+		enginetest.Namesakes(t, e, enginetest.Open(t, oci.Driver{}, e.Info().Target.String(), other), enginetest.Spec(s, "same"))
 	})
 }
 
@@ -232,40 +186,6 @@ func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Many lives leave no descriptors, no goroutines, no zombies and no files.
-func TestNothingIsLeftOfManyLives(t *testing.T) {
-	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		enginetest.ManyLives(t, 50, s, e)
-		for _, left := range enginetest.Leftovers(s) {
-			t.Errorf("%s is left", left)
-		}
-	})
-}
-
-// Creations that are cancelled at any moment leave nothing either.
-func TestNothingIsLeftOfCancelledCreations(t *testing.T) {
-	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		enginetest.Steady(t, 20, func(n int) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*2*time.Millisecond)
-			defer cancel()
-			c, err := e.Create(ctx, engine.Spec{
-				ID: fmt.Sprintf("%s%s-late-%03d", engine.Prefix, s.RunID, n), Rootfs: s.Rootfs, Process: engine.Process{Args: workload.Ready()},
-			})
-			switch {
-			case err != nil && ctx.Err() == nil:
-				t.Errorf("Create: %v", err)
-			case err == nil:
-				if err := c.Delete(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		for _, left := range enginetest.Leftovers(s) {
-			t.Errorf("%s is left", left)
-		}
-	})
 }
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.

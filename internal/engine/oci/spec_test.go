@@ -11,6 +11,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -55,31 +56,19 @@ func TestBundle(t *testing.T) {
 				}
 			}
 			file := filepath.Join(t.TempDir(), "config.json")
-			if err := writeJSON(file, s); err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, writeJSON(file, s))
 			got, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			golden := filepath.Join("testdata", "spec", tt.name+".json")
 			if *update {
 				var value any
-				if err := json.Unmarshal(got, &value); err != nil {
-					t.Fatal(err)
-				}
+				enginetest.Must(t, json.Unmarshal(got, &value))
 				text, err := json.MarshalIndent(value, "", "  ")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(golden, append(text, '\n'), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				enginetest.Must(t, err)
+				enginetest.Must(t, os.WriteFile(golden, append(text, '\n'), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Must(t, err)
 			if diff := cmp.Diff(decode(t, want), decode(t, got)); diff != "" {
 				t.Errorf("config.json (-want +got):\n%s", diff)
 			}
@@ -89,9 +78,7 @@ func TestBundle(t *testing.T) {
 
 func decode(t *testing.T, text []byte) (value any) {
 	t.Helper()
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, json.Unmarshal(text, &value))
 	return value
 }
 

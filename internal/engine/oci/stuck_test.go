@@ -32,16 +32,10 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 	enginetest.Require(t, "oci/crun", err)
 	placer := e.(engine.CgroupPlacer)
 	group := s.Cgroup() + "/stuck"
-	if err := placer.SetCgroupParent(group); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, placer.SetCgroupParent(group))
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "stuck"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Must(t, c.Start(t.Context()))
 	files.Stall()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
@@ -71,7 +65,5 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 		t.Error(err)
 	}
 	files.Release()
-	if err := errors.Join(placer.SetCgroupParent(""), e.Close()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, errors.Join(placer.SetCgroupParent(""), e.Close()))
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
 // The runtime leaves mounts in its directory: two on one file, as runsc does when it starts two sandboxes at once, and one
@@ -16,12 +18,8 @@ func TestCloseUnmounts(t *testing.T) {
 	e := &Engine{dir: filepath.Join(t.TempDir(), "0")}
 	root := filepath.Join(e.dir, "root")
 	file := filepath.Join(root, "null-netns")
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.MkdirAll(root, 0o700))
+	enginetest.Must(t, os.WriteFile(file, nil, 0o600))
 	t.Cleanup(func() { // of a Close that does not work, so that the directory can go
 		for unix.Unmount(root, unix.MNT_DETACH) == nil || unix.Unmount(file, unix.MNT_DETACH) == nil {
 		}

@@ -25,9 +25,7 @@ func TestVariables(t *testing.T) {
 	dir := t.TempDir()
 	wrapper, record := filepath.Join(dir, "podman"), filepath.Join(dir, "lines")
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >> " + record + "\nexec " + original + " \"$@\"\n"
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(wrapper, []byte(script), 0o700))
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Engines = map[string]string{"podman": wrapper}
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
@@ -55,14 +53,10 @@ func TestVariables(t *testing.T) {
 	checkVariables(t, second)
 	cancel()
 	<-ended
-	if err := c.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
+	enginetest.Check(t, c.Delete(t.Context()))
 
 	lines, err := os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	if strings.Contains(string(lines), "secret") || !strings.Contains(string(lines), "--env-file\n") {
 		t.Errorf("the command lines of Podman are\n%s", lines)
 	}
@@ -76,9 +70,7 @@ func TestVariables(t *testing.T) {
 func checkVariables(t *testing.T, want []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var closest []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -25,15 +25,6 @@ var (
 // cellOf has the cells of the targets that run the whole suite only in some changes.
 var cellOf = map[string]string{"podman/crun": "podman/crun"}
 
-func parse(t *testing.T, name string) target.Target {
-	t.Helper()
-	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
-}
-
 // remains lists the traces of the session's containers on the host.
 func remains(s engine.Session) []string {
 	left := enginetest.Leftovers(s)
@@ -70,16 +61,12 @@ func TestConformance(t *testing.T) {
 	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
-			enginetest.Run(t, func(t *testing.T) engine.Engine {
-				e, err := enginetest.Attempt(t, podman.Driver{}, name, s)
-				enginetest.Require(t, name, err)
-				return e
-			}, enginetest.Options{
-				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
-				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
-				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
-				Leftovers: func() []string { return remains(s) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]),
-				Gaps: enginetest.PlatformGaps(t, name, enginetest.MonitorGaps(name)),
+			enginetest.Conform(t, podman.Driver{}, name, s, enginetest.Options{
+				Host: enginetest.Open(t, native.Driver{}, target.Native, s),
+				Limits: func(t *testing.T, parent, _ string) string { // of the only container
+					return enginetest.Limits(t, s, parent+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
+				},
+				Leftovers: func() []string { return remains(s) }, Brief: n >= len(targets) || !cells.Whole(t, cellOf[name]), Gaps: enginetest.MonitorGaps(name),
 			})
 		})
 	}

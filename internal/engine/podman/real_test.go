@@ -1,7 +1,6 @@
 package podman_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,12 +21,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
-
-// limits reads the limits of the only container below a cgroup.
-func limits(t *testing.T, s engine.Session, group string) string {
-	t.Helper()
-	return enginetest.Limits(t, s, group+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
-}
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
 func TestOtherPlatformIsAFailure(t *testing.T) {
@@ -45,94 +37,18 @@ func TestMain(m *testing.M) {
 	os.Exit(enginetest.Main(m))
 }
 
-// Containers have the requested limits and the requested cgroup.
-func TestLimitsAndCgroup(t *testing.T) {
-	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {
-		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.LauncherOptions)
-			e := enginetest.Open(t, podman.Driver{}, name, s)
-			group := "/" + engine.Prefix + s.RunID + "/trial"
-			if err := e.(engine.CgroupPlacer).SetCgroupParent(group); err != nil {
-				t.Fatal(err)
-			}
-			sp := enginetest.Spec(s, "limits")
-			sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-			c := enginetest.Running(t, e, sp)
-			if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
-				t.Errorf("limits at creation are %q, want %q", got, want)
-			}
-			for _, tt := range []struct {
-				limits engine.Resources
-				want   string
-			}{
-				{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 64<<20)},
-				{engine.Resources{CPU: 1.5, Memory: 96 << 20}, fmt.Sprint("150000 100000 ", 96<<20)},
-				{engine.Resources{Memory: 48 << 20}, fmt.Sprint("150000 100000 ", 48<<20)},
-			} {
-				if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
-					t.Fatalf("Update(%+v): %v", tt.limits, err)
-				}
-				if got := limits(t, s, group); got != tt.want {
-					t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
-				}
-			}
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := e.(engine.CgroupPlacer).SetCgroupParent(""); err != nil {
-				t.Error(err)
-			}
+// Nothing is left in the host's mount namespace and of the user's own Podman, even if the launcher has no namespace of its own.
+func TestHostStaysAsItIs(t *testing.T) {
+	state := func() map[string]string {
+		return enginetest.HostState(t, []string{
+			"/oom", // conmon's mark of a container that exceeded its memory limit
+			"/dev/shm/libpod_lock",
+		}, []string{
+			"/dev/shm", "/var/lib/containers", "/var/lib/containers/storage", "/var/lib/containers/cache", "/run/libpod", "/run/containers",
+			"/etc/containers", "/etc/cni/net.d", "/var/lib/cni", "/run/runc", "/run/crun", "/run/runsc",
 		})
 	}
-}
-
-// Many lives leave no descriptors, no goroutines, no processes and no files.
-func TestNothingIsLeftOfManyLives(t *testing.T) {
-	s := enginetest.Session(t, oci.LauncherOptions)
-	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
-	before := remains(s)
-	enginetest.ManyLives(t, 12, s, e)
-	enginetest.GivenUp(t, 8, 10*time.Millisecond, s, e)
-	for _, left := range enginetest.Surplus(before, remains(s)) {
-		t.Errorf("%s is left behind", left)
-	}
-}
-
-// userState is the state of the user's own Podman on the host, which a run must not change.
-func userState(t *testing.T) map[string]string {
-	t.Helper()
-	state := map[string]string{}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	state["mounts"] = string(mounts)
-	_, err = os.Lstat("/oom") // conmon's mark of a container that exceeded its memory limit
-	state["/oom"] = fmt.Sprint(err)
-	for _, dir := range []string{
-		"/dev/shm", "/var/lib/containers", "/var/lib/containers/storage", "/var/lib/containers/cache", "/run/libpod", "/run/containers",
-		"/etc/containers", "/etc/cni/net.d", "/var/lib/cni", "/run/runc", "/run/crun", "/run/runsc",
-	} {
-		entries, err := os.ReadDir(dir)
-		state[dir] = fmt.Sprint(err)
-		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil {
-				continue // another program has removed it
-			}
-			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
-		}
-	}
-	return state
-}
-
-// Nothing is left in the host's mount namespace, even if the launcher has no namespace of its own.
-func TestHostStaysAsItIs(t *testing.T) {
-	lock, err := os.ReadFile("/dev/shm/libpod_lock")
-	if err != nil {
-		lock = nil
-	}
-	before := userState(t)
+	before := state()
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
 	e := enginetest.Open(t, podman.Driver{}, "podman/runc", s)
 	spec := enginetest.Spec(s, "private")
@@ -141,34 +57,15 @@ func TestHostStaysAsItIs(t *testing.T) {
 	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != unix.SIGKILL && exit.Code != 128+int(unix.SIGKILL) {
 		t.Errorf("a container beyond its memory limit ended with %+v, %v", exit, err)
 	}
-	if err := c.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	for what, now := range userState(t) {
-		if was, ok := before[what]; ok && now != was {
-			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, now, was)
-		}
-	}
-	if now, err := os.ReadFile("/dev/shm/libpod_lock"); err == nil && !bytes.Equal(now, lock) {
-		t.Error("the locks of the user's Podman have changed")
-	}
+	enginetest.Check(t, errors.Join(c.Delete(t.Context()), e.Close()))
+	enginetest.WantSameState(t, before, state())
 }
 
 // Two runs can have containers of the same name.
 func TestContainerOfAnotherRunIsLeftAlone(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
-	mine, theirs := enginetest.Open(t, podman.Driver{}, "podman/crun", s), enginetest.Open(t, podman.Driver{}, "podman/crun", s)
-	sp := enginetest.Spec(s, "same")
-	a, b := enginetest.Running(t, mine, sp), enginetest.Running(t, theirs, sp)
-	if err := a.Delete(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if state, err := b.State(t.Context()); err != nil || state != engine.Running {
-		t.Errorf("the other container is %s, %v; want it unchanged and running", state, err)
-	}
+	open := func() engine.Engine { return enginetest.Open(t, podman.Driver{}, "podman/crun", s) }
+	enginetest.Namesakes(t, open(), open(), enginetest.Spec(s, "same"))
 }
 
 // A refusal contains the reason and the remedy.
@@ -176,9 +73,7 @@ func TestRefuses(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Runtimes = map[string]target.Runtime{"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.kata.v2"}}
 	old := filepath.Join(s.State, "old")
-	if err := os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700))
 	for _, tt := range []struct {
 		name    string
 		engines map[string]string
@@ -195,7 +90,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		s := s
 		s.Engines = tt.engines
-		e, err := podman.Driver{}.Open(t.Context(), parse(t, tt.name), s)
+		e, err := podman.Driver{}.Open(t.Context(), enginetest.Parse(t, tt.name), s)
 		if err == nil {
 			t.Errorf("%s opens with %v", tt.name, tt.engines)
 			_ = e.Close()
@@ -221,42 +116,13 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Missing images, images without space on the disk, and names in use are errors.
-func TestCreateFails(t *testing.T) {
-	small := t.TempDir()
-	// This precedes the session, whose launcher may not see later mounts.
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skip("needs the right to mount: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(small, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+func TestDiskFullAtPull(t *testing.T) {
+	disk := enginetest.SmallDisk(t)
 	s := enginetest.Session(t, oci.LauncherOptions)
-	s.Data = small
+	s.Data = disk
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
-	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
-	if err := e.(engine.Puller).Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "unknown") {
-		t.Errorf("pull a missing image: %v", err)
-	}
-	sp := enginetest.Spec(s, "missing")
-	sp.Image = missing
-	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "image not known") {
-		t.Errorf("create from a missing image: %v", err)
-	}
-	large, err := s.Registry.Fresh(t.Context(), 32<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.(engine.Puller).Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("pull an image without space for it: %v", err)
-	}
-	sp = enginetest.Spec(s, "taken")
-	enginetest.Running(t, e, sp)
-	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("create with a name in use: %v", err)
-	}
+	enginetest.DiskFull(t, s, e)
+	enginetest.Check(t, enginetest.Running(t, e, enginetest.Spec(s, "after")).Delete(t.Context())) // the other image still works
 }
 
 // If conmon is killed, the exit of its container is not known.
@@ -269,16 +135,12 @@ func TestKilledConmon(t *testing.T) {
 		t.Fatalf("conmon's pid files: %q, %v", files, err)
 	}
 	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, err)
 	var pid int
 	if _, err := fmt.Sscan(string(text), &pid); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 	if exit, err := c.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "conmon") {
 		t.Errorf("Wait = %v, %v although conmon was killed", exit, err)
 	}
@@ -296,9 +158,7 @@ func TestExitWithoutEvent(t *testing.T) {
 		t.Fatalf("directories of exit files: %q, %v", dirs, err)
 	}
 	// The engine watches the old directory, and conmon writes to the new one.
-	if err := errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Must(t, errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)))
 	sp := enginetest.Spec(s, "unseen")
 	sp.Process.Args = workload.Exit(7)
 	c := enginetest.Running(t, e, sp)
@@ -314,15 +174,9 @@ func TestCloseWithContainer(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "kept"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	enginetest.Must(t, err)
+	enginetest.Must(t, c.Start(t.Context()))
+	enginetest.Check(t, e.Close())
 	for _, left := range remains(s) {
 		t.Errorf("%s is left behind", left)
 	}

@@ -15,18 +15,14 @@ import (
 func script(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "my runtime")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n"), 0o700))
 	return path
 }
 
 func adapter(t *testing.T, a runtimes.Adapter) string {
 	t.Helper()
 	path, err := a.Write(filepath.Join(t.TempDir(), "adapters"), "x@platform=ptrace")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -56,9 +52,7 @@ func TestAdapterHidesAnnotations(t *testing.T) {
 	for _, flag := range []string{"--bundle", "-b", "--bundle="} {
 		bundle := t.TempDir()
 		config := filepath.Join(bundle, "config.json")
-		if err := os.WriteFile(config, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(before), 0o600))
 		args := []string{"create", flag, bundle, "id"}
 		if strings.HasSuffix(flag, "=") {
 			args = []string{"create", flag + bundle, "id"}
@@ -85,9 +79,7 @@ func TestAdapterReplacesNegativeScores(t *testing.T) {
 	} {
 		bundle := t.TempDir()
 		config := filepath.Join(bundle, "config.json")
-		if err := os.WriteFile(config, []byte(c.before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(c.before), 0o600))
 		out, err := exec.CommandContext(t.Context(), adapter(t, runtimes.Adapter{Binary: script(t), OOMScore: c.score}), "create", "--bundle", bundle, "id").CombinedOutput()
 		if exitCode(err) != 7 {
 			t.Fatalf("%v, %s", err, out)
@@ -115,9 +107,7 @@ func TestAdapterFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := adapter(t, runtimes.Adapter{Binary: "/bin/true"})
-			if err := os.WriteFile(path+".conf", []byte(c.conf), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path+".conf", []byte(c.conf), 0o600))
 			out, err := exec.CommandContext(t.Context(), path, append([]string{"create"}, c.args...)...).CombinedOutput()
 			if exitCode(err) != c.code || !strings.Contains(string(out), c.says) {
 				t.Errorf("%v: %s; want exit code %d and %q", err, out, c.code, c.says)
@@ -166,9 +156,7 @@ func TestAdapterDelays(t *testing.T) {
 func TestAdapterTranslatesKill(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "runtime")
 	const fails = "#!/bin/sh\nfor verb; do :; done\necho out\ncase $verb in late) echo 'the sandbox is not running, sorry' >&2; exit 128;; odd) echo 'it rains' >&2; exit 3;; die) kill -TERM $$;; esac\n"
-	if err := os.WriteFile(binary, []byte(fails), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(binary, []byte(fails), 0o700))
 	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
 	for _, c := range []struct {
 		args   []string
@@ -209,9 +197,7 @@ none) fill 300000; echo 'it rains' >&2;;
 esac
 exit 3
 `
-	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(binary, []byte(script), 0o700))
 	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
 	for _, place := range []string{"first", "middle", "zero", "last"} {
 		out, err := exec.CommandContext(t.Context(), path, "kill", place).CombinedOutput()
@@ -222,5 +208,13 @@ exit 3
 	out, err := exec.CommandContext(t.Context(), path, "kill", "none").CombinedOutput()
 	if exitCode(err) != 3 || !strings.HasSuffix(string(out), "x"+"it rains\n") || len(out) < 8<<10 || len(out) > 16<<10 {
 		t.Errorf("another error: %v, %d bytes, which end in %.20q", err, len(out), out[max(0, len(out)-20):])
+	}
+}
+
+// must ends the test at the error of a call that must work.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -62,9 +62,7 @@ func TestFlags(t *testing.T) {
 		{"oci/runsc@platform=kvm,root=x", nil, "the option root is set by Touchstone itself; leave it out"},
 	} {
 		parsed, err := target.Parse(tt.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := Flags(parsed)
 		if tt.reason == "" {
 			if err != nil || !slices.Equal(got, tt.want) {

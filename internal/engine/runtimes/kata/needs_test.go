@@ -42,9 +42,7 @@ func TestNeeds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(installed(t, map[string]string{"x.toml": c.text}), "x.toml")
 			config, err := load(nil, options(t, "config="+file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := config.Needs(); got != c.want {
 				t.Errorf("Needs() = %+v, want %+v", got, c.want)
 			}

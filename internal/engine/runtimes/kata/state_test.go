@@ -48,12 +48,8 @@ func TestRemoveState(t *testing.T) {
 			proc := t.TempDir()
 			for _, file := range append([]string{"../mountinfo"}, files...) {
 				file = filepath.Join(proc, "root", file)
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(c.mounts), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+				must(t, os.WriteFile(file, []byte(c.mounts), 0o600))
 			}
 			err := RemoveState(proc, address, c.id)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -66,9 +62,7 @@ func TestRemoveState(t *testing.T) {
 				}
 				return err
 			}
-			if err := filepath.WalkDir(filepath.Join(proc, "root"), walk); err != nil {
-				t.Fatal(err)
-			}
+			must(t, filepath.WalkDir(filepath.Join(proc, "root"), walk))
 			if left != c.left {
 				t.Errorf("%d files are left, want %d", left, c.left)
 			}

@@ -26,15 +26,11 @@ func files(t *testing.T, content map[string]string) string {
 		if strings.HasSuffix(name, "/") {
 			dir = path
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 		if dir == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
@@ -140,9 +136,7 @@ func TestKVMNeedsPermission(t *testing.T) {
 		t.Skip("root may open any file")
 	}
 	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Arch: "amd64"}
-	if err := os.Chmod(h.path(kvmPath), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(h.path(kvmPath), 0))
 	if err := h.KVM(t.Context()); !errors.Is(err, ErrNoPermission) {
 		t.Errorf("KVM: %v, want %v", err, ErrNoPermission)
 	}
@@ -188,14 +182,8 @@ func TestProofIsKept(t *testing.T) {
 func launcher(t *testing.T) *process.Launcher {
 	t.Helper()
 	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
 	return l
 }
 
@@ -203,9 +191,7 @@ func TestGuestsOutcome(t *testing.T) {
 	l := launcher(t)
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "probe")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
 		return path
 	}
 	for _, c := range []struct {
@@ -247,9 +233,7 @@ func TestGuestsOutcome(t *testing.T) {
 // The probe's guest ends on every host, with one of the distinct outcomes.
 func TestRealProof(t *testing.T) {
 	l, probe := launcher(t), filepath.Join(t.TempDir(), "probe")
-	if err := image.WriteProbe(probe); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteProbe(probe))
 	s := engine.Session{Launcher: l, Probe: probe}
 	err := Of(s).KVM(t.Context())
 	var lack *Lack
@@ -263,5 +247,13 @@ func TestRealProof(t *testing.T) {
 	}
 	if err := runGuest(t.Context(), l, probe, "/dev/null"); err == nil || !strings.Contains(err.Error(), "KVM_GET_API_VERSION /dev/null: ENOTTY") {
 		t.Errorf("a device that is not KVM: %v", err)
+	}
+}
+
+// must ends the test at the error of a call that must work.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -99,36 +99,26 @@ func TestSyslog(t *testing.T) {
 	for _, network := range []string{"unixgram", "unix"} {
 		// The path of a socket is short.
 		root, err := os.MkdirTemp("", "ts") //nolint:usetesting // see above
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(root) })
 		h := Host{Root: root}
 		path := h.path("/var/run/log")
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		var stop func() error
 		if network == "unixgram" {
 			conn, err := net.ListenUnixgram(network, &net.UnixAddr{Name: path, Net: network})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			stop = conn.Close
 		} else {
 			listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			listener.SetUnlinkOnClose(false)
 			stop = listener.Close
 		}
 		if err := h.syslog(t.Context(), true); err != nil {
 			t.Errorf("with a socket %s: %v", network, err)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, stop())
 		if err := h.syslog(t.Context(), true); !errors.Is(err, ErrNoSyslog) {
 			t.Errorf("with a socket %s that no program listens on: %v", network, err)
 		}
@@ -139,16 +129,10 @@ func TestSyslog(t *testing.T) {
 func proc(t *testing.T, dir, pid, args string, links ...string) {
 	t.Helper()
 	fds := filepath.Join(dir, pid, "fd")
-	if err := os.MkdirAll(fds, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, pid, "cmdline"), []byte(args), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(fds, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, pid, "cmdline"), []byte(args), 0o600))
 	for n, link := range links {
-		if err := os.Symlink(link, filepath.Join(fds, string(rune('0'+n)))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(link, filepath.Join(fds, string(rune('0'+n)))))
 	}
 }
 
@@ -161,9 +145,7 @@ func TestProveUse(t *testing.T) {
 	proc(t, dir, "13", boot) // exiting
 	proc(t, dir, "14", "runsc-gofer\x00gofer\x00", "/dev/null")
 	proc(t, dir, "15", boot, "/dev/null") // it has closed a part of its descriptors
-	if err := os.WriteFile(filepath.Join(dir, "15", "stat"), []byte("15 (a ) b) R 1 15 15 0 -1 4194564 0 0"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "15", "stat"), []byte("15 (a ) b) R 1 15 15 0 -1 4194564 0 0"), 0o600))
 	for _, c := range []struct {
 		pids []int
 		want string

@@ -1,44 +1,60 @@
-package native_test
+package enginetest
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// The roles of the test's program besides the tests. Machines of the lab have no other program for them.
+// The roles of a test's program besides the tests. Machines of the lab have no other program for them. TestMain must call Main.
 const (
 	attackRole = "attack"
 	victimRole = "victim"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) < 2 {
-		os.Exit(m.Run())
+// victimUser owns the victim.
+const victimUser = 65534
+
+// play plays a role, and reports whether the arguments of this process name one.
+func play(args []string) bool {
+	if len(args) < 2 {
+		return false
 	}
-	switch os.Args[1] {
+	switch args[1] {
 	case attackRole:
-		attack(os.Args[2])
+		attack(args[2])
 	case victimRole:
-		fmt.Println("ready")
+		say("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin) // the end of the input is the end of the test
 	default:
-		os.Exit(m.Run())
+		return false
 	}
+	return true
 }
 
-// prey is what a program of an image tries to reach on the host.
-type prey struct {
+// say prints a line.
+func say(words ...string) { _, _ = io.WriteString(os.Stdout, strings.Join(words, " ")+"\n") }
+
+// Prey lists the objects on the host that a program of an image tries to reach.
+type Prey struct {
 	PIDs   []int  // processes of the host
 	UID    int    // the user of the victim, which is one of them
 	Secret string // a file of root with mode 0600, which only root can read
@@ -52,7 +68,7 @@ type prey struct {
 
 // attack prints a line for everything that it reaches.
 func attack(text string) {
-	var p prey
+	var p Prey
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		panic(err)
 	}
@@ -80,12 +96,12 @@ func attack(text string) {
 		walk("/proc")
 		walk("/sys")
 	}
-	fmt.Println("done")
+	say("done")
 }
 
 func try(what string, err error) {
 	if err == nil {
-		fmt.Println("possible:", what)
+		say("possible:", what)
 	}
 }
 
@@ -104,7 +120,7 @@ func become(user int) {
 }
 
 // attackProcess attacks a process by its files in /proc, as its user and as root.
-func (p prey) attackProcess(pid int) {
+func (p Prey) attackProcess(pid int) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	if pid == os.Getpid() {
 		return
@@ -154,10 +170,10 @@ func (p prey) attackProcess(pid int) {
 
 // isHosts reports whether the process was named as one of the host. In another PID namespace a process may have the number, but then the
 // namespace has no more processes than the attack and the first one.
-func (p prey) isHosts(pid int) bool { return pid > 1 && (pid == p.PIDs[0] || pid == p.PIDs[1]) }
+func (p Prey) isHosts(pid int) bool { return pid > 1 && (pid == p.PIDs[0] || pid == p.PIDs[1]) }
 
 // attackDirectory reads the secret below a directory, or in it.
-func (p prey) attackDirectory(dir int, link string) {
+func (p Prey) attackDirectory(dir int, link string) {
 	for _, name := range []string{strings.TrimPrefix(p.Secret, "/"), filepath.Base(p.Secret)} {
 		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -173,7 +189,7 @@ func (p prey) attackDirectory(dir int, link string) {
 }
 
 // trace attaches to a process as its user, on a thread that ends with the call.
-func (p prey) trace(pid int) error {
+func (p Prey) trace(pid int) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // without an unlock the thread ends here
@@ -193,7 +209,7 @@ func (p prey) trace(pid int) error {
 	return <-result
 }
 
-func (p prey) attackIPC() {
+func (p Prey) attackIPC() {
 	id, err := unix.SysvShmGet(p.Key, 0, 0)
 	if err == nil {
 		memory, err := unix.SysvShmAttach(id, 0, unix.SHM_RDONLY)
@@ -238,6 +254,124 @@ func walk(root string) {
 		return nil
 	})
 	if files == 0 {
-		fmt.Println(root, "is empty")
+		say(root, "is empty")
+	}
+}
+
+// RunAttack runs the attack's program with the arguments, and returns its output.
+func RunAttack(t *testing.T, p Prey, run func(args []string, out io.Writer) error) string {
+	t.Helper()
+	text, err := json.Marshal(p)
+	Must(t, err)
+	var out bytes.Buffer
+	if err := run([]string{attackRole, string(text)}, &out); err != nil {
+		t.Errorf("the attack failed: %v\n%s", err, out.String())
+	}
+	return out.String()
+}
+
+// Attacker copies this program to a root file system, and returns its path there.
+func Attacker(t *testing.T, rootfs string) string {
+	t.Helper()
+	copySelf(t, filepath.Join(rootfs, "attack"))
+	return "/attack"
+}
+
+// copySelf copies this program to a file.
+func copySelf(t *testing.T, path string) {
+	t.Helper()
+	self, err := os.Open("/proc/self/exe")
+	Must(t, err)
+	defer func() { _ = self.Close() }() // it is only read from
+	program, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	Must(t, err)
+	_, err = io.Copy(program, self)
+	Check(t, err)
+	Check(t, program.Close())
+}
+
+// Libraries are the directories of libraries, because this program may be linked with them.
+func Libraries(t *testing.T, rootfs string) (mounts []engine.Mount) {
+	t.Helper()
+	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64"} {
+		source, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue
+		}
+		Must(t, os.MkdirAll(filepath.Join(rootfs, dir), 0o755))
+		mounts = append(mounts, engine.Mount{Source: source, Target: dir, ReadOnly: true})
+	}
+	return mounts
+}
+
+// HostsPrey makes the prey on the host: a process of another user, a file of root, and IPC with the same token.
+func HostsPrey(t *testing.T, s engine.Session) (p Prey, token string) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		Must(t, err)
+	}
+	token = rand.Text()
+	dir, err := os.MkdirTemp("", "touchstone-prey") //nolint:usetesting // the other user cannot enter the directories of t.TempDir
+	must(err)
+	t.Cleanup(func() { must(os.RemoveAll(dir)) })
+	must(os.Chmod(dir, 0o755))
+	p = Prey{UID: victimUser, Secret: filepath.Join(dir, "secret"), Queue: filepath.Base(dir), Shared: "/dev/shm/" + filepath.Base(dir)}
+	must(os.WriteFile(p.Secret, []byte(token), 0o600))
+
+	held, err := os.Open(dir)
+	must(err)
+	input, end, err := os.Pipe()
+	must(err)
+	output, ready, err := os.Pipe()
+	must(err)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/proc/self/exe", victimRole)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = dir, input, ready, []*os.File{held}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: victimUser, Gid: victimUser}}
+	done, err := s.Launcher.Start(cmd)
+	_, _, _ = held.Close(), input.Close(), ready.Close()
+	must(err)
+	t.Cleanup(func() {
+		_, _ = end.Close(), output.Close()
+		<-done
+	})
+	_, err = bufio.NewReader(output).ReadString('\n')
+	must(err)
+	p.PIDs = []int{cmd.Process.Pid, os.Getpid()}
+
+	var st unix.Stat_t
+	must(unix.Stat(s.Probe, &st))
+	p.Device, p.Inode = st.Dev, st.Ino
+	hostsIPC(t, &p, token)
+	return p, token
+}
+
+// hostsIPC makes an object of each kind of IPC. The kernel may have no message queues.
+func hostsIPC(t *testing.T, p *Prey, token string) {
+	t.Helper()
+	const flags, mode = unix.IPC_CREAT | unix.IPC_EXCL, 0o600
+	var random [3]byte
+	_, _ = rand.Read(random[:])
+	p.Key = int(random[0])<<16 | int(random[1])<<8 | int(random[2]) | 1<<24
+	id, err := unix.SysvShmGet(p.Key, 4096, flags|mode)
+	Must(t, err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+	memory, err := unix.SysvShmAttach(id, 0, 0)
+	Must(t, err)
+	copy(memory, token)
+	_ = unix.SysvShmDetach(memory)
+	if id, _, errno := unix.Syscall(unix.SYS_MSGGET, uintptr(p.Key), flags|mode, 0); errno == 0 {
+		t.Cleanup(func() { _, _, _ = unix.Syscall(unix.SYS_MSGCTL, id, unix.IPC_RMID, 0) })
+	}
+	if id, _, errno := unix.Syscall(unix.SYS_SEMGET, uintptr(p.Key), 1, flags|mode); errno == 0 {
+		t.Cleanup(func() { _, _, _ = unix.Syscall6(unix.SYS_SEMCTL, id, 0, unix.IPC_RMID, 0, 0, 0) })
+	}
+	if fd, err := openQueue(p.Queue, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL); err == nil {
+		_ = unix.Close(fd)
+		name, _ := unix.BytePtrFromString(p.Queue)
+		t.Cleanup(func() { _, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(name)), 0, 0) })
+	}
+	if err := os.WriteFile(p.Shared, []byte(token), 0o600); err == nil {
+		t.Cleanup(func() { _ = os.Remove(p.Shared) })
 	}
 }

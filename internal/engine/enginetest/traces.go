@@ -1,4 +1,4 @@
-package cri_test
+package enginetest
 
 import (
 	"context"
@@ -34,9 +34,7 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 	r.mounts(t, daemon)
 	r.cgroups(t, s)
 	text, err := os.ReadFile(daemon + "/net/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			r.add("interface", strings.TrimSpace(name))
@@ -58,17 +56,11 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 	t.Helper()
 	network, err := os.Readlink(daemon + "/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	var private, run unix.Stat_t
-	if err := unix.Stat(daemon+"/root/run", &private); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, unix.Stat(daemon+"/root/run", &private))
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(dir + "/cgroup") // the process may have exited
 		net, _ := os.Readlink(dir + "/ns/net")
@@ -87,14 +79,10 @@ func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 func (r traces) mounts(t *testing.T, daemon string) {
 	t.Helper()
 	f, err := os.Open(daemon + "/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	defer func() { _ = f.Close() }() // it was only read
 	mounts, err := mountinfo.GetMountsFromReader(f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	seen := map[string]int{}
 	for _, m := range mounts {
 		seen[m.Mountpoint]++
@@ -136,9 +124,7 @@ func (r traces) tree(t *testing.T, kind, dir string, wanted func(fs.FileMode) bo
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 }
 
 // more lists the resources that are not in r.
@@ -153,7 +139,7 @@ func (r traces) more(now traces) []string {
 	return more
 }
 
-// settleLimit is the time after which the rest of a container counts as left. Engine and kernel remove it in the background, without an event.
+// settleLimit bounds the removal of the rest of a container. Engine and kernel remove it in the background, without an event.
 const settleLimit = 2 * time.Minute
 
 // nothingSince fails the test if the engine's containers use more than at an earlier time. The kernel and the engine finish some
@@ -179,19 +165,13 @@ func nothingSince(t *testing.T, s engine.Session, e engine.Engine, before traces
 // retry calls try until it succeeds, with a pause after each failure. When the context ends, it returns the last error. It is for
 // changes of the host without an event.
 func retry(ctx context.Context, pause time.Duration, try func() error) error {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
 	for {
 		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		paused, cancel := context.WithTimeout(ctx, pause)
+		<-paused.Done()
+		cancel()
 	}
 }
-
-func procFile(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }

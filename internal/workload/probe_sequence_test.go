@@ -79,12 +79,3 @@ func TestProbeSequenceFails(t *testing.T) {
 		t.Errorf("in a directory that does not exist: code %d, %q, %q", r.code, r.stdout, r.stderr)
 	}
 }
-
-func TestProbeSequenceUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"--"}, {"--", "/bin/true", "--then"}, {"--", "--then", "/bin/true"}, {"--", "/bin/true", "--then", "--then", "/bin/true"}} {
-		r := runProbe(t, append([]string{workload.Probe, "sequence"}, args...)...)
-		if r.code != 2 || !strings.Contains(r.stderr, "a program is missing") || r.stdout != "" {
-			t.Errorf("%q: code %d, %q, %q", args, r.code, r.stdout, r.stderr)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package workload_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -93,42 +94,32 @@ func TestProbeReadyAsFirstProcess(t *testing.T) {
 	}
 }
 
-func TestProbeServe(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), probe(t), workload.Serve(0)[1:]...)
-	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/", "/" + strings.Repeat("long", 1000)} {
-		status, body, err := get(t, "http://127.0.0.1:"+strconv.Itoa(port)+path)
-		if err != nil || status != http.StatusOK || body != workload.ServeBody {
-			t.Errorf("GET %.10s: %d %q, %v; want 200 and %q", path, status, body, err, workload.ServeBody)
-		}
-	}
-	taken := runProbe(t, workload.Serve(port)...)
-	if taken.code != 1 || taken.stderr != "serve: listen on 127.0.0.1: EADDRINUSE (98)\n" {
-		t.Errorf("a second server on the port: %+v", taken)
-	}
-	wantTermination(t, cmd)
-}
-
 // On all addresses means that others than 127.0.0.1 answer too.
-func TestProbeServeAny(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), probe(t), workload.ServeAny(0)[1:]...)
-	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, address := range []string{"127.0.0.1", "127.9.9.9"} {
-		if status, body, err := get(t, "http://"+address+":"+strconv.Itoa(port)); err != nil || status != http.StatusOK || body != workload.ServeBody {
-			t.Errorf("GET %s: %d %q, %v; want 200 and %q", address, status, body, err, workload.ServeBody)
+func TestProbeServe(t *testing.T) {
+	for _, tt := range []struct {
+		serve func(port int) []string
+		on    string
+		paths []string
+	}{
+		{workload.Serve, "127.0.0.1", []string{"127.0.0.1:%d/", "127.0.0.1:%d/" + strings.Repeat("long", 1000)}},
+		{workload.ServeAny, "0.0.0.0", []string{"127.0.0.1:%d", "127.9.9.9:%d"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), probe(t), tt.serve(0)[1:]...)
+		port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, path := range tt.paths {
+			status, body, err := get(t, "http://"+fmt.Sprintf(path, port))
+			if err != nil || status != http.StatusOK || body != workload.ServeBody {
+				t.Errorf("on %s, GET %.20s: %d %q, %v; want 200 and %q", tt.on, path, status, body, err, workload.ServeBody)
+			}
+		}
+		if taken := runProbe(t, tt.serve(port)...); taken.code != 1 || taken.stderr != "serve: listen on "+tt.on+": EADDRINUSE (98)\n" {
+			t.Errorf("a second server on the port: %+v", taken)
+		}
+		wantTermination(t, cmd)
 	}
-	taken := runProbe(t, workload.ServeAny(port)...)
-	if taken.code != 1 || taken.stderr != "serve: listen on 0.0.0.0: EADDRINUSE (98)\n" {
-		t.Errorf("a second server on the port: %+v", taken)
-	}
-	wantTermination(t, cmd)
 }
 
 // A client that begins before its server waits for it, and not without end.

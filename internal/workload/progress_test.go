@@ -11,28 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-func TestCountsOfProgress(t *testing.T) {
-	if n, err := workload.ParseSolved("solved 17"); n != 17 || err != nil {
-		t.Errorf("ParseSolved = %d, %v", n, err)
-	}
-	if n, err := workload.ParseMoved("moved 335544320"); n != 335544320 || err != nil {
-		t.Errorf("ParseMoved = %d, %v", n, err)
-	}
-	if p, err := workload.ParseForks("forks 300 live 256 refused 12"); err != nil || p != (workload.ForksProgress{Total: 300, Live: 256, Refused: 12}) {
-		t.Errorf("ParseForks = %+v, %v", p, err)
-	}
-	for _, line := range []string{"", "solved", "solved 0", "solved -1", "solved 1 ", "moved 1", "solved 1e3", strings.Repeat("9", 400)} {
-		if n, err := workload.ParseSolved(line); err == nil {
-			t.Errorf("ParseSolved(%q) = %d", line, n)
-		}
-	}
-	for _, line := range []string{"", "forks 1 live 1", "forks 1 live x refused 1", "forks 1 live 1 refused -1", "forks 1 live 1 refused 1 more"} {
-		if p, err := workload.ParseForks(line); err == nil {
-			t.Errorf("ParseForks(%q) = %+v", line, p)
-		}
-	}
-}
-
 func fioReport(bytes string, bins string) []string {
 	return []string{
 		"{", `"fio version" : "fio-3.39", "jobs" : [{"error" : 0,`,

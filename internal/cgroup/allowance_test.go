@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -50,13 +49,7 @@ func TestAllowance(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for name, text := range tt.files {
-			file := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFixture(t, filepath.Join(dir, name), text)
 		}
 		h := &Hierarchy{Mounts: []Mount{{Dir: dir, V2: tt.v2, Controllers: []string{"memory", "pids"}}}, base: tt.base}
 		got, ok, err := h.Memory()

@@ -67,30 +67,18 @@ func TestSetCPUsUnified(t *testing.T) {
 	}
 	for _, dir := range []string{"", "touchstone-x", "touchstone-x/daemon"} {
 		dir = filepath.Join(root, dir)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFixture(t, filepath.Join(dir, "cgroup.subtree_control"), "")
 		writeFixture(t, filepath.Join(dir, "cgroup.controllers"), "cpuset\n")
 	}
 	if _, err := g.SetCPUs("0-1"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without the controller's file: %v", err)
 	}
-	file := filepath.Join(root, "touchstone-x/daemon/cpuset.cpus")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFixture(t, filepath.Join(root, "touchstone-x/daemon/cpuset.cpus"), "")
 	if join, err := g.SetCPUs("0-1"); join != "" || err != nil {
 		t.Errorf("SetCPUs = %q, %v", join, err)
 	}
-	for name, want := range map[string]string{
+	wantFiles(t, root, map[string]string{
 		"cgroup.subtree_control": "+cpuset", "touchstone-x/cgroup.subtree_control": "+cpuset",
 		"touchstone-x/daemon/cgroup.subtree_control": "", "touchstone-x/daemon/cpuset.cpus": "0-1",
-	} {
-		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
-		}
-	}
+	})
 }

@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -30,19 +29,9 @@ func TestHolds(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			write := func(name, text string) {
-				t.Helper()
-				file := filepath.Join(root, name)
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			write("proc/7/cgroup", tt.groups)
+			writeFixture(t, filepath.Join(root, "proc/7/cgroup"), tt.groups)
 			for group, pids := range tt.files {
-				write(filepath.Join("mount", group, "cgroup.procs"), pids)
+				writeFixture(t, filepath.Join(root, "mount", group, "cgroup.procs"), pids)
 			}
 			m := Mount{Dir: filepath.Join(root, "mount"), root: tt.root, V2: tt.v2, Controllers: []string{"cpu", "memory", "pids"}}
 			h := &Hierarchy{Mounts: []Mount{m}, own: filepath.Join(root, "proc/self/cgroup")}

@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -25,15 +24,9 @@ func TestLevel(t *testing.T) {
 		{"no number", true, both, map[string]string{"memory.current": "much\n"}, Level{}, true},
 	} {
 		dir := t.TempDir()
-		group := filepath.Join(dir, "touchstone-x")
-		if err := os.Mkdir(group, 0o755); err != nil {
-			t.Fatal(err)
-		}
 		tt.files["cgroup.procs"] = ""
 		for file, text := range tt.files {
-			if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFixture(t, filepath.Join(dir, "touchstone-x", file), text)
 		}
 		h := &Hierarchy{Mounts: []Mount{{Dir: dir, V2: tt.v2, Controllers: tt.controllers}}}
 		got, err := (&Group{h: h, path: "/touchstone-x"}).Level()

@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +13,8 @@ func limitFiles(t *testing.T, v2 bool, files ...string) (*Group, string) {
 	m := Mount{Dir: t.TempDir(), V2: v2, Controllers: []string{"cpu", "memory", "pids"}}
 	g := &Group{h: &Hierarchy{Mounts: []Mount{m}}, path: "/touchstone-x"}
 	dir := filepath.Join(m.Dir, g.path)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range append(files, "cgroup.procs") {
+		writeFixture(t, filepath.Join(dir, file), "")
 	}
 	return g, dir
 }
@@ -51,11 +45,7 @@ func TestLimit(t *testing.T) {
 			if err := g.Limit(tt.limits); err != nil {
 				t.Fatal(err)
 			}
-			for file, want := range tt.want {
-				if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(got) != want {
-					t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
-				}
-			}
+			wantFiles(t, dir, tt.want)
 		})
 	}
 }
@@ -74,18 +64,12 @@ func TestDenySwap(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for file := range tt.files {
-			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFixture(t, filepath.Join(dir, file), "")
 		}
 		if err := denySwap(Mount{V2: tt.v2, Controllers: []string{tt.controller}}, dir); err != nil {
 			t.Errorf("%+v: %v", tt, err)
 		}
-		for file, want := range tt.files {
-			if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(got) != want {
-				t.Errorf("%+v: %s holds %q, %v", tt, file, got, err)
-			}
-		}
+		wantFiles(t, dir, tt.files)
 	}
 }
 

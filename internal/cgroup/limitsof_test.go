@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,13 +35,7 @@ func TestLimitsOf(t *testing.T) {
 				files["mount/x/c/"+name] = value + "\n"
 			}
 			for name, value := range files {
-				file := filepath.Join(root, name)
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFixture(t, filepath.Join(root, name), value)
 			}
 			h := &Hierarchy{Mounts: []Mount{m}, own: filepath.Join(root, "proc/self/cgroup")}
 			got, err := h.LimitsOf(7)

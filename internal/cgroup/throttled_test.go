@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -27,13 +26,7 @@ func TestThrottled(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for group, text := range tt.stat {
-			group = filepath.Join(dir, "touchstone-x", group)
-			if err := os.MkdirAll(group, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(group, "cpu.stat"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFixture(t, filepath.Join(dir, "touchstone-x", group, "cpu.stat"), text)
 		}
 		g := &Group{h: &Hierarchy{Mounts: []Mount{{Dir: dir, V2: true, Controllers: tt.controllers}}}, path: "/touchstone-x"}
 		n, err := g.Throttled()

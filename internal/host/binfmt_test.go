@@ -3,8 +3,6 @@ package host
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -56,15 +54,10 @@ func TestFindHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			if tt.files != nil {
-				dir := filepath.Join(root, "proc/sys/fs/binfmt_misc")
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				for file, text := range tt.files {
-					if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
+				write(t, root, files{"proc/sys/fs/binfmt_misc/": ""})
+			}
+			for file, text := range tt.files {
+				write(t, root, files{"proc/sys/fs/binfmt_misc/" + file: text})
 			}
 			got, err := FindHandler(root, tt.program)
 			if got != tt.want || !errors.Is(err, tt.err) {

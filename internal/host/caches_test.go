@@ -1,4 +1,4 @@
-package host_test
+package host
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/touchstone-bench/touchstone/internal/host"
 )
 
-// machine is files with one file.
-func machine(t *testing.T, file, text string) (root string) {
+// rootWith makes a root directory with one file.
+func rootWith(t *testing.T, file, text string) (root string) {
 	t.Helper()
-	return files(t, map[string]string{file: text})
+	root = t.TempDir()
+	write(t, root, files{file: text})
+	return root
 }
 
 func TestCachesAreDropped(t *testing.T) {
-	root := machine(t, "proc/sys/vm/drop_caches", "")
-	caches := host.NewCaches(root)
+	root := rootWith(t, "proc/sys/vm/drop_caches", "")
+	caches := NewCaches(root)
 	if err := errors.Join(caches.Check(), caches.Drop(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestCachesAreDropped(t *testing.T) {
 
 func TestDropFails(t *testing.T) {
 	root := t.TempDir()
-	caches := host.NewCaches(root)
+	caches := NewCaches(root)
 	for name, err := range map[string]error{"Check": caches.Check(), "Drop": caches.Drop(t.Context())} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s without the kernel's file: %v", name, err)
@@ -42,23 +42,23 @@ func TestDropFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := errors.New("the trial is over")
 	cancel(ended)
-	if err := host.NewCaches(machine(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
+	if err := NewCaches(rootWith(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
 		t.Errorf("Drop with an ended context: %v", err)
 	}
 }
 
 func TestOOMKills(t *testing.T) {
 	for text, want := range map[string]int64{"nr_free_pages 1\noom_kill 12\nswap_ra 0\n": 12, "oom_kill 0\n": 0} {
-		if got, err := host.OOMKills(machine(t, "proc/vmstat", text)); got != want || err != nil {
+		if got, err := OOMKills(rootWith(t, "proc/vmstat", text)); got != want || err != nil {
 			t.Errorf("OOMKills of %q = %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "oom_killer 3\n", "oom_kill\n"} {
-		if _, err := host.OOMKills(machine(t, "proc/vmstat", text)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := OOMKills(rootWith(t, "proc/vmstat", text)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("OOMKills of %q: %v", text, err)
 		}
 	}
-	if _, err := host.OOMKills(machine(t, "proc/vmstat", "oom_kill many\n")); err == nil {
+	if _, err := OOMKills(rootWith(t, "proc/vmstat", "oom_kill many\n")); err == nil {
 		t.Error("OOMKills accepts a malformed number")
 	}
 }

@@ -16,8 +16,8 @@ const x86 = elf.EM_X86_64
 
 // tools is a host with programs outside of packages, in the directories of a user.
 func tools(t *testing.T) string {
-	root := unpack(t, debian, map[string]string{"etc/ld.so.conf": "# ours\ninclude ld.so.conf.d/*.conf\n", "etc/ld.so.conf.d/local.conf": "/opt/lib:/opt/more\n"})
-	for name, content := range map[string]string{
+	root := unpack(t, debian, map[string]string{
+		"etc/ld.so.conf": "# ours\ninclude ld.so.conf.d/*.conf\n", "etc/ld.so.conf.d/local.conf": "/opt/lib:/opt/more\n",
 		"cache/crun":                           linkertest.File(x86, "/lib64/ld.so", "$ORIGIN/../own", "libown.so", "libyajl.so", "libc.so.6"),
 		"own/libown.so":                        linkertest.File(x86, "", "", "libmore.so", "libown.so"), // it needs itself
 		"opt/lib/libmore.so":                   linkertest.File(elf.EM_AARCH64, "", ""),                 // for another machine
@@ -34,15 +34,7 @@ func tools(t *testing.T) string {
 		"cache/absolute":                       linkertest.File(x86, "", "", "/opt/more/libmore.so.1"),
 		"cache/empty-directory":                linkertest.File(x86, "", ":", "libc.so.6"),
 		"cache/script-of-nobody":               "#!   \n",
-	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for name, to := range map[string]string{
 		"lib64": "/usr/lib64", "opt/more/libmore.so": "libmore.so.1", "bin/tool": "/etc/alternatives/tool", "etc/alternatives/tool": "/cache/crun", "loop": "/loop",
 	} {

@@ -3,6 +3,7 @@ package footprint_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -412,19 +413,50 @@ func TestUnreadableAlpine(t *testing.T) {
 	}
 }
 
-func TestUnreadableRPM(t *testing.T) {
-	root := unpack(t, "-- usr/bin/crun --\nx\n-- var/lib/rpm/rpmdb.sqlite --\nSQLite format 3\n", nil)
-	_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/bin/crun"})
-	var unreadable *footprint.UnreadableError
-	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // Without a manager of packages a program counts with its libraries.
 func TestNoManager(t *testing.T) {
 	f, err := footprint.NewHost(unpack(t, "-- opt/tool --\n1234\n", nil), t.TempDir()).Of([]string{"/opt/tool"})
 	if err != nil || f.Manager != "" || f.Minimal != sum(5, 0, 1) || !slices.Equal(f.Unpackaged, []string{"/opt/tool"}) {
 		t.Errorf("Of() = %+v, %v", f, err)
+	}
+}
+
+// The size of each package of dpkg's own footprint is the sum over the files that dpkg itself lists.
+func TestRealDpkg(t *testing.T) {
+	program, err := exec.LookPath("dpkg")
+	if err != nil {
+		t.Skip("needs a host with dpkg")
+	}
+	f, err := footprint.NewHost("/", t.TempDir()).Of([]string{program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Manager != "dpkg" || len(f.Packages) < 2 || len(f.Unpackaged) > 0 || f.Minimal.Bytes <= f.Programs.Bytes || f.Recommended.Bytes < f.Minimal.Bytes {
+		t.Errorf("the footprint is %+v", f)
+	}
+	for _, p := range f.Packages {
+		list, err := exec.CommandContext(t.Context(), program, "-L", p.Name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bytes int64
+		seen := []os.FileInfo{}
+	files:
+		for file := range strings.Lines(string(list)) {
+			info, err := os.Lstat(strings.TrimSuffix(file, "\n"))
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			for _, other := range seen {
+				if os.SameFile(info, other) {
+					continue files
+				}
+			}
+			seen = append(seen, info)
+			bytes += info.Size()
+		}
+		if bytes != p.Bytes {
+			t.Errorf("%s has %d bytes, and dpkg lists files with %d", p.Name, p.Bytes, bytes)
+		}
 	}
 }

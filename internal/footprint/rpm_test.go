@@ -107,15 +107,17 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// A file that is cut off is an error with the name of the database.
+// A file that is cut off, or is no database, is an error with the name of the database.
 func TestBrokenRPM(t *testing.T) {
-	root, database := rpmHost(t)
-	if err := os.Truncate(database, 4096); err != nil {
-		t.Fatal(err)
-	}
-	_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
-	var unreadable *footprint.UnreadableError
-	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" || !strings.Contains(err.Error(), "rpmdb.sqlite") {
-		t.Errorf("the error is %v", err)
+	for _, size := range []int64{4096, 16} {
+		root, database := rpmHost(t)
+		if err := os.Truncate(database, size); err != nil {
+			t.Fatal(err)
+		}
+		_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
+		var unreadable *footprint.UnreadableError
+		if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" || !strings.Contains(err.Error(), "rpmdb.sqlite") {
+			t.Errorf("after %d bytes the error is %v", size, err)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // The benchmarks pass their parameters to the programs and record the programs' values in base units.
@@ -70,87 +69,19 @@ func TestLinpackSeries(t *testing.T) {
 	}
 }
 
-// loneOutput returns the output of the program of a benchmark on the fake engine. It is false for a benchmark that runs the
-// probe or more than one program.
-func loneOutput(t *testing.T, name string) (string, bool) {
-	t.Helper()
-	clock := fake.NewClock()
-	driver := fake.NewDriver(clock)
-	var outputs []string
-	for file, program := range imitations() {
-		driver.Install(file, func(args []string, spec engine.Spec) fake.Behaviour {
-			b := program(args, spec)
-			if spec.Process.Args[0] == file { // not a step of a sequence, whose output has lines of the probe
-				outputs = append(outputs, b.Stdout)
-			}
-			return b
-		})
-	}
-	e, err := driver.Open(t.Context(), engineTarget(t, "fake/a"), engine.Session{RunID: runID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if trial := runOn(t, name, e, clock, nil); trial.Status != result.OK {
-		t.Fatalf("%s of good output: %s because %s", name, trial.Status, trial.Reason)
-	}
-	return strings.Join(outputs, ""), len(outputs) == 1
-}
-
-// Wrong output of a program fails the trial with a reason and without samples.
-func TestWrongOutputFails(t *testing.T) {
-	tested := 0
-	for _, b := range onFake() {
-		name := b.Name
-		good, lone := loneOutput(t, name)
-		if !lone {
-			continue
-		}
-		tested++
-		for _, tt := range []struct {
-			what   string
-			engine scripted
-		}{
-			{"nothing", scripted{}},
-			{"garbage", scripted{stdout: "\x00\xff{\"metric\": gar\n"}},
-			{"a half", scripted{stdout: good[:len(good)/2]}},
-			{"twice the same", scripted{stdout: good + good}},
-			{"a warning before", scripted{stdout: "WARNING: something is odd\n" + good}},
-			{"a flood", scripted{stdout: good + strings.Repeat("x\n", bench.MaxOutput)}},
-			{"an exit code", scripted{stdout: good, stderr: "out of memory\n", exit: engine.Exit{Code: 1}}},
-			{"a signal", scripted{stdout: good, exit: engine.Exit{Signal: 9}}},
-		} {
-			trial := runOn(t, name, tt.engine, still{}, nil)
-			if trial.Status != result.Failed || len(trial.Samples) > 0 || trial.Reason == "" {
-				t.Errorf("%s, %s: %s because %q with %d samples", name, tt.what, trial.Status, trial.Reason, len(trial.Samples))
-			}
-			if !strings.Contains(trial.Output, tt.engine.stderr) {
-				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
-			}
-		}
-	}
-	if tested < 7 {
-		t.Errorf("only %d benchmarks were tested", tested)
-	}
-}
-
 // The clip is verified before the measurement.
 func TestClipIsVerified(t *testing.T) {
 	trial := runOn(t, "performance.cpu.dav1d", scripted{stdout: strings.Repeat("4000000\n", 100)}, still{}, nil)
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "instead of \"\"") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
-	clock := fake.NewClock()
-	driver := fake.NewDriver(clock)
+	driver, e, clock := open(t, "fake/a")
 	driver.Install("/usr/bin/dav1d", func(args []string, spec engine.Spec) fake.Behaviour {
 		if strings.Contains(strings.Join(args, " "), "--verify") {
 			return fake.Behaviour{Exit: engine.Exit{Code: 1}}
 		}
 		return dav1d(args, spec)
 	})
-	e, err := driver.Open(t.Context(), engineTarget(t, "fake/a"), engine.Session{RunID: runID})
-	if err != nil {
-		t.Fatal(err)
-	}
 	trial = runOn(t, "performance.cpu.dav1d", e, clock, nil)
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "exit code 1") {
 		t.Errorf("with another checksum: %s because %q", trial.Status, trial.Reason)
@@ -172,41 +103,4 @@ func TestPaperParams(t *testing.T) {
 			t.Errorf("%s: the paper's parameters are %s, %v; want %s", name, got, err, want)
 		}
 	}
-}
-
-func TestCPUParams(t *testing.T) {
-	for _, tt := range []struct{ name, param, good, bad string }{
-		{"performance.cpu.time", "events", "100", "99"},
-		{"performance.cpu.time", "threads", "256", "257"},
-		{"performance.cpu.sevenzip", "threads", "all", "every"},
-		{"performance.cpu.sevenzip", "dictionary", "18", "17"},
-		{"performance.cpu.sevenzip", "step", "100ms", "99ms"},
-		{"performance.cpu.sevenzip", "passes", "20", "0"},
-		{"performance.cpu.dav1d", "frames", "600", "500"},
-		{"performance.cpu.linpack", "n", "40000", "40001"},
-		{"performance.memory.total", "operation", "read", "none"},
-		{"performance.memory.total", "access", "rnd", "random"},
-		{"performance.memory.total", "scope", "local", "thread"},
-		{"performance.memory.total", "kib", "2048", "1536"},
-		{"limits.cpu.time", "percent", "50", "51"},
-		{"limits.cpu.scaling", "steps", "1", "0"},
-		{"limits.memory.oom", "mib", "16", "15"},
-	} {
-		b := find(t, tt.name)
-		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {
-			t.Errorf("%s refuses %s=%s: %v", tt.name, tt.param, tt.good, err)
-		}
-		if _, err := b.Resolve(bench.Params{tt.param: tt.bad}, false); err == nil {
-			t.Errorf("%s accepts %s=%s", tt.name, tt.param, tt.bad)
-		}
-	}
-}
-
-func engineTarget(t *testing.T, name string) target.Target {
-	t.Helper()
-	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
 }

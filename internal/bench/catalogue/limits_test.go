@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -159,27 +158,24 @@ func sample(t *testing.T, trial result.Trial, metric string) float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-3*b }
 
-func TestLimitResponse(t *testing.T) {
-	const name = "limits.cpu.scaling"
+// Each update is a phase, and the recorded limit is the last that was reached.
+func TestUpdatesOfScaling(t *testing.T) {
+	const of = " % of a CPU, in each 100 ms"
 	for _, tt := range []struct {
-		what    string
-		seconds int
-		rate    func(limit float64) float64
-		updates int
-		behind  float64
+		what          string
+		seconds       int
+		percent, from string
+		updates       int
+		limit         string
 	}{
-		{"full response", 5, func(limit float64) float64 { return 1600 * limit }, 4, 1},
-		{"no response", 5, func(float64) float64 { return 800 }, 4, 2},
-		{"half a response", 5, func(limit float64) float64 { return 1600 * math.Sqrt(limit) }, 4, math.Sqrt2},
-		{"exit before the last step", 3, func(limit float64) float64 { return 1600 * limit }, 2, 1},
+		{"all steps", 5, "100", "50", 4, "from 50" + of + " to 100" + of},
+		{"from a tenth", 5, "80", "10", 4, "from 8" + of + " to 80" + of},
+		{"exit before the last step", 3, "100", "50", 2, "from 50" + of + " to 75" + of},
 	} {
-		e := newWorker(progressing(tt.seconds, tt.rate))
-		trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"})
-		if trial.Status != result.OK {
-			t.Fatalf("%s: %s because %s", tt.what, trial.Status, trial.Reason)
-		}
-		if got := sample(t, trial, "LimitResponse"); !near(got, tt.behind) {
-			t.Errorf("%s: LimitResponse = %v, want %v", tt.what, got, tt.behind)
+		e := newWorker(progressing(tt.seconds, func(limit float64) float64 { return 1600 * limit }))
+		trial := runOn(t, scaling, e, e, bench.Params{"steps": "4", "percent": tt.percent, "from": tt.from, "events": "8000"})
+		if got := trial.Conditions["CPU limit"]; got != tt.limit || !near(sample(t, trial, "LimitResponse"), 1) {
+			t.Errorf("%s: the recorded limit is %q, LimitResponse = %v", tt.what, got, trial.Values("LimitResponse"))
 		}
 		if got := trial.Values("Update"); len(got) != tt.updates || !near(got[0], 1e-3) {
 			t.Errorf("%s: updates %v, want %d of 1 ms", tt.what, got, tt.updates)
@@ -187,16 +183,6 @@ func TestLimitResponse(t *testing.T) {
 		if got := sample(t, trial, "TotalTime"); !near(got, 4.8) {
 			t.Errorf("%s: TotalTime = %v", tt.what, got)
 		}
-	}
-	e := newWorker(progressing(5, func(limit float64) float64 { return 1600 * limit }))
-	trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "80", "from": "10", "events": "8000"})
-	if got := trial.Conditions["CPU limit"]; got != "from 8 % of a CPU, in each 100 ms to 80 % of a CPU, in each 100 ms" || !near(sample(t, trial, "LimitResponse"), 1) {
-		t.Errorf("from a tenth: the recorded limit is %q, LimitResponse = %v", got, trial.Values("LimitResponse"))
-	}
-	reached := fmt.Sprintf("from 50 %% of a CPU, in each 100 ms to %v %% of a CPU, in each 100 ms", 75)
-	e = newWorker(progressing(3, func(limit float64) float64 { return limit }))
-	if got := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"}).Conditions["CPU limit"]; got != reached {
-		t.Errorf("the recorded limit is %q, want %q", got, reached)
 	}
 }
 
@@ -223,27 +209,6 @@ func TestScalingFails(t *testing.T) {
 		trial := runOn(t, name, e, e, nil)
 		if trial.Status != result.Failed || len(trial.Samples) > 0 || !strings.Contains(trial.Reason, tt.reason) {
 			t.Errorf("%s: %s because %q, want %q", tt.what, trial.Status, trial.Reason, tt.reason)
-		}
-	}
-}
-
-// limits.cpu.scaling is skipped without updates. It fails on faulty engines and leaves nothing behind.
-func TestScalingOnFaultyEngines(t *testing.T) {
-	for _, tt := range []struct {
-		option string
-		want   result.Status
-	}{
-		{"no=update", result.Skipped},
-		{"fail=create", result.Failed},
-		{"fail=start", result.Failed},
-		{"die=start", result.Failed},
-		{"leak=delete#1", result.Failed},
-		{"hang=create", result.Timeout},
-		{"hang=start", result.Timeout},
-	} {
-		trial := run(t, "limits.cpu.scaling", "fake/a@"+tt.option, nil)
-		if trial.Status != tt.want || trial.Reason == "" || len(trial.Samples) > 0 {
-			t.Errorf("%s: %s because %q with the samples %v", tt.option, trial.Status, trial.Reason, trial.Samples)
 		}
 	}
 }
@@ -499,19 +464,6 @@ func TestScalingReachesTheFullLimit(t *testing.T) {
 		if got := trial.Conditions["CPU limit"]; trial.Status != result.OK || (got == tt.want) != tt.full {
 			t.Errorf("%v at %v events a second: %s because %q; the recorded limit is %q", tt.params, tt.rate, trial.Status, trial.Reason, got)
 		}
-	}
-}
-
-// The benchmark detects a limit that the first update ends, on a real kernel.
-func TestRealLimitDropped(t *testing.T) {
-	l := newRealHarness(t, "native", native.Driver{})
-	l.engine = updating{l.engine.(*native.Engine), func(ctx context.Context, own engine.Updater, r engine.Resources) error {
-		r.CPU = 1
-		return own.Update(ctx, r)
-	}}
-	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "3000", "steps": "2", "percent": "20"})
-	if got := sample(t, trial, "CPULimitUse"); got < 1.5 || got > 7 || len(trial.Values("LimitResponse")) > 0 {
-		t.Errorf("CPULimitUse = %v and LimitResponse = %v of an engine whose updates end the limit", got, trial.Values("LimitResponse"))
 	}
 }
 

@@ -568,30 +568,3 @@ func (l *limit) reach() {
 		end()
 	}
 }
-
-func TestNetworkParameters(t *testing.T) {
-	for _, tt := range []struct{ name, param, good, bad string }{
-		{networkBandwidth, "duration", "5m0s", "500ms"},
-		{networkBandwidth, "omit", "0s", "-1s"},
-		{networkNetperf, "duration", "3s", "1500ms"},
-		{networkHTTP, "duration", "1m", "6m"},
-		{networkHTTP, "peer", "containers", "container"},
-		{networkHTTP, "peer", "192.0.2.7", "127.0.0.1"},
-		{networkNetperf, "peer", "bench2.example:9000", "bench2:9000"},
-		{networkBandwidth, "peer", "bench2.", "0.0.0.0"},
-		{databaseRedis, "peer", "same", "192.0.2.7"},
-		{isolationNetwork, "peer", "containers", "192.0.2.7"},
-		{databaseRedis, "requests", "1000", "999"},
-		{databaseRedis, "clients", "1", "0"},
-		{databaseRedis, "duration", "0s", "-1s"},
-		{databaseRedis, "duration", "1h", "61m"},
-	} {
-		b := find(t, tt.name)
-		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {
-			t.Errorf("%s refuses %s=%s: %v", tt.name, tt.param, tt.good, err)
-		}
-		if _, err := b.Resolve(bench.Params{tt.param: tt.bad}, false); err == nil {
-			t.Errorf("%s accepts %s=%s", tt.name, tt.param, tt.bad)
-		}
-	}
-}

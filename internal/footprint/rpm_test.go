@@ -109,7 +109,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 // A file that is cut off, or is no database, is an error with the name of the database.
 func TestBrokenRPM(t *testing.T) {
-	for _, size := range []int64{4096, 16} {
+	for _, size := range []int64{4096, 16, 0} {
 		root, database := rpmHost(t)
 		if err := os.Truncate(database, size); err != nil {
 			t.Fatal(err)

@@ -1,10 +1,8 @@
 package process
 
 import (
-	"context"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -19,49 +17,6 @@ func isSubreaper(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	return on != 0
-}
-
-// A container's process may get the ID of an orphan that exited earlier. The old exit must not be reported for it.
-func TestAdoptWithReusedPID(t *testing.T) {
-	l, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!`)
-	cmd.ExtraFiles = []*os.File{r}
-	cmd.Stdout = &text
-	if err := l.Run(context.WithoutCancel(t.Context()), cmd); err != nil {
-		t.Fatal(err)
-	}
-	_ = r.Close()
-	pid, err := strconv.Atoi(strings.TrimSpace(text.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.mu.Lock()
-	l.ended[pid] = Exit{Status: 3 << 8}
-	l.mu.Unlock()
-	o := l.Adopt(pid)
-	select {
-	case <-o.Done():
-		t.Fatalf("a running process is reported as exited with status %d", o.Exit().Status.ExitStatus())
-	default:
-	}
-	_ = w.Close()
-	<-o.Done()
-	if got := o.Exit().Status.ExitStatus(); got != 7 {
-		t.Errorf("exit status %d, want 7", got)
-	}
 }
 
 // The number of remembered exits of strays is bounded.

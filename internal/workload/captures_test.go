@@ -26,8 +26,8 @@ func captured(t testing.TB, file string) []byte {
 	return output
 }
 
-// The calls of the captures. Those of the network cover a second between two network namespaces with a veth pair; "few" is at 420 Mbit/s.
-// Those of the disk were made by /probe sequence.
+// The calls of the captures. A test of the network covers a second between two network namespaces with a veth pair; "few" is at 420 Mbit/s.
+// /probe sequence made the captures of the disk.
 var (
 	cpu    = workload.SysbenchCPU(20000, 500, 1)
 	memory = workload.SysbenchMemory(workload.PaperMemoryLoad(4096))

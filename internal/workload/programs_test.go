@@ -206,6 +206,9 @@ func TestRedisTests(t *testing.T) {
 	if got, err := redisState.Parse(captured(t, "redis-info.txt")); err != nil || len(got) != 1 || got[workload.RedisSaves] != 1 {
 		t.Errorf("the state is read as %v, %v", got, err)
 	}
+	if got, err := redisState.Parse(nil); err == nil {
+		t.Errorf("nothing is read as %v", got)
+	}
 }
 
 // Redis is filled only if it reports all keys.

@@ -104,15 +104,6 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-func TestSuiteAndSpan(t *testing.T) {
-	if got := sized.Suite(); got != "test" {
-		t.Errorf("Suite() = %q", got)
-	}
-	if got := (bench.Span{Start: time.Second, End: 1250 * time.Millisecond}).Seconds(); got != 0.25 {
-		t.Errorf("Seconds() = %v, want 0.25", got)
-	}
-}
-
 func TestTypedParams(t *testing.T) {
 	params := bench.Params{"mib": "64", "duration": "2s", "on": "bind"}
 	if n, d := params.Int("mib"), params.Duration("duration"); n != 64 || d != 2*time.Second {

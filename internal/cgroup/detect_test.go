@@ -2,9 +2,11 @@ package cgroup
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -224,4 +226,177 @@ func FuzzParseMounts(f *testing.F) {
 			t.Errorf("parseMounts(%q) returns %d unified trees", text, unified)
 		}
 	})
+}
+
+// A mount that another one covers is no hierarchy: build sandboxes mount an empty /sys over it.
+func TestDetectHiddenMounts(t *testing.T) {
+	const v1 = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	for name, c := range map[string]struct {
+		mounts string
+		files  []string
+		want   Mode
+	}{
+		"covered v2":           {"30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", nil, None},
+		"v2":                   {"30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", []string{"sys/fs/cgroup/cgroup.controllers"}, V2},
+		"covered v2 beside v1": {v1 + "32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", nil, V1},
+		"nothing":              {"", nil, None},
+	} {
+		root := t.TempDir()
+		for file, text := range map[string]string{"proc/self/mountinfo": c.mounts, "proc/self/cgroup": "0::/\n"} {
+			writeFixture(t, filepath.Join(root, file), text)
+		}
+		for _, file := range c.files {
+			writeFixture(t, filepath.Join(root, file), "cpu memory\n")
+		}
+		h, err := Detect(root)
+		if err != nil || h.Mode != c.want {
+			t.Errorf("%s: Detect() = %+v, %v; want mode %s", name, h, err, c.want)
+		}
+	}
+	covered := Mount{Dir: "/nonexistent"}
+	if !covered.hidden("/") {
+		t.Error("a v1 mount without a directory is a hierarchy")
+	}
+}
+
+func writeFixture(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnThreadFiles(t *testing.T) {
+	for fixture, want := range map[string][]string{
+		"v2-systemd": nil, "v2-with-net-cls": nil, "group-v2": nil, "group-arm64": nil,
+		"hybrid-systemd": {"pids/user.slice/user-0.slice/session-1.scope/tasks"},
+		"hybrid-split":   {"pids/tasks", "freezer/tasks", "memory/tasks", "cpuacct/tasks", "cpu/tasks"},
+		"group-hybrid":   {"pids/tasks", "freezer/tasks", "memory/session/tasks", "cpuacct/tasks", "cpu/tasks"},
+		"v1-comounted":   {"memory/tasks", "cpu,cpuacct/tasks"},
+		"group-v1":       {"pids/tasks", "freezer/tasks", "cpu,cpuacct/tasks"},
+	} {
+		t.Run(fixture, func(t *testing.T) {
+			root := unpack(t, fixture)
+			h, err := Detect(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := h.OwnThreadFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, file := range files {
+				files[i] = strings.TrimPrefix(file, root+"/sys/fs/cgroup/")
+			}
+			if diff := cmp.Diff(want, files); diff != "" {
+				t.Errorf("tasks files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGroupOfMachines reads and limits a group with control files from real machines.
+func TestGroupOfMachines(t *testing.T) {
+	const v1 = "sys/fs/cgroup/"
+	unified := map[string]string{
+		"sys/fs/cgroup/touchstone-fixture/cpu.max": "50000 100000", "sys/fs/cgroup/touchstone-fixture/memory.max": "67108864",
+	}
+	unifiedCPUs := map[string]string{
+		"sys/fs/cgroup/cgroup.subtree_control": "+cpuset", "sys/fs/cgroup/touchstone-fixture/cpuset.cpus": "1-1",
+	}
+	for _, tt := range []struct {
+		fixture string
+		lacks   []string // files that older kernels lack
+		mode    Mode
+		usage   Usage
+		missing []string
+		limits  map[string]string // files after half a CPU and 64 MiB
+		cpus    map[string]string // files after the CPUs 1-1
+		join    string            // the file with which a process joins the cpuset
+	}{
+		{fixture: "group-v2", mode: V2, usage: Usage{CPU: 4306656 * time.Microsecond, PeakMemory: 8945664}, limits: unified, cpus: unifiedCPUs},
+		{
+			fixture: "group-v2", lacks: []string{"memory.peak", "memory.swap.max"}, mode: V2,
+			usage: Usage{CPU: 4306656 * time.Microsecond}, limits: unified, cpus: unifiedCPUs,
+		},
+		{
+			fixture: "group-arm64", mode: V2,
+			usage: Usage{CPU: 35296336 * time.Microsecond, PeakMemory: 8892416}, limits: unified, cpus: unifiedCPUs,
+		},
+		{fixture: "group-v1", mode: V1, usage: Usage{CPU: 6280486099}, missing: []string{"memory"}},
+		{
+			fixture: "group-hybrid", mode: Hybrid, usage: Usage{CPU: 90805501, PeakMemory: 6946816},
+			limits: map[string]string{
+				v1 + "cpu/touchstone-fixture/cpu.cfs_quota_us":         "50000",
+				v1 + "cpu/touchstone-fixture/cpu.cfs_period_us":        "100000",
+				v1 + "memory/touchstone-fixture/memory.limit_in_bytes": "67108864",
+			},
+			cpus: map[string]string{
+				v1 + "cpuset/touchstone-fixture/cpuset.cpus": "1-1",
+				v1 + "cpuset/touchstone-fixture/cpuset.mems": "0",
+			},
+			join: v1 + "cpuset/touchstone-fixture/cgroup.procs",
+		},
+	} {
+		t.Run(tt.fixture, func(t *testing.T) {
+			root := unpack(t, tt.fixture)
+			h, err := Detect(root)
+			if err != nil || h.Mode != tt.mode || h.Base() != "/" {
+				t.Fatalf("Detect = %+v, %v; want mode %s, and groups below /", h, err, tt.mode)
+			}
+			g, err := h.Open("/touchstone-fixture")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range g.allDirs() {
+				for _, file := range tt.lacks {
+					if err := os.Remove(filepath.Join(dir, file)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.missing, g.Missing()); diff != "" {
+				t.Errorf("missing controllers (-want +got):\n%s", diff)
+			}
+			if usage, err := g.Usage(); err != nil || usage != tt.usage {
+				t.Errorf("Usage = %+v, %v; want %+v", usage, err, tt.usage)
+			}
+			if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+				t.Errorf("Procs = %v, %v; want none", pids, err)
+			}
+			empty(t, root, tt.limits)
+			if err := g.Limit(Limits{CPU: 0.5, Memory: 64 << 20}); (err != nil) != (tt.limits == nil) || err != nil && !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("Limit: %v", err)
+			}
+			wantFiles(t, root, tt.limits)
+			empty(t, root, tt.cpus)
+			join, err := g.SetCPUs("1-1") // as long as 0-1, the first value of a v1 group in the fixture
+			if (err != nil) != (tt.cpus == nil) || err != nil && !errors.Is(err, errors.ErrUnsupported) || strings.TrimPrefix(join, root+"/") != tt.join {
+				t.Errorf("SetCPUs = %q, %v; want %q", join, err, tt.join)
+			}
+			wantFiles(t, root, tt.cpus)
+		})
+	}
+}
+
+// empty truncates files, because the kernel replaces a value on each write.
+func empty(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for file := range files {
+		if err := os.Truncate(filepath.Join(root, file), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantFiles(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for file, want := range files {
+		if got, err := os.ReadFile(filepath.Join(root, file)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
+		}
+	}
 }

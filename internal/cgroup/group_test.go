@@ -233,51 +233,6 @@ func remains(g *Group) []string {
 	return slices.DeleteFunc(g.allDirs(), func(dir string) bool { return !exists(dir, "") })
 }
 
-func TestUsage(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
-		parent := top(t, h)
-		g := sub(t, parent, "a")
-		start(t, g, "work")
-		for _, g := range []*Group{g, parent} {
-			usage, err := g.Usage()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if usage.CPU < burnt || usage.CPU > 100*burnt {
-				t.Errorf("%s: CPU = %v, want a little above %v", g.Path(), usage.CPU, burnt)
-			}
-			hasMemory := !slices.Contains(g.Missing(), "memory")
-			if hasMemory && (usage.PeakMemory < touched || usage.PeakMemory > 4*touched) {
-				t.Errorf("%s: peak = %d, want a little above %d", g.Path(), usage.PeakMemory, touched)
-			}
-			if !hasMemory && usage.PeakMemory != 0 {
-				t.Errorf("%s: peak = %d without the memory controller", g.Path(), usage.PeakMemory)
-			}
-		}
-	})
-}
-
-func TestMissingGroup(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
-		g, err := h.Open("/touchstone-nothing")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if usage, err := g.Usage(); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Usage = %v, %v; want fs.ErrNotExist", usage, err)
-		}
-		if err := g.Limit(Limits{CPU: 1}); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Limit = %v; want fs.ErrNotExist", err)
-		}
-		if err := g.Kill(t.Context()); err != nil {
-			t.Errorf("Kill = %v", err)
-		}
-		if err := g.Remove(t.Context()); err != nil {
-			t.Errorf("Remove = %v", err)
-		}
-	})
-}
-
 func TestCreate(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
@@ -409,12 +364,15 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		cmd := start(t, g, "wait")
-
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		err := g.Remove(cancelled)
 		if !errors.Is(err, context.Canceled) || !strings.Contains(fmt.Sprint(err), strconv.Itoa(cmd.Process.Pid)) {
 			t.Errorf("Remove of a group in use = %v, want context.Canceled and the process %d", err, cmd.Process.Pid)
+		}
+
+		if err := g.Kill(cancelled); !errors.Is(err, context.Canceled) {
+			t.Errorf("Kill = %v, want context.Canceled", err)
 		}
 
 		done := make(chan error)
@@ -428,43 +386,11 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 	})
 }
 
-func TestKillCancelled(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
-		g := top(t, h)
-		start(t, g, "wait")
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := g.Kill(cancelled); !errors.Is(err, context.Canceled) {
-			t.Errorf("Kill = %v, want context.Canceled", err)
-		}
-	})
-}
-
-func TestKillFrozenProcesses(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
-		g := top(t, h)
-		inner := sub(t, g, "a")
-		cmd := start(t, inner, "wait")
-		dir, _, ok := inner.dir("freezer")
-		file, value := "freezer.state", "FROZEN"
-		if !ok {
-			m, _ := h.unified()
-			dir, file, value = filepath.Join(m.Dir, inner.Path()), "cgroup.freeze", "1"
-		}
-		if err := write(dir, file, value); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		killed(t, cmd)
-	})
-}
-
-// AwaitFrozen returns once all processes of a group are frozen, and not before.
+// AwaitFrozen returns once all processes of a group are frozen, and not before. Frozen processes can be killed, also by the parent.
 func TestAwaitFrozen(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
-		g := top(t, h)
+		parent := top(t, h)
+		g := sub(t, parent, "a")
 		cmd := start(t, g, "wait")
 		given, give := context.WithCancel(t.Context())
 		give()
@@ -483,7 +409,7 @@ func TestAwaitFrozen(t *testing.T) {
 		if err := g.AwaitFrozen(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := g.Kill(t.Context()); err != nil {
+		if err := parent.Kill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		killed(t, cmd)
@@ -692,47 +618,17 @@ func limitsOf(t *testing.T, g *Group) (l limits) {
 	return limits{read("cpu", "cpu.cfs_quota_us")[0], read("cpu", "cpu.cfs_period_us")[0], read("memory", "memory.limit_in_bytes")[0]}
 }
 
-func TestOpenDirForNewProcess(t *testing.T) {
+func TestRootless(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		dir, err := g.OpenDir()
-		if h.Mode == V1 {
-			if !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("OpenDir on v1 = %v, want errors.ErrUnsupported", err)
-			}
-			return
+		if h.Mode == V1 && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("OpenDir on v1 = %v, want errors.ErrUnsupported", err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = dir.Close() }()
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), childEnv+"=wait")
-		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-		if _, err := cmd.StdinPipe(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if pids, err := g.Procs(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
-			t.Errorf("Procs = %v, %v; want %d", pids, err, cmd.Process.Pid)
-		}
-		if err := g.Kill(t.Context()); err != nil {
-			t.Error(err)
-		}
-		killed(t, cmd)
-	})
-}
-
-func TestRootless(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
 		if h.Mode != V2 {
 			t.Skip("needs a unified tree: v1 cannot be delegated")
 		}
 		const nobody = 65534
-		g := top(t, h)
-		dir, err := g.OpenDir()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -753,4 +649,74 @@ func TestRootless(t *testing.T) {
 			t.Errorf("an ordinary user with a delegated group: %v\n%s", err, out)
 		}
 	})
+}
+
+// The memory, the CPU time and the processes of a group are also its parent's.
+func TestCharges(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		parent := top(t, h)
+		g := sub(t, parent, "a")
+		cmd := start(t, g, "work")
+		for _, g := range []*Group{g, parent} {
+			inRange := func(n int64) bool { return n >= touched && n <= 4*touched }
+			usage, err := g.Usage()
+			if err != nil || usage.CPU < burnt || usage.CPU > 100*burnt {
+				t.Errorf("%s: Usage = %+v, %v; want CPU time a little above %v", g.Path(), usage, err, burnt)
+			}
+			memory, err := g.Memory()
+			if slices.Contains(g.Missing(), "memory") {
+				if !errors.Is(err, errors.ErrUnsupported) || usage.PeakMemory != 0 {
+					t.Errorf("%s: Memory = %d, %v, and the peak %d without the controller", g.Path(), memory, err, usage.PeakMemory)
+				}
+			} else if err != nil || !inRange(memory) || !inRange(usage.PeakMemory) {
+				t.Errorf("%s: Memory = %d, %v, and the peak %d, want a little above %d", g.Path(), memory, err, usage.PeakMemory, touched)
+			}
+			if cpu, err := g.CPU(); err != nil || cpu < burnt || cpu > 100*burnt {
+				t.Errorf("%s: CPU = %v, %v, want a little above %v", g.Path(), cpu, err, burnt)
+			}
+			pids, err := g.AccountedProcs()
+			if diff := cmp.Diff([]int{cmd.Process.Pid}, pids); err != nil || diff != "" {
+				t.Errorf("%s: AccountedProcs: %v (-want +got):\n%s", g.Path(), err, diff)
+			}
+		}
+	})
+}
+
+// A removed group has no memory and no processes, its CPU time is lost, and it can be killed and removed again.
+func TestChargesOfARemovedGroup(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g, err := h.Open("/touchstone-nothing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if memory, err := g.Memory(); memory != 0 || err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Memory = %d, %v", memory, err)
+		}
+		if cpu, err := g.CPU(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("CPU = %v, %v; want fs.ErrNotExist", cpu, err)
+		}
+		if pids, err := g.AccountedProcs(); len(pids) > 0 || err != nil {
+			t.Errorf("AccountedProcs = %v, %v", pids, err)
+		}
+		_, err = g.Usage()
+		for what, err := range map[string]error{"Usage": err, "Limit": g.Limit(Limits{CPU: 1})} {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s = %v; want fs.ErrNotExist", what, err)
+			}
+		}
+		if err := errors.Join(g.Kill(t.Context()), g.Remove(t.Context())); err != nil {
+			t.Errorf("Kill and Remove = %v", err)
+		}
+	})
+}
+
+func TestMemoryWithoutTheController(t *testing.T) {
+	dir := t.TempDir()
+	writeFixture(t, filepath.Join(dir, "touchstone-x/cgroup.procs"), "")
+	for what, controllers := range map[string][]string{"not enabled for the group": {"memory"}, "not in the kernel": {"cpu"}} {
+		g := &Group{h: &Hierarchy{Mounts: []Mount{{Dir: dir, V2: true, Controllers: controllers}}}, path: "/touchstone-x"}
+		if memory, err := g.Memory(); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: Memory = %d, %v; want errors.ErrUnsupported", what, memory, err)
+		}
+	}
 }

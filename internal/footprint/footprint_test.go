@@ -1,8 +1,15 @@
 package footprint_test
 
 import (
+	"compress/gzip"
+	"database/sql"
+	"debug/elf"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/touchstone-bench/touchstone/internal/footprint"
+	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
 )
 
 // debian is a small host with dpkg and a merged /usr. The size of each file is the length of its text with the line end.
@@ -412,19 +420,235 @@ func TestUnreadableAlpine(t *testing.T) {
 	}
 }
 
-func TestUnreadableRPM(t *testing.T) {
-	root := unpack(t, "-- usr/bin/crun --\nx\n-- var/lib/rpm/rpmdb.sqlite --\nSQLite format 3\n", nil)
-	_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/bin/crun"})
-	var unreadable *footprint.UnreadableError
-	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // Without a manager of packages a program counts with its libraries.
 func TestNoManager(t *testing.T) {
 	f, err := footprint.NewHost(unpack(t, "-- opt/tool --\n1234\n", nil), t.TempDir()).Of([]string{"/opt/tool"})
 	if err != nil || f.Manager != "" || f.Minimal != sum(5, 0, 1) || !slices.Equal(f.Unpackaged, []string{"/opt/tool"}) {
 		t.Errorf("Of() = %+v, %v", f, err)
+	}
+}
+
+// The size of each package of dpkg's own footprint is the sum over the files that dpkg itself lists.
+func TestRealDpkg(t *testing.T) {
+	program, err := exec.LookPath("dpkg")
+	if err != nil {
+		t.Skip("needs a host with dpkg")
+	}
+	f, err := footprint.NewHost("/", t.TempDir()).Of([]string{program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Manager != "dpkg" || len(f.Packages) < 2 || len(f.Unpackaged) > 0 || f.Minimal.Bytes <= f.Programs.Bytes || f.Recommended.Bytes < f.Minimal.Bytes {
+		t.Errorf("the footprint is %+v", f)
+	}
+	for _, p := range f.Packages {
+		list, err := exec.CommandContext(t.Context(), program, "-L", p.Name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bytes int64
+		seen := []os.FileInfo{}
+	files:
+		for file := range strings.Lines(string(list)) {
+			info, err := os.Lstat(strings.TrimSuffix(file, "\n"))
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			for _, other := range seen {
+				if os.SameFile(info, other) {
+					continue files
+				}
+			}
+			seen = append(seen, info)
+			bytes += info.Size()
+		}
+		if bytes != p.Bytes {
+			t.Errorf("%s has %d bytes, and dpkg lists files with %d", p.Name, p.Bytes, bytes)
+		}
+	}
+}
+
+// rpmHost is a host with seven packages of a CBL-Mariner 2.0, and some of their files.
+func rpmHost(t *testing.T) (root, database string) {
+	t.Helper()
+	root = unpack(t, "-- usr/lib/libelf-0.185.so --\n123456789\n-- usr/lib/libz.so.1.2.11 --\n1234\n-- usr/lib/libnpth.so.0.1.2 --\n12\n", nil)
+	in, err := os.Open("testdata/rpmdb.sqlite.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }() // it is only read from
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database = filepath.Join(root, "var/lib/rpm/rpmdb.sqlite")
+	content, err := io.ReadAll(packed)
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return root, database
+}
+
+func TestRPM(t *testing.T) {
+	root, _ := rpmHost(t)
+	host := footprint.NewHost(root, t.TempDir())
+	f, err := host.Of([]string{"/usr/lib/libelf-0.185.so"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"elfutils-libelf", "filesystem", "glibc", "zlib"}; !slices.Equal(names(f.Packages, all), want) {
+		t.Errorf("the packages are %q, want %q", names(f.Packages, all), want)
+	}
+	// bzip2-libs and others need glibc, and nothing else needs zlib.
+	if want := []string{"elfutils-libelf", "zlib"}; !slices.Equal(names(f.Packages, added), want) {
+		t.Errorf("it adds %q, want %q", names(f.Packages, added), want)
+	}
+	if f.Manager != "rpm" || f.Recommended != nil || f.Minimal.Bytes != 10+5 || f.Added.Bytes != 10+5 {
+		t.Errorf("the footprint is %+v", f)
+	}
+	f, err = host.Of([]string{"/usr/lib/libnpth.so.0.1.2"})
+	if err != nil || !slices.Contains(f.Notes, "dependencies that are not installed, and count nothing: /bin/sh") {
+		t.Errorf("the notes are %q, %v", f.Notes, err)
+	}
+}
+
+// A database in use has a lock and a write-ahead log. The footprint is of the last committed state, and the host's files stay as they
+// are.
+func TestRPMInUse(t *testing.T) {
+	root, database := rpmHost(t)
+	db, err := sql.Open("sqlite", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{"PRAGMA journal_mode=WAL", "DELETE FROM Packages WHERE hnum = (SELECT max(hnum) FROM Packages)", "BEGIN EXCLUSIVE", "DELETE FROM Packages"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	before := filesOf(t, filepath.Dir(database))
+	f, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
+	if err != nil || f.Manager != "rpm" || f.Minimal.Bytes == 0 {
+		t.Errorf("the footprint is %+v, %v", f, err)
+	}
+	if after := filesOf(t, filepath.Dir(database)); !maps.Equal(before, after) {
+		t.Errorf("the files of the database changed from %v to %v", before, after)
+	}
+}
+
+// filesOf returns the sizes and times of the files in a directory.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = fmt.Sprint(info.Size(), info.ModTime())
+	}
+	return files
+}
+
+// A file that is cut off, or is no database, is an error with the name of the database.
+func TestBrokenRPM(t *testing.T) {
+	for _, size := range []int64{4096, 16, 0} {
+		root, database := rpmHost(t)
+		if err := os.Truncate(database, size); err != nil {
+			t.Fatal(err)
+		}
+		_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
+		var unreadable *footprint.UnreadableError
+		if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" || !strings.Contains(err.Error(), "rpmdb.sqlite") {
+			t.Errorf("after %d bytes the error is %v", size, err)
+		}
+	}
+}
+
+const x86 = elf.EM_X86_64
+
+// tools is a host with programs outside of packages, in the directories of a user.
+func tools(t *testing.T) string {
+	root := unpack(t, debian, map[string]string{
+		"etc/ld.so.conf": "# ours\ninclude ld.so.conf.d/*.conf\n", "etc/ld.so.conf.d/local.conf": "/opt/lib:/opt/more\n",
+		"cache/crun":                           linkertest.File(x86, "/lib64/ld.so", "$ORIGIN/../own", "libown.so", "libyajl.so", "libc.so.6"),
+		"own/libown.so":                        linkertest.File(x86, "", "", "libmore.so", "libown.so"), // it needs itself
+		"opt/lib/libmore.so":                   linkertest.File(elf.EM_AARCH64, "", ""),                 // for another machine
+		"opt/more/libmore.so.1":                linkertest.File(x86, "", "", "libc.so.6"),
+		"usr/lib/libc.so.6":                    linkertest.File(x86, "", ""),
+		"usr/lib/libyajl.so":                   linkertest.File(x86, "", ""),
+		"usr/lib64/ld.so":                      linkertest.File(x86, "", ""),
+		"cache/debian":                         linkertest.File(x86, "", "", "libmulti.so"),
+		"usr/lib/x86_64-linux-gnu/libmulti.so": linkertest.File(x86, "", "", "libc.so.6"),
+		"cache/broken":                         linkertest.File(x86, "/lib64/ld.so", "", "libnone.so"),
+		"cache/no-interpreter":                 linkertest.File(x86, "/lib64/none.so", ""),
+		"cache/cut-off":                        linkertest.File(x86, "/lib64/ld.so", "", "libc.so.6")[:100],
+		"cache/other-machine":                  linkertest.File(elf.EM_AARCH64, "", "", "libc.so.6"),
+		"cache/absolute":                       linkertest.File(x86, "", "", "/opt/more/libmore.so.1"),
+		"cache/empty-directory":                linkertest.File(x86, "", ":", "libc.so.6"),
+		"cache/script-of-nobody":               "#!   \n",
+	})
+	for name, to := range map[string]string{
+		"lib64": "/usr/lib64", "opt/more/libmore.so": "libmore.so.1", "bin/tool": "/etc/alternatives/tool", "etc/alternatives/tool": "/cache/crun", "loop": "/loop",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestLibraries(t *testing.T) {
+	host := footprint.NewHost(tools(t), t.TempDir())
+	for _, tt := range []struct {
+		program              string
+		unpackaged, packages []string
+	}{
+		{"/cache/crun", []string{"/cache/crun", "/opt/more/libmore.so.1", "/own/libown.so", "/usr/lib64/ld.so"}, []string{"gcc-base", "libc", "libgcc", "yajl"}},
+		{"/usr/bin/tool", []string{"/cache/crun", "/opt/more/libmore.so.1", "/own/libown.so", "/usr/lib64/ld.so"}, []string{"gcc-base", "libc", "libgcc", "yajl"}},
+		{"/cache/absolute", []string{"/cache/absolute", "/opt/more/libmore.so.1"}, []string{"gcc-base", "libc", "libgcc"}},
+		{"/cache/debian", []string{"/cache/debian", "/usr/lib/x86_64-linux-gnu/libmulti.so"}, []string{"gcc-base", "libc", "libgcc"}},
+		{"/cache/empty-directory", []string{"/cache/empty-directory"}, []string{"gcc-base", "libc", "libgcc"}},
+	} {
+		f, err := host.Of([]string{tt.program})
+		if err != nil {
+			t.Fatalf("%s: %v", tt.program, err)
+		}
+		if !slices.Equal(f.Unpackaged, tt.unpackaged) || !slices.Equal(names(f.Packages, all), tt.packages) {
+			t.Errorf("%s has the files %q and the packages %q; want %q and %q", tt.program, f.Unpackaged, names(f.Packages, all), tt.unpackaged, tt.packages)
+		}
+		// runtime needs yajl, too.
+		if added := names(f.Packages, added); len(added) > 0 {
+			t.Errorf("%s adds the packages %q", tt.program, added)
+		}
+	}
+}
+
+func TestUnknownLibraries(t *testing.T) {
+	host := footprint.NewHost(tools(t), t.TempDir())
+	for program, want := range map[string]string{
+		"/cache/broken":           "/cache/broken needs the library libnone.so, which is in none of /opt/lib, /opt/more, /lib/x86_64-linux-gnu, /usr/lib/x86_64-linux-gnu, /lib,",
+		"/cache/no-interpreter":   "the interpreter of /cache/no-interpreter",
+		"/cache/cut-off":          "/cache/cut-off",
+		"/cache/other-machine":    "needs the library libc.so.6",
+		"/cache/script-of-nobody": "the name of the interpreter is missing",
+		"/loop":                   "too many levels of symbolic links",
+	} {
+		if _, err := host.Of([]string{program}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error of %s is %v, want one with %q", program, err, want)
+		}
 	}
 }

@@ -174,12 +174,8 @@ func TestKinds(t *testing.T) {
 		{"one design without speeds", map[string]string{cpus + "online": "0-1", "proc/cpuinfo": "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\nprocessor : 1\nCPU implementer : 0x41\nCPU part : 0xd0c\n"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := fstest.MapFS{}
-			for name, text := range tt.files {
-				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
-			}
 			var got []string
-			kinds, ranked := (tree{files}).kinds()
+			kinds, ranked := fixture(tt.files).kinds()
 			for _, set := range kinds {
 				got = append(got, set.String())
 			}
@@ -216,6 +212,7 @@ func TestVirtual(t *testing.T) {
 	metal := map[string]string{"flags": "fpu lm"}
 	arm := map[string]string{"cpu part": "0xd0c"}
 	const clocks, release = "sys/devices/system/clocksource/clocksource0/available_clocksource", "proc/sys/kernel/osrelease"
+	const cpuid = "cpuid" // the signature of the hypervisor, which is in no file
 	tests := []struct {
 		name    string
 		cpuinfo map[string]string
@@ -262,44 +259,19 @@ func TestVirtual(t *testing.T) {
 		{"RISC-V of QEMU", nil, map[string]string{"proc/device-tree/compatible": "riscv-virtio"}, "qemu"},
 		{"POWER of QEMU", nil, map[string]string{"proc/device-tree/qemu,pseries": "1"}, "qemu"},
 		{"IBM Z under KVM", nil, map[string]string{"proc/sysinfo": "Type: 8561\nVM00 Control Program: KVM/Linux"}, "kvm"},
+		// QEMU's own signature means emulation, and KVM's means KVM, also if the machine has neither KVM's clock nor firmware.
+		{"emulated, without firmware", guest, map[string]string{cpuid: "TCGTCGTCGTCG"}, "qemu"},
+		{"emulated, with the firmware of a cloud", guest, map[string]string{cpuid: "TCGTCGTCGTCG", dmi + "sys_vendor": "OpenStack Foundation"}, "qemu (OpenStack Foundation)"},
+		{"KVM without its clock", guest, map[string]string{cpuid: "KVMKVMKVM", clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "kvm (QEMU)"},
+		{"KVM without its clock and firmware", guest, map[string]string{cpuid: "KVMKVMKVM"}, "kvm"},
+		{"KVM in a cloud", guest, map[string]string{cpuid: "KVMKVMKVM", dmi + "sys_vendor": "Amazon EC2"}, "amazon (Amazon EC2)"},
+		{"QEMU with a hidden KVM", guest, map[string]string{cpuid: "other", clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "qemu (QEMU)"},
+		{"bare metal, where the leaf has no meaning", metal, map[string]string{cpuid: "TCGTCGTCGTCG"}, ""},
 		{"IBM Z under z/VM", nil, map[string]string{"proc/sysinfo": "VM00 Control Program: z/VM    7.2.0"}, "zvm"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			files := fstest.MapFS{}
-			for name, text := range tt.files {
-				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
-			}
-			if got := (tree{files}).virtual(tt.cpuinfo, ""); got != tt.want {
-				t.Errorf("virtual = %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// QEMU's own signature means emulation, and KVM's means KVM, also if the machine has neither KVM's clock nor firmware.
-func TestVirtualBySignature(t *testing.T) {
-	const clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
-	for _, tt := range []struct {
-		name, signature string
-		flags           string
-		files           map[string]string
-		want            string
-	}{
-		{"emulated, without firmware", "TCGTCGTCGTCG", "hypervisor", nil, "qemu"},
-		{"emulated, with the firmware of a cloud", "TCGTCGTCGTCG", "hypervisor", map[string]string{dmi + "sys_vendor": "OpenStack Foundation"}, "qemu (OpenStack Foundation)"},
-		{"KVM without its clock", "KVMKVMKVM", "hypervisor", map[string]string{clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "kvm (QEMU)"},
-		{"KVM without its clock and firmware", "KVMKVMKVM", "hypervisor", nil, "kvm"},
-		{"KVM in a cloud", "KVMKVMKVM", "hypervisor", map[string]string{dmi + "sys_vendor": "Amazon EC2"}, "amazon (Amazon EC2)"},
-		{"QEMU with a hidden KVM", "other", "hypervisor", map[string]string{clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "qemu (QEMU)"},
-		{"bare metal, where the leaf has no meaning", "TCGTCGTCGTCG", "lm", nil, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			files := fstest.MapFS{}
-			for name, text := range tt.files {
-				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
-			}
-			if got := (tree{files}).virtual(map[string]string{"flags": tt.flags}, tt.signature); got != tt.want {
+			if got := fixture(tt.files).virtual(tt.cpuinfo, tt.files[cpuid]); got != tt.want {
 				t.Errorf("virtual = %q, want %q", got, tt.want)
 			}
 		})

@@ -233,7 +233,7 @@ func TestSample(t *testing.T) {
 		now                 string
 	}{
 		{"idle", idleStat, "cpu  100 0 100 9950 0 0 0 0 0 0", Good, Good, "0 % of the CPU time in use"},
-		{"busy", idleStat, "cpu  190 0 100 9860 0 0 0 0 0 0", Good, Poor, "60 % of the CPU time in use"},
+		{"busy, with a guest, whose time is in user", idleStat, "cpu  190 0 100 9860 0 0 0 0 50 0", Good, Poor, "60 % of the CPU time in use"},
 		{"stolen", idleStat, "cpu  100 0 100 9940 0 0 0 10 0 0", Poor, Good, "0 % of the CPU time in use"},
 		{"waiting for I/O is not use", idleStat, "cpu  100 0 100 9800 150 0 0 0 0 0", Good, Good, "0 % of the CPU time in use"},
 		{"a copy of a machine", idleStat, idleStat, Good, Good, "load average 0.10 on 1 CPUs"},

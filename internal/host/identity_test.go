@@ -2,6 +2,11 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -127,5 +132,134 @@ malformed`
 	}
 	if got := FileSystem("/proc/self"); got != "proc" {
 		t.Errorf("/proc/self is on %q", got)
+	}
+}
+
+// A container is recognised by the traces that its kind leaves, without the rights of root.
+func TestContainer(t *testing.T) {
+	const overlay = "581 500 0:60 / / rw,relatime - overlay overlay rw,lowerdir=/x,upperdir=%,workdir=/y"
+	for name, tt := range map[string]struct {
+		files files
+		want  string
+	}{
+		"a host":                           {files{"proc/1/comm": "systemd", "proc/2/comm": "kthreadd", "proc/self/cgroup": "0::/user.slice/user-0.slice\n", "proc/1/environ": "HOME=/\x00TERM=linux\x00"}, ""},
+		"a host with containers":           {files{"proc/2/comm": "kthreadd", "proc/1/cgroup": "0::/init.scope\n", mounts: "30 29 0:60 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw,upperdir=/var/lib/docker/overlay2/x/diff"}, ""},
+		"no files":                         {files{}, ""},
+		"Docker":                           {files{".dockerenv": ""}, "docker"},
+		"Docker without its mark":          {files{mounts: strings.Replace(overlay, "%", "/var/lib/docker/overlay2/0a/diff", 1)}, "docker"},
+		"Docker on v1":                     {files{"proc/self/cgroup": "4:memory:/docker/0a1b\n0::/\n"}, "docker"},
+		"Docker with systemd":              {files{"proc/self/cgroup": "0::/system.slice/docker-0a1b.scope\n"}, "docker"},
+		"Podman":                           {files{"run/.containerenv": "engine=\"podman-5.4\""}, "podman"},
+		"Podman, without root":             {files{"proc/self/cgroup": "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0a.scope/container\n"}, "podman"},
+		"a job of Kubernetes":              {files{"var/run/secrets/kubernetes.io/serviceaccount/": ""}, "kubernetes"},
+		"a pod without a token":            {files{"proc/self/cgroup": "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-0a.scope\n"}, "kubernetes"},
+		"containerd, with a private group": {files{"proc/self/cgroup": "0::/\n", mounts: strings.Replace(overlay, "%", "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/9/fs", 1)}, "containerd"},
+		"LXC":                              {files{"proc/1/environ": "TERM=linux\x00container=lxc\x00"}, "lxc"},
+		"Incus":                            {files{"dev/incus/sock": ""}, "incus"},
+		"systemd-nspawn":                   {files{"run/host/container-manager": "systemd-nspawn\n"}, "systemd-nspawn"},
+		"a container with systemd":         {files{"run/systemd/container": "lxc\n", ".dockerenv": ""}, "lxc"},
+		"OpenVZ":                           {files{"proc/vz/": ""}, "openvz"},
+		"a host of OpenVZ":                 {files{"proc/vz/": "", "proc/bc/": ""}, ""},
+		"an unknown container":             {files{"proc/1/comm": "init", "proc/2/comm": "sh"}, otherContainer},
+	} {
+		root := t.TempDir()
+		write(t, root, tt.files)
+		if got := Container(root); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		f := inspect(t, "container", tt.files)
+		if poor := f.Rating == Poor; poor != (tt.want != "") || poor && (f.Now != tt.want || !strings.Contains(f.Remedy, "--privileged --pid=host")) {
+			t.Errorf("%s: the finding is %+v", name, f)
+		}
+		if facts := Facts(root); facts.Container != tt.want || strings.Contains(strings.Join(facts.Warnings, "\n"), "is no bare metal") != (tt.want != "") {
+			t.Errorf("%s: the facts have the container %q and the warnings %q", name, facts.Container, facts.Warnings)
+		}
+	}
+}
+
+// A virtual machine whose disk was made from an image of Docker has its mark, and the initial namespaces.
+func TestMarkOfAnImage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change map[string]string
+		want   string
+	}{
+		"initial namespaces":               {nil, ""},
+		"PIDs of its own":                  {map[string]string{"proc/self/ns/pid": "pid:[4026532201]"}, "docker"},
+		"a name of its own, with host PID": {map[string]string{"proc/self/ns/uts": "uts:[4026532200]"}, "docker"},
+		"another link":                     {map[string]string{"proc/self/ns/uts": "mnt:[4026531838]"}, "docker"},
+	} {
+		root := t.TempDir()
+		write(t, root, files{".dockerenv": "", "proc/self/ns/": ""})
+		links := maps.Clone(initial)
+		maps.Copy(links, tt.change)
+		for link, number := range links {
+			if err := os.Symlink(number, filepath.Join(root, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := Container(root); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// The registrations have the format of Linux 6.1 with Debian's qemu-user-static.
+const (
+	qemuARM64 = `enabled
+interpreter /usr/libexec/qemu-binfmt/aarch64-binfmt-P
+flags: POCF
+offset 0
+magic 7f454c460201010000000000000000000200b700
+mask ffffffffffffff00fffffffffffffffffeffffff
+`
+	pythonFiles = `enabled
+interpreter /usr/bin/python3
+flags: 
+extension .pyc
+`
+)
+
+// headOf is the beginning of a 64-bit little-endian executable for a machine.
+func headOf(machine byte) []byte {
+	return append([]byte("\x7fELF\x02\x01\x01"), 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, machine, 0)
+}
+
+func TestFindHandler(t *testing.T) {
+	const arm64, riscv64 = 0xb7, 0xf3
+	enabled := func(name, text string) map[string]string {
+		return map[string]string{"status": "enabled\n", "register": "", "python3": pythonFiles, name: text}
+	}
+	for name, tt := range map[string]struct {
+		files   map[string]string // nil without the directory
+		program []byte
+		want    Handler
+		err     error
+	}{
+		"emulator":           {enabled("qemu-aarch64", qemuARM64), headOf(arm64), Handler{"qemu-aarch64", "/usr/libexec/qemu-binfmt/aarch64-binfmt-P", "POCF"}, nil},
+		"other architecture": {enabled("qemu-aarch64", qemuARM64), headOf(riscv64), Handler{}, fs.ErrNotExist},
+		"handler disabled":   {enabled("qemu-aarch64", "disabled"+qemuARM64[len("enabled"):]), headOf(arm64), Handler{}, fs.ErrNotExist},
+		"all disabled":       {map[string]string{"status": "disabled\n", "qemu-aarch64": qemuARM64}, headOf(arm64), Handler{}, fs.ErrNotExist},
+		"short program":      {enabled("qemu-aarch64", qemuARM64), headOf(arm64)[:10], Handler{}, fs.ErrNotExist},
+		"empty program":      {enabled("qemu-aarch64", qemuARM64), nil, Handler{}, fs.ErrNotExist},
+		"broken entry":       {enabled("odd", "enabled\ninterpreter /x\nmagic 7f4\n"), headOf(arm64), Handler{}, fs.ErrNotExist},
+		"negative offset":    {enabled("odd", "enabled\ninterpreter /x\noffset -1\nmagic 7f\n"), headOf(arm64), Handler{}, fs.ErrNotExist},
+		"mask of other size": {enabled("odd", "enabled\ninterpreter /x\nmagic 7f45\nmask ff\n"), headOf(arm64), Handler{}, fs.ErrNotExist},
+		"magic without mask": {enabled("any", "enabled\ninterpreter /x\nflags: F\noffset 1\nmagic 454c46\n"), headOf(arm64), Handler{"any", "/x", "F"}, nil},
+		"not mounted":        {map[string]string{}, headOf(arm64), Handler{}, ErrNotMounted},
+		"not in the kernel":  {nil, headOf(arm64), Handler{}, fs.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if tt.files != nil {
+				write(t, root, files{"proc/sys/fs/binfmt_misc/": ""})
+			}
+			for file, text := range tt.files {
+				write(t, root, files{"proc/sys/fs/binfmt_misc/" + file: text})
+			}
+			got, err := FindHandler(root, tt.program)
+			if got != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("FindHandler() = %+v, %v; want %+v, %v", got, err, tt.want, tt.err)
+			}
+		})
 	}
 }

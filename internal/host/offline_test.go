@@ -67,42 +67,37 @@ func TestRestoreTakesCPUsOffline(t *testing.T) {
 		mustRestore(t, simulated(t, root), false)
 		isRestored(t, root)
 	})
-	t.Run("a tune between", func(t *testing.T) {
-		root := newUntuned(t)
-		mustTune(t, simulated(t, root))
-		mustRestore(t, refusing(t, root, onlineFile(3)), false)
-		mustTune(t, simulated(t, root))
-		hasValues(t, "after the second tune", root, afterTune())
-		mustRestore(t, simulated(t, root), false)
-		isRestored(t, root)
-	})
-	t.Run("a refused tune between", func(t *testing.T) {
-		root := newUntuned(t)
-		mustTune(t, simulated(t, root))
-		mustRestore(t, refusing(t, root, onlineFile(3)), false)
-		mustTune(t, refusing(t, root, smtControl), smt)
-		mustRestore(t, simulated(t, root), false)
-		isRestored(t, root)
-	})
-	t.Run("interrupted", func(t *testing.T) {
-		root := newUntuned(t)
-		mustTune(t, simulated(t, root), smt)
-		tuner, interrupted := simulated(t, root), errors.New("interrupted")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		tuner.step = func() { cancel(interrupted) } // in the change of SMT, which is the only one
-		if outcomes, err := tuner.Restore(ctx, false); !errors.Is(err, interrupted) || len(outcomes) != 1 {
-			t.Errorf("the outcomes are %v, %v", outcomes, err)
-		}
-		mustRestore(t, simulated(t, root), false)
-		isRestored(t, root)
-	})
-	t.Run("SMT is on already", func(t *testing.T) {
-		root := newUntuned(t)
-		mustTune(t, simulated(t, root))
-		write(t, root, files{smtControl: "on", onlineFile(1): "1", onlineFile(3): "1"})
-		mustRestore(t, simulated(t, root), false)
-		isRestored(t, root)
-	})
+	for name, between := range map[string]func(t *testing.T, root string){
+		"nothing between": func(*testing.T, string) {},
+		"a tune between": func(t *testing.T, root string) {
+			mustRestore(t, refusing(t, root, onlineFile(3)), false)
+			mustTune(t, simulated(t, root))
+			hasValues(t, "after the second tune", root, afterTune())
+		},
+		"a refused tune between": func(t *testing.T, root string) {
+			mustRestore(t, refusing(t, root, onlineFile(3)), false)
+			mustTune(t, refusing(t, root, smtControl), smt)
+		},
+		"interrupted": func(t *testing.T, root string) {
+			tuner, interrupted := simulated(t, root), errors.New("interrupted")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			tuner.step = func() { cancel(interrupted) } // in the change of SMT, which is restored first
+			if outcomes, err := tuner.Restore(ctx, false); !errors.Is(err, interrupted) || len(outcomes) != 1 {
+				t.Errorf("the outcomes are %v, %v", outcomes, err)
+			}
+		},
+		"SMT is on already": func(t *testing.T, root string) {
+			write(t, root, files{smtControl: "on", onlineFile(1): "1", onlineFile(3): "1"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newUntuned(t)
+			mustTune(t, simulated(t, root))
+			between(t, root)
+			mustRestore(t, simulated(t, root), false)
+			isRestored(t, root)
+		})
+	}
 }
 
 // A CPU that no longer exists, or a machine that was restarted, needs nothing.

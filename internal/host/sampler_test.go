@@ -189,6 +189,19 @@ func TestSampler(t *testing.T) {
 			},
 		},
 		{
+			name: "times that are too few", elapsed: time.Second,
+			changes: files{"proc/stat": "cpu  1 2 3 4\n"}, want: func(d *result.Disturbance) { d.Steal = nil },
+		},
+		{
+			name: "times of one CPU", elapsed: time.Second,
+			changes: files{"proc/stat": "cpu0 1 2 3 4 5 6 7 8 9 10\n"}, want: func(d *result.Disturbance) { d.Steal = nil },
+		},
+		{
+			name: "a time that is no number, and no total of pressure", elapsed: time.Second,
+			changes: files{"proc/stat": "cpu  1 2 3 4 5 6 7 x\n", "proc/pressure/cpu": "full avg10=0.00 total=7\n", "proc/pressure/io": "some avg10=0.00\n"},
+			want:    func(d *result.Disturbance) { d.Steal, d.CPUPressure, d.IOPressure = nil, nil, nil },
+		},
+		{
 			name: "nothing to read", machine: "nothing", elapsed: time.Second,
 			want: func(d *result.Disturbance) { *d = result.Disturbance{} },
 		},
@@ -273,44 +286,6 @@ func TestPoliciesAreSpreadOut(t *testing.T) {
 	}
 }
 
-func TestParseCPUTimes(t *testing.T) {
-	tests := []struct {
-		text string
-		want cpuTimes
-		ok   bool
-	}{
-		{"cpu  49901 0 7988 126872 370 0 91 51 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", cpuTimes{51, 185273, 127242}, true},
-		{"cpu  1 1 1 1 1 1 1 1 5 5", cpuTimes{1, 8, 2}, true}, // user includes the time of guests
-		{"cpu  1 2 3 4", cpuTimes{}, false},
-		{"cpu0 1 2 3 4 5 6 7 8 9 10", cpuTimes{}, false},
-		{"cpu  1 2 3 4 5 6 7 x", cpuTimes{}, false},
-		{"", cpuTimes{}, false},
-	}
-	for _, tt := range tests {
-		if got, ok := parseCPUTimes([]byte(tt.text)); got != tt.want || ok != tt.ok {
-			t.Errorf("parseCPUTimes(%q) = %v, %v; want %v, %v", tt.text, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
-func TestParsePressure(t *testing.T) {
-	tests := []struct {
-		text string
-		want uint64
-		ok   bool
-	}{
-		{"some avg10=1.36 avg60=0.93 avg300=4.29 total=141585275\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", 141585275, true},
-		{"full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", 0, false},
-		{"some avg10=0.00\n", 0, false},
-		{"", 0, false},
-	}
-	for _, tt := range tests {
-		if got, ok := parsePressure([]byte(tt.text)); got != tt.want || ok != tt.ok {
-			t.Errorf("parsePressure(%q) = %v, %v; want %v, %v", tt.text, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("cpu  49901 0 7988 126872 370 0 91 51 0 0\ncpu0 24287 0 3902 64369 45 0 13 22 0 0\n"))
 	f.Add([]byte("some avg10=1.36 avg60=0.93 avg300=4.29 total=141585275\n"))
@@ -324,13 +299,4 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("parseMHz = %v", mhz)
 		}
 	})
-}
-
-// BenchmarkSampler measures the cost of the sampler for each trial. The goal is less than 100 µs.
-func BenchmarkSampler(b *testing.B) {
-	s := NewSampler("/")
-	defer s.Close()
-	for b.Loop() {
-		s.End(s.Begin())
-	}
 }

@@ -1,67 +1,48 @@
-package host_test
+package host
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/touchstone-bench/touchstone/internal/host"
 )
 
-// files writes the files of a machine below a directory, which it returns.
-func files(t *testing.T, content map[string]string) (root string) {
-	t.Helper()
-	root = t.TempDir()
-	for name, text := range content {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 func TestSpace(t *testing.T) {
-	free, total, err := host.Space(t.TempDir())
+	free, total, err := Space(t.TempDir())
 	if err != nil || free <= 0 || total < free {
 		t.Errorf("Space = %d of %d, %v", free, total, err)
 	}
-	if _, _, err := host.Space("/no/such/directory"); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := Space("/no/such/directory"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Space of a missing directory: %v", err)
 	}
 }
 
 func TestAvailable(t *testing.T) {
-	free, total, err := host.Available(machine(t, "proc/meminfo", "MemTotal: 8 kB\nMemFree: 2 kB\nMemAvailable:    3 kB\n"))
+	free, total, err := Available(rootWith(t, "proc/meminfo", "MemTotal: 8 kB\nMemFree: 2 kB\nMemAvailable:    3 kB\n"))
 	if free != 3<<10 || total != 8<<10 || err != nil {
 		t.Errorf("Available = %d of %d, %v, want 3 of 8 KiB", free, total, err)
 	}
 	for _, text := range []string{"", "MemFree: 2 kB\n", "MemAvailable: much\n"} {
-		if free, _, err := host.Available(machine(t, "proc/meminfo", text)); !errors.Is(err, fs.ErrNotExist) {
+		if free, _, err := Available(rootWith(t, "proc/meminfo", text)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Available of %q = %d, %v", text, free, err)
 		}
 	}
 }
 
 func TestMeminfo(t *testing.T) {
-	got, err := host.Meminfo(machine(t, "proc/meminfo", "MemTotal: 8 kB\nHugePages_Total: 3\nnonsense\n"))
+	got, err := Meminfo(rootWith(t, "proc/meminfo", "MemTotal: 8 kB\nHugePages_Total: 3\nnonsense\n"))
 	if err != nil || len(got) != 2 || got["MemTotal"] != 8<<10 || got["HugePages_Total"] != 3 {
 		t.Errorf("Meminfo = %v, %v", got, err)
 	}
-	root := machine(t, "proc/meminfo", "MemFree: 8 kB\n")
+	root := rootWith(t, "proc/meminfo", "MemFree: 8 kB\n")
 	zones := "Node 0, zone   Normal\n  pages free     5508\n  pagesets\n    cpu: 0\n              count:    34\n              high:     1444\n    cpu: 1\n              count:    15\n"
-	if err := os.WriteFile(filepath.Join(root, "proc/zoneinfo"), []byte(zones), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := host.Meminfo(root); err != nil || len(got) != 1 || got["MemFree"] != 8<<10+49*int64(os.Getpagesize()) {
+	write(t, root, files{"proc/zoneinfo": zones})
+	if got, err := Meminfo(root); err != nil || len(got) != 1 || got["MemFree"] != 8<<10+49*int64(os.Getpagesize()) {
 		t.Errorf("Meminfo with free pages in lists = %v, %v", got, err)
 	}
-	if got, err := host.Meminfo(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if got, err := Meminfo(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Meminfo without the file = %v, %v", got, err)
 	}
 }
@@ -81,7 +62,9 @@ func TestTasks(t *testing.T) {
 		{"no load", map[string]string{pidMax: "32768\n", threadsMax: "192730\n"}, 0, 0, true},
 		{"no limit", map[string]string{pidMax: "32768\n", load: "0.10 0.20 0.30 1/768 4711\n"}, 0, 0, true},
 	} {
-		free, total, err := host.Tasks(files(t, tt.files))
+		root := t.TempDir()
+		write(t, root, tt.files)
+		free, total, err := Tasks(root)
 		if errors.Is(err, fs.ErrNotExist) != tt.missing || !tt.missing && (free != tt.free || total != tt.total) {
 			t.Errorf("%s: Tasks = %d of %d, %v; want %d of %d", tt.name, free, total, err, tt.free, tt.total)
 		}
@@ -89,7 +72,7 @@ func TestTasks(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	before, total, err := host.Files()
+	before, total, err := Files()
 	if err != nil || total <= before {
 		t.Fatalf("Files = %d of %d, %v", before, total, err)
 	}
@@ -98,7 +81,61 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = r.Close(), w.Close() }()
-	if after, _, err := host.Files(); err != nil || after != before-2 {
+	if after, _, err := Files(); err != nil || after != before-2 {
 		t.Errorf("with a pipe: Files = %d, %v, want %d", after, err, before-2)
+	}
+}
+
+// rootWith makes a root directory with one file.
+func rootWith(t *testing.T, file, text string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	write(t, root, files{file: text})
+	return root
+}
+
+func TestCachesAreDropped(t *testing.T) {
+	root := rootWith(t, "proc/sys/vm/drop_caches", "")
+	caches := NewCaches(root)
+	if err := errors.Join(caches.Check(), caches.Drop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/drop_caches")); string(got) != "3\n" || err != nil {
+		t.Errorf("Drop wrote %q, %v", got, err)
+	}
+}
+
+func TestDropFails(t *testing.T) {
+	root := t.TempDir()
+	caches := NewCaches(root)
+	for name, err := range map[string]error{"Check": caches.Check(), "Drop": caches.Drop(t.Context())} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s without the kernel's file: %v", name, err)
+		}
+	}
+	if entries, err := os.ReadDir(root); len(entries) > 0 || err != nil {
+		t.Errorf("Drop created %v, %v", entries, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := errors.New("the trial is over")
+	cancel(ended)
+	if err := NewCaches(rootWith(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
+		t.Errorf("Drop with an ended context: %v", err)
+	}
+}
+
+func TestOOMKills(t *testing.T) {
+	for text, want := range map[string]int64{"nr_free_pages 1\noom_kill 12\nswap_ra 0\n": 12, "oom_kill 0\n": 0} {
+		if got, err := OOMKills(rootWith(t, "proc/vmstat", text)); got != want || err != nil {
+			t.Errorf("OOMKills of %q = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "oom_killer 3\n", "oom_kill\n"} {
+		if _, err := OOMKills(rootWith(t, "proc/vmstat", text)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("OOMKills of %q: %v", text, err)
+		}
+	}
+	if _, err := OOMKills(rootWith(t, "proc/vmstat", "oom_kill many\n")); err == nil {
+		t.Error("OOMKills accepts a malformed number")
 	}
 }

@@ -268,26 +268,6 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// The first thread of this process used most of its time, and its record follows that of the last thread. An arm64 kernel
-// (Linux 6.12, two CPUs) sent the records.
-func TestOvertaken(t *testing.T) {
-	var records []record
-	for _, name := range []string{"overtaken-1", "overtaken-2", "overtaken-3", "overtaken-4"} {
-		r, err := parseThread(body(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, r)
-	}
-	if last := records[2]; !last.last || last.whole != 109068160 || records[3].cpu != 761642704 {
-		t.Fatalf("the records are %+v", records)
-	}
-	ended := (&Account{}).ended(records)
-	if len(ended) != 1 || ended[0].cpu != 109068160+761642704 || ended[0].pid != 169 {
-		t.Errorf("ended = %+v, want one process with the CPU time of all its threads", ended)
-	}
-}
-
 // Reused IDs may form a cycle of parents.
 func TestCycleOfParents(t *testing.T) {
 	a := &Account{self: self, last: 100, seen: map[int]process{}}

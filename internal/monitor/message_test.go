@@ -95,7 +95,7 @@ func TestTruncated(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"only-thread", "first-thread", "last-thread", "overtaken-3", "live", "family", "no-process"} {
+	for _, name := range []string{"only-thread", "first-thread", "last-thread", "live", "family", "no-process"} {
 		f.Add(recorded(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

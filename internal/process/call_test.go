@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,31 +51,6 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestCancelledCallKillsProcessGroup(t *testing.T) {
-	l := launcher(t, process.Options{})
-	why := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	child := make(chan int, 1)
-	go func() {
-		pid := 0
-		_, _ = fmt.Fscanln(r, &pid)
-		child <- pid
-		cancel(why)
-	}()
-	if _, err := l.Call(ctx, shell("(while :; do read x </dev/zero; done) & echo $!; wait", w)); !errors.Is(err, why) {
-		t.Errorf("Call() = %v, want the cause of the cancellation", err)
-	}
-	<-l.Adopt(<-child).Done() // hangs if the child does not exit
-	_, _ = r.Close(), w.Close()
-	if _, err := l.Call(ctx, shell("echo started >&2", os.Stderr)); !errors.Is(err, why) {
-		t.Errorf("Call() = %v after the end of the context, want its cause", err)
-	}
-}
-
 // While strays are ignored, exits of children and adopted orphans are still reported. Strays are reaped afterwards.
 func TestIgnoreStrays(t *testing.T) {
 	l := launcher(t, process.Options{})
@@ -98,53 +71,37 @@ func TestIgnoreStrays(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!; (read x <&3; exit 8) >&2 & echo $!`)
-	cmd.ExtraFiles = []*os.File{r}
-	// The pipe is at its end when both have exited.
-	held, holds, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = holds
-	var out strings.Builder
-	cmd.Stdout = &out
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
-	var pids [2]int
-	if _, err := fmt.Sscan(out.String(), &pids[0], &pids[1]); err != nil {
-		t.Fatal(err)
-	}
-	o := l.Adopt(pids[0])
-	_, _, _ = r.Close(), w.Close(), holds.Close()
+	adopted, release := orphan(t, l)
+	stray, releaseStray := orphan(t, l)
+	o := l.Adopt(adopted)
+	release()
+	releaseStray()
 	<-o.Done()
 	if got := o.Exit().Status.ExitStatus(); got != 7 {
 		t.Errorf("exit status %d of the adopted orphan, want 7", got)
 	}
-	_, _ = io.Copy(io.Discard, held)
-	_ = held.Close()
-	if err := syscall.Kill(pids[1], 0); err != nil {
-		t.Errorf("the stray %d is already reaped: %v", pids[1], err)
+	var info unix.Siginfo // of the zombie, which stays
+	if err := unix.Waitid(unix.P_PID, stray, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Error(err)
 	}
-	for l.Strays() == 0 { // a process closes its files before it becomes a zombie
-		runtime.Gosched()
+	if err := syscall.Kill(stray, 0); err != nil {
+		t.Errorf("the stray %d is already reaped: %v", stray, err)
 	}
 	l.IgnoreStrays(false)
-	if err := syscall.Kill(pids[1], 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the stray was not reaped: %v", err)
+	if err := syscall.Kill(stray, 0); !errors.Is(err, syscall.ESRCH) || l.Strays() == 0 {
+		t.Errorf("the stray was not reaped: %v; there are %d", err, l.Strays())
 	}
 }
 
-// A runtime can leave its process group, start programs in sessions of their own (as sudo does), and leave orphans behind. All of them must
-// be killed.
+// A runtime can have children, leave its process group, start programs in sessions of their own (as sudo does), and leave orphans behind. All
+// of them must be killed.
 func TestCancelledCallKillsDescendants(t *testing.T) {
 	l := launcher(t, process.Options{})
+	why := errors.New("enough")
 	const forever = "while :; do read x </dev/zero; done"
 	for name, script := range map[string]string{
+		"no child":                    `echo $$; ` + forever,
+		"a child":                     `(` + forever + `) & echo $!; wait`,
 		"another session":             `setsid sh -c 'echo $$; ` + forever + `'; :`,
 		"another session of a child":  `(setsid sh -c 'echo $$; ` + forever + `' & wait); :`,
 		"an orphan in a session":      `(setsid sh -c 'echo $$; ` + forever + `' &) & ` + forever,
@@ -166,18 +123,21 @@ func TestCancelledCallKillsDescendants(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx, cancel := context.WithCancel(t.Context())
+				ctx, cancel := context.WithCancelCause(t.Context())
 				go func() {
 					pid := 0
 					_, _ = fmt.Fscanln(r, &pid)
-					cancel()
+					cancel(why)
 				}()
-				if err := run(ctx, script, w); !errors.Is(err, context.Canceled) {
-					t.Errorf("%v, want the cancellation", err)
+				if err := run(ctx, script, w); !errors.Is(err, why) {
+					t.Errorf("%v, want the cause of the cancellation", err)
 				}
 				_ = w.Close()
 				_, _ = io.Copy(io.Discard, r) // hangs while a descendant has the pipe
 				_ = r.Close()
+				if err := run(ctx, "echo started >&2", os.Stderr); how == "Call" && !errors.Is(err, why) || err == nil {
+					t.Errorf("%v after the end of the context, want its cause", err)
+				}
 			})
 		}
 	}
@@ -254,21 +214,4 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 	}
 	over.Store(true)
 	others.Wait()
-}
-
-func BenchmarkCall(b *testing.B) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	l.IgnoreStrays(true)
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	p := process.Program{Args: []string{"/bin/true"}, Stdout: os.Stderr, Stderr: os.Stderr}
-	for b.Loop() {
-		if _, err := l.Call(ctx, p); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

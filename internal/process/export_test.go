@@ -1,6 +1,7 @@
 package process
 
 import (
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,13 @@ import (
 
 // SetGrace changes the time that a killed process has for its exit.
 func SetGrace(l *Launcher, grace time.Duration) { l.grace = grace }
+
+// Remember makes a launcher know an exit code of an orphan.
+func Remember(l *Launcher, pid, code int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended[pid] = Exit{Status: syscall.WaitStatus(code << 8)}
+}
 
 // RefuseClone makes a launcher work as if clone3 had failed with an error.
 func RefuseClone(l *Launcher, errno unix.Errno) { l.noClone = cloneRefusalOf(errno) }

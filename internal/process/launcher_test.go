@@ -1,9 +1,7 @@
 package process_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -33,70 +30,54 @@ func launcher(t *testing.T, opts process.Options) *process.Launcher {
 	return l
 }
 
-func TestOrphanIsReapedWithItsStatus(t *testing.T) {
-	l := launcher(t, process.Options{})
-	pidFile := filepath.Join(t.TempDir(), "pid")
-	// The shell leaves its child behind. The child exits with 7 at the end of its input.
+// orphan starts a process that exits with 7 when release is called. The shell that started it has exited.
+func orphan(t *testing.T, l *process.Launcher) (pid int, release func()) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) & echo $! >"$0"`, pidFile)
-	cmd.ExtraFiles = []*os.File{r}
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
-	_ = r.Close()
-	text, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := l.Adopt(pid)
-	select {
-	case <-o.Done():
-		t.Fatal("a running orphan is reported as exited")
-	default:
-	}
-	_ = w.Close()
-	<-o.Done()
-	if got := o.Exit().Status.ExitStatus(); got != 7 {
-		t.Errorf("exit status %d, want 7", got)
-	}
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the orphan was not reaped: kill(0) gives %v", err)
-	}
-}
-
-func TestAdoptAfterExit(t *testing.T) {
-	l := launcher(t, process.Options{})
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The orphan must exit after the shell, or the shell would reap it.
-	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 5) >&2 & echo $!`)
+	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!`)
 	cmd.ExtraFiles = []*os.File{r}
 	var out strings.Builder
 	cmd.Stdout = &out
 	if err := l.Run(t.Context(), cmd); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = r.Close(), w.Close()
-	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
-	if err != nil {
+	_ = r.Close()
+	if pid, err = strconv.Atoi(strings.TrimSpace(out.String())); err != nil {
 		t.Fatal(err)
 	}
-	for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) { // until the orphan is reaped
-		runtime.Gosched()
-	}
-	o := l.Adopt(pid)
-	<-o.Done()
-	if got := o.Exit().Status.ExitStatus(); got != 5 {
-		t.Errorf("exit status %d, want 5", got)
+	return pid, func() { _ = w.Close() }
+}
+
+// An orphan can be adopted before and after its exit. The old exit of a process that had its ID is not reported for it.
+func TestOrphanIsReapedWithItsStatus(t *testing.T) {
+	l := launcher(t, process.Options{})
+	reaped := func(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+	for _, when := range []string{"before its exit", "with the ID of another", "after its exit"} {
+		pid, release := orphan(t, l)
+		switch when {
+		case "with the ID of another":
+			process.Remember(l, pid, 3)
+		case "after its exit":
+			for release(); !reaped(pid); {
+				runtime.Gosched()
+			}
+		}
+		o := l.Adopt(pid)
+		if when != "after its exit" {
+			select {
+			case <-o.Done():
+				t.Fatalf("%s: a running orphan is reported as exited with %d", when, o.Exit().Status.ExitStatus())
+			default:
+			}
+			release()
+		}
+		<-o.Done()
+		if got := o.Exit().Status.ExitStatus(); got != 7 || !reaped(pid) {
+			t.Errorf("%s: exit status %d, want 7; reaped: %v", when, got, reaped(pid))
+		}
 	}
 }
 
@@ -118,69 +99,6 @@ func TestConcurrentExits(t *testing.T) {
 	wg.Wait()
 	if l.CPU() <= 0 {
 		t.Error("640 orphans and 320 children used no CPU time")
-	}
-}
-
-func TestCancelledCommandIsKilled(t *testing.T) {
-	l := launcher(t, process.Options{})
-	why := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "echo up; read forever <&3")
-	cmd.Stdout = w
-	block, hold, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.ExtraFiles = []*os.File{block}
-	go func() {
-		line := make([]byte, 3)
-		_, _ = r.Read(line)
-		cancel(why)
-	}()
-	if err := l.Run(ctx, cmd); !errors.Is(err, why) {
-		t.Errorf("run: %v, want the cause of the cancellation", err)
-	}
-	for _, f := range []*os.File{r, w, block, hold} {
-		_ = f.Close()
-	}
-}
-
-// A runtime can be a script with children. They must be killed with it.
-func TestCancelledCommandKillsProcessGroup(t *testing.T) {
-	l := launcher(t, process.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, hold, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "(read forever <&3) & echo $!; wait")
-	cmd.Stdout = w
-	cmd.ExtraFiles = []*os.File{block}
-	child := make(chan int, 1)
-	go func() {
-		pid := 0
-		_, _ = fmt.Fscanln(r, &pid)
-		child <- pid
-		cancel()
-	}()
-	if err := l.Run(ctx, cmd); !errors.Is(err, context.Canceled) {
-		t.Errorf("run: %v, want the cancellation", err)
-	}
-	pid := <-child
-	if pid <= 1 {
-		t.Fatalf("the command printed %d as the pid of its child", pid)
-	}
-	<-l.Adopt(pid).Done() // hangs if the child does not exit
-	for _, f := range []*os.File{r, w, block, hold} {
-		_ = f.Close()
 	}
 }
 
@@ -222,19 +140,4 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 	if err := l.EmptyHidden(); err != nil || made() {
 		t.Errorf("EmptyHidden() = %v, and the directory is left: %v", err, made())
 	}
-}
-
-func BenchmarkRun(b *testing.B) {
-	l, err := process.New(process.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	start := time.Now()
-	for b.Loop() {
-		if err := l.Run(b.Context(), exec.Command("/bin/true")); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(l.CPU())/float64(time.Since(start)), "child-cpu/wall")
 }

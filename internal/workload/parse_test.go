@@ -79,8 +79,11 @@ func TestParseCall(t *testing.T) {
 	}
 }
 
-// Output that is cut off at any byte is refused with ErrCutOff.
+// Output that is cut off at any byte is refused with ErrCutOff. So is the output of a probe that was killed.
 func TestParseCutOff(t *testing.T) {
+	if _, err := workload.Parse(captured(t, "latency-killed.txt")); !errors.Is(err, workload.ErrCutOff) {
+		t.Errorf("error %v, want %v", err, workload.ErrCutOff)
+	}
 	for _, file := range []string{"syscall-native.txt", "stream-runsc.txt", "latency-runsc.txt"} {
 		output := captured(t, file)
 		for end := range output {
@@ -96,13 +99,6 @@ func TestParseCutOff(t *testing.T) {
 				t.Errorf("%s cut off after %d bytes: something is returned with the error", file, end)
 			}
 		}
-	}
-}
-
-// The probe was killed while it wrote this.
-func TestParseKilled(t *testing.T) {
-	if _, err := workload.Parse(captured(t, "latency-killed.txt")); !errors.Is(err, workload.ErrCutOff) {
-		t.Errorf("error %v, want %v", err, workload.ErrCutOff)
 	}
 }
 
@@ -197,17 +193,6 @@ func manyMetrics(n int) string {
 	return b.String()
 }
 
-func TestParseServing(t *testing.T) {
-	if port, err := workload.ParseServing("ready port=65535"); port != 65535 || err != nil {
-		t.Errorf("ParseServing = %d, %v, want 65535", port, err)
-	}
-	for _, line := range []string{"", "ready", "ready port=", "ready port=0", "ready port=65536", "ready port=-1", "ready port=80\n", "port=80"} {
-		if port, err := workload.ParseServing(line); err == nil {
-			t.Errorf("ParseServing(%q) = %d, want an error", line, port)
-		}
-	}
-}
-
 // FuzzParse checks that what is accepted has a meaning: printed as the probe would, it is
 // read as the same.
 func FuzzParse(f *testing.F) {
@@ -266,13 +251,4 @@ func printed(o workload.Output) string {
 	}
 	fmt.Fprintf(&b, "{\"done\":true,\"metrics\":%d}\n", len(o.Metrics)+len(o.Calls))
 	return b.String()
-}
-
-func captured(t *testing.T, file string) []byte {
-	t.Helper()
-	output, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return output
 }

@@ -2,12 +2,14 @@ package workload_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -93,42 +95,32 @@ func TestProbeReadyAsFirstProcess(t *testing.T) {
 	}
 }
 
-func TestProbeServe(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), probe(t), workload.Serve(0)[1:]...)
-	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/", "/" + strings.Repeat("long", 1000)} {
-		status, body, err := get(t, "http://127.0.0.1:"+strconv.Itoa(port)+path)
-		if err != nil || status != http.StatusOK || body != workload.ServeBody {
-			t.Errorf("GET %.10s: %d %q, %v; want 200 and %q", path, status, body, err, workload.ServeBody)
-		}
-	}
-	taken := runProbe(t, workload.Serve(port)...)
-	if taken.code != 1 || taken.stderr != "serve: listen on 127.0.0.1: EADDRINUSE (98)\n" {
-		t.Errorf("a second server on the port: %+v", taken)
-	}
-	wantTermination(t, cmd)
-}
-
 // On all addresses means that others than 127.0.0.1 answer too.
-func TestProbeServeAny(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), probe(t), workload.ServeAny(0)[1:]...)
-	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, address := range []string{"127.0.0.1", "127.9.9.9"} {
-		if status, body, err := get(t, "http://"+address+":"+strconv.Itoa(port)); err != nil || status != http.StatusOK || body != workload.ServeBody {
-			t.Errorf("GET %s: %d %q, %v; want 200 and %q", address, status, body, err, workload.ServeBody)
+func TestProbeServe(t *testing.T) {
+	for _, tt := range []struct {
+		serve func(port int) []string
+		on    string
+		paths []string
+	}{
+		{workload.Serve, "127.0.0.1", []string{"127.0.0.1:%d/", "127.0.0.1:%d/" + strings.Repeat("long", 1000)}},
+		{workload.ServeAny, "0.0.0.0", []string{"127.0.0.1:%d", "127.9.9.9:%d"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), probe(t), tt.serve(0)[1:]...)
+		port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, path := range tt.paths {
+			status, body, err := get(t, "http://"+fmt.Sprintf(path, port))
+			if err != nil || status != http.StatusOK || body != workload.ServeBody {
+				t.Errorf("on %s, GET %.20s: %d %q, %v; want 200 and %q", tt.on, path, status, body, err, workload.ServeBody)
+			}
+		}
+		if taken := runProbe(t, tt.serve(port)...); taken.code != 1 || taken.stderr != "serve: listen on "+tt.on+": EADDRINUSE (98)\n" {
+			t.Errorf("a second server on the port: %+v", taken)
+		}
+		wantTermination(t, cmd)
 	}
-	taken := runProbe(t, workload.ServeAny(port)...)
-	if taken.code != 1 || taken.stderr != "serve: listen on 0.0.0.0: EADDRINUSE (98)\n" {
-		t.Errorf("a second server on the port: %+v", taken)
-	}
-	wantTermination(t, cmd)
 }
 
 // A client that begins before its server waits for it, and not without end.
@@ -174,4 +166,74 @@ func get(t *testing.T, url string) (status int, body string, err error) {
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(content), err
+}
+
+// says runs a shell script and stores its output. The script is the name of its time.
+func says(script string, output *string) workload.Program {
+	return workload.Program{Args: []string{"/bin/sh", "-c", script}, Elapsed: script, Parse: func(stdout []byte) (workload.Values, error) {
+		*output = string(stdout)
+		return workload.Values{}, nil
+	}}
+}
+
+func sequence(t *testing.T, p workload.Program) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), probe(t), p.Args[1:]...)
+}
+
+func TestProbeSequence(t *testing.T) {
+	dir := t.TempDir()
+	var first, second, third string
+	p := workload.Sequence(dir, says("echo one > file; echo done", &first), says("sleep 0.02; cat file", &second), says(":", &third))
+	cmd := sequence(t, p)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	r := run(t, cmd)
+	if r.code != 0 || r.stderr != "" {
+		t.Fatalf("code %d, stderr %q", r.code, r.stderr)
+	}
+	values, err := p.Parse([]byte(r.stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != "done\n" || second != "one\n" || third != "" {
+		t.Errorf("the programs wrote %q, %q, %q", first, second, third)
+	}
+	if took := values["sleep 0.02; cat file"]; took < 0.02 || took > 60 {
+		t.Errorf("a script that sleeps for 20 ms took %v s", took)
+	}
+	if len(values) != 3 {
+		t.Errorf("values %v", values)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {
+		t.Errorf("the programs did not run in the directory: %v", err)
+	}
+}
+
+// A program that fails ends the sequence, with the exit code of the program.
+func TestProbeSequenceFails(t *testing.T) {
+	var output string
+	good := says("echo good", &output)
+	for _, tt := range []struct {
+		name   string
+		bad    workload.Program
+		code   int
+		stderr string
+	}{
+		{"code", says("exit 3", &output), 3, "step 2 of 3, /bin/sh, ended with code 3"},
+		{"signal", says("kill -9 $$", &output), 137, "ended with code 137"},
+		{"no such program", workload.Program{Args: []string{"/no/such"}}, 127, "run /no/such: ENOENT"},
+	} {
+		p := workload.Sequence(t.TempDir(), good, tt.bad, good)
+		r := run(t, sequence(t, p))
+		if r.code != tt.code || !strings.Contains(r.stderr, tt.stderr) {
+			t.Errorf("%s: code %d, stderr %q; want %d, %q", tt.name, r.code, r.stderr, tt.code, tt.stderr)
+		}
+		if n := strings.Count(r.stdout, "good"); n != 1 {
+			t.Errorf("%s: %d programs ran beside it, want the first alone", tt.name, n)
+		}
+	}
+	r := run(t, sequence(t, workload.Sequence(filepath.Join(t.TempDir(), "none"), good)))
+	if r.code != 1 || !strings.Contains(r.stderr, "change to") || r.stdout != "" {
+		t.Errorf("in a directory that does not exist: code %d, %q, %q", r.code, r.stdout, r.stderr)
+	}
 }

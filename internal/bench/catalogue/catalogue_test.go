@@ -75,12 +75,14 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 	}
 }
 
+const scaling = "limits.cpu.scaling"
+
 // onFake lists the benchmarks that the fake engine can run. Its containers have no network: network_test.go tests the benchmarks
 // that need one. Its programs write all their output at once: limits_test.go tests the benchmark that raises a limit between
-// two lines of output. footprint.install needs programs on the host: see footprint_test.go. Two goroutines cannot share the
+// two lines of output. footprint.install needs programs on the host: see costs_test.go. Two goroutines cannot share the
 // clock: isolation_test.go tests the benchmark that starts containers while it waits.
 func onFake() []bench.Benchmark {
-	elsewhere := []string{"limits.cpu.scaling", "footprint.install", isolationPIDs}
+	elsewhere := []string{scaling, "footprint.install", isolationPIDs}
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
 		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(elsewhere, b.Name)
 	})
@@ -141,7 +143,7 @@ func mayBeZero(m result.Metric) bool {
 
 // A fault in any call fails the trial, without samples and without leftover containers.
 func TestFaultsFailTheTrial(t *testing.T) {
-	for _, b := range onFake() {
+	for _, b := range append(onFake(), find(t, scaling)) {
 		faults := []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"}
 		if slices.Contains(b.Capabilities(), engine.CanPull) { // creates no container
 			faults = []string{"fail=pull", "hang=pull", "fail=remove#1", "hang=remove#1"}
@@ -163,10 +165,10 @@ func TestFaultsFailTheTrial(t *testing.T) {
 
 // A benchmark is skipped without a capability that it needs, and works without the others.
 func TestMissingCapabilities(t *testing.T) {
-	for _, b := range onFake() {
+	for _, b := range append(onFake(), find(t, scaling)) {
 		for _, c := range engine.Capabilities() {
-			if c == engine.NetworkBridge {
-				continue // the fake engine never has it
+			if c == engine.NetworkBridge || b.Name == scaling && c != engine.CanUpdate {
+				continue // the fake engine never has it, or cannot run the benchmark
 			}
 			trial := run(t, b.Name, "fake/a@no="+strings.ReplaceAll(string(c), " ", "-"), nil)
 			want := result.OK
@@ -262,6 +264,48 @@ func TestParamsAreChecked(t *testing.T) {
 		{"performance.disk.blog", "duration", "500ms", "NaN"},
 		{"performance.disk.blog", "space", "128", "127"},
 		{"performance.disk.blog", "mixture", "blogbench", "small"},
+		{"performance.cpu.time", "events", "100", "99"},
+		{"performance.cpu.time", "threads", "256", "257"},
+		{"performance.cpu.sevenzip", "threads", "all", "every"},
+		{"performance.cpu.sevenzip", "dictionary", "18", "17"},
+		{"performance.cpu.sevenzip", "step", "100ms", "99ms"},
+		{"performance.cpu.sevenzip", "passes", "20", "0"},
+		{"performance.cpu.dav1d", "frames", "600", "500"},
+		{"performance.cpu.linpack", "n", "40000", "40001"},
+		{"performance.memory.total", "operation", "read", "none"},
+		{"performance.memory.total", "access", "rnd", "random"},
+		{"performance.memory.total", "scope", "local", "thread"},
+		{"performance.memory.total", "kib", "2048", "1536"},
+		{"limits.cpu.time", "percent", "50", "51"},
+		{"limits.cpu.scaling", "steps", "1", "0"},
+		{"limits.memory.oom", "mib", "16", "15"},
+		{networkBandwidth, "duration", "5m0s", "500ms"},
+		{networkBandwidth, "omit", "0s", "-1s"},
+		{networkNetperf, "duration", "3s", "1500ms"},
+		{networkHTTP, "duration", "1m", "6m"},
+		{networkHTTP, "peer", "containers", "container"},
+		{networkHTTP, "peer", "192.0.2.7", "127.0.0.1"},
+		{networkNetperf, "peer", "bench2.example:9000", "bench2:9000"},
+		{networkBandwidth, "peer", "bench2.", "0.0.0.0"},
+		{databaseRedis, "peer", "same", "192.0.2.7"},
+		{isolationNetwork, "peer", "containers", "192.0.2.7"},
+		{databaseRedis, "requests", "1000", "999"},
+		{databaseRedis, "clients", "1", "0"},
+		{databaseRedis, "duration", "0s", "-1s"},
+		{databaseRedis, "duration", "1h", "61m"},
+		{"performance.disk.throughput", "sweep", "4,16384", ""},
+		{"performance.disk.throughput", "sweep", "4", "3"},
+		{"performance.disk.throughput", "sweep", "4,8", "4,,8"},
+		{"performance.disk.throughput", "sweep", "4,8", "4, 8"},
+		{"performance.disk.throughput", "sweep", "4,8", "4,all"},
+		{"performance.disk.throughput", "sweep", "65536", "65537"},
+		{"performance.disk.throughput", "sweep", "4", strings.Repeat("4,", 64) + "4"},
+		{"latency.syscall", "call", "stat", "futex wake"},
+		{"latency.syscall", "call", "stat", "nothing"},
+		{"latency.syscall", "samples", "1000000", "1000001"},
+		{imageRun, "architecture", "arm64", "m68k"},
+		{imageRun, "architecture", "arm64", ""},
+		{imageRun, "architecture", "arm64", "arm64 "},
 	} {
 		b := find(t, tt.name)
 		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // diskHarness is a fake target that records its containers, with a page cache that can be dropped.
@@ -37,14 +36,21 @@ func (l *diskHarness) Info() engine.Info {
 	return info
 }
 
-// diskPrograms are the imitations of the programs.
-func diskPrograms() map[string]fake.Program {
-	programs := map[string]fake.Program{
-		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
-		"/usr/bin/busybox": byFirst(map[string]fake.Program{"truncate": busybox}),
-	}
-	for name, program := range programs {
-		programs[name] = func(args []string, spec engine.Spec) fake.Behaviour {
+func newDiskHarness(t *testing.T, targetName string) *diskHarness {
+	t.Helper()
+	l := &diskHarness{isolation: engine.SharedKernel}
+	l.driver, l.Engine, l.clock = open(t, targetName)
+	l.install(func(name string, args []string, b fake.Behaviour) fake.Behaviour {
+		l.events = append(l.events, what(name, args))
+		return b
+	})
+	return l
+}
+
+// install installs all programs, with a change of their behaviour.
+func (l *diskHarness) install(change func(name string, args []string, b fake.Behaviour) fake.Behaviour) {
+	for name, program := range imitations() {
+		l.driver.Install(name, func(args []string, spec engine.Spec) fake.Behaviour {
 			b := program(args, spec)
 			if len(spec.Mounts) > 0 && spec.Mounts[0].Source != "" {
 				// The file is a hole: it has a size, and none of it is in the page cache.
@@ -53,30 +59,9 @@ func diskPrograms() map[string]fake.Program {
 					b.Exit, b.Stderr = engine.Exit{Code: 1}, err.Error()
 				}
 			}
-			return b
-		}
-	}
-	return programs
-}
-
-func newDiskHarness(t *testing.T, targetName string) *diskHarness {
-	t.Helper()
-	clock := fake.NewClock()
-	l := &diskHarness{driver: fake.NewDriver(clock), clock: clock, isolation: engine.SharedKernel}
-	for name, program := range diskPrograms() {
-		l.driver.Install(name, func(args []string, spec engine.Spec) fake.Behaviour {
-			l.events = append(l.events, what(name, args))
-			return program(args, spec)
+			return change(name, args, b)
 		})
 	}
-	parsed, err := target.Parse(targetName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Engine, err = l.driver.Open(t.Context(), parsed, engine.Session{RunID: runID}); err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // what describes the task of a program in a word.
@@ -521,56 +506,6 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// Wrong output of a disk program fails the trial without samples.
-func TestWrongOutputOfDiskProgramsFails(t *testing.T) {
-	for _, name := range []string{"performance.disk.read", "performance.disk.write", "performance.disk.mount", "performance.disk.throughput", "performance.disk.sqlite"} {
-		for _, cache := range []string{"warm", "cold"} {
-			given := bench.Params{}
-			if slices.ContainsFunc(find(t, name).Params, func(p bench.Param) bool { return p.Name == "cache" }) {
-				given["cache"] = cache
-			} else if cache == "cold" {
-				continue
-			}
-			for what, bend := range map[string]func(fake.Behaviour) fake.Behaviour{
-				"a full disk": func(b fake.Behaviour) fake.Behaviour {
-					b.Exit, b.Stderr = engine.Exit{Code: 1}, "No space left on device\n"
-					return b
-				},
-				"killed":  func(b fake.Behaviour) fake.Behaviour { b.Exit = engine.Exit{Signal: 9}; return b },
-				"silence": func(b fake.Behaviour) fake.Behaviour { b.Stdout = ""; return b },
-				"half of it": func(b fake.Behaviour) fake.Behaviour {
-					b.Stdout = b.Stdout[:len(b.Stdout)/2]
-					return b
-				},
-				"more": func(b fake.Behaviour) fake.Behaviour { b.Stdout += "what is this?"; return b },
-				"a flood": func(b fake.Behaviour) fake.Behaviour {
-					b.Stdout += strings.Repeat("x", 2*bench.MaxOutput) + "\n"
-					return b
-				},
-			} {
-				l := newDiskHarness(t, "fake/a")
-				for path, program := range diskPrograms() {
-					n := 0
-					l.driver.Install(path, func(args []string, spec engine.Spec) fake.Behaviour {
-						b := program(args, spec)
-						if n++; n == 1 && path != "/usr/bin/sqlite3" || n == 3 {
-							b = bend(b)
-						}
-						return b
-					})
-				}
-				trial := l.run(t, name, given)
-				if trial.Status != result.Failed || trial.Reason == "" || len(trial.Samples) > 0 {
-					t.Errorf("%s, %s, %s: %s because %q with the samples %v", name, cache, what, trial.Status, trial.Reason, trial.Samples)
-				}
-				if what == "a full disk" && !strings.Contains(trial.Output, "No space left") {
-					t.Errorf("%s, %s: the output %.100q lacks the standard error", name, what, trial.Output)
-				}
-			}
-		}
-	}
-}
-
 // A sweep writes and reads with each size of a request, in its order, after the other runs.
 func TestSweep(t *testing.T) {
 	for cache, want := range map[string][]string{
@@ -596,13 +531,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: SeqWrite is %v", cache, trial.Values("SeqWrite"))
 		}
 	}
-	b := find(t, "performance.disk.throughput")
-	for _, bad := range []string{"", "3", "4,,8", "4, 8", "4,all", "65537", strings.Repeat("4,", 64) + "4"} {
-		if _, err := b.Resolve(bench.Params{"sweep": bad}, false); err == nil {
-			t.Errorf("the sweep %q is accepted", bad)
-		}
-	}
-	params, err := b.Resolve(nil, true)
+	params, err := find(t, "performance.disk.throughput").Resolve(nil, true)
 	if err != nil || len(strings.Split(params["sweep"], ",")) != 13 {
 		t.Errorf("the paper's sweep is %q, %v; want 13 sizes from 4 KiB to 16 MiB", params["sweep"], err)
 	}
@@ -617,5 +546,66 @@ func TestRequestsMustFit(t *testing.T) {
 	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "block": "2048"})
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, fmt.Sprint(2<<20)) {
 		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)
+	}
+}
+
+// Wrong output or a failure of any program of the image fails the trial, without samples and with the standard error. Package workload
+// tests what the output may be.
+func TestWrongOutputFails(t *testing.T) {
+	bends := map[string]func(*fake.Behaviour){
+		"nothing":      func(b *fake.Behaviour) { b.Stdout = "" },
+		"garbage":      func(b *fake.Behaviour) { b.Stdout = "\x00\xff{\"metric\": gar\n" },
+		"a half":       func(b *fake.Behaviour) { b.Stdout = b.Stdout[:len(b.Stdout)/2] },
+		"twice":        func(b *fake.Behaviour) { b.Stdout += b.Stdout },
+		"a warning":    func(b *fake.Behaviour) { b.Stdout = "WARNING: something is odd\n" + b.Stdout },
+		"more":         func(b *fake.Behaviour) { b.Stdout += "what is this?" },
+		"a flood":      func(b *fake.Behaviour) { b.Stdout += strings.Repeat("x", bench.MaxOutput) + "\n" },
+		"an exit code": func(b *fake.Behaviour) { b.Exit, b.Stderr = engine.Exit{Code: 1}, "No space left on device\n" },
+		"a signal":     func(b *fake.Behaviour) { b.Exit = engine.Exit{Signal: 9} },
+	}
+	tested := 0
+	for _, b := range onFake() {
+		for _, given := range []bench.Params{nil, {"cache": "cold"}} {
+			if _, err := b.Resolve(given, false); err != nil || b.Image != bench.WorkloadImage || b.Suite() != "performance" && b.Suite() != "limits" {
+				continue
+			}
+			// A call of number 0 is bent by nothing, and counts the calls with output.
+			calls := 0
+			bent := func(number int, bend func(*fake.Behaviour)) result.Trial {
+				l := newDiskHarness(t, "fake/a")
+				calls = 0
+				l.install(func(_ string, _ []string, b fake.Behaviour) fake.Behaviour {
+					if b.Stdout != "" {
+						if calls++; calls == number {
+							bend(&b)
+						}
+					}
+					return b
+				})
+				return l.run(t, b.Name, given)
+			}
+			if trial := bent(0, nil); trial.Status != result.OK {
+				t.Errorf("%s with %v of good output: %s because %s", b.Name, given, trial.Status, trial.Reason)
+			}
+			tested += calls
+			last := calls
+			for what, bend := range bends {
+				for number := range last {
+					if number > 0 && number < last-1 || number < last-1 && (what == "twice" || what == "a warning") {
+						continue // the first and the last output; the preparation of files may say more
+					}
+					trial := bent(number+1, bend)
+					if trial.Status != result.Failed || trial.Reason == "" || len(trial.Samples) > 0 {
+						t.Errorf("%s with %v, %s in output %d: %s because %q with the samples %v", b.Name, given, what, number+1, trial.Status, trial.Reason, trial.Samples)
+					}
+					if what == "an exit code" && !strings.Contains(trial.Output, "No space left") {
+						t.Errorf("%s, %s: the output %.100q lacks the standard error", b.Name, what, trial.Output)
+					}
+				}
+			}
+		}
+	}
+	if tested < 12 {
+		t.Errorf("only %d outputs were tested", tested)
 	}
 }

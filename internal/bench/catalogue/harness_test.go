@@ -33,8 +33,8 @@ func find(t testing.TB, name string) bench.Benchmark {
 	return b
 }
 
-// run executes one trial of a benchmark on a fake target, as a run does.
-func run(t testing.TB, name, targetName string, given bench.Params) result.Trial {
+// open opens a fake target with the image's programs.
+func open(t testing.TB, targetName string) (*fake.Driver, engine.Engine, *fake.Clock) {
 	t.Helper()
 	clock := fake.NewClock()
 	driver := fake.NewDriver(clock)
@@ -47,7 +47,14 @@ func run(t testing.TB, name, targetName string, given bench.Params) result.Trial
 	if err != nil {
 		t.Fatal(err)
 	}
-	trial := runOn(t, name, e, clock, given)
+	return driver, e, clock
+}
+
+// run executes one trial of a benchmark on a fake target, as a run does.
+func run(t testing.TB, name, targetName string, given bench.Params, changes ...func(*runner.Config)) result.Trial {
+	t.Helper()
+	driver, e, clock := open(t, targetName)
+	trial := runOn(t, name, e, clock, given, changes...)
 	if left := driver.Leftovers(); len(left) > 0 {
 		t.Errorf("%s leaves the containers %q", name, left)
 	}

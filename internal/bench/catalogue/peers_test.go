@@ -2,10 +2,7 @@ package catalogue_test
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -336,71 +333,6 @@ func TestProgramsByHand(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d values are within 2 %%, %d are undecided on this machine, %d differ", verdicts[agrees], verdicts[undecided], verdicts[differs])
-}
-
-// The expressions find the right numbers in captured output.
-func TestReadingOfOutput(t *testing.T) {
-	wanted := map[string]struct {
-		files  []string
-		values []float64
-	}{
-		"performance.cpu.time":        {[]string{"sysbench-cpu-native.txt"}, []float64{0.3127}},
-		"performance.cpu.sevenzip":    {[]string{"sevenzip-native.txt"}, []float64{11347}},
-		"performance.cpu.zstd":        {[]string{"zstd-native.txt"}, []float64{11.42e6, 111.6e6}},
-		"performance.cpu.linpack":     {[]string{"linpack-native.txt"}, []float64{8794616793}},
-		"performance.disk.read":       {[]string{"fileio-read-native.txt"}, []float64{0.0013}},
-		"performance.disk.throughput": {[]string{"fio-native.txt"}, []float64{14920362666, 40457.142857, 305245.901639}},
-		"performance.network.bandwidth": {
-			[]string{"iperf3-send.json", "iperf3-receive.json"}, []float64{13831605990.168348, 13269210547.321608},
-		},
-		"performance.network.netperf": {
-			[]string{"netperf-tcp-stream.txt", "netperf-tcp-rr.txt", "netperf-tcp-crr.txt", "netperf-udp-rr.txt"},
-			[]float64{6012.38e6, 12150.73, 10681.37, 63491.40},
-		},
-		"performance.network.http": {
-			[]string{"netperf-tcp-maerts.txt", "netperf-tcp-rr.txt", "ab-large.txt", "ab-small.txt", "ab-post.txt"},
-			[]float64{1417099.76 * 8 * 1024, 1 / 29949.55, 9297.78 * 8 * (16 << 10)},
-		},
-		"performance.database.redis": {[]string{"redis-benchmark-native.csv"}, []float64{0.00032619999302}},
-	}
-	near := func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 }
-	for _, p := range peers() {
-		want, ok := wanted[p.benchmark]
-		if !ok {
-			continue
-		}
-		delete(wanted, p.benchmark)
-		var output []byte
-		for _, file := range want.files {
-			text, err := os.ReadFile(filepath.Join(captureDir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			output = append(output, text...)
-		}
-		if got, err := p.read(output); err != nil || !slices.EqualFunc(got, want.values, near) {
-			t.Errorf("%s: %v, %v; want %v", p.benchmark, got, err, want.values)
-		}
-		if got, err := p.read(output[:len(output)/8]); err == nil {
-			t.Errorf("%s: the values %v are read from truncated output", p.benchmark, got)
-		}
-	}
-	if len(wanted) > 0 {
-		t.Errorf("the benchmarks %v have no peer", slices.Sorted(maps.Keys(wanted)))
-	}
-}
-
-func TestNamedPeers(t *testing.T) {
-	named, err := namedPeers([]string{"performance.network.http", "performance.cpu.time"})
-	if err != nil || len(named) != 2 || named[0].benchmark != "performance.network.http" || named[1].benchmark != "performance.cpu.time" {
-		t.Errorf("two of them: %v, %v", named, err)
-	}
-	if all, err := namedPeers(nil); err != nil || len(all) != len(peers()) {
-		t.Errorf("all of them: %d, %v", len(all), err)
-	}
-	if _, err := namedPeers([]string{"performance.cpu.tim"}); err == nil || !strings.Contains(err.Error(), "performance.cpu.tim has no comparison; the benchmarks with one are performance.cpu.time, ") {
-		t.Errorf("an unknown one: %v", err)
-	}
 }
 
 // The verdict on a ratio outside of the tolerance depends on its interval.

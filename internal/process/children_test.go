@@ -1,0 +1,383 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
+)
+
+// allowed returns the CPU list in a /proc/PID/status file.
+func allowed(status string) string {
+	for line := range strings.Lines(status) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			return strings.TrimSpace(list)
+		}
+	}
+	return ""
+}
+
+// affinities returns the CPUs of each thread of this program.
+func affinities(t *testing.T) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d threads: %v", len(files), err)
+	}
+	found := map[int]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		thread, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[thread] = allowed(string(text))
+	}
+	return found
+}
+
+// makeThreads makes the Go runtime create threads, and returns how many it has locked at once.
+func makeThreads(n int) {
+	var ready, done sync.WaitGroup
+	release := make(chan struct{})
+	ready.Add(n)
+	for range n {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			<-release
+		})
+	}
+	ready.Wait()
+	close(release)
+	done.Wait()
+}
+
+// usualList returns the CPUs that the tests were started on.
+func usualList(t *testing.T) cpuset.Set {
+	t.Helper()
+	usual, err := usualAffinity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list cpuset.Set
+	for cpu := range cpuset.Max + 1 {
+		if usual.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list
+}
+
+func TestPin(t *testing.T) {
+	usual := usualList(t)
+	if len(usual) < 2 {
+		t.Skip("needs two CPUs")
+	}
+	one := strconv.Itoa(usual[len(usual)-1])
+	t.Cleanup(func() {
+		if err := Pin(""); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, pinFirst := range []bool{true, false} {
+		t.Run(fmt.Sprintf("before there is a launcher: %t", pinFirst), func(t *testing.T) {
+			makeThreads(8)
+			if pinFirst {
+				if err := Pin(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l, err := New(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			if !pinFirst {
+				if err := Pin(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := len(affinities(t))
+			makeThreads(before + 8)
+			var thread int // the forking thread
+			if err := l.doSoon(func() error { thread = unix.Gettid(); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			now := affinities(t)
+			if len(now) <= before {
+				t.Errorf("no new threads, still %d", len(now))
+			}
+			for id, cpus := range now {
+				if want := one; id == thread {
+					if cpus != usual.String() {
+						t.Errorf("the forking thread is on CPUs %s, want %s", cpus, usual)
+					}
+				} else if cpus != want {
+					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(now), cpus, want)
+				}
+			}
+			for _, status := range readBy(t, l, "/proc/self/status") {
+				if cpus := allowed(status); cpus != usual.String() {
+					t.Errorf("a child is on CPUs %s, want %s", cpus, usual)
+				}
+			}
+			if err := Pin(""); err != nil {
+				t.Fatal(err)
+			}
+			for id, cpus := range affinities(t) {
+				if cpus != usual.String() {
+					t.Errorf("after a reset thread %d is on CPUs %s, want %s", id, cpus, usual)
+				}
+			}
+		})
+	}
+}
+
+func TestPinRefuses(t *testing.T) {
+	usual := usualList(t)
+	before := affinities(t)
+	for cpus, want := range map[string]string{
+		"1-":                                    `pin this program to CPUs "1-": "1-" is not a CPU or a range of CPUs`,
+		strconv.Itoa(cpuset.Max):                "invalid argument",
+		usual.String() + ",8000,8100-" + "8191": "not all of them are available to this program",
+	} {
+		if err := Pin(cpus); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Pin(%q) = %v, want %s", cpus, err, want)
+		}
+	}
+	if err := Pin(""); err != nil {
+		t.Fatal(err)
+	}
+	for id, cpus := range affinities(t) {
+		if was, ok := before[id]; ok && cpus != was {
+			t.Errorf("thread %d is on CPUs %s, was on %s", id, cpus, was)
+		}
+	}
+}
+
+// score reads an oom_score_adj.
+func score(t *testing.T, file string) int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// readBy returns a file as a child of Run and the child of a child of Call read it.
+func readBy(t *testing.T, l *Launcher, file string) []string {
+	t.Helper()
+	var spawned strings.Builder
+	cmd := exec.CommandContext(t.Context(), "/bin/cat", file)
+	cmd.Stdout = &spawned
+	if err := l.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	if exit, err := l.Call(t.Context(), Program{Args: []string{"/bin/sh", "-c", "cat " + file + "; true"}, Stdout: out, Stderr: out}); err != nil || exit.Status != 0 {
+		t.Fatalf("Call() = %+v, %v", exit, err)
+	}
+	called, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{strings.TrimSpace(spawned.String()), strings.TrimSpace(string(called))}
+}
+
+func TestChildrenHaveHigherOOMScore(t *testing.T) {
+	own := score(t, "/proc/self/oom_score_adj")
+	l, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := min(own+oomRaise, mostOOMScore)
+	// The child of a child inherits the score.
+	for _, got := range readBy(t, l, "/proc/self/oom_score_adj") {
+		if got != strconv.Itoa(want) || l.OOMScore() != want {
+			t.Errorf("a child has OOM score %s, and OOMScore() is %d; want %d", got, l.OOMScore(), want)
+		}
+	}
+	if err := l.Run(t.Context(), exec.Command("/does/not/exist")); err == nil {
+		t.Error("a missing program started")
+	}
+	if got := score(t, "/proc/self/oom_score_adj"); got != own {
+		t.Errorf("this program has OOM score %d, want its old one, %d", got, own)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The highest score is 1000. Without a writable score the children keep the score of this program.
+func TestOOMScoreOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		text     string
+		children int
+		writable bool
+	}{{"0\n", 500, true}, {"-1000\n", -500, true}, {"700\n", 1000, true}, {"none\n", 0, false}} {
+		file := filepath.Join(dir, "score")
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := openOOMScore(file)
+		if s.children != tt.children || (s.file != nil) != tt.writable {
+			t.Errorf("score %q: children have %d, writable is %v; want %d, %v", tt.text, s.children, s.file != nil, tt.children, tt.writable)
+		}
+		s.close()
+	}
+	if s := openOOMScore(filepath.Join(dir, "missing")); s.raise() != nil || s.lower() != nil || s.children != 0 {
+		t.Errorf("a missing score gives %+v", s)
+	}
+}
+
+// slacks returns the timer slack of each thread of this program, except threads that end meanwhile.
+func slacks(t *testing.T) map[string]int {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/self/task/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, task := range tasks {
+		text, err := os.ReadFile(filepath.Join("/proc", filepath.Base(task), "timerslack_ns"))
+		if err != nil {
+			continue
+		}
+		ns, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[filepath.Base(task)] = ns
+	}
+	return found
+}
+
+func count(found map[string]int, want int) (n int) {
+	for _, ns := range found {
+		if ns == want {
+			n++
+		}
+	}
+	return n
+}
+
+// Only Touchstone's own threads may have the larger timer slack, and only while it has a launcher. Children are measured, so they
+// keep the usual slack.
+func TestChildrenKeepUsualTimerSlack(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: sets the timer slack of other threads")
+	}
+	usual := usualSlack()
+	if usual == slack {
+		t.Skipf("the tests were started with the timer slack of a launcher, %d ns", usual)
+	}
+	l, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range readBy(t, l, "/proc/self/timerslack_ns") {
+		if got != strconv.Itoa(usual) {
+			t.Errorf("a child has a timer slack of %s ns, want %d", got, usual)
+		}
+	}
+	if own := slacks(t); count(own, usual) != 1 || count(own, slack) != len(own)-1 {
+		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", own, usual, slack)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if own := slacks(t); count(own, usual) != len(own) {
+		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", own, usual)
+	}
+}
+
+func isSubreaper(t *testing.T) bool {
+	t.Helper()
+	var on int32
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	return on != 0
+}
+
+// The number of remembered exits of strays is bounded.
+func TestRememberedOrphansAreBounded(t *testing.T) {
+	l := &Launcher{awaited: map[int]*Process{}, ended: map[int]Exit{}}
+	for pid := range rememberedOrphans {
+		l.ended[1<<22+pid] = Exit{}
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/true")
+	if err := cmd.Start(); err != nil { // not a child of the launcher, so the launcher treats it as an orphan
+		t.Fatal(err)
+	}
+	for len(l.ended) >= rememberedOrphans {
+		l.reap()
+	}
+	if _, ok := l.ended[cmd.Process.Pid]; !ok || len(l.ended) != 1 {
+		t.Errorf("%d exits are remembered, the last among them: %v", len(l.ended), ok)
+	}
+	_ = cmd.Wait() // the launcher has reaped it
+}
+
+func TestFailedNewRestoresState(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: makes a mount namespace")
+	}
+	if _, err := New(Options{Hide: []string{t.TempDir()}}); err == nil || !strings.Contains(err.Error(), "unmount") {
+		t.Errorf("New() = %v with an invalid mount point", err)
+	}
+	if isSubreaper(t) {
+		t.Error("the program is still a subreaper, so unreaped orphans accumulate")
+	}
+}
+
+func TestCloseRestoresState(t *testing.T) {
+	for range 3 { // launchers one after the other are allowed
+		l, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !isSubreaper(t) {
+			t.Error("the program is not a subreaper")
+		}
+		if second, err := New(Options{}); err == nil {
+			t.Error("New creates a second launcher, which would reap the children of the first")
+			_ = second.Close()
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if isSubreaper(t) {
+			t.Error("the program is a subreaper after Close")
+		}
+	}
+}

@@ -300,3 +300,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkSampler measures the cost of the sampler for each trial. The goal is less than 100 µs.
+func BenchmarkSampler(b *testing.B) {
+	s := NewSampler("/")
+	defer s.Close()
+	for b.Loop() {
+		s.End(s.Begin())
+	}
+}

@@ -239,3 +239,29 @@ func sleepers(t testing.TB, n int) []int {
 	}
 	return pids
 }
+
+// BenchmarkSample measures the cost of one sample of ten processes, by part.
+func BenchmarkSample(b *testing.B) {
+	pids := sleepers(b, 10)
+	s, err := NewSampler(Target{Procs: func() ([]int, error) { return pids, nil }}, "/proc")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, part := range []struct {
+		name string
+		read func() error
+	}{
+		{"host", func() error { _, err := s.Host(); return err }},
+		{"cpu", func() error { _, err := s.CPU(); return err }},
+		{"memory", func() error { _, _, err := s.Memory(); return err }},
+	} {
+		b.Run(part.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := part.read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

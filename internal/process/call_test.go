@@ -215,3 +215,20 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 	over.Store(true)
 	others.Wait()
 }
+
+func BenchmarkCall(b *testing.B) {
+	l, err := process.New(process.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	l.IgnoreStrays(true)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	p := process.Program{Args: []string{"/bin/true"}, Stdout: os.Stderr, Stderr: os.Stderr}
+	for b.Loop() {
+		if _, err := l.Call(ctx, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

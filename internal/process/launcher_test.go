@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -140,4 +141,19 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 	if err := l.EmptyHidden(); err != nil || made() {
 		t.Errorf("EmptyHidden() = %v, and the directory is left: %v", err, made())
 	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	l, err := process.New(process.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	start := time.Now()
+	for b.Loop() {
+		if err := l.Run(b.Context(), exec.Command("/bin/true")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(l.CPU())/float64(time.Since(start)), "child-cpu/wall")
 }

@@ -47,9 +47,7 @@ func wantFiles(t *testing.T, dir string, want map[string]file) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if found != len(want) {
 		t.Errorf("%d files and directories, want %d", found, len(want))
 	}
@@ -75,16 +73,12 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 			content = "content"
 			h.Size = int64(len(content))
 		}
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&h))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -92,8 +86,6 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 func tooLarge(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}))
 	return b.Bytes()
 }

@@ -38,9 +38,7 @@ func TestOpaqueWhiteoutIsLinear(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		dir, err := unpacked(t, image, defaultLimits)
 		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		left, err := os.ReadDir(filepath.Join(dir, "d"))
 		if err != nil || len(left) != n || strings.HasPrefix(left[0].Name(), "old") {
 			t.Errorf("%d entries are left of %d, %v", len(left), n, err)
@@ -61,9 +59,7 @@ func TestOpaqueWhiteoutRemovesOtherLayersOnly(t *testing.T) {
 		archive(t, regularFile("d/third"), regularFile("d/"+opaque)),
 		archive(t, regularFile("d/sub/last")),
 	), defaultLimits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -84,18 +80,14 @@ func TestOpaqueWhiteoutRemovesOtherLayersOnly(t *testing.T) {
 func TestUnpackObeysItsContext(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := root.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	for i := range 10 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
 	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -12,20 +12,14 @@ import (
 func TestPlansOfVersionBefore(t *testing.T) {
 	for _, name := range []string{"whole", "touchstone"} {
 		kept, err := Load("testdata/v1/" + name + ".canonical.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		old, err := os.ReadFile("testdata/v1/" + name + ".canonical.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(strings.Replace(string(old), "\njson: ", "\nexport: ", 1), string(kept.YAML())); diff != "" {
 			t.Errorf("%s: the plan is spelled in another way (-before +now):\n%s", name, diff)
 		}
 		p, err := Load("testdata/v1/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if name == "touchstone" {
 			// The earlier touchstone read these keys in another way: Touchstone's benchmarks of a group, its pods, and its form of the output.
 			p.Benchmarks, p.Pods, p.TouchstoneOutput, p.Export = kept.Benchmarks, kept.Pods, "", p.TouchstoneOutput

@@ -19,6 +19,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // same compares the content of plans and ignores their locations.
 var same = cmp.Options{
 	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
@@ -83,9 +93,7 @@ touchstone-output: performance.json
 func mustTarget(t *testing.T, s string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 
@@ -248,9 +256,7 @@ func TestLoad(t *testing.T) {
 		t.Error("a directory is loaded")
 	}
 	long := filepath.Join(dir, "long.yaml")
-	if err := os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
 	_, err := Load(long)
 	if e := (*Error)(nil); !errors.As(err, &e) || e.File != long || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
 		t.Errorf("a file above MaxSize gives %v", err)

@@ -98,9 +98,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -110,9 +108,7 @@ func TestResolve(t *testing.T) {
 
 func TestResolveSelectsAllByDefault(t *testing.T) {
 	work, err := mustParse(t, "p", "version: 1\n").Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(work) != len(testCatalogue()) {
 		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
 	}
@@ -189,9 +185,7 @@ func TestResolveWithoutLocations(t *testing.T) {
 
 func TestResolveFlags(t *testing.T) {
 	p, err := Quick().Apply(Overrides{Filters: []string{"operatoins"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = p.Resolve(testCatalogue())
 	checkLines(t, err, []string{`--filter: no benchmark or group has the name "operatoins"; did you mean operations?`})
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Flag != "--filter" || e.Value != "operatoins" {
@@ -202,9 +196,7 @@ func TestResolveFlags(t *testing.T) {
 func TestPin(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nparameters: paper\nbenchmarks: [operations.service, performance.syscall.unixbench]\n")
 	work, err := p.Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pinned := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
 	if p.Seed != nil || p.Targets != nil {
 		t.Errorf("Pin has changed the plan: %+v", p)
@@ -215,9 +207,7 @@ func TestPin(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
 		t.Errorf("the pinned plan resolves to other work (-want +got):\n%s", diff)
 	}
@@ -227,9 +217,7 @@ func TestBlocksOfWork(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nblocks: 9\nbenchmarks: [operations.container.exec, {name: performance.memory, blocks: 3}]\n")
 	for range 2 {
 		work, err := p.Resolve(testCatalogue())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, w := range work {
 			want := 0
 			if w.Benchmark.Suite() == "performance" {

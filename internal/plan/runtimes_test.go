@@ -53,9 +53,7 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
 	before := maps.Clone(users)
 	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
 	if diff := cmp.Diff(want, got.Runtimes); diff != "" {
 		t.Errorf("runtimes (-want +got):\n%s", diff)

@@ -244,18 +244,12 @@ func TestSchemaIsCurrent(t *testing.T) {
 	enc := json.NewEncoder(&want)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(planSchema(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, enc.Encode(planSchema(t)))
 	if *update {
-		if err := os.WriteFile(schemaFile, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(schemaFile, want.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("the schema is out of date; run: make gen (-want +file):\n%s", diff)
 	}
@@ -266,9 +260,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	schema, err := c.Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema
 }
 
@@ -289,9 +281,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = validate(schema, text)
 		if ours := !strings.HasPrefix(filepath.Base(path), "touchstone-"); ours != (err == nil) {
 			t.Errorf("%s: in our format: %t, but the schema says %v", path, ours, err)

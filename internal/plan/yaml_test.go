@@ -20,14 +20,10 @@ func TestYAMLGolden(t *testing.T) {
 	got := mustParse(t, "p", whole).YAML()
 	golden := filepath.Join("testdata", "whole.golden.yaml")
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -20,6 +20,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 const golden = "testdata/document.json"
@@ -106,9 +116,7 @@ func fullDocument() Document {
 func encoded(t testing.TB, doc Document) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Encode(&b, doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Encode(&b, doc))
 	return b.Bytes()
 }
 
@@ -144,9 +152,7 @@ func TestFullDocumentIsFull(t *testing.T) {
 func TestDocumentRoundTrip(t *testing.T) {
 	want := fullDocument()
 	got, err := Decode(bytes.NewReader(encoded(t, want)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a document changed on its way through JSON (-want +got):\n%s", diff)
 	}
@@ -156,17 +162,11 @@ func TestDocumentRoundTrip(t *testing.T) {
 func TestDocumentGolden(t *testing.T) {
 	got := encoded(t, fullDocument())
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		must(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("the document is spelled in another way; if that is meant, run with -update (-want +got):\n%s", diff)
 	}
@@ -201,9 +201,7 @@ func TestEncodeIsCanonical(t *testing.T) {
 func TestDecodeIgnoresUnknownFields(t *testing.T) {
 	data := bytes.Replace(encoded(t, fullDocument()), []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1)
 	got, err := Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(fullDocument(), got); diff != "" {
 		t.Errorf("an unknown field changed others (-want +got):\n%s", diff)
 	}

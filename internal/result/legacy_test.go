@@ -61,13 +61,9 @@ func TestUpgradeLeavesCurrentRuns(t *testing.T) {
 // TestDecodeVersion1 decodes an export that an earlier touchstone wrote.
 func TestDecodeVersion1(t *testing.T) {
 	data, err := os.ReadFile("testdata/v1/export.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc, err := Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(doc.Runs) != 2 || len(doc.Runs[0].Trials) != 50 || len(doc.Runs[1].Trials) != 30 {
 		t.Fatal("the document lost runs or trials")
 	}
@@ -98,9 +94,7 @@ func TestDecodeVersion1(t *testing.T) {
 		}
 	}
 	again, err := Decode(bytes.NewReader(encoded(t, doc)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(doc, again, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the upgraded document changed on its way through JSON (-want +got):\n%s", diff)
 	}

@@ -32,9 +32,7 @@ func (p *placed) SetCgroupParent(group string) error {
 func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Helper()
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if groups.Base() == "" {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
@@ -47,9 +45,7 @@ func newPlaced(t *testing.T) (*harness, *placed) {
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	t.Cleanup(func() {
 		group, err := groups.Open("/" + engine.Prefix + l.config.RunID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}

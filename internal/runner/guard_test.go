@@ -276,9 +276,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 		t.Errorf("caveats: %q", outcome.Caveats)
 	}
 	group, err := l.config.Cgroups.Open("/" + engine.Prefix + l.config.RunID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]int64{"memory": 12*gib - 24*gib/20, "pids": 30_000 - 32_768/20}
 	for _, missing := range group.Missing() {
 		delete(want, missing)

@@ -20,6 +20,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 const ms = time.Millisecond
 
 // harness is a run on fake targets. It keeps the recorded trials and the calls of the observer.
@@ -61,9 +71,7 @@ func newHarness(t testing.TB, targets ...string) *harness {
 func parsed(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 

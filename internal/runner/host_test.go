@@ -401,9 +401,7 @@ func hostHarness(t *testing.T) (*harness, *placed, *hostEnd) {
 		engine.Networker
 	}{target, target.Engine.(engine.Networker)}
 	e, err := l.driver.Open(t.Context(), parsed(t, "fake/host"), engine.Session{RunID: l.config.RunID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	host := &hostEnd{placed: &placed{Engine: e, place: func(string) error { return nil }}, asked: new([]engine.Spec)}
 	l.config.Host, l.config.HostCPUs = host, "0"
 	return l, target, host

@@ -29,9 +29,7 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 	both, state, data := newID(), newID(), newID()
 	dead(t, roots, both)
 	for _, dir := range []string{filepath.Join(roots.State, state), filepath.Join(roots.Data, data)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 	}
 	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
@@ -56,28 +54,20 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	const id = "20260101-000000-abcd" // with letters, so that the same in capitals is another name
 	var keep []string
 	for _, root := range []string{roots.State, roots.Data} {
-		if err := os.MkdirAll(root, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(root, 0o700))
 		for _, name := range []string{"results", id + "x", "x" + id, strings.ToUpper(id), id + ".bak", ".hidden"} {
 			keep = append(keep, filepath.Join(root, name, "file"))
-			if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Join(root, name), 0o700))
 			write(t, keep[len(keep)-1])
 		}
 		file, link := filepath.Join(root, newID()), filepath.Join(root, newID())
 		write(t, file)
-		if err := os.Symlink(outside, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(outside, link))
 		keep = append(keep, file, link)
 	}
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
-	if err := os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
 	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
 		t.Errorf("swept (-want +got):\n%s", diff)
 	}
@@ -93,17 +83,11 @@ func TestSweepOfForeignDirs(t *testing.T) {
 	roots, id, hierarchy := newRoots(t), newID(), t.TempDir()
 	dead(t, roots, id)
 	s := engine.Session{State: filepath.Join(roots.State, id), Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: hierarchy}}}}
-	if err := s.RecordForeignCgroups("vc"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.RecordForeignCgroups("vc"))
 	opt := filepath.Join(t.TempDir(), "opt")
-	if err := s.RecordForeignDirs(opt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.RecordForeignDirs(opt))
 	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o700))
 	}
 	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil)); diff != "" {
 		t.Errorf("swept (-want +got):\n%s", diff)
@@ -141,9 +125,7 @@ func TestSweepOfMounts(t *testing.T) {
 			real := roots
 			if linked { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
-				if err := os.Symlink(real.Data, roots.Data); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(real.Data, roots.Data))
 			}
 			outside := t.TempDir()
 			write(t, filepath.Join(outside, "precious"))
@@ -158,12 +140,8 @@ func TestSweepOfMounts(t *testing.T) {
 				if m.kind == "" {
 					flags = syscall.MS_BIND
 				}
-				if err := os.MkdirAll(m.target, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := syscall.Mount(m.source, m.target, m.kind, flags, ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(m.target, 0o700))
+				must(t, syscall.Mount(m.source, m.target, m.kind, flags, ""))
 				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
@@ -237,13 +215,9 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
-	if err := image.WriteRootfs(t.Context(), rootfs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteRootfs(t.Context(), rootfs))
 	foreign := filepath.Join(t.TempDir(), "rootfs")
-	if err := image.WriteRootfs(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteRootfs(t.Context(), foreign))
 	probe := func(root string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
@@ -253,14 +227,10 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	}
 	// "sh init": a shell whose script waits, with a file of the runtime open.
 	script := filepath.Join(t.TempDir(), "init")
-	if err := os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600))
 	initOf := func(file string) *exec.Cmd {
 		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "init")
 		cmd.Dir, cmd.ExtraFiles = filepath.Dir(script), []*os.File{f}
 		begin(t, cmd)
@@ -426,9 +396,7 @@ func TestSweepOfLateObjects(t *testing.T) {
 			},
 			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff([]string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
@@ -453,9 +421,7 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
 		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
 		if diff := cmp.Diff(want, swept); diff != "" {
 			t.Errorf("swept (-want +got):\n%s", diff)
@@ -481,9 +447,7 @@ func TestSweepBesideHangingDaemons(t *testing.T) {
 			return 0, ctx.Err()
 		}
 		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
 			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
 		}
@@ -496,8 +460,6 @@ func recordDaemons(t *testing.T, roots workdir.Roots, id string, addresses map[s
 	t.Helper()
 	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
 	for name, address := range addresses {
-		if err := run.RecordDaemon(name, address); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run.RecordDaemon(name, address))
 	}
 }

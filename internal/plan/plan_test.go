@@ -29,10 +29,18 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
 // same compares the content of plans and ignores their locations.
 var same = cmp.Options{
 	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
-	cmpopts.IgnoreFields(Plan{}, "Notes", "Hints"),
+	cmpopts.IgnoreFields(Plan{}, "Notes"),
 }
 
 // whole has every key of the format.
@@ -196,9 +204,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 		Warmup:     1,
 		Timeout:    Timeout{Trial: 2 * time.Minute, Call: 30 * time.Second},
 	}
-	if diff := cmp.Diff(want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same)
 	if got := mustParse(t, "p", "version: 1\nparameters: paper\n").Timeout.Trial; got != 30*time.Minute {
 		t.Errorf("with the paper's parameters a trial may take %v, want 30m", got)
 	}

@@ -49,7 +49,7 @@ func TestSchemaRefuses(t *testing.T) {
 	schema := compiledSchema(t)
 	full := string(encoded(t, fullDocument()))
 	for name, c := range map[string]struct{ old, new string }{
-		"another version":             {`"schema_version": 2`, `"schema_version": 1`},
+		"another version":             {`"schema_version": 1`, `"schema_version": 2`},
 		"no seed":                     {`"seed": "18446744073709551615",`, ``},
 		"a seed that is a number":     {`"seed": "18446744073709551615"`, `"seed": 18446744073709551615`},
 		"an unknown state":            {`"state": "complete"`, `"state": "done"`},

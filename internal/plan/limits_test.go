@@ -57,20 +57,14 @@ func TestLimitsOfWork(t *testing.T) {
 			before := mustParse(t, "p", text)
 			p, err := before.Apply(Overrides{Limits: c.flags})
 			must(t, err)
-			if diff := cmp.Diff(mustParse(t, "p", text), before, same); diff != "" {
-				t.Errorf("Apply has changed the plan (-before +after):\n%s", diff)
-			}
+			equal(t, "Apply has changed the plan", mustParse(t, "p", text), before, same)
 			work, err := p.Resolve(limited())
 			must(t, err)
-			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
-				t.Errorf("work (-want +got):\n%s", diff)
-			}
+			equal(t, "work", c.want, spell(work))
 			pinned := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
 			again, err := pinned.Resolve(limited())
 			must(t, err)
-			if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
-				t.Errorf("the pinned plan has other work (-want +got):\n%s", diff)
-			}
+			equal(t, "the pinned plan has other work", spell(work), spell(again))
 		})
 	}
 }

@@ -61,9 +61,7 @@ func TestCheckPinning(t *testing.T) {
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same); diff != "" {
-				t.Errorf("Apply has changed the plan (-before +after):\n%s", diff)
-			}
+			equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same)
 		})
 	}
 }

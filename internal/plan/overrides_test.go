@@ -48,12 +48,8 @@ func TestApply(t *testing.T) {
 		},
 		Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/usr/lib/cni", "conmon": "/opt/conmon"},
 	}
-	if diff := cmp.Diff(want, got, same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, p, same); diff != "" {
-		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
-	}
+	equal(t, "the result", want, got, same)
+	equal(t, "Apply has changed the plan it is called on", before, p, same)
 }
 
 func TestApplyUntil(t *testing.T) {
@@ -75,9 +71,7 @@ func TestApplyWithoutOverrides(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	got, err := p.Apply(Overrides{})
 	must(t, err)
-	if diff := cmp.Diff(p, got, same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", p, got, same)
 }
 
 // A flag also replaces the values of single benchmarks.
@@ -89,9 +83,7 @@ func TestApplyToBenchmarks(t *testing.T) {
 	if item := got.Benchmarks[1]; got.Blocks != 1 || item.Blocks != 0 || item.Monitor != (Monitor{}) {
 		t.Errorf("with --runs 1 and --monitor memory=50ms, the plan has %d blocks, and %+v", got.Blocks, item)
 	}
-	if diff := cmp.Diff(mustParse(t, "p", text), p, same); diff != "" {
-		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
-	}
+	equal(t, "Apply has changed the plan it is called on", mustParse(t, "p", text), p, same)
 }
 
 func TestApplyRefuses(t *testing.T) {

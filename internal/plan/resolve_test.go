@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -99,9 +97,7 @@ func TestResolve(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
 			must(t, err)
-			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal(t, "the result", c.want, spell(work))
 		})
 	}
 }
@@ -203,14 +199,10 @@ func TestPin(t *testing.T) {
 	}
 	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
 		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
-	if diff := cmp.Diff(want, string(pinned.YAML())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, string(pinned.YAML()))
 	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
 	must(t, err)
-	if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
-		t.Errorf("the pinned plan resolves to other work (-want +got):\n%s", diff)
-	}
+	equal(t, "the pinned plan resolves to other work", spell(work), spell(again))
 }
 
 func TestBlocksOfWork(t *testing.T) {

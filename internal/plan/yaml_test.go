@@ -24,9 +24,7 @@ func TestYAMLGolden(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	must(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", string(want), string(got))
 }
 
 func TestYAMLKeepsEveryPlan(t *testing.T) {

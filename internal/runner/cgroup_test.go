@@ -46,9 +46,7 @@ func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Cleanup(func() {
 		group, err := groups.Open("/" + engine.Prefix + l.config.RunID)
 		must(t, err)
-		if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must(t, group.Destroy(context.WithoutCancel(t.Context())))
 	})
 	return l, p
 }
@@ -75,9 +73,7 @@ func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	}
 	l.ok()
 	top := "/" + engine.Prefix + l.config.RunID
-	if diff := cmp.Diff([]string{top + "/t1", "", top + "/t2", ""}, p.groups); diff != "" {
-		t.Errorf("placed in (-want +got):\n%s", diff)
-	}
+	equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
 	if dirs := left(l); there != 2 || len(dirs) > 0 {
 		t.Errorf("%d of 2 trials had a group; left are %q", there, dirs)
 	}

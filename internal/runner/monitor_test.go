@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -70,9 +68,7 @@ func TestMemoryOverTime(t *testing.T) {
 		At:     []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 400 * ms, 400 * ms},
 		Values: []float64{100 * mib, 100 * mib, 300 * mib, 50 * mib, 50 * mib, 50 * mib},
 	}
-	if diff := cmp.Diff(want, lineOf(t, trial, "Memory of the host", "used")); diff != "" {
-		t.Errorf("the memory in use (-want +got):\n%s", diff)
-	}
+	equal(t, "the memory in use", want, lineOf(t, trial, "Memory of the host", "used"))
 	for _, want := range []struct {
 		metric string
 		value  float64

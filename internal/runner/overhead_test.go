@@ -24,9 +24,7 @@ func TestMeasureOverhead(t *testing.T) {
 	launcher, err := process.New(process.Options{})
 	must(t, err)
 	t.Cleanup(func() {
-		if err := launcher.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, launcher.Close())
 	})
 	o, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe)
 	must(t, err)

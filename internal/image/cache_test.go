@@ -75,9 +75,7 @@ func TestCache(t *testing.T) {
 	if e := entries[1]; e.Name != "two" || e.Platform != "linux/amd64" || e.Size == 0 || e.Unpacked || e.Problem != "" || e.Digest != digest(t, two).String() {
 		t.Errorf("entry %+v", e)
 	}
-	if err := c.Verify(t.Context(), "one"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Verify(t.Context(), "one"))
 	if _, err := c.Get("three"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("a missing image: %v", err)
 	}
@@ -93,9 +91,7 @@ func TestCache(t *testing.T) {
 	if left := len(blobsOf(t, c)); left != shared-3 {
 		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
 	}
-	if err := c.Verify(t.Context(), "one"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Verify(t.Context(), "one"))
 	put(t, c, "one", two)
 	if image, err := c.Get("one"); err != nil || digest(t, image) != digest(t, two) {
 		t.Errorf("the name refers to the earlier image (%v)", err)
@@ -107,6 +103,14 @@ func blobsOf(t *testing.T, c *Cache) []string {
 	blobs, err := filepath.Glob(c.path("blobs", "*", "*"))
 	must(t, err)
 	return blobs
+}
+
+// wantNothing checks that no blob and no temporary file is left in the cache.
+func wantNothing(t *testing.T, c *Cache) {
+	t.Helper()
+	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
+		t.Errorf("%v and %v are left, %v", left, blobsOf(t, c), err)
+	}
 }
 
 func wantConsistentDigest(t *testing.T, got, want v1.Image) {
@@ -186,12 +190,10 @@ func TestPutChecksDigests(t *testing.T) {
 	if _, err := c.Put(stopped, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("cancelled: %v", err)
 	}
-	if entries, err := c.List(); err != nil || len(entries) > 0 || len(blobsOf(t, c)) > 0 {
-		t.Errorf("the cache has %v and %v (%v), want nothing", entries, blobsOf(t, c), err)
+	if entries, err := c.List(); err != nil || len(entries) > 0 {
+		t.Errorf("the cache has %v (%v), want nothing", entries, err)
 	}
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 // lyingImage has a layer with the right size and a wrong digest.
@@ -260,9 +262,7 @@ func TestConcurrentCacheUse(t *testing.T) {
 	c, err := OpenCache(dir)
 	must(t, err)
 	for _, name := range []string{"a", "b", "c"} {
-		if err := c.Verify(t.Context(), name); err != nil {
-			t.Error(err)
-		}
+		must(t, c.Verify(t.Context(), name))
 	}
 }
 
@@ -327,9 +327,7 @@ func TestSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := errors.Join(endBuild(), endImport()); err != nil {
-		t.Error(err)
-	}
+	must(t, endBuild(), endImport())
 	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
 		t.Errorf("the second Sweep removed %v, %v", again, err)
 	}
@@ -368,9 +366,7 @@ func TestConcurrentSweep(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 func TestExclusive(t *testing.T) {
@@ -391,21 +387,15 @@ func TestExclusive(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("wait was called %d times", asked)
 	}
-	if err := c.Prune(t.Context(), func(string) bool { return true }); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("Sweep removed a directory in use: %v", err)
 	}
-	if err := release(); err != nil {
-		t.Error(err)
-	}
+	must(t, release())
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory still exists: %v", err)
 	}
-	if err := errors.Join(os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true })); err != nil {
-		t.Error(err)
-	}
+	must(t, os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(c.path("tmp", "put-1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the leftover of a killed process still exists: %v", err)
 	}
@@ -455,18 +445,14 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 		}
 		must(t, c.unpackRootfs(t.Context(), image, name))
 	}
-	if err := c.Remove(t.Context(), "image"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Remove(t.Context(), "image"))
 	if _, err := os.Stat(c.path("rootfs", name)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the root file system still exists: %v", err)
 	}
 }
 
 func TestRequireSpace(t *testing.T) {
-	if err := RequireSpace(t.TempDir(), 1); err != nil {
-		t.Error(err)
-	}
+	must(t, RequireSpace(t.TempDir(), 1))
 	err := RequireSpace(t.TempDir(), 1<<60)
 	if err == nil || !strings.Contains(err.Error(), "are needed") || !strings.Contains(err.Error(), CacheVariable) {
 		t.Errorf("%v, want the free space and the remedy in it", err)

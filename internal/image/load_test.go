@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,9 +135,7 @@ func TestLoad(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q in it", err, want)
 				}
-				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
-					t.Errorf("%v and %v is left, %v", left, blobsOf(t, c), err)
-				}
+				wantNothing(t, c)
 				return
 			}
 			must(t, err)
@@ -146,24 +146,16 @@ func TestLoad(t *testing.T) {
 			}
 			layers, err := image.Layers()
 			must(t, err)
-			defer func() {
-				if err := release(); err != nil {
-					t.Error(err)
-				}
-				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
-					t.Errorf("after release %v and %v are left, %v", left, blobsOf(t, c), err)
-				}
-			}()
 			for _, l := range layers { // a registry must not hold large layers in memory
 				r, err := l.Compressed()
 				must(t, err)
 				if _, ok := r.(*os.File); !ok {
 					t.Errorf("a layer is a %T, not a file", r)
 				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, r.Close())
 			}
+			must(t, release())
+			wantNothing(t, c)
 		})
 	}
 }
@@ -306,9 +298,7 @@ func wantRefused(t *testing.T, file, want string) {
 	if _, _, err := c.Load(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q in it", err, want)
 	}
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 // tarOfAll packs a directory with links and pipes.
@@ -393,29 +383,14 @@ func TestExpandKeepsReserve(t *testing.T) {
 // expand ignores files that do not belong to a layout.
 func TestExpandIgnoresOtherFiles(t *testing.T) {
 	dir := writeLayout(t, false, made(t, archive(t, regularFile("file"))))
-	want := len(filesBelow(t, dir))
-	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
-		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	want := slices.Sorted(maps.Keys(filesIn(t, dir)))
+	must(t, os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
+		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600))
 	to := t.TempDir()
 	must(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to))
-	if got := filesBelow(t, to); len(got) != want {
-		t.Errorf("%v is unpacked, want %d files", got, want)
+	if got := slices.Sorted(maps.Keys(filesIn(t, to))); !slices.Equal(got, want) {
+		t.Errorf("%v is unpacked, want %v", got, want)
 	}
-}
-
-// filesBelow lists the files below a directory.
-func filesBelow(t *testing.T, dir string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, name)
-		}
-		return err
-	})
-	must(t, err)
-	return files
 }
 
 func FuzzLoad(f *testing.F) {
@@ -430,17 +405,13 @@ func FuzzLoad(f *testing.F) {
 		c := testCache(t)
 		loaded, release, err := c.Load(t.Context(), written(t, content))
 		if err != nil {
-			if left := blobsOf(t, c); len(left) > 0 {
-				t.Errorf("%v is left after %v", left, err)
-			}
+			wantNothing(t, c)
 			return
 		}
 		if _, err := loaded.Digest(); err != nil {
 			t.Error(err)
 		}
-		if err := release(); err != nil {
-			t.Error(err)
-		}
+		must(t, release())
 	})
 }
 
@@ -478,9 +449,7 @@ func TestOpen(t *testing.T) {
 			if _, err := ReadFile(image, tt.want, 100); err != nil {
 				t.Error(err)
 			}
-			if err := release(); err != nil {
-				t.Error(err)
-			}
+			must(t, release())
 		})
 	}
 	if left, err := os.ReadDir(filepath.Join(cache.Dir(), "tmp")); err != nil || len(left) > 0 {

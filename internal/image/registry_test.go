@@ -215,10 +215,8 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	must(t, err)
 	image, err := remote.Image(parsed, remote.WithContext(t.Context()), remote.WithTransport(direct))
 	must(t, err)
-	layers, err := image.Layers()
-	must(t, err)
-	hash, err := layers[len(layers)-1].Digest()
-	must(t, err)
+	layers := layersOf(t, image)
+	hash := layers[len(layers)-1]
 	url := "http://" + r.Addr() + "/v2/" + parsed.Context().RepositoryStr() + "/blobs/" + hash.String()
 	ask(t, http.MethodHead, url, nil)
 	if served, _ := r.Served(ref); served != 0 {
@@ -245,10 +243,7 @@ func TestRegistryServesRanges(t *testing.T) {
 	r := newRegistry(t)
 	image, err := pull(t, r.Probe())
 	must(t, err)
-	layers, err := image.Layers()
-	must(t, err)
-	hash, err := layers[0].Digest()
-	must(t, err)
+	hash := layersOf(t, image)[0]
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/blobs/" + hash.String()
 	_, whole := ask(t, http.MethodGet, url, nil)
 	for header, want := range map[string]string{"bytes=0-": whole, "bytes=100-": whole[100:], "bytes=10-19": whole[10:20]} {

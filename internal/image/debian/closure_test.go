@@ -248,9 +248,7 @@ func TestCompare(t *testing.T) {
 		return &deb{Package: p}
 	}
 	same := func(*Package) {}
-	if err := lock.compare([]*deb{changed(sysbench, same), changed(fio, same)}); err != nil {
-		t.Error(err)
-	}
+	must(t, lock.compare([]*deb{changed(sysbench, same), changed(fio, same)}))
 	for want, debs := range map[string][]*deb{
 		"package sysbench 1.0 was not fetched":               {changed(fio, same)},
 		"package gcc 12 was fetched too":                     {changed(fio, same), changed(sysbench, same), {Package: Package{Name: "gcc", Version: "12"}}},
@@ -286,9 +284,7 @@ func TestOpenTreeRefuses(t *testing.T) {
 	if _, err := openTree(f); err == nil || !strings.Contains(err.Error(), "read the archive of packages") {
 		t.Errorf("no archive: %v", err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Close())
 	if _, err := treeOf(t, file{"a", "content"}).read("a", 3); err == nil {
 		t.Error("a file that is too large is read")
 	}

@@ -47,9 +47,7 @@ func launching(t *testing.T) *process.Launcher {
 	launcher, err := process.New(process.Options{})
 	must(t, err)
 	t.Cleanup(func() {
-		if err := launcher.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, launcher.Close())
 	})
 	return launcher
 }
@@ -130,9 +128,7 @@ func copyClip(t *testing.T, cache string) {
 
 func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lock) {
 	t.Helper()
-	if err := validate.Image(made.OCI()); err != nil {
-		t.Error(err)
-	}
+	must(t, validate.Image(made.OCI()))
 	embedded, err := Embedded(runtime.GOARCH)
 	must(t, err)
 	if want := bytes.Equal(lock.Format(), embedded.Format()); made.Pinned() != want {
@@ -535,9 +531,7 @@ func TestCurrent(t *testing.T) {
 	if _, err := Current(cache, "arm64"); err == nil || !strings.Contains(err.Error(), "--update") {
 		t.Errorf("a damaged list: %v", err)
 	}
-	if err := errors.Join(Discard(cache, "arm64"), Discard(cache, "arm64")); err != nil {
-		t.Error(err)
-	}
+	must(t, Discard(cache, "arm64"), Discard(cache, "arm64"))
 	want(len(embedded.Packages))
 }
 

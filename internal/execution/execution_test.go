@@ -59,9 +59,7 @@ func newFrontEnd(t *testing.T) *frontEnd {
 	must(t, err)
 	f.db = db
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, db.Close())
 	})
 	return f
 }

@@ -277,7 +277,5 @@ func TestRemoteServer(t *testing.T) {
 		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must(t, <-served)
 }

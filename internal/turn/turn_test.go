@@ -189,9 +189,7 @@ func TestWait(t *testing.T) {
 	}
 	kill()
 	for range 3 {
-		if err := <-waiting; err != nil {
-			t.Error(err)
-		}
+		must(t, <-waiting)
 	}
 	if err := others[0].Wait(t.Context()); err != nil {
 		t.Errorf("Wait for a run that has ended: %v", err)
@@ -252,9 +250,7 @@ func TestConcurrentTake(t *testing.T) {
 		}()
 	}
 	for range runs {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
@@ -25,6 +27,14 @@ func must(t testing.TB, errs ...error) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
@@ -145,9 +155,7 @@ func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) 
 	t.Cleanup(func() {
 		top, err := h.Open(name)
 		must(t, err)
-		if err := top.Destroy(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must(t, top.Destroy(context.WithoutCancel(t.Context())))
 	})
 	process = wait(t, nil)
 	for _, file := range g.ProcsFiles() {

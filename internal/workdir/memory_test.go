@@ -75,9 +75,7 @@ func TestMemoryBesideTheState(t *testing.T) {
 		t.Errorf("memory is %q although the state is elsewhere", onDisk.Memory)
 	}
 	for _, d := range []*workdir.Dir{onDisk, inMemory} {
-		if err := d.Remove(t.Context(), nil); err != nil {
-			t.Error(err)
-		}
+		must(t, d.Remove(t.Context(), nil))
 	}
 	if exists(t, roots.State) {
 		t.Error("the state is left")

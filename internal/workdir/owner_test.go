@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -83,13 +81,9 @@ func TestRecordOfOwner(t *testing.T) {
 		must(t, err)
 		var a, b any
 		must(t, json.Unmarshal(got, &a), json.Unmarshal(want, &b))
-		if diff := cmp.Diff(b, a); diff != "" {
-			t.Errorf("the owner of %s (-want +got):\n%s", dir, diff)
-		}
+		equal(t, fmt.Sprintf("the owner of %s", dir), b, a)
 	}
-	if err := d.Remove(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	must(t, d.Remove(t.Context(), nil))
 }
 
 // On a shared file system, a run of another host may be alive although its locks are free here.
@@ -101,9 +95,7 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
 		swept := sweep(t, roots, nil)
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		for _, part := range []string{"elsewhere.example", dir, "touchstone cleanup"} {
 			if text := fmt.Sprint(swept[0]); !strings.Contains(text, part) {
 				t.Errorf("%q does not contain %q", text, part)
@@ -164,9 +156,7 @@ func TestMalformedRecord(t *testing.T) {
 		if text == string(valid) {
 			record(t, filepath.Join(roots.Data, id), func(owner map[string]any) { owner["dirs"] = dirs })
 		}
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-			t.Errorf("swept with the record %.40q (-want +got):\n%s", text, diff)
-		}
+		equal(t, fmt.Sprintf("swept with the record %.40q", text), []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	}
 	for _, file := range keep {
 		if !exists(t, file) {

@@ -16,8 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -33,9 +31,7 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 	}
 	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, root := range []string{roots.State, roots.Data} {
 		if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left, without a run in it: %v", root, err)
@@ -68,9 +64,7 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
 	must(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	for _, path := range append(keep, filepath.Join(outside, "file")) {
 		if !exists(t, path) {
 			t.Errorf("%s was removed", path)
@@ -89,9 +83,7 @@ func TestSweepOfForeignDirs(t *testing.T) {
 	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
 		must(t, os.Mkdir(dir, 0o700))
 	}
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", []workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil))
 	if exists(t, filepath.Join(hierarchy, "vc")) {
 		t.Error("the cgroup is left")
 	}
@@ -104,16 +96,12 @@ func TestSweepIgnoresLivingRun(t *testing.T) {
 	roots, id, gone := newRoots(t), newID(), newID()
 	crash := other(t, roots, id)
 	dead(t, roots, gone)
-	if diff := cmp.Diff([]workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept while %s lives (-want +got):\n%s", id, diff)
-	}
+	equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil))
 	if _, err := workdir.Create(roots, id); err == nil {
 		t.Error("Create took over the run of another process")
 	}
 	crash()
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept after the exit of its process (-want +got):\n%s", diff)
-	}
+	equal(t, "swept after the exit of its process", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 }
 
 func TestSweepOfMounts(t *testing.T) {
@@ -145,9 +133,7 @@ func TestSweepOfMounts(t *testing.T) {
 				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
-			if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-				t.Errorf("swept (-want +got):\n%s", diff)
-			}
+			equal(t, "swept", want, sweep(t, roots, nil))
 			if !exists(t, filepath.Join(outside, "precious")) {
 				t.Error("a file was deleted through a mount")
 			}
@@ -166,9 +152,7 @@ func TestSweepOfCgroups(t *testing.T) {
 	// A run with its directories elsewhere is not swept, dead or alive.
 	foreign := newGroup(t, h, elsewhere)
 	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, h)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, h))
 	killed(t, process, true)
 	killed(t, foreign, false)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
@@ -197,9 +181,7 @@ func TestSweepOfProcesses(t *testing.T) {
 		wait(t, []string{state, "--log=" + state, "init"}),
 	}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, p := range mine {
 		killed(t, p, true)
 	}
@@ -240,9 +222,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	mine := []*exec.Cmd{probe(rootfs), initOf(filepath.Join(roots.State, id, "oci"))}
 	others := []*exec.Cmd{probe(foreign), initOf(foreign)}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, p := range mine {
 		killed(t, p, true)
 	}
@@ -351,20 +331,12 @@ func TestSweepOfDaemons(t *testing.T) {
 		}
 		answers = false
 		kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{id + containerd, id + docker, id + containerd}, asked); diff != "" {
-			t.Errorf("called (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking())
+		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, asked)
 		answers = true
 		swept := sweepAsking()
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept); diff != "" {
-			t.Errorf("swept the second time (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{id + docker, id + docker}, asked); diff != "" {
-			t.Errorf("called the second time (-want +got):\n%s", diff)
-		}
+		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept)
+		equal(t, "called the second time", []string{id + docker, id + docker}, asked)
 		if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
@@ -397,14 +369,10 @@ func TestSweepOfLateObjects(t *testing.T) {
 			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
 		must(t, err)
-		if diff := cmp.Diff([]string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
 		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		if took := time.Since(began); took != 9*time.Second {
 			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
 		}
@@ -423,9 +391,7 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
 		must(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
 			t.Error("the record of the daemon is gone")
 		}

@@ -64,9 +64,7 @@ func TestLinkedRoots(t *testing.T) {
 		if filepath.Dir(d.State) != real.State || filepath.Dir(d.Data) != real.Data || filepath.Dir(d.Memory) != real.Memory {
 			t.Errorf("the run has %s, %s and %s", d.State, d.Data, d.Memory)
 		}
-		if err := d.Remove(t.Context(), nil); err != nil {
-			t.Error(err)
-		}
+		must(t, d.Remove(t.Context(), nil))
 		sweep(t, roots, nil)
 		for _, link := range []string{roots.State, roots.Data, roots.Memory} {
 			if left, err := os.ReadDir(link); err != nil || len(left) > 0 {

@@ -50,68 +50,31 @@ func folder(t *testing.T, dir string) map[string]string {
 }
 
 func TestBadFilesAreRefusedUnchanged(t *testing.T) {
+	text := func(content string) func(*testing.T, string) {
+		return func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(content), 0o600)) }
+	}
+	tables := func(statements ...string) func(*testing.T, string) {
+		return func(t *testing.T, path string) { script(t, path, statements...) }
+	}
+	ours := fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID)
+	const head, move, another = "SQLite format 3\x00", "move it", "another program"
 	for name, c := range map[string]struct {
 		make func(t *testing.T, path string)
 		kind error
 		say  []string
 	}{
-		"text": {
-			func(t *testing.T, path string) {
-				must(t, os.WriteFile(path, []byte("targets: [oci/runc]\n"), 0o600))
-			},
-			store.ErrDamaged,
-			[]string{"move it"},
-		},
-		"half a header": {
-			func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("SQLite format 3\x00"), 0o600)) },
-			store.ErrDamaged,
-			[]string{"move it"},
-		},
-		"a header and zeros": {
-			func(t *testing.T, path string) {
-				must(t, os.WriteFile(path, append([]byte("SQLite format 3\x00"), make([]byte, 8192)...), 0o600))
-			},
-			store.ErrDamaged,
-			[]string{"move it"},
-		},
-		"another program's": {
-			func(t *testing.T, path string) { script(t, path, "CREATE TABLE moz_places (id INTEGER)") },
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's, marked": {
-			func(t *testing.T, path string) {
-				script(t, path, "PRAGMA application_id = 252006675", "PRAGMA user_version = 2")
-			},
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's, versioned but empty": {
-			func(t *testing.T, path string) { script(t, path, "PRAGMA user_version = 1") },
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's in write-ahead mode": {
-			func(t *testing.T, path string) {
-				script(t, path, "PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)")
-			},
-			store.ErrForeign,
-			[]string{"another program"},
-		},
+		"text":                                   {text("targets: [oci/runc]\n"), store.ErrDamaged, []string{move}},
+		"half a header":                          {text(head), store.ErrDamaged, []string{move}},
+		"a header and zeros":                     {text(head + strings.Repeat("\x00", 8192)), store.ErrDamaged, []string{move}},
+		"another program's":                      {tables("CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
+		"another program's, marked":              {tables("PRAGMA application_id = 252006675", "PRAGMA user_version = 2"), store.ErrForeign, []string{another}},
+		"another program's, versioned but empty": {tables("PRAGMA user_version = 1"), store.ErrForeign, []string{another}},
+		"another program's in write-ahead mode":  {tables("PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
 		"a later version's": {
-			func(t *testing.T, path string) {
-				script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID), "PRAGMA user_version = 2", "CREATE TABLE run (other BLOB)")
-			},
-			store.ErrVersion,
+			tables(ours, "PRAGMA user_version = 2", "CREATE TABLE run (other BLOB)"), store.ErrVersion,
 			[]string{"version 2", "knows 1", "use the version of touchstone that wrote it"},
 		},
-		"an earlier version's": {
-			func(t *testing.T, path string) {
-				script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID))
-			},
-			store.ErrVersion,
-			[]string{"version 0", "knows 1", "use the version of touchstone that wrote it"},
-		},
+		"an earlier version's": {tables(ours), store.ErrVersion, []string{"version 0", "knows 1", "use the version of touchstone that wrote it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "results.db")

@@ -117,14 +117,6 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-func TestNotInstalled(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	err := (&fetcher{}).ready()
-	if err == nil || !strings.Contains(err.Error(), "install the package") || !strings.Contains(err.Error(), "touchstone image load FILE") {
-		t.Errorf("%v, want an error with advice", err)
-	}
-}
-
 func TestHostMirror(t *testing.T) {
 	const debian = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\n"
 	tests := []struct {

@@ -490,8 +490,10 @@ func TestBuildWithoutTools(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cache := t.TempDir()
 	_, err := Build(t.Context(), Options{Cache: cache})
-	if err == nil || !strings.Contains(err.Error(), "make the workload image: ") || !strings.Contains(err.Error(), "install the package") {
-		t.Errorf("%v, want an error with advice", err)
+	for _, want := range []string{"make the workload image: ", "install the package", "touchstone image load FILE"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
 	}
 	wantNothing(t, cache)
 	if made, err := Cached(Options{Cache: cache}); made != nil || err != nil {

@@ -31,9 +31,9 @@ func must(t testing.TB, errs ...error) {
 }
 
 // equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+func equal(t testing.TB, what string, want, got any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

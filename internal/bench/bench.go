@@ -177,9 +177,8 @@ type Param struct {
 	Quick, Paper string
 	// Check refuses bad values; nil accepts all.
 	Check func(value string) error
-	// Present returns the present spelling of a value from a plan of an older version; nil if no spelling changed. Check accepts both.
-	// See result.Cell.Present.
-	Present func(value string) string
+	// Canonical returns the one spelling of a value that Check accepts; nil if each value has one spelling.
+	Canonical func(value string) string
 }
 
 // Params are the values of a benchmark's parameters.
@@ -226,7 +225,7 @@ func (p Params) String() string {
 }
 
 // Resolve completes given with the quick or paper values of the other parameters. It refuses unknown names and bad
-// values, and returns values in their present spelling.
+// values, and returns values in their canonical spelling.
 func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 	resolved := Params{}
 	for _, p := range b.Params {
@@ -243,8 +242,8 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 				return nil, &ParamError{Benchmark: b.Name, Param: p.Name, Value: value, Reason: err.Error()}
 			}
 		}
-		if p.Present != nil {
-			value = p.Present(value)
+		if p.Canonical != nil {
+			value = p.Canonical(value)
 		}
 		resolved[p.Name] = value
 	}

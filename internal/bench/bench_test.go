@@ -17,7 +17,7 @@ var sized = bench.Benchmark{
 	Params: []bench.Param{
 		{Name: "size", Quick: "1", Paper: "64", Check: bench.IntRange(1, 100)},
 		{Name: "mode", Quick: "cold", Paper: "warm", Check: bench.OneOf("cold", "warm")},
-		{Name: "label", Quick: "", Paper: "", Present: func(value string) string { return strings.ReplaceAll(value, "_", " ") }},
+		{Name: "label", Quick: "", Paper: "", Canonical: func(value string) string { return strings.ReplaceAll(value, "_", " ") }},
 	},
 }
 
@@ -30,7 +30,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{"quick values", nil, false, "label= mode=cold size=1"},
 		{"the paper's", nil, true, "label= mode=warm size=64"},
-		{"an old spelling", bench.Params{"label": "a_b"}, false, "label=a b mode=cold size=1"},
+		{"another spelling", bench.Params{"label": "a_b"}, false, "label=a b mode=cold size=1"},
 		{"given ones go first", bench.Params{"size": "7", "label": "a b"}, true, "label=a b mode=warm size=7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

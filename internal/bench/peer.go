@@ -55,7 +55,7 @@ func PeerOrRemote(value string) Param {
 		}
 		return nil
 	}
-	p.Present = func(v string) string {
+	p.Canonical = func(v string) string {
 		if r, err := workload.ParseRemote(v); err == nil {
 			return r.String()
 		}

@@ -255,11 +255,7 @@ func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 		return nil, usage(err)
 	}
 	for _, file := range files {
-		p, err := plan.Load(file)
-		for _, hint := range p.Hints {
-			fmt.Fprintf(a.env.Stderr, "hint: %s\n", hint)
-		}
-		add(p, err)
+		add(plan.Load(file))
 	}
 	if len(errs) > 0 {
 		return nil, usage(errors.Join(errs...))

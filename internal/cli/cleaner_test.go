@@ -75,7 +75,7 @@ func TestMessagesAreClean(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
 	file := filepath.Join(dir, "run.json")
-	document := `{"schema_version": 2, "runs": [{"id": "a", "state": "\u001b[2J\u202e"}], "generator": "` + hostile + `"}`
+	document := `{"schema_version": 1, "runs": [{"id": "a", "state": "\u001b[2J\u202e"}], "generator": "` + hostile + `"}`
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestLargeImport(t *testing.T) {
 func TestImportInLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	text := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
+	text := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
 	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
-// selfcheckVersion is the schema version of a selfcheck. In version 1 the limits are differences of the typical value.
-const selfcheckVersion = 2
+// selfcheckVersion is the schema version of a selfcheck.
+const selfcheckVersion = 1
 
 // selfcheckDocument is a selfcheck as JSON.
 type selfcheckDocument struct {
@@ -116,12 +116,7 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 		return err
 	}
 	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))
-	title := "SMALLEST DELAY SHOWN"
-	caption := fmt.Sprintf("The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", report.Percent(stats.Power))
-	if d.Version < selfcheckVersion {
-		title, caption = "SMALLEST TYPICAL DIFFERENCE", ""
-	}
-	header, rows := []string{title}, nil
+	header, rows := []string{"SMALLEST DELAY SHOWN"}, nil
 	for _, m := range selfcheck.Minutes() {
 		header = append(header, fmt.Sprintf("IN %d MIN", m))
 	}
@@ -139,7 +134,7 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	if err := f.print(w, d, header, rows); err != nil {
 		return err
 	}
-	fmt.Fprint(w, caption)
+	fmt.Fprintf(w, "The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", report.Percent(stats.Power))
 	return nil
 }
 
@@ -193,8 +188,9 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
 	}
 	for _, d := range all {
-		if d.Version > selfcheckVersion {
-			return nil, path, fmt.Errorf("read %s: a newer touchstone wrote it (it has version %d and this touchstone knows %d); use a newer touchstone", path, d.Version, selfcheckVersion)
+		if d.Version != selfcheckVersion {
+			return nil, path, fmt.Errorf("read %s: %w (it has version %d and this touchstone knows %d); %s, or remove the file",
+				path, result.ErrVersion, d.Version, selfcheckVersion, result.VersionAdvice)
 		}
 	}
 	return all, path, nil
@@ -235,8 +231,8 @@ func keepSelfcheck(d selfcheckDocument) (string, error) {
 	})
 }
 
-// lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A selfcheck of another version has
-// figures with another meaning, and is not quoted. A run of fake targets quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
+// lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A run of
+// fake targets quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
 func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 	all, _, err := readSelfchecks()
 	if err != nil {
@@ -245,7 +241,7 @@ func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 	}
 	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })
 	for _, d := range slices.Backward(all) {
-		if d.Version != selfcheckVersion || strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
+		if strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
 			continue
 		}
 		if here := host.Facts("/"); d.Host.SameMachine(&here) {

@@ -15,6 +15,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // recorder is an Observer that keeps the events.
 type recorder struct {
 	events []Event
@@ -46,14 +56,10 @@ func newFrontEnd(t *testing.T) *frontEnd {
 	t.Helper()
 	f := &frontEnd{T: t, folder: t.TempDir()}
 	db, err := store.Open(t.Context(), filepath.Join(f.folder, "results.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.db = db
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, db.Close())
 	})
 	return f
 }
@@ -71,9 +77,7 @@ func fakePlan(t *testing.T, targets ...string) plan.Plan {
 	t.Helper()
 	blocks := 4
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: &blocks})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -137,9 +141,7 @@ func TestFirstContainerIsTriedThreeTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, target := range run.Targets {
 		failed, unavailable := 0, ""
 		switch target.Name {

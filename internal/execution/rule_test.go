@@ -18,9 +18,7 @@ func decidingPlan(t *testing.T, targets ...string) plan.Plan {
 	p, err := plan.Quick().Apply(plan.Overrides{
 		Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: new(10), MaxBlocks: new(60), Until: new("decided"), Seed: new(uint64(1)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -33,9 +31,7 @@ func TestUntilDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rule := run.Stopping
 	if rule == nil || len(rule.Looks) < 5 || rule.Looks[0] != 10 || rule.Looks[len(rule.Looks)-1] != 60 || rule.Comparisons == 0 || len(rule.Stopped) != 2 {
 		t.Fatalf("the rule in the store is %+v", rule)
@@ -73,16 +69,12 @@ func TestResumedRunKeepsStoppedCells(t *testing.T) {
 	}
 	want := *earlier.Stopping
 	p, err := ResumedPlan(earlier)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.execute(t.Context(), p, &earlier, &recorder{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.db.Run(t.Context(), "run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, *got.Stopping); diff != "" {
 		t.Errorf("the rule of the first part (-) and of the whole run (+):\n%s", diff)
 	}

@@ -137,9 +137,7 @@ func TestServerStarts(t *testing.T) {
 		host := &bare{exits: reached(), output: map[string]string{"iperf3": workload.IperfListening + "----\n"}}
 		s := newTestServer(t, host)
 		p, err := s.start(t.Context(), which, s.at(which))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if host.processes() != 1 {
 			t.Errorf("%s: %d processes exist", which, host.processes())
 		}
@@ -184,9 +182,7 @@ func TestServerFails(t *testing.T) {
 	host := &bare{}
 	s := newTestServer(t, host)
 	l, err := net.Listen("tcp4", s.at(workload.ServedNginx).String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	if _, err := s.start(t.Context(), workload.ServedNginx, s.at(workload.ServedNginx)); err == nil || !strings.Contains(err.Error(), "in use; name a port that is free") || len(host.specs) > 0 {
 		t.Errorf("at a port of another program: start() = %v after %+v", err, host.specs)
@@ -261,9 +257,7 @@ func TestRemoteServer(t *testing.T) {
 	host := &bare{exits: reached()}
 	s := newTestServer(t, host)
 	l, err := net.Listen("tcp4", s.Listen.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret := peer.NewSecret()
 	server := &peer.Server{Version: "v1", Secret: secret, Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -271,9 +265,7 @@ func TestRemoteServer(t *testing.T) {
 	go func() { served <- server.Serve(ctx, l) }()
 	r := remotes{client: peer.Client{Version: "v1", Secret: secret, Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
 	remote, err := r.open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: s.Listen.Port()}, workload.ServedNginx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if remote.Server() != s.at(workload.ServedNginx) || remote.Control() != s.Listen {
 		t.Errorf("the server is at %s and %s", remote.Server(), remote.Control())
 	}
@@ -285,7 +277,5 @@ func TestRemoteServer(t *testing.T) {
 		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	must(t, <-served)
 }

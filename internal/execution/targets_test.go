@@ -30,9 +30,7 @@ func machine(t *testing.T, list string) []engine.Candidate {
 			c.Err = errors.New("it does not work")
 		}
 		parsed, err := target.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.Target = parsed
 		candidates = append(candidates, c)
 	}
@@ -74,13 +72,9 @@ func TestSelectTargets(t *testing.T) {
 			if err == nil {
 				p, err = p.Apply(plan.Overrides{Targets: c.targets})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, c.machine))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for _, s := range selected {
 				got = append(got, s.String())
@@ -94,9 +88,7 @@ func TestSelectTargets(t *testing.T) {
 
 func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: []string{"native", "lxc/*"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
 	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
 		t.Errorf("a pattern without a match selects %v, %v", selected, err)

@@ -130,7 +130,7 @@ func TestOfflineCPUsThatAreGone(t *testing.T) {
 	})
 }
 
-// A record without offline CPUs, as older versions write it, restores the values.
+// A record without offline CPUs restores the values.
 func TestRestoreOfAnOldRecord(t *testing.T) {
 	root := newUntuned(t)
 	write(t, root, files{

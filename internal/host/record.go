@@ -39,7 +39,7 @@ type Tuning struct {
 	Began time.Time `json:"began"`
 	// Changes are in the order of their execution.
 	Changes []Change `json:"changes"`
-	// Offline are the CPUs that were offline before SMT was switched off. Switching it on starts them too. Records of older versions have none.
+	// Offline are the CPUs that were offline before SMT was switched off. Switching it on starts them too.
 	Offline []int `json:"offline_cpus,omitempty"`
 
 	// Restarted is set if the machine was restarted since. No change is in effect then.

@@ -26,17 +26,13 @@ func made(t testing.TB, layers ...[]byte) v1.Image {
 	image := empty.Image
 	for _, content := range layers {
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if image, err = mutate.AppendLayers(image, layer); err != nil {
 			t.Fatal(err)
 		}
 	}
 	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", "amd64"
 	if image, err = mutate.ConfigFile(image, config); err != nil {
@@ -48,18 +44,14 @@ func made(t testing.TB, layers ...[]byte) v1.Image {
 func testCache(t *testing.T) *Cache {
 	t.Helper()
 	c, err := OpenCache(filepath.Join(t.TempDir(), "cache"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
 func put(t *testing.T, c *Cache, name string, image v1.Image) v1.Image {
 	t.Helper()
 	kept, err := c.Put(t.Context(), name, image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kept
 }
 
@@ -74,9 +66,7 @@ func TestCache(t *testing.T) {
 	put(t, c, "two", two)
 	wantConsistentDigest(t, kept, one)
 	again, err := c.Get("two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantConsistentDigest(t, again, two)
 	entries, err := c.List()
 	if err != nil || len(entries) != 2 {
@@ -85,9 +75,7 @@ func TestCache(t *testing.T) {
 	if e := entries[1]; e.Name != "two" || e.Platform != "linux/amd64" || e.Size == 0 || e.Unpacked || e.Problem != "" || e.Digest != digest(t, two).String() {
 		t.Errorf("entry %+v", e)
 	}
-	if err := c.Verify(t.Context(), "one"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Verify(t.Context(), "one"))
 	if _, err := c.Get("three"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("a missing image: %v", err)
 	}
@@ -99,15 +87,11 @@ func TestCache(t *testing.T) {
 
 	// A shared layer stays as long as one of its images.
 	shared := len(blobsOf(t, c))
-	if err := errors.Join(c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two"))
 	if left := len(blobsOf(t, c)); left != shared-3 {
 		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
 	}
-	if err := c.Verify(t.Context(), "one"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Verify(t.Context(), "one"))
 	put(t, c, "one", two)
 	if image, err := c.Get("one"); err != nil || digest(t, image) != digest(t, two) {
 		t.Errorf("the name refers to the earlier image (%v)", err)
@@ -117,10 +101,16 @@ func TestCache(t *testing.T) {
 func blobsOf(t *testing.T, c *Cache) []string {
 	t.Helper()
 	blobs, err := filepath.Glob(c.path("blobs", "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return blobs
+}
+
+// wantNothing checks that no blob and no temporary file is left in the cache.
+func wantNothing(t *testing.T, c *Cache) {
+	t.Helper()
+	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
+		t.Errorf("%v and %v are left, %v", left, blobsOf(t, c), err)
+	}
 }
 
 func wantConsistentDigest(t *testing.T, got, want v1.Image) {
@@ -134,9 +124,7 @@ func wantConsistentDigest(t *testing.T, got, want v1.Image) {
 func TestCacheDamage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	manifest, err := image.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layer := manifest.Layers[0]
 	cut := func(path string) error { return os.Truncate(path, 10) }
 	flip := func(path string) error {
@@ -167,14 +155,10 @@ func TestCacheDamage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := testCache(t)
 			put(t, c, "image", image)
-			if err := test.damage(test.path(c)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, test.damage(test.path(c)))
 			kept, err := c.Get("image")
 			if test.late {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, err := c.Rootfs(t.Context(), kept); !errors.Is(err, ErrDamaged) {
 					t.Errorf("unpacking: %v, want ErrDamaged", err)
 				}
@@ -206,12 +190,10 @@ func TestPutChecksDigests(t *testing.T) {
 	if _, err := c.Put(stopped, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("cancelled: %v", err)
 	}
-	if entries, err := c.List(); err != nil || len(entries) > 0 || len(blobsOf(t, c)) > 0 {
-		t.Errorf("the cache has %v and %v (%v), want nothing", entries, blobsOf(t, c), err)
+	if entries, err := c.List(); err != nil || len(entries) > 0 {
+		t.Errorf("the cache has %v (%v), want nothing", entries, err)
 	}
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 // lyingImage has a layer with the right size and a wrong digest.
@@ -278,13 +260,9 @@ func TestConcurrentCacheUse(t *testing.T) {
 	}
 	all.Wait()
 	c, err := OpenCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"a", "b", "c"} {
-		if err := c.Verify(t.Context(), name); err != nil {
-			t.Error(err)
-		}
+		must(t, c.Verify(t.Context(), name))
 	}
 }
 
@@ -293,20 +271,12 @@ func TestCacheIsPrivate(t *testing.T) {
 	top := t.TempDir()
 	setUmask(t, 0)
 	dir := filepath.Join(top, "cache")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755))
 	old, err := OpenCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fresh, err := OpenCache(filepath.Join(top, "fresh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []*Cache{fresh, old} {
 		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
 			t.Fatal(err)
@@ -337,18 +307,12 @@ func TestSweep(t *testing.T) {
 	c := testCache(t)
 	dead := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
 	for _, name := range dead {
-		if err := os.MkdirAll(c.path("tmp", name, "left"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(c.path("tmp", name, "left"), 0o755))
 	}
-	if err := errors.Join(os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
 	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
 	importing, endImport, err2 := c.temporary(t.Context(), "import")
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err1, err2)
 	removed, err := Sweep(c.dir)
 	if err != nil || len(removed) != len(dead) {
 		t.Errorf("removed %v, %v; want %v", removed, err, dead)
@@ -363,9 +327,7 @@ func TestSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := errors.Join(endBuild(), endImport()); err != nil {
-		t.Error(err)
-	}
+	must(t, endBuild(), endImport())
 	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
 		t.Errorf("the second Sweep removed %v, %v", again, err)
 	}
@@ -404,9 +366,7 @@ func TestConcurrentSweep(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 func TestExclusive(t *testing.T) {
@@ -415,9 +375,7 @@ func TestExclusive(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, release, err := c.Exclusive(t.Context(), "thing", func() { t.Error("no other process has the lock") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it contains %v, %v", left, err)
 	}
@@ -429,21 +387,15 @@ func TestExclusive(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("wait was called %d times", asked)
 	}
-	if err := c.Prune(t.Context(), func(string) bool { return true }); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("Sweep removed a directory in use: %v", err)
 	}
-	if err := release(); err != nil {
-		t.Error(err)
-	}
+	must(t, release())
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory still exists: %v", err)
 	}
-	if err := errors.Join(os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true })); err != nil {
-		t.Error(err)
-	}
+	must(t, os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(c.path("tmp", "put-1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the leftover of a killed process still exists: %v", err)
 	}
@@ -453,17 +405,11 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	c := testCache(t)
 	image := put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	dir, err := c.Rootfs(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, err := os.Stat(filepath.Join(dir, "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Runtimes create mount points, which are not damage.
-	if err := os.Mkdir(filepath.Join(dir, "mnt"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "mnt"), 0o755))
 	if again, err := c.Rootfs(t.Context(), image); err != nil || again != dir {
 		t.Errorf("%s, %v; want %s", again, err, dir)
 	}
@@ -482,9 +428,7 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	c = testCache(t)
 	image = put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	name := digest(t, image).Hex
-	if err := c.unpackRootfs(t.Context(), image, name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.unpackRootfs(t.Context(), image, name))
 	file := filepath.Join(c.path("rootfs", name), "file")
 	for damage, do := range map[string]func() error{
 		"changed": func() error { return os.WriteFile(file, []byte("changed"), 0o644) },
@@ -495,28 +439,20 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 		if err := c.unchanged(name); err != nil {
 			t.Fatalf("before %s: %v", damage, err)
 		}
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, do())
 		if err := c.unchanged(name); err == nil {
 			t.Errorf("%s: not detected", damage)
 		}
-		if err := c.unpackRootfs(t.Context(), image, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.unpackRootfs(t.Context(), image, name))
 	}
-	if err := c.Remove(t.Context(), "image"); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Remove(t.Context(), "image"))
 	if _, err := os.Stat(c.path("rootfs", name)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the root file system still exists: %v", err)
 	}
 }
 
 func TestRequireSpace(t *testing.T) {
-	if err := RequireSpace(t.TempDir(), 1); err != nil {
-		t.Error(err)
-	}
+	must(t, RequireSpace(t.TempDir(), 1))
 	err := RequireSpace(t.TempDir(), 1<<60)
 	if err == nil || !strings.Contains(err.Error(), "are needed") || !strings.Contains(err.Error(), CacheVariable) {
 		t.Errorf("%v, want the free space and the remedy in it", err)

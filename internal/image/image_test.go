@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -23,13 +24,21 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // architectures returns the architectures with a probe. The host's must be one of them.
 func architectures(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(embedded, "probe/probe-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Probe(runtime.GOARCH); err != nil {
 		t.Fatal(err) // the error contains the build command
 	}
@@ -44,9 +53,7 @@ func TestProbe(t *testing.T) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "riscv64": elf.EM_RISCV}
 	for _, arch := range architectures(t) {
 		binary, err := Probe(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(binary) >= 100<<10 {
 			t.Errorf("the probe for %s has %d bytes, want less than 100 KiB", arch, len(binary))
 		}
@@ -79,16 +86,12 @@ func TestNoProbe(t *testing.T) {
 
 func TestWriteProbe(t *testing.T) {
 	want, err := Probe(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "probe")
 	for range 2 {
 		setUmask(t, 0o077)
-		if err := WriteProbe(file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteProbe(file))
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != string(want) {
 			t.Errorf("the file has other content (%v)", err)
@@ -100,12 +103,8 @@ func TestWriteProbe(t *testing.T) {
 	// A running program cannot be overwritten, so WriteProbe must replace the file.
 	cmd := exec.CommandContext(t.Context(), file, "ready")
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -125,14 +124,10 @@ func TestBuild(t *testing.T) {
 	for _, arch := range architectures(t) {
 		t.Run(arch, func(t *testing.T) {
 			image, err := Build(arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantConsistent(t, image)
 			again, err := Build(arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if one, two := digest(t, image), digest(t, again); one != two {
 				t.Errorf("two builds have the digests %v and %v", one, two)
 			}
@@ -140,9 +135,7 @@ func TestBuild(t *testing.T) {
 				t.Errorf("media type %v, %v", media, err)
 			}
 			config, err := image.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if config.OS != "linux" || config.Architecture != arch || len(config.History) != 1 {
 				t.Errorf("config %+v", config)
 			}
@@ -160,13 +153,9 @@ func TestBuild(t *testing.T) {
 func wantConsistent(t *testing.T, image v1.Image) {
 	t.Helper()
 	manifest, err := image.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw, err := image.RawConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if hash, size, err := v1.SHA256(bytes.NewReader(raw)); err != nil || hash != manifest.Config.Digest || size != manifest.Config.Size {
 		t.Errorf("the config has the digest %v and %d bytes (%v), want %+v", hash, size, err, manifest.Config)
 	}
@@ -174,16 +163,12 @@ func wantConsistent(t *testing.T, image v1.Image) {
 	if err != nil || len(layers) != 1 || len(manifest.Layers) != 1 {
 		t.Fatalf("%d layers (%v), %d in the manifest; want 1", len(layers), err, len(manifest.Layers))
 	}
-	if err := validate.Layer(layers[0]); err != nil {
-		t.Error(err)
-	}
+	must(t, validate.Layer(layers[0]))
 	if hash, err := layers[0].Digest(); err != nil || hash != manifest.Layers[0].Digest {
 		t.Errorf("the layer has the digest %v (%v), want %v", hash, err, manifest.Layers[0].Digest)
 	}
 	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if hash, err := layers[0].DiffID(); err != nil || len(config.RootFS.DiffIDs) != 1 || hash != config.RootFS.DiffIDs[0] {
 		t.Errorf("the layer's content has the digest %v (%v), want %v", hash, err, config.RootFS.DiffIDs)
 	}
@@ -192,39 +177,29 @@ func wantConsistent(t *testing.T, image v1.Image) {
 func digest(t *testing.T, image v1.Image) v1.Hash {
 	t.Helper()
 	d, err := image.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
 // WriteRootfs writes exactly the files of the image's layer.
 func TestWriteRootfsIsTheLayer(t *testing.T) {
 	image, err := Build(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	layers, err := image.Layers()
 	if err != nil || len(layers) != 1 {
 		t.Fatalf("%d layers, %v; want one", len(layers), err)
 	}
 	content, err := layers[0].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]file{}
 	for r := tar.NewReader(content); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(Epoch()) {
 			t.Errorf("%s has the owner %d:%d and the time %v", header.Name, header.Uid, header.Gid, header.ModTime)
 		}
@@ -232,10 +207,11 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 	}
 	setUmask(t, 0o077)
 	dir := filepath.Join(t.TempDir(), "rootfs")
-	if err := WriteRootfs(t.Context(), dir); err != nil {
-		t.Fatal(err)
+	must(t, WriteRootfs(t.Context(), dir))
+	want["."] = file{mode: fs.ModeDir | 0o755}
+	if got := filesIn(t, dir); !maps.Equal(got, want) {
+		t.Errorf("the files are %v, want %v", got, want)
 	}
-	wantFiles(t, dir, want)
 	for _, name := range []string{"probe", "proc", "dev", "sys", "tmp", "data", "etc/passwd", "etc/group"} {
 		if _, ok := want[name]; !ok {
 			t.Errorf("%s is missing in the image", name)
@@ -251,9 +227,7 @@ func TestProbeIsReproducible(t *testing.T) {
 	architectures(t)
 	name := "probe-" + runtime.GOARCH
 	embeddedProbe, err := Probe(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		out := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), "../../scripts/build-probe.sh", runtime.GOARCH)
@@ -262,9 +236,7 @@ func TestProbeIsReproducible(t *testing.T) {
 			t.Fatalf("build the probe: %v: %s", err, output)
 		}
 		built, err := os.ReadFile(filepath.Join(out, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if string(built) != string(embeddedProbe) {
 			t.Fatalf("the embedded %s is not up to date with probe/: run make build, with the same compiler", name)
 		}

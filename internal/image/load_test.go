@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,9 +29,7 @@ import (
 func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	t.Helper()
 	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = config.DeepCopy()
 	config.Architecture = arch
 	if image, err = mutate.ConfigFile(image, config); err != nil {
@@ -43,9 +43,7 @@ func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	t.Helper()
 	dir := t.TempDir()
 	path, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	index := v1.ImageIndex(empty.Index)
 	for _, image := range images {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image})
@@ -56,9 +54,7 @@ func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	if nested {
 		err = path.AppendIndex(index)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
@@ -67,9 +63,7 @@ func tarOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := errors.Join(w.AddFS(os.DirFS(dir)), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.AddFS(os.DirFS(dir)), w.Close())
 	return b.Bytes()
 }
 
@@ -78,18 +72,14 @@ func zipped(t *testing.T, content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(content)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err, w.Close())
 	return b.Bytes()
 }
 
 func written(t *testing.T, content []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, content, 0o600))
 	return file
 }
 
@@ -99,15 +89,11 @@ func dockerSaved(t *testing.T, images ...v1.Image) []byte {
 	tagged := map[name.Tag]v1.Image{}
 	for i, image := range images {
 		tag, err := name.NewTag("example.org/image:" + string(rune('a'+i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tagged[tag] = image
 	}
 	var b bytes.Buffer
-	if err := tarball.MultiWrite(tagged, &b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tarball.MultiWrite(tagged, &b))
 	return b.Bytes()
 }
 
@@ -116,9 +102,7 @@ func TestLoad(t *testing.T) {
 	other := forPlatform(t, made(t, archive(t, regularFile("other"))), "s390x")
 	third := forPlatform(t, made(t, archive(t, regularFile("third"))), "ppc64le")
 	var own bytes.Buffer
-	if err := Save(t.Context(), &own, "mine", host); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Save(t.Context(), &own, "mine", host))
 	tests := []struct{ name, path, want string }{
 		{"layout", writeLayout(t, false, host), "host"},
 		{"layout of several", writeLayout(t, false, other, host), "host"},
@@ -151,45 +135,27 @@ func TestLoad(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q in it", err, want)
 				}
-				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
-					t.Errorf("%v and %v is left, %v", left, blobsOf(t, c), err)
-				}
+				wantNothing(t, c)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			dir, err := c.Rootfs(t.Context(), image)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := os.Stat(filepath.Join(dir, test.want)); err != nil {
 				t.Error(err)
 			}
 			layers, err := image.Layers()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := release(); err != nil {
-					t.Error(err)
-				}
-				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
-					t.Errorf("after release %v and %v are left, %v", left, blobsOf(t, c), err)
-				}
-			}()
+			must(t, err)
 			for _, l := range layers { // a registry must not hold large layers in memory
 				r, err := l.Compressed()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, ok := r.(*os.File); !ok {
 					t.Errorf("a layer is a %T, not a file", r)
 				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, r.Close())
 			}
+			must(t, release())
+			wantNothing(t, c)
 		})
 	}
 }
@@ -199,9 +165,7 @@ func TestSaveAndImport(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")), archive(t, regularFile("file")))
 	for _, as := range []string{OwnPrefix + "amd64-0123", "other"} {
 		var one, two bytes.Buffer
-		if err := errors.Join(Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image))
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
 			t.Error("two archives of an image differ")
 		}
@@ -244,14 +208,10 @@ func TestSaveAndImport(t *testing.T) {
 func TestDockerReadsSavedImage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	var b bytes.Buffer
-	if err := Save(t.Context(), &b, "image", image); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Save(t.Context(), &b, "image", image))
 	file := written(t, b.Bytes())
 	loaded, err := tarball.ImageFromPath(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err1 := image.ConfigName()
 	got, err2 := loaded.ConfigName()
 	if err := errors.Join(err1, err2); err != nil || got != want {
@@ -280,9 +240,7 @@ func TestReadFile(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	host := forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH)
 	manifest, err := host.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link := func(to string) func(string) error {
 		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(to, file)) }
 	}
@@ -312,9 +270,7 @@ func TestLoadRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := writeLayout(t, false, host)
-			if err := test.damage(filepath.Join(dir, test.file)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, test.damage(filepath.Join(dir, test.file)))
 			wantRefused(t, dir, test.want)
 			if test.packed != "" {
 				wantRefused(t, written(t, tarOfAll(t, dir)), test.packed)
@@ -323,16 +279,12 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	t.Run("pipe", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "pipe")
-		if err := unix.Mkfifo(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Mkfifo(file, 0o600))
 		wantRefused(t, file, "not a regular file")
 	})
 	t.Run("blobs elsewhere", func(t *testing.T) {
 		dir, other := writeLayout(t, false, host), writeLayout(t, false, host)
-		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs")))
 		wantRefused(t, dir, "escapes")
 	})
 	t.Run("docker's manifest elsewhere", func(t *testing.T) {
@@ -346,9 +298,7 @@ func wantRefused(t *testing.T, file, want string) {
 	if _, _, err := c.Load(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q in it", err, want)
 	}
-	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	wantNothing(t, c)
 }
 
 // tarOfAll packs a directory with links and pipes.
@@ -381,9 +331,7 @@ func tarOfAll(t *testing.T, dir string) []byte {
 		_, err = w.Write(content)
 		return err
 	})
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err, w.Close())
 	return b.Bytes()
 }
 
@@ -400,13 +348,9 @@ func TestDockerSavedIsBounded(t *testing.T) {
 		for _, f := range files {
 			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.text))})
 			_, err2 := w.Write([]byte(f.text))
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err, err2)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 		wantRefused(t, written(t, b.Bytes()), want)
 	}
 }
@@ -418,9 +362,7 @@ func TestEndlessArchive(t *testing.T) {
 	w := tar.NewWriter(zip)
 	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: 8 << 20})
 	_, err2 := io.CopyN(w, zeros{}, 8<<20)
-	if err := errors.Join(err, err2, w.Close(), zip.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err, err2, w.Close(), zip.Close())
 	bomb := archiveFile{t.Context(), written(t, b.Bytes()), limits{bytes: 4 << 20}}
 	if _, _, err := bomb.kind(); !errors.Is(err, errTooLarge) || errors.Is(err, ErrDamaged) {
 		t.Errorf("%v, want %v", err, errTooLarge)
@@ -441,33 +383,14 @@ func TestExpandKeepsReserve(t *testing.T) {
 // expand ignores files that do not belong to a layout.
 func TestExpandIgnoresOtherFiles(t *testing.T) {
 	dir := writeLayout(t, false, made(t, archive(t, regularFile("file"))))
-	want := len(filesBelow(t, dir))
-	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
-		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	want := slices.Sorted(maps.Keys(filesIn(t, dir)))
+	must(t, os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
+		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600))
 	to := t.TempDir()
-	if err := (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to); err != nil {
-		t.Fatal(err)
+	must(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to))
+	if got := slices.Sorted(maps.Keys(filesIn(t, to))); !slices.Equal(got, want) {
+		t.Errorf("%v is unpacked, want %v", got, want)
 	}
-	if got := filesBelow(t, to); len(got) != want {
-		t.Errorf("%v is unpacked, want %d files", got, want)
-	}
-}
-
-// filesBelow lists the files below a directory.
-func filesBelow(t *testing.T, dir string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 func FuzzLoad(f *testing.F) {
@@ -482,17 +405,13 @@ func FuzzLoad(f *testing.F) {
 		c := testCache(t)
 		loaded, release, err := c.Load(t.Context(), written(t, content))
 		if err != nil {
-			if left := blobsOf(t, c); len(left) > 0 {
-				t.Errorf("%v is left after %v", left, err)
-			}
+			wantNothing(t, c)
 			return
 		}
 		if _, err := loaded.Digest(); err != nil {
 			t.Error(err)
 		}
-		if err := release(); err != nil {
-			t.Error(err)
-		}
+		must(t, release())
 	})
 }
 
@@ -526,15 +445,11 @@ func TestOpen(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := ReadFile(image, tt.want, 100); err != nil {
 				t.Error(err)
 			}
-			if err := release(); err != nil {
-				t.Error(err)
-			}
+			must(t, release())
 		})
 	}
 	if left, err := os.ReadDir(filepath.Join(cache.Dir(), "tmp")); err != nil || len(left) > 0 {

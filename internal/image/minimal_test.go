@@ -24,9 +24,7 @@ func TestMinimalProgram(t *testing.T) {
 	}
 	for _, arch := range MinimalArchitectures() {
 		program, err := MinimalProgram(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f, err := elf.NewFile(strings.NewReader(string(program)))
 		if err != nil {
 			t.Fatalf("%s: %v", arch, err)
@@ -50,13 +48,9 @@ func TestMinimalProgram(t *testing.T) {
 // The host's kernel runs the program, with and without arguments.
 func TestMinimalProgramRuns(t *testing.T) {
 	program, err := MinimalProgram(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(file, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, program, 0o755))
 	for _, args := range [][]string{nil, {"exit", "0"}} {
 		var exit *exec.ExitError
 		if err := exec.Command(file, args...).Run(); !errors.As(err, &exit) || exit.ExitCode() != MinimalCode {
@@ -70,20 +64,14 @@ func TestMinimal(t *testing.T) {
 	r := newRegistry(t)
 	dir := filepath.Join(t.TempDir(), "rootfs")
 	ref, program, err := r.Minimal(t.Context(), "arm", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if written, err := os.ReadFile(filepath.Join(dir, ProbePath)); err != nil || string(written) != string(program) {
 		t.Errorf("the directory has another program: %v", err)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pulled, err := remote.Image(parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config, err := pulled.ConfigFile()
 	if err != nil || config.Platform().String() != "linux/arm/v7" {
 		t.Errorf("the platform is %v, %v", config.Platform(), err)

@@ -16,46 +16,23 @@ type file struct {
 	content string
 }
 
-func wantFiles(t *testing.T, dir string, want map[string]file) {
+// filesIn returns the files and directories below a directory by their names.
+func filesIn(t *testing.T, dir string) map[string]file {
 	t.Helper()
-	found := 0
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == dir {
+	found := map[string]file{}
+	must(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil {
-			return err
+		var content []byte
+		if err == nil && info.Mode().IsRegular() {
+			content, err = os.ReadFile(filepath.Join(dir, name))
 		}
-		got := file{mode: info.Mode()}
-		if info.Mode().IsRegular() {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			got.content = string(b)
-		}
-		relative, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		found++
-		if w, ok := want[relative]; !ok {
-			t.Errorf("%s is unexpected", relative)
-		} else if got != w {
-			t.Errorf("%s: mode %v, want %v; same content: %t", relative, got.mode, w.mode, got.content == w.content)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found != len(want) {
-		t.Errorf("%d files and directories, want %d", found, len(want))
-	}
-	if info, err := os.Stat(dir); err != nil || info.Mode() != fs.ModeDir|0o755 {
-		t.Errorf("the directory itself: %v, %v; want mode 0755", info, err)
-	}
+		found[name] = file{info.Mode(), string(content)}
+		return err
+	}))
+	return found
 }
 
 // setUmask must not be used in parallel tests.
@@ -75,16 +52,12 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 			content = "content"
 			h.Size = int64(len(content))
 		}
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&h))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -92,8 +65,6 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 func tooLarge(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}))
 	return b.Bytes()
 }

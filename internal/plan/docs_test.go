@@ -14,9 +14,7 @@ const page = "../../docs/plan.md"
 func readPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

@@ -300,7 +300,7 @@ var invalid = []struct {
 		"p:2003:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
 		"p:2007:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
 	}},
-	{"an export", "{\"schema_version\": 2, \"runs\": []}", true, []string{"p: it is an export; touchstone import FILE adds its runs to the results"}},
+	{"an export", "{\"schema_version\": 1, \"runs\": []}", true, []string{"p: it is an export; touchstone import FILE adds its runs to the results"}},
 	{"gates", "version: 1\ngates: []\n", true, []string{"p: it is a file of gates; touchstone compare A B --gates FILE takes it"}},
 	{"a web page", "<!DOCTYPE html>\n<html>", true, []string{"p: it is a web page, perhaps of a login or an error; download the file itself: log in, or use the link of the raw file"}},
 	{"a code block", "```yaml\nversion: 1\n```\n", true, []string{"p: it is a code block of Markdown; remove the lines with ``` before and after the text"}},

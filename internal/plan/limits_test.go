@@ -56,27 +56,15 @@ func TestLimitsOfWork(t *testing.T) {
 			text := "version: 1\n" + c.keys + "\n"
 			before := mustParse(t, "p", text)
 			p, err := before.Apply(Overrides{Limits: c.flags})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(mustParse(t, "p", text), before, same); diff != "" {
-				t.Errorf("Apply has changed the plan (-before +after):\n%s", diff)
-			}
+			must(t, err)
+			equal(t, "Apply has changed the plan", mustParse(t, "p", text), before, same)
 			work, err := p.Resolve(limited())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
-				t.Errorf("work (-want +got):\n%s", diff)
-			}
+			must(t, err)
+			equal(t, "work", c.want, spell(work))
 			pinned := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
 			again, err := pinned.Resolve(limited())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
-				t.Errorf("the pinned plan has other work (-want +got):\n%s", diff)
-			}
+			must(t, err)
+			equal(t, "the pinned plan has other work", spell(work), spell(again))
 		})
 	}
 }
@@ -161,9 +149,7 @@ func TestCheckLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := mustParse(t, "p", "version: 1\n"+c.text+"\n").Apply(Overrides{Limits: c.flags})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			notes, err := p.Check(four)
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {

@@ -55,17 +55,13 @@ func TestCheckPinning(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := mustParse(t, "p", "version: 1\n"+c.text+"\n")
 			p, err := before.Apply(Overrides{Pin: c.flags})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			notes, err := p.Check(four)
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same); diff != "" {
-				t.Errorf("Apply has changed the plan (-before +after):\n%s", diff)
-			}
+			equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same)
 		})
 	}
 }
@@ -128,12 +124,8 @@ func TestCheckImages(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("app.tar", "x")
 	write("empty.tar", "")

@@ -19,9 +19,7 @@ benchmarks:
 `)
 	for range 2 {
 		work, err := p.Resolve(testCatalogue())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []time.Duration{200 * time.Millisecond, 50 * time.Millisecond, bench.MonitorInterval}
 		for i, w := range work {
 			if w.Monitor != want[i] {
@@ -65,9 +63,7 @@ func TestMonitorOfOneOfTwoParameters(t *testing.T) {
 func resolved(t *testing.T, text string) []Work {
 	t.Helper()
 	work, err := mustParse(t, "p", text).Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return work
 }
 

@@ -31,9 +31,7 @@ func TestApply(t *testing.T) {
 		Binaries:  []string{"cni=/usr/lib/cni", "conmon=/opt/conmon"},
 		Managed:   new(false),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := before
 	want.Targets = mustPatterns(t, "native", "oci/mycrun", "*/runc")
 	want.Benchmarks = []Item{{Name: "performance.syscall"}}
@@ -50,12 +48,8 @@ func TestApply(t *testing.T) {
 		},
 		Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/usr/lib/cni", "conmon": "/opt/conmon"},
 	}
-	if diff := cmp.Diff(want, got, same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, p, same); diff != "" {
-		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
-	}
+	equal(t, "the result", want, got, same)
+	equal(t, "Apply has changed the plan it is called on", before, p, same)
 }
 
 func TestApplyUntil(t *testing.T) {
@@ -64,9 +58,7 @@ func TestApplyUntil(t *testing.T) {
 		t.Errorf("--max-blocks alone: %v", err)
 	}
 	got, err := p.Apply(Overrides{Until: new("decided"), Blocks: new(10), MaxBlocks: new(200)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Until != Decided || got.Blocks != 10 || got.BlockLimit() != 200 {
 		t.Errorf("until %q, %d to %d blocks", got.Until, got.Blocks, got.BlockLimit())
 	}
@@ -78,12 +70,8 @@ func TestApplyUntil(t *testing.T) {
 func TestApplyWithoutOverrides(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	got, err := p.Apply(Overrides{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(p, got, same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must(t, err)
+	equal(t, "the result", p, got, same)
 }
 
 // A flag also replaces the values of single benchmarks.
@@ -91,15 +79,11 @@ func TestApplyToBenchmarks(t *testing.T) {
 	const text = "version: 1\nbenchmarks: [operations, {name: performance, blocks: 3, monitor: memory}]\n"
 	p := mustParse(t, "p", text)
 	got, err := p.Apply(Overrides{Blocks: new(1), Monitor: new("memory=50ms")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if item := got.Benchmarks[1]; got.Blocks != 1 || item.Blocks != 0 || item.Monitor != (Monitor{}) {
 		t.Errorf("with --runs 1 and --monitor memory=50ms, the plan has %d blocks, and %+v", got.Blocks, item)
 	}
-	if diff := cmp.Diff(mustParse(t, "p", text), p, same); diff != "" {
-		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
-	}
+	equal(t, "Apply has changed the plan it is called on", mustParse(t, "p", text), p, same)
 }
 
 func TestApplyRefuses(t *testing.T) {

@@ -120,8 +120,6 @@ type Plan struct {
 	TouchstoneOutput string `yaml:"touchstone-output,omitempty"`
 	// Notes list keys without effect, each with the reason. They describe the file, so YAML omits them.
 	Notes []string `yaml:"-"`
-	// Hints list old keys, each with its location and present name. YAML omits them.
-	Hints []string `yaml:"-"`
 
 	// at holds the locations of values for Check, by key.
 	at map[string]Location
@@ -235,7 +233,6 @@ func Parse(file string, data []byte) (Plan, error) {
 	if err := r.problems.with(blemishes(file, data)).err(); err != nil {
 		return Plan{}, err
 	}
-	r.plan.Hints = r.hints
 	return r.plan, nil
 }
 
@@ -287,8 +284,8 @@ func Quick() Plan {
 	return p
 }
 
-// YAML spells a plan canonically in Touchstone's format, with every default. Parse returns the same plan from it (except Notes and
-// Hints), and equal plans have equal spellings. A run keeps this form and is resumed from it.
+// YAML spells a plan canonically in Touchstone's format, with every default. Parse returns the same plan from it (except Notes),
+// and equal plans have equal spellings. A run keeps this form and is resumed from it.
 func (p Plan) YAML() []byte {
 	document := struct {
 		Version int `yaml:"version"`

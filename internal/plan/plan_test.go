@@ -19,10 +19,28 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
 // same compares the content of plans and ignores their locations.
 var same = cmp.Options{
 	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
-	cmpopts.IgnoreFields(Plan{}, "Notes", "Hints"),
+	cmpopts.IgnoreFields(Plan{}, "Notes"),
 }
 
 // whole has every key of the format.
@@ -83,9 +101,7 @@ touchstone-output: performance.json
 func mustTarget(t *testing.T, s string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 
@@ -188,9 +204,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 		Warmup:     1,
 		Timeout:    Timeout{Trial: 2 * time.Minute, Call: 30 * time.Second},
 	}
-	if diff := cmp.Diff(want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same)
 	if got := mustParse(t, "p", "version: 1\nparameters: paper\n").Timeout.Trial; got != 30*time.Minute {
 		t.Errorf("with the paper's parameters a trial may take %v, want 30m", got)
 	}
@@ -248,9 +262,7 @@ func TestLoad(t *testing.T) {
 		t.Error("a directory is loaded")
 	}
 	long := filepath.Join(dir, "long.yaml")
-	if err := os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
 	_, err := Load(long)
 	if e := (*Error)(nil); !errors.As(err, &e) || e.File != long || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
 		t.Errorf("a file above MaxSize gives %v", err)

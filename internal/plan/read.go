@@ -21,7 +21,6 @@ type reader struct {
 	// start is the start of the file's mapping; seen holds the location of the value of each key.
 	start Location
 	seen  map[string]Location
-	hints []string
 }
 
 // field is a key with the function for its value.
@@ -112,11 +111,6 @@ func (r *reader) itemFields(item *Item) []field {
 	}
 }
 
-// renamed returns the present name of a renamed key of a plan, or an empty string.
-func renamed(key string) string {
-	return map[string]string{"json": "export"}[key]
-}
-
 // keys lists the keys of fields.
 func keys(fields []field) []string {
 	var names []string
@@ -152,29 +146,12 @@ func (r *reader) read(root ast.Node) {
 			r.seen[key] = r.at(e.Value)
 		}
 	}
-	r.rename(entries)
 	switch touchstone, mixed := r.format(entries); {
 	case mixed: // one error is enough
 	case touchstone:
 		r.readTouchstone(entries)
 	default:
 		r.readPlan(entries)
-	}
-}
-
-// rename replaces old names of keys by their present names, and adds a hint for each.
-func (r *reader) rename(entries []*ast.MappingValueNode) {
-	for _, e := range entries {
-		old, _ := text(e.Key)
-		present := renamed(old)
-		if present == "" {
-			continue
-		}
-		if r.has(present) {
-			r.fail(e.Key, old+" is the old name of "+present+", which is there too", "leave "+old+" out")
-		}
-		r.hints = append(r.hints, fmt.Sprintf("%s: the key %s is called %s now; the old name still works", r.at(e.Key), old, present))
-		e.Key.(*ast.StringNode).Value, r.seen[present] = present, r.at(e.Value)
 	}
 }
 

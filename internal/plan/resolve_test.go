@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -98,21 +96,15 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must(t, err)
+			equal(t, "the result", c.want, spell(work))
 		})
 	}
 }
 
 func TestResolveSelectsAllByDefault(t *testing.T) {
 	work, err := mustParse(t, "p", "version: 1\n").Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(work) != len(testCatalogue()) {
 		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
 	}
@@ -189,9 +181,7 @@ func TestResolveWithoutLocations(t *testing.T) {
 
 func TestResolveFlags(t *testing.T) {
 	p, err := Quick().Apply(Overrides{Filters: []string{"operatoins"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = p.Resolve(testCatalogue())
 	checkLines(t, err, []string{`--filter: no benchmark or group has the name "operatoins"; did you mean operations?`})
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Flag != "--filter" || e.Value != "operatoins" {
@@ -202,34 +192,24 @@ func TestResolveFlags(t *testing.T) {
 func TestPin(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nparameters: paper\nbenchmarks: [operations.service, performance.syscall.unixbench]\n")
 	work, err := p.Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pinned := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
 	if p.Seed != nil || p.Targets != nil {
 		t.Errorf("Pin has changed the plan: %+v", p)
 	}
 	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
 		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
-	if diff := cmp.Diff(want, string(pinned.YAML())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, string(pinned.YAML()))
 	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
-		t.Errorf("the pinned plan resolves to other work (-want +got):\n%s", diff)
-	}
+	must(t, err)
+	equal(t, "the pinned plan resolves to other work", spell(work), spell(again))
 }
 
 func TestBlocksOfWork(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nblocks: 9\nbenchmarks: [operations.container.exec, {name: performance.memory, blocks: 3}]\n")
 	for range 2 {
 		work, err := p.Resolve(testCatalogue())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, w := range work {
 			want := 0
 			if w.Benchmark.Suite() == "performance" {

@@ -53,22 +53,14 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
 	before := maps.Clone(users)
 	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
-	if diff := cmp.Diff(want, got.Runtimes); diff != "" {
-		t.Errorf("runtimes (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets); diff != "" {
-		t.Errorf("sockets (-want +got):\n%s", diff)
-	}
+	equal(t, "runtimes", want, got.Runtimes)
+	equal(t, "sockets", map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets)
 	if diff := cmp.Diff(before, users); diff != "" {
 		t.Errorf("WithRuntimes has changed what it was given:\n%s", diff)
 	}
-	if diff := cmp.Diff(got, mustParse(t, "other", string(got.YAML())), same); diff != "" {
-		t.Errorf("the recorded plan has not all of it (-want +got):\n%s", diff)
-	}
+	equal(t, "the recorded plan has not all of it", got, mustParse(t, "other", string(got.YAML())), same)
 	if quiet := Quick().WithRuntimes(nil); quiet.Runtimes != nil {
 		t.Errorf("nothing becomes %+v", quiet)
 	}

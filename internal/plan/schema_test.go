@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -136,7 +135,6 @@ func shapes() map[string]schema {
 		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String() + "|^(" + strings.Join(custom.Autos(), "|") + ")$", "default": 1},
 		"export":             export,
 		"touchstone-output":  export,
-		"json":               export.with(schema{"deprecated": true, "description": "The old name of export."}),
 	}
 }
 
@@ -181,7 +179,7 @@ func descriptions(t *testing.T) map[string]string {
 func planSchema(t *testing.T) schema {
 	t.Helper()
 	shapes, texts := shapes(), descriptions(t)
-	used := map[string]bool{"image": true, "json": true} // a section about images, and the old name of a key
+	used := map[string]bool{"image": true} // a section about images
 	object := func(path string, fields []field) schema {
 		properties := schema{}
 		for _, f := range fields {
@@ -220,7 +218,6 @@ func planSchema(t *testing.T) schema {
 	parse := workload["properties"].(schema)["parse"].(schema)
 	parse["items"] = metric
 	nest("workloads", schema{"items": workload})
-	properties["json"] = shapes["json"]
 	for key := range texts {
 		if !used[key] {
 			t.Errorf("%s describes %s, which is not a key", page, key)
@@ -244,21 +241,13 @@ func TestSchemaIsCurrent(t *testing.T) {
 	enc := json.NewEncoder(&want)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(planSchema(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, enc.Encode(planSchema(t)))
 	if *update {
-		if err := os.WriteFile(schemaFile, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(schemaFile, want.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("the schema is out of date; run: make gen (-want +file):\n%s", diff)
-	}
+	must(t, err)
+	equal(t, "the schema is out of date; run: make gen", want.String(), string(got))
 }
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
@@ -266,9 +255,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	schema, err := c.Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema
 }
 
@@ -289,9 +276,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = validate(schema, text)
 		if ours := !strings.HasPrefix(filepath.Base(path), "touchstone-"); ours != (err == nil) {
 			t.Errorf("%s: in our format: %t, but the schema says %v", path, ours, err)
@@ -306,9 +291,7 @@ func TestSchemaAcceptsWhatYAMLWrites(t *testing.T) {
 			t.Errorf("%v\n%s", err, p.YAML())
 		}
 	}
-	if err := validate(schema, []byte(whole)); err != nil {
-		t.Error(err)
-	}
+	must(t, validate(schema, []byte(whole)))
 }
 
 func TestSchemaRefusesWhatParseRefuses(t *testing.T) {

@@ -57,9 +57,7 @@ func TestRedactKeepsPlans(t *testing.T) {
 	}
 	for _, path := range paths {
 		p, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stored := string(p.YAML())
 		if slices.ContainsFunc(p.Workloads, func(w Workload) bool { return w.Env != nil }) {
 			continue
@@ -96,9 +94,7 @@ func TestWithSecrets(t *testing.T) {
 	plan := mustParse(t, "p", whole)
 	stored := string(plan.YAML())
 	got, err := plan.WithSecrets(lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := map[string]string{"TOKEN": "t0ken", "OTHER": "äöü x"}; !maps.Equal(got.Workloads[0].Secrets, want) || plan.Workloads[0].Secrets != nil {
 		t.Errorf("the secrets are %q, want %q; the original plan has %q", got.Workloads[0].Secrets, want, plan.Workloads[0].Secrets)
 	}

@@ -38,9 +38,7 @@ func TestParseTouchStone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := mustParse(t, "ts.yaml", c.text)
-			if diff := cmp.Diff("version: 1\nname: ts\n"+c.want, string(p.YAML())); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal(t, "the result", "version: 1\nname: ts\n"+c.want, string(p.YAML()))
 		})
 	}
 }

@@ -20,17 +20,11 @@ func TestYAMLGolden(t *testing.T) {
 	got := mustParse(t, "p", whole).YAML()
 	golden := filepath.Join("testdata", "whole.golden.yaml")
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must(t, err)
+	equal(t, "the result", string(want), string(got))
 }
 
 func TestYAMLKeepsEveryPlan(t *testing.T) {

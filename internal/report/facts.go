@@ -134,7 +134,7 @@ func reclaimFacts(r *result.Reclaim) []NamedText {
 	}
 }
 
-// settingFacts are the facts that runs of older versions do not have.
+// settingFacts are the facts that a run may lack.
 func settingFacts(h *result.Host) []NamedText {
 	var s result.Settings
 	if h.Settings != nil {
@@ -152,8 +152,8 @@ func settingFacts(h *result.Host) []NamedText {
 	}
 }
 
-// LaterFacts are the names of facts that runs of older versions do not have. A run without one differs in it from no other run.
-func LaterFacts() []string {
+// OptionalFacts are the names of facts that a run may lack. A run without one differs in it from no other run.
+func OptionalFacts() []string {
 	var names []string
 	for _, f := range settingFacts(&result.Host{}) {
 		names = append(names, f.Name)
@@ -243,7 +243,7 @@ func (f *facts) known(natural ...string) []Fact {
 	f.all = slices.DeleteFunc(f.all, func(f Fact) bool { return !slices.ContainsFunc(f.Values, func(v string) bool { return v != "" }) })
 	for i := range f.all {
 		f := &f.all[i]
-		later := slices.Contains(LaterFacts(), f.Name)
+		later := slices.Contains(OptionalFacts(), f.Name)
 		values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return later && v == "" })
 		f.Differs = !slices.Contains(natural, f.Name) && slices.ContainsFunc(values, func(v string) bool { return v != values[0] })
 	}

@@ -15,8 +15,8 @@ func TestReclaimFacts(t *testing.T) {
 		facts *result.Reclaim
 		want  map[string]string // without unknown ones
 	}{
-		"a run of an older version": {nil, map[string]string{}},
-		"nothing but overcommit":    {&result.Reclaim{Overcommit: new(int64(1))}, map[string]string{"Overcommit": "always"}},
+		"a run without facts":    {nil, map[string]string{}},
+		"nothing but overcommit": {&result.Reclaim{Overcommit: new(int64(1))}, map[string]string{"Overcommit": "always"}},
 		"all": {
 			&result.Reclaim{
 				Available: new(int64(3 << 30)), SwapUsed: new(int64(0)), Swappiness: new(int64(60)), Overcommit: new(int64(2)), OvercommitRatio: new(int64(50)),

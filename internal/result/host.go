@@ -200,7 +200,7 @@ type Selfcheck struct {
 const maxDetectionLimits = 100
 
 // DetectionLimit is the smallest delay that a comparison of two targets shows in a number of minutes with a probability
-// of 80 %, as a share of the median: 0.03 is 3 %. In selfchecks of older versions it is the smallest relative difference of the typical value.
+// of 80 %, as a share of the median: 0.03 is 3 %.
 type DetectionLimit struct {
 	Minutes    int     `json:"minutes"`
 	Difference float64 `json:"difference"`

@@ -19,7 +19,7 @@ func TestSameMachine(t *testing.T) {
 		"a guest of something else":        {func(h *Host) { h.Virtual = "" }, false},
 		"no memory":                        {func(h *Host) { h.Memory = 0 }, false},
 		"the name of another system":       {func(h *Host) { h.Identity = &Identity{System: "b"} }, false},
-		"an older version":                 {func(h *Host) { h.Identity = nil }, true},
+		"no identity":                      {func(h *Host) { h.Identity = nil }, true},
 	} {
 		other := server
 		c.change(&other)

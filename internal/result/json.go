@@ -12,8 +12,11 @@ import (
 // MaxDocument is the maximum size of a document in bytes. It holds about fifty million samples, more than any plan produces.
 const MaxDocument = 4 << 30
 
-// ErrNewer is in the error of Read for a document with a schema_version above SchemaVersion.
-var ErrNewer = errors.New("a newer touchstone wrote it")
+// ErrVersion is in the error of Read for a document with another schema_version than SchemaVersion.
+var ErrVersion = errors.New("another version of touchstone wrote it")
+
+// VersionAdvice is the advice for a file of another version.
+const VersionAdvice = "use the version of touchstone that wrote it"
 
 // ErrTooLarge is in the error of Read for a document above MaxDocument.
 var ErrTooLarge = fmt.Errorf("it is larger than %d MiB; export fewer runs into one file", MaxDocument>>20)

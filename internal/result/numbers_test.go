@@ -75,9 +75,7 @@ func generic(t *testing.T, text string) (value any) {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	if err := dec.Decode(&value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dec.Decode(&value))
 	return value
 }
 
@@ -90,9 +88,7 @@ func inOrder(t *testing.T, doc any) string {
 		facts, trials := map[string]any{}, ""
 		for key, value := range run.(map[string]any) {
 			text, err := json.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if key == "trials" {
 				trials = string(text)
 			} else {
@@ -100,15 +96,11 @@ func inOrder(t *testing.T, doc any) string {
 			}
 		}
 		text, err := json.Marshal(facts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		runs = append(runs, strings.TrimSuffix(string(text), "}")+`, "trials": `+trials+"}")
 	}
 	version, err := json.Marshal(top["schema_version"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return `{"schema_version": ` + string(version) + `, "runs": [` + strings.Join(runs, ",") + "]}"
 }
 
@@ -207,13 +199,9 @@ type Seconder string
 func schemaObjects(t *testing.T) []object {
 	t.Helper()
 	data, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var root object
-	if err := json.Unmarshal(data, &root); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &root))
 	all := []object{root}
 	for _, o := range root.Defs {
 		all = append(all, o)

@@ -38,10 +38,9 @@ type Visitor interface {
 	End() error
 }
 
-// Read reads a document of this or an earlier version of touchstone as a stream, and upgrades its runs to SchemaVersion. An error of v
-// ends it. The returned document has no runs.
+// Read reads a document as a stream. An error of v ends it. The returned document has no runs.
 //
-// Read ignores unknown fields, since a new field does not raise the schema's version. It refuses a higher version (ErrNewer), more
+// Read ignores unknown fields, since a new field does not raise the schema's version. It refuses another version (ErrVersion), more
 // than MaxDocument bytes (ErrTooLarge), data after the document, runs that Validate refuses, control characters in text for one line, and
 // facts of a run after its trials. The errors contain the location. A document can be invalid at its end, so the caller reads it with a
 // Visitor without effects first, or can undo its effects.
@@ -53,7 +52,7 @@ func Read(r io.ReadSeeker, v Visitor) (Document, error) {
 	if size > MaxDocument {
 		return Document{}, fmt.Errorf("read result document: %w", ErrTooLarge)
 	}
-	// The version is read first: a later version may have given other types to other fields, and the error should name the version
+	// The version is read first: another version may have given other types to other fields, and the error should name the version
 	// instead of those fields.
 	var head header
 	if err := scan(r, head.read); err != nil {
@@ -62,8 +61,8 @@ func Read(r io.ReadSeeker, v Visitor) (Document, error) {
 	if err := head.check(); err != nil {
 		return Document{}, fmt.Errorf("decode result document: %w", err)
 	}
-	doc := Document{Schema: *head.Schema}
-	read := runReader{schema: *head.Schema, visitor: v, seen: map[string]bool{}}
+	doc := Document{}
+	read := runReader{visitor: v, seen: map[string]bool{}}
 	err = scan(r, func(s *stream) error {
 		if err := s.object("", &doc, map[string]func() error{"runs": func() error { return read.runs(s) }}, nil); err != nil {
 			return err
@@ -73,7 +72,6 @@ func Read(r io.ReadSeeker, v Visitor) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	doc.Schema = SchemaVersion
 	return doc, nil
 }
 
@@ -102,17 +100,16 @@ func (h *header) check() error {
 	switch {
 	case h.Kind != "": // an export has none
 		return fmt.Errorf("it is a %.50q, which has no samples; %s", h.Kind, exported)
-	case h.Schema == nil || *h.Schema < 1:
+	case h.Schema == nil:
 		return fmt.Errorf("it has no schema_version; %s", exported)
-	case *h.Schema > SchemaVersion:
-		return fmt.Errorf("%w: it has schema version %d and this touchstone knows %d; use a newer touchstone", ErrNewer, *h.Schema, SchemaVersion)
+	case *h.Schema != SchemaVersion:
+		return fmt.Errorf("%w: it has schema version %d and this touchstone knows %d; %s", ErrVersion, *h.Schema, SchemaVersion, VersionAdvice)
 	}
 	return nil
 }
 
 // runReader reads runs.
 type runReader struct {
-	schema  int
 	visitor Visitor
 	seen    map[string]bool // IDs
 	facts   int64           // size of all facts
@@ -130,8 +127,6 @@ func (r *runReader) runs(s *stream) error {
 // run reads a run. Its facts precede its trials, as in each document of Encode.
 func (r *runReader) run(s *stream) error {
 	var run Run
-	var limits []string // the caveats of version 1
-	var renames []Rename
 	begun := false
 	start, trials := s.dec.InputOffset(), int64(0)
 	fits := func() error {
@@ -143,9 +138,6 @@ func (r *runReader) run(s *stream) error {
 	}
 	begin := func() error {
 		begun = true
-		if r.schema == 1 {
-			run.Caveats, renames = limits, run.Upgrade()
-		}
 		err := run.Validate()
 		if err == nil && r.seen[run.ID] {
 			err = fmt.Errorf("run %q occurs twice", run.ID)
@@ -175,7 +167,6 @@ func (r *runReader) run(s *stream) error {
 				return err
 			})
 		},
-		"limits": func() error { return s.value("runs.limits", &limits) },
 		"trials": func() error {
 			if err := begin(); err != nil {
 				return err
@@ -188,8 +179,6 @@ func (r *runReader) run(s *stream) error {
 				if err != nil {
 					return err
 				}
-				trial.rename(renames)
-				trial.Cell = trial.Present()
 				if err := run.checkNext(&trial, last); err != nil {
 					return s.invalid(err)
 				}

@@ -89,7 +89,7 @@ func (c *counter) End() error { c.ended++; return nil }
 // The numbers of a run, the start of a run up to the list of trials, and a trial.
 const (
 	facts      = `"seed": "1", "host": {"cpus": 1, "memory_bytes": 1, "swap_bytes": 0}, "overhead": {"empty_region_ns": 0, "exec_ns": 0}, `
-	startOfRun = `{"schema_version": 2, "runs": [{` + facts + `"id": "a", "state": "complete", "targets": [{"name": "native"}],
+	startOfRun = `{"schema_version": 1, "runs": [{` + facts + `"id": "a", "state": "complete", "targets": [{"name": "native"}],
 		"benchmarks": [{"name": "a.b.c", "metrics": [{"name": "M", "unit": "s", "better": "lower"}]}], "trials": [`
 	startOfTrial = `{"seq": 1, "benchmark": "a.b.c", "target": "native", "status": "ok", "block": 0, "elapsed_ns": 1, "self_cpu_ns": 1, `
 )
@@ -100,7 +100,7 @@ func TestReadIsBounded(t *testing.T) {
 		t.Skip("documents of 40 MiB take seconds")
 	}
 	const size, most = 40 << 20, 48 << 20
-	run := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", `
+	run := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", `
 	for name, c := range map[string]struct{ head, unit, want string }{
 		"empty trials":            {startOfRun, `{},`, `line 2, column 110: runs.trials.seq is missing, and is a number`},
 		"empty samples":           {startOfRun + startOfTrial + `"samples": [`, `{"value":1},`, `runs.trials.samples: the list has more than 500000 entries`},
@@ -120,7 +120,7 @@ func TestReadIsBounded(t *testing.T) {
 		"long facts":              {run + `"images": [`, `{"name": "` + strings.Repeat("x", 1<<20) + `"},`, `take more than 16 MiB each`},
 		"a long plan":             {run + `"plan": "`, `\n`, `runs.plan is longer than 8 MiB`},
 		"unknown":                 {run + `"later": [`, `[],`, `runs.later is longer than 8 MiB`},
-		"runs":                    {`{"schema_version": 2, "runs": [`, `{` + facts + `"id": "a", "state": "complete"},`, `run "a" occurs twice`},
+		"runs":                    {`{"schema_version": 1, "runs": [`, `{` + facts + `"id": "a", "state": "complete"},`, `run "a" occurs twice`},
 		"depth":                   {`{"runs": [`, `[`, `more than 100 values are within each other`},
 		"depth of a value":        {run + `"later": `, `[`, `exceeded max depth`},
 		"white space":             {``, ` `, `the document is longer than 8 MiB`},
@@ -193,11 +193,11 @@ func TestReadLocatesFaults(t *testing.T) {
 		"a time":                    {replaced(`"started": "2026-11-20T10:00:01`, `"started": "yesterday`), "yesterday", "yesterday"},
 		"a state":                   {replaced(`"state": "complete"`, `"state": "done"`), `"trials"`, `state "done" is none of "running"`},
 		"a metric of a sample":      {replaced(`"metric": "Create",`+"\n"+`       "value"`, `"metric": "Other", "value"`), `"conditions"`, ""},
-		"facts after the trials":    {`{"schema_version": 2, "runs": [{"id": "a", "state": "complete", "trials": [], "name": "x"}]}`, `"name"`, `facts of the run follow its trials; put the key trials last`},
+		"facts after the trials":    {`{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [], "name": "x"}]}`, `"name"`, `facts of the run follow its trials; put the key trials last`},
 		"a key twice":               {replaced(`"seq": 3,`, `"seq": 3, "seq": 4,`), `"seq": 3`, `the key "seq" occurs twice`},
 		"an object in place of one": {replaced(`"samples": [`, `"samples": {"a": [`), `"samples"`, "runs.trials.samples is a JSON object, not a list"},
-		"a list in place of a run":  {`{"schema_version": 2, "runs": [[]]}`, `[[`, "runs is a JSON array, not an object"},
-		"null in place of a run":    {`{"schema_version": 2, "runs": [null]}`, `null`, "runs is a JSON null, not an object"},
+		"a list in place of a run":  {`{"schema_version": 1, "runs": [[]]}`, `[[`, "runs is a JSON array, not an object"},
+		"null in place of a run":    {`{"schema_version": 1, "runs": [null]}`, `null`, "runs is a JSON null, not an object"},
 		"text after the document":   {full + "x", "\nx", "invalid character 'x'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestReadLocatesFaults(t *testing.T) {
 // TestReadInAnyOrder: other programs write the keys in the order of their names.
 func TestReadInAnyOrder(t *testing.T) {
 	var got counter
-	text := `{"generator": {}, "runs": [{"benchmarks": null, ` + facts + `"id": "a", "state": "complete", "targets": null, "trials": null}], "schema_version": 2}`
+	text := `{"generator": {}, "runs": [{"benchmarks": null, ` + facts + `"id": "a", "state": "complete", "targets": null, "trials": null}], "schema_version": 1}`
 	if _, err := Read(strings.NewReader(text), &got); err != nil || got != (counter{runs: 1, ended: 1}) {
 		t.Errorf("read %+v, %v", got, err)
 	}

@@ -47,17 +47,13 @@ func TestHiderOfRuns(t *testing.T) {
 	before, run := leaky("a s3cret b"), leaky("a s3cret b")
 	run.Plan, before.Plan, run.Host, before.Host = "", "", Host{}, Host{}
 	hidden := NewHider([]string{"s3cret"}).Run(run)
-	if diff := cmp.Diff(before, run); diff != "" {
-		t.Errorf("the caller's run changed (-want +got):\n%s", diff)
-	}
+	equal(t, "the caller's run changed", before, run)
 	if text := encoded(t, Document{Runs: []Run{hidden}}); bytes.Contains(text, []byte("s3cret")) {
 		t.Errorf("the value is still in\n%s", text)
 	}
 	want := leaky("a (redacted) b")
 	want.Plan, want.Host = "", Host{}
-	if diff := cmp.Diff(want, hidden); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, hidden)
 }
 
 // Trials with equal conditions share them. A hider must not make a copy for each trial.
@@ -101,9 +97,7 @@ func TestAnonymous(t *testing.T) {
 	}
 	before, run := change(leaky(text)), change(leaky(text))
 	got := run.Anonymous("", "bob", "root")
-	if diff := cmp.Diff(before, run); diff != "" {
-		t.Errorf("the caller's run changed (-want +got):\n%s", diff)
-	}
+	equal(t, "the caller's run changed", before, run)
 	public := string(encoded(t, Document{Runs: []Run{got}}))
 	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
 		if at := strings.Index(public, leak); at >= 0 {
@@ -115,9 +109,7 @@ func TestAnonymous(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", stays, public)
 		}
 	}
-	if diff := cmp.Diff(run.Trials[0].Samples, got.Trials[0].Samples); diff != "" {
-		t.Errorf("the samples changed (-want +got):\n%s", diff)
-	}
+	equal(t, "the samples changed", run.Trials[0].Samples, got.Trials[0].Samples)
 	if again := got.Anonymous(); cmp.Diff(got, again) != "" {
 		t.Errorf("a second time changes it (-once +twice):\n%s", cmp.Diff(got, again))
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // SchemaVersion is the version of the JSON that Encode writes. It is raised when a field changes its meaning or is
-// removed; a new field does not raise it. Decode and the store upgrade runs of earlier versions, see Run.Upgrade.
-const SchemaVersion = 2
+// removed; a new field does not raise it.
+const SchemaVersion = 1
 
 // Unit is the unit of a metric's values.
 type Unit string
@@ -424,7 +424,7 @@ type Overhead struct {
 	// includes this cost.
 	Exec time.Duration `json:"exec_ns"`
 	// Requests are the median round trips of a request that does nothing, by the engine whose daemon answers. Every request of an operation
-	// includes this cost. Runs of older versions have none.
+	// includes this cost.
 	Requests map[string]time.Duration `json:"requests_ns,omitempty"`
 }
 
@@ -530,13 +530,13 @@ type Host struct {
 	Mitigation string `json:"mitigations,omitempty"`     // one line: which vulnerabilities are mitigated and how
 	Cmdline    string `json:"kernel_cmdline,omitempty"`
 	Root       bool   `json:"root"`
-	// Reclaim holds the facts that explain figures of memory; nil if none is known, as in runs of older versions.
+	// Reclaim holds the facts that explain figures of memory; nil if none is known.
 	Reclaim *Reclaim `json:"reclaim,omitempty"`
-	// Settings are further facts that change the times of starts; nil if none is known, as in runs of older versions.
+	// Settings are further facts that change the times of starts; nil if none is known.
 	Settings *Settings `json:"settings,omitempty"`
 	// Storage are the file systems of a run, in the order of their use.
 	Storage []Storage `json:"storage,omitempty"`
-	// Identity tells machines with one name apart; nil if it is unknown, as in runs of older versions.
+	// Identity tells machines with one name apart; nil if it is unknown.
 	Identity *Identity `json:"identity,omitempty"`
 	// Tuned are the settings that touchstone host tune has changed and that were in effect when the run began, in the order of their change. A run
 	// without root cannot read them.

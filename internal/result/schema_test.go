@@ -26,9 +26,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	schema, err := c.Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema
 }
 
@@ -40,9 +38,7 @@ func TestSchemaAcceptsWhatEncodeWrites(t *testing.T) {
 		"minimal": {Runs: []Run{{ID: "a", State: Running, Targets: []Target{{Name: "native"}}, Bench: []Benchmark{{Name: "b"}}, Trials: []Trial{{Seq: 1, Cell: Cell{Benchmark: "b", Target: "native"}, Status: Skipped}}}}},
 	} {
 		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded(t, doc)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := schema.Validate(instance); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -53,7 +49,7 @@ func TestSchemaRefuses(t *testing.T) {
 	schema := compiledSchema(t)
 	full := string(encoded(t, fullDocument()))
 	for name, c := range map[string]struct{ old, new string }{
-		"another version":             {`"schema_version": 2`, `"schema_version": 1`},
+		"another version":             {`"schema_version": 1`, `"schema_version": 2`},
 		"no seed":                     {`"seed": "18446744073709551615",`, ``},
 		"a seed that is a number":     {`"seed": "18446744073709551615"`, `"seed": 18446744073709551615`},
 		"an unknown state":            {`"state": "complete"`, `"state": "done"`},
@@ -78,9 +74,7 @@ func TestSchemaRefuses(t *testing.T) {
 				t.Fatalf("the full document has no %s", old)
 			}
 			instance, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(full, old, c.new, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := schema.Validate(instance); err == nil {
 				t.Error("the schema accepts it")
 			}
@@ -106,13 +100,9 @@ type object struct {
 // field, and requires it exactly if Encode always writes it.
 func TestSchemaMatchesTypes(t *testing.T) {
 	data, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var root object
-	if err := json.Unmarshal(data, &root); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &root))
 	if version := root.Properties["schema_version"].Const; version != float64(SchemaVersion) {
 		t.Errorf("the schema is of version %v, want %d", version, SchemaVersion)
 	}
@@ -231,9 +221,7 @@ func jsonType(typ reflect.Type) string {
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "result.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	words := map[string][]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -246,9 +234,7 @@ func constants(t *testing.T) map[string][]string {
 		}
 		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
 			word, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			words[typ.Name] = append(words[typ.Name], word)
 		}
 		return true

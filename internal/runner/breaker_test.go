@@ -234,9 +234,7 @@ func TestFailedCallsAreCounted(t *testing.T) {
 			t.Errorf("trial %d is %s and has the failed calls %v", trial.Seq, trial.Status, trial.FailedCalls)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"create": 1, "start": 2}, got); diff != "" {
-		t.Errorf("failed calls (-want +got):\n%s", diff)
-	}
+	equal(t, "failed calls", map[string]int{"create": 1, "start": 2}, got)
 }
 
 // served is an engine with a daemon of the run.

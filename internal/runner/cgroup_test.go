@@ -32,9 +32,7 @@ func (p *placed) SetCgroupParent(group string) error {
 func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Helper()
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if groups.Base() == "" {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
@@ -47,12 +45,8 @@ func newPlaced(t *testing.T) (*harness, *placed) {
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	t.Cleanup(func() {
 		group, err := groups.Open("/" + engine.Prefix + l.config.RunID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must(t, err)
+		must(t, group.Destroy(context.WithoutCancel(t.Context())))
 	})
 	return l, p
 }
@@ -79,9 +73,7 @@ func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	}
 	l.ok()
 	top := "/" + engine.Prefix + l.config.RunID
-	if diff := cmp.Diff([]string{top + "/t1", "", top + "/t2", ""}, p.groups); diff != "" {
-		t.Errorf("placed in (-want +got):\n%s", diff)
-	}
+	equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
 	if dirs := left(l); there != 2 || len(dirs) > 0 {
 		t.Errorf("%d of 2 trials had a group; left are %q", there, dirs)
 	}

@@ -30,9 +30,7 @@ func newServed(t *testing.T) (*harness, *served) {
 	l, p := newPlaced(t)
 	l.config.Programs = monitor.Programs{}
 	group, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/daemon")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &served{p, engine.Daemon{PIDs: []int{1 << 30}, Cgroup: group}}
 	l.config.Targets[0].Engine = s
 	l.config.Work[0].Benchmark.Components = true
@@ -44,9 +42,7 @@ func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration 
 	t.Helper()
 	const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, group.ProcsFiles()...)...)
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Run())
 	return cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 }
 

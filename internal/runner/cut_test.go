@@ -37,12 +37,8 @@ func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 		"fake/less@no=exec": {"exec: taken away by the target's option no"},
 		"oci/none":          {"oci/none: it is not on PATH; install it"},
 	}
-	if diff := cmp.Diff(want, reasons); diff != "" {
-		t.Errorf("reasons of skipped trials (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[result.Status]int{result.OK: 4, result.Skipped: 2}, out.Counts); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	equal(t, "reasons of skipped trials", want, reasons)
+	equal(t, "counts", map[result.Status]int{result.OK: 4, result.Skipped: 2}, out.Counts)
 }
 
 // A benchmark may detect only while it runs that a target does not support it.
@@ -56,9 +52,7 @@ func TestSkippedByTheBenchmark(t *testing.T) {
 		return t.Require(bench.Needs{Capabilities: []engine.Capability{engine.CanExec}})
 	})
 	out := l.ok()
-	if diff := cmp.Diff(map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	equal(t, "counts", map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts)
 	for _, trial := range l.trials {
 		if trial.Status == result.Skipped && len(trial.Samples) > 0 {
 			t.Errorf("a skipped trial has the samples %v", trial.Samples)
@@ -117,9 +111,7 @@ func TestGivenUp(t *testing.T) {
 				if last.Reason != reason {
 					t.Errorf("reason %q, want %q", last.Reason, reason)
 				}
-				if diff := cmp.Diff([]string{"test.one.x on " + tt.target + " was " + reason}, out.Caveats); diff != "" {
-					t.Errorf("cut (-want +got):\n%s", diff)
-				}
+				equal(t, "cut", []string{"test.one.x on " + tt.target + " was " + reason}, out.Caveats)
 			} else if len(out.Caveats) > 0 {
 				t.Errorf("cut: %q", out.Caveats)
 			}
@@ -177,9 +169,7 @@ func TestBudget(t *testing.T) {
 			l.work("test.one.x", live)
 			l.work("test.two.x", live)
 			out := l.ok()
-			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
-				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
-			}
+			equal(t, "blocks of warm-up and measured", tt.want, after(l))
 			if got := strings.Join(out.Caveats, "\n"); got != tt.cut {
 				t.Errorf("cut %q, want %q", got, tt.cut)
 			}
@@ -240,18 +230,8 @@ func TestProgress(t *testing.T) {
 func TestProgressOfAResumedRun(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.config.Stop.Min = 4
-	ctx, interrupt := context.WithCancel(t.Context())
 	l.work("test.one.x", live)
-	record := l.config.Record
-	l.config.Record = func(trial result.Trial) error {
-		if trial.Seq == 3 {
-			interrupt()
-		}
-		return record(trial)
-	}
-	if out, err := l.run(ctx); err != nil || !out.Interrupted {
-		t.Fatalf("Run() = %+v, %v", out, err)
-	}
+	l.interruptAfter(3)
 	next := l.again()
 	next.ok()
 	if want := []runner.Progress{{Done: 3, Total: 4, Left: 23 * ms, Least: 23 * ms}}; !cmp.Equal(want, next.at) {

@@ -70,9 +70,7 @@ func TestDecidedCellEnds(t *testing.T) {
 	if at < 10 || at > 25 || !slices.Contains(stats.Looks(8, 40), at) {
 		t.Errorf("%s ended after %d blocks", slowFake, at)
 	}
-	if diff := cmp.Diff(map[string]int{baseFake: 40, slowFake: at, equalFake: 40}, measuredBlocks(l, "test.one.x")); diff != "" {
-		t.Errorf("blocks (-want +got):\n%s", diff)
-	}
+	equal(t, "blocks", map[string]int{baseFake: 40, slowFake: at, equalFake: 40}, measuredBlocks(l, "test.one.x"))
 	if last := l.at[len(l.at)-1]; last.Total != 3+40+at+40 || last.Done != last.Total-1 {
 		t.Errorf("progress at the last trial: %+v", last)
 	}
@@ -120,12 +118,8 @@ func TestBenchmarkEndsWithItsCells(t *testing.T) {
 		t.Fatalf("stopped: %v", *stops)
 	}
 	at := (*stops)[0].Blocks
-	if diff := cmp.Diff(map[string]int{baseFake: at, slowFake: at}, measuredBlocks(l, "test.one.x")); diff != "" {
-		t.Errorf("blocks (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x")); diff != "" {
-		t.Errorf("blocks of a benchmark with a number of its own (-want +got):\n%s", diff)
-	}
+	equal(t, "blocks", map[string]int{baseFake: at, slowFake: at}, measuredBlocks(l, "test.one.x"))
+	equal(t, "blocks of a benchmark with a number of its own", map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x"))
 }
 
 func TestCellsEndWithoutADifference(t *testing.T) {
@@ -186,18 +180,7 @@ func TestResumedRunDecidesAlike(t *testing.T) {
 	}
 	for _, n := range []int{1, 20, 3 + 3*(*want)[0].Blocks - 1, 3 + 3*(*want)[0].Blocks, len(whole.trials) - 1} {
 		first, _ := fresh()
-		ctx, interrupt := context.WithCancel(t.Context())
-		record := first.config.Record
-		first.config.Record = func(trial result.Trial) error {
-			err := record(trial)
-			if len(first.trials) == n {
-				interrupt()
-			}
-			return err
-		}
-		if out, err := first.run(ctx); err != nil || !out.Interrupted {
-			t.Fatalf("interrupted after trial %d: Run() = %+v, %v", n, out, err)
-		}
+		first.interruptAfter(n)
 		// The clock of the fake targets begins again, so the values of the second part are those of the whole run.
 		second := first.again()
 		var stops []result.Stop

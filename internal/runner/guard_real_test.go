@@ -46,9 +46,7 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	})
 	l.ok()
 	group, err := s.Cgroups.Open(s.Cgroup())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if missing := group.Missing(); len(missing) > 0 {
 		t.Skipf("the host has no controllers %q", missing)
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -276,9 +274,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 		t.Errorf("caveats: %q", outcome.Caveats)
 	}
 	group, err := l.config.Cgroups.Open("/" + engine.Prefix + l.config.RunID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]int64{"memory": 12*gib - 24*gib/20, "pids": 30_000 - 32_768/20}
 	for _, missing := range group.Missing() {
 		delete(want, missing)
@@ -287,9 +283,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 	if n, ok := found["memory"]; ok && n >= want["memory"]-4<<10 && n < want["memory"]+mib {
 		found["memory"] = want["memory"]
 	}
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("limits (-want +got):\n%s", diff)
-	}
+	equal(t, "limits", want, found)
 	if dirs := left(l); len(dirs) > 0 {
 		t.Errorf("cgroups of trials are left: %q", dirs)
 	}

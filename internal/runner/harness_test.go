@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
@@ -19,6 +21,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
+
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
 
 const ms = time.Millisecond
 
@@ -61,9 +81,7 @@ func newHarness(t testing.TB, targets ...string) *harness {
 func parsed(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 
@@ -125,6 +143,23 @@ func (l *harness) ok() runner.Outcome {
 		l.Fatalf("Run() = %+v, %v", out, err)
 	}
 	return out
+}
+
+// interruptAfter executes the plan and interrupts it after n recorded trials.
+func (l *harness) interruptAfter(n int) {
+	l.Helper()
+	ctx, interrupt := context.WithCancel(l.Context())
+	record := l.config.Record
+	l.config.Record = func(trial result.Trial) error {
+		err := record(trial)
+		if len(l.trials) == n {
+			interrupt()
+		}
+		return err
+	}
+	if out, err := l.run(ctx); err != nil || !out.Interrupted {
+		l.Fatalf("interrupted after trial %d: Run() = %+v, %v", n, out, err)
+	}
 }
 
 // only returns the only recorded trial.

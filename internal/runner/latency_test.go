@@ -50,9 +50,7 @@ func TestManyTimesAreReduced(t *testing.T) {
 	run := result.Run{Targets: []result.Target{{Name: trial.Target}}, Bench: []result.Benchmark{{
 		Name: trial.Benchmark, Metrics: []result.Metric{{Name: "Value", Unit: result.Seconds, Better: result.Lower}},
 	}}}
-	if err := run.ValidateTrial(&trial); err != nil {
-		t.Error(err)
-	}
+	must(t, run.ValidateTrial(&trial))
 }
 
 // A time from a clock that went wrong fails the trial.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -24,9 +22,7 @@ func meminfo(t testing.TB, proc string, usedMiB int) {
 	t.Helper()
 	available := 1000 - usedMiB
 	text := fmt.Sprintf("MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\nBuffers: 0 kB\nCached: 0 kB\n", 1000<<10, available<<10, available<<10)
-	if err := os.WriteFile(filepath.Join(proc, "meminfo"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(proc, "meminfo"), []byte(text), 0o600))
 }
 
 // newMonitored returns a harness with a monitored benchmark. Samples cost nothing.
@@ -72,9 +68,7 @@ func TestMemoryOverTime(t *testing.T) {
 		At:     []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 400 * ms, 400 * ms},
 		Values: []float64{100 * mib, 100 * mib, 300 * mib, 50 * mib, 50 * mib, 50 * mib},
 	}
-	if diff := cmp.Diff(want, lineOf(t, trial, "Memory of the host", "used")); diff != "" {
-		t.Errorf("the memory in use (-want +got):\n%s", diff)
-	}
+	equal(t, "the memory in use", want, lineOf(t, trial, "Memory of the host", "used"))
 	for _, want := range []struct {
 		metric string
 		value  float64
@@ -277,16 +271,10 @@ func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
 		(head -c $size /dev/zero; echo ready >&2; read line) | tail -c $size >/dev/null`
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", fmt.Sprint(mib << 20)}, group.ProcsFiles()...)...)
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ready, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = input.Close()
 		_ = cmd.Wait()

@@ -84,9 +84,7 @@ func TestSeedFixesTheOrder(t *testing.T) {
 		{"fake/c", "fake/a", "fake/b"},
 		{"fake/b", "fake/c", "fake/a"},
 	}
-	if diff := cmp.Diff(want, order(1)); diff != "" {
-		t.Errorf("order of seed 1 (-want +got):\n%s", diff)
-	}
+	equal(t, "order of seed 1", want, order(1))
 	if cmp.Equal(order(1), order(2)) {
 		t.Error("seeds 1 and 2 give the same order")
 	}
@@ -136,18 +134,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 	}
 	for n := range len(whole.trials) {
 		first := fresh()
-		ctx, interrupt := context.WithCancel(t.Context())
-		record := first.config.Record
-		first.config.Record = func(trial result.Trial) error {
-			err := record(trial)
-			if len(first.trials) == n+1 {
-				interrupt()
-			}
-			return err
-		}
-		if out, err := first.run(ctx); err != nil || !out.Interrupted {
-			t.Fatalf("interrupted after trial %d: Run() = %+v, %v", n+1, out, err)
-		}
+		first.interruptAfter(n + 1)
 		second := first.again()
 		again := second.ok()
 		if diff := cmp.Diff(spell(whole.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {

@@ -20,22 +20,14 @@ import (
 
 func TestMeasureOverhead(t *testing.T) {
 	probe := filepath.Join(t.TempDir(), "probe")
-	if err := image.WriteProbe(probe); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteProbe(probe))
 	launcher, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
-		if err := launcher.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, launcher.Close())
 	})
 	o, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if o.EmptyRegion <= 0 || o.Exec <= o.EmptyRegion {
 		t.Errorf("%+v: an empty region takes some time, and a process more", o)
 	}

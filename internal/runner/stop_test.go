@@ -40,9 +40,7 @@ func TestStopRule(t *testing.T) {
 			if out := l.ok(); len(out.Caveats) > 0 {
 				t.Errorf("cut: %q", out.Caveats)
 			}
-			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
-				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
-			}
+			equal(t, "blocks of warm-up and measured", tt.want, after(l))
 		})
 	}
 }
@@ -81,18 +79,8 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 
 	first := newHarness(t, "fake/a")
 	first.config.Stop.Min, first.config.Budget = 100, 100*ms
-	ctx, interrupt := context.WithCancel(t.Context())
 	first.work("test.one.x", live)
-	record := first.config.Record
-	first.config.Record = func(trial result.Trial) error {
-		if trial.Seq == 3 {
-			interrupt()
-		}
-		return record(trial)
-	}
-	if out, err := first.run(ctx); err != nil || !out.Interrupted {
-		t.Fatalf("Run() = %+v, %v", out, err)
-	}
+	first.interruptAfter(3)
 	second := first.again()
 	resumed := second.ok()
 	if got, want := len(first.trials)+len(second.trials), len(whole.trials); got != want {
@@ -110,9 +98,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if len(spent.trials) > 0 {
 		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 4*23*time.Millisecond)
 	}
-	if diff := cmp.Diff([]string{"the budget of 50ms ended after 4 of 100 blocks"}, out.Caveats); diff != "" {
-		t.Errorf("caveats of a run that has spent its budget (-want +got):\n%s", diff)
-	}
+	equal(t, "caveats of a run that has spent its budget", []string{"the budget of 50ms ended after 4 of 100 blocks"}, out.Caveats)
 	complete := second.again()
 	complete.config.Stop.Min, complete.config.Budget = 4, 50*ms
 	if out := complete.ok(); len(out.Caveats) > 0 {
@@ -132,9 +118,7 @@ func TestBlocksOfOneBenchmark(t *testing.T) {
 		t.Errorf("cut: %q", out.Caveats)
 	}
 	want := map[string][2]int{"test.one.x": {2, 3}, "test.two.x": {2, 1}}
-	if diff := cmp.Diff(want, after(l)); diff != "" {
-		t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
-	}
+	equal(t, "blocks of warm-up and measured", want, after(l))
 }
 
 // A benchmark may have more blocks of its own than the run. A budget that ends before them is no lack of precision.
@@ -143,7 +127,5 @@ func TestBudgetCutsBlocksOfOneBenchmark(t *testing.T) {
 	l.config.Stop, l.config.Budget = stats.StopRule{Min: 2, Max: 2}, 60*ms
 	l.work("test.one.x", live)
 	l.config.Work[0].Blocks = 9
-	if diff := cmp.Diff([]string{"the budget of 60ms ended after 2 of 9 blocks"}, l.ok().Caveats); diff != "" {
-		t.Errorf("caveats (-want +got):\n%s", diff)
-	}
+	equal(t, "caveats", []string{"the budget of 60ms ended after 2 of 9 blocks"}, l.ok().Caveats)
 }

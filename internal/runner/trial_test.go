@@ -41,12 +41,8 @@ func TestPhasesAreExact(t *testing.T) {
 		{Name: "exit", Start: 20 * ms, Duration: 3 * ms},
 		{Name: "delete", Start: 23 * ms, Duration: 5 * ms},
 	}
-	if diff := cmp.Diff(want, trial.Phases); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.010}}, trial.Samples); diff != "" {
-		t.Errorf("samples (-want +got):\n%s", diff)
-	}
+	equal(t, "phases", want, trial.Phases)
+	equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.010}}, trial.Samples)
 	if trial.Elapsed != 28*ms {
 		t.Errorf("the trial took %v, want 28ms", trial.Elapsed)
 	}
@@ -81,12 +77,8 @@ func TestStepsBoundThePhase(t *testing.T) {
 		{Name: "start", Start: 16 * ms, Duration: 16 * ms},
 	}
 	trial := l.only()
-	if diff := cmp.Diff(want, trial.Phases); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.006}}, trial.Samples); diff != "" {
-		t.Errorf("samples (-want +got):\n%s", diff)
-	}
+	equal(t, "phases", want, trial.Phases)
+	equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.006}}, trial.Samples)
 }
 
 // An engine may repeat a step that has failed. Only the time of the step that works is a sample; both are phases.
@@ -110,9 +102,7 @@ func TestFailedStepIsNoSample(t *testing.T) {
 		l.config.Work[0].Benchmark.Steps = tt.steps
 		l.ok()
 		trial := l.only()
-		if diff := cmp.Diff(tt.want, trial.Samples); diff != "" {
-			t.Errorf("samples with Steps = %v (-want +got):\n%s", tt.steps, diff)
-		}
+		equal(t, fmt.Sprintf("samples with Steps = %v", tt.steps), tt.want, trial.Samples)
 		if len(trial.Phases) != 3 {
 			t.Errorf("phases = %+v, want the method and both steps", trial.Phases)
 		}
@@ -132,9 +122,7 @@ func TestRefusedStepIsNotMeasured(t *testing.T) {
 		return err
 	})
 	l.ok()
-	if diff := cmp.Diff([]result.Phase{{Name: "pause", Start: 3 * ms, Duration: 4 * ms}}, l.only().Phases); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
+	equal(t, "phases", []result.Phase{{Name: "pause", Start: 3 * ms, Duration: 4 * ms}}, l.only().Phases)
 }
 
 // A failed trial is recorded with its reason and without samples.
@@ -156,6 +144,7 @@ func TestFailures(t *testing.T) {
 			_, err := bench.InContainer(ctx, t, t.Spec(workload.Probe, "dance"))
 			return err
 		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
+		{"fake/a", runsProgram, result.Failed, `execute "/usr/bin/program": no such file or directory`, ""},
 		{"fake/a@hang=create", live, result.Timeout, "create took longer than its limit of 1m0s", ""},
 		{"fake/a@hang=start", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
 		{"fake/a@start=2m", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
@@ -408,9 +397,7 @@ func TestUsageOfOneTrial(t *testing.T) {
 	})
 	l.ok()
 	want := []engine.Usage{{CPU: 12 * ms, PeakMemory: 1000}, {CPU: 12 * ms, PeakMemory: 1000}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	equal(t, "usage", want, got)
 }
 
 // sleepy is an engine with unknown cost.
@@ -441,9 +428,7 @@ func TestNoiseCoversTheTrial(t *testing.T) {
 	l.config.Work[1].Benchmark.Waits = []bench.Medium{bench.Disk}
 	l.ok()
 	want := []string{"begin 0s", "end 23ms []", "begin 23ms", "end 46ms [disk]"}
-	if diff := cmp.Diff(want, watch.seen); diff != "" {
-		t.Errorf("the host's noise was looked at (-want +got):\n%s", diff)
-	}
+	equal(t, "the host's noise was looked at", want, watch.seen)
 	if marks := l.trials[1].Host.Marks; !cmp.Equal(marks, []string{"noisy"}) {
 		t.Errorf("marks %q", marks)
 	}

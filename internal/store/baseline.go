@@ -129,7 +129,7 @@ func (s *Store) Baselines(ctx context.Context) ([]Baseline, error) {
 	return all, nil
 }
 
-// Baseline returns the runs of a baseline. Runs of an earlier schema are upgraded. An unknown name is ErrNoBaseline.
+// Baseline returns the runs of a baseline. An unknown name is ErrNoBaseline.
 func (s *Store) Baseline(ctx context.Context, name string) ([]result.Run, error) {
 	runs, err := s.baseline(ctx, name)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) baseline(ctx context.Context, name string) ([]result.Run, error)
 	switch {
 	case limited.N <= 0:
 		return nil, errLargeBaseline
-	case errors.Is(err, result.ErrNewer):
+	case errors.Is(err, result.ErrVersion):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("its document is damaged: %w; remove it", err)

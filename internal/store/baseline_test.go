@@ -6,11 +6,9 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -19,11 +17,8 @@ import (
 
 // complete is a run that is complete, with n trials.
 func complete(id string, n int) result.Run {
-	run := emptyRun(id, 0)
+	run := withTrials(id, n)
 	run.State = result.Complete
-	for seq := 1; seq <= n; seq++ {
-		run.Trials = append(run.Trials, okTrial(seq))
-	}
 	return run
 }
 
@@ -44,9 +39,7 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	for _, from := range []*store.Store{s, reader} {
 		got, err := from.Baseline(t.Context(), "main")
 		must(t, err)
-		if diff := cmp.Diff([]result.Run{run, other}, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("the baseline came back changed (-saved +read):\n%s", diff)
-		}
+		equal(t, "the baseline came back changed", []result.Run{run, other}, got, cmpopts.EquateEmpty())
 		all, err := from.Baselines(t.Context())
 		must(t, err)
 		if len(all) != 1 || all[0].Name != "main" || !all[0].Saved.Equal(epoch) || len(all[0].Runs) != 2 ||
@@ -99,64 +92,24 @@ func TestBaselineNames(t *testing.T) {
 	}
 }
 
-// TestBaselineOfOlderSchema reads a baseline whose document has version 1 of the schema, as an upgraded touchstone finds it.
-func TestBaselineOfOlderSchema(t *testing.T) {
-	old, err := os.ReadFile("../result/testdata/v1/export.json")
-	must(t, err)
-	want, err := result.Decode(bytes.NewReader(old))
-	must(t, err)
+// TestUnreadableBaselines: a document of another version is not called damaged.
+func TestUnreadableBaselines(t *testing.T) {
 	s := newStore(t)
-	put := func(name string, document []byte) {
-		_, err = s.DB().ExecContext(t.Context(), `INSERT INTO baseline (name, saved, runs, document) VALUES (?, '2026-11-20T10:00:00.000000000Z', '[]', ?)`, name, document)
-		must(t, err)
-	}
-	put("old", packed(t, old))
-	got, err := s.Baseline(t.Context(), "old")
-	must(t, err)
-	if diff := cmp.Diff(want.Runs, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the baseline differs from the import (-import +baseline):\n%s", diff)
-	}
-	put("newer", packed(t, []byte(`{"schema_version": 99, "runs": []}`)))
-	if _, err := s.Baseline(t.Context(), "newer"); !errors.Is(err, result.ErrNewer) {
-		t.Errorf("a newer document: %v", err)
-	}
-	put("cut", packed(t, old)[:100])
-	put("text", []byte("text"))
-	for _, name := range []string{"cut", "text"} {
-		if _, err := s.Baseline(t.Context(), name); err == nil || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestBaselinesOfOlderFile reads a file of an earlier version, which has no baselines, and saves one in it.
-func TestBaselinesOfOlderFile(t *testing.T) {
-	old, err := os.ReadFile("../result/testdata/v1/results.sqlite")
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	must(t, os.WriteFile(path, old, 0o600))
-	reader, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
-	if all, err := reader.Baselines(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("the baselines are %v: %v", all, err)
-	}
-	closeStore(t, reader)
-	s := open(t, path)
-	must(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{}, []result.Run{complete("a", 1)}, false))
-}
-
-func TestReadersCannotSaveBaselines(t *testing.T) {
-	writer := newStore(t)
-	record(t, writer, emptyRun("a", 0), 1)
-	s, err := store.OpenReadOnly(t.Context(), writer.Path())
-	must(t, err)
-	defer closeStore(t, s)
-	for name, err := range map[string]error{
-		"save":   s.SaveBaseline(t.Context(), "main", epoch, result.Tool{}, []result.Run{complete("b", 1)}, false),
-		"remove": s.RemoveBaseline(t.Context(), "main"),
+	text := []byte(`{"schema_version": 99, "runs": []}`)
+	for name, c := range map[string]struct {
+		document []byte
+		version  bool
+		want     string
+	}{
+		"version": {packed(t, text), true, "schema version 99"},
+		"cut":     {packed(t, text)[:20], false, "damaged"},
+		"text":    {[]byte("text"), false, "damaged"},
 	} {
-		if !errors.Is(err, store.ErrNotWritable) {
-			t.Errorf("%s: %v", name, err)
+		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO baseline (name, saved, runs, document) VALUES (?, '2026-11-20T10:00:00.000000000Z', '[]', ?)`, name, c.document)
+		must(t, err)
+		if _, err := s.Baseline(t.Context(), name); errors.Is(err, result.ErrVersion) != c.version || err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "damaged") == c.version {
+			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -210,10 +210,6 @@ func TestReadOnlyFolder(t *testing.T) {
 		must(t, os.WriteFile(dirty+suffix, data, 0o600))
 	}
 	closeStore(t, s)
-	older := filepath.Join(dir, "older.db")
-	data, err := os.ReadFile("../result/testdata/v1/results.sqlite")
-	must(t, err)
-	must(t, os.WriteFile(older, data, 0o600))
 	mount(t, dir, dir, "", syscall.MS_BIND, "")
 	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
@@ -235,12 +231,4 @@ func TestReadOnlyFolder(t *testing.T) {
 	must(t, err)
 	checkTrials(t, reader, "a", 3)
 	closeStore(t, reader)
-	upgraded, err := store.OpenReadOnly(t.Context(), older)
-	must(t, err)
-	runs, err := upgraded.Runs(t.Context())
-	must(t, err)
-	if len(runs) != 2 {
-		t.Errorf("the upgraded copy has %d runs, want 2", len(runs))
-	}
-	closeStore(t, upgraded)
 }

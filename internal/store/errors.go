@@ -15,8 +15,8 @@ var (
 	ErrForeign = errors.New("not a results file of Touchstone")
 	// ErrEmpty: the file has no run yet, as after the kill of its first run.
 	ErrEmpty = errors.New("it has no run yet")
-	// ErrNewer: a newer touchstone wrote the file. It stays unchanged.
-	ErrNewer = errors.New("a newer touchstone wrote it")
+	// ErrVersion: another version of Touchstone wrote the file. It stays unchanged.
+	ErrVersion = errors.New("another version of touchstone wrote it")
 	// ErrAltered: another program changed the tables of the file, or added some.
 	ErrAltered = errors.New("another program changed its tables")
 	// ErrDamaged: SQLite cannot read the file.
@@ -49,7 +49,7 @@ const (
 // FileError is a fault of a results file, with a remedy.
 type FileError struct {
 	Path string
-	// Kind is ErrForeign, ErrNewer, ….
+	// Kind is ErrForeign, ErrVersion, ….
 	Kind error
 	// Err is the error of SQLite or of the system.
 	Err    error

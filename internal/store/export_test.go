@@ -15,9 +15,6 @@ import (
 // ApplicationID marks the file format.
 const ApplicationID = applicationID
 
-// Versions is the number of migrations.
-func Versions() int { return len(migrations()) }
-
 // Resolve returns the id of the run for a reference.
 func (s *Store) Resolve(ctx context.Context, ref string) (string, error) {
 	var id string
@@ -48,9 +45,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// ReadLists reads the lists of trials of a file that had a version.
-func (s *Store) ReadLists(ctx context.Context, run int64, trials []result.Trial, version int) error {
-	return s.readLists(ctx, run, trials, version)
+// ReadLists reads the lists of trials.
+func (s *Store) ReadLists(ctx context.Context, run int64, trials []result.Trial) error {
+	return s.readLists(ctx, run, trials)
 }
 
 // DB returns the store's database.

@@ -50,62 +50,31 @@ func folder(t *testing.T, dir string) map[string]string {
 }
 
 func TestBadFilesAreRefusedUnchanged(t *testing.T) {
-	newer := store.Versions() + 1
+	text := func(content string) func(*testing.T, string) {
+		return func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(content), 0o600)) }
+	}
+	tables := func(statements ...string) func(*testing.T, string) {
+		return func(t *testing.T, path string) { script(t, path, statements...) }
+	}
+	ours := fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID)
+	const head, move, another = "SQLite format 3\x00", "move it", "another program"
 	for name, c := range map[string]struct {
 		make func(t *testing.T, path string)
 		kind error
 		say  []string
 	}{
-		"text": {
-			func(t *testing.T, path string) {
-				must(t, os.WriteFile(path, []byte("targets: [oci/runc]\n"), 0o600))
-			},
-			store.ErrDamaged,
-			[]string{"move it"},
+		"text":                                   {text("targets: [oci/runc]\n"), store.ErrDamaged, []string{move}},
+		"half a header":                          {text(head), store.ErrDamaged, []string{move}},
+		"a header and zeros":                     {text(head + strings.Repeat("\x00", 8192)), store.ErrDamaged, []string{move}},
+		"another program's":                      {tables("CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
+		"another program's, marked":              {tables("PRAGMA application_id = 252006675", "PRAGMA user_version = 2"), store.ErrForeign, []string{another}},
+		"another program's, versioned but empty": {tables("PRAGMA user_version = 1"), store.ErrForeign, []string{another}},
+		"another program's in write-ahead mode":  {tables("PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
+		"a later version's": {
+			tables(ours, "PRAGMA user_version = 2", "CREATE TABLE run (other BLOB)"), store.ErrVersion,
+			[]string{"version 2", "knows 1", "use the version of touchstone that wrote it"},
 		},
-		"half a header": {
-			func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("SQLite format 3\x00"), 0o600)) },
-			store.ErrDamaged,
-			[]string{"move it"},
-		},
-		"a header and zeros": {
-			func(t *testing.T, path string) {
-				must(t, os.WriteFile(path, append([]byte("SQLite format 3\x00"), make([]byte, 8192)...), 0o600))
-			},
-			store.ErrDamaged,
-			[]string{"move it"},
-		},
-		"another program's": {
-			func(t *testing.T, path string) { script(t, path, "CREATE TABLE moz_places (id INTEGER)") },
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's, marked": {
-			func(t *testing.T, path string) {
-				script(t, path, "PRAGMA application_id = 252006675", fmt.Sprintf("PRAGMA user_version = %d", newer))
-			},
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's, versioned but empty": {
-			func(t *testing.T, path string) { script(t, path, "PRAGMA user_version = 1") },
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"another program's in write-ahead mode": {
-			func(t *testing.T, path string) {
-				script(t, path, "PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)")
-			},
-			store.ErrForeign,
-			[]string{"another program"},
-		},
-		"a newer touchstone's": {
-			func(t *testing.T, path string) {
-				script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID), fmt.Sprintf("PRAGMA user_version = %d", newer), "CREATE TABLE run (other BLOB)")
-			},
-			store.ErrNewer,
-			[]string{fmt.Sprintf("version %d", newer), fmt.Sprintf("knows %d", newer-1), "use a newer touchstone"},
-		},
+		"an earlier version's": {tables(ours), store.ErrVersion, []string{"version 0", "knows 1", "use the version of touchstone that wrote it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "results.db")
@@ -125,9 +94,7 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
-				t.Errorf("the folder changed (-before +after):\n%s", diff)
-			}
+			equal(t, "the folder changed", before, folder(t, filepath.Dir(path)))
 		})
 	}
 }
@@ -156,49 +123,6 @@ func TestEmptyFile(t *testing.T) {
 		t.Errorf("OpenReadOnly of an empty file: %v", err)
 	}
 	record(t, open(t, path), emptyRun("a", 0), 1)
-}
-
-func TestOlderFileIsUpgraded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID))
-	for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open, store.OpenReadOnly} {
-		s, err := open(t.Context(), path)
-		must(t, err)
-		closeStore(t, s)
-	}
-}
-
-// TestUpgradeVersion1 upgrades a file of version 1, whose runs have no images and no conditions.
-func TestUpgradeVersion1(t *testing.T) {
-	first, err := os.ReadFile("migrations/0001_runs.sql")
-	must(t, err)
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	script(t, path, string(first), "PRAGMA user_version = 1",
-		`INSERT INTO run (id, name, state, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits)
-			VALUES ('old', 'quick', 'complete', '{}', '1', '', '', '{"cpus": 1, "memory_bytes": 1, "swap_bytes": 0}', '[{"name": "native"}]',
-				'[{"name": "a.b.c"}]', '{"empty_region_ns": 0, "exec_ns": 0}', 'null')`,
-		`INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, elapsed_ns, host, self_cpu_ns)
-			VALUES (1, 1, 'a.b.c', '', 'native', 0, 0, 'ok', '', '', 1, '{}', 0)`)
-	s := open(t, path)
-	run, err := s.Run(t.Context(), "old")
-	must(t, err)
-	if run.Images != nil || len(run.Trials) != 1 || run.Trials[0].Conditions != nil || run.Trials[0].Status != result.OK {
-		t.Errorf("the run came back as %+v", run)
-	}
-	must(t, run.Validate())
-}
-
-func TestMigrationsAreNumbered(t *testing.T) {
-	entries, err := os.ReadDir("migrations")
-	must(t, err)
-	for i, e := range entries {
-		if !strings.HasPrefix(e.Name(), fmt.Sprintf("%04d_", i+1)) || filepath.Ext(e.Name()) != ".sql" {
-			t.Errorf("migration %d is called %s", i+1, e.Name())
-		}
-	}
-	if len(entries) != store.Versions() {
-		t.Errorf("%d files make %d versions", len(entries), store.Versions())
-	}
 }
 
 func TestFilesArePrivate(t *testing.T) {
@@ -298,9 +222,11 @@ func TestReadOnlyStoreRefusesToWrite(t *testing.T) {
 	must(t, err)
 	defer closeStore(t, s)
 	for name, err := range map[string]error{
-		"Create": s.Create(t.Context(), emptyRun("b", 0)),
-		"Append": s.Append(t.Context(), "a", okTrial(2)),
-		"Resume": s.Resume(t.Context(), "a"),
+		"Create":         s.Create(t.Context(), emptyRun("b", 0)),
+		"Append":         s.Append(t.Context(), "a", okTrial(2)),
+		"Resume":         s.Resume(t.Context(), "a"),
+		"SaveBaseline":   s.SaveBaseline(t.Context(), "main", epoch, result.Tool{}, []result.Run{complete("b", 1)}, false),
+		"RemoveBaseline": s.RemoveBaseline(t.Context(), "main"),
 	} {
 		if !errors.Is(err, store.ErrNotWritable) {
 			t.Errorf("%s: %v", name, err)

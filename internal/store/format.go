@@ -2,21 +2,17 @@ package store
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// errOlder is the error of current for a file of an earlier version.
-var errOlder = errors.New("the file has an earlier version")
-
-// applicationID marks a SQLite file as Touchstone's; migrations/0001_runs.sql sets it. It reads "TSTN".
+// applicationID marks a SQLite file as Touchstone's; the migration sets it. It reads "TSTN".
 const applicationID = 0x5453544E
 
 // busyTimeout is the maximum time a statement waits for the write lock of another process. Our transactions hold the lock for
@@ -26,39 +22,27 @@ const busyTimeout = 10 * time.Second
 // busyPause is the time between two tries where SQLite itself does not wait.
 const busyPause = 20 * time.Millisecond
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+// fileVersion is the version of the file format, in PRAGMA user_version.
+const fileVersion = 1
 
-// migrations returns the scripts from version to version: the first creates version 1 in an empty file. Their number is the current
-// version of the file format.
-var migrations = sync.OnceValue(func() (scripts []string) {
-	entries, err := migrationFiles.ReadDir("migrations")
-	for _, e := range entries {
-		var script []byte
-		if script, err = migrationFiles.ReadFile("migrations/" + e.Name()); err != nil {
-			break
-		}
-		scripts = append(scripts, string(script))
-	}
-	if err != nil {
-		panic(fmt.Sprintf("a migration that is part of the program cannot be read: %v", err))
-	}
-	return scripts
-})
+// migration makes version 1 in an empty file.
+//
+//go:embed migrations/0001_runs.sql
+var migration string
 
 // stamp is the identification of a SQLite file.
 type stamp struct {
 	application int64
 	version     int
-	// foreign is the first table, index, … that the migrations do not make in this version; empty without one. It is only read if the
-	// application and the version are known, or if the application is 0.
+	// foreign is the first table, index, … that the migration does not make; empty without one. It is only read if the application and the
+	// version are known, or if the application is 0.
 	foreign string
 }
 
 // empty reports whether the file has no content yet.
 func (s stamp) empty() bool { return s == stamp{} }
 
-// readStamp is the first query of each transaction that reads, and of each that may upgrade the file.
+// readStamp is the first query of each transaction that reads, and of each that may make its tables.
 func readStamp(ctx context.Context, tx *transaction) (stamp, error) {
 	var s stamp
 	if err := tx.QueryRowContext(ctx, "PRAGMA application_id").Scan(&s.application); err != nil {
@@ -70,9 +54,9 @@ func readStamp(ctx context.Context, tx *transaction) (stamp, error) {
 	}
 	switch {
 	case s.application == 0:
-		s.foreign, err = foreignObject(ctx, tx, 0)
-	case s.application == applicationID && s.version >= 0 && s.version <= len(migrations()):
-		s.foreign, err = foreignObject(ctx, tx, s.version)
+		s.foreign, err = foreignObject(ctx, tx, nil)
+	case s.application == applicationID && s.version == fileVersion:
+		s.foreign, err = foreignObject(ctx, tx, schema())
 	}
 	return s, err
 }
@@ -83,20 +67,20 @@ func readVersion(ctx context.Context, tx *transaction) (version int, err error) 
 	return version, err
 }
 
-// admit refuses a file that is not Touchstone's, that is too new, or that has other tables than the migrations make.
+// admit refuses a file that is not Touchstone's, that has another version, or that has other tables than the migration makes.
 func (s stamp) admit(path string) error {
 	switch {
 	case s.empty():
 		return nil
-	case s.application != applicationID || s.version < 0:
+	case s.application != applicationID:
 		return &FileError{Path: path, Kind: ErrForeign, Err: errors.New("it is a SQLite database of another program"), Advice: foreignAdvice}
-	case s.version > len(migrations()):
+	case s.version != fileVersion:
 		return &FileError{
-			Path: path, Kind: ErrNewer, Advice: "use a newer touchstone",
-			Err: fmt.Errorf("the file has version %d and this touchstone knows %d", s.version, len(migrations())),
+			Path: path, Kind: ErrVersion, Advice: result.VersionAdvice,
+			Err: fmt.Errorf("the file has version %d and this touchstone knows %d", s.version, fileVersion),
 		}
 	case s.foreign != "":
-		return &FileError{Path: path, Kind: ErrAltered, Err: fmt.Errorf("touchstone makes no such %s in version %d", s.foreign, s.version), Advice: alteredAdvice}
+		return &FileError{Path: path, Kind: ErrAltered, Err: fmt.Errorf("touchstone makes no such %s in version %d", s.foreign, fileVersion), Advice: alteredAdvice}
 	}
 	return nil
 }
@@ -112,7 +96,7 @@ func (s *Store) stamp(ctx context.Context) (found stamp, err error) {
 
 // peek refuses the file called name if admit does, and leaves no trace: SQLite opens the file as immutable, without locks and
 // without repairs. It ignores content that is only in a log. If a log exists, apparent damage can come from a kill during a
-// checkpoint, and the log repairs it. migrate and current then check the file again.
+// checkpoint, and the log repairs it. migrate and readable then check the file again.
 func peek(ctx context.Context, path, name string) error {
 	s, err := connect(path, dsn(name, "mode=ro", "immutable=1"))
 	if err != nil {
@@ -126,11 +110,10 @@ func peek(ctx context.Context, path, name string) error {
 	return err
 }
 
-// migrate brings the file to the current version, in one transaction.
+// migrate makes the tables in an empty file, in one transaction.
 func (s *Store) migrate(ctx context.Context) error {
-	scripts := migrations()
-	// Most files are up to date and need no lock.
-	if found, err := s.stamp(ctx); err != nil || found.application == applicationID && found.version == len(scripts) {
+	// Most files have their tables and need no lock.
+	if found, err := s.stamp(ctx); err != nil || !found.empty() {
 		return err
 	}
 	// The log need not be flushed: a new file has none yet, and a lost migration is repeated.
@@ -139,60 +122,22 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := found.admit(s.path); err != nil {
+		if err := found.admit(s.path); err != nil || !found.empty() {
 			return err
 		}
-		for i := found.version; i < len(scripts); i++ {
-			// A PRAGMA takes no parameters. The version is our own number.
-			if _, err := tx.ExecContext(ctx, fmt.Sprintf("%s;\nPRAGMA user_version = %d", scripts[i], i+1)); err != nil {
-				return fmt.Errorf("upgrade the file from version %d to %d: %w", i, i+1, err)
-			}
-		}
-		return upgradeRuns(ctx, tx)
+		// A PRAGMA takes no parameters. The version is our own number.
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("%s;\nPRAGMA user_version = %d", migration, fileVersion))
+		return err
 	})
 }
 
-// upgradeRuns brings all runs of the file to the current version of the result schema.
-func upgradeRuns(ctx context.Context, tx *transaction) error {
-	runs := map[int64]*result.Run{}
-	err := each(ctx, tx, func(scan scan) error {
-		var key int64
-		var run result.Run
-		err := scan(&key, document{&run.Targets}, document{&run.Bench})
-		runs[key] = &run
-		return err
-	}, `SELECT key, targets, benchmarks FROM run`)
-	if err != nil {
-		return err
-	}
-	for key, run := range runs {
-		renames := run.Upgrade()
-		if _, err := tx.ExecContext(ctx, `UPDATE run SET targets = ?, benchmarks = ? WHERE key = ?`, document{&run.Targets}, document{&run.Bench}, key); err != nil {
-			return err
-		}
-		for _, r := range renames {
-			if _, err := tx.ExecContext(ctx, `UPDATE sample SET metric = ? WHERE metric = ? AND trial IN (SELECT key FROM trial WHERE run = ? AND benchmark = ?)`,
-				r.New, r.Old, key, r.Benchmark); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// current refuses a file that does not have the current version.
-func (s *Store) current(ctx context.Context) error {
+// readable refuses a file without tables.
+func (s *Store) readable(ctx context.Context) error {
 	found, err := s.stamp(ctx)
-	if err != nil {
-		return err
+	if err == nil && found.empty() {
+		err = &FileError{Path: s.path, Kind: ErrEmpty, Err: errors.New("it is empty"), Advice: emptyAdvice}
 	}
-	if found.empty() {
-		return &FileError{Path: s.path, Kind: ErrEmpty, Err: errors.New("it is empty"), Advice: emptyAdvice}
-	}
-	if found.version < len(migrations()) {
-		return errOlder
-	}
-	return nil
+	return err
 }
 
 // dsn is the data source name of a file with an absolute path. Each parameter is name=value, a parameter of SQLite's URI or of the

@@ -105,7 +105,6 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 
 func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
 	var key int64
-	var version int
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
 		if err != nil {
@@ -114,14 +113,10 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 		if run, key, err = readRun(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported); err != nil {
-			return err
-		}
-		version = tx.stamp.version
-		return nil
+		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported)
 	})
 	if err == nil {
-		err = s.readLists(ctx, key, run.Trials, version)
+		err = s.readLists(ctx, key, run.Trials)
 	}
 	return run, imported, err
 }
@@ -145,14 +140,7 @@ func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, r
 	if trials > 0 {
 		run.Trials = make([]result.Trial, 0, trials)
 	}
-	present := map[result.Cell]result.Cell{}
 	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{runKey}, func(_ int64, t *result.Trial) error {
-		cell, known := present[t.Cell]
-		if !known {
-			cell = t.Present()
-			present[t.Cell] = cell
-		}
-		t.Cell = cell
 		run.Trials = append(run.Trials, *t)
 		return nil
 	})
@@ -160,15 +148,15 @@ func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, r
 }
 
 // readLists reads the lists of a run's trials, which are in order of Seq, on all CPUs. Each CPU has its own transaction. The transactions agree, because a trial and
-// its lists are recorded in one transaction and do not change. A trial that was recorded later is left out. After a change by a newer touchstone or by another
-// program, the error is an ErrChanged.
-func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial, version int) error {
+// its lists are recorded in one transaction and do not change. A trial that was recorded later is left out. After a change by another program, the error is an
+// ErrChanged.
+func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial) error {
 	parts := min(runtime.GOMAXPROCS(0), connections)
 	all, ctx := errgroup.WithContext(ctx)
 	for part := range slices.Chunk(trials, len(trials)/parts+1) {
 		all.Go(func() error {
 			return s.read(ctx, func(tx *transaction) error {
-				if err := s.unchanged(ctx, tx, run, part, version); err != nil {
+				if err := s.unchanged(ctx, tx, run, part); err != nil {
 					return err
 				}
 				return errors.Join(
@@ -183,22 +171,18 @@ func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial,
 	return all.Wait()
 }
 
-// unchanged returns an ErrChanged if the file has another version or fewer of the trials.
-func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trials []result.Trial, version int) error {
-	now := tx.stamp.version
-	changed := &FileError{Path: s.path, Kind: ErrChanged, Advice: "try again"}
-	if now != version {
-		changed.Err = fmt.Errorf("from version %d to %d", version, now)
-		return changed
-	}
+// unchanged returns an ErrChanged if the file has fewer of the trials.
+func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
 	var there int
 	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&there)
 	if err != nil {
 		return err
 	}
 	if there < len(trials) {
-		changed.Err = fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), there)
-		return changed
+		return &FileError{
+			Path: s.path, Kind: ErrChanged, Advice: "try again",
+			Err: fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), there),
+		}
 	}
 	return nil
 }
@@ -206,7 +190,6 @@ func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trial
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
 func eachTrial(ctx context.Context, tx *transaction, run int64, do func(*result.Trial) error) error {
 	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{run}, func(key int64, t *result.Trial) (err error) {
-		t.Cell = t.Present()
 		var errs [4]error
 		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)
 		t.Samples, errs[1] = sampleTable.ofTrial(ctx, tx, key)
@@ -357,7 +340,7 @@ func (b *indexBuilder) addRun(ctx context.Context, tx *transaction, id string) e
 		if err := scan(columns...); err != nil {
 			return err
 		}
-		b.add(id, trial, indexRow{row.Present(), row.metric}, started)
+		b.add(id, trial, row, started)
 		return nil
 	}, `SELECT t.key, t.benchmark, t.params, t.target, t.started, s.metric
 		FROM run r CROSS JOIN trial t ON t.run = r.key CROSS JOIN sample s ON s.trial = t.key

@@ -7,31 +7,26 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 )
 
-// This file refuses a file whose tables are not exactly those that the migrations make. SQLite computes what a file defines: a view in
+// This file refuses a file whose tables are not exactly those that the migration makes. SQLite computes what a file defines: a view in
 // the place of a table, a generated column, an index or a CHECK constraint on an expression runs with each query, and fills the memory or
 // the disk of the reader. Added tables and triggers have no use for Touchstone.
 
-//go:embed schemas.txt
-var schemasText string
+//go:embed schema.txt
+var schemaText string
 
-// schemas returns the objects of each version: the digest by type and name.
-var schemas = sync.OnceValue(func() []map[string]string {
-	all := make([]map[string]string, len(migrations())+1)
-	for i := range all {
-		all[i] = map[string]string{}
-	}
-	for line := range strings.Lines(schemasText) {
+// schema returns the objects of a results file: the digest by type and name.
+var schema = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(schemaText) {
 		fields := strings.Fields(line)
-		version, err := strconv.Atoi(fields[0])
-		if err != nil || len(fields) != 4 || version >= len(all) {
-			panic(fmt.Sprintf("a line of schemas.txt is not VERSION TYPE NAME DIGEST: %q", line))
+		if len(fields) != 3 {
+			panic(fmt.Sprintf("a line of schema.txt is not TYPE NAME DIGEST: %q", line))
 		}
-		all[version][fields[1]+" "+fields[2]] = fields[3]
+		all[fields[0]+" "+fields[1]] = fields[2]
 	}
 	return all
 })
@@ -49,10 +44,9 @@ func (o object) digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// foreignObject returns the first object of the file that a file of this version does not have, or that it lacks: "view \"run\"". It is
-// empty for the objects of the version.
-func foreignObject(ctx context.Context, tx *transaction, version int) (foreign string, err error) {
-	expected := schemas()[version]
+// foreignObject returns the first object of the file that is not one of the expected ones, or that it lacks: "view \"run\"". It is
+// empty for exactly the expected objects.
+func foreignObject(ctx context.Context, tx *transaction, expected map[string]string) (foreign string, err error) {
 	seen := map[string]bool{}
 	rows, err := tx.QueryContext(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema")
 	if err != nil {

@@ -5,18 +5,15 @@
 // at once.
 //
 // Samples and phases are rows, for queries with the sqlite3 program. Facts that are always read whole (host, targets, benchmarks)
-// are JSON columns with the spelling of `touchstone export`. The file format has a version (PRAGMA user_version). The numbered
-// files in migrations and result.Run.Upgrade upgrade an older file when it is opened for writing. A reader of an older file reads
-// an upgraded copy.
+// are JSON columns with the spelling of `touchstone export`. The file format has a version (PRAGMA user_version).
 //
-// The package refuses a file that is not Touchstone's, that is damaged, that a newer touchstone wrote, or whose tables another program
+// The package refuses a file that is not Touchstone's, that is damaged, that has another version, or whose tables another program
 // changed, and leaves it unchanged.
 // It refuses runs and trials that result.Run.Validate refuses: a value that is not a number never becomes a row.
 package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -55,16 +52,14 @@ type Store struct {
 	path string
 	log  string // the write-ahead log, by its absolute name; empty if SQLite flushes, or the file system cannot
 	db   *sql.DB
-	// copied keeps an upgraded copy in memory open; nil without a copy.
-	copied *sql.Conn
 
 	mu    sync.Mutex
 	locks map[string]*os.File // of the runs that this process executes, by ID
 }
 
 // Open opens the results file at path for reading and writing. It creates a missing file with mode 0600 whatever the umask; an
-// existing file keeps its mode. The folder must exist. Open refuses a file that another user can change (ErrUntrusted). It upgrades a file of an older version. Errors about the file are
-// *FileError.
+// existing file keeps its mode. The folder must exist. Open refuses a file that another user can change (ErrUntrusted). Errors about the
+// file are *FileError.
 func Open(ctx context.Context, path string) (*Store, error) {
 	s, err := open(ctx, path)
 	if err != nil {
@@ -194,46 +189,9 @@ func untrusted(path string, err error) error {
 	}
 }
 
-// readable refuses a file that cannot be read, and replaces a file of an earlier version by an upgraded copy.
-func (s *Store) readable(ctx context.Context) error {
-	err := s.current(ctx)
-	if errors.Is(err, errOlder) {
-		return s.upgradeCopy(ctx)
-	}
-	return err
-}
-
-// upgradeCopy makes s read an upgraded copy in memory, so a killed process leaves nothing behind. The file itself stays as it is.
-func (s *Store) upgradeCopy(ctx context.Context) (err error) {
-	// All connections with this name have the same database. It exists as long as one of them is open.
-	name, memory := "/touchstone-"+rand.Text(), "vfs=memdb"
-	reader, err := connect(s.path, dsn(name, memory, "_query_only=1"))
-	if err != nil {
-		return err
-	}
-	old := s.db
-	defer func() { err = errors.Join(err, old.Close()) }()
-	if s.copied, err = reader.db.Conn(ctx); err != nil {
-		return errors.Join(err, reader.Close())
-	}
-	s.db = reader.db
-	if _, err := old.ExecContext(ctx, "VACUUM INTO ?", dsn(name, memory)); err != nil {
-		return err
-	}
-	upgraded, err := connect(s.path, dsn(name, memory, "_txlock=immediate", "_pragma=foreign_keys(1)"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(upgraded.migrate(ctx), upgraded.Close())
-}
-
 // Close closes the file. The store must not be used afterwards.
 func (s *Store) Close() error {
-	var errs []error
-	if s.copied != nil {
-		errs = append(errs, s.copied.Close())
-	}
-	errs = append(errs, s.db.Close())
+	errs := []error{s.db.Close()}
 	for _, runID := range slices.Collect(maps.Keys(s.locks)) {
 		errs = append(errs, s.unlock(runID))
 	}

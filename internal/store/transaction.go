@@ -12,8 +12,7 @@ import (
 // This file bounds what a file can cost its reader. A few KiB can claim values and rows without end: a value may be computed, and the
 // pages of a table may refer to one page many times. See also schema.go.
 //
-// The other sinks of SQLite are out of reach of a file: no query here sorts or groups in SQLite, whose temporary files have no limit, and
-// the upgraded copy in memory has at most 1 GiB.
+// The other sinks of SQLite are out of reach of a file: no query here sorts or groups in SQLite, whose temporary files have no limit.
 
 // longestValue is the largest size of a row, in bytes. The longest value of ours is a compressed baseline, see maxBaseline.
 const longestValue = 256 << 20

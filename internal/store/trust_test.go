@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -67,9 +65,7 @@ func TestFilesOfOthers(t *testing.T) {
 				}
 				closeStore(t, reader)
 			}
-			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
-				t.Errorf("the folder changed (-before +after):\n%s", diff)
-			}
+			equal(t, "the folder changed", before, folder(t, filepath.Dir(path)))
 		})
 	}
 }
@@ -86,7 +82,7 @@ func TestNoFileInFolderOfOthers(t *testing.T) {
 	}
 }
 
-// TestReadableFilesOpen: versions before this check also opened files with these modes.
+// TestReadableFilesOpen: others may read a file.
 func TestReadableFilesOpen(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644} {
 		path := filepath.Join(t.TempDir(), "touchstone.db")

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	export = "{\n \"schema_version\": 2,\n \"generator\": {\"version\": \"1 – ä 😀\"},\n \"runs\": []\n}\n"
+	export = "{\n \"schema_version\": 1,\n \"generator\": {\"version\": \"1 – ä 😀\"},\n \"runs\": []\n}\n"
 	plan   = "version: 1\nname: ä 😀\ntargets: [native]\n"
 )
 
@@ -109,7 +109,7 @@ func TestRecognize(t *testing.T) {
 		{strings.Repeat("x", 257) + "ustar\x0000", "tar -xf FILE"},
 		{"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "git lfs pull"},
 		{"../../.git/annex/objects/aa/bb/SHA256E-s12--4d7a.json", "git annex get"},
-		{"```json\n{\"schema_version\": 2}\n```\n", "remove the lines with ```"},
+		{"```json\n{\"schema_version\": 1}\n```\n", "remove the lines with ```"},
 		{"\n~~~yaml\nversion: 1\n~~~\n", "code block of Markdown"},
 		{"version: 1\n<<<<<<< HEAD\nblocks: 5\n=======\nblocks: 6\n>>>>>>> topic\n", "conflict of Git"},
 		{"diff --git a/plan.yaml b/plan.yaml\n", "it is a patch"},
@@ -123,9 +123,9 @@ func TestRecognize(t *testing.T) {
 		{"Touchstone 1.0  quick\nRun      20261128-070941-xx57\n", "a report as text"},
 		{"{\\rtf1\\ansi", "RTF"},
 		{"ewogInNjaGVtYV92ZXJzaW9uIjogMiwK", "base64 -d FILE"},
-		{`"{\"schema_version\": 2}"`, "jq -r"},
+		{`"{\"schema_version\": 1}"`, "jq -r"},
 		{"404: Not Found", "download the file itself"},
-		{"{\"schema_version\": 2, \"kind\": \"touchstone-report\", \"run\": {", `it is a "touchstone-report"`},
+		{"{\"schema_version\": 1, \"kind\": \"touchstone-report\", \"run\": {", `it is a "touchstone-report"`},
 		{"{\n \"kind\": \"touchstone-selfcheck\",\n", `it is a "touchstone-selfcheck"`},
 		{"{\"a\":1}\n{\"a\":2}\n", "JSON lines"},
 	} {

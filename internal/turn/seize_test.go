@@ -54,9 +54,7 @@ func TestSeizeJoins(t *testing.T) {
 func TestSeizeWithoutTheStart(t *testing.T) {
 	n := newNames()
 	start, err := listen(t.Context(), n.start())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = start.Close() }()
 	nobodyIsTrusted := func(int) bool { return false }
 	mine, _, _, err := n.seize(t.Context(), runA, nobodyIsTrusted, false)

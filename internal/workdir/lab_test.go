@@ -13,10 +13,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
+
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
 
 // helper is an environment variable with a run ID. It makes the test binary a process that executes this run.
 const helper = "TOUCHSTONE_TEST_RUN"
@@ -53,22 +73,14 @@ func newID() string { return workdir.NewRunID(time.Now()) }
 func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, roots.State, roots.Data)
 	cmd.Env = append(os.Environ(), helper+"="+id)
 	hold, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	crash = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -85,9 +97,7 @@ func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 func dead(t *testing.T, roots workdir.Roots, id string) {
 	t.Helper()
 	for _, dir := range []string{filepath.Join(roots.State, id, "oci"), filepath.Join(roots.Data, id, "t1")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 	}
 	for _, file := range []string{filepath.Join(roots.State, id, "lock"), filepath.Join(roots.Data, id, "t1", "file")} {
 		write(t, file)
@@ -96,9 +106,7 @@ func dead(t *testing.T, roots workdir.Roots, id string) {
 
 func write(t *testing.T, file string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("x"), 0o600))
 }
 
 func exists(t *testing.T, path string) bool {
@@ -131,9 +139,7 @@ func root(t *testing.T, why string) {
 func groups(t *testing.T) *cgroup.Hierarchy {
 	t.Helper()
 	h, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if h.Base() == "" {
 		t.Skip("needs permission to create cgroups: run as root, or in a delegated cgroup")
 	}
@@ -145,23 +151,15 @@ func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) 
 	t.Helper()
 	name := "/" + engine.Prefix + id
 	g, err := h.Create(name + "/t1/host")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		top, err := h.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := top.Destroy(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must(t, err)
+		must(t, top.Destroy(context.WithoutCancel(t.Context())))
 	})
 	process = wait(t, nil)
 	for _, file := range g.ProcsFiles() {
-		if err := os.WriteFile(file, fmt.Append(nil, process.Process.Pid), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, fmt.Append(nil, process.Process.Pid), 0))
 	}
 	return process
 }
@@ -178,16 +176,10 @@ func wait(t *testing.T, args []string) *exec.Cmd {
 func begin(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	hold, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

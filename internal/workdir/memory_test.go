@@ -16,22 +16,16 @@ func TestMemoryRoot(t *testing.T) {
 	id := newID()
 	for _, end := range []string{"removed", "swept"} {
 		d, err := workdir.Create(roots, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if info, err := os.Stat(d.Memory); err != nil || d.Memory != filepath.Join(roots.Memory, id) || info.Mode() != os.ModeDir|0o700 {
 			t.Errorf("memory is %s: %v, %v", d.Memory, info, err)
 		}
 		write(t, filepath.Join(d.Memory, "file"))
 		if end == "removed" {
-			if err := d.Remove(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Remove(t.Context(), nil))
 		} else {
 			for _, dir := range []string{d.State, d.Data, d.Memory} { // as if its process had ended
-				if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(filepath.Join(dir, "lock")))
 			}
 			if swept := sweep(t, roots, nil); len(swept) != 1 || !swept[0].Files {
 				t.Errorf("swept %v", swept)
@@ -44,9 +38,7 @@ func TestMemoryRoot(t *testing.T) {
 		}
 	}
 	// A leftover in memory alone is swept too.
-	if err := os.MkdirAll(filepath.Join(roots.Memory, id), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(roots.Memory, id), 0o700))
 	if swept := sweep(t, roots, nil); len(swept) != 1 || swept[0].RunID != id || exists(t, roots.Memory) {
 		t.Errorf("swept %v", swept)
 	}
@@ -56,12 +48,8 @@ func TestMemoryRoot(t *testing.T) {
 func TestMemoryOfAnotherUser(t *testing.T) {
 	roots := newRoots(t)
 	roots.Memory = filepath.Join(t.TempDir(), "memory")
-	if err := os.Mkdir(roots.Memory, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(roots.Memory, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(roots.Memory, 0o700))
+	must(t, os.Chmod(roots.Memory, 0o777))
 	if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 		t.Errorf("Create: %v", err)
 	}
@@ -76,14 +64,10 @@ func TestMemoryBesideTheState(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(shared) })
 	roots := newRoots(t)
 	onDisk, err := workdir.Create(roots, newID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	roots.State = filepath.Join(shared, "state")
 	inMemory, err := workdir.Create(roots, newID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.HasPrefix(inMemory.Memory, inMemory.State+"/") || !exists(t, inMemory.Memory) {
 		t.Errorf("memory is %q beside the state %s", inMemory.Memory, inMemory.State)
 	}
@@ -91,9 +75,7 @@ func TestMemoryBesideTheState(t *testing.T) {
 		t.Errorf("memory is %q although the state is elsewhere", onDisk.Memory)
 	}
 	for _, d := range []*workdir.Dir{onDisk, inMemory} {
-		if err := d.Remove(t.Context(), nil); err != nil {
-			t.Error(err)
-		}
+		must(t, d.Remove(t.Context(), nil))
 	}
 	if exists(t, roots.State) {
 		t.Error("the state is left")

@@ -62,8 +62,7 @@ func writeOwner(dir string, dirs []string) (err error) {
 	return nil
 }
 
-// readOwner reads the record of a directory. A missing or malformed one is false: an older version made the directory, or a process
-// was killed while it made the directory.
+// readOwner reads the record of a directory. A missing or malformed one is false: a process was killed while it made the directory.
 func readOwner(dir string) (o owner, ok bool) {
 	path := filepath.Join(dir, ownerName)
 	info, err := os.Lstat(path)

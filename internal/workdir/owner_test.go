@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -35,9 +33,7 @@ func TestRunOfAnotherSession(t *testing.T) {
 		}
 	}
 	// The file system of the state may disappear at logout, and its lock with it.
-	if err := os.RemoveAll(filepath.Join(first.State, id)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(first.State, id)))
 	if swept := sweep(t, first, nil); len(swept) > 0 {
 		t.Errorf("the living run was swept without its state: %v", swept)
 	}
@@ -60,52 +56,34 @@ func TestRunOfAnotherSession(t *testing.T) {
 func record(t *testing.T, dir string, change func(owner map[string]any)) {
 	t.Helper()
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	owner := map[string]any{"host": host, "boot": strings.TrimSpace(string(boot)), "dirs": []string{dir}}
 	change(owner)
 	text, err := json.Marshal(owner)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "owner.json"), text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // The test's own record has the form of a run's record.
 func TestRecordOfOwner(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	d, err := workdir.Create(roots, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, dir := range []string{d.State, d.Data} {
 		got, err := os.ReadFile(filepath.Join(dir, "owner.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		record(t, dir, func(owner map[string]any) { owner["dirs"] = []string{d.Data, d.State} })
 		want, err := os.ReadFile(filepath.Join(dir, "owner.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var a, b any
-		if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(b, a); diff != "" {
-			t.Errorf("the owner of %s (-want +got):\n%s", dir, diff)
-		}
+		must(t, json.Unmarshal(got, &a), json.Unmarshal(want, &b))
+		equal(t, fmt.Sprintf("the owner of %s", dir), b, a)
 	}
-	if err := d.Remove(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	must(t, d.Remove(t.Context(), nil))
 }
 
 // On a shared file system, a run of another host may be alive although its locks are free here.
@@ -117,9 +95,7 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
 		swept := sweep(t, roots, nil)
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		for _, part := range []string{"elsewhere.example", dir, "touchstone cleanup"} {
 			if text := fmt.Sprint(swept[0]); !strings.Contains(text, part) {
 				t.Errorf("%q does not contain %q", text, part)
@@ -162,35 +138,25 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 func TestMalformedRecord(t *testing.T) {
 	id := newID()
 	precious, shared, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
-	if err := os.Chmod(shared, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(shared, 0o777))
 	var keep []string
 	for _, dir := range []string{precious, filepath.Join(elsewhere, newID()), filepath.Join(shared, id)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 		keep = append(keep, filepath.Join(dir, "file"))
 		write(t, keep[len(keep)-1])
 	}
 	t.Chdir(elsewhere)
 	dirs := []string{precious, filepath.Dir(keep[1]), filepath.Join(shared, id), precious + "/../" + id, id, "", "/", "/proc/none/" + id}
 	valid, err := json.Marshal(map[string]any{"dirs": dirs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{"", "{", "[]", `{"dirs": 1}`, `{"host": ["elsewhere"]}`, strings.Repeat(" ", 1<<20) + `{"host": "elsewhere"}`, string(valid)} {
 		roots := newRoots(t)
 		dead(t, roots, id)
-		if err := os.WriteFile(filepath.Join(roots.Data, id, "owner.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(roots.Data, id, "owner.json"), []byte(text), 0o600))
 		if text == string(valid) {
 			record(t, filepath.Join(roots.Data, id), func(owner map[string]any) { owner["dirs"] = dirs })
 		}
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-			t.Errorf("swept with the record %.40q (-want +got):\n%s", text, diff)
-		}
+		equal(t, fmt.Sprintf("swept with the record %.40q", text), []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	}
 	for _, file := range keep {
 		if !exists(t, file) {

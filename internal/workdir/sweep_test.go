@@ -16,8 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -29,15 +27,11 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 	both, state, data := newID(), newID(), newID()
 	dead(t, roots, both)
 	for _, dir := range []string{filepath.Join(roots.State, state), filepath.Join(roots.Data, data)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o700))
 	}
 	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, root := range []string{roots.State, roots.Data} {
 		if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left, without a run in it: %v", root, err)
@@ -56,31 +50,21 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	const id = "20260101-000000-abcd" // with letters, so that the same in capitals is another name
 	var keep []string
 	for _, root := range []string{roots.State, roots.Data} {
-		if err := os.MkdirAll(root, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(root, 0o700))
 		for _, name := range []string{"results", id + "x", "x" + id, strings.ToUpper(id), id + ".bak", ".hidden"} {
 			keep = append(keep, filepath.Join(root, name, "file"))
-			if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Join(root, name), 0o700))
 			write(t, keep[len(keep)-1])
 		}
 		file, link := filepath.Join(root, newID()), filepath.Join(root, newID())
 		write(t, file)
-		if err := os.Symlink(outside, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(outside, link))
 		keep = append(keep, file, link)
 	}
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
-	if err := os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	must(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
+	equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	for _, path := range append(keep, filepath.Join(outside, "file")) {
 		if !exists(t, path) {
 			t.Errorf("%s was removed", path)
@@ -93,21 +77,13 @@ func TestSweepOfForeignDirs(t *testing.T) {
 	roots, id, hierarchy := newRoots(t), newID(), t.TempDir()
 	dead(t, roots, id)
 	s := engine.Session{State: filepath.Join(roots.State, id), Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: hierarchy}}}}
-	if err := s.RecordForeignCgroups("vc"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.RecordForeignCgroups("vc"))
 	opt := filepath.Join(t.TempDir(), "opt")
-	if err := s.RecordForeignDirs(opt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.RecordForeignDirs(opt))
 	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o700))
 	}
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", []workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil))
 	if exists(t, filepath.Join(hierarchy, "vc")) {
 		t.Error("the cgroup is left")
 	}
@@ -120,16 +96,12 @@ func TestSweepIgnoresLivingRun(t *testing.T) {
 	roots, id, gone := newRoots(t), newID(), newID()
 	crash := other(t, roots, id)
 	dead(t, roots, gone)
-	if diff := cmp.Diff([]workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept while %s lives (-want +got):\n%s", id, diff)
-	}
+	equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil))
 	if _, err := workdir.Create(roots, id); err == nil {
 		t.Error("Create took over the run of another process")
 	}
 	crash()
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept after the exit of its process (-want +got):\n%s", diff)
-	}
+	equal(t, "swept after the exit of its process", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 }
 
 func TestSweepOfMounts(t *testing.T) {
@@ -141,9 +113,7 @@ func TestSweepOfMounts(t *testing.T) {
 			real := roots
 			if linked { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
-				if err := os.Symlink(real.Data, roots.Data); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(real.Data, roots.Data))
 			}
 			outside := t.TempDir()
 			write(t, filepath.Join(outside, "precious"))
@@ -158,18 +128,12 @@ func TestSweepOfMounts(t *testing.T) {
 				if m.kind == "" {
 					flags = syscall.MS_BIND
 				}
-				if err := os.MkdirAll(m.target, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := syscall.Mount(m.source, m.target, m.kind, flags, ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(m.target, 0o700))
+				must(t, syscall.Mount(m.source, m.target, m.kind, flags, ""))
 				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
-			if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-				t.Errorf("swept (-want +got):\n%s", diff)
-			}
+			equal(t, "swept", want, sweep(t, roots, nil))
 			if !exists(t, filepath.Join(outside, "precious")) {
 				t.Error("a file was deleted through a mount")
 			}
@@ -188,9 +152,7 @@ func TestSweepOfCgroups(t *testing.T) {
 	// A run with its directories elsewhere is not swept, dead or alive.
 	foreign := newGroup(t, h, elsewhere)
 	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, h)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, h))
 	killed(t, process, true)
 	killed(t, foreign, false)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
@@ -219,9 +181,7 @@ func TestSweepOfProcesses(t *testing.T) {
 		wait(t, []string{state, "--log=" + state, "init"}),
 	}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, p := range mine {
 		killed(t, p, true)
 	}
@@ -237,13 +197,9 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
-	if err := image.WriteRootfs(t.Context(), rootfs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteRootfs(t.Context(), rootfs))
 	foreign := filepath.Join(t.TempDir(), "rootfs")
-	if err := image.WriteRootfs(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.WriteRootfs(t.Context(), foreign))
 	probe := func(root string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
@@ -253,14 +209,10 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	}
 	// "sh init": a shell whose script waits, with a file of the runtime open.
 	script := filepath.Join(t.TempDir(), "init")
-	if err := os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600))
 	initOf := func(file string) *exec.Cmd {
 		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "init")
 		cmd.Dir, cmd.ExtraFiles = filepath.Dir(script), []*os.File{f}
 		begin(t, cmd)
@@ -270,9 +222,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	mine := []*exec.Cmd{probe(rootfs), initOf(filepath.Join(roots.State, id, "oci"))}
 	others := []*exec.Cmd{probe(foreign), initOf(foreign)}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
+	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, p := range mine {
 		killed(t, p, true)
 	}
@@ -381,20 +331,12 @@ func TestSweepOfDaemons(t *testing.T) {
 		}
 		answers = false
 		kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{id + containerd, id + docker, id + containerd}, asked); diff != "" {
-			t.Errorf("called (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking())
+		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, asked)
 		answers = true
 		swept := sweepAsking()
-		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept); diff != "" {
-			t.Errorf("swept the second time (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{id + docker, id + docker}, asked); diff != "" {
-			t.Errorf("called the second time (-want +got):\n%s", diff)
-		}
+		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept)
+		equal(t, "called the second time", []string{id + docker, id + docker}, asked)
 		if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
@@ -426,17 +368,11 @@ func TestSweepOfLateObjects(t *testing.T) {
 			},
 			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		must(t, err)
+		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
 		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		if took := time.Since(began); took != 9*time.Second {
 			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
 		}
@@ -453,13 +389,9 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
 		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
-		if diff := cmp.Diff(want, swept); diff != "" {
-			t.Errorf("swept (-want +got):\n%s", diff)
-		}
+		equal(t, "swept", want, swept)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
 			t.Error("the record of the daemon is gone")
 		}
@@ -481,9 +413,7 @@ func TestSweepBesideHangingDaemons(t *testing.T) {
 			return 0, ctx.Err()
 		}
 		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
 			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
 		}
@@ -496,8 +426,6 @@ func recordDaemons(t *testing.T, roots workdir.Roots, id string, addresses map[s
 	t.Helper()
 	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
 	for name, address := range addresses {
-		if err := run.RecordDaemon(name, address); err != nil {
-			t.Fatal(err)
-		}
+		must(t, run.RecordDaemon(name, address))
 	}
 }

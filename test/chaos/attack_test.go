@@ -12,7 +12,7 @@ import (
 var attacks = map[string][]string{
 	"native": {"TestImageSeesNoProcessOfTheHost", "TestImageHasNoRightsOnTheHost", "TestUnprivileged"},
 	"peer":   {"TestStrangers", "TestImpostors", "TestSilentStrangers", "TestFewWait"},
-	"store":  {"TestSchemas", "TestValuesAreLimited"},
+	"store":  {"TestSchema", "TestValuesAreLimited"},
 	"turn":   {"TestSeizeFromOtherUsers", "TestForgedNamesAndMessages", "TestFullQueue"},
 }
 

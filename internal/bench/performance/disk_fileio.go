@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -55,9 +54,8 @@ func fsyncParam(paper string, random bool) bench.Param {
 		forms = "end, every=N, random=N or never"
 	}
 	return bench.Param{
-		Name: "fsync", Help: help, Quick: syncEnd, Paper: paper, Present: result.PresentSync,
+		Name: "fsync", Help: help, Quick: syncEnd, Paper: paper,
 		Check: func(v string) error {
-			v = result.PresentSync(v)
 			if _, ok := syncsOf(v); !ok || !random && strings.HasPrefix(v, syncRandom) {
 				return fmt.Errorf("must be %s, with a whole number N from 1 to %d", forms, maxSyncEvery)
 			}

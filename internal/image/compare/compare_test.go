@@ -22,6 +22,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// must ends the test with the first error.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // file is a file of a test's layer.
 type file struct {
 	tar.Header
@@ -62,16 +72,12 @@ func packed(t testing.TB, files ...file) []byte {
 	w := tar.NewWriter(&b)
 	for _, f := range files {
 		f.Size = int64(len(f.content))
-		if err := w.WriteHeader(&f.Header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&f.Header))
 		if _, err := io.WriteString(w, f.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -92,18 +98,12 @@ func image(t testing.TB, arch string, layers ...layer) v1.Image {
 	made := v1.Image(empty.Image)
 	for _, l := range layers {
 		added, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		made, err = mutate.Append(made, mutate.Addendum{Layer: added, History: v1.History{CreatedBy: l.command}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	config, err := made.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config = config.DeepCopy()
 	config.Architecture, config.OS = arch, "linux"
 	for i, l := range layers { // of the uncompressed content
@@ -122,9 +122,7 @@ func plain(t testing.TB, content []byte) []byte {
 	t.Helper()
 	const most = 128 << 20
 	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(most))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	if text, err := d.DecodeAll(content, nil); err == nil {
 		return text
@@ -140,9 +138,7 @@ func plain(t testing.TB, content []byte) []byte {
 func compared(t *testing.T, a, b v1.Image) *Comparison {
 	t.Helper()
 	c, err := Compare(t.Context(), "first", a, "second", b, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -343,9 +339,7 @@ func TestJSON(t *testing.T) {
 	odd := changed(at("x", "1"), func(h *tar.Header) { h.ModTime = time.Unix(1<<40, 5); h.Format = tar.FormatPAX })
 	c := compared(t, image(t, "amd64", ofFiles(t, "RUN", odd)), image(t, "amd64", ofFiles(t, "RUN", at("x", "2"))))
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{`"result":"different"`, `"aspects":["content","time"]`, `"config":[]`, `"created_by":"RUN"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s is missing in %s", want, text)

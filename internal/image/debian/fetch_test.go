@@ -17,9 +17,7 @@ import (
 func said(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata/messages", name+".txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -119,14 +117,6 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-func TestNotInstalled(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	err := (&fetcher{}).ready()
-	if err == nil || !strings.Contains(err.Error(), "install the package") || !strings.Contains(err.Error(), "touchstone image load FILE") {
-		t.Errorf("%v, want an error with advice", err)
-	}
-}
-
 func TestHostMirror(t *testing.T) {
 	const debian = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\n"
 	tests := []struct {
@@ -154,9 +144,7 @@ func TestHostMirror(t *testing.T) {
 			root := t.TempDir()
 			for name, text := range test.files {
 				file := filepath.Join(root, "etc", name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 			}
 			if got := hostMirror(root); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)

@@ -13,16 +13,12 @@ import (
 func TestEmbedded(t *testing.T) {
 	for _, arch := range Architectures() {
 		lock, err := Embedded(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if lock.Arch != arch || lock.Suite != Suite || lock.Date.Year() < 2025 {
 			t.Errorf("the lock for %s is for %s of %s, of %v", arch, lock.Suite, lock.Arch, lock.Date)
 		}
 		file, err := locks.ReadFile("lock/" + arch + ".lock")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !bytes.Equal(lock.Format(), file) {
 			t.Errorf("the lock for %s is not written as it would be", arch)
 		}
@@ -46,9 +42,7 @@ func TestEncodersAgree(t *testing.T) {
 	versions := map[string]bool{}
 	for _, arch := range Architectures() {
 		lock, err := Embedded(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		library, ok := lock.find("libsvtav1enc2")
 		if !ok {
 			t.Errorf("the lock for %s has no encoder", arch)
@@ -143,9 +137,7 @@ func FuzzParseLock(f *testing.F) {
 			return
 		}
 		again, err := ParseLock(lock.Format())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(lock, again); diff != "" {
 			t.Errorf("written and read again it is another (-first +second):\n%s", diff)
 		}

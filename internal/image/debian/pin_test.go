@@ -22,17 +22,13 @@ func TestPins(t *testing.T) {
 	for _, arch := range Architectures() {
 		t.Run(arch, func(t *testing.T) {
 			lock, err := Embedded(arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if *update {
 				writePin(t, lock)
 				return
 			}
 			p, err := embeddedPin(arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if p.lock != lock.sum() {
 				t.Errorf("the digests for %s belong to another list of packages; build the layers with make pins", arch)
 			}
@@ -47,35 +43,23 @@ func writePin(t *testing.T, lock Lock) {
 	t.Helper()
 	launcher := fetching(t)
 	cache, err := image.OpenCache(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copyClip(t, cache.Dir())
 	b := &builderOf{Options: Options{Arch: lock.Arch, Lock: &lock, Launcher: launcher, Progress: func(s string) { t.Log(s) }}, cache: cache, lock: lock, dir: t.TempDir()}
 	b.setDefaults()
 	fetched, clip, err := b.fetched(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer fetched.close()
 	layers, err := b.packaged(fetched, clip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := pinOf(lock, layers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.FromSlash(pinFile(lock.Arch)), p.format(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.FromSlash(pinFile(lock.Arch)), p.format(), 0o644))
 }
 
 func TestParsePin(t *testing.T) {
 	file, err := locks.ReadFile(pinFile("amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole := string(file)
 	for _, bad := range []string{
 		"", "touchstone-pin 2" + strings.TrimPrefix(whole, pinHead), strings.Replace(whole, "lock ", "list ", 1), strings.Replace(whole, "lock ", "lock x", 1),
@@ -93,13 +77,9 @@ func changed(t *testing.T, arch string) v1.Image {
 	evil := skeleton()
 	evil.text("probe", 0o755, "#!/bin/sh\nexit 0\n")
 	layer, err := inMemory(evil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := assemble(arch, layer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return img
 }
 
@@ -136,9 +116,7 @@ func TestCachedImageIsChecked(t *testing.T) {
 	var steps []string
 	o := Options{Cache: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}
 	b, err := newBuilder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +145,7 @@ func TestCachedImageIsChecked(t *testing.T) {
 // The expected digest changes with each part of the image.
 func TestExpectedDigest(t *testing.T) {
 	b, err := newBuilder(Options{Cache: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[v1.Hash]string{}
 	for _, change := range []struct {
 		name string
@@ -195,12 +171,8 @@ func TestExpectedDigest(t *testing.T) {
 func saved(t *testing.T, name string, img v1.Image) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := image.Save(t.Context(), &out, name, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, image.Save(t.Context(), &out, name, img))
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, out.Bytes(), 0o600))
 	return file
 }

@@ -23,7 +23,7 @@ import (
 
 // SchemaVersion is the version of the document. It is raised when a field changes its
 // meaning or goes away; a new field does not raise it.
-const SchemaVersion = 2
+const SchemaVersion = 1
 
 // The kinds of documents, which distinguish them from the export of a run. docs/schema/joint-report.schema.json is the schema
 // of JointKind.

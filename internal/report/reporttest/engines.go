@@ -49,7 +49,7 @@ func Engines() result.Run {
 	var components []result.Metric
 	load("engines.json", &components)
 	s.run.Bench[0].Metrics = append(s.run.Bench[0].Metrics, components...)
-	s.run.Upgrade()
+	describe(&s.run)
 	return s.run
 }
 

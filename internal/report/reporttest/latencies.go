@@ -48,7 +48,7 @@ func Latencies() result.Run {
 			t.Distributions = []result.Distribution{withTail(values)}
 		}
 	}
-	s.run.Upgrade()
+	describe(&s.run)
 	return s.run
 }
 

@@ -38,6 +38,6 @@ func UnderLoad() result.Run {
 			}
 		}
 	}
-	s.run.Upgrade()
+	describe(&s.run)
 	return s.run
 }

@@ -50,7 +50,7 @@ func Machines() []result.Run {
 	vm.skip(pause, "repeats=5", crun, "pause: this kernel has no freezer", -1)
 	var runs []result.Run
 	for i, m := range all {
-		m.run.Upgrade()
+		describe(&m.run)
 		slow(&m.run, described[i].Slower)
 		runs = append(runs, m.run)
 	}

@@ -45,7 +45,7 @@ func Sample() result.Run {
 		s.measure("", block)
 	}
 	s.fail()
-	s.run.Upgrade() // describes the roles of targets and metrics
+	describe(&s.run) // describes the roles of targets and metrics
 	return s.run
 }
 
@@ -75,7 +75,7 @@ func Small() result.Run {
 	}
 	s.run.Trials[5].Host.Marks = []string{"programs waited for I/O 14.2 % of the time"}
 	s.run.Bench = s.run.Bench[:1]
-	s.run.Upgrade()
+	describe(&s.run)
 	return s.run
 }
 
@@ -112,7 +112,7 @@ func Suite() result.Run {
 	for block := -1; block < blocks; block++ {
 		s.measure("", block)
 	}
-	s.run.Upgrade()
+	describe(&s.run)
 	return s.run
 }
 

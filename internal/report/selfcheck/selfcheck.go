@@ -253,7 +253,7 @@ type Smallest struct {
 }
 
 // Limit is the smallest delay that the verdict of a comparison of two targets shows in a time, in any part of the distribution, with a probability
-// of 80 %. In selfchecks of schema version 1 it is the smallest difference of the typical value alone, by a formula.
+// of 80 %.
 type Limit struct {
 	Metric  string `json:"metric"`
 	Minutes int    `json:"minutes"`

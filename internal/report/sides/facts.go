@@ -192,7 +192,7 @@ func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all ma
 	}
 	add := func(class Class, fact, value string) { put(named{class: class, fact: fact}, value) }
 	addPart := func(class Class, fact, value string) { put(named{class: class, fact: fact, partial: true}, value) }
-	later := report.LaterFacts()
+	later := report.OptionalFacts()
 	for i := range runs {
 		r := &runs[i]
 		var images []string

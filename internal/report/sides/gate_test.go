@@ -122,7 +122,7 @@ gates:
 		"version: 1\ngates:\n- fail-on: “slower:3%”\n":                 `gates.yaml:3:12: “ (U+201C) is no quotation mark of YAML; write " or '`,
 		"version: 1\ngates:\n\t- fail-on: slower:3%\n":                 `gates.yaml:3:1: a tab is in the indentation`,
 		"targets: [native]\n":                                          `gates.yaml: it is a plan; touchstone benchmark -f FILE executes it`,
-		"{\"schema_version\": 2}":                                      `gates.yaml: it is an export; touchstone import FILE`,
+		"{\"schema_version\": 1}":                                      `gates.yaml: it is an export; touchstone import FILE`,
 		"PK\x03\x04":                                                   `gates.yaml: it is a zip archive`,
 		"version: 1\ngates:\n- fail-on: slower:3%\n\xff":               "the file is not UTF-8",
 		"version: 1\ngates:\n- fail-on: " + strings.Repeat("x", 1<<20): "is longer than 1048576 bytes",

@@ -1,8 +1,15 @@
--- Runs with their trials, phases, samples and distributions.
+-- Runs with their trials, phases, samples and distributions, and baselines.
 --
 -- Times are RFC 3339 in UTC with nine digits of a second, so that they sort as
 -- text; durations are nanoseconds. Columns in which a document stands hold the
 -- JSON of `touchstone export`. What is asked for over many trials has a column.
+--
+-- The digests in schema.txt are of this text, with its comments and spaces.
+-- Further columns: images (JSON) are those that programs of the run come from,
+-- imported (0 or 1) marks a run that must not be resumed, stopping (JSON) is the
+-- rule of a run that stops single cells. conditions (JSON) are those of a trial,
+-- failed_calls (JSON) counts the failed calls of the engine by name. A baseline
+-- is a copy of runs, which does not depend on the table of runs.
 
 PRAGMA application_id = 0x5453544E; -- "TSTN"
 
@@ -21,8 +28,8 @@ CREATE TABLE run (
     targets    TEXT    NOT NULL, -- JSON
     benchmarks TEXT    NOT NULL, -- JSON: what the metrics of the samples mean
     overhead   TEXT    NOT NULL, -- JSON
-    limits     TEXT    NOT NULL  -- JSON
-) STRICT;
+    caveats     TEXT    NOT NULL  -- JSON
+, images TEXT NOT NULL DEFAULT 'null', imported INTEGER NOT NULL DEFAULT 0, stopping TEXT NOT NULL DEFAULT 'null') STRICT;
 
 CREATE TABLE trial (
     key         INTEGER PRIMARY KEY,
@@ -39,7 +46,7 @@ CREATE TABLE trial (
     started     TEXT,
     elapsed_ns  INTEGER NOT NULL,
     host        TEXT    NOT NULL, -- JSON: what the machine did meanwhile
-    self_cpu_ns INTEGER NOT NULL,
+    self_cpu_ns INTEGER NOT NULL, conditions TEXT NOT NULL DEFAULT 'null', failed_calls TEXT NOT NULL DEFAULT 'null',
     UNIQUE (run, seq)
 ) STRICT;
 
@@ -67,3 +74,17 @@ CREATE TABLE distribution (
     histogram TEXT    NOT NULL, -- JSON
     PRIMARY KEY (trial, ord)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE timeline (
+    trial  INTEGER NOT NULL REFERENCES trial (key) ON DELETE CASCADE,
+    ord    INTEGER NOT NULL, -- place among the timelines of the trial, from 0
+    line   TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (trial, ord)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE baseline (
+    name     TEXT PRIMARY KEY,
+    saved    TEXT NOT NULL,
+    runs     TEXT NOT NULL, -- JSON: the runs in a few words
+    document BLOB NOT NULL  -- gzip of the JSON of `touchstone export`
+) STRICT;

@@ -14,7 +14,7 @@
 # LAB_SOAK selects steps of TestSoak, as in LAB_SOAK="soak vsock" or LAB_SOAK=all. It causes faults of virtual machines for an hour, and is
 # skipped without it: see CONTRIBUTING.md.
 #
-# LAB_OUT names a directory for the results: the output of each step, the runs as JSON, and the report.
+# LAB_OUT names a directory for the results: the output of each step, and the runs as JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -69,7 +69,5 @@ if [ -n "${TOUCHSTONE_KATA:-}${LAB_SUITES:-}" ] && [ "$(go env GOARCH)" = amd64 
 	cp "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
 	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/tools.sh containerd-shim-runsc-v1)"/* "$(scripts/tools.sh crio)"/{crio,pinns} "$dir"
 fi
-path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well
-export PATH="$path:$PATH"
 # With a single package, go test prints progress at once and not at the end.
 TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 70m "$@" ./test/lab

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -116,81 +115,4 @@ func checkOf(of Of, reference string) error {
 	}
 	_, err := b.Resolve(bench.Params(of.Params), true)
 	return err
-}
-
-func TestCheckRefuses(t *testing.T) {
-	sound := Of{Target: "oci/crun", Benchmark: "performance.cpu.time", Metric: "TotalTime", Unit: "s"}
-	change := func(change func(*Of)) Table {
-		of := sound
-		change(&of)
-		return Table{
-			Name: "table 1", Title: "T", Place: "P", Reference: "oci/runc", Columns: []Column{{Heading: "crun", Of: of}, {Heading: "runc", Of: Of{Target: "oci/runc"}}},
-			Rows: []Row{{Label: "CPU", Cells: []Cell{{Printed: "1.5"}, {}}}},
-		}
-	}
-	for _, test := range []struct {
-		flaw   string
-		change func(*Of)
-	}{
-		{"", func(*Of) {}},
-		{"", func(o *Of) { o.Params = map[string]string{"threads": "4"}; o.Compared = Excess }},
-		{"", func(o *Of) { o.Metric, o.Unit = bench.HostMemoryPeak, "MB" }},
-		{"", func(o *Of) { *o = Of{Unmeasured: "no benchmark"} }},
-		{"the target is missing", func(o *Of) { o.Target = "" }},
-		{"the runtime is missing", func(o *Of) { o.Target = "oci" }},
-		{"is spelled", func(o *Of) { o.Target = "oci/crun@b=1,a=2" }},
-		{"the unit is missing", func(o *Of) { o.Unit = "" }},
-		{"no benchmark is named", func(o *Of) { o.Benchmark = "performance.cpu" }},
-		{"has no metric", func(o *Of) { o.Metric = "Time" }},
-		{"threads", func(o *Of) { o.Params = map[string]string{"threads": "no"} }},
-		{"colour", func(o *Of) { o.Params = map[string]string{"colour": "red"} }},
-		{"the comparison", func(o *Of) { o.Compared = "more" }},
-		{"is compared with", func(o *Of) { o.Target, o.Compared = "oci/runc", Loss }},
-	} {
-		switch err := checkTable(change(test.change)); {
-		case test.flaw == "" && err != nil:
-			t.Errorf("a sound table: %v", err)
-		case test.flaw != "" && (err == nil || !strings.Contains(err.Error(), test.flaw)):
-			t.Errorf("the error is %v, not %q", err, test.flaw)
-		}
-	}
-	none := change(func(*Of) {})
-	none.Reference = "native"
-	if err := checkTable(none); err == nil {
-		t.Error("a reference outside of the table has no error")
-	}
-	none.Rows[0].Cells = none.Rows[0].Cells[:1]
-	if err := checkTable(none); err == nil {
-		t.Error("a missing cell has no error")
-	}
-}
-
-// The tables have all of their numbers, also if the texts of the papers are missing.
-func TestCountOfNumbers(t *testing.T) {
-	for _, test := range []struct {
-		paper, table string
-		numbers      int
-	}{
-		{"espe", "table 1", 73},
-		{"wang", "table 2", 12},
-		{"wang", "table 3", 24},
-	} {
-		p, err := Load(test.paper)
-		if err != nil {
-			t.Fatal(err)
-		}
-		numbers := 0
-		for _, table := range p.Tables {
-			for _, row := range table.Rows {
-				for _, cell := range row.Cells {
-					if _, ok := cell.Number(); ok && table.Name == test.table {
-						numbers++
-					}
-				}
-			}
-		}
-		if numbers != test.numbers {
-			t.Errorf("%s, %s has %d numbers, not %d", test.paper, test.table, numbers, test.numbers)
-		}
-	}
 }

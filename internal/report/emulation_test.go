@@ -188,30 +188,3 @@ func TestEmulatedBreaches(t *testing.T) {
 		}
 	}
 }
-
-// In a joint report only the run of the emulated machine lacks verdicts.
-func TestJointReportWithAnEmulatedMachine(t *testing.T) {
-	j := report.New(reporttest.Machines()[:3], report.Options{AcrossMachines: true})
-	e := j.Emulation()
-	if e == nil || !slices.Equal(e.Runs, []int{1}) || !e.Certain || !strings.HasPrefix(e.Note, "The CPU of some of these machines is emulated (lab-v2: emulated by qemu") {
-		t.Fatalf("the emulation is %+v", e)
-	}
-	cells := cellsByRun(t, j, lifecycle, "CreateAndRun", "oci/runc")
-	for i, want := range []stats.Verdict{stats.Slower, report.Withheld, stats.Slower} {
-		if got := cells[i].Comparison.Verdict; got != want {
-			t.Errorf("the verdict on %s is %q, want %q", j.Runs[i].Label, got, want)
-		}
-	}
-	if a, b := cells[1].Across, cells[2].Across; a.Verdict != report.Withheld || b.Verdict != stats.Slower {
-		t.Errorf("the ratios across machines have the verdicts %q and %q", a.Verdict, b.Verdict)
-	}
-	f := j.Findings
-	for _, s := range slices.Concat(f.Breaches, f.Opposite, f.Statements) {
-		if strings.Contains(s, "lab-v2") {
-			t.Errorf("a finding is about the emulated machine: %s", s)
-		}
-	}
-	if len(f.Statements) == 0 || !strings.Contains(f.Withheld, " of speed on lab-v2: ") {
-		t.Errorf("the findings are %q, and withheld is %q", f.Statements, f.Withheld)
-	}
-}

@@ -56,14 +56,6 @@ const (
 	stream    = "performance.memory.stream size=64MiB"
 )
 
-func TestMachinesAreValidRuns(t *testing.T) {
-	for _, run := range reporttest.Machines() {
-		if err := run.Validate(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A run in a joint report has the ratios of its own report.
 func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	runs := reporttest.Machines()
@@ -86,23 +78,6 @@ func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	}
 	if compared != 8 {
 		t.Errorf("%d cells are compared, want two in each of four runs", compared)
-	}
-}
-
-func TestRunsAreSortedByMachine(t *testing.T) {
-	j := machines()
-	var labels, machines []string
-	for _, r := range j.Runs {
-		labels = append(labels, fmt.Sprint(r.Label, " ", r.Machine))
-	}
-	for _, m := range j.Machines {
-		machines = append(machines, fmt.Sprint(m.Name, " ", m.Nature, " ", m.Runs))
-	}
-	if want := []string{"server #1 0", "server #2 0", "lab-v2 1", "raspberrypi 2"}; !slices.Equal(labels, want) {
-		t.Errorf("the runs are %q, want %q", labels, want)
-	}
-	if want := []string{"server no hypervisor found [0 1]", "lab-v2 emulated by qemu (QEMU Standard PC) [2]", "raspberrypi no hypervisor found [3]"}; !slices.Equal(machines, want) {
-		t.Errorf("the machines are %q, want %q", machines, want)
 	}
 }
 
@@ -211,30 +186,6 @@ func TestNoCommonBaseline(t *testing.T) {
 	}
 }
 
-func TestJointFindings(t *testing.T) {
-	f := report.New(reporttest.Machines()[:3], report.Options{EmulatedVerdicts: true}).Findings
-	if len(f.Breaches) != 3 || !strings.HasPrefix(f.Breaches[1], "operations.container.lifecycle: oci/runc does not hold its time limit on lab-v2 (") {
-		t.Errorf("broken are %q", f.Breaches)
-	}
-	if len(f.Opposite) != 1 || !strings.HasPrefix(f.Opposite[0], "oci/crun: Triad is 1.") || !strings.Contains(f.Opposite[0], " × faster than native on server (") ||
-		!strings.Contains(f.Opposite[0], ", but 1.") || !strings.Contains(f.Opposite[0], " × slower on lab-v2 (") || !strings.HasSuffix(f.Opposite[0], "and 3 more metrics of "+stream+").") {
-		t.Errorf("opposite are %q", f.Opposite)
-	}
-	// The differences of runc and crun hold over all comparisons of a run. So they come before the larger ones of gVisor, which hold in their
-	// metric alone.
-	at := slices.IndexFunc(f.Statements, func(s string) bool { return strings.HasPrefix(s, "oci/runsc@platform=systrap: CreateAndRun is 11") })
-	if at < 1 || !strings.HasPrefix(f.Statements[0], "oci/runc: CreateAndRun is 2") ||
-		!strings.Contains(f.Statements[at], " × slower than native on server (") || !strings.Contains(f.Statements[at], " × slower on lab-v2 (") || strings.Contains(f.Statements[at], "raspberrypi") {
-		t.Errorf("the statements are %q", f.Statements)
-	}
-	if slices.ContainsFunc(f.Statements, func(s string) bool { return strings.Contains(s, stream) && strings.HasPrefix(s, "oci/crun") }) {
-		t.Errorf("an opposite difference is a statement too: %q", f.Statements)
-	}
-	if !strings.Contains(f.Comparisons, " 4 opposite ones") {
-		t.Errorf("the comparisons are %q", f.Comparisons)
-	}
-}
-
 // A statement about many runs has the smallest and the largest ratio.
 func TestStatementOfManyRuns(t *testing.T) {
 	var runs []result.Run
@@ -246,61 +197,6 @@ func TestStatementOfManyRuns(t *testing.T) {
 	j := report.New(runs, report.Options{})
 	if len(j.Findings.Statements) != 1 || !strings.Contains(j.Findings.Statements[0], "in 12 runs (") || len(j.Machines) != 1 {
 		t.Errorf("the statements are %q of %d machines", j.Findings.Statements, len(j.Machines))
-	}
-}
-
-func TestDifferencesBetweenRuns(t *testing.T) {
-	j := machines()
-	differs := map[string]bool{}
-	values := map[string][]string{}
-	for _, f := range slices.Concat(j.Facts, j.Versions) {
-		differs[f.Name], values[f.Name] = f.Differs, f.Values
-	}
-	for name, want := range map[string]bool{
-		"Name": false, "Machine": true, "Architecture": true, "CPU": true, "Kernel": true, "Cgroup": true, "Memory": true, "Plan": false, "System": false,
-		"oci/runc": true, "oci/crun": false, "oci/runsc@platform=systrap": true,
-	} {
-		if got, has := differs[name]; got != want || !has {
-			t.Errorf("%s differs: %v, want %v; it is %q", name, got, want, values[name])
-		}
-	}
-	if want := []string{"hybrid", "v2", "v2", "v2"}; !slices.Equal(values["Cgroup"], want) {
-		t.Errorf("the cgroup modes are %q, want %q", values["Cgroup"], want)
-	}
-}
-
-func TestCoverage(t *testing.T) {
-	j := machines()
-	got := map[string][]string{}
-	for _, c := range j.Coverage {
-		var cells []string
-		for i := range c.Cells {
-			cells = append(cells, c.Cells[i].String())
-		}
-		got[c.Title()] = cells
-		if !c.Differs {
-			t.Errorf("%s is the same in all runs: %q", c.Title(), cells)
-		}
-	}
-	want := map[string][]string{
-		lifecycle:                                {"4 targets, 10 blocks", "4 targets, 10 blocks", "4 targets, 10 blocks", "3 targets, 10 blocks"},
-		"operations.container.pause repeats=5":   {"3 targets, 10 blocks; not native", "3 targets, 10 blocks; not native", "skipped: pause: this kernel has no freezer", "not in this run"},
-		unixbench:                                {"3 targets, 10 blocks; not native", "4 targets, 10 blocks", "4 targets, 10 blocks", "not in this run"},
-		"performance.syscall.unixbench copies=4": {"not in this run", "not in this run", "not in this run", "3 targets, 10 blocks"},
-		stream:                                   {"4 targets, 10 blocks", "4 targets, 10 blocks", "4 targets, 10 blocks", "3 targets, 10 blocks"},
-		"performance.disk.blog time=5s":          {"not in this run", "not in this run", "not in this run", "3 targets, 5 blocks"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the coverage differs (-want +got):\n%s", diff)
-	}
-}
-
-// Different conditions make ratios less comparable.
-func TestJointConditions(t *testing.T) {
-	b := titled(t, machines(), stream)
-	want := []report.Fact{{Name: "cpus", Values: []string{"0-1 (oci/crun)", "not recorded", "0-1 (oci/crun)", "not recorded"}, Differs: true}}
-	if diff := cmp.Diff(want, b.Conditions); diff != "" {
-		t.Errorf("the conditions differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -326,16 +222,5 @@ func TestMetricsOfDifferentUnitsAreSeparate(t *testing.T) {
 	}
 	if creates != 2 {
 		t.Errorf("there are %d metrics called Create, want 2", creates)
-	}
-}
-
-func TestEmulatedMachinesHaveAWarning(t *testing.T) {
-	runs := reporttest.Machines()
-	for i, want := range []bool{false, true, false} {
-		runs[i].Trials = nil
-		r := report.New(runs[i:i+1], report.Options{}).Runs[0]
-		if got := slices.ContainsFunc(r.Warnings, func(g report.WarningGroup) bool { return g.Title == "The CPU is emulated" }); got != want {
-			t.Errorf("%s: warned of emulation: %v, want %v", r.Host.Hostname, got, want)
-		}
 	}
 }

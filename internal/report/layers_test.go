@@ -121,6 +121,11 @@ func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 			t.Errorf("the layers of %s are %s, want %s", target, got, want)
 		}
 	}
+	// No metric has the CPU time of the sandbox alone.
+	cpu := stackOf(t, layersOf(t, engines(), "HostCPU"), "containerd/crun")
+	if got := strings.Join(partNames(cpu), "|"); got != "process|runtime|shim and engine, sandbox and network" {
+		t.Errorf("the layers of the CPU time are %s", got)
+	}
 	// Runtime by runtime, the bare one first, though the run has it engine by engine.
 	var order []string
 	for _, s := range l.Stacks[:7] {
@@ -141,18 +146,6 @@ func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki to separate the layers")
 	}) {
 		t.Errorf("the notes are %q", notes)
-	}
-}
-
-func TestLayersOfCPUMergeSandboxAndEngine(t *testing.T) {
-	l := layersOf(t, engines(), "HostCPU")
-	for target, want := range map[string]string{
-		"containerd/crun": "process|runtime|shim and engine, sandbox and network",
-		"docker/crun":     "process|runtime|shim and engine",
-	} {
-		if got := strings.Join(partNames(stackOf(t, l, target)), "|"); got != want {
-			t.Errorf("the layers of %s are %s, want %s", target, got, want)
-		}
 	}
 }
 
@@ -235,41 +228,6 @@ func TestLayersPairBlocks(t *testing.T) {
 	}
 }
 
-func TestComponentsAreGrouped(t *testing.T) {
-	m := engines()
-	b := benchmark(t, m, lifecycle)
-	for _, metric := range b.Metrics {
-		if strings.HasPrefix(metric.Name, "PSS") || strings.HasPrefix(metric.Name, "HostCPU") && metric.Name != "HostCPU" {
-			t.Errorf("%s stands among the metrics", metric.Name)
-		}
-	}
-	if len(b.Components) != 2 || b.Components[0].Unit != result.Seconds || b.Components[1].Unit != result.Bytes {
-		t.Fatalf("the components are %+v", b.Components)
-	}
-	cpu := b.Components[0]
-	if want := []string{"daemon", "engine", "shim", "monitor", "runtime", "sandbox", "network", "container", "other"}; !slices.Equal(cpu.Names, want) {
-		t.Errorf("the components are %q, want %q", cpu.Names, want)
-	}
-	at := slices.IndexFunc(cpu.Rows, func(r report.ComponentRow) bool { return r.Target == "docker/runc" })
-	row := cpu.Rows[at]
-	for i, has := range []bool{true, false, true, false, true, false, true, true, true} {
-		if (row.Cells[i] != nil) != has {
-			t.Errorf("docker/runc has %s: %v, want %v", cpu.Names[i], row.Cells[i] != nil, has)
-		}
-	}
-	// In this run the components make up the whole.
-	if whole := cell(t, b, "HostCPU", "docker/runc").Summary; math.Abs(row.Total.Median-whole.Median) > 1e-12 {
-		t.Errorf("together they are %v, want %v", row.Total.Median, whole.Median)
-	}
-	for _, w := range m.Runs[0].Warnings {
-		for _, item := range w.Items {
-			if strings.Contains(item, "PSS") {
-				t.Errorf("there is a warning of a component: %s", item)
-			}
-		}
-	}
-}
-
 // A component with values in some trials counts as 0 in the others. The median of its values alone would be too large.
 func TestMissingComponentsCountAsZero(t *testing.T) {
 	run := fewEngines()
@@ -284,26 +242,6 @@ func TestMissingComponentsCountAsZero(t *testing.T) {
 	network := cpu.Rows[at].Cells[slices.Index(cpu.Names, "network")]
 	if network == nil || network.N != 10 || network.Median != 0 || network.Max == 0 {
 		t.Errorf("a component of three trials in ten is %+v, want a median of 0 over 10", network)
-	}
-}
-
-func TestOptionalMetrics(t *testing.T) {
-	b := benchmark(t, engines(), lifecycle)
-	if want := []string{"RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"}; !slices.Equal(b.Unbased, want) {
-		t.Errorf("without a baseline are %q, want %q", b.Unbased, want)
-	}
-	if len(b.Unrecorded) > 0 {
-		t.Errorf("optional metrics are missed: %q", b.Unrecorded)
-	}
-	docker, crio := cell(t, b, "RunPodSandbox", "docker/runc"), cell(t, b, "RunPodSandbox", "crio/runc")
-	if !docker.Absent || docker.Summary != nil {
-		t.Errorf("RunPodSandbox on docker/runc is %+v", docker)
-	}
-	if crio.Absent || crio.Summary == nil || crio.Comparison != nil {
-		t.Errorf("RunPodSandbox on crio/runc is %+v", crio)
-	}
-	if c := cell(t, benchmark(t, engines(), "operations.container.pause"), "Pause", "crio/runc"); c.Absent {
-		t.Errorf("a metric that is missing counts as absent: %+v", c)
 	}
 }
 

@@ -69,18 +69,3 @@ func TestDipIsInvariant(t *testing.T) {
 		}
 	}
 }
-
-func TestSplit(t *testing.T) {
-	for _, c := range []struct {
-		sorted []float64
-		want   int
-	}{
-		{[]float64{1, 2, 10, 11, 12}, 2},
-		{[]float64{1, 1, 1, 9}, 3},
-		{[]float64{1, 2}, 1},
-	} {
-		if got := split(c.sorted); got != c.want {
-			t.Errorf("split(%v) = %d, want %d", c.sorted, got, c.want)
-		}
-	}
-}

@@ -42,13 +42,9 @@ func TestGuestsPlan(t *testing.T) {
 	text := read(t, filepath.Join("testdata", guestsPlan))
 	names := func(text []byte) (all []string) {
 		p, err := plan.Parse(guestsPlan, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		work, err := p.Resolve(catalogue.Catalogue{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, w := range work {
 			all = append(all, w.Benchmark.Name)
 		}
@@ -103,22 +99,16 @@ func guests(t *testing.T, l *Lab, dir string, kata kataParts, item string) {
 	m := nestedMachine()
 	m.Memory = guestsMemory
 	image, err := l.Build(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	work := append(kata.install(), loadImage(dir, m)...)
 	work = append(work, exported("guests", guestsLimit, "-f", job.Dir+"/"+guestsPlan)...)
 	files := inputs(t, dir, m, work)
 	kata.add(t, files)
 	files[guestsPlan] = filepath.Join(t.TempDir(), guestsPlan)
-	if err := os.WriteFile(files[guestsPlan], selected(read(t, filepath.Join("testdata", guestsPlan)), item), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(files[guestsPlan], selected(read(t, filepath.Join("testdata", guestsPlan)), item), 0o644))
 	out := outOf(t, "guests-"+item)
 	report, err := l.Boot(t.Context(), m, image, nestedJob("guests", work), files, Options{Out: out, Emulated: true, Limit: guestsLimit + usualLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Log(report.Step("guests").Output)
 	allowFailures(report, "guests")
 	checkSteps(t, report)

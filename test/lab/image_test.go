@@ -286,36 +286,3 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
-
-func TestAddSkeleton(t *testing.T) {
-	tree := t.TempDir()
-	for _, dir := range []string{"var/run", "etc", "full/kept", "elsewhere"} {
-		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tree, "etc/hosts"), []byte("theirs"), 0o644), os.Symlink("elsewhere", filepath.Join(tree, "bin"))); err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range map[string]string{"var/run": "-> /run", "etc/hosts": "ours", "etc/passwd": "ours", "bin": "-> usr/bin", "home/user/": ""} {
-		if err := addSkeleton(tree, path, content); err != nil {
-			t.Error(err)
-		}
-	}
-	for link, want := range map[string]string{"var/run": "/run", "bin": "elsewhere"} {
-		if got, err := os.Readlink(filepath.Join(tree, link)); err != nil || got != want {
-			t.Errorf("%s leads to %q, %v; want %s", link, got, err, want)
-		}
-	}
-	for file, want := range map[string]string{"etc/hosts": "theirs", "etc/passwd": "ours"} {
-		if got, err := os.ReadFile(filepath.Join(tree, file)); err != nil || string(got) != want {
-			t.Errorf("%s has %q, %v; want %s", file, got, err, want)
-		}
-	}
-	if info, err := os.Stat(filepath.Join(tree, "home/user")); err != nil || !info.IsDir() {
-		t.Errorf("the user's home is %v, %v", info, err)
-	}
-	if err := addSkeleton(tree, "full", "-> elsewhere"); err == nil {
-		t.Error("a link replaced a directory that is not empty")
-	}
-}

@@ -1,14 +1,11 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"testing"
 
 	"github.com/cavaliergopher/cpio"
 
@@ -54,37 +51,4 @@ func addToInitramfs(archive *cpio.Writer, name, file string) (err error) {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return nil
-}
-
-func TestInitramfs(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"guest", "modules/001-one.ko", "modules/002-two.ko"} {
-		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("content of "+name), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var b bytes.Buffer
-	if err := writeInitramfs(&b, filepath.Join(dir, "guest"), filepath.Join(dir, "modules")); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for archive := cpio.NewReader(&b); ; {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		content, readErr := io.ReadAll(archive)
-		if err := errors.Join(err, readErr); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprintf("%s %o %s", h.Name, h.Mode, content))
-	}
-	want := []string{
-		"modules 40755 ", "modules/001-one.ko 100755 content of modules/001-one.ko",
-		"modules/002-two.ko 100755 content of modules/002-two.ko", "init 100755 content of guest",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the initramfs has %q, want %q", got, want)
-	}
 }

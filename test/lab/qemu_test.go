@@ -2,21 +2,17 @@ package lab
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/linker"
-	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -144,52 +140,4 @@ func (l *Lab) tryKVM(ctx context.Context, m Machine, i Image) error {
 	}
 	_, err = l.boot(ctx, m, i, job.Job{Hostname: m.Name}, nil, Options{BootLimit: kvmLimit, Limit: kvmLimit, Out: out, kvm: true})
 	return errors.Join(err, os.RemoveAll(out))
-}
-
-// QEMU must run with the dynamic linker, the libraries and the firmware of its own tree.
-func TestQEMUOfATree(t *testing.T) {
-	e, tree := emulators["amd64"], t.TempDir()
-	write := func(path string, content []byte) {
-		t.Helper()
-		path = filepath.Join(tree, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o755)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	refused := func(want string) {
-		t.Helper()
-		if q, err := e.in(tree); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v, %v; want an error with %q", q, err, want)
-		}
-	}
-	refused("usr/bin/qemu-system-x86_64: no such file")
-	write("usr/bin/qemu-system-x86_64", []byte(strings.Repeat("no ELF file", 10)))
-	refused("has no dynamic linker")
-	write("usr/bin/qemu-system-x86_64", []byte(linkertest.File(elf.EM_X86_64, "/lib64/ld.so.2", "")))
-	refused("look for the dynamic linker")
-	write("usr/lib/x86_64-linux-gnu/ld.so.2", nil)
-	if err := errors.Join(os.Mkdir(filepath.Join(tree, "usr/lib64"), 0o755), os.Symlink("../lib/x86_64-linux-gnu/ld.so.2", filepath.Join(tree, "usr/lib64/ld.so.2"))); err != nil {
-		t.Fatal(err)
-	}
-	q, err := e.in(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := strings.ReplaceAll(strings.Join(append(q.argv, q.env...), " "), tree, "T")
-	want := "T/usr/lib/x86_64-linux-gnu/ld.so.2 --library-path T/usr/lib/x86_64-linux-gnu T/usr/bin/qemu-system-x86_64 " +
-		"-L T/usr/share/qemu -L T/usr/share/seabios QEMU_MODULE_DIR=T/usr/lib/x86_64-linux-gnu/qemu"
-	if got != want {
-		t.Errorf("the command is\n%s, want\n%s", got, want)
-	}
-}
-
-func TestNoEmulator(t *testing.T) {
-	l, m := open(t), Machine{Name: "odd", Arch: "s390x"}
-	_, buildErr := l.Build(t.Context(), m)
-	_, bootErr := l.Boot(t.Context(), m, Image{}, job.Job{}, nil, Options{})
-	for _, err := range []error{buildErr, bootErr} {
-		if err == nil || !strings.Contains(err.Error(), "no emulator for s390x") {
-			t.Errorf("%v; want an error about the emulator", err)
-		}
-	}
 }

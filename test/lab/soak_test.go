@@ -58,9 +58,7 @@ func TestSoak(t *testing.T) {
 	l, m := open(t), nestedMachine()
 	m.Memory = soakMemory
 	image, err := l.Build(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	work := append(kata.install(), steps...)
 	files := inputs(t, dir, m, work)
 	kata.add(t, files)
@@ -70,9 +68,7 @@ func TestSoak(t *testing.T) {
 	}
 	files[vsockFile] = found[0]
 	report, err := l.Boot(t.Context(), m, image, nestedJob("soak", work), files, Options{Out: outOf(t, "soak"), Emulated: true, Limit: soakLimit + usualLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkSteps(t, report)
 	for _, step := range report.Steps {
 		if step.OK() {

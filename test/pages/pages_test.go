@@ -157,20 +157,3 @@ func everything(t *testing.T) []command {
 	}
 	return all
 }
-
-// The commands of a page are found in all places in which pages have them.
-func TestPlaces(t *testing.T) {
-	page := "Run `make a` or\n`scripts/b.sh\n-x`.\n\n    make c   # comment\n    make d\n\ntext\n\n```sh\nmake e\n```\n\n1. item\n   `make f`\n\n       make g\n\n- `make h`\n"
-	var got []string
-	for _, p := range places("p.md", page) {
-		if p.text != "" {
-			got = append(got, fmt.Sprintf("%d %s %t", p.line, p.text, p.code))
-		}
-	}
-	want := []string{
-		"1 make a false", "2 scripts/b.sh -x false", "5 make c   # comment true", "6 make d true", "11 make e true", "15 make f false", "17 make g true", "19 make h false",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the page has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}

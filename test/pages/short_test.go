@@ -177,16 +177,6 @@ func TestTargetsAndScripts(t *testing.T) {
 	}
 }
 
-func TestMakeTargets(t *testing.T) {
-	all, listed := makeTargets("A := b\nhelp: ## Help\n\t@awk\nbuild: $(X) ## Build\nlint: export A := b\nlint: ## Lint\n$(P)%: x\n\tcc\n.PHONY: help\nhidden:\n")
-	if want := []string{"help", "build", "lint", "hidden"}; !slices.Equal(all, want) {
-		t.Errorf("the targets are %q, want %q", all, want)
-	}
-	if want := []string{"help", "build", "lint"}; !slices.Equal(listed, want) {
-		t.Errorf("the listed targets are %q, want %q", listed, want)
-	}
-}
-
 // safe are the verbs of touchstone that only print something about the project or this machine.
 var safe = []string{"list", "paper", "version"}
 

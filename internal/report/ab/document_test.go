@@ -203,23 +203,6 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-func TestMarkdown(t *testing.T) {
-	var b bytes.Buffer
-	if err := reporttest.Builds().Markdown(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"### Touchstone: oci/runc-a against oci/runc-b\n\nanswer: B is neither shown to be worse than the margin, nor shown not to be: inconclusive\n",
-		"| not worse by the margin, after 4 runs | operations.container.lifecycle | CreateAndRun | 0.99",
-		"| inconclusive | performance.cpu.time copies=2 | Rate | ", "| the interval includes the margin |",
-		"\nB oci/runc-b runc &lt;b&gt;1.2&lt;/b&gt;", "\nmargin 3.0 %; 8 of 8 runs of 6 blocks; 4m14s\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, b.String())
-		}
-	}
-}
-
 func TestAdvice(t *testing.T) {
 	const decides = "a decision would take about "
 	runs := func(n int) []ab.Done { return make([]ab.Done, n) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -74,24 +73,6 @@ func TestMarkdownIsPlain(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
-	}
-}
-
-// TestMarkdownIsShort: GitHub refuses a long comment.
-func TestMarkdownIsShort(t *testing.T) {
-	many := func(r *result.Run) {
-		for m := range 2000 {
-			name := fmt.Sprint("Metric", m)
-			r.Bench[0].Metrics = append(r.Bench[0].Metrics, result.Metric{Name: name, Unit: result.Count, Better: result.Lower})
-			for i := range 2 {
-				r.Trials[i].Samples = append(r.Trials[i].Samples, result.Sample{Metric: name, Value: 1})
-			}
-		}
-	}
-	c := compared(t, change(before(), many), change(same(), many), sides.Options{})
-	var b bytes.Buffer
-	if err := c.Markdown(&b); err != nil || b.Len() > 65536 || !strings.Contains(b.String(), " rows are left out; touchstone compare -o table has all of them.") {
-		t.Errorf("the text has %d bytes: %v", b.Len(), err)
 	}
 }
 

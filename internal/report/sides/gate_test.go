@@ -71,19 +71,6 @@ func TestParseGate(t *testing.T) {
 	}
 }
 
-func TestReadGatesOfEditors(t *testing.T) {
-	const text = "version: 1\ngates:\n- fail-on: slower:3%\n"
-	units := []byte("\xff\xfe")
-	for _, c := range text {
-		units = append(units, byte(c), 0)
-	}
-	for _, file := range []string{"\ufeff" + text, strings.ReplaceAll(text, "\n", "\r\n"), string(units)} {
-		if gates, err := sides.ReadGates("gates.yaml", []byte(file)); err != nil || len(gates) != 1 {
-			t.Errorf("%q gives %v, %v", file, gates, err)
-		}
-	}
-}
-
 func TestReadGates(t *testing.T) {
 	got, err := sides.ReadGates("gates.yaml", []byte(`# margins of the project
 version: 1

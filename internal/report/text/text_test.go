@@ -28,54 +28,47 @@ func single(run result.Run) report.Report {
 }
 
 func written(t *testing.T, run result.Run, opts text.Options) string {
+	return writtenReport(t, single(run), opts)
+}
+
+func writtenReport(t *testing.T, r report.Report, opts text.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text.Write(&b, single(run), opts); err != nil {
+	if err := text.Write(&b, r, opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestGolden(t *testing.T) {
-	for name, c := range map[string]struct {
-		run  result.Run
-		opts text.Options
-	}{
-		"sample-100": {reporttest.Sample(), text.Options{Width: 100}},
-		"sample-80":  {reporttest.Sample(), text.Options{Width: 80}},
-		"engines":    {reporttest.Engines(), text.Options{Width: 100}},
-		"suite":      {reporttest.Suite(), text.Options{Width: 80}},
-		"stated":     {reporttest.Stated(), text.Options{Width: 60}},
-		"worded":     {reporttest.Worded(), text.Options{Width: 60}},
-		"small":      {reporttest.Small(), text.Options{}},
-		"color":      {reporttest.Small(), text.Options{Color: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			golden(t, name, written(t, c.run, c.opts))
-		})
-	}
-}
-
-func writtenJoint(t *testing.T, j report.Report, opts text.Options) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := text.Write(&b, j, opts); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func TestJointGolden(t *testing.T) {
 	runs := reporttest.Machines()
 	for name, c := range map[string]struct {
-		joint report.Report
-		width int
+		report report.Report
+		opts   text.Options
 	}{
-		"machines-80":  {report.New(runs[:3], report.Options{}), 80},
-		"machines-100": {report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true}), 100},
-		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), 80},
+		"sample-100":   {single(reporttest.Sample()), text.Options{Width: 100}},
+		"sample-80":    {single(reporttest.Sample()), text.Options{Width: 80}},
+		"engines":      {single(reporttest.Engines()), text.Options{Width: 100}},
+		"suite":        {single(reporttest.Suite()), text.Options{Width: 80}},
+		"stated":       {single(reporttest.Stated()), text.Options{Width: 60}},
+		"worded":       {single(reporttest.Worded()), text.Options{Width: 60}},
+		"small":        {single(reporttest.Small()), text.Options{}},
+		"color":        {single(reporttest.Small()), text.Options{Color: true}},
+		"machines-80":  {report.New(runs[:3], report.Options{}), text.Options{Width: 80}},
+		"machines-100": {report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true}), text.Options{Width: 100}},
+		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), text.Options{Width: 80}},
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, writtenJoint(t, c.joint, text.Options{Width: c.width})) })
+		t.Run(name, func(t *testing.T) { golden(t, name, writtenReport(t, c.report, c.opts)) })
+	}
+	for name, opts := range map[string]text.Options{"study": {Width: 100}, "study-color": {Width: 80, Color: true}} {
+		var b bytes.Buffer
+		if err := text.WriteReproduction(&b, reporttest.Study(), opts); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.String())
+		if !opts.Color && strings.Contains(b.String(), "\x1b") {
+			t.Error("text of the study reaches the terminal")
+		}
 	}
 }
 
@@ -99,28 +92,16 @@ func golden(t *testing.T, name, got string) {
 
 // TestLinesFitTheWidth holds what can be broken to the terminal's width.
 func TestLinesFitTheWidth(t *testing.T) {
-	models := map[string]report.Report{}
-	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
-		models[name] = single(run)
-	}
-	joint := report.New(reporttest.Machines(), report.Options{AcrossMachines: true})
-	for _, width := range []int{60, 80, 100, 120, 160} {
-		for name, m := range models {
-			var b bytes.Buffer
-			if err := text.Write(&b, m, text.Options{Width: width}); err != nil {
-				t.Fatal(err)
+	for name, m := range map[string]report.Report{
+		"sample": single(reporttest.Sample()), "engines": single(reporttest.Engines()), "suite": single(reporttest.Suite()),
+		"machines": report.New(reporttest.Machines(), report.Options{AcrossMachines: true}),
+	} {
+		for _, width := range []int{60, 80, 100, 120, 160} {
+			for _, line := range strings.Split(writtenReport(t, m, text.Options{Width: width}), "\n") {
+				if n := utf8.RuneCountInString(line); n > width {
+					t.Errorf("%s: at a width of %d a line has %d columns: %s", name, width, n, line)
+				}
 			}
-			fits(t, name, b.String(), width)
-		}
-		fits(t, "machines", writtenJoint(t, joint, text.Options{Width: width}), width)
-	}
-}
-
-func fits(t *testing.T, name, report string, width int) {
-	t.Helper()
-	for _, line := range strings.Split(report, "\n") {
-		if n := utf8.RuneCountInString(line); n > width {
-			t.Errorf("%s: at a width of %d a line has %d columns: %s", name, width, n, line)
 		}
 	}
 }
@@ -171,7 +152,7 @@ func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 	run.Host.Hostname += bad
 	one := reporttest.Small()
 	one.ID = "one"
-	for _, r := range written(t, run, text.Options{}) + writtenJoint(t, report.New([]result.Run{one, run}, report.Options{AcrossMachines: true}), text.Options{}) {
+	for _, r := range written(t, run, text.Options{}) + writtenReport(t, report.New([]result.Run{one, run}, report.Options{AcrossMachines: true}), text.Options{}) {
 		if r < ' ' && r != '\n' || 0x7f <= r && r < 0xa0 {
 			t.Fatalf("the report has the control character %U", r)
 		}
@@ -179,26 +160,18 @@ func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 }
 
 func TestOddRuns(t *testing.T) {
-	for name, run := range reporttest.Odd() {
-		t.Run(name, func(t *testing.T) {
-			got := written(t, run, text.Options{})
-			if !strings.Contains(got, "Findings") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
-				t.Errorf("the report of it is\n%s", got)
-			}
-		})
-	}
-}
-
-func TestOddRunsBesideAnother(t *testing.T) {
 	small := reporttest.Small()
 	for name, run := range reporttest.Odd() {
-		if strings.Contains(name, "layers") {
-			continue // a joint report has no layers
+		reports := []report.Report{single(run)}
+		if !strings.Contains(name, "layers") { // a joint report has none
+			run.ID = "odd"
+			reports = append(reports, report.New([]result.Run{run, small}, report.Options{AcrossMachines: true}))
 		}
-		run.ID = "odd"
-		got := writtenJoint(t, report.New([]result.Run{run, small}, report.Options{AcrossMachines: true}), text.Options{})
-		if !strings.Contains(got, "Findings") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
-			t.Errorf("%s: the report is\n%s", name, got)
+		for _, r := range reports {
+			got := writtenReport(t, r, text.Options{})
+			if !strings.Contains(got, "Findings") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+				t.Errorf("%s: the report of it is\n%s", name, got)
+			}
 		}
 	}
 }
@@ -218,62 +191,57 @@ func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	}
 }
 
-func TestTimelines(t *testing.T) {
-	run := reporttest.Small()
-	for i := range run.Trials {
-		if run.Trials[i].Status == result.OK {
-			run.Trials[i].Timelines = []result.Timeline{{
+// The reports have what no golden has.
+func TestSections(t *testing.T) {
+	timed := reporttest.Small()
+	for i := range timed.Trials {
+		if timed.Trials[i].Status == result.OK {
+			timed.Trials[i].Timelines = []result.Timeline{{
 				Group: "Memory \x1b[1m", Name: "used", Unit: result.Bytes, At: []time.Duration{0, time.Second, 2 * time.Second}, Values: []float64{1 << 20, 5 << 20, 1 << 20},
 			}}
 		}
 	}
-	got := written(t, run, text.Options{})
-	for _, want := range []string{" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the report does not contain %q", want)
-		}
-	}
-	if strings.Contains(got, "\x1b") {
-		t.Error("a control character of a name reaches the terminal")
-	}
-}
-
-// A series with a trend has its slope for each target, and a knee on one of them.
-func TestTrend(t *testing.T) {
-	page := written(t, reporttest.UnderLoad(), text.Options{})
-	for _, want := range []string{"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", report.TrendLegend[:40]} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the report lacks %q:\n%s", want, page)
-		}
-	}
-}
-
-// The note on an emulated CPU is the second line of the report, and no word of speed stands beside a ratio.
-func TestEmulated(t *testing.T) {
-	run := reporttest.Sample()
-	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
-	got := written(t, run, text.Options{Width: 160})
-	lines := strings.Split(got, "\n")
-	if !strings.HasPrefix(lines[1], "! The CPU of this machine is emulated (bench1: emulated by qemu (QEMU Standard PC)). ") {
-		t.Errorf("the second line is %q", lines[1])
-	}
-	for _, not := range []string{"× slower", "× faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"} {
-		if strings.Contains(got, not) {
-			t.Errorf("the report has %q", not)
-		}
-	}
-	for _, want := range []string{
-		"ratio 2", `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "× more",
+	emulated := reporttest.Sample()
+	emulated.Host.Arch, emulated.Host.CPU, emulated.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
+	note := "! The CPU of this machine is emulated (bench1: emulated by qemu (QEMU Standard PC)). "
+	for name, c := range map[string]struct {
+		report    report.Report
+		want, not []string
+	}{
+		"timelines": {single(timed), []string{
+			" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target",
+		}, []string{"\x1b"}},
+		"trend": {single(reporttest.UnderLoad()), []string{
+			"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", report.TrendLegend,
+		}, nil},
+		"worst case": {single(reporttest.Latencies()), []string{
+			"  Worst case of Exec\n", " ms, the largest of 30000 samples; one in 10⁵ above ", "the largest of 1800 samples; no bound, by the test of exceedances: ",
+			"no bound, by the test of drift: ", report.WorstLegend,
+		}, nil},
+		"few samples": {single(reporttest.Sample()), nil, []string{"Worst case"}},
+		// Bounds stay if rarer values have none. The reason follows them.
+		"rarer values": {reporttest.PartlyBounded(), []string{
+			"; rarer values: no bound, by the test of tail weight: " + reporttest.RarerRefused + "; take more samples (at least 60000 samples)\n",
+		}, nil},
+		// The note is the second line, and no word of speed stands beside a ratio.
+		"emulated": {single(emulated), []string{
+			"\n" + note, "ratio 2", `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "× more",
+		}, []string{"× slower", "× faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"}},
+		"asked for": {report.New([]result.Run{emulated}, report.Options{EmulatedVerdicts: true}), []string{"× slower", note}, nil},
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the report has no %q:\n%s", want, got)
+		got := writtenReport(t, c.report, text.Options{Width: 1000})
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: the report lacks %q:\n%s", name, want, got)
+			}
 		}
-	}
-	var b bytes.Buffer
-	if err := text.Write(&b, report.New([]result.Run{run}, report.Options{EmulatedVerdicts: true}), text.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); !strings.Contains(got, "× slower") || !strings.Contains(got, "! The CPU of this machine is emulated") {
-		t.Errorf("with EmulatedVerdicts the report is\n%s", got)
+		for _, not := range c.not {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: the report has %q", name, not)
+			}
+		}
+		if second := strings.SplitN(got, "\n", 3)[1]; strings.HasPrefix(second, note) != (name == "emulated" || name == "asked for") {
+			t.Errorf("%s: the second line is %q", name, second)
+		}
 	}
 }

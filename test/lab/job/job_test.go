@@ -6,9 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,10 +24,7 @@ func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
 	return file
 }
 
-// padded returns an archive on a longer disk.
-func padded(archive []byte) []byte { return append(bytes.Clone(archive), make([]byte, 1<<20)...) }
-
-// A step is repeated once if it fails and may be repeated. The first outcome is kept.
+// A step is repeated once if it fails and may be repeated, perhaps with other arguments. The first outcome is kept.
 func TestRepeat(t *testing.T) {
 	good, bad, late := job.Outcome{Output: "good"}, job.Outcome{Code: 1, Output: "bad"}, job.Outcome{Code: -1, Error: "killed after its limit"}
 	for _, tt := range []struct {
@@ -41,74 +38,16 @@ func TestRepeat(t *testing.T) {
 		{false, []job.Outcome{bad}, bad},
 	} {
 		runs := 0
-		got := job.Step{Repeat: tt.repeat}.Execute(func(job.Step) job.Outcome {
+		got := job.Step{Args: []string{"0"}, Repeat: tt.repeat, RepeatArgs: []string{"1"}}.Execute(func(s job.Step) job.Outcome {
+			if s.Args[0] != strconv.Itoa(runs) {
+				t.Errorf("run %d has the arguments %q", runs, s.Args)
+			}
 			runs++
 			return tt.outcomes[runs-1]
 		})
 		if diff := cmp.Diff(tt.want, got); diff != "" || runs != len(tt.outcomes) {
 			t.Errorf("%d runs, want %d; the outcome (-want +got):\n%s", runs, len(tt.outcomes), diff)
 		}
-	}
-}
-
-// The repeat of a step may have other arguments.
-func TestRepeatArgs(t *testing.T) {
-	var ran []string
-	step := job.Step{Args: []string{"short"}, Repeat: true, RepeatArgs: []string{"long"}}
-	step.Execute(func(s job.Step) job.Outcome {
-		ran = append(ran, s.Args...)
-		return job.Outcome{Code: 1}
-	})
-	if diff := cmp.Diff([]string{"short", "long"}, ran); diff != "" {
-		t.Errorf("the arguments (-want +got):\n%s", diff)
-	}
-}
-
-func TestJobRoundTrip(t *testing.T) {
-	want := job.Job{
-		Hostname: "v2", Keep: []string{"/root"},
-		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute, Repeat: true, RepeatArgs: []string{"prog", "-y"}}},
-	}
-	var archive bytes.Buffer
-	if err := job.Write(&archive, want, map[string]string{"prog": write(t, t.TempDir(), "whatever", "content", 0o755)}); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	var got job.Job
-	err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir, &got)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	info, err := os.Stat(filepath.Join(dir, "prog"))
-	if err != nil || info.Mode() != 0o755 {
-		t.Errorf("the program has the mode %v, %v", info, err)
-	}
-	if content, err := os.ReadFile(filepath.Join(dir, "prog")); err != nil || string(content) != "content" {
-		t.Errorf("the program is %q, %v", content, err)
-	}
-	if err := job.Write(&archive, want, map[string]string{"prog": "/no/such/file"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
-	}
-}
-
-func TestReportRoundTrip(t *testing.T) {
-	files := map[string]string{"one.log": write(t, t.TempDir(), "one.log", "output", 0o600)}
-	want := job.Report{Left: []string{"mount /x"}, Steps: []job.Outcome{{Name: "one", Elapsed: time.Second, Memory: 1, Written: 2, Output: "o"}, {Name: "two", Code: -1, Error: "e"}}}
-	var archive bytes.Buffer
-	if err := job.Write(&archive, want, files); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	var got job.Report
-	err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir, &got)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if content, err := os.ReadFile(filepath.Join(dir, "one.log")); err != nil || string(content) != "output" {
-		t.Errorf("the file is %q, %v", content, err)
-	}
-	if got.Step("one") == nil || !got.Step("one").OK() || got.Step("two").OK() || got.Step("three").OK() {
-		t.Errorf("step one %v, two %v, three %v", got.Step("one"), got.Step("two"), got.Step("three"))
 	}
 }
 

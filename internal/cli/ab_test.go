@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,59 +15,6 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
 )
-
-// TestABInconclusive: the ratio of two targets varies from run to run by much more than the margin. Within a run it varies little,
-// so each run alone would show a difference. The factors of the runs follow from their IDs.
-func TestABInconclusive(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	runs := 0
-	var stdout, stderr bytes.Buffer
-	app := cli.New(cli.Environment{Stdout: &stdout, Stderr: &stderr, RunID: func() string {
-		runs++
-		return fmt.Sprintf("20260101-0000%02d-aaaa", runs)
-	}})
-	code := app.Run(t.Context(), []string{
-		"ab", "--a", "fake/old@jitter=0.01", "--b", "fake/new@jitter=0.01,wander=0.3", "--repeat", "5", "--blocks", "10", "-d", dir,
-	})
-	if code != cli.ExitInconclusive || runs != 6 {
-		t.Fatalf("exit code %d after %d runs, want %d after the calibration and 5 runs: %s%s", code, runs, cli.ExitInconclusive, &stdout, &stderr)
-	}
-	for _, want := range []string{
-		`(?m)^margin 3.0 %; 5 of 5 runs of 10 blocks; `,
-		`(?m) inconclusive$`,
-		`CreateAndRun: the interval includes the margin`,
-		`(?m)^(a decision would take about \d+.*|no comparison of up to 200 runs and 24h0m0s would decide.*)$`,
-	} {
-		if !regexp.MustCompile(want).MatchString(stdout.String()) {
-			t.Errorf("the output lacks %s:\n%s", want, &stdout)
-		}
-	}
-	var document struct {
-		Values []struct {
-			Lo      float64 `json:"ratio_low"`
-			Hi      float64 `json:"ratio_high"`
-			Between float64 `json:"between_runs_log_sd"`
-			Ratios  []struct{ Low, High float64 }
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &document)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	followsSchema(t, "ab", text)
-	v := document.Values[0]
-	if v.Between < 0.03 || v.Hi-v.Lo < 3*(v.Ratios[0].High-v.Ratios[0].Low) {
-		t.Errorf("the variation between runs is %g and the interval %g to %g; want more than within a run, %g to %g",
-			v.Between, v.Lo, v.Hi, v.Ratios[0].Low, v.Ratios[0].High)
-	}
-	if n := strings.Count(stderr.String(), "run 5 of 5: "); n != 1 {
-		t.Errorf("run 5 is reported %d times:\n%s", n, &stderr)
-	}
-}
 
 // TestABAdvice: the flags of the advice decide. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
 // alone gives longer runs and no answer.
@@ -120,9 +66,7 @@ func TestABInterrupted(t *testing.T) {
 		t.Errorf("exit code %d after %d runs, want %d after 4: %s", code, runs, cli.ExitInterrupted, &stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{`"answer": "inconclusive"`, `"exit_code": 130`, `"unfinished": "interrupted"`, `"20260101-000003-aaaa"`} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("ab.json lacks %s:\n%s", want, text)
@@ -149,9 +93,7 @@ func TestABBroken(t *testing.T) {
 		t.Errorf("exit code %d after %d runs, want that of an error after 4: %s", code, runs, &stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	followsSchema(t, "ab", text)
 	for _, want := range []string{fmt.Sprintf(`"exit_code": %d`, code), `"unfinished": "a run ended with an error: `} {
 		if !bytes.Contains(text, []byte(want)) {
@@ -167,9 +109,7 @@ func TestABBroken(t *testing.T) {
 func followsSchema(t *testing.T, name string, text []byte) {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schema", name+".schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
 		err = schema.Validate(document)

@@ -57,14 +57,10 @@ func TestBuildsAreRuntimes(t *testing.T) {
 	var builds [2]build
 	for i, text := range []string{"oci/runc@log-level=debug=/old dir/runc", "oci/runc@log-level=debug"} {
 		b, err := parseBuild("--a", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		builds[i] = b
 	}
-	if err := setBuilds(&p, builds); err != nil {
-		t.Fatal(err)
-	}
+	must(t, setBuilds(&p, builds))
 	a, b := target.Target(p.Targets[0]).String(), target.Target(p.Targets[1]).String()
 	if a != "oci/runc-a@log-level=debug" || b != "oci/runc@log-level=debug" || p.Baseline.String() != a {
 		t.Errorf("the targets are %s and %s, the baseline %s", a, b, p.Baseline)

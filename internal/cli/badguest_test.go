@@ -19,9 +19,7 @@ func TestBadGuest(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o700))
 		return path
 	}
 	write("containerd-shim-kata-v2", "#!/bin/sh\necho 'version: 3.32.0,'\n")

@@ -24,9 +24,7 @@ func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		w := &wrapper{t: t, dir: t.TempDir()}
 		w.path = w.write("runtime", content)
-		if err := os.Chmod(w.path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(w.path, mode))
 		return w
 	}
 }
@@ -132,9 +130,7 @@ func TestBadRuntime(t *testing.T) {
 func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	bystander := exec.Command("sleep", "infinity")
-	if err := bystander.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bystander.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- bystander.Wait() }()
 
@@ -174,9 +170,7 @@ func TestHangingRuntime(t *testing.T) {
 	case err := <-ended:
 		t.Errorf("the unrelated process has exited: %v", err)
 	default:
-		if err := bystander.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, bystander.Process.Kill())
 		<-ended
 	}
 }
@@ -211,9 +205,7 @@ func TestTrialGoesWrong(t *testing.T) {
 			dir := t.TempDir()
 			plan := "version: 1\ntargets: [oci/wrapped, native]\nruntimes: {wrapped: " + w.path + "}\n" +
 				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: " + c.timeout + "\nseed: 1\n"
-			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 			p := start(t, dir, "benchmark", "-f", "plan.yaml")
 			code, wrong := 3, 1
 			if c.status == result.OK {

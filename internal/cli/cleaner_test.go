@@ -56,9 +56,7 @@ func plainWriter(w io.Writer) io.Writer { return w }
 func TestJSONKeepsItsText(t *testing.T) {
 	var b bytes.Buffer
 	text := "x\u009b\u202e\u2066\x7f\x1b"
-	if err := json.NewEncoder(jsonWriter(clean(&b))).Encode(text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(jsonWriter(clean(&b))).Encode(text))
 	for _, r := range b.String() {
 		if controls(r) {
 			t.Errorf("%q reaches the terminal", r)
@@ -76,9 +74,7 @@ func TestMessagesAreClean(t *testing.T) {
 	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
 	file := filepath.Join(dir, "run.json")
 	document := `{"schema_version": 2, "runs": [{"id": "a", "state": "\u001b[2J\u202e"}], "generator": "` + hostile + `"}`
-	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(document), 0o600))
 	for _, args := range [][]string{
 		{"image", "load", dir + "/" + hostile},
 		{"image", "show", hostile},

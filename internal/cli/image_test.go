@@ -27,9 +27,7 @@ import (
 func TestRealImage(t *testing.T) {
 	_, img := enginetest.Workload(t)
 	digest, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
@@ -45,9 +43,7 @@ func TestRealImage(t *testing.T) {
 		Size, Unpacked int64
 		Packages       []struct{ Name, Version, Copyright string }
 	}
-	if err := json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown))
 	if shown.Digest != digest.String() || shown.Size < 10<<20 || shown.Unpacked < shown.Size || len(shown.Packages) < 30 {
 		t.Errorf("shown: %+v", shown)
 	}
@@ -68,17 +64,13 @@ func TestRealImage(t *testing.T) {
 		t.Errorf("pushed: %s", pushed)
 	}
 	tag, err := name.ParseReference(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if there, err := remote.Head(tag); err != nil || there.Digest != digest {
 		t.Errorf("in the registry: %+v, %v", there, err)
 	}
 
 	ours, err := image.OpenCache("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := "packages-" + runtime.GOARCH + ".lock"
 	_, err = os.Stat(filepath.Join(ours.Dir(), list))
 	pinned := errors.Is(err, fs.ErrNotExist)
@@ -102,9 +94,7 @@ func TestRealImage(t *testing.T) {
 	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
 		t.Errorf("build does not use the loaded image: %s", built)
 	}
-	if err := os.WriteFile(list, []byte("of one's own"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(list, []byte("of one's own"), 0o600))
 	if built := run(0, "build", "--pinned"); !strings.Contains(built, digest.String()) {
 		t.Errorf("with the embedded list: %s", built)
 	}

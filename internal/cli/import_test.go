@@ -15,14 +15,10 @@ func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	p := start(t, dir, "import", "pipe", "missing.json")
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when import has opened the other end
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := writer.Close(); err != nil {
 			t.Error(err)
@@ -42,12 +38,8 @@ func TestLargeImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "huge.json")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(file, result.MaxDocument+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
+	must(t, os.Truncate(file, result.MaxDocument+1))
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "huge.json")
 	p.ends(1)
 	p.says(`^touchstone: import huge.json: read result document: it is larger than 4096 MiB; export fewer runs into one file$`)
@@ -58,9 +50,7 @@ func TestImportInLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
-	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600))
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "empty.json")
 	p.ends(1)
 	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: runs.trials.seq is missing, and is a number; give a file that touchstone export wrote$`)

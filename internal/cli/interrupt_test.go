@@ -108,9 +108,7 @@ func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
 	p.awaitProgress()
-	if err := p.stderr.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.stderr.Close())
 	_ = p.cmd.Wait()
 	if code := p.cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d (%v), want 130", code, p.cmd.ProcessState)

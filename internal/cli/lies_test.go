@@ -67,9 +67,7 @@ func lie(t *testing.T, w *wrapper, target, benchmark, reason string, flags ...st
 	dir := t.TempDir()
 	plan := "version: 1\ntargets: [" + target + "]\nruntimes: {wrapped: " + w.path + "}\n" +
 		"benchmarks: [" + benchmark + "]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 2m, call: 60s}\nseed: 1\n"
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 	p := start(t, dir, append([]string{"benchmark", "-f", "plan.yaml"}, flags...)...)
 	p.ends(3)
 	run := export(t, dir, "latest")

@@ -22,6 +22,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // patience is the time after which a program counts as hanging. Only a broken program takes that long.
 const patience = 15 * time.Minute
 
@@ -49,9 +57,7 @@ func startNarrow(t *testing.T, dir string, argv ...string) *program {
 	t.Helper()
 	p := prepare(t, dir, argv...)
 	pipe, err := p.stderr.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var failed error
 	err = pipe.Control(func(fd uintptr) { _, failed = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, os.Getpagesize()) })
 	if err := errors.Join(err, failed); err != nil {
@@ -94,9 +100,7 @@ func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *
 
 func (p *program) run() {
 	p.t.Helper()
-	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.cmd.Start())
 	p.ended = sync.OnceValues(func() (error, error) {
 		_, readErr := io.Copy(&p.said, p.lines)
 		return readErr, p.cmd.Wait()
@@ -119,9 +123,7 @@ func (p *program) awaitProgress() int {
 		p.said.WriteString(line)
 		if m := progressLine.FindStringSubmatch(line); m != nil {
 			trial, err := strconv.Atoi(m[1])
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			must(p.t, err)
 			return trial
 		}
 		if err != nil {
@@ -132,9 +134,7 @@ func (p *program) awaitProgress() int {
 
 func (p *program) signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.cmd.Process.Signal(s))
 }
 
 // ends waits for the exit and checks the exit code, which is -1 after a signal. It accepts several codes if the right
@@ -168,8 +168,6 @@ func export(t *testing.T, dir, ref string) result.Run {
 	p := start(t, dir, "export", ref)
 	p.ends(0)
 	document, err := result.Decode(&p.stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return document.Runs[0]
 }

@@ -72,9 +72,7 @@ func TestRealRunBesideAnother(t *testing.T) {
 	waitingDir := t.TempDir()
 	waiting := start(t, waitingDir, append(slices.Clone(small), "--wait")...)
 	waiting.awaitLine(id)
-	if err := os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0))
 	first.ends(0)
 	waiting.ends(0)
 	caveat := func(run string) string { return "run " + run + " measured on this machine at the same time" }

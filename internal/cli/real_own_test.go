@@ -40,17 +40,11 @@ func TestRealOwnImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made, err := image.Build(runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	archive, err := os.Create(filepath.Join(dir, "mine.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = errors.Join(image.Save(t.Context(), archive, "mine", made), archive.Close(), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(ownImage), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := prepare(t, dir, "touchstone", "benchmark", "-f", "plan.yaml")
 	p.cmd.Env = append(p.cmd.Env, "TOUCHSTONE_CACHE="+filepath.Join(dir, "cache"))
 	p.run()
@@ -78,9 +72,7 @@ func TestRealOwnWorkload(t *testing.T) {
 	enginetest.Workload(t)
 	t.Parallel()
 	example, err := filepath.Abs("../../examples/custom-workload.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	p := start(t, dir, "benchmark", "-f", example, "--runs", "1", "--warmup", "0")
 	p.ends(0)

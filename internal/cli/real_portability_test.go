@@ -24,9 +24,7 @@ func TestRealPortability(t *testing.T) {
 	if runtime.GOARCH == "amd64" {
 		plan += "  - {name: " + name + ", params: {architecture: \"386\"}}\n"
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 	p := start(t, dir, "benchmark", "--managed", "-f", "plan.yaml")
 	p.ends(0)
 	run := export(t, dir, "latest")

@@ -59,9 +59,7 @@ func shortPlan(t *testing.T, targets []string, benchmarks []bench.Benchmark, fac
 	text := "version: 1\ntargets: [" + strings.Join(targets, ", ") + "]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 5m, call: 5m}\nbenchmarks:"
 	for _, b := range benchmarks {
 		params, err := b.Resolve(shortBenchmarks[b.Name], false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var given []string
 		for name, value := range shortBenchmarks[b.Name] {
 			if name != "duration" {
@@ -113,9 +111,7 @@ func TestRealPrograms(t *testing.T) {
 // runPrograms runs benchmarks on targets, checks the trials, and returns the benchmarks with a failed trial, and their reasons.
 func runPrograms(t *testing.T, limit time.Duration, dir string, targets []string, benchmarks []bench.Benchmark, factor int) (failed []bench.Benchmark, reasons []string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(t, targets, benchmarks, factor)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(t, targets, benchmarks, factor)), 0o600))
 	p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
 	p.run()
 	p.ends(0, 3)

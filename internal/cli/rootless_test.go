@@ -1,7 +1,7 @@
 package cli_test
 
 import (
-	"io"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,9 +43,7 @@ func TestWithoutRoot(t *testing.T) {
 	p = run("export")
 	p.ends(0)
 	document, err := result.Decode(&p.stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range document.Runs[0].Trials {
 		if trial.Status != result.OK && trial.Reason == "" {
 			t.Errorf("a trial on %s is %s without a reason", trial.Target, trial.Status)
@@ -66,9 +64,7 @@ func TestWithoutRoot(t *testing.T) {
 	p.says(`^touchstone: create the output folder: `)
 
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if !slices.Contains([]string{"out", "named", ".cache", "touchstone-" + strconv.Itoa(nobody)}, e.Name()) {
 			t.Errorf("%s has been left in the folder", e.Name())
@@ -81,42 +77,15 @@ func TestWithoutRoot(t *testing.T) {
 func nobodysFolder(t *testing.T) (dir, program string) {
 	t.Helper()
 	top, err := os.MkdirTemp("", "cli-") //nolint:usetesting // t.TempDir is below a folder for its owner alone
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(top); err != nil {
 			t.Error(err)
 		}
 	})
 	dir, program = filepath.Join(top, "work"), filepath.Join(top, "touchstone")
-	if err := os.Chmod(top, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
 	found, err := exec.LookPath("touchstone")
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := os.Open(found)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = from.Close() }()
-	to, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(top, 0o755), os.Mkdir(dir, 0o755), os.Chown(dir, nobody, nobody)))
+	command(t, "cp", found, program)
 	return dir, program
 }

@@ -65,9 +65,7 @@ func (t tester) Run() int {
 // container.
 func TestScripts(t *testing.T) {
 	repository, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

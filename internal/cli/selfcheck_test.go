@@ -29,9 +29,7 @@ func TestKilledSelfcheck(t *testing.T) {
 		if err == nil {
 			_, err = c.add("base", nil, "")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Printf("adapter %s\n", c.plan.Runtimes["x-base"].Path)
 		_, _ = os.Stdin.Read(make([]byte, 1)) // until the kill
 		return
@@ -40,17 +38,13 @@ func TestKilledSelfcheck(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), selfcheckIn+"="+dir, "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = in.Close() }()
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	adapter, ok := strings.CutPrefix(strings.TrimSpace(line), "adapter ")
 	if !ok {
@@ -67,9 +61,7 @@ func TestKilledSelfcheck(t *testing.T) {
 	if _, err := os.Stat(adapter); err != nil {
 		t.Errorf("after a sweep during the selfcheck: %v", err)
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Process.Kill())
 	_ = child.Wait() // the error is the kill
 	sweep(workdir.Swept{RunID: id, Files: true})
 	if _, err := os.Stat(adapter); !errors.Is(err, fs.ErrNotExist) {

@@ -45,27 +45,19 @@ func TestThirdSignal(t *testing.T) {
 		return
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), hangVariable+"=1", "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		lines := bufio.NewScanner(stdout)
 		for _, want := range []string{"running", "interrupted", "abandoned"} {
 			if !lines.Scan() || lines.Text() != want {
 				t.Fatalf("it printed %q, want %q", lines.Text(), want)
 			}
-			if err := cmd.Process.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Signal(s))
 		}
 		err = cmd.Wait()
 		var exit *exec.ExitError

@@ -56,9 +56,7 @@ type wrapper struct {
 func newWrapper(t *testing.T, runtime string) *wrapper {
 	t.Helper()
 	binary, err := exec.LookPath(runtime)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &wrapper{t: t, dir: t.TempDir()}
 	w.path = w.write("runtime", fmt.Sprintf(`#!/bin/sh
 cd '%s'
@@ -85,9 +83,7 @@ if [ -e on-$verb-$n ]; then . ./on-$verb-$n; fi
 exec %s "$@"
 `, w.dir, binary))
 	for _, pipe := range []string{"reached", "go"} {
-		if err := syscall.Mkfifo(filepath.Join(w.dir, pipe), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(filepath.Join(w.dir, pipe), 0o600))
 	}
 	return w
 }
@@ -95,9 +91,7 @@ exec %s "$@"
 func (w *wrapper) write(name, script string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, os.WriteFile(path, []byte(script), 0o700))
 	return path
 }
 
@@ -106,9 +100,7 @@ func (w *wrapper) on(call, script string) { w.write("on-"+call, script+"\n") }
 
 func (w *wrapper) off(call string) {
 	w.t.Helper()
-	if err := os.Remove(filepath.Join(w.dir, "on-"+call)); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, os.Remove(filepath.Join(w.dir, "on-"+call)))
 }
 
 // reached waits until a hook blocks (until its process is killed) or reports that it was reached. The program must not exit before.
@@ -116,13 +108,9 @@ func (w *wrapper) reached(p *program) {
 	w.t.Helper()
 	// A pipe that is opened for writing too supports a deadline.
 	f, err := os.OpenFile(filepath.Join(w.dir, "reached"), os.O_RDWR, 0)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer func() { _ = f.Close() }()
-	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, f.SetReadDeadline(time.Now().Add(patience)))
 	go func() {
 		var info unix.Siginfo
 		_ = unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil) // an error is an exit too
@@ -171,9 +159,7 @@ func (w *wrapper) nothingLeft() {
 func noProcessIn(t *testing.T, dirs ...string) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, proc := range processes {
 		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
 		if err == nil && slices.Contains(dirs, cwd) {
@@ -202,29 +188,21 @@ func leftovers(t *testing.T, id string) []string {
 		}
 	}
 	groups, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found, err := groups.Find(engine.Prefix + id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, g := range found {
 		left = append(left, "cgroup "+g)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, id) {
 			left = append(left, "mount "+line)
 		}
 	}
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, proc := range processes {
 		cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
 		if err != nil || len(cmdline) == 0 {

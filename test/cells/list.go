@@ -34,13 +34,10 @@ func All() []Cell {
 
 		{"cli/ab", []string{"internal/report/ab"}},
 		{"cli/density", []string{"internal/bench/density"}},
-		{"cli/decided", []string{"internal/stats"}},
 		{"cli/own", []string{"internal/bench/custom"}},
 		{"cli/portability", []string{"internal/bench/portability", "internal/image/compare"}},
 		{"cli/programs", []string{"internal/workload"}},
 		{"cli/remote", []string{"internal/peer"}},
-		{"cli/suites", []string{"internal/touchstone"}},
-		{"cli/limits", []string{"internal/cgroup"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
 		{"image/build", []string{"internal/image/debian"}},
@@ -77,7 +74,8 @@ func light() []string {
 		"internal/linker", "internal/linker/linkertest", "internal/paper", "internal/plan", "internal/refusal", "internal/report", "internal/report/ci",
 		"internal/report/history", "internal/report/html", "internal/report/json", "internal/report/reporttest", "internal/report/reproduce",
 		"internal/report/selfcheck", "internal/report/sides", "internal/report/text", "internal/result", "internal/runner",
-		"internal/target", "internal/textfile", "internal/thread", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",
+		"internal/stats", "internal/stats/simulation", "internal/stats/tail",
+		"internal/target", "internal/textfile", "internal/thread", "internal/touchstone", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",
 		"test/pages", "test/record", "test/suite",
 	}
 }

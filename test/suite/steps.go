@@ -27,7 +27,7 @@ func machinePackages() []string {
 func measuring() map[string][]string {
 	return map[string][]string{
 		"internal/bench/catalogue": nil,
-		"internal/cli":             {"TestRealAB", "TestRealDensity", "TestRealUntilDecided"},
+		"internal/cli":             {"TestRealAB", "TestRealDensity"},
 		"internal/monitor":         {"TestCPUOfADaemon", "TestCPUOfThreads", "TestSamplesOfRealProcesses"},
 	}
 }

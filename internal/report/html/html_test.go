@@ -26,18 +26,7 @@ func single(run result.Run) report.Report {
 	return report.New([]result.Run{run}, report.Options{})
 }
 
-func written(t *testing.T, run result.Run) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := html.Write(&b, single(run)); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func TestGolden(t *testing.T) {
-	golden(t, "testdata/small.golden.html", written(t, reporttest.Small()))
-}
+func written(t *testing.T, run result.Run) string { return writtenReport(t, single(run)) }
 
 // golden compares a report with a file.
 func golden(t *testing.T, name, got string) {
@@ -58,142 +47,217 @@ func golden(t *testing.T, name, got string) {
 
 func writtenJoint(t *testing.T, runs []result.Run, opts report.Options) string {
 	t.Helper()
+	return writtenReport(t, report.New(runs, opts))
+}
+
+func writtenReport(t *testing.T, r report.Report) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := html.Write(&b, report.New(runs, opts)); err != nil {
+	if err := html.Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
-func TestJointGolden(t *testing.T) {
+func TestGolden(t *testing.T) {
 	small, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
+	golden(t, "testdata/small.golden.html", written(t, small))
 	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.Options{AcrossMachines: true}))
+	var study bytes.Buffer
+	if err := html.WriteReproduction(&study, reporttest.Study(), []string{"report-study.html"}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/study.golden.html", study.String())
+	if strings.Contains(study.String(), "<b>nicer") || strings.Contains(study.String(), "\x1b") {
+		t.Error("text of the study is not escaped")
+	}
 }
 
-func TestSamplePageHasEverySection(t *testing.T) {
-	got := written(t, reporttest.Sample())
-	if n := len(got); n > 1<<20 {
+// shows checks a page: each pattern matches, and no text of not is there.
+func shows(t *testing.T, name, page string, patterns []string, not ...string) {
+	t.Helper()
+	for _, want := range patterns {
+		if !regexp.MustCompile(want).MatchString(page) {
+			t.Errorf("%s: nothing in the page matches %q", name, want)
+		}
+	}
+	for _, wrong := range not {
+		if strings.Contains(page, wrong) {
+			t.Errorf("%s: the page has %q", name, wrong)
+		}
+	}
+}
+
+// overview is the part of a page before its suites.
+func overview(page string) string {
+	before, _, _ := strings.Cut(page, `<section class="suite"`)
+	return before
+}
+
+// The pages have what the goldens of small runs lack.
+func TestPages(t *testing.T) {
+	sample := written(t, reporttest.Sample())
+	if n := len(sample); n > 1<<20 {
 		t.Errorf("the report has %d bytes, want 1 MiB at most", n)
 	}
-	for what, want := range map[string]string{
-		"an unavailable target":       "Not available: youki is not on PATH",
-		"a skip":                      "skipped: pause: a bare process has no container to freeze",
-		"a failure":                   "1 of 10 failed",
-		"a time-out":                  "2 of 5 timed out",
-		"another baseline":            "Compared with <b>oci/runc</b>",
-		"the words for bytes":         "× more °</b>",
-		"the words for scores":        "worse",
-		"two groups":                  "Values in two groups",
-		"a disturbed trial":           `class="ring"`,
-		"phases":                      "Phases: the median of each timed region",
-		"a curve":                     "number of the container, in order of start",
-		"the seed of the run":         "8213640917",
-		"the plan":                    "warmup: 1",
-		"the source of the overhead":  "Wang et al., equation 1",
-		"a percentile is not made up": `<th scope="col">Max</th>`,
-		"a warning about the host":    "the CPU frequency governor is schedutil",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: the report lacks %q", what, want)
-		}
-	}
-	if strings.Contains(got, ">p99<") {
-		t.Error("the report has a column for a percentile that ten blocks do not carry")
-	}
-}
+	shows(t, "sample", sample, []string{
+		"Not available: youki is not on PATH", "1 of 10 failed", "2 of 5 timed out", "Values in two groups", "× more °</b>",
+		"skipped: pause: a bare process has no container to freeze", "Compared with <b>oci/runc</b>", "number of the container, in order of start",
+	}, ">p99<", "Worst case") // ten blocks carry no such percentile and no bound
 
-func TestEnginesShowLayersAndComponents(t *testing.T) {
-	got := written(t, reporttest.Engines())
-	for what, want := range map[string]string{
-		"layers":                          "Layers of CreateAndRun: medians of the differences",
-		"a layer that is not shown":       `<small>not shown to differ from 0</small>`,
-		"its pale piece":                  `class="c3 unclear"`,
-		"a negative layer":                `<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
-		"its zero line":                   `class="zero"`,
-		"layers that are not separable":   `<td colspan="2">[0-9.]+ ms<small>`,
-		"their name":                      `<small>runtime, shim and engine</small>`,
-		"the reason":                      "no value of oci/youki to separate the layers",
-		"the text of a bar":               `aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
-		"a step within its phase":         `<small>RunPodSandbox [0-9.]+ ms</small>`,
-		"CPU time by component":           "CPU time by component",
-		"memory by component":             "Memory by component",
-		"the note on missing ratios":      "Without a value on the baseline, so without a ratio: RunPodSandbox, CreateContainer",
-		"the targets of a plot":           "on 9 of 21 targets",
-		"the targets without a metric":    "not recorded on native, oci/runc, oci/crun",
-		"targets as rows of the overview": `<th scope="row">crio/crun</th><td class="worse`,
-		"equal outcomes together":         "<b>21 targets</b> 10 ok each",
-		"equal reasons together":          "crio/runsc@platform=ptrace, crio/runsc@platform=systrap \\(runsc blocks",
-		"equal gaps together":             "containerd/runc, containerd/crun, containerd/youki",
-	} {
-		if !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("%s: nothing in the report matches %q", what, want)
-		}
-	}
-	if n := barsStayInside(t, got); n < 300 {
+	engines := written(t, reporttest.Engines())
+	shows(t, "engines", engines, []string{
+		"Layers of CreateAndRun: medians of the differences",
+		`<small>not shown to differ from 0</small>`,
+		`class="c3 unclear"`,
+		`<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
+		`class="zero"`,
+		`<td colspan="2">[0-9.]+ ms<small>`,
+		`<small>runtime, shim and engine</small>`,
+		"no value of oci/youki to separate the layers",
+		`aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
+		`<small>RunPodSandbox [0-9.]+ ms</small>`,
+		"CPU time by component",
+		"Memory by component",
+		"Without a value on the baseline, so without a ratio: RunPodSandbox, CreateContainer",
+		"on 9 of 21 targets",
+		"not recorded on native, oci/runc, oci/crun",
+		`<th scope="row">crio/crun</th><td class="worse`,
+		"<b>21 targets</b> 10 ok each",
+		"crio/runsc@platform=ptrace, crio/runsc@platform=systrap \\(runsc blocks",
+		"containerd/runc, containerd/crun, containerd/youki",
+	}, "no baseline")
+	if n := barsStayInside(t, engines); n < 300 {
 		t.Errorf("the bars have %d pieces, want some for each target", n)
 	}
-	if found := notNumbers.FindString(got); found != "" {
-		t.Errorf("the report has %q", found)
-	}
-	overview, _, _ := strings.Cut(got, `<section class="suite"`)
-	for _, not := range []string{"RunPodSandbox</th>", "PSSDaemon", "HostCPUShim"} {
-		if strings.Contains(overview, not) {
-			t.Errorf("the overview of ratios has %s", not)
-		}
-	}
-	if n := strings.Count(got, "no baseline"); n > 0 {
-		t.Errorf("the report mentions no baseline %d times", n)
-	}
-}
+	shows(t, "overview of engines", overview(engines), nil, "RunPodSandbox</th>", "PSSDaemon", "HostCPUShim")
 
-func TestJointPageHasEverySection(t *testing.T) {
 	runs := reporttest.Machines()
-	got := writtenJoint(t, runs, report.Options{EmulatedVerdicts: true})
-	for what, want := range map[string]string{
-		"the note on absolute values":    `<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
-		"the note on the emulated CPU":   `</h1>\s*<p class="banner" role="note">The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
-		"an emulated machine":            `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
-		"a difference":                   `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
-		"an equal fact":                  `<dt>Run as root</dt><dd>yes</dd>`,
-		"an opposite difference":         `Opposite differences</h3>\s*<ul class="findings">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
-		"a breach":                       `<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
-		"the overview":                   `<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
-		"an absolute value":              `<small class="absolute">[0-9.]+ ± [0-9.]+ ms, n = 10</small>`,
-		"the ratios in a plot":           `<b>CreateAndRun</b> ratio to native of the same run, lower is better, log axis`,
-		"absolute values of one machine": `<b>CreateAndRun</b> absolute, on server, lower is better`,
-		"a hollow mark":                  `<path class="side c1" d="M`,
-		"a filled mark":                  `<path class="side full c3" d="M`,
-		"the text of a plot":             `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: [0-9.]+ × slower, `,
-		"another baseline":               `Compared with <b>oci/runc</b>, because the runs of this report have no other baseline in common here`,
-		"different conditions":           `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not recorded on server #2, raspberrypi</dd>`,
-		"a gap of a run":                 `<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
-		"the warnings of a run":          `<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
-		"the reason for a missing value": `title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
-	} {
-		if !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("%s: nothing in the report matches %q", what, want)
-		}
-	}
-	if found := notNumbers.FindString(got); found != "" {
-		t.Errorf("the report has %q", found)
-	}
-	if found := loads.FindAllString(got, -1); found != nil {
-		t.Errorf("the report has %q", found)
-	}
-	// Absolute values of two machines are on no axis together, and in no ratio.
-	for _, not := range []string{"absolute, on lab-v2", "absolute, on raspberrypi", "Across runs:"} {
-		if strings.Contains(got, not) {
-			t.Errorf("the report has %q", not)
-		}
-	}
-	overview, _, _ := strings.Cut(got, `<section class="suite"`)
-	if _, matrix, _ := strings.Cut(overview, `id="matrix"`); strings.Contains(matrix, "blog") {
+	machines := writtenJoint(t, runs, report.Options{EmulatedVerdicts: true})
+	shows(t, "machines", machines, []string{
+		`<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
+		`</h1>\s*<p class="banner" role="note">The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
+		`<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
+		`<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
+		`Opposite differences</h3>\s*<ul class="findings">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
+		`<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
+		`<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
+		`<b>CreateAndRun</b> absolute, on server, lower is better`,
+		`<path class="side c1" d="M`,
+		`<path class="side full c3" d="M`,
+		`aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: [0-9.]+ × slower, `,
+		`Compared with <b>oci/runc</b>, because the runs of this report have no other baseline in common here`,
+		`<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not recorded on server #2, raspberrypi</dd>`,
+		`<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
+		`<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
+		`title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
+	}, "absolute, on lab-v2", "absolute, on raspberrypi", "Across runs:") // of two machines: on no axis together, and in no ratio
+	if _, matrix, _ := strings.Cut(overview(machines), `id="matrix"`); strings.Contains(matrix, "blog") {
 		t.Error("the overview has a benchmark of one run alone")
 	}
-	if got := writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}); !strings.Contains(got, "the typical ratio to server, with the 95 % interval and without a verdict") {
-		t.Error("nothing is compared across machines with --across-machines")
+	shows(t, "across machines", writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}), []string{
+		"the typical ratio to server, with the 95 % interval and without a verdict",
+	})
+
+	// The breaches come first, the overview has one metric of each benchmark, and the rest is below the names of components.
+	suite := written(t, reporttest.Suite())
+	shows(t, "suite", suite, []string{
+		`(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
+		`<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
+		`<li>containerd/runsc does not hold its memory limit: Kill is`,
+		`<em>does not hold its CPU limit: above 110\s%</em>`,
+		`<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
+		"The overview has one metric of each benchmark",
+		`<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
+		`<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
+		`<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
+		`<li><a href="#b[0-9]+">throughput cache=cold volume=tmpfs</a></li>`,
+		`<div><dt>cpus</dt><dd>0-1</dd></div>`,
+		`<dt>path</dt><dd>veth between two network namespaces \(native\), bridge, veth \(`,
+		`(?s)id="unmeasured".*<p>bridged network: this host&#39;s kernel has no veth; load the module veth</p>\s*<p class="aside">performance.network.netperf with=host, performance.network.netperf with=container`,
+		`<dt>Image</dt><dd>workload: sha256:5e2c[0-9a-f]+, 62.0 MiB</dd>`,
+		`<dt>Image</dt><dd>mine.tar: not available: there is no such file &lt;here&gt;</dd>`,
+		`>[0-9]+ %</text>`,
+		`>[0-9.]+ Gbit/s</text>`,
+		"the page cache of the whole machine was dropped 70 times",
+		`(?s)<h2>limits</h2>\s*<article id="b[0-9]+">`,
+	})
+	missing, _, _ := strings.Cut(suite, `id="targets"`)
+	if _, table, found := strings.Cut(missing, `id="missing"`); found && strings.Contains(table, "netperf") {
+		t.Error("an unmeasured benchmark is among the trials without a number too")
+	}
+	if n := strings.Count(suite, "<details"); n != 6 {
+		t.Errorf("there are %d components, want 6", n)
+	}
+
+	shows(t, "stated", written(t, reporttest.Stated()), []string{
+		`<th scope="col">Target</th><th scope="col">outcome</th><th scope="col">words</th></tr>`,
+		`<th scope="row">oci/runc</th><td><b>runs, or in other trials: exec format error</b></td><td class="reason">exec /init: exec format error</td>`,
+		`<th scope="row">native</th><td><b>runs</b></td><td class="reason">–</td>`,
+	}, "<dt>outcome</dt>")
+	shows(t, "worded", written(t, reporttest.Worded()), []string{"<td><b>runs</b></td>"})
+
+	load := written(t, reporttest.UnderLoad())
+	shows(t, "trend", load, []string{"per running container; no knee shown", `per running container; knee at 35 \(`, "A drift of the host"})
+	if fits, knees := strings.Count(load, `class="fit"`), strings.Count(load, `class="knee"`); fits != len(reporttest.UnderLoad().Targets) || knees != 1 {
+		t.Errorf("there are %d fitted lines and %d knees, want a line for each target and a knee", fits, knees)
+	}
+
+	shows(t, "worst case", written(t, reporttest.Latencies()), []string{
+		"<caption>Worst case of Exec</caption>", "the largest of 30000 samples</td><td>one in 10⁵ above ",
+		`<td class="reason">no bound, by the test of drift: `, "peaks over threshold",
+	})
+	// Bounds stay if rarer values have none. The reason follows them, in a style of its own.
+	shows(t, "rarer values", writtenReport(t, reporttest.PartlyBounded()), []string{
+		`<td>one in 10⁵ above [^/]*<div class="reason">rarer values: no bound, by the test of tail weight: ` + regexp.QuoteMeta(reporttest.RarerRefused),
+	})
+
+	// The note precedes all numbers, and "emulated" stands in the place of the verdicts.
+	run := reporttest.Sample()
+	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
+	numbers, _, _ := strings.Cut(written(t, run), `<section id="method">`) // which explains factors
+	shows(t, "emulated", numbers, []string{
+		`</h1>\s*<p class="banner" role="note">The CPU of this machine is emulated \(bench1: emulated by qemu`,
+		`<p class="aside">&#34;emulated&#34; stands in the place of a verdict`,
+		`<td class="neutral" title="median [^"]*; adjusted p –"><b>ratio [0-9.]+</b> emulated<small>`,
+		`<td><b>ratio [0-9.]+</b> <i>emulated</i>`,
+		`of speed: see the note on the emulated CPU at the top\.`,
+		"× more",
+	}, `class="missed"`, "No difference between targets is shown", "The run has no comparisons", "× slower", "× faster", "×\u00a0slower", "×\u00a0faster")
+}
+
+// No page has a value that is no number, or draws a bar outside of its place.
+func TestPagesAreWhole(t *testing.T) {
+	small := reporttest.Small()
+	pages := map[string]string{"machines": writtenJoint(t, reporttest.Machines(), report.Options{EmulatedVerdicts: true})}
+	for name, run := range map[string]result.Run{
+		"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite(), "worded": reporttest.Worded(),
+	} {
+		pages[name] = written(t, run)
+	}
+	for name, run := range reporttest.Odd() {
+		pages[name] = written(t, run)
+		if !strings.Contains(name, "layers") { // a joint report has none
+			run.ID = "odd"
+			pages[name+" beside another"] = writtenJoint(t, []result.Run{run, small}, report.Options{AcrossMachines: true})
+		}
+	}
+	for name, page := range pages {
+		if found := notNumbers.FindString(page); found != "" {
+			at := strings.Index(page, found)
+			t.Errorf("%s: the page has %q: %s", name, found, page[max(0, at-100):min(len(page), at+100)])
+		}
+		barsStayInside(t, page)
+		for _, section := range []string{`id="findings"`, `id="method"`, "</html>"} {
+			if !strings.Contains(page, section) {
+				t.Errorf("%s: the page lacks %s", name, section)
+			}
+		}
+		if opened, closed := strings.Count(page, "<details"), strings.Count(page, "</details>"); opened != closed {
+			t.Errorf("%s: %d folds begin and %d end", name, opened, closed)
+		}
 	}
 }
 
@@ -209,67 +273,6 @@ func TestKeysOfRunsDiffer(t *testing.T) {
 	}
 	if len(keys) != report.MostRuns {
 		t.Errorf("%d runs have %d keys", report.MostRuns, len(keys))
-	}
-}
-
-// A report of many benchmarks has the breaches first, one metric of each benchmark in the overview, and the rest below the names
-// of components.
-func TestSuite(t *testing.T) {
-	got := written(t, reporttest.Suite())
-	for what, want := range map[string]string{
-		"a breach, first":              `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
-		"and in the overview":          `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
-		"and with the benchmark":       `<li>containerd/runsc does not hold its memory limit: Kill is`,
-		"and in the table":             `<em>does not hold its CPU limit: above 110\s%</em>`,
-		"and in the contents":          `<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
-		"a brief overview":             "The overview has one metric of each benchmark",
-		"the link to the rest":         `<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
-		"a closed component":           `<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
-		"its contents":                 `<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
-		"distinguishing parameters":    `<li><a href="#b[0-9]+">throughput cache=cold volume=tmpfs</a></li>`,
-		"conditions of all targets":    `<div><dt>cpus</dt><dd>0-1</dd></div>`,
-		"different conditions":         `<dt>path</dt><dd>veth between two network namespaces \(native\), bridge, veth \(`,
-		"an unmeasured benchmark":      `(?s)id="unmeasured".*<p>bridged network: this host&#39;s kernel has no veth; load the module veth</p>\s*<p class="aside">performance.network.netperf with=host, performance.network.netperf with=container`,
-		"the image":                    `<dt>Image</dt><dd>workload: sha256:5e2c[0-9a-f]+, 62.0 MiB</dd>`,
-		"an unavailable image":         `<dt>Image</dt><dd>mine.tar: not available: there is no such file &lt;here&gt;</dd>`,
-		"ticks of ratios":              `>[0-9]+ %</text>`,
-		"ticks of bits":                `>[0-9.]+ Gbit/s</text>`,
-		"the note on dropped caches":   "the page cache of the whole machine was dropped 70 times",
-		"a short suite, which is open": `(?s)<h2>limits</h2>\s*<article id="b[0-9]+">`,
-	} {
-		if !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("%s: nothing in the report matches %q", what, want)
-		}
-	}
-	missing, _, _ := strings.Cut(got, `id="targets"`)
-	if _, table, found := strings.Cut(missing, `id="missing"`); found && strings.Contains(table, "netperf") {
-		t.Error("an unmeasured benchmark is among the trials without a number too")
-	}
-	if found := notNumbers.FindString(got); found != "" {
-		t.Errorf("the report has %q", found)
-	}
-	if opened, closed := strings.Count(got, "<details"), strings.Count(got, "</details>"); opened != closed || opened != 6 {
-		t.Errorf("%d components begin and %d end, want 6", opened, closed)
-	}
-}
-
-// Results in words have a table of their own.
-func TestStatements(t *testing.T) {
-	got := written(t, reporttest.Stated())
-	for what, want := range map[string]string{
-		"the heads":            `<th scope="col">Target</th><th scope="col">outcome</th><th scope="col">words</th></tr>`,
-		"a target with both":   `<th scope="row">oci/runc</th><td><b>runs, or in other trials: exec format error</b></td><td class="reason">exec /init: exec format error</td>`,
-		"a target without one": `<th scope="row">native</th><td><b>runs</b></td><td class="reason">–</td>`,
-	} {
-		if !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("%s: nothing in the report matches %q", what, want)
-		}
-	}
-	if strings.Contains(got, "<dt>outcome</dt>") {
-		t.Error("the outcome is among the conditions too")
-	}
-	if worded := written(t, reporttest.Worded()); !strings.Contains(worded, "<td><b>runs</b></td>") || notNumbers.MatchString(worded) {
-		t.Error("a benchmark without values does not show its results in words")
 	}
 }
 
@@ -301,12 +304,14 @@ var loads = regexp.MustCompile(`(?i)https?://|<script|<link|<img|<iframe|<object
 
 func TestPageLoadsAndRunsNothing(t *testing.T) {
 	got := written(t, reporttest.Sample())
+	for _, page := range []string{got, writtenJoint(t, reporttest.Machines(), report.Options{EmulatedVerdicts: true})} {
+		if found := loads.FindAllString(page, -1); found != nil {
+			t.Errorf("the report has %q", found)
+		}
+	}
 	// The text of the hostile sample is there, but escaped.
 	if !strings.Contains(got, "&lt;script&gt;alert(1)&lt;/script&gt;") {
 		t.Error("the output of the failed trial is not shown escaped")
-	}
-	if found := loads.FindAllString(got, -1); found != nil {
-		t.Errorf("the report has %q", found)
 	}
 	if !strings.Contains(got, `content="default-src &#39;none&#39;; style-src &#39;sha256-`) {
 		t.Error("the content security policy is missing")
@@ -368,41 +373,6 @@ func TestTextOfRunsIsEscaped(t *testing.T) {
 // notNumbers matches the text of NaN and infinities, format errors, and exponents in drawings.
 var notNumbers = regexp.MustCompile(`NaN|[+-]Inf|\bInf\b|%!|\s(d|x|y|cx|cy|width|height|viewBox)="[^"]*\de`)
 
-func TestOddRuns(t *testing.T) {
-	odd := reporttest.Odd()
-	odd["the sample"] = reporttest.Sample()
-	for name, run := range odd {
-		t.Run(name, func(t *testing.T) {
-			got := written(t, run)
-			if found := notNumbers.FindString(got); found != "" {
-				at := strings.Index(got, found)
-				t.Errorf("the report has %q: %s", found, got[max(0, at-100):min(len(got), at+100)])
-			}
-			barsStayInside(t, got)
-			for _, section := range []string{`id="findings"`, `id="targets"`, `id="host"`, `id="method"`, "</html>"} {
-				if !strings.Contains(got, section) {
-					t.Errorf("the report lacks %s", section)
-				}
-			}
-		})
-	}
-}
-
-func TestOddRunsBesideAnother(t *testing.T) {
-	small := reporttest.Small()
-	for name, run := range reporttest.Odd() {
-		if strings.Contains(name, "layers") {
-			continue // a joint report has no layers
-		}
-		run.ID = "odd"
-		got := writtenJoint(t, []result.Run{run, small}, report.Options{AcrossMachines: true})
-		if found := notNumbers.FindString(got); found != "" {
-			at := strings.Index(got, found)
-			t.Errorf("%s: the report has %q: %s", name, found, got[max(0, at-100):min(len(got), at+100)])
-		}
-	}
-}
-
 func TestControlCharactersAreReplaced(t *testing.T) {
 	run := reporttest.Small()
 	run.Trials[7].Status, run.Trials[7].Samples = result.Failed, nil
@@ -432,33 +402,6 @@ func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	}
 	if err := html.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{})); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
-	}
-}
-
-// The note on an emulated CPU precedes all numbers, and "emulated" stands in the place of the verdicts.
-func TestEmulated(t *testing.T) {
-	run := reporttest.Sample()
-	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
-	got := written(t, run)
-	for what, want := range map[string]string{
-		"the note":        `</h1>\s*<p class="banner" role="note">The CPU of this machine is emulated \(bench1: emulated by qemu`,
-		"the explanation": `<p class="aside">&#34;emulated&#34; stands in the place of a verdict`,
-		"a cell":          `<td class="neutral" title="median [^"]*; adjusted p –"><b>ratio [0-9.]+</b> emulated<small>`,
-		"a score":         `<td><b>ratio [0-9.]+</b> <i>emulated</i>`,
-		"the findings":    `of speed: see the note on the emulated CPU at the top\.`,
-	} {
-		if !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("%s: nothing in the report matches %q", what, want)
-		}
-	}
-	numbers, _, _ := strings.Cut(got, `<section id="method">`) // which explains factors
-	if found := regexp.MustCompile(`×.(slower|faster)`).FindString(numbers); found != "" || !strings.Contains(numbers, "× more") {
-		t.Errorf("the report has %q, or no verdict on memory", found)
-	}
-	for _, not := range []string{`class="missed"`, "No difference between targets is shown", "The run has no comparisons"} {
-		if strings.Contains(numbers, not) {
-			t.Errorf("the report has %q", not)
-		}
 	}
 }
 

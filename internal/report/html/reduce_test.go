@@ -219,28 +219,6 @@ func TestReducedPlotsSaySo(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
-	for _, tt := range []struct {
-		sizes       []int
-		most        int
-		share, fits int
-	}{
-		{nil, 10, math.MaxInt, math.MaxInt},
-		{[]int{3, 3}, 10, math.MaxInt, math.MaxInt},
-		{[]int{5, 5}, 10, math.MaxInt, math.MaxInt},
-		{[]int{8, 2, 8}, 10, 4, 7},
-		{[]int{100}, 10, 10, 99},
-		{[]int{5, 5, 5}, 10, 3, 4},
-	} {
-		if got := share(slices.Clone(tt.sizes), tt.most); got != tt.share {
-			t.Errorf("share(%v, %d) = %d, want %d", tt.sizes, tt.most, got, tt.share)
-		}
-		if got := whole(slices.Clone(tt.sizes), tt.most); got != tt.fits {
-			t.Errorf("whole(%v, %d) = %d, want %d", tt.sizes, tt.most, got, tt.fits)
-		}
-	}
-}
-
 func BenchmarkMillion(b *testing.B) {
 	for _, l := range reporttest.Millions() {
 		run := l.Run()

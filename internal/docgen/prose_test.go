@@ -181,9 +181,7 @@ const acceptedFile = "testdata/prose.tsv"
 func readAccepted(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(acceptedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	accepted := make(map[string]int)
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		unit, number, _ := strings.Cut(line, "\t")
@@ -203,9 +201,7 @@ func writeAccepted(t *testing.T, counts map[string]*proseCount) {
 			fmt.Fprintf(&b, "%s\t%d\n", unit, n)
 		}
 	}
-	if err := os.WriteFile(acceptedFile, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(acceptedFile, []byte(b.String()), 0o644))
 }
 
 // TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
@@ -245,9 +241,7 @@ func TestProse(t *testing.T) {
 		counts[unit].add(path, prose)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if *accept {
 		writeAccepted(t, counts)
 	}
@@ -260,9 +254,7 @@ func TestProse(t *testing.T) {
 // TestProseRules checks the rules with the examples in CONTRIBUTING.md: a rule must find each bad sentence and none of the good ones.
 func TestProseRules(t *testing.T) {
 	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	examples := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(examples) < len(proseRules) {
 		t.Errorf("CONTRIBUTING.md has %d examples for %d rules", len(examples), len(proseRules))

@@ -36,7 +36,8 @@ func TestProgressIsShown(t *testing.T) {
 		{Environment{Live: true}, trial(runner.Progress{Left: time.Minute, Least: time.Minute}), live + second + "  1m0s left"},
 		{Environment{Live: true}, trial(runner.Progress{Left: time.Minute, AtMost: true}), live + second + "  at most 1m0s left"},
 		{
-			Environment{Live: true}, trial(runner.Progress{Left: time.Minute, Least: 20 * time.Second, AtMost: true}),
+			Environment{Live: true},
+			trial(runner.Progress{Left: time.Minute, Least: 20 * time.Second, AtMost: true}),
 			live + second + "  at most 1m0s left, at least 20s",
 		},
 	} {

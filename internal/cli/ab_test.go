@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // TestABAdvice: the flags of the advice decide. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
@@ -66,7 +67,7 @@ func TestABInterrupted(t *testing.T) {
 		t.Errorf("exit code %d after %d runs, want %d after 4: %s", code, runs, cli.ExitInterrupted, &stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
-	must(t, err)
+	must.Do(t, err)
 	for _, want := range []string{`"answer": "inconclusive"`, `"exit_code": 130`, `"unfinished": "interrupted"`, `"20260101-000003-aaaa"`} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("ab.json lacks %s:\n%s", want, text)
@@ -93,7 +94,7 @@ func TestABBroken(t *testing.T) {
 		t.Errorf("exit code %d after %d runs, want that of an error after 4: %s", code, runs, &stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ab.json"))
-	must(t, err)
+	must.Do(t, err)
 	followsSchema(t, "ab", text)
 	for _, want := range []string{fmt.Sprintf(`"exit_code": %d`, code), `"unfinished": "a run ended with an error: `} {
 		if !bytes.Contains(text, []byte(want)) {
@@ -109,7 +110,7 @@ func TestABBroken(t *testing.T) {
 func followsSchema(t *testing.T, name string, text []byte) {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schema", name+".schema.json"))
-	must(t, err)
+	must.Do(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
 		err = schema.Validate(document)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -57,10 +58,10 @@ func TestBuildsAreRuntimes(t *testing.T) {
 	var builds [2]build
 	for i, text := range []string{"oci/runc@log-level=debug=/old dir/runc", "oci/runc@log-level=debug"} {
 		b, err := parseBuild("--a", text)
-		must(t, err)
+		must.Do(t, err)
 		builds[i] = b
 	}
-	must(t, setBuilds(&p, builds))
+	must.Do(t, setBuilds(&p, builds))
 	a, b := target.Target(p.Targets[0]).String(), target.Target(p.Targets[1]).String()
 	if a != "oci/runc-a@log-level=debug" || b != "oci/runc@log-level=debug" || p.Baseline.String() != a {
 		t.Errorf("the targets are %s and %s, the baseline %s", a, b, p.Baseline)

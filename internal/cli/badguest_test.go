@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -19,7 +20,7 @@ func TestBadGuest(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o700))
 		return path
 	}
 	write("containerd-shim-kata-v2", "#!/bin/sh\necho 'version: 3.32.0,'\n")

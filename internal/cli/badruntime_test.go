@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -24,7 +25,7 @@ func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		w := &wrapper{t: t, dir: t.TempDir()}
 		w.path = w.write("runtime", content)
-		must(t, os.Chmod(w.path, mode))
+		must.Do(t, os.Chmod(w.path, mode))
 		return w
 	}
 }
@@ -130,7 +131,7 @@ func TestBadRuntime(t *testing.T) {
 func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	bystander := exec.Command("sleep", "infinity")
-	must(t, bystander.Start())
+	must.Do(t, bystander.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- bystander.Wait() }()
 
@@ -170,7 +171,7 @@ func TestHangingRuntime(t *testing.T) {
 	case err := <-ended:
 		t.Errorf("the unrelated process has exited: %v", err)
 	default:
-		must(t, bystander.Process.Kill())
+		must.Do(t, bystander.Process.Kill())
 		<-ended
 	}
 }
@@ -205,7 +206,7 @@ func TestTrialGoesWrong(t *testing.T) {
 			dir := t.TempDir()
 			plan := "version: 1\ntargets: [oci/wrapped, native]\nruntimes: {wrapped: " + w.path + "}\n" +
 				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: " + c.timeout + "\nseed: 1\n"
-			must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 			p := start(t, dir, "benchmark", "-f", "plan.yaml")
 			code, wrong := 3, 1
 			if c.status == result.OK {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // hostile has every kind of character that a terminal or a reader must not get: ASCII and C1 controls, a raw C1 byte, an incomplete
@@ -56,7 +58,7 @@ func plainWriter(w io.Writer) io.Writer { return w }
 func TestJSONKeepsItsText(t *testing.T) {
 	var b bytes.Buffer
 	text := "x\u009b\u202e\u2066\x7f\x1b"
-	must(t, json.NewEncoder(jsonWriter(clean(&b))).Encode(text))
+	must.Do(t, json.NewEncoder(jsonWriter(clean(&b))).Encode(text))
 	for _, r := range b.String() {
 		if controls(r) {
 			t.Errorf("%q reaches the terminal", r)
@@ -74,7 +76,7 @@ func TestMessagesAreClean(t *testing.T) {
 	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
 	file := filepath.Join(dir, "run.json")
 	document := `{"schema_version": 1, "runs": [{"id": "a", "state": "\u001b[2J\u202e"}], "generator": "` + hostile + `"}`
-	must(t, os.WriteFile(file, []byte(document), 0o600))
+	must.Do(t, os.WriteFile(file, []byte(document), 0o600))
 	for _, args := range [][]string{
 		{"image", "load", dir + "/" + hostile},
 		{"image", "show", hostile},

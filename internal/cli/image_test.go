@@ -21,13 +21,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cli"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The real image is shown, saved, loaded into another cache, pushed, verified and removed.
 func TestRealImage(t *testing.T) {
 	_, img := enginetest.Workload(t)
 	digest, err := img.Digest()
-	must(t, err)
+	must.Do(t, err)
 	run := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
@@ -43,7 +44,7 @@ func TestRealImage(t *testing.T) {
 		Size, Unpacked int64
 		Packages       []struct{ Name, Version, Copyright string }
 	}
-	must(t, json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown))
+	must.Do(t, json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown))
 	if shown.Digest != digest.String() || shown.Size < 10<<20 || shown.Unpacked < shown.Size || len(shown.Packages) < 30 {
 		t.Errorf("shown: %+v", shown)
 	}
@@ -64,13 +65,13 @@ func TestRealImage(t *testing.T) {
 		t.Errorf("pushed: %s", pushed)
 	}
 	tag, err := name.ParseReference(ref)
-	must(t, err)
+	must.Do(t, err)
 	if there, err := remote.Head(tag); err != nil || there.Digest != digest {
 		t.Errorf("in the registry: %+v, %v", there, err)
 	}
 
 	ours, err := image.OpenCache("")
-	must(t, err)
+	must.Do(t, err)
 	list := "packages-" + runtime.GOARCH + ".lock"
 	_, err = os.Stat(filepath.Join(ours.Dir(), list))
 	pinned := errors.Is(err, fs.ErrNotExist)
@@ -94,7 +95,7 @@ func TestRealImage(t *testing.T) {
 	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
 		t.Errorf("build does not use the loaded image: %s", built)
 	}
-	must(t, os.WriteFile(list, []byte("of one's own"), 0o600))
+	must.Do(t, os.WriteFile(list, []byte("of one's own"), 0o600))
 	if built := run(0, "build", "--pinned"); !strings.Contains(built, digest.String()) {
 		t.Errorf("with the embedded list: %s", built)
 	}

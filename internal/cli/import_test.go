@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -15,10 +16,10 @@ func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	p := start(t, dir, "import", "pipe", "missing.json")
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when import has opened the other end
-	must(t, err)
+	must.Do(t, err)
 	defer func() {
 		if err := writer.Close(); err != nil {
 			t.Error(err)
@@ -38,8 +39,8 @@ func TestLargeImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "huge.json")
-	must(t, os.WriteFile(file, nil, 0o600))
-	must(t, os.Truncate(file, result.MaxDocument+1))
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	must.Do(t, os.Truncate(file, result.MaxDocument+1))
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "huge.json")
 	p.ends(1)
 	p.says(`^touchstone: import huge.json: read result document: it is larger than 4096 MiB; export fewer runs into one file$`)
@@ -50,7 +51,7 @@ func TestImportInLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
-	must(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600))
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "empty.json")
 	p.ends(1)
 	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: runs.trials.seq is missing, and is a number; give a file that touchstone export wrote$`)

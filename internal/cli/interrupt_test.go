@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -108,7 +109,7 @@ func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
 	p.awaitProgress()
-	must(t, p.stderr.Close())
+	must.Do(t, p.stderr.Close())
 	_ = p.cmd.Wait()
 	if code := p.cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d (%v), want 130", code, p.cmd.ProcessState)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -67,7 +68,7 @@ func lie(t *testing.T, w *wrapper, target, benchmark, reason string, flags ...st
 	dir := t.TempDir()
 	plan := "version: 1\ntargets: [" + target + "]\nruntimes: {wrapped: " + w.path + "}\n" +
 		"benchmarks: [" + benchmark + "]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 2m, call: 60s}\nseed: 1\n"
-	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 	p := start(t, dir, append([]string{"benchmark", "-f", "plan.yaml"}, flags...)...)
 	p.ends(3)
 	run := export(t, dir, "latest")

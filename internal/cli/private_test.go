@@ -7,15 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/touchstone-bench/touchstone/internal/must"
+)
 
 // TestFilesArePrivate: other users cannot read results, reports and exports, whatever the umask.
 func TestFilesArePrivate(t *testing.T) {
@@ -23,9 +17,9 @@ func TestFilesArePrivate(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	plan := "version: 1\ntargets: [fake/a]\nbenchmarks: [operations.container.lifecycle]\nblocks: 1\nwarmup: 0\nexport: run.json\n"
 	file := filepath.Join(t.TempDir(), "plan.yaml")
-	must(t, os.WriteFile(file, []byte(plan), 0o600))
+	must.Do(t, os.WriteFile(file, []byte(plan), 0o600))
 	// Files of an earlier version are replaced.
-	must(t, os.WriteFile(filepath.Join(dir, "report.html"), nil, 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "report.html"), nil, 0o644))
 	for _, args := range [][]string{
 		{"benchmark", "-f", file},
 		{"report", "-O", filepath.Join(dir, "report.txt")},
@@ -44,7 +38,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		must(t, err)
+		must.Do(t, err)
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", e.Name(), info.Mode())
 		}

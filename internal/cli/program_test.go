@@ -19,16 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
-
-// must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // patience is the time after which a program counts as hanging. Only a broken program takes that long.
 const patience = 15 * time.Minute
@@ -57,7 +50,7 @@ func startNarrow(t *testing.T, dir string, argv ...string) *program {
 	t.Helper()
 	p := prepare(t, dir, argv...)
 	pipe, err := p.stderr.(syscall.Conn).SyscallConn()
-	must(t, err)
+	must.Do(t, err)
 	var failed error
 	err = pipe.Control(func(fd uintptr) { _, failed = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, os.Getpagesize()) })
 	if err := errors.Join(err, failed); err != nil {
@@ -100,7 +93,7 @@ func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *
 
 func (p *program) run() {
 	p.t.Helper()
-	must(p.t, p.cmd.Start())
+	must.Do(p.t, p.cmd.Start())
 	p.ended = sync.OnceValues(func() (error, error) {
 		_, readErr := io.Copy(&p.said, p.lines)
 		return readErr, p.cmd.Wait()
@@ -123,7 +116,7 @@ func (p *program) awaitProgress() int {
 		p.said.WriteString(line)
 		if m := progressLine.FindStringSubmatch(line); m != nil {
 			trial, err := strconv.Atoi(m[1])
-			must(p.t, err)
+			must.Do(p.t, err)
 			return trial
 		}
 		if err != nil {
@@ -134,7 +127,7 @@ func (p *program) awaitProgress() int {
 
 func (p *program) signal(s os.Signal) {
 	p.t.Helper()
-	must(p.t, p.cmd.Process.Signal(s))
+	must.Do(p.t, p.cmd.Process.Signal(s))
 }
 
 // ends waits for the exit and checks the exit code, which is -1 after a signal. It accepts several codes if the right
@@ -168,6 +161,6 @@ func export(t *testing.T, dir, ref string) result.Run {
 	p := start(t, dir, "export", ref)
 	p.ends(0)
 	document, err := result.Decode(&p.stdout)
-	must(t, err)
+	must.Do(t, err)
 	return document.Runs[0]
 }

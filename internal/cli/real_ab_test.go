@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -18,7 +19,7 @@ func TestRealAB(t *testing.T) {
 	needRoot(t, "crun")
 	t.Parallel()
 	binary, err := exec.LookPath("crun")
-	must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	wrapped := func(name string, flags ...string) string {
 		p := start(t, dir, append([]string{"delay-runtime", binary, name}, flags...)...)
@@ -30,12 +31,12 @@ func TestRealAB(t *testing.T) {
 	p.ends(4)
 	p.says(`^A  oci/crun-a  crun version .*/runtime-fast$`, `^B  oci/crun-b  crun version .*/runtime-slow$`, `^answer: B is worse than the margin$`)
 	text, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))
-	must(t, err)
+	must.Do(t, err)
 	var document struct {
 		Values []struct{ Ratio float64 }
 		Runs   []struct{ ID string }
 	}
-	must(t, json.Unmarshal(text, &document))
+	must.Do(t, json.Unmarshal(text, &document))
 	if len(document.Runs) != 4 || len(document.Values) != 1 || document.Values[0].Ratio < 1.5 {
 		t.Fatalf("%+v; want 4 runs and a ratio of several", document)
 	}

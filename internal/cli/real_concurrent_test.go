@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -72,7 +73,7 @@ func TestRealRunBesideAnother(t *testing.T) {
 	waitingDir := t.TempDir()
 	waiting := start(t, waitingDir, append(slices.Clone(small), "--wait")...)
 	waiting.awaitLine(id)
-	must(t, os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0))
+	must.Do(t, os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0))
 	first.ends(0)
 	waiting.ends(0)
 	caveat := func(run string) string { return "run " + run + " measured on this machine at the same time" }

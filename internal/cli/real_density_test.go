@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -35,7 +36,7 @@ func TestRealDensity(t *testing.T) {
 	cells.Need(t, "cli/density")
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600))
 	p := start(t, dir, "benchmark", "--managed", "-f", "plan.yaml")
 	p.ends(0)
 	run := export(t, dir, "latest")

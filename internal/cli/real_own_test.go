@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -40,11 +41,11 @@ func TestRealOwnImage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made, err := image.Build(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	archive, err := os.Create(filepath.Join(dir, "mine.tar"))
-	must(t, err)
+	must.Do(t, err)
 	err = errors.Join(image.Save(t.Context(), archive, "mine", made), archive.Close(), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(ownImage), 0o600))
-	must(t, err)
+	must.Do(t, err)
 	p := prepare(t, dir, "touchstone", "benchmark", "-f", "plan.yaml")
 	p.cmd.Env = append(p.cmd.Env, "TOUCHSTONE_CACHE="+filepath.Join(dir, "cache"))
 	p.run()
@@ -72,7 +73,7 @@ func TestRealOwnWorkload(t *testing.T) {
 	enginetest.Workload(t)
 	t.Parallel()
 	example, err := filepath.Abs("../../examples/custom-workload.yaml")
-	must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	p := start(t, dir, "benchmark", "-f", example, "--runs", "1", "--warmup", "0")
 	p.ends(0)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -24,7 +25,7 @@ func TestRealPortability(t *testing.T) {
 	if runtime.GOARCH == "amd64" {
 		plan += "  - {name: " + name + ", params: {architecture: \"386\"}}\n"
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 	p := start(t, dir, "benchmark", "--managed", "-f", "plan.yaml")
 	p.ends(0)
 	run := export(t, dir, "latest")

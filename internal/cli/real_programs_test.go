@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -59,7 +60,7 @@ func shortPlan(t *testing.T, targets []string, benchmarks []bench.Benchmark, fac
 	text := "version: 1\ntargets: [" + strings.Join(targets, ", ") + "]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 5m, call: 5m}\nbenchmarks:"
 	for _, b := range benchmarks {
 		params, err := b.Resolve(shortBenchmarks[b.Name], false)
-		must(t, err)
+		must.Do(t, err)
 		var given []string
 		for name, value := range shortBenchmarks[b.Name] {
 			if name != "duration" {
@@ -111,7 +112,7 @@ func TestRealPrograms(t *testing.T) {
 // runPrograms runs benchmarks on targets, checks the trials, and returns the benchmarks with a failed trial, and their reasons.
 func runPrograms(t *testing.T, limit time.Duration, dir string, targets []string, benchmarks []bench.Benchmark, factor int) (failed []bench.Benchmark, reasons []string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(t, targets, benchmarks, factor)), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(t, targets, benchmarks, factor)), 0o600))
 	p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
 	p.run()
 	p.ends(0, 3)

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
@@ -40,12 +41,12 @@ func twoNamespaces(t *testing.T) (here, there string) {
 	var spaces [2]*network.Namespace
 	for i := range spaces {
 		n, err := network.New()
-		must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { _ = n.Close() })
 		spaces[i] = n
 	}
 	other, err := os.Open(spaces[1].Path())
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = other.Close() }()
 	assign := func(text string) error {
 		link, err := netlink.LinkByName("eth0")
@@ -67,7 +68,7 @@ func twoNamespaces(t *testing.T) (here, there string) {
 	if err == nil {
 		err = spaces[1].Do(func() error { return assign(thereAddress) })
 	}
-	must(t, err)
+	must.Do(t, err)
 	return spaces[0].Path(), spaces[1].Path()
 }
 
@@ -82,7 +83,7 @@ func serving(t *testing.T, namespace string) (p *program, id, secret string) {
 	p = prepareFor(t, 15*time.Minute, t.TempDir(), within(namespace, "serve", "--listen", thereAddress)...)
 	p.cmd.Stdout = nil
 	stdout, err := p.cmd.StdoutPipe()
-	must(t, err)
+	must.Do(t, err)
 	p.run()
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
@@ -132,7 +133,7 @@ func runOf(t *testing.T, pid int) string {
 	t.Helper()
 	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	entries, err := os.ReadDir(fds)
-	must(t, err)
+	must.Do(t, err)
 	id := regexp.MustCompile(`/([0-9]{8}-[0-9]{6}-[a-z2-7]{4})/`)
 	for _, e := range entries {
 		to, err := os.Readlink(filepath.Join(fds, e.Name()))
@@ -174,7 +175,7 @@ func TestRealTwoMachines(t *testing.T) {
 	dir := t.TempDir()
 	write := func(targets ...string) {
 		t.Helper()
-		must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(remotePlan(targets...)), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(remotePlan(targets...)), 0o600))
 	}
 	write(targets...)
 	measure := func(codes ...int) *program {
@@ -279,7 +280,7 @@ func TestRealServerIsLost(t *testing.T) {
 	dir := t.TempDir()
 	text := "version: 1\ntargets: [native]\nblocks: 1\nwarmup: 0\nbenchmarks:\n" +
 		"  - {name: performance.network.netperf, params: {peer: " + thereAddress + ", duration: 30s}}\n"
-	must(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600))
 	p := withSecret(prepare(t, dir, within(here, "benchmark", "-f", "plan.yaml")...), secret)
 	p.run()
 	server.awaitLine("serves " + hereAddress)

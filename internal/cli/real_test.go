@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -103,7 +104,7 @@ func holdEngine(t *testing.T, name string) *engineRun {
 	// A call may wait until all the others do.
 	plan := "version: 1\ntargets: [" + r.target + "]\nruntimes: {held: " + r.w.path + "}\nengines: {managed: true}\n" +
 		"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 1\ntimeout: {trial: 10m, call: 10m}\n"
-	must(t, os.WriteFile(filepath.Join(r.dir, "plan.yaml"), []byte(plan), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(r.dir, "plan.yaml"), []byte(plan), 0o600))
 	r.p = start(t, r.dir, "benchmark", "-f", "plan.yaml")
 	return r
 }

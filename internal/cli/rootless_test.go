@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -43,7 +44,7 @@ func TestWithoutRoot(t *testing.T) {
 	p = run("export")
 	p.ends(0)
 	document, err := result.Decode(&p.stdout)
-	must(t, err)
+	must.Do(t, err)
 	for _, trial := range document.Runs[0].Trials {
 		if trial.Status != result.OK && trial.Reason == "" {
 			t.Errorf("a trial on %s is %s without a reason", trial.Target, trial.Status)
@@ -64,7 +65,7 @@ func TestWithoutRoot(t *testing.T) {
 	p.says(`^touchstone: create the output folder: `)
 
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, e := range entries {
 		if !slices.Contains([]string{"out", "named", ".cache", "touchstone-" + strconv.Itoa(nobody)}, e.Name()) {
 			t.Errorf("%s has been left in the folder", e.Name())
@@ -77,7 +78,7 @@ func TestWithoutRoot(t *testing.T) {
 func nobodysFolder(t *testing.T) (dir, program string) {
 	t.Helper()
 	top, err := os.MkdirTemp("", "cli-") //nolint:usetesting // t.TempDir is below a folder for its owner alone
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(top); err != nil {
 			t.Error(err)
@@ -85,7 +86,7 @@ func nobodysFolder(t *testing.T) (dir, program string) {
 	})
 	dir, program = filepath.Join(top, "work"), filepath.Join(top, "touchstone")
 	found, err := exec.LookPath("touchstone")
-	must(t, errors.Join(err, os.Chmod(top, 0o755), os.Mkdir(dir, 0o755), os.Chown(dir, nobody, nobody)))
+	must.Do(t, errors.Join(err, os.Chmod(top, 0o755), os.Mkdir(dir, 0o755), os.Chown(dir, nobody, nobody)))
 	command(t, "cp", found, program)
 	return dir, program
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
@@ -29,7 +30,7 @@ func TestKilledSelfcheck(t *testing.T) {
 		if err == nil {
 			_, err = c.add("base", nil, "")
 		}
-		must(t, err)
+		must.Do(t, err)
 		fmt.Printf("adapter %s\n", c.plan.Runtimes["x-base"].Path)
 		_, _ = os.Stdin.Read(make([]byte, 1)) // until the kill
 		return
@@ -38,13 +39,13 @@ func TestKilledSelfcheck(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), selfcheckIn+"="+dir, "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 	in, err := child.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = in.Close() }()
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()
 	}
-	must(t, err)
+	must.Do(t, err)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	adapter, ok := strings.CutPrefix(strings.TrimSpace(line), "adapter ")
 	if !ok {
@@ -61,7 +62,7 @@ func TestKilledSelfcheck(t *testing.T) {
 	if _, err := os.Stat(adapter); err != nil {
 		t.Errorf("after a sweep during the selfcheck: %v", err)
 	}
-	must(t, child.Process.Kill())
+	must.Do(t, child.Process.Kill())
 	_ = child.Wait() // the error is the kill
 	sweep(workdir.Swept{RunID: id, Files: true})
 	if _, err := os.Stat(adapter); !errors.Is(err, fs.ErrNotExist) {

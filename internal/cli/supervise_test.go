@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // hangVariable makes TestThirdSignal the program that it tests.
@@ -45,19 +47,19 @@ func TestThirdSignal(t *testing.T) {
 		return
 	}
 	self, err := os.Executable()
-	must(t, err)
+	must.Do(t, err)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), hangVariable+"=1", "TMPDIR="+t.TempDir()) // the killed process leaves files of TestMain
 		stdout, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		must.Do(t, err)
+		must.Do(t, cmd.Start())
 		lines := bufio.NewScanner(stdout)
 		for _, want := range []string{"running", "interrupted", "abandoned"} {
 			if !lines.Scan() || lines.Text() != want {
 				t.Fatalf("it printed %q, want %q", lines.Text(), want)
 			}
-			must(t, cmd.Process.Signal(s))
+			must.Do(t, cmd.Process.Signal(s))
 		}
 		err = cmd.Wait()
 		var exit *exec.ExitError

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -64,7 +65,7 @@ func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, op
 		for item := range strings.FieldsSeq(d.list) {
 			name, isMissing := strings.CutPrefix(item, "-")
 			parsed, err := target.Parse(name)
-			must(t, err)
+			must.Do(t, err)
 			c := engine.Candidate{Info: engine.Info{Target: parsed}}
 			if isMissing {
 				c.Err = missing
@@ -87,7 +88,7 @@ func TestTargets(t *testing.T) {
 	var out, notes bytes.Buffer
 	app := New(Environment{Stdout: &out, Stderr: &notes, Live: true})
 	rows, err := app.tryAll(t.Context(), drivers, plan.Quick(), &engine.Session{RunID: "r"})
-	must(t, err)
+	must.Do(t, err)
 	all := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
 	// A runtime that does not work by itself is not tried with each engine.
 	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "containerd/runsc@platform=kvm" })
@@ -102,7 +103,7 @@ func TestTargets(t *testing.T) {
 	if got := notes.String(); !strings.Contains(got, "trying 4 of 7: containerd/runc …") || !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("progress was %q", got)
 	}
-	must(t, printTargets(app, formatTable, rows))
+	must.Do(t, printTargets(app, formatTable, rows))
 	const table = `TARGET            VERSION  ISOLATION  CGROUP  BINARY
 oci/runc          fake 1   none       none    -
 oci/runsc         fake 1   none       none    -
@@ -184,7 +185,7 @@ func TestTargetsInterrupted(t *testing.T) {
 func TestNoTargetWorks(t *testing.T) {
 	var out bytes.Buffer
 	rows := []targetRow{{Target: "native", Engine: "native", Reason: "no"}, {Target: "oci/runc", Engine: "oci", Runtime: "runc", Reason: "no"}}
-	must(t, printTargets(New(Environment{Stdout: &out}), formatTable, rows))
+	must.Do(t, printTargets(New(Environment{Stdout: &out}), formatTable, rows))
 	if got := out.String(); !strings.HasPrefix(got, "native does not work [1]\n\nRUNTIME  oci\nrunc     cannot [1]\n\n[1] no\n") {
 		t.Errorf("got\n%s", got)
 	}

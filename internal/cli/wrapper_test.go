@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -56,7 +57,7 @@ type wrapper struct {
 func newWrapper(t *testing.T, runtime string) *wrapper {
 	t.Helper()
 	binary, err := exec.LookPath(runtime)
-	must(t, err)
+	must.Do(t, err)
 	w := &wrapper{t: t, dir: t.TempDir()}
 	w.path = w.write("runtime", fmt.Sprintf(`#!/bin/sh
 cd '%s'
@@ -83,7 +84,7 @@ if [ -e on-$verb-$n ]; then . ./on-$verb-$n; fi
 exec %s "$@"
 `, w.dir, binary))
 	for _, pipe := range []string{"reached", "go"} {
-		must(t, syscall.Mkfifo(filepath.Join(w.dir, pipe), 0o600))
+		must.Do(t, syscall.Mkfifo(filepath.Join(w.dir, pipe), 0o600))
 	}
 	return w
 }
@@ -91,7 +92,7 @@ exec %s "$@"
 func (w *wrapper) write(name, script string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	must(w.t, os.WriteFile(path, []byte(script), 0o700))
+	must.Do(w.t, os.WriteFile(path, []byte(script), 0o700))
 	return path
 }
 
@@ -100,7 +101,7 @@ func (w *wrapper) on(call, script string) { w.write("on-"+call, script+"\n") }
 
 func (w *wrapper) off(call string) {
 	w.t.Helper()
-	must(w.t, os.Remove(filepath.Join(w.dir, "on-"+call)))
+	must.Do(w.t, os.Remove(filepath.Join(w.dir, "on-"+call)))
 }
 
 // reached waits until a hook blocks (until its process is killed) or reports that it was reached. The program must not exit before.
@@ -108,9 +109,9 @@ func (w *wrapper) reached(p *program) {
 	w.t.Helper()
 	// A pipe that is opened for writing too supports a deadline.
 	f, err := os.OpenFile(filepath.Join(w.dir, "reached"), os.O_RDWR, 0)
-	must(w.t, err)
+	must.Do(w.t, err)
 	defer func() { _ = f.Close() }()
-	must(w.t, f.SetReadDeadline(time.Now().Add(patience)))
+	must.Do(w.t, f.SetReadDeadline(time.Now().Add(patience)))
 	go func() {
 		var info unix.Siginfo
 		_ = unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil) // an error is an exit too
@@ -159,7 +160,7 @@ func (w *wrapper) nothingLeft() {
 func noProcessIn(t *testing.T, dirs ...string) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	must(t, err)
+	must.Do(t, err)
 	for _, proc := range processes {
 		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
 		if err == nil && slices.Contains(dirs, cwd) {
@@ -188,21 +189,21 @@ func leftovers(t *testing.T, id string) []string {
 		}
 	}
 	groups, err := cgroup.Detect("/")
-	must(t, err)
+	must.Do(t, err)
 	found, err := groups.Find(engine.Prefix + id)
-	must(t, err)
+	must.Do(t, err)
 	for _, g := range found {
 		left = append(left, "cgroup "+g)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	must(t, err)
+	must.Do(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, id) {
 			left = append(left, "mount "+line)
 		}
 	}
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	must(t, err)
+	must.Do(t, err)
 	for _, proc := range processes {
 		cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
 		if err != nil || len(cmdline) == 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 var campaign = flag.String("campaign", "", "a file with the results of a campaign; see scripts/chaos.sh")
@@ -19,15 +20,15 @@ func TestCampaignIsFresh(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(stored, text, 0o644)
 		}
-		must(t, err)
+		must.Do(t, err)
 	}
 	text, err := os.ReadFile(stored)
-	must(t, err)
+	must.Do(t, err)
 	file := filepath.Join(docs, "reliability.md")
 	page, err := os.ReadFile(file)
-	must(t, err)
+	must.Do(t, err)
 	want, err := docgen.WithCampaign(page, text)
-	must(t, err)
+	must.Do(t, err)
 	compare(t, file, want)
 }
 
@@ -37,7 +38,7 @@ func TestCampaignTable(t *testing.T) {
 		{"number": 9, "name": "kills", "tries": 1000},
 		{"number": 2, "name": "lies", "tries": 4, "lost": 1, "left": 2, "touched": 3, "fails": "a | b\n c"},
 		{"number": 5, "name": "no FUSE", "skipped": "no device"}]}`))
-	must(t, err)
+	must.Do(t, err)
 	for _, want := range []string{
 		"Seen on a CPU, by Touchstone v9 on 2030-01-02.",
 		"|---|\n| 2 | lies | 4 | 1 | 2 | 3 | failed: a \\| b c |\n| 5 | no FUSE | | | | | skipped: no device |\n| 9 | kills | 1000 | 0 | 0 | 0 | passed |\n\n<!-- end -->",

@@ -12,29 +12,22 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the pages")
 
 const docs = "../../docs"
 
-// must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestCommandPagesAreFresh(t *testing.T) {
 	pages, err := docgen.Commands(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	dir := filepath.Join(docs, "cli")
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		compare(t, filepath.Join(dir, name), pages[name])
 	}
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, e := range entries {
 		if _, ok := pages[e.Name()]; ok {
 			continue
@@ -55,9 +48,9 @@ func TestTablesAreFresh(t *testing.T) {
 	for name, generate := range generators {
 		file := filepath.Join(docs, name)
 		page, err := os.ReadFile(file)
-		must(t, err)
+		must.Do(t, err)
 		want, err := generate(page)
-		must(t, err)
+		must.Do(t, err)
 		compare(t, file, want)
 	}
 	if _, err := docgen.Programs([]byte("a page")); err == nil {
@@ -73,7 +66,7 @@ func TestTablesAreFresh(t *testing.T) {
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {
-		must(t, os.WriteFile(file, want, 0o644))
+		must.Do(t, os.WriteFile(file, want, 0o644))
 		return
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
@@ -83,7 +76,7 @@ func compare(t *testing.T, file string, want []byte) {
 
 func TestBenchmarksRefusesWrongTables(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docs, "benchmarks", "operations.md"))
-	must(t, err)
+	must.Do(t, err)
 	const one = "<!-- generated: operations.container.exec -->"
 	for name, broken := range map[string]string{
 		"unknown":          strings.Replace(string(page), one, "<!-- generated: operations.container.dance -->", 1),
@@ -103,7 +96,7 @@ func pages(t *testing.T) []string {
 	var found []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "probe/*.md", "linpack/*.md"} {
 		files, err := filepath.Glob(filepath.Join("../..", pattern))
-		must(t, err)
+		must.Do(t, err)
 		found = append(found, files...)
 	}
 	return found
@@ -113,7 +106,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
-		must(t, err)
+		must.Do(t, err)
 		for _, m := range link.FindAllSubmatch(text, -1) {
 			to, anchor := string(m[1]), string(m[2])
 			if strings.Contains(to, "://") {
@@ -136,7 +129,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	must(t, err)
+	must.Do(t, err)
 	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 	var all []string
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(text, -1) {
@@ -159,11 +152,11 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
-		must(t, err)
+		must.Do(t, err)
 		for _, name := range named.FindAllString(string(text), -1) {
 			if !tests[name] {
 				t.Errorf("%s names the test %s, which does not exist", page, name)

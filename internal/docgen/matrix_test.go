@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -33,9 +34,9 @@ func TestMatrixIsFresh(t *testing.T) {
 			}
 			file := filepath.Join(docs, "benchmarks", "matrix.md")
 			page, err := os.ReadFile(file)
-			must(t, err)
+			must.Do(t, err)
 			want, err := docgen.WithMatrix(page, stored(t, k), k)
-			must(t, err)
+			must.Do(t, err)
 			compare(t, file, want)
 		})
 	}
@@ -45,7 +46,7 @@ func TestMatrixIsFresh(t *testing.T) {
 func stored(t *testing.T, k docgen.Kind) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", k.File))
-	must(t, err)
+	must.Do(t, err)
 	return text
 }
 
@@ -53,14 +54,14 @@ func stored(t *testing.T, k docgen.Kind) []byte {
 func exported(t *testing.T, export string, k docgen.Kind) docgen.Matrix {
 	t.Helper()
 	f, err := os.Open(export)
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = f.Close() }() // it is only read from
 	doc, err := result.Decode(f)
 	if err != nil || len(doc.Runs) != 1 {
 		t.Fatalf("%s has %d runs, want one: %v", export, len(doc.Runs), err)
 	}
 	m, err := docgen.MatrixOf(doc.Runs[0], k)
-	must(t, err)
+	must.Do(t, err)
 	return m
 }
 
@@ -85,13 +86,13 @@ func writeMatrix(t *testing.T, pattern string, k docgen.Kind) {
 	e := json.NewEncoder(&text)
 	e.SetIndent("", "\t")
 	e.SetEscapeHTML(false)
-	must(t, e.Encode(m))
-	must(t, os.WriteFile(filepath.Join("testdata", k.File), text.Bytes(), 0o644))
+	must.Do(t, e.Encode(m))
+	must.Do(t, os.WriteFile(filepath.Join("testdata", k.File), text.Bytes(), 0o644))
 }
 
 func storedMatrix(t *testing.T, k docgen.Kind) (m docgen.Matrix) {
 	t.Helper()
-	must(t, json.Unmarshal(stored(t, k), &m))
+	must.Do(t, json.Unmarshal(stored(t, k), &m))
 	return m
 }
 
@@ -102,7 +103,7 @@ func TestUpdateMatrix(t *testing.T) {
 	added := docgen.Row{Benchmark: "performance.cpu.new", Reasons: make([]string, len(m.Targets))}
 	newer := docgen.Matrix{Machine: "a CPU", Tool: "v9", Date: "2030-01-02", Targets: m.Targets, Rows: []docgen.Row{changed, added}}
 	got, err := m.Update(newer)
-	must(t, err)
+	must.Do(t, err)
 	changed.Seen = "on a CPU, by Touchstone v9 on 2030-01-02"
 	added.Seen = changed.Seen
 	want := slices.Concat([]docgen.Row{changed}, m.Rows[1:], []docgen.Row{added})
@@ -111,7 +112,7 @@ func TestUpdateMatrix(t *testing.T) {
 	}
 	got.Rows = got.Rows[:len(m.Rows)]
 	text, err := json.Marshal(got)
-	must(t, err)
+	must.Do(t, err)
 	page, err := docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	if want := changed.Benchmark + " was seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
@@ -159,7 +160,7 @@ func TestMatrixOf(t *testing.T) {
 		},
 	}
 	m, err := docgen.MatrixOf(run, programs())
-	must(t, err)
+	must.Do(t, err)
 	want := []docgen.Row{
 		{Benchmark: "performance.a.b", Reasons: []string{"", "no such device", "no such device"}},
 		{
@@ -179,11 +180,11 @@ func TestMatrixWithParts(t *testing.T) {
 	of := func(lacks ...string) ([]byte, error) {
 		m.Rows[0].Lacks = lacks
 		text, err := json.Marshal(m)
-		must(t, err)
+		must.Do(t, err)
 		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	}
 	page, err := of(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
-	must(t, err)
+	must.Do(t, err)
 	for _, want := range []string{"| " + m.Rows[0].Benchmark + " | works | in part [1] | works |", "\n1. Tmpfs is not measured: there is none\n"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is not in\n%s", want, page)

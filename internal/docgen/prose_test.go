@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 var (
@@ -181,7 +183,7 @@ const acceptedFile = "testdata/prose.tsv"
 func readAccepted(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(acceptedFile)
-	must(t, err)
+	must.Do(t, err)
 	accepted := make(map[string]int)
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		unit, number, _ := strings.Cut(line, "\t")
@@ -201,7 +203,7 @@ func writeAccepted(t *testing.T, counts map[string]*proseCount) {
 			fmt.Fprintf(&b, "%s\t%d\n", unit, n)
 		}
 	}
-	must(t, os.WriteFile(acceptedFile, []byte(b.String()), 0o644))
+	must.Do(t, os.WriteFile(acceptedFile, []byte(b.String()), 0o644))
 }
 
 // TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
@@ -241,7 +243,7 @@ func TestProse(t *testing.T) {
 		counts[unit].add(path, prose)
 		return nil
 	})
-	must(t, err)
+	must.Do(t, err)
 	if *accept {
 		writeAccepted(t, counts)
 	}
@@ -254,7 +256,7 @@ func TestProse(t *testing.T) {
 // TestProseRules checks the rules with the examples in CONTRIBUTING.md: a rule must find each bad sentence and none of the good ones.
 func TestProseRules(t *testing.T) {
 	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	must(t, err)
+	must.Do(t, err)
 	examples := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(examples) < len(proseRules) {
 		t.Errorf("CONTRIBUTING.md has %d examples for %d rules", len(examples), len(proseRules))

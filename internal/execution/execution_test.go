@@ -9,21 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // recorder is an Observer that keeps the events.
 type recorder struct {
@@ -56,10 +47,10 @@ func newFrontEnd(t *testing.T) *frontEnd {
 	t.Helper()
 	f := &frontEnd{T: t, folder: t.TempDir()}
 	db, err := store.Open(t.Context(), filepath.Join(f.folder, "results.db"))
-	must(t, err)
+	must.Do(t, err)
 	f.db = db
 	t.Cleanup(func() {
-		must(t, db.Close())
+		must.Do(t, db.Close())
 	})
 	return f
 }
@@ -77,7 +68,7 @@ func fakePlan(t *testing.T, targets ...string) plan.Plan {
 	t.Helper()
 	blocks := 4
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: &blocks})
-	must(t, err)
+	must.Do(t, err)
 	return p
 }
 
@@ -141,7 +132,7 @@ func TestFirstContainerIsTriedThreeTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
-	must(t, err)
+	must.Do(t, err)
 	for _, target := range run.Targets {
 		failed, unavailable := 0, ""
 		switch target.Name {

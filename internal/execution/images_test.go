@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -47,13 +48,13 @@ func TestImagesArePublished(t *testing.T) {
 		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
 	}
 	files, facts, err := prepareImages(t.Context(), imagesOf(work), makes(t, nil), publish)
-	must(t, err)
+	must.Do(t, err)
 	if len(files) != 2 || files[bench.WorkloadImage].Ref != "registry/workload:latest" || files[bench.WorkloadImage].Rootfs != "/rootfs/of/workload" ||
 		files["Mine and/thine.tar"].Ref != "registry/custom-2:latest" {
 		t.Errorf("files are %+v", files)
 	}
 	digest, err := published["workload:latest"].Digest()
-	must(t, err)
+	must.Do(t, err)
 	if len(facts) != 2 || facts[0].Name != "workload" || facts[0].Digest != digest.String() || facts[0].Size < 2000 || facts[0].Unavailable != "" {
 		t.Errorf("the record is %+v, want the digest %s", facts, digest)
 	}
@@ -74,7 +75,7 @@ func TestUnavailableImage(t *testing.T) {
 	own := &engine.UnsupportedError{What: "x", Reason: "y", Advice: "z"}
 	images := []bench.Image{bench.WorkloadImage, "a.tar", "b.tar", "c.tar"}
 	files, facts, err := prepareImages(t.Context(), images, makes(t, map[bench.Image]error{bench.WorkloadImage: errors.New("no mirror responds"), "a.tar": own}), publish)
-	must(t, err)
+	must.Do(t, err)
 	for i, want := range []string{
 		"image workload: no mirror responds",
 		"x: y; z",
@@ -105,15 +106,15 @@ func TestUsersImageIsRead(t *testing.T) {
 	imageDir, cache := t.TempDir(), filepath.Join(t.TempDir(), "none")
 	t.Setenv(image.CacheVariable, cache)
 	wanted, err := image.Build(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	saved, err := layout.Write(dir, empty.Index)
-	must(t, err)
-	must(t, saved.AppendImage(wanted))
+	must.Do(t, err)
+	must.Do(t, saved.AppendImage(wanted))
 	loaded, err := load(t.Context(), imageDir, dir)
-	must(t, err)
+	must.Do(t, err)
 	want, err := wanted.Digest()
-	must(t, err)
+	must.Do(t, err)
 	if got, err := loaded.Digest(); got != want || err != nil {
 		t.Errorf("the digest is %v, %v; want %v", got, err, want)
 	}

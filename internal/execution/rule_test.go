@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -18,7 +19,7 @@ func decidingPlan(t *testing.T, targets ...string) plan.Plan {
 	p, err := plan.Quick().Apply(plan.Overrides{
 		Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: new(10), MaxBlocks: new(60), Until: new("decided"), Seed: new(uint64(1)),
 	})
-	must(t, err)
+	must.Do(t, err)
 	return p
 }
 
@@ -31,7 +32,7 @@ func TestUntilDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
-	must(t, err)
+	must.Do(t, err)
 	rule := run.Stopping
 	if rule == nil || len(rule.Looks) < 5 || rule.Looks[0] != 10 || rule.Looks[len(rule.Looks)-1] != 60 || rule.Comparisons == 0 || len(rule.Stopped) != 2 {
 		t.Fatalf("the rule in the store is %+v", rule)
@@ -69,12 +70,12 @@ func TestResumedRunKeepsStoppedCells(t *testing.T) {
 	}
 	want := *earlier.Stopping
 	p, err := ResumedPlan(earlier)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := f.execute(t.Context(), p, &earlier, &recorder{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.db.Run(t.Context(), "run")
-	must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff(want, *got.Stopping); diff != "" {
 		t.Errorf("the rule of the first part (-) and of the whole run (+):\n%s", diff)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -137,7 +138,7 @@ func TestServerStarts(t *testing.T) {
 		host := &bare{exits: reached(), output: map[string]string{"iperf3": workload.IperfListening + "----\n"}}
 		s := newTestServer(t, host)
 		p, err := s.start(t.Context(), which, s.at(which))
-		must(t, err)
+		must.Do(t, err)
 		if host.processes() != 1 {
 			t.Errorf("%s: %d processes exist", which, host.processes())
 		}
@@ -182,7 +183,7 @@ func TestServerFails(t *testing.T) {
 	host := &bare{}
 	s := newTestServer(t, host)
 	l, err := net.Listen("tcp4", s.at(workload.ServedNginx).String())
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = l.Close() }()
 	if _, err := s.start(t.Context(), workload.ServedNginx, s.at(workload.ServedNginx)); err == nil || !strings.Contains(err.Error(), "in use; name a port that is free") || len(host.specs) > 0 {
 		t.Errorf("at a port of another program: start() = %v after %+v", err, host.specs)
@@ -257,7 +258,7 @@ func TestRemoteServer(t *testing.T) {
 	host := &bare{exits: reached()}
 	s := newTestServer(t, host)
 	l, err := net.Listen("tcp4", s.Listen.String())
-	must(t, err)
+	must.Do(t, err)
 	secret := peer.NewSecret()
 	server := &peer.Server{Version: "v1", Secret: secret, Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -265,7 +266,7 @@ func TestRemoteServer(t *testing.T) {
 	go func() { served <- server.Serve(ctx, l) }()
 	r := remotes{client: peer.Client{Version: "v1", Secret: secret, Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
 	remote, err := r.open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: s.Listen.Port()}, workload.ServedNginx)
-	must(t, err)
+	must.Do(t, err)
 	if remote.Server() != s.at(workload.ServedNginx) || remote.Control() != s.Listen {
 		t.Errorf("the server is at %s and %s", remote.Server(), remote.Control())
 	}
@@ -277,5 +278,5 @@ func TestRemoteServer(t *testing.T) {
 		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()
-	must(t, <-served)
+	must.Do(t, <-served)
 }

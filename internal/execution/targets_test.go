@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -30,7 +31,7 @@ func machine(t *testing.T, list string) []engine.Candidate {
 			c.Err = errors.New("it does not work")
 		}
 		parsed, err := target.Parse(name)
-		must(t, err)
+		must.Do(t, err)
 		c.Target = parsed
 		candidates = append(candidates, c)
 	}
@@ -72,9 +73,9 @@ func TestSelectTargets(t *testing.T) {
 			if err == nil {
 				p, err = p.Apply(plan.Overrides{Targets: c.targets})
 			}
-			must(t, err)
+			must.Do(t, err)
 			selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, c.machine))
-			must(t, err)
+			must.Do(t, err)
 			var got []string
 			for _, s := range selected {
 				got = append(got, s.String())
@@ -88,7 +89,7 @@ func TestSelectTargets(t *testing.T) {
 
 func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: []string{"native", "lxc/*"}})
-	must(t, err)
+	must.Do(t, err)
 	selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
 	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
 		t.Errorf("a pattern without a match selects %v, %v", selected, err)

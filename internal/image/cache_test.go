@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // made builds an image for linux/amd64 from layers, which are tar archives.
@@ -26,13 +28,13 @@ func made(t testing.TB, layers ...[]byte) v1.Image {
 	image := empty.Image
 	for _, content := range layers {
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
-		must(t, err)
+		must.Do(t, err)
 		if image, err = mutate.AppendLayers(image, layer); err != nil {
 			t.Fatal(err)
 		}
 	}
 	config, err := image.ConfigFile()
-	must(t, err)
+	must.Do(t, err)
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", "amd64"
 	if image, err = mutate.ConfigFile(image, config); err != nil {
@@ -44,14 +46,14 @@ func made(t testing.TB, layers ...[]byte) v1.Image {
 func testCache(t *testing.T) *Cache {
 	t.Helper()
 	c, err := OpenCache(filepath.Join(t.TempDir(), "cache"))
-	must(t, err)
+	must.Do(t, err)
 	return c
 }
 
 func put(t *testing.T, c *Cache, name string, image v1.Image) v1.Image {
 	t.Helper()
 	kept, err := c.Put(t.Context(), name, image)
-	must(t, err)
+	must.Do(t, err)
 	return kept
 }
 
@@ -66,7 +68,7 @@ func TestCache(t *testing.T) {
 	put(t, c, "two", two)
 	wantConsistentDigest(t, kept, one)
 	again, err := c.Get("two")
-	must(t, err)
+	must.Do(t, err)
 	wantConsistentDigest(t, again, two)
 	entries, err := c.List()
 	if err != nil || len(entries) != 2 {
@@ -75,7 +77,7 @@ func TestCache(t *testing.T) {
 	if e := entries[1]; e.Name != "two" || e.Platform != "linux/amd64" || e.Size == 0 || e.Unpacked || e.Problem != "" || e.Digest != digest(t, two).String() {
 		t.Errorf("entry %+v", e)
 	}
-	must(t, c.Verify(t.Context(), "one"))
+	must.Do(t, c.Verify(t.Context(), "one"))
 	if _, err := c.Get("three"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("a missing image: %v", err)
 	}
@@ -87,11 +89,11 @@ func TestCache(t *testing.T) {
 
 	// A shared layer stays as long as one of its images.
 	shared := len(blobsOf(t, c))
-	must(t, c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two"))
+	must.Do(t, c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two"))
 	if left := len(blobsOf(t, c)); left != shared-3 {
 		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
 	}
-	must(t, c.Verify(t.Context(), "one"))
+	must.Do(t, c.Verify(t.Context(), "one"))
 	put(t, c, "one", two)
 	if image, err := c.Get("one"); err != nil || digest(t, image) != digest(t, two) {
 		t.Errorf("the name refers to the earlier image (%v)", err)
@@ -101,7 +103,7 @@ func TestCache(t *testing.T) {
 func blobsOf(t *testing.T, c *Cache) []string {
 	t.Helper()
 	blobs, err := filepath.Glob(c.path("blobs", "*", "*"))
-	must(t, err)
+	must.Do(t, err)
 	return blobs
 }
 
@@ -124,7 +126,7 @@ func wantConsistentDigest(t *testing.T, got, want v1.Image) {
 func TestCacheDamage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	manifest, err := image.Manifest()
-	must(t, err)
+	must.Do(t, err)
 	layer := manifest.Layers[0]
 	cut := func(path string) error { return os.Truncate(path, 10) }
 	flip := func(path string) error {
@@ -155,10 +157,10 @@ func TestCacheDamage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := testCache(t)
 			put(t, c, "image", image)
-			must(t, test.damage(test.path(c)))
+			must.Do(t, test.damage(test.path(c)))
 			kept, err := c.Get("image")
 			if test.late {
-				must(t, err)
+				must.Do(t, err)
 				if _, err := c.Rootfs(t.Context(), kept); !errors.Is(err, ErrDamaged) {
 					t.Errorf("unpacking: %v, want ErrDamaged", err)
 				}
@@ -260,9 +262,9 @@ func TestConcurrentCacheUse(t *testing.T) {
 	}
 	all.Wait()
 	c, err := OpenCache(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, name := range []string{"a", "b", "c"} {
-		must(t, c.Verify(t.Context(), name))
+		must.Do(t, c.Verify(t.Context(), name))
 	}
 }
 
@@ -271,12 +273,12 @@ func TestCacheIsPrivate(t *testing.T) {
 	top := t.TempDir()
 	setUmask(t, 0)
 	dir := filepath.Join(top, "cache")
-	must(t, os.Mkdir(dir, 0o755))
-	must(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755))
+	must.Do(t, os.Mkdir(dir, 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755))
 	old, err := OpenCache(dir)
-	must(t, err)
+	must.Do(t, err)
 	fresh, err := OpenCache(filepath.Join(top, "fresh"))
-	must(t, err)
+	must.Do(t, err)
 	for _, c := range []*Cache{fresh, old} {
 		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
 			t.Fatal(err)
@@ -307,12 +309,12 @@ func TestSweep(t *testing.T) {
 	c := testCache(t)
 	dead := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
 	for _, name := range dead {
-		must(t, os.MkdirAll(c.path("tmp", name, "left"), 0o755))
+		must.Do(t, os.MkdirAll(c.path("tmp", name, "left"), 0o755))
 	}
-	must(t, os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
+	must.Do(t, os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
 	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
 	importing, endImport, err2 := c.temporary(t.Context(), "import")
-	must(t, err1, err2)
+	must.Do(t, err1, err2)
 	removed, err := Sweep(c.dir)
 	if err != nil || len(removed) != len(dead) {
 		t.Errorf("removed %v, %v; want %v", removed, err, dead)
@@ -327,7 +329,7 @@ func TestSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	must(t, endBuild(), endImport())
+	must.Do(t, endBuild(), endImport())
 	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
 		t.Errorf("the second Sweep removed %v, %v", again, err)
 	}
@@ -375,7 +377,7 @@ func TestExclusive(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, release, err := c.Exclusive(t.Context(), "thing", func() { t.Error("no other process has the lock") })
-	must(t, err)
+	must.Do(t, err)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it contains %v, %v", left, err)
 	}
@@ -387,15 +389,15 @@ func TestExclusive(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("wait was called %d times", asked)
 	}
-	must(t, c.Prune(t.Context(), func(string) bool { return true }))
+	must.Do(t, c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("Sweep removed a directory in use: %v", err)
 	}
-	must(t, release())
+	must.Do(t, release())
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory still exists: %v", err)
 	}
-	must(t, os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true }))
+	must.Do(t, os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(c.path("tmp", "put-1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the leftover of a killed process still exists: %v", err)
 	}
@@ -405,11 +407,11 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	c := testCache(t)
 	image := put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	dir, err := c.Rootfs(t.Context(), image)
-	must(t, err)
+	must.Do(t, err)
 	before, err := os.Stat(filepath.Join(dir, "file"))
-	must(t, err)
+	must.Do(t, err)
 	// Runtimes create mount points, which are not damage.
-	must(t, os.Mkdir(filepath.Join(dir, "mnt"), 0o755))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "mnt"), 0o755))
 	if again, err := c.Rootfs(t.Context(), image); err != nil || again != dir {
 		t.Errorf("%s, %v; want %s", again, err, dir)
 	}
@@ -428,7 +430,7 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	c = testCache(t)
 	image = put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	name := digest(t, image).Hex
-	must(t, c.unpackRootfs(t.Context(), image, name))
+	must.Do(t, c.unpackRootfs(t.Context(), image, name))
 	file := filepath.Join(c.path("rootfs", name), "file")
 	for damage, do := range map[string]func() error{
 		"changed": func() error { return os.WriteFile(file, []byte("changed"), 0o644) },
@@ -439,20 +441,20 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 		if err := c.unchanged(name); err != nil {
 			t.Fatalf("before %s: %v", damage, err)
 		}
-		must(t, do())
+		must.Do(t, do())
 		if err := c.unchanged(name); err == nil {
 			t.Errorf("%s: not detected", damage)
 		}
-		must(t, c.unpackRootfs(t.Context(), image, name))
+		must.Do(t, c.unpackRootfs(t.Context(), image, name))
 	}
-	must(t, c.Remove(t.Context(), "image"))
+	must.Do(t, c.Remove(t.Context(), "image"))
 	if _, err := os.Stat(c.path("rootfs", name)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the root file system still exists: %v", err)
 	}
 }
 
 func TestRequireSpace(t *testing.T) {
-	must(t, RequireSpace(t.TempDir(), 1))
+	must.Do(t, RequireSpace(t.TempDir(), 1))
 	err := RequireSpace(t.TempDir(), 1<<60)
 	if err == nil || !strings.Contains(err.Error(), "are needed") || !strings.Contains(err.Error(), CacheVariable) {
 		t.Errorf("%v, want the free space and the remedy in it", err)

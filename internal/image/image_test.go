@@ -21,24 +21,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // architectures returns the architectures with a probe. The host's must be one of them.
 func architectures(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(embedded, "probe/probe-*")
-	must(t, err)
+	must.Do(t, err)
 	if _, err := Probe(runtime.GOARCH); err != nil {
 		t.Fatal(err) // the error contains the build command
 	}
@@ -53,7 +44,7 @@ func TestProbe(t *testing.T) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "riscv64": elf.EM_RISCV}
 	for _, arch := range architectures(t) {
 		binary, err := Probe(arch)
-		must(t, err)
+		must.Do(t, err)
 		if len(binary) >= 100<<10 {
 			t.Errorf("the probe for %s has %d bytes, want less than 100 KiB", arch, len(binary))
 		}
@@ -86,12 +77,12 @@ func TestNoProbe(t *testing.T) {
 
 func TestWriteProbe(t *testing.T) {
 	want, err := Probe(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "probe")
 	for range 2 {
 		setUmask(t, 0o077)
-		must(t, WriteProbe(file))
+		must.Do(t, WriteProbe(file))
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != string(want) {
 			t.Errorf("the file has other content (%v)", err)
@@ -103,8 +94,8 @@ func TestWriteProbe(t *testing.T) {
 	// A running program cannot be overwritten, so WriteProbe must replace the file.
 	cmd := exec.CommandContext(t.Context(), file, "ready")
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +115,10 @@ func TestBuild(t *testing.T) {
 	for _, arch := range architectures(t) {
 		t.Run(arch, func(t *testing.T) {
 			image, err := Build(arch)
-			must(t, err)
+			must.Do(t, err)
 			wantConsistent(t, image)
 			again, err := Build(arch)
-			must(t, err)
+			must.Do(t, err)
 			if one, two := digest(t, image), digest(t, again); one != two {
 				t.Errorf("two builds have the digests %v and %v", one, two)
 			}
@@ -135,7 +126,7 @@ func TestBuild(t *testing.T) {
 				t.Errorf("media type %v, %v", media, err)
 			}
 			config, err := image.ConfigFile()
-			must(t, err)
+			must.Do(t, err)
 			if config.OS != "linux" || config.Architecture != arch || len(config.History) != 1 {
 				t.Errorf("config %+v", config)
 			}
@@ -153,9 +144,9 @@ func TestBuild(t *testing.T) {
 func wantConsistent(t *testing.T, image v1.Image) {
 	t.Helper()
 	manifest, err := image.Manifest()
-	must(t, err)
+	must.Do(t, err)
 	raw, err := image.RawConfigFile()
-	must(t, err)
+	must.Do(t, err)
 	if hash, size, err := v1.SHA256(bytes.NewReader(raw)); err != nil || hash != manifest.Config.Digest || size != manifest.Config.Size {
 		t.Errorf("the config has the digest %v and %d bytes (%v), want %+v", hash, size, err, manifest.Config)
 	}
@@ -163,12 +154,12 @@ func wantConsistent(t *testing.T, image v1.Image) {
 	if err != nil || len(layers) != 1 || len(manifest.Layers) != 1 {
 		t.Fatalf("%d layers (%v), %d in the manifest; want 1", len(layers), err, len(manifest.Layers))
 	}
-	must(t, validate.Layer(layers[0]))
+	must.Do(t, validate.Layer(layers[0]))
 	if hash, err := layers[0].Digest(); err != nil || hash != manifest.Layers[0].Digest {
 		t.Errorf("the layer has the digest %v (%v), want %v", hash, err, manifest.Layers[0].Digest)
 	}
 	config, err := image.ConfigFile()
-	must(t, err)
+	must.Do(t, err)
 	if hash, err := layers[0].DiffID(); err != nil || len(config.RootFS.DiffIDs) != 1 || hash != config.RootFS.DiffIDs[0] {
 		t.Errorf("the layer's content has the digest %v (%v), want %v", hash, err, config.RootFS.DiffIDs)
 	}
@@ -177,29 +168,29 @@ func wantConsistent(t *testing.T, image v1.Image) {
 func digest(t *testing.T, image v1.Image) v1.Hash {
 	t.Helper()
 	d, err := image.Digest()
-	must(t, err)
+	must.Do(t, err)
 	return d
 }
 
 // WriteRootfs writes exactly the files of the image's layer.
 func TestWriteRootfsIsTheLayer(t *testing.T) {
 	image, err := Build(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	layers, err := image.Layers()
 	if err != nil || len(layers) != 1 {
 		t.Fatalf("%d layers, %v; want one", len(layers), err)
 	}
 	content, err := layers[0].Uncompressed()
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]file{}
 	for r := tar.NewReader(content); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		must(t, err)
+		must.Do(t, err)
 		b, err := io.ReadAll(r)
-		must(t, err)
+		must.Do(t, err)
 		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(Epoch()) {
 			t.Errorf("%s has the owner %d:%d and the time %v", header.Name, header.Uid, header.Gid, header.ModTime)
 		}
@@ -207,7 +198,7 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 	}
 	setUmask(t, 0o077)
 	dir := filepath.Join(t.TempDir(), "rootfs")
-	must(t, WriteRootfs(t.Context(), dir))
+	must.Do(t, WriteRootfs(t.Context(), dir))
 	want["."] = file{mode: fs.ModeDir | 0o755}
 	if got := filesIn(t, dir); !maps.Equal(got, want) {
 		t.Errorf("the files are %v, want %v", got, want)
@@ -227,7 +218,7 @@ func TestProbeIsReproducible(t *testing.T) {
 	architectures(t)
 	name := "probe-" + runtime.GOARCH
 	embeddedProbe, err := Probe(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	for range 2 {
 		out := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), "../../scripts/build-probe.sh", runtime.GOARCH)
@@ -236,7 +227,7 @@ func TestProbeIsReproducible(t *testing.T) {
 			t.Fatalf("build the probe: %v: %s", err, output)
 		}
 		built, err := os.ReadFile(filepath.Join(out, name))
-		must(t, err)
+		must.Do(t, err)
 		if string(built) != string(embeddedProbe) {
 			t.Fatalf("the embedded %s is not up to date with probe/: run make build, with the same compiler", name)
 		}

@@ -23,13 +23,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // forPlatform returns an image with another architecture.
 func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	t.Helper()
 	config, err := image.ConfigFile()
-	must(t, err)
+	must.Do(t, err)
 	config = config.DeepCopy()
 	config.Architecture = arch
 	if image, err = mutate.ConfigFile(image, config); err != nil {
@@ -43,7 +45,7 @@ func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	t.Helper()
 	dir := t.TempDir()
 	path, err := layout.Write(dir, empty.Index)
-	must(t, err)
+	must.Do(t, err)
 	index := v1.ImageIndex(empty.Index)
 	for _, image := range images {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image})
@@ -54,7 +56,7 @@ func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	if nested {
 		err = path.AppendIndex(index)
 	}
-	must(t, err)
+	must.Do(t, err)
 	return dir
 }
 
@@ -63,7 +65,7 @@ func tarOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	must(t, w.AddFS(os.DirFS(dir)), w.Close())
+	must.Do(t, w.AddFS(os.DirFS(dir)), w.Close())
 	return b.Bytes()
 }
 
@@ -72,14 +74,14 @@ func zipped(t *testing.T, content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(content)
-	must(t, err, w.Close())
+	must.Do(t, err, w.Close())
 	return b.Bytes()
 }
 
 func written(t *testing.T, content []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image")
-	must(t, os.WriteFile(file, content, 0o600))
+	must.Do(t, os.WriteFile(file, content, 0o600))
 	return file
 }
 
@@ -89,11 +91,11 @@ func dockerSaved(t *testing.T, images ...v1.Image) []byte {
 	tagged := map[name.Tag]v1.Image{}
 	for i, image := range images {
 		tag, err := name.NewTag("example.org/image:" + string(rune('a'+i)))
-		must(t, err)
+		must.Do(t, err)
 		tagged[tag] = image
 	}
 	var b bytes.Buffer
-	must(t, tarball.MultiWrite(tagged, &b))
+	must.Do(t, tarball.MultiWrite(tagged, &b))
 	return b.Bytes()
 }
 
@@ -102,7 +104,7 @@ func TestLoad(t *testing.T) {
 	other := forPlatform(t, made(t, archive(t, regularFile("other"))), "s390x")
 	third := forPlatform(t, made(t, archive(t, regularFile("third"))), "ppc64le")
 	var own bytes.Buffer
-	must(t, Save(t.Context(), &own, "mine", host))
+	must.Do(t, Save(t.Context(), &own, "mine", host))
 	tests := []struct{ name, path, want string }{
 		{"layout", writeLayout(t, false, host), "host"},
 		{"layout of several", writeLayout(t, false, other, host), "host"},
@@ -138,23 +140,23 @@ func TestLoad(t *testing.T) {
 				wantNothing(t, c)
 				return
 			}
-			must(t, err)
+			must.Do(t, err)
 			dir, err := c.Rootfs(t.Context(), image)
-			must(t, err)
+			must.Do(t, err)
 			if _, err := os.Stat(filepath.Join(dir, test.want)); err != nil {
 				t.Error(err)
 			}
 			layers, err := image.Layers()
-			must(t, err)
+			must.Do(t, err)
 			for _, l := range layers { // a registry must not hold large layers in memory
 				r, err := l.Compressed()
-				must(t, err)
+				must.Do(t, err)
 				if _, ok := r.(*os.File); !ok {
 					t.Errorf("a layer is a %T, not a file", r)
 				}
-				must(t, r.Close())
+				must.Do(t, r.Close())
 			}
-			must(t, release())
+			must.Do(t, release())
 			wantNothing(t, c)
 		})
 	}
@@ -165,7 +167,7 @@ func TestSaveAndImport(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")), archive(t, regularFile("file")))
 	for _, as := range []string{OwnPrefix + "amd64-0123", "other"} {
 		var one, two bytes.Buffer
-		must(t, Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image))
+		must.Do(t, Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image))
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
 			t.Error("two archives of an image differ")
 		}
@@ -208,10 +210,10 @@ func TestSaveAndImport(t *testing.T) {
 func TestDockerReadsSavedImage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	var b bytes.Buffer
-	must(t, Save(t.Context(), &b, "image", image))
+	must.Do(t, Save(t.Context(), &b, "image", image))
 	file := written(t, b.Bytes())
 	loaded, err := tarball.ImageFromPath(file, nil)
-	must(t, err)
+	must.Do(t, err)
 	want, err1 := image.ConfigName()
 	got, err2 := loaded.ConfigName()
 	if err := errors.Join(err1, err2); err != nil || got != want {
@@ -240,7 +242,7 @@ func TestReadFile(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	host := forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH)
 	manifest, err := host.Manifest()
-	must(t, err)
+	must.Do(t, err)
 	link := func(to string) func(string) error {
 		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(to, file)) }
 	}
@@ -270,7 +272,7 @@ func TestLoadRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := writeLayout(t, false, host)
-			must(t, test.damage(filepath.Join(dir, test.file)))
+			must.Do(t, test.damage(filepath.Join(dir, test.file)))
 			wantRefused(t, dir, test.want)
 			if test.packed != "" {
 				wantRefused(t, written(t, tarOfAll(t, dir)), test.packed)
@@ -279,12 +281,12 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	t.Run("pipe", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "pipe")
-		must(t, unix.Mkfifo(file, 0o600))
+		must.Do(t, unix.Mkfifo(file, 0o600))
 		wantRefused(t, file, "not a regular file")
 	})
 	t.Run("blobs elsewhere", func(t *testing.T) {
 		dir, other := writeLayout(t, false, host), writeLayout(t, false, host)
-		must(t, os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs")))
+		must.Do(t, os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs")))
 		wantRefused(t, dir, "escapes")
 	})
 	t.Run("docker's manifest elsewhere", func(t *testing.T) {
@@ -331,7 +333,7 @@ func tarOfAll(t *testing.T, dir string) []byte {
 		_, err = w.Write(content)
 		return err
 	})
-	must(t, err, w.Close())
+	must.Do(t, err, w.Close())
 	return b.Bytes()
 }
 
@@ -348,9 +350,9 @@ func TestDockerSavedIsBounded(t *testing.T) {
 		for _, f := range files {
 			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.text))})
 			_, err2 := w.Write([]byte(f.text))
-			must(t, err, err2)
+			must.Do(t, err, err2)
 		}
-		must(t, w.Close())
+		must.Do(t, w.Close())
 		wantRefused(t, written(t, b.Bytes()), want)
 	}
 }
@@ -362,7 +364,7 @@ func TestEndlessArchive(t *testing.T) {
 	w := tar.NewWriter(zip)
 	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: 8 << 20})
 	_, err2 := io.CopyN(w, zeros{}, 8<<20)
-	must(t, err, err2, w.Close(), zip.Close())
+	must.Do(t, err, err2, w.Close(), zip.Close())
 	bomb := archiveFile{t.Context(), written(t, b.Bytes()), limits{bytes: 4 << 20}}
 	if _, _, err := bomb.kind(); !errors.Is(err, errTooLarge) || errors.Is(err, ErrDamaged) {
 		t.Errorf("%v, want %v", err, errTooLarge)
@@ -384,10 +386,10 @@ func TestExpandKeepsReserve(t *testing.T) {
 func TestExpandIgnoresOtherFiles(t *testing.T) {
 	dir := writeLayout(t, false, made(t, archive(t, regularFile("file"))))
 	want := slices.Sorted(maps.Keys(filesIn(t, dir)))
-	must(t, os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
+	must.Do(t, os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
 		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600))
 	to := t.TempDir()
-	must(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to))
+	must.Do(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to))
 	if got := slices.Sorted(maps.Keys(filesIn(t, to))); !slices.Equal(got, want) {
 		t.Errorf("%v is unpacked, want %v", got, want)
 	}
@@ -411,7 +413,7 @@ func FuzzLoad(f *testing.F) {
 		if _, err := loaded.Digest(); err != nil {
 			t.Error(err)
 		}
-		must(t, release())
+		must.Do(t, release())
 	})
 }
 
@@ -445,11 +447,11 @@ func TestOpen(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.Do(t, err)
 			if _, err := ReadFile(image, tt.want, 100); err != nil {
 				t.Error(err)
 			}
-			must(t, release())
+			must.Do(t, release())
 		})
 	}
 	if left, err := os.ReadDir(filepath.Join(cache.Dir(), "tmp")); err != nil || len(left) > 0 {

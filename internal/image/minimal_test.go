@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The kernel requires a segment whose offset equals its address modulo the size of a page, and an entry point in it.
@@ -24,7 +26,7 @@ func TestMinimalProgram(t *testing.T) {
 	}
 	for _, arch := range MinimalArchitectures() {
 		program, err := MinimalProgram(arch)
-		must(t, err)
+		must.Do(t, err)
 		f, err := elf.NewFile(strings.NewReader(string(program)))
 		if err != nil {
 			t.Fatalf("%s: %v", arch, err)
@@ -48,9 +50,9 @@ func TestMinimalProgram(t *testing.T) {
 // The host's kernel runs the program, with and without arguments.
 func TestMinimalProgramRuns(t *testing.T) {
 	program, err := MinimalProgram(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	file := filepath.Join(t.TempDir(), "program")
-	must(t, os.WriteFile(file, program, 0o755))
+	must.Do(t, os.WriteFile(file, program, 0o755))
 	for _, args := range [][]string{nil, {"exit", "0"}} {
 		var exit *exec.ExitError
 		if err := exec.Command(file, args...).Run(); !errors.As(err, &exit) || exit.ExitCode() != MinimalCode {
@@ -64,14 +66,14 @@ func TestMinimal(t *testing.T) {
 	r := newRegistry(t)
 	dir := filepath.Join(t.TempDir(), "rootfs")
 	ref, program, err := r.Minimal(t.Context(), "arm", dir)
-	must(t, err)
+	must.Do(t, err)
 	if written, err := os.ReadFile(filepath.Join(dir, ProbePath)); err != nil || string(written) != string(program) {
 		t.Errorf("the directory has another program: %v", err)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
-	must(t, err)
+	must.Do(t, err)
 	pulled, err := remote.Image(parsed)
-	must(t, err)
+	must.Do(t, err)
 	config, err := pulled.ConfigFile()
 	if err != nil || config.Platform().String() != "linux/arm/v7" {
 		t.Errorf("the platform is %v, %v", config.Platform(), err)

@@ -21,6 +21,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func newRegistry(t *testing.T) *Registry {
@@ -29,9 +31,9 @@ func newRegistry(t *testing.T) *Registry {
 		t.Fatal(err) // the error contains the build command
 	}
 	r, err := NewRegistry(t.Context(), "run1")
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = r.Close() }) // a test may have closed it
-	must(t, r.ServeHost(), r.ServeHost())
+	must.Do(t, r.ServeHost(), r.ServeHost())
 	return r
 }
 
@@ -45,7 +47,7 @@ var direct = &http.Transport{Proxy: nil, DisableKeepAlives: true}
 func pull(t *testing.T, ref string) (v1.Image, error) {
 	t.Helper()
 	parsed, err := name.ParseReference(ref, name.Insecure)
-	must(t, err)
+	must.Do(t, err)
 	image, err := remote.Image(parsed, remote.WithContext(t.Context()), remote.WithTransport(direct))
 	if err == nil {
 		err = validate.Image(image)
@@ -56,12 +58,12 @@ func pull(t *testing.T, ref string) (v1.Image, error) {
 func ask(t *testing.T, method, url string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("x"))
-	must(t, err)
+	must.Do(t, err)
 	maps.Copy(request.Header, header)
 	response, err := direct.RoundTrip(request)
-	must(t, err)
+	must.Do(t, err)
 	body, err := io.ReadAll(response.Body)
-	must(t, err, response.Body.Close())
+	must.Do(t, err, response.Body.Close())
 	return response, string(body)
 }
 
@@ -71,9 +73,9 @@ func TestRegistryServesTheProbe(t *testing.T) {
 		t.Errorf("the probe is %s at %s, want a loopback address", r.Probe(), r.Addr())
 	}
 	got, err := pull(t, r.Probe())
-	must(t, err)
+	must.Do(t, err)
 	want, err := Build(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	if got, want := digest(t, got), digest(t, want); got != want {
 		t.Errorf("the served image has the digest %v, want %v", got, want)
 	}
@@ -92,7 +94,7 @@ func TestRegistryIsUnguessable(t *testing.T) {
 		t.Errorf("the paths of two runs are %s and %s", one.path, two.path)
 	}
 	image, err := pull(t, one.Probe())
-	must(t, err)
+	must.Do(t, err)
 	layer := layersOf(t, image)[0].String()
 	for _, path := range []string{
 		"_catalog", "touchstone/run1/probe/manifests/latest", "touchstone/run1/manifests/latest", "probe/manifests/latest", two.path + "probe/manifests/latest",
@@ -113,10 +115,10 @@ func TestRegistryChecksTheHost(t *testing.T) {
 		fmt.Sprintf("evil.example:%d", r.Port()): http.StatusMisdirectedRequest, fmt.Sprintf("localhost:%d", r.Port()): http.StatusMisdirectedRequest,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-		must(t, err)
+		must.Do(t, err)
 		request.Host = host
 		response, err := direct.RoundTrip(request)
-		must(t, err)
+		must.Do(t, err)
 		if err := response.Body.Close(); err != nil || response.StatusCode != want {
 			t.Errorf("host %s: %s, %v; want %d", host, response.Status, err, want)
 		}
@@ -126,7 +128,7 @@ func TestRegistryChecksTheHost(t *testing.T) {
 // A registry reserves its port on the host, and listens there only for an engine of the user.
 func TestRegistryListensOnTheHostOnRequest(t *testing.T) {
 	r, err := NewRegistry(t.Context(), "run1")
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = r.Close() }()
 	if connection, err := net.Dial("tcp4", r.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("before ServeHost: %v, %v", connection, err)
@@ -134,7 +136,7 @@ func TestRegistryListensOnTheHostOnRequest(t *testing.T) {
 	if l, err := net.Listen("tcp4", r.Addr()); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("another program listens on the port: %v, %v", l, err)
 	}
-	must(t, r.ServeHost())
+	must.Do(t, r.ServeHost())
 	if _, err := pull(t, r.Probe()); err != nil {
 		t.Errorf("after ServeHost: %v", err)
 	}
@@ -155,7 +157,7 @@ func TestRegistryHasTimeouts(t *testing.T) {
 func TestRegistryIsReadOnly(t *testing.T) {
 	r := newRegistry(t)
 	before, err := pull(t, r.Probe())
-	must(t, err)
+	must.Do(t, err)
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, before).String()} {
 			response, body := ask(t, method, "http://"+r.Addr()+"/v2/"+repository(r, "probe")+"/"+path, nil)
@@ -165,7 +167,7 @@ func TestRegistryIsReadOnly(t *testing.T) {
 		}
 	}
 	parsed, err := name.ParseReference(r.Addr()+"/"+repository(r, "mine")+":1", name.Insecure)
-	must(t, err)
+	must.Do(t, err)
 	if err := remote.Write(parsed, before, remote.WithContext(t.Context()), remote.WithTransport(direct)); err == nil {
 		t.Error("a client pushed an image")
 	}
@@ -203,7 +205,7 @@ func TestRegistryRefuses(t *testing.T) {
 func TestRegistryCountsServedBytes(t *testing.T) {
 	r := newRegistry(t)
 	ref, err := r.Fresh(t.Context(), 1<<20)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := pull(t, r.Probe()); err != nil { // its layers are part of the fresh image, and no proof of a pull
 		t.Fatal(err)
 	}
@@ -212,9 +214,9 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", served, size)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
-	must(t, err)
+	must.Do(t, err)
 	image, err := remote.Image(parsed, remote.WithContext(t.Context()), remote.WithTransport(direct))
-	must(t, err)
+	must.Do(t, err)
 	layers := layersOf(t, image)
 	hash := layers[len(layers)-1]
 	url := "http://" + r.Addr() + "/v2/" + parsed.Context().RepositoryStr() + "/blobs/" + hash.String()
@@ -242,7 +244,7 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 func TestRegistryServesRanges(t *testing.T) {
 	r := newRegistry(t)
 	image, err := pull(t, r.Probe())
-	must(t, err)
+	must.Do(t, err)
 	hash := layersOf(t, image)[0]
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/blobs/" + hash.String()
 	_, whole := ask(t, http.MethodGet, url, nil)
@@ -265,11 +267,11 @@ func TestFresh(t *testing.T) {
 		t.Fatalf("two images have the reference %s", first)
 	}
 	one, err := pull(t, first)
-	must(t, err)
+	must.Do(t, err)
 	two, err := pull(t, second)
-	must(t, err)
+	must.Do(t, err)
 	probe, err := pull(t, r.Probe())
-	must(t, err)
+	must.Do(t, err)
 	own, other, base := layersOf(t, one), layersOf(t, two), layersOf(t, probe)
 	if len(own) != 2 || len(other) != 2 || own[0] != base[0] || other[0] != base[0] || own[1] == other[1] {
 		t.Errorf("the layers are %v and %v, want the probe's layer and a unique one", own, other)
@@ -279,7 +281,7 @@ func TestFresh(t *testing.T) {
 		t.Errorf("the image does not run the probe: %+v, %v", config, err)
 	}
 	layers, err := one.Layers()
-	must(t, err)
+	must.Do(t, err)
 	if wire, err := layers[1].Size(); err != nil || wire < size || wire > size+size/100 {
 		t.Errorf("the layer of %d bytes has %d on the wire (%v)", size, wire, err)
 	}
@@ -299,14 +301,14 @@ func TestFresh(t *testing.T) {
 func fresh(t *testing.T, r *Registry, size int64) string {
 	t.Helper()
 	ref, err := r.Fresh(t.Context(), size)
-	must(t, err)
+	must.Do(t, err)
 	return ref
 }
 
 func layersOf(t *testing.T, image v1.Image) []v1.Hash {
 	t.Helper()
 	manifest, err := image.Manifest()
-	must(t, err)
+	must.Do(t, err)
 	var all []v1.Hash
 	for _, l := range manifest.Layers {
 		all = append(all, l.Digest)
@@ -341,9 +343,9 @@ func TestPublishReplaces(t *testing.T) {
 	r := newRegistry(t)
 	for range 2 {
 		image, err := freshImage(1000)
-		must(t, err)
+		must.Do(t, err)
 		ref, err := r.Publish(t.Context(), "mine:1", image)
-		must(t, err)
+		must.Do(t, err)
 		if got, err := pull(t, ref); err != nil || digest(t, got) != digest(t, image) {
 			t.Errorf("the registry serves another image: %v", err)
 		}
@@ -352,7 +354,7 @@ func TestPublishReplaces(t *testing.T) {
 		t.Errorf("%d images are left, want two", len(r.images))
 	}
 	image, err := Build(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	if ref, err := r.Publish(t.Context(), "../mine", image); err == nil {
 		t.Errorf("an image is published as %s", ref)
 	}
@@ -361,13 +363,13 @@ func TestPublishReplaces(t *testing.T) {
 func TestCloseFreesThePort(t *testing.T) {
 	r := newRegistry(t)
 	addr := r.Addr()
-	must(t, r.Close())
+	must.Do(t, r.Close())
 	l, err := net.Listen("tcp4", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("%s is still in use", addr)
 	}
-	must(t, err)
-	must(t, l.Close())
+	must.Do(t, err)
+	must.Do(t, l.Close())
 }
 
 // Other implementations of tar and gzip must be able to read the layer.
@@ -375,7 +377,7 @@ func TestPackBytes(t *testing.T) {
 	content := bytes.Repeat([]byte("touchstone"), 20_000)
 	for _, size := range []int64{0, 1, 511, 65_536, int64(len(content))} {
 		layer, err := packBytes(bytes.NewReader(content), size)
-		must(t, err)
+		must.Do(t, err)
 		if got := untar(t, layer); got != string(content[:size]) {
 			t.Errorf("%d bytes were packed, %d read", size, len(got))
 		}
@@ -389,14 +391,14 @@ func TestPackBytes(t *testing.T) {
 func untar(t *testing.T, layer []byte) string {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(layer))
-	must(t, err)
+	must.Do(t, err)
 	r := tar.NewReader(zip)
 	header, err := r.Next()
 	if err != nil || "/"+header.Name != FreshPath {
 		t.Fatalf("the first file is %v, %v", header, err)
 	}
 	content, err := io.ReadAll(r)
-	must(t, err)
+	must.Do(t, err)
 	if next, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("a second file follows: %v, %v", next, err)
 	}
@@ -425,27 +427,27 @@ func TestRegistryServesFiles(t *testing.T) {
 	r, c := newRegistry(t), testCache(t)
 	image := put(t, c, "image", forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH))
 	ref, err := r.Publish(t.Context(), "workload:latest", image)
-	must(t, err)
+	must.Do(t, err)
 	got, err := pull(t, ref)
-	must(t, err)
+	must.Do(t, err)
 	wantConsistentDigest(t, got, image)
 	layer := layersOf(t, image)[0]
 	r.mu.RLock()
 	content, err := r.images[ref].blobs[layer]()
 	r.mu.RUnlock()
-	must(t, err)
+	must.Do(t, err)
 	file, ok := content.(*os.File)
 	if !ok {
 		t.Fatalf("the layer is served from a %T", content)
 	}
 	whole, err := io.ReadAll(file)
-	must(t, err, file.Close())
+	must.Do(t, err, file.Close())
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "workload") + "/blobs/" + layer.String()
 	response, body := ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=3-"}})
 	if response.StatusCode != http.StatusPartialContent || body != string(whole[3:]) {
 		t.Errorf("a range: %s, %d bytes", response.Status, len(body))
 	}
-	must(t, os.Remove(c.blob(layer)))
+	must.Do(t, os.Remove(c.blob(layer)))
 	if response, body := ask(t, http.MethodGet, url, nil); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "BLOB_UNKNOWN") {
 		t.Errorf("a removed file: %s, %s", response.Status, body)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // file holds the properties of a file that tests compare.
@@ -20,7 +22,7 @@ type file struct {
 func filesIn(t *testing.T, dir string) map[string]file {
 	t.Helper()
 	found := map[string]file{}
-	must(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -52,12 +54,12 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 			content = "content"
 			h.Size = int64(len(content))
 		}
-		must(t, w.WriteHeader(&h))
+		must.Do(t, w.WriteHeader(&h))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -65,6 +67,6 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 func tooLarge(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}))
+	must.Do(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "large", Size: 16 << 20}))
 	return b.Bytes()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
@@ -47,7 +48,7 @@ func TestCacheOfOthers(t *testing.T) {
 			}
 			top := t.TempDir()
 			dir, victim := filepath.Join(top, "cache"), filepath.Join(top, "victim")
-			must(t, os.Mkdir(dir, 0o755), os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "file"), []byte("{}"), 0o644), c.spoil(dir, victim))
+			must.Do(t, os.Mkdir(dir, 0o755), os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "file"), []byte("{}"), 0o644), c.spoil(dir, victim))
 			_, err := OpenCache(dir)
 			if unsafe := (*trust.Error)(nil); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), CacheVariable) {
 				t.Errorf("OpenCache gives %v, want %q", err, c.want)
@@ -65,7 +66,7 @@ func TestCacheOfOthers(t *testing.T) {
 func TestLinkToCache(t *testing.T) {
 	top := t.TempDir()
 	link := filepath.Join(top, "link")
-	must(t, os.Mkdir(filepath.Join(top, "disk"), 0o755), os.Symlink("disk", link))
+	must.Do(t, os.Mkdir(filepath.Join(top, "disk"), 0o755), os.Symlink("disk", link))
 	for range 2 {
 		if _, err := OpenCache(link); err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestLinkToCache(t *testing.T) {
 func TestSweepOfOthers(t *testing.T) {
 	top := t.TempDir()
 	victim := filepath.Join(top, "victim", "load-1")
-	must(t, os.MkdirAll(victim, 0o755), os.Mkdir(filepath.Join(top, "cache"), 0o755), os.Symlink("../victim", filepath.Join(top, "cache", "tmp")))
+	must.Do(t, os.MkdirAll(victim, 0o755), os.Mkdir(filepath.Join(top, "cache"), 0o755), os.Symlink("../victim", filepath.Join(top, "cache", "tmp")))
 	if removed, err := Sweep(filepath.Join(top, "cache")); err == nil || removed != nil {
 		t.Errorf("Sweep removed %q, %v", removed, err)
 	}

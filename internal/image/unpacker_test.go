@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // unpacked unpacks an image to a new directory, and checks that the directory "outside" beside it does not change.
@@ -19,7 +21,7 @@ func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error
 	t.Helper()
 	parent := t.TempDir()
 	outside := filepath.Join(parent, "outside")
-	must(t, os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "kept"), []byte("kept"), 0o600))
+	must.Do(t, os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "kept"), []byte("kept"), 0o600))
 	dir = filepath.Join(parent, "rootfs")
 	err = unpackImage(t.Context(), image, dir, limit)
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 2 {
@@ -62,7 +64,7 @@ func TestUnpackLayers(t *testing.T) {
 		),
 	)
 	dir, err := unpacked(t, image, defaultLimits)
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]fs.FileMode{
 		".": fs.ModeDir | 0o750, "usr": fs.ModeDir | 0o755, "usr/lib": fs.ModeDir | 0o555, "lib": fs.ModeDir | 0o755, "absolute": fs.ModeSetuid | 0o755,
 		"hard": fs.ModeSetuid | 0o755, "out": fs.ModeSymlink | 0o777, "away": fs.ModeSymlink | 0o777, "emptied": fs.ModeDir | 0o755, "emptied/new": 0o644,
@@ -156,7 +158,7 @@ func TestUnpackKeepsReserve(t *testing.T) {
 
 func TestSpaceGuardChecksAgain(t *testing.T) {
 	space := &spaceGuard{dir: t.TempDir()}
-	must(t, space.take(1))
+	must.Do(t, space.take(1))
 	space.reserve = wholeDisk
 	if err := space.take(checkInterval - 2); err != nil {
 		t.Errorf("before the interval: %v", err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // emptied is an image whose second layer lists n entries of a directory, and removes all other entries by an opaque whiteout at its end. The
@@ -39,7 +41,7 @@ func TestOpaqueWhiteoutIsLinear(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		dir, err := unpacked(t, image, defaultLimits)
 		runtime.ReadMemStats(&after)
-		must(t, err)
+		must.Do(t, err)
 		left, err := os.ReadDir(filepath.Join(dir, "d"))
 		if err != nil || len(left) != n || strings.HasPrefix(left[0].Name(), "old") {
 			t.Errorf("%d entries are left of %d, %v", len(left), n, err)
@@ -60,7 +62,7 @@ func TestOpaqueWhiteoutRemovesOtherLayersOnly(t *testing.T) {
 		archive(t, regularFile("d/third"), regularFile("d/"+opaque)),
 		archive(t, regularFile("d/sub/last")),
 	), defaultLimits)
-	must(t, err)
+	must.Do(t, err)
 	got := filesIn(t, dir)
 	want := map[string]file{ // the directory of the first layer was removed, and so was its mode
 		".": {mode: fs.ModeDir | 0o755}, "d": {mode: fs.ModeDir | 0o755}, "d/sub": {mode: fs.ModeDir | 0o755}, "d/sub/last": {0o644, "content"}, "d/third": {0o644, "content"},
@@ -74,12 +76,12 @@ func TestOpaqueWhiteoutRemovesOtherLayersOnly(t *testing.T) {
 func TestUnpackObeysItsContext(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Do(t, err)
 	defer func() {
-		must(t, root.Close())
+		must.Do(t, root.Close())
 	}()
 	for i := range 10 {
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
 	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -9,18 +9,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // leastFirstBlocks is the least number of blocks of the plans for a first look: with fewer, no difference holds over all comparisons of a report.
 const leastFirstBlocks = 12
@@ -30,9 +21,9 @@ func TestBuiltin(t *testing.T) {
 	work := map[string][]plan.Work{}
 	for _, b := range plan.Builtins() {
 		p, err := plan.Builtin(b.Name)
-		must(t, err)
+		must.Do(t, err)
 		example, err := plan.Load("../../examples/" + b.Name + ".yaml")
-		must(t, err)
+		must.Do(t, err)
 		if diff := cmp.Diff(example, p, cmpopts.IgnoreUnexported(plan.Plan{}, plan.Item{}, plan.Workload{})); diff != "" {
 			t.Errorf("%s is not its example (-example +builtin):\n%s", b.Name, diff)
 		}
@@ -46,13 +37,13 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s has %d blocks, want at least %d", b.Name, p.Blocks, leastFirstBlocks)
 		}
 		again, err := plan.Parse("p", p.YAML())
-		must(t, err)
+		must.Do(t, err)
 		if _, err := again.Resolve(catalogue.Catalogue{}); err != nil {
 			t.Errorf("%s as it is stored: %v", b.Name, err)
 		}
 	}
 	demo, err := plan.Load("../../examples/demo.yaml")
-	must(t, err)
+	must.Do(t, err)
 	if demo.Blocks < leastFirstBlocks {
 		t.Errorf("demo has %d blocks, want at least %d", demo.Blocks, leastFirstBlocks)
 	}

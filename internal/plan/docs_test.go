@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 const page = "../../docs/plan.md"
@@ -14,7 +15,7 @@ const page = "../../docs/plan.md"
 func readPage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	must(t, err)
+	must.Do(t, err)
 	return string(text)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // limited is a catalogue with a benchmark of a paper's limits, and one that sets a limit itself.
@@ -56,14 +57,14 @@ func TestLimitsOfWork(t *testing.T) {
 			text := "version: 1\n" + c.keys + "\n"
 			before := mustParse(t, "p", text)
 			p, err := before.Apply(Overrides{Limits: c.flags})
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "Apply has changed the plan", mustParse(t, "p", text), before, same)
 			work, err := p.Resolve(limited())
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "work", c.want, spell(work))
 			pinned := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
 			again, err := pinned.Resolve(limited())
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "the pinned plan has other work", spell(work), spell(again))
 		})
 	}
@@ -149,7 +150,7 @@ func TestCheckLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := mustParse(t, "p", "version: 1\n"+c.text+"\n").Apply(Overrides{Limits: c.flags})
-			must(t, err)
+			must.Do(t, err)
 			notes, err := p.Check(four)
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {

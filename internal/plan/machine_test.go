@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // four has two cores of two threads each.
@@ -55,7 +56,7 @@ func TestCheckPinning(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := mustParse(t, "p", "version: 1\n"+c.text+"\n")
 			p, err := before.Apply(Overrides{Pin: c.flags})
-			must(t, err)
+			must.Do(t, err)
 			notes, err := p.Check(four)
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
@@ -124,8 +125,8 @@ func TestCheckImages(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("app.tar", "x")
 	write("empty.tar", "")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -19,7 +20,7 @@ benchmarks:
 `)
 	for range 2 {
 		work, err := p.Resolve(testCatalogue())
-		must(t, err)
+		must.Do(t, err)
 		want := []time.Duration{200 * time.Millisecond, 50 * time.Millisecond, bench.MonitorInterval}
 		for i, w := range work {
 			if w.Monitor != want[i] {
@@ -63,7 +64,7 @@ func TestMonitorOfOneOfTwoParameters(t *testing.T) {
 func resolved(t *testing.T, text string) []Work {
 	t.Helper()
 	work, err := mustParse(t, "p", text).Resolve(testCatalogue())
-	must(t, err)
+	must.Do(t, err)
 	return work
 }
 

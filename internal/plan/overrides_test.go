@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -31,7 +32,7 @@ func TestApply(t *testing.T) {
 		Binaries:  []string{"cni=/usr/lib/cni", "conmon=/opt/conmon"},
 		Managed:   new(false),
 	})
-	must(t, err)
+	must.Do(t, err)
 	want := before
 	want.Targets = mustPatterns(t, "native", "oci/mycrun", "*/runc")
 	want.Benchmarks = []Item{{Name: "performance.syscall"}}
@@ -58,7 +59,7 @@ func TestApplyUntil(t *testing.T) {
 		t.Errorf("--max-blocks alone: %v", err)
 	}
 	got, err := p.Apply(Overrides{Until: new("decided"), Blocks: new(10), MaxBlocks: new(200)})
-	must(t, err)
+	must.Do(t, err)
 	if got.Until != Decided || got.Blocks != 10 || got.BlockLimit() != 200 {
 		t.Errorf("until %q, %d to %d blocks", got.Until, got.Blocks, got.BlockLimit())
 	}
@@ -70,7 +71,7 @@ func TestApplyUntil(t *testing.T) {
 func TestApplyWithoutOverrides(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	got, err := p.Apply(Overrides{})
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the result", p, got, same)
 }
 
@@ -79,7 +80,7 @@ func TestApplyToBenchmarks(t *testing.T) {
 	const text = "version: 1\nbenchmarks: [operations, {name: performance, blocks: 3, monitor: memory}]\n"
 	p := mustParse(t, "p", text)
 	got, err := p.Apply(Overrides{Blocks: new(1), Monitor: new("memory=50ms")})
-	must(t, err)
+	must.Do(t, err)
 	if item := got.Benchmarks[1]; got.Blocks != 1 || item.Blocks != 0 || item.Monitor != (Monitor{}) {
 		t.Errorf("with --runs 1 and --monitor memory=50ms, the plan has %d blocks, and %+v", got.Blocks, item)
 	}

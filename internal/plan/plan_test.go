@@ -16,18 +16,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
@@ -101,7 +92,7 @@ touchstone-output: performance.json
 func mustTarget(t *testing.T, s string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(s)
-	must(t, err)
+	must.Do(t, err)
 	return parsed
 }
 
@@ -262,7 +253,7 @@ func TestLoad(t *testing.T) {
 		t.Error("a directory is loaded")
 	}
 	long := filepath.Join(dir, "long.yaml")
-	must(t, os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
+	must.Do(t, os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
 	_, err := Load(long)
 	if e := (*Error)(nil); !errors.As(err, &e) || e.File != long || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
 		t.Errorf("a file above MaxSize gives %v", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -96,7 +97,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "the result", c.want, spell(work))
 		})
 	}
@@ -104,7 +105,7 @@ func TestResolve(t *testing.T) {
 
 func TestResolveSelectsAllByDefault(t *testing.T) {
 	work, err := mustParse(t, "p", "version: 1\n").Resolve(testCatalogue())
-	must(t, err)
+	must.Do(t, err)
 	if len(work) != len(testCatalogue()) {
 		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
 	}
@@ -181,7 +182,7 @@ func TestResolveWithoutLocations(t *testing.T) {
 
 func TestResolveFlags(t *testing.T) {
 	p, err := Quick().Apply(Overrides{Filters: []string{"operatoins"}})
-	must(t, err)
+	must.Do(t, err)
 	_, err = p.Resolve(testCatalogue())
 	checkLines(t, err, []string{`--filter: no benchmark or group has the name "operatoins"; did you mean operations?`})
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Flag != "--filter" || e.Value != "operatoins" {
@@ -192,7 +193,7 @@ func TestResolveFlags(t *testing.T) {
 func TestPin(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nparameters: paper\nbenchmarks: [operations.service, performance.syscall.unixbench]\n")
 	work, err := p.Resolve(testCatalogue())
-	must(t, err)
+	must.Do(t, err)
 	pinned := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
 	if p.Seed != nil || p.Targets != nil {
 		t.Errorf("Pin has changed the plan: %+v", p)
@@ -201,7 +202,7 @@ func TestPin(t *testing.T) {
 		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
 	equal(t, "the result", want, string(pinned.YAML()))
 	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the pinned plan resolves to other work", spell(work), spell(again))
 }
 
@@ -209,7 +210,7 @@ func TestBlocksOfWork(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nblocks: 9\nbenchmarks: [operations.container.exec, {name: performance.memory, blocks: 3}]\n")
 	for range 2 {
 		work, err := p.Resolve(testCatalogue())
-		must(t, err)
+		must.Do(t, err)
 		for _, w := range work {
 			want := 0
 			if w.Benchmark.Suite() == "performance" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -53,7 +54,7 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
 	before := maps.Clone(users)
 	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
 	equal(t, "runtimes", want, got.Runtimes)
 	equal(t, "sockets", map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets)

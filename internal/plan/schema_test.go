@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -241,12 +242,12 @@ func TestSchemaIsCurrent(t *testing.T) {
 	enc := json.NewEncoder(&want)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	must(t, enc.Encode(planSchema(t)))
+	must.Do(t, enc.Encode(planSchema(t)))
 	if *update {
-		must(t, os.WriteFile(schemaFile, want.Bytes(), 0o644))
+		must.Do(t, os.WriteFile(schemaFile, want.Bytes(), 0o644))
 	}
 	got, err := os.ReadFile(schemaFile)
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the schema is out of date; run: make gen", want.String(), string(got))
 }
 
@@ -255,7 +256,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	schema, err := c.Compile(schemaFile)
-	must(t, err)
+	must.Do(t, err)
 	return schema
 }
 
@@ -276,7 +277,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		must.Do(t, err)
 		err = validate(schema, text)
 		if ours := !strings.HasPrefix(filepath.Base(path), "touchstone-"); ours != (err == nil) {
 			t.Errorf("%s: in our format: %t, but the schema says %v", path, ours, err)
@@ -291,7 +292,7 @@ func TestSchemaAcceptsWhatYAMLWrites(t *testing.T) {
 			t.Errorf("%v\n%s", err, p.YAML())
 		}
 	}
-	must(t, validate(schema, []byte(whole)))
+	must.Do(t, validate(schema, []byte(whole)))
 }
 
 func TestSchemaRefusesWhatParseRefuses(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // secretPlan has variables of both kinds in several spellings.
@@ -57,7 +59,7 @@ func TestRedactKeepsPlans(t *testing.T) {
 	}
 	for _, path := range paths {
 		p, err := Load(path)
-		must(t, err)
+		must.Do(t, err)
 		stored := string(p.YAML())
 		if slices.ContainsFunc(p.Workloads, func(w Workload) bool { return w.Env != nil }) {
 			continue
@@ -94,7 +96,7 @@ func TestWithSecrets(t *testing.T) {
 	plan := mustParse(t, "p", whole)
 	stored := string(plan.YAML())
 	got, err := plan.WithSecrets(lookup)
-	must(t, err)
+	must.Do(t, err)
 	if want := map[string]string{"TOKEN": "t0ken", "OTHER": "äöü x"}; !maps.Equal(got.Workloads[0].Secrets, want) || plan.Workloads[0].Secrets != nil {
 		t.Errorf("the secrets are %q, want %q; the original plan has %q", got.Workloads[0].Secrets, want, plan.Workloads[0].Secrets)
 	}

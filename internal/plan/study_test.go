@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -21,7 +22,7 @@ func TestStudies(t *testing.T) {
 			t.Fatalf("%s has %d plans: %v", name, len(full), err)
 		}
 		short, err := plan.Study(name, true)
-		must(t, err)
+		must.Do(t, err)
 		var together time.Duration
 		for i, p := range short {
 			together += p.Budget
@@ -54,9 +55,9 @@ func TestStudies(t *testing.T) {
 // TestOnly checks that a restricted plan can be recorded and found again.
 func TestOnly(t *testing.T) {
 	all, err := plan.Study("espe", true)
-	must(t, err)
+	must.Do(t, err)
 	work, err := all[0].Resolve(catalogue.Catalogue{})
-	must(t, err)
+	must.Do(t, err)
 	at := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == "performance.cpu.time" })
 	runc, runsc := target.Target{Engine: "crio", Runtime: "runc"}, target.Target{Engine: "crio", Runtime: "runsc"}
 	only := all[0].Only([]target.Target{runc, runsc}, work[at:at+1])
@@ -64,7 +65,7 @@ func TestOnly(t *testing.T) {
 		t.Errorf("the baseline is %s, which is no target", only.Baseline)
 	}
 	recorded, err := plan.Parse("run", only.Pin([]target.Target{runc, runsc}, work[at:at+1], 7).YAML())
-	must(t, err)
+	must.Do(t, err)
 	if !only.Begins(recorded) {
 		t.Errorf("the plan is not the one of its run:\n%s\n%s", only.YAML(), recorded.YAML())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -20,10 +21,10 @@ func TestYAMLGolden(t *testing.T) {
 	got := mustParse(t, "p", whole).YAML()
 	golden := filepath.Join("testdata", "whole.golden.yaml")
 	if *update {
-		must(t, os.WriteFile(golden, got, 0o644))
+		must.Do(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the result", string(want), string(got))
 }
 

@@ -18,17 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
 
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/touchstone-bench/touchstone/internal/must"
+)
 
 // equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
@@ -124,7 +116,7 @@ func fullDocument() Document {
 func encoded(t testing.TB, doc Document) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, Encode(&b, doc))
+	must.Do(t, Encode(&b, doc))
 	return b.Bytes()
 }
 
@@ -161,11 +153,11 @@ func TestFullDocumentIsFull(t *testing.T) {
 func TestDocumentGolden(t *testing.T) {
 	got := encoded(t, fullDocument())
 	if *update {
-		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-		must(t, os.WriteFile(golden, got, 0o644))
+		must.Do(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		must.Do(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the document is spelled in another way; if that is meant, run with -update", string(want), string(got))
 }
 
@@ -200,7 +192,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 		"the document": known, "the document with an unknown field": bytes.Replace(known, []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1),
 	} {
 		got, err := Decode(bytes.NewReader(data))
-		must(t, err)
+		must.Do(t, err)
 		equal(t, name, fullDocument(), got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // numberPlace is a number in a JSON document: the keys and places that lead to it.
@@ -75,7 +77,7 @@ func generic(t *testing.T, text string) (value any) {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	must(t, dec.Decode(&value))
+	must.Do(t, dec.Decode(&value))
 	return value
 }
 
@@ -88,7 +90,7 @@ func inOrder(t *testing.T, doc any) string {
 		facts, trials := map[string]any{}, ""
 		for key, value := range run.(map[string]any) {
 			text, err := json.Marshal(value)
-			must(t, err)
+			must.Do(t, err)
 			if key == "trials" {
 				trials = string(text)
 			} else {
@@ -96,11 +98,11 @@ func inOrder(t *testing.T, doc any) string {
 			}
 		}
 		text, err := json.Marshal(facts)
-		must(t, err)
+		must.Do(t, err)
 		runs = append(runs, strings.TrimSuffix(string(text), "}")+`, "trials": `+trials+"}")
 	}
 	version, err := json.Marshal(top["schema_version"])
-	must(t, err)
+	must.Do(t, err)
 	return `{"schema_version": ` + string(version) + `, "runs": [` + strings.Join(runs, ",") + "]}"
 }
 
@@ -199,9 +201,9 @@ type Seconder string
 func schemaObjects(t *testing.T) []object {
 	t.Helper()
 	data, err := os.ReadFile(schemaFile)
-	must(t, err)
+	must.Do(t, err)
 	var root object
-	must(t, json.Unmarshal(data, &root))
+	must.Do(t, json.Unmarshal(data, &root))
 	all := []object{root}
 	for _, o := range root.Defs {
 		all = append(all, o)

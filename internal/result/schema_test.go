@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 const schemaFile = "../../docs/schema/result.schema.json"
@@ -26,7 +28,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	schema, err := c.Compile(schemaFile)
-	must(t, err)
+	must.Do(t, err)
 	return schema
 }
 
@@ -38,7 +40,7 @@ func TestSchemaAcceptsWhatEncodeWrites(t *testing.T) {
 		"minimal": {Runs: []Run{{ID: "a", State: Running, Targets: []Target{{Name: "native"}}, Bench: []Benchmark{{Name: "b"}}, Trials: []Trial{{Seq: 1, Cell: Cell{Benchmark: "b", Target: "native"}, Status: Skipped}}}}},
 	} {
 		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded(t, doc)))
-		must(t, err)
+		must.Do(t, err)
 		if err := schema.Validate(instance); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -74,7 +76,7 @@ func TestSchemaRefuses(t *testing.T) {
 				t.Fatalf("the full document has no %s", old)
 			}
 			instance, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(full, old, c.new, 1)))
-			must(t, err)
+			must.Do(t, err)
 			if err := schema.Validate(instance); err == nil {
 				t.Error("the schema accepts it")
 			}
@@ -100,9 +102,9 @@ type object struct {
 // field, and requires it exactly if Encode always writes it.
 func TestSchemaMatchesTypes(t *testing.T) {
 	data, err := os.ReadFile(schemaFile)
-	must(t, err)
+	must.Do(t, err)
 	var root object
-	must(t, json.Unmarshal(data, &root))
+	must.Do(t, json.Unmarshal(data, &root))
 	if version := root.Properties["schema_version"].Const; version != float64(SchemaVersion) {
 		t.Errorf("the schema is of version %v, want %d", version, SchemaVersion)
 	}
@@ -221,7 +223,7 @@ func jsonType(typ reflect.Type) string {
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "result.go", nil, parser.SkipObjectResolution)
-	must(t, err)
+	must.Do(t, err)
 	words := map[string][]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -234,7 +236,7 @@ func constants(t *testing.T) map[string][]string {
 		}
 		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
 			word, err := strconv.Unquote(literal.Value)
-			must(t, err)
+			must.Do(t, err)
 			words[typ.Name] = append(words[typ.Name], word)
 		}
 		return true

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -32,7 +33,7 @@ func (p *placed) SetCgroupParent(group string) error {
 func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Helper()
 	groups, err := cgroup.Detect("/")
-	must(t, err)
+	must.Do(t, err)
 	if groups.Base() == "" {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
@@ -45,8 +46,8 @@ func newPlaced(t *testing.T) (*harness, *placed) {
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	t.Cleanup(func() {
 		group, err := groups.Open("/" + engine.Prefix + l.config.RunID)
-		must(t, err)
-		must(t, group.Destroy(context.WithoutCancel(t.Context())))
+		must.Do(t, err)
+		must.Do(t, group.Destroy(context.WithoutCancel(t.Context())))
 	})
 	return l, p
 }

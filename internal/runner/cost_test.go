@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -30,7 +31,7 @@ func newServed(t *testing.T) (*harness, *served) {
 	l, p := newPlaced(t)
 	l.config.Programs = monitor.Programs{}
 	group, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/daemon")
-	must(t, err)
+	must.Do(t, err)
 	s := &served{p, engine.Daemon{PIDs: []int{1 << 30}, Cgroup: group}}
 	l.config.Targets[0].Engine = s
 	l.config.Work[0].Benchmark.Components = true
@@ -42,7 +43,7 @@ func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration 
 	t.Helper()
 	const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, group.ProcsFiles()...)...)
-	must(t, cmd.Run())
+	must.Do(t, cmd.Run())
 	return cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 }
 

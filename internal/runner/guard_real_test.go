@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -46,7 +47,7 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	})
 	l.ok()
 	group, err := s.Cgroups.Open(s.Cgroup())
-	must(t, err)
+	must.Do(t, err)
 	if missing := group.Missing(); len(missing) > 0 {
 		t.Skipf("the host has no controllers %q", missing)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -274,7 +275,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 		t.Errorf("caveats: %q", outcome.Caveats)
 	}
 	group, err := l.config.Cgroups.Open("/" + engine.Prefix + l.config.RunID)
-	must(t, err)
+	must.Do(t, err)
 	want := map[string]int64{"memory": 12*gib - 24*gib/20, "pids": 30_000 - 32_768/20}
 	for _, missing := range group.Missing() {
 		delete(want, missing)

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -21,16 +22,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any) {
@@ -81,7 +72,7 @@ func newHarness(t testing.TB, targets ...string) *harness {
 func parsed(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	must(t, err)
+	must.Do(t, err)
 	return parsed
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -382,7 +383,7 @@ func hostHarness(t *testing.T) (*harness, *placed, *hostEnd) {
 		engine.Networker
 	}{target, target.Engine.(engine.Networker)}
 	e, err := l.driver.Open(t.Context(), parsed(t, "fake/host"), engine.Session{RunID: l.config.RunID})
-	must(t, err)
+	must.Do(t, err)
 	host := &hostEnd{placed: &placed{Engine: e, place: func(string) error { return nil }}, asked: new([]engine.Spec)}
 	l.config.Host, l.config.HostCPUs = host, "0"
 	return l, target, host

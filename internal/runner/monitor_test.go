@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -22,7 +23,7 @@ func meminfo(t testing.TB, proc string, usedMiB int) {
 	t.Helper()
 	available := 1000 - usedMiB
 	text := fmt.Sprintf("MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\nBuffers: 0 kB\nCached: 0 kB\n", 1000<<10, available<<10, available<<10)
-	must(t, os.WriteFile(filepath.Join(proc, "meminfo"), []byte(text), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(proc, "meminfo"), []byte(text), 0o600))
 }
 
 // newMonitored returns a harness with a monitored benchmark. Samples cost nothing.
@@ -271,10 +272,10 @@ func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
 		(head -c $size /dev/zero; echo ready >&2; read line) | tail -c $size >/dev/null`
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", fmt.Sprint(mib << 20)}, group.ProcsFiles()...)...)
 	input, err := cmd.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	ready, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = input.Close()
 		_ = cmd.Wait()

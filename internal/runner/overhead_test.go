@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -20,14 +21,14 @@ import (
 
 func TestMeasureOverhead(t *testing.T) {
 	probe := filepath.Join(t.TempDir(), "probe")
-	must(t, image.WriteProbe(probe))
+	must.Do(t, image.WriteProbe(probe))
 	launcher, err := process.New(process.Options{})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
-		must(t, launcher.Close())
+		must.Do(t, launcher.Close())
 	})
 	o, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe)
-	must(t, err)
+	must.Do(t, err)
 	if o.EmptyRegion <= 0 || o.Exec <= o.EmptyRegion {
 		t.Errorf("%+v: an empty region takes some time, and a process more", o)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -103,7 +104,7 @@ func TestAlteredAfterOpening(t *testing.T) {
 	s := open(t, path)
 	record(t, s, emptyRun("a", 0), 1)
 	reader, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, reader)
 	script(t, path, "CREATE VIEW more AS "+endless+"SELECT i FROM n")
 	for name, read := range map[string]func() error{
@@ -121,7 +122,7 @@ func TestAlteredAfterOpening(t *testing.T) {
 		}
 	}
 	// A run under way does not end by it.
-	must(t, s.Append(t.Context(), "a", okTrial(2)))
+	must.Do(t, s.Append(t.Context(), "a", okTrial(2)))
 }
 
 // TestLoopOfPages: the pages of a table refer to one page many times, so that a file of some KiB has more than 10⁹ rows. Each reader stops.
@@ -143,7 +144,7 @@ func TestLoopOfPages(t *testing.T) {
 			closeStore(t, s)
 			script(t, path, "PRAGMA journal_mode = DELETE")
 			file, err := os.ReadFile(path)
-			must(t, err)
+			must.Do(t, err)
 			root := rootPage(t, path, c.table)
 			leaf := append([]byte{}, file[(root-1)*page:root*page]...)
 			if leaf[0] != 13 {
@@ -173,9 +174,9 @@ func TestLoopOfPages(t *testing.T) {
 			}
 			file = append(file, leaf...)
 			binary.BigEndian.PutUint32(file[28:], uint32(len(file)/page))
-			must(t, os.WriteFile(path, file, fs.FileMode(0o600)))
+			must.Do(t, os.WriteFile(path, file, fs.FileMode(0o600)))
 			reader, err := store.OpenReadOnly(t.Context(), path)
-			must(t, err)
+			must.Do(t, err)
 			defer closeStore(t, reader)
 			if err := c.read(reader); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "more rows than the file has bytes") {
 				t.Errorf("the error is %v", err)
@@ -188,8 +189,8 @@ func TestLoopOfPages(t *testing.T) {
 func rootPage(t *testing.T, path, table string) (root int) {
 	t.Helper()
 	s, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, s)
-	must(t, s.DB().QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&root))
+	must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&root))
 	return root
 }

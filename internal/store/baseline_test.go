@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -26,22 +27,22 @@ func complete(id string, n int) result.Run {
 func TestBaselineSurvivesItsRun(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 3)
-	must(t, s.Finish(t.Context(), "a", result.Complete, epoch, nil))
+	must.Do(t, s.Finish(t.Context(), "a", result.Complete, epoch, nil))
 	run, err := s.Run(t.Context(), "a")
-	must(t, err)
+	must.Do(t, err)
 	other := fullRun(t)
-	must(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, other}, false))
+	must.Do(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, other}, false))
 	_, err = s.DB().ExecContext(t.Context(), `DELETE FROM run`)
-	must(t, err)
+	must.Do(t, err)
 	reader, err := store.OpenReadOnly(t.Context(), s.Path())
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, reader)
 	for _, from := range []*store.Store{s, reader} {
 		got, err := from.Baseline(t.Context(), "main")
-		must(t, err)
+		must.Do(t, err)
 		equal(t, "the baseline came back changed", []result.Run{run, other}, got, cmpopts.EquateEmpty())
 		all, err := from.Baselines(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		if len(all) != 1 || all[0].Name != "main" || !all[0].Saved.Equal(epoch) || len(all[0].Runs) != 2 ||
 			all[0].Runs[0].ID != "a" || all[0].Runs[0].Trials != 3 || len(all[0].Runs[0].Targets) != 2 {
 			t.Errorf("the list is %+v", all)
@@ -50,7 +51,7 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v: %v", info.Mode(), err)
 	}
-	must(t, s.Check(t.Context()))
+	must.Do(t, s.Check(t.Context()))
 }
 
 func TestBaselineNames(t *testing.T) {
@@ -59,11 +60,11 @@ func TestBaselineNames(t *testing.T) {
 	save := func(name string, replace bool, runs ...result.Run) error {
 		return s.SaveBaseline(t.Context(), name, epoch, result.Tool{}, runs, replace)
 	}
-	must(t, save("main", false, runs...))
+	must.Do(t, save("main", false, runs...))
 	if err := save("main", false, runs...); !errors.Is(err, store.ErrExists) {
 		t.Errorf("a stored name: %v", err)
 	}
-	must(t, save("main", true, complete("b", 2)))
+	must.Do(t, save("main", true, complete("b", 2)))
 	if got, err := s.Baseline(t.Context(), "main"); err != nil || len(got) != 1 || got[0].ID != "b" {
 		t.Errorf("the replaced baseline has the runs %v: %v", got, err)
 	}
@@ -86,7 +87,7 @@ func TestBaselineNames(t *testing.T) {
 	if _, err := s.Baseline(t.Context(), "other"); !errors.Is(err, store.ErrNoBaseline) || !strings.Contains(err.Error(), "the baselines are main") {
 		t.Errorf("an unknown name: %v", err)
 	}
-	must(t, s.RemoveBaseline(t.Context(), "main"))
+	must.Do(t, s.RemoveBaseline(t.Context(), "main"))
 	if err := s.RemoveBaseline(t.Context(), "main"); !errors.Is(err, store.ErrNoBaseline) || !strings.Contains(err.Error(), "baseline save") {
 		t.Errorf("an unknown name: %v", err)
 	}
@@ -106,7 +107,7 @@ func TestUnreadableBaselines(t *testing.T) {
 		"text":    {[]byte("text"), false, "damaged"},
 	} {
 		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO baseline (name, saved, runs, document) VALUES (?, '2026-11-20T10:00:00.000000000Z', '[]', ?)`, name, c.document)
-		must(t, err)
+		must.Do(t, err)
 		if _, err := s.Baseline(t.Context(), name); errors.Is(err, result.ErrVersion) != c.version || err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "damaged") == c.version {
 			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
@@ -119,7 +120,7 @@ func packed(t *testing.T, text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(text)
-	must(t, errors.Join(err, w.Close()))
+	must.Do(t, errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -67,16 +68,16 @@ func appendForever(ctx context.Context, path string) error {
 func TestKilledWriterLosesNoTrial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	record(t, s, emptyRun("a", 0), 0)
 	closeStore(t, s)
 
 	for _, trials := range []int{1, 2, 7, 30, 150} {
 		acknowledged := killAfter(t, path, trials)
 		s, err := store.Open(t.Context(), path)
-		must(t, err)
+		must.Do(t, err)
 		run, err := s.Run(t.Context(), "a")
-		must(t, err)
+		must.Do(t, err)
 		last := run.Trials[len(run.Trials)-1].Seq
 		// The kill may have come between the commit and its acknowledgement.
 		if last != acknowledged && last != acknowledged+1 {
@@ -95,8 +96,8 @@ func killAfter(t *testing.T, path string, trials int) int {
 	child.Env = append(os.Environ(), childVariable+"=append")
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
+	must.Do(t, err)
+	must.Do(t, child.Start())
 	last := 0
 	read := func(lines *bufio.Reader) error {
 		line, err := lines.ReadString('\n')
@@ -107,9 +108,9 @@ func killAfter(t *testing.T, path string, trials int) int {
 	}
 	lines := bufio.NewReader(out)
 	for range trials {
-		must(t, read(lines))
+		must.Do(t, read(lines))
 	}
-	must(t, child.Process.Kill())
+	must.Do(t, child.Process.Kill())
 	for err == nil {
 		err = read(lines)
 	}
@@ -169,14 +170,14 @@ func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, "tmpfs", dir, "tmpfs", 0, "size=1m,mode=755")
 	ballast := filepath.Join(dir, "ballast")
-	must(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
+	must.Do(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
 	path := filepath.Join(dir, "touchstone.db")
 	s, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	record(t, s, emptyRun("a", 0), 0)
 	n := fill(t, s, "a")
-	must(t, os.Remove(ballast))
-	must(t, s.Append(t.Context(), "a", okTrial(n+1)))
+	must.Do(t, os.Remove(ballast))
+	must.Do(t, s.Append(t.Context(), "a", okTrial(n+1)))
 	checkTrials(t, s, "a", n+1)
 
 	// A file loses nothing when it is closed and opened again on a full disk.
@@ -190,7 +191,7 @@ func TestFullDisk(t *testing.T) {
 	n--
 	closeStore(t, s)
 	reader, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	checkTrials(t, reader, "a", n)
 	closeStore(t, reader)
 }
@@ -206,8 +207,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	// A copy made while the log holds the trials equals the files after a kill.
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
-		must(t, err)
-		must(t, os.WriteFile(dirty+suffix, data, 0o600))
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(dirty+suffix, data, 0o600))
 	}
 	closeStore(t, s)
 	mount(t, dir, dir, "", syscall.MS_BIND, "")
@@ -221,14 +222,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link.db")
-	must(t, os.Symlink(dirty, link))
+	must.Do(t, os.Symlink(dirty, link))
 	for _, path := range []string{dirty, link} {
 		if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrNotWritable) || !strings.Contains(err.Error(), "copy the file") {
 			t.Errorf("OpenReadOnly of %s, whose log cannot be read in: %v", filepath.Base(path), err)
 		}
 	}
 	reader, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	checkTrials(t, reader, "a", 3)
 	closeStore(t, reader)
 }

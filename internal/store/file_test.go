@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -25,14 +26,14 @@ import (
 func script(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	must(t, err)
+	must.Do(t, err)
 	db.SetMaxOpenConns(1)
 	for _, s := range statements {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-	must(t, db.Close())
+	must.Do(t, db.Close())
 }
 
 // folder returns the contents of all files of a folder.
@@ -40,10 +41,10 @@ func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		must(t, err)
+		must.Do(t, err)
 		contents[e.Name()] = string(data)
 	}
 	return contents
@@ -51,7 +52,7 @@ func folder(t *testing.T, dir string) map[string]string {
 
 func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 	text := func(content string) func(*testing.T, string) {
-		return func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte(content), 0o600)) }
+		return func(t *testing.T, path string) { must.Do(t, os.WriteFile(path, []byte(content), 0o600)) }
 	}
 	tables := func(statements ...string) func(*testing.T, string) {
 		return func(t *testing.T, path string) { script(t, path, statements...) }
@@ -118,7 +119,7 @@ func TestNoFile(t *testing.T) {
 // TestEmptyFile opens an empty file, which a process leaves if it is killed right after the creation.
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
-	must(t, os.WriteFile(path, nil, 0o600))
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrEmpty) {
 		t.Errorf("OpenReadOnly of an empty file: %v", err)
 	}
@@ -135,7 +136,7 @@ func TestFilesArePrivate(t *testing.T) {
 			record(t, s, emptyRun("a", 0), 1)
 			for _, name := range []string{path, path + "-wal", path + "-shm"} {
 				info, err := os.Stat(name)
-				must(t, err)
+				must.Do(t, err)
 				if info.Mode() != 0o600 {
 					t.Errorf("%s has mode %v", filepath.Base(name), info.Mode())
 				}
@@ -153,13 +154,13 @@ func TestEveryConnectionIsSafe(t *testing.T) {
 	}
 	for i := range n {
 		conn, err := s.DB().Conn(t.Context())
-		must(t, err)
-		t.Cleanup(func() { must(t, conn.Close()) })
+		must.Do(t, err)
+		t.Cleanup(func() { must.Do(t, conn.Close()) })
 		for pragma, want := range map[string]string{
 			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "trusted_schema": "0", "busy_timeout": "10000",
 		} {
 			var got string
-			must(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+			must.Do(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 			if got != want {
 				t.Errorf("connection %d: %s is %s, want %s", i, pragma, got, want)
 			}
@@ -172,7 +173,7 @@ func TestCommitFlushesTheLog(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)
 	log := s.Path() + "-wal"
-	must(t, os.Rename(log, log+".moved"))
+	must.Do(t, os.Rename(log, log+".moved"))
 	for name, err := range map[string]error{
 		"Append": s.Append(t.Context(), "a", okTrial(2)),
 		"Create": s.Create(t.Context(), emptyRun("b", 1)),
@@ -182,8 +183,8 @@ func TestCommitFlushesTheLog(t *testing.T) {
 			t.Errorf("%s without a log: %v", name, err)
 		}
 	}
-	must(t, os.Rename(log+".moved", log))
-	must(t, s.Append(t.Context(), "a", okTrial(3)))
+	must.Do(t, os.Rename(log+".moved", log))
+	must.Do(t, s.Append(t.Context(), "a", okTrial(3)))
 }
 
 // TestTrialWritesFewPages checks that a trial writes a few small pages, and that SQLite overwrites the log repeatedly.
@@ -193,13 +194,13 @@ func TestTrialWritesFewPages(t *testing.T) {
 	s.Pragma(t, "wal_checkpoint(TRUNCATE)")
 	const few, many = 10, 300
 	for seq := 1; seq <= few; seq++ {
-		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
 	if each := logSize(t, s) / few; each > 10<<10 { // one page for each table
 		t.Errorf("a trial is %d bytes in the log", each)
 	}
 	for seq := few + 1; seq <= many; seq++ {
-		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
 	if size := logSize(t, s); size > 300<<10 {
 		t.Errorf("the log has %d bytes after %d trials", size, many)
@@ -211,7 +212,7 @@ func TestTrialWritesFewPages(t *testing.T) {
 func logSize(t *testing.T, s *store.Store) int64 {
 	t.Helper()
 	info, err := os.Stat(s.Path() + "-wal")
-	must(t, err)
+	must.Do(t, err)
 	return info.Size()
 }
 
@@ -219,7 +220,7 @@ func TestReadOnlyStoreRefusesToWrite(t *testing.T) {
 	writer := newStore(t)
 	record(t, writer, emptyRun("a", 0), 1)
 	s, err := store.OpenReadOnly(t.Context(), writer.Path())
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, s)
 	for name, err := range map[string]error{
 		"Create":         s.Create(t.Context(), emptyRun("b", 0)),
@@ -240,15 +241,15 @@ func TestBusyFile(t *testing.T) {
 	other := open(t, s.Path())
 	other.Pragma(t, "busy_timeout = 0")
 	tx, err := s.DB().BeginTx(t.Context(), nil)
-	must(t, err)
+	must.Do(t, err)
 	if err := other.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") {
 		t.Errorf("Append while another writes: %v", err)
 	}
 	if _, err := other.Run(t.Context(), "a"); err != nil {
 		t.Errorf("Run while another writes: %v", err)
 	}
-	must(t, tx.Rollback())
-	must(t, other.Append(t.Context(), "a", okTrial(2)))
+	must.Do(t, tx.Rollback())
+	must.Do(t, other.Append(t.Context(), "a", okTrial(2)))
 }
 
 // TestSwitchToWriteAheadWaits checks that the switch waits for a writer until the context ends. Without the wait SQLite reports a
@@ -256,22 +257,22 @@ func TestBusyFile(t *testing.T) {
 func TestSwitchToWriteAheadWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	closeStore(t, s)
 	script(t, path, "PRAGMA journal_mode = DELETE")
 	db, err := sql.Open("sqlite", path+"?_txlock=immediate")
-	must(t, err)
+	must.Do(t, err)
 	tx, err := db.BeginTx(t.Context(), nil)
-	must(t, err)
+	must.Do(t, err)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := store.Open(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Open while another writes: %v", err)
 	}
-	must(t, tx.Rollback())
-	must(t, db.Close())
-	must(t, open(t, path).Create(t.Context(), emptyRun("a", 0)))
+	must.Do(t, tx.Rollback())
+	must.Do(t, db.Close())
+	must.Do(t, open(t, path).Create(t.Context(), emptyRun("a", 0)))
 }
 
 func TestFullFile(t *testing.T) {
@@ -280,7 +281,7 @@ func TestFullFile(t *testing.T) {
 	s.Pragma(t, "max_page_count = 40")
 	n := fill(t, s, "a")
 	s.Pragma(t, "max_page_count = 4000")
-	must(t, s.Append(t.Context(), "a", okTrial(n+1)))
+	must.Do(t, s.Append(t.Context(), "a", okTrial(n+1)))
 	checkTrials(t, s, "a", n+1)
 }
 
@@ -304,7 +305,7 @@ func fill(t testing.TB, s *store.Store, runID string) int {
 func checkTrials(t testing.TB, s *store.Store, runID string, n int) {
 	t.Helper()
 	run, err := s.Run(t.Context(), runID)
-	must(t, err)
+	must.Do(t, err)
 	if len(run.Trials) != n || n == 0 {
 		t.Fatalf("the run has %d trials, want %d and more than none", len(run.Trials), n)
 	}
@@ -313,17 +314,17 @@ func checkTrials(t testing.TB, s *store.Store, runID string, n int) {
 			t.Fatalf("trial %d is another (-want +got):\n%s", i+1, diff)
 		}
 	}
-	must(t, s.Check(t.Context()))
+	must.Do(t, s.Check(t.Context()))
 }
 
 func TestDamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	record(t, s, emptyRun("a", 0), 50)
 	closeStore(t, s)
 	data, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 
 	for name, damage := range map[string]func([]byte) []byte{
 		"a page overwritten": func(b []byte) []byte {
@@ -334,7 +335,7 @@ func TestDamagedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "touchstone.db")
-			must(t, os.WriteFile(path, damage(bytes.Clone(data)), 0o600))
+			must.Do(t, os.WriteFile(path, damage(bytes.Clone(data)), 0o600))
 			before := folder(t, filepath.Dir(path))
 			if s, err := store.OpenReadOnly(t.Context(), path); err != nil {
 				checkDamaged(t, err)
@@ -363,19 +364,19 @@ func TestHalfCheckpoint(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 20)
 	log, err := os.ReadFile(s.Path() + "-wal")
-	must(t, err)
+	must.Do(t, err)
 	if _, err := s.DB().ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(s.Path())
-	must(t, err)
+	must.Do(t, err)
 	for name, open := range map[string]func(context.Context, string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "touchstone.db")
-			must(t, os.WriteFile(path, data[:4*4096], 0o600))
-			must(t, os.WriteFile(path+"-wal", log, 0o600))
+			must.Do(t, os.WriteFile(path, data[:4*4096], 0o600))
+			must.Do(t, os.WriteFile(path+"-wal", log, 0o600))
 			s, err := open(t.Context(), path)
-			must(t, err)
+			must.Do(t, err)
 			checkTrials(t, s, "a", 20)
 			closeStore(t, s)
 		})
@@ -385,7 +386,7 @@ func TestHalfCheckpoint(t *testing.T) {
 func TestCheckFindsOrphans(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)
-	must(t, s.Check(t.Context()))
+	must.Do(t, s.Check(t.Context()))
 	s.Pragma(t, "foreign_keys = 0")
 	if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM run"); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -53,13 +54,13 @@ func TestImportAgain(t *testing.T) {
 	odd.Started = odd.Started.In(time.FixedZone("elsewhere", 3600))
 	for i, want := range [][]bool{{true, true}, {false, false}} {
 		added, err := importRuns(t, s, full, odd)
-		must(t, err)
+		must.Do(t, err)
 		if !slices.Equal(added, want) {
 			t.Errorf("import %d added %v, want %v", i+1, added, want)
 		}
 	}
 	added, err := importRuns(t, s, withTrials("new", 1), full)
-	must(t, err)
+	must.Do(t, err)
 	if !slices.Equal(added, []bool{true, false}) {
 		t.Errorf("of a new run and one that is there %v were added", added)
 	}
@@ -76,17 +77,17 @@ func TestImportConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			_, err := importRuns(t, s, withTrials("a", 2))
-			must(t, err)
+			must.Do(t, err)
 			other := withTrials("a", 2)
 			change(&other)
 			if _, err := importRuns(t, s, withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
 				t.Fatalf("Import gives %v, want a conflict", err)
 			}
 			run, err := s.Run(t.Context(), "a")
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "the run that was there has changed", withTrials("a", 2).Trials, run.Trials)
 			runs, err := s.Runs(t.Context())
-			must(t, err)
+			must.Do(t, err)
 			if len(runs) != 1 {
 				t.Errorf("there are %d runs, want the one that was there", len(runs))
 			}
@@ -101,10 +102,10 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	foreign := withTrials("foreign", 1)
 	foreign.State = result.Interrupted
 	_, err := importRuns(t, s, foreign)
-	must(t, err)
+	must.Do(t, err)
 	for id, want := range map[string]bool{"own": false, "foreign": true} {
 		imported, err := s.Imported(t.Context(), id)
-		must(t, err)
+		must.Do(t, err)
 		if imported != want {
 			t.Errorf("run %s is imported: %v, want %v", id, imported, want)
 		}
@@ -113,7 +114,7 @@ func TestImportedRunsCannotResume(t *testing.T) {
 		}
 	}
 	run, err := s.Run(t.Context(), "foreign")
-	must(t, err)
+	must.Do(t, err)
 	if run.State != result.Interrupted {
 		t.Errorf("the imported run is %s", run.State)
 	}
@@ -123,9 +124,9 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	}
 	// An import of the user's own run does not mark it as imported.
 	own, err := s.Run(t.Context(), "own")
-	must(t, err)
+	must.Do(t, err)
 	_, err = importRuns(t, s, own)
-	must(t, err)
+	must.Do(t, err)
 	if imported, err := s.Imported(t.Context(), "own"); err != nil || imported {
 		t.Errorf("the user's own run is imported: %v, %v", imported, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -17,9 +18,9 @@ func stored(t testing.TB, l reporttest.Large) (*store.Store, string) {
 	t.Helper()
 	s := newStore(t)
 	_, err := s.Import(t.Context(), l.Read)
-	must(t, err)
+	must.Do(t, err)
 	runs, err := s.Runs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	return s, runs[0].ID
 }
 
@@ -33,7 +34,7 @@ func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 		l.Values = values
 		s, id := stored(t, l)
 		got, err := s.Run(t.Context(), id)
-		must(t, err)
+		must.Do(t, err)
 		want := l.Run()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("with %d values a trial, the run changed (-want +got):\n%s", values, diff)
@@ -58,7 +59,7 @@ func TestReadTakesLittleMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := s.Run(t.Context(), id)
-	must(t, err)
+	must.Do(t, err)
 	runtime.ReadMemStats(&after)
 	const most = 400 // bytes, with the share of the trial and its phases
 	if got := float64(after.TotalAlloc-before.TotalAlloc) / float64(l.Samples()); got > most {
@@ -70,16 +71,16 @@ func BenchmarkMillionRead(b *testing.B) {
 	for _, l := range reporttest.Millions() {
 		path := filepath.Join(b.TempDir(), "touchstone.db")
 		s, err := store.Open(b.Context(), path)
-		must(b, err)
+		must.Do(b, err)
 		_, err = s.Import(b.Context(), l.Read)
-		must(b, err)
+		must.Do(b, err)
 		closeStore(b, s)
 		b.Run(l.Name, func(b *testing.B) {
 			for b.Loop() {
 				s, err := store.OpenReadOnly(b.Context(), path)
-				must(b, err)
+				must.Do(b, err)
 				_, err = s.Run(b.Context(), store.Latest)
-				must(b, err)
+				must.Do(b, err)
 				closeStore(b, s)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -15,12 +16,12 @@ import (
 func stateOf(t *testing.T, path string) result.State {
 	t.Helper()
 	s, err := store.OpenReadOnly(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, s)
 	run, err := s.Run(t.Context(), "a")
-	must(t, err)
+	must.Do(t, err)
 	all, err := s.Runs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	if all[0].State != run.State {
 		t.Errorf("the run is %s, and %s in the listing", run.State, all[0].State)
 	}
@@ -31,7 +32,7 @@ func TestKilledRunIsNotRunning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	open := func() *store.Store {
 		s, err := store.Open(t.Context(), path)
-		must(t, err)
+		must.Do(t, err)
 		return s
 	}
 	check := func(want result.State) {
@@ -41,7 +42,7 @@ func TestKilledRunIsNotRunning(t *testing.T) {
 		}
 	}
 	first := open()
-	must(t, first.Create(t.Context(), emptyRun("a", 0)))
+	must.Do(t, first.Create(t.Context(), emptyRun("a", 0)))
 	check(result.Running)
 	second := open()
 	defer closeStore(t, second)
@@ -54,9 +55,9 @@ func TestKilledRunIsNotRunning(t *testing.T) {
 	check(result.Running) // neither error dropped the lock
 	closeStore(t, first)
 	check(result.Killed)
-	must(t, second.Resume(t.Context(), "a"))
+	must.Do(t, second.Resume(t.Context(), "a"))
 	check(result.Running)
-	must(t, second.Finish(t.Context(), "a", result.Complete, time.Now(), nil))
+	must.Do(t, second.Finish(t.Context(), "a", result.Complete, time.Now(), nil))
 	check(result.Complete)
 	if left, err := filepath.Glob(path + "*.lock"); len(left) > 0 || err != nil {
 		t.Errorf("lock files are left: %q, %v", left, err)
@@ -69,7 +70,7 @@ func TestImportedRunIsNotRunning(t *testing.T) {
 	run := emptyRun("a", 0)
 	for range 2 { // the second time it is there already
 		_, err := importRuns(t, s, run)
-		must(t, err)
+		must.Do(t, err)
 	}
 	if got := stateOf(t, s.Path()); got != result.Interrupted {
 		t.Errorf("the imported run is %s, want %s", got, result.Interrupted)
@@ -81,18 +82,18 @@ func TestStaleLocksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "results.db")
 	first, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, first)
-	must(t, first.Create(t.Context(), emptyRun("a", 0)))
+	must.Do(t, first.Create(t.Context(), emptyRun("a", 0)))
 	stale, other, foreign := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock"), path+"-of-a-user.lock"
 	for _, name := range []string{stale, other} {
-		must(t, os.WriteFile(name, nil, 0o644))
+		must.Do(t, os.WriteFile(name, nil, 0o644))
 	}
-	must(t, os.WriteFile(foreign, []byte("content"), 0o644))
+	must.Do(t, os.WriteFile(foreign, []byte("content"), 0o644))
 	second, err := store.Open(t.Context(), path)
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, second)
-	must(t, second.Create(t.Context(), emptyRun("b", 0)))
+	must.Do(t, second.Create(t.Context(), emptyRun("b", 0)))
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file of a killed run: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -26,7 +27,7 @@ import (
 func journal(t *testing.T, path string) string {
 	t.Helper()
 	head, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return map[byte]string{1: "rollback", 2: "write-ahead"}[head[18]]
 }
 
@@ -51,9 +52,9 @@ func withoutSharedMemory(t *testing.T, do func()) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)
 	var before unix.Rlimit
-	must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, nil, &before))
-	must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 31 << 10, Max: before.Max}, nil))
-	defer func() { must(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &before, nil)) }()
+	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, nil, &before))
+	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 31 << 10, Max: before.Max}, nil))
+	defer func() { must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &before, nil)) }()
 	do()
 }
 
@@ -69,7 +70,7 @@ func TestPlaceWithoutSharedMemory(t *testing.T) {
 		var writers sync.WaitGroup
 		for i, s := range []*store.Store{first, second} {
 			id := string(rune('a' + i))
-			must(t, s.Create(t.Context(), emptyRun(id, i)))
+			must.Do(t, s.Create(t.Context(), emptyRun(id, i)))
 			writers.Go(func() {
 				if err := s.Append(t.Context(), id, okTrial(1)); err != nil {
 					t.Error(err)
@@ -77,11 +78,11 @@ func TestPlaceWithoutSharedMemory(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		must(t, first.Finish(t.Context(), "a", result.Complete, time.Now(), nil))
+		must.Do(t, first.Finish(t.Context(), "a", result.Complete, time.Now(), nil))
 		closeStore(t, first)
 		closeStore(t, second)
 		reader, err := store.OpenReadOnly(t.Context(), path)
-		must(t, err)
+		must.Do(t, err)
 		if runs, err := reader.Runs(t.Context()); err != nil || len(runs) != 2 || runs[0].Trials[result.OK] != 1 || runs[1].Trials[result.OK] != 1 {
 			t.Errorf("the runs are %+v, %v", runs, err)
 		}
@@ -108,12 +109,12 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := filepath.Join(t.TempDir(), "results.db")
 			s := open(t, before)
-			must(t, s.Create(t.Context(), emptyRun("a", 0)))
+			must.Do(t, s.Create(t.Context(), emptyRun("a", 0)))
 			path := filepath.Join(t.TempDir(), "results.db")
 			for _, suffix := range []string{"", "-wal"} {
 				text, err := os.ReadFile(before + suffix)
-				must(t, err)
-				must(t, os.WriteFile(path+suffix, text, 0o600))
+				must.Do(t, err)
+				must.Do(t, os.WriteFile(path+suffix, text, 0o600))
 			}
 			closeStore(t, s)
 			withoutSharedMemory(t, func() {
@@ -122,7 +123,7 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 					return
 				}
 				moved, err := store.Open(t.Context(), path)
-				must(t, err)
+				must.Do(t, err)
 				if runs, err := moved.Runs(t.Context()); err != nil || len(runs) != 1 {
 					t.Errorf("the runs are %+v, %v", runs, err)
 				}
@@ -138,7 +139,7 @@ func checkReaderKeeps(t *testing.T, path string) {
 	contents := func() (all [2]string) {
 		for i, suffix := range []string{"", "-wal"} {
 			text, err := os.ReadFile(path + suffix)
-			must(t, err)
+			must.Do(t, err)
 			all[i] = string(text)
 		}
 		return all
@@ -236,9 +237,9 @@ func recordTwice(t *testing.T, path string) {
 	t.Helper()
 	for i, id := range []string{"a", "b"} {
 		s, err := store.Open(t.Context(), path)
-		must(t, err)
-		must(t, s.Create(t.Context(), emptyRun(id, i)))
-		must(t, s.Finish(t.Context(), id, result.Complete, time.Now(), nil))
+		must.Do(t, err)
+		must.Do(t, s.Create(t.Context(), emptyRun(id, i)))
+		must.Do(t, s.Finish(t.Context(), id, result.Complete, time.Now(), nil))
 		closeStore(t, s)
 	}
 }

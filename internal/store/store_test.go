@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -57,9 +58,9 @@ func okTrial(seq int) result.Trial {
 func fullRun(t testing.TB) result.Run {
 	t.Helper()
 	data, err := os.ReadFile("../result/testdata/document.json")
-	must(t, err)
+	must.Do(t, err)
 	doc, err := result.Decode(bytes.NewReader(data))
-	must(t, err)
+	must.Do(t, err)
 	return doc.Runs[0]
 }
 
@@ -82,13 +83,6 @@ func closeStore(t testing.TB, s *store.Store) {
 
 func newStore(t testing.TB) *store.Store { return open(t, filepath.Join(t.TempDir(), "touchstone.db")) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
@@ -100,9 +94,9 @@ func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 // record creates a run with n trials.
 func record(t testing.TB, s *store.Store, run result.Run, n int) {
 	t.Helper()
-	must(t, s.Create(t.Context(), run))
+	must.Do(t, s.Create(t.Context(), run))
 	for seq := 1; seq <= n; seq++ {
-		must(t, s.Append(t.Context(), run.ID, okTrial(seq)))
+		must.Do(t, s.Append(t.Context(), run.ID, okTrial(seq)))
 	}
 }
 
@@ -136,18 +130,18 @@ func TestRunComesBackWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a?b#c%41 d.db") // with special characters of URIs
 			s, err := store.Open(t.Context(), path)
-			must(t, err)
-			must(t, put(s))
+			must.Do(t, err)
+			must.Do(t, put(s))
 			closeStore(t, s)
 
 			s, err = store.OpenReadOnly(t.Context(), path)
-			must(t, err)
+			must.Do(t, err)
 			got, err := s.Run(t.Context(), want.ID)
-			must(t, err)
+			must.Do(t, err)
 			equal(t, "the run changed on its way through the store", want, got)
 			closeStore(t, s)
 			entries, err := os.ReadDir(filepath.Dir(path))
-			must(t, err)
+			must.Do(t, err)
 			if len(entries) != 1 {
 				t.Errorf("a closed store leaves %v", entries)
 			}
@@ -157,12 +151,12 @@ func TestRunComesBackWhole(t *testing.T) {
 
 func TestTrialsComeInOrderOfSeq(t *testing.T) {
 	s := newStore(t)
-	must(t, s.Create(t.Context(), emptyRun("a", 0)))
+	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)))
 	for _, seq := range []int{3, 1, 2} {
-		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
 	run, err := s.Run(t.Context(), "a")
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "other trials", []result.Trial{okTrial(1), okTrial(2), okTrial(3)}, run.Trials)
 }
 
@@ -179,7 +173,7 @@ func TestRecordedIDsAreRefused(t *testing.T) {
 		t.Errorf("Append of a trial that is there: %v", err)
 	}
 	run, err := s.Run(t.Context(), "a")
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "a refused trial changed the run", []result.Trial{okTrial(1)}, run.Trials)
 }
 
@@ -214,7 +208,7 @@ func TestInvalidRunsAndTrialsAreRefused(t *testing.T) {
 		}
 	}
 	runs, err := s.Runs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	if len(runs) != 1 || len(runs[0].Trials) != 0 {
 		t.Errorf("something refused was recorded: %+v", runs)
 	}
@@ -231,7 +225,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 		t.Fatalf("Import into a file that must not grow: %v", err)
 	}
 	runs, err := s.Runs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	if len(runs) != 0 {
 		t.Errorf("a part of the run is there: %+v", runs)
 	}
@@ -303,15 +297,15 @@ func TestFinishAndResume(t *testing.T) {
 	state := func() (result.State, time.Time) {
 		t.Helper()
 		run, err := s.Run(t.Context(), "a")
-		must(t, err)
+		must.Do(t, err)
 		return run.State, run.Ended
 	}
 	end := epoch.Add(time.Minute).In(time.FixedZone("", 3600))
-	must(t, s.Finish(t.Context(), "a", result.Interrupted, end, nil))
+	must.Do(t, s.Finish(t.Context(), "a", result.Interrupted, end, nil))
 	if st, at := state(); st != result.Interrupted || !at.Equal(end) || at.Location() != time.UTC {
 		t.Errorf("after Finish the run is %s, ended %v", st, at)
 	}
-	must(t, s.Resume(t.Context(), "a"))
+	must.Do(t, s.Resume(t.Context(), "a"))
 	if st, at := state(); st != result.Running || !at.IsZero() {
 		t.Errorf("after Resume the run is %s, ended %v", st, at)
 	}
@@ -330,12 +324,12 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	failed.Status, failed.Samples, failed.Distributions, failed.Timelines = result.Failed, nil, nil, nil
 	other.Params, other.Samples = "n=5", other.Samples[:1]
 	for _, trial := range []result.Trial{warm, failed, other} {
-		must(t, s.Append(t.Context(), "older", trial))
+		must.Do(t, s.Append(t.Context(), "older", trial))
 	}
-	must(t, s.Finish(t.Context(), "newer", result.Complete, epoch.Add(3*time.Hour), nil))
+	must.Do(t, s.Finish(t.Context(), "newer", result.Complete, epoch.Add(3*time.Hour), nil))
 
 	runs, err := s.Runs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	targets, benchmarks := []string{"native", "oci/runc"}, []string{lifecycle}
 	if diff := cmp.Diff([]store.Summary{
 		{ID: "newer", Name: "quick", State: result.Complete, Started: newer.Started, Ended: epoch.Add(3 * time.Hour), Trials: map[result.Status]int{result.OK: 2}, Targets: targets, Benchmarks: benchmarks},
@@ -347,13 +341,13 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	checkIndex := func(want ...store.IndexEntry) {
 		t.Helper()
 		index, err := s.Index(t.Context())
-		must(t, err)
+		must.Do(t, err)
 		equal(t, "another index", want, index)
 	}
 	remove := func(id string) {
 		t.Helper()
 		_, err := s.DB().ExecContext(t.Context(), `DELETE FROM run WHERE id = ?`, id)
-		must(t, err)
+		must.Do(t, err)
 	}
 	plain, five := okTrial(1).Cell, other.Cell
 	at := func(seq int) time.Time { return okTrial(seq).Started }
@@ -371,7 +365,7 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	remove("newer")
 	for _, table := range []string{"run", "trial", "phase", "sample", "distribution", "timeline"} {
 		var n int
-		must(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+		must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 		if n != 0 {
 			t.Errorf("%d rows of table %s outlive their run", n, table)
 		}
@@ -386,7 +380,7 @@ func TestCancelledAppendLeavesNoTrace(t *testing.T) {
 	if err := s.Append(ctx, "a", okTrial(2)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Append with a cancelled context: %v", err)
 	}
-	must(t, s.Append(t.Context(), "a", okTrial(2)))
+	must.Do(t, s.Append(t.Context(), "a", okTrial(2)))
 }
 
 func TestConcurrentWriters(t *testing.T) {
@@ -420,17 +414,17 @@ func TestConcurrentWriters(t *testing.T) {
 	all.Wait()
 	close(errs)
 	for err := range errs {
-		must(t, err)
+		must.Do(t, err)
 	}
 	s := open(t, path)
 	for n := range stores {
 		run, err := s.Run(t.Context(), fmt.Sprint("run", n))
-		must(t, err)
+		must.Do(t, err)
 		if len(run.Trials) != trials {
 			t.Errorf("run %d has %d trials, want %d", n, len(run.Trials), trials)
 		}
 	}
-	must(t, s.Check(t.Context()))
+	must.Do(t, s.Check(t.Context()))
 }
 
 // TestReadBesideAppends reads a run while trials come before, between and after those that it has, and sees each of them at the end.
@@ -439,7 +433,7 @@ func TestReadBesideAppends(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
 	reader, err := store.OpenReadOnly(t.Context(), s.Path())
-	must(t, err)
+	must.Do(t, err)
 	defer closeStore(t, reader)
 	appended := make(chan error, 1)
 	go func() {
@@ -455,12 +449,12 @@ func TestReadBesideAppends(t *testing.T) {
 	for done := false; !done; {
 		select {
 		case err := <-appended:
-			must(t, err)
+			must.Do(t, err)
 			done = true
 		default:
 		}
 		run, err := reader.Run(t.Context(), "a")
-		must(t, err)
+		must.Do(t, err)
 		for _, trial := range run.Trials {
 			if diff := cmp.Diff(okTrial(trial.Seq), trial); diff != "" {
 				t.Fatalf("of %d trials, trial %d changed (-want +got):\n%s", len(run.Trials), trial.Seq, diff)
@@ -476,9 +470,9 @@ func TestChangeDuringRead(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 3)
 	var key int64
-	must(t, s.DB().QueryRowContext(t.Context(), "SELECT key FROM run").Scan(&key))
+	must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT key FROM run").Scan(&key))
 	trials := []result.Trial{{Seq: 1}, {Seq: 3}}
-	must(t, s.ReadLists(t.Context(), key, trials))
+	must.Do(t, s.ReadLists(t.Context(), key, trials))
 	if len(trials[1].Samples) != len(okTrial(3).Samples) {
 		t.Errorf("trial 3 has %d samples, want %d", len(trials[1].Samples), len(okTrial(3).Samples))
 	}
@@ -494,17 +488,17 @@ func TestChangeDuringRead(t *testing.T) {
 
 func BenchmarkAppend(b *testing.B) {
 	s := newStore(b)
-	must(b, s.Create(b.Context(), emptyRun("a", 0)))
+	must.Do(b, s.Create(b.Context(), emptyRun("a", 0)))
 	b.ReportAllocs()
 	for seq := 1; b.Loop(); seq++ {
-		must(b, s.Append(b.Context(), "a", okTrial(seq)))
+		must.Do(b, s.Append(b.Context(), "a", okTrial(seq)))
 	}
 }
 
 func TestTrialTimes(t *testing.T) {
 	s := newStore(t)
 	run := emptyRun("a", 1)
-	must(t, s.Create(t.Context(), run))
+	must.Do(t, s.Create(t.Context(), run))
 	var cell result.Cell
 	for seq, elapsed := range []time.Duration{2 * time.Second, 4 * time.Second, time.Hour} {
 		trial := okTrial(seq + 1)
@@ -512,14 +506,14 @@ func TestTrialTimes(t *testing.T) {
 		if elapsed == time.Hour {
 			trial.Status, trial.Samples, trial.Phases, trial.Distributions, trial.Timelines = result.Timeout, nil, nil, nil, nil
 		}
-		must(t, s.Append(t.Context(), "a", trial))
+		must.Do(t, s.Append(t.Context(), "a", trial))
 	}
 	imported := emptyRun("b", 2)
 	imported.Trials = []result.Trial{okTrial(1)}
 	imported.Trials[0].Elapsed = 24 * time.Hour
 	_, err := importRuns(t, s, imported)
-	must(t, err)
+	must.Do(t, err)
 	got, err := s.TrialTimes(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	equal(t, "the result", map[result.Cell]time.Duration{cell: 3 * time.Second}, got)
 }

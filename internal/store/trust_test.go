@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -42,7 +43,7 @@ func TestFilesOfOthers(t *testing.T) {
 			s := open(t, path)
 			record(t, s, emptyRun("a", 0), 1)
 			closeStore(t, s)
-			must(t, c.spoil(path))
+			must.Do(t, c.spoil(path))
 			before := folder(t, filepath.Dir(path))
 			refused := func(err error) {
 				t.Helper()
@@ -57,9 +58,9 @@ func TestFilesOfOthers(t *testing.T) {
 			if !c.readable {
 				refused(err)
 			} else {
-				must(t, err)
+				must.Do(t, err)
 				run, err := reader.Run(t.Context(), store.Latest)
-				must(t, err)
+				must.Do(t, err)
 				if len(run.Trials) != 1 {
 					t.Errorf("the run has %d trials", len(run.Trials))
 				}
@@ -73,7 +74,7 @@ func TestFilesOfOthers(t *testing.T) {
 // TestNoFileInFolderOfOthers: no file is created where others can replace it.
 func TestNoFileInFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o777))
+	must.Do(t, os.Chmod(dir, 0o777))
 	if _, err := store.Open(t.Context(), filepath.Join(dir, "touchstone.db")); !errors.Is(err, store.ErrUntrusted) {
 		t.Errorf("Open gives %v", err)
 	}
@@ -89,10 +90,10 @@ func TestReadableFilesOpen(t *testing.T) {
 		s := open(t, path)
 		record(t, s, emptyRun("a", 0), 1)
 		closeStore(t, s)
-		must(t, errors.Join(os.Chmod(path, mode), os.Chmod(filepath.Dir(path), 0o755)))
+		must.Do(t, errors.Join(os.Chmod(path, mode), os.Chmod(filepath.Dir(path), 0o755)))
 		for _, open := range []func(context.Context, string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 			s, err := open(t.Context(), path)
-			must(t, err)
+			must.Do(t, err)
 			closeStore(t, s)
 		}
 	}

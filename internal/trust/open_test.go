@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // TestOpenNeverBlocks: what is no regular file is refused, also by a link, and no process waits for its other end.
 func TestOpenNeverBlocks(t *testing.T) {
 	dir := home(t)
 	at := func(name string) string { return filepath.Join(dir, "out", name) }
-	must(t, unix.Mkfifo(at("pipe"), 0o600), os.Symlink("pipe", at("link-to-pipe")), os.Symlink("file", at("link")), os.Symlink("none", at("dangling")),
+	must.Do(t, unix.Mkfifo(at("pipe"), 0o600), os.Symlink("pipe", at("link-to-pipe")), os.Symlink("file", at("link")), os.Symlink("none", at("dangling")),
 		os.WriteFile(at("file"), []byte("text"), 0o600), os.Symlink("/dev/zero", at("device")), os.Symlink("/proc/self/fd", at("directory")))
 	for _, name := range []string{"pipe", "link-to-pipe", "device", "directory"} {
 		f, err := Open(at(name))
@@ -28,11 +30,11 @@ func TestOpenNeverBlocks(t *testing.T) {
 	}
 	for _, name := range []string{"file", "link"} {
 		f, err := Open(at(name))
-		must(t, err)
+		must.Do(t, err)
 		if text, err := io.ReadAll(f); err != nil || string(text) != "text" {
 			t.Errorf("%s holds %q, %v", name, text, err)
 		}
-		must(t, f.Close())
+		must.Do(t, f.Close())
 	}
 	for _, name := range []string{"none", "dangling", "none/file"} {
 		if _, err := Open(at(name)); !errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +54,7 @@ func TestOpenFilesOfOthers(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
 	theirs := filepath.Join(dir, "theirs")
-	must(t, os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(theirs, "link")),
+	must.Do(t, os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(theirs, "link")),
 		os.Lchown(filepath.Join(theirs, "link"), other, other), os.Chown(theirs, other, other))
 	var unsafe *Error
 	for _, name := range []string{"file", "link"} {
@@ -129,14 +131,14 @@ func TestAccessLists(t *testing.T) {
 func TestAccessListOfAncestor(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
-	must(t, os.Mkdir(filepath.Join(dir, "out", "in"), 0o700))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "out", "in"), 0o700))
 	if err := unix.Setxattr(filepath.Join(dir, "out"), accessList, list(tagUser, other, 7, 7), 0); err != nil {
 		t.Skipf("the file system has no access lists: %v", err)
 	}
 	if _, err := Directory(filepath.Join(dir, "out", "in")); err == nil || !strings.Contains(err.Error(), "user 12345") {
 		t.Errorf("the error is %v", err)
 	}
-	must(t, os.Chmod(filepath.Join(dir, "out"), 0o777|fs.ModeSticky))
+	must.Do(t, os.Chmod(filepath.Join(dir, "out"), 0o777|fs.ModeSticky))
 	if _, err := Directory(filepath.Join(dir, "out", "in")); err != nil {
 		t.Errorf("below a directory like /tmp: %v", err)
 	}

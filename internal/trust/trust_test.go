@@ -9,23 +9,18 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // other is a user who is neither root nor the user of the test.
 const other = 12345
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // home is a directory of the test without links.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err, os.Mkdir(filepath.Join(dir, "out"), 0o755), os.WriteFile(filepath.Join(dir, "out", "file"), nil, 0o644))
+	must.Do(t, err, os.Mkdir(filepath.Join(dir, "out"), 0o755), os.WriteFile(filepath.Join(dir, "out", "file"), nil, 0o644))
 	return dir
 }
 
@@ -38,7 +33,7 @@ func needRoot(t *testing.T) {
 
 func TestOwnFiles(t *testing.T) {
 	dir := home(t)
-	must(t, os.Symlink("out", filepath.Join(dir, "link")), os.Symlink("../out/../out/file", filepath.Join(dir, "out", "file-link")),
+	must.Do(t, os.Symlink("out", filepath.Join(dir, "link")), os.Symlink("../out/../out/file", filepath.Join(dir, "out", "file-link")),
 		os.Mkdir(filepath.Join(dir, "shared"), 0o777), os.Chmod(filepath.Join(dir, "shared"), 0o777|fs.ModeSticky), os.Mkdir(filepath.Join(dir, "shared", "mine"), 0o700))
 	for path, want := range map[string]string{"out": "out", "link": "out", "./link/": "out", "shared/mine": "shared/mine"} {
 		if got, err := Directory(filepath.Join(dir, path)); err != nil || got != filepath.Join(dir, want) {
@@ -50,7 +45,7 @@ func TestOwnFiles(t *testing.T) {
 			t.Errorf("File(%s) gives %q, %v", path, got, err)
 		}
 	}
-	must(t, Entry(filepath.Join(dir, "out")), os.Chmod(filepath.Join(dir, "out", "file"), 0o664))
+	must.Do(t, Entry(filepath.Join(dir, "out")), os.Chmod(filepath.Join(dir, "out", "file"), 0o664))
 	if _, err := File(filepath.Join(dir, "out", "file")); err != nil {
 		t.Errorf("a file that the user's own group can write to: %v", err)
 	}
@@ -69,7 +64,7 @@ func TestOwnFiles(t *testing.T) {
 	if err := Entry(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing entry: %v", err)
 	}
-	must(t, os.Symlink("round", filepath.Join(dir, "round")))
+	must.Do(t, os.Symlink("round", filepath.Join(dir, "round")))
 	if _, err := Directory(filepath.Join(dir, "round")); !errors.Is(err, unix.ELOOP) {
 		t.Errorf("a circle of links: %v", err)
 	}
@@ -100,7 +95,7 @@ func TestFilesOfOthers(t *testing.T) {
 				needRoot(t)
 			}
 			dir := home(t)
-			must(t, c.spoil(dir))
+			must.Do(t, c.spoil(dir))
 			_, err := File(filepath.Join(dir, "out", "file"))
 			if unsafe := (*Error)(nil); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("File gives %v, want %q", err, c.want)
@@ -114,11 +109,11 @@ func TestSudo(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
 	for _, path := range []string{dir, dir + "/out", dir + "/out/file"} {
-		must(t, os.Lchown(path, other, other))
+		must.Do(t, os.Lchown(path, other, other))
 	}
 	t.Setenv("SUDO_UID", "12345")
 	t.Setenv("SUDO_GID", "12345")
-	must(t, os.Chmod(dir+"/out/file", 0o664))
+	must.Do(t, os.Chmod(dir+"/out/file", 0o664))
 	if _, err := File(filepath.Join(dir, "out", "file")); err != nil {
 		t.Error(err)
 	}
@@ -131,7 +126,7 @@ func TestSudo(t *testing.T) {
 // TestEntry: links are refused, also safe ones.
 func TestEntry(t *testing.T) {
 	dir := home(t)
-	must(t, os.Symlink("file", filepath.Join(dir, "out", "link")), os.Chmod(filepath.Join(dir, "out", "file"), 0o666))
+	must.Do(t, os.Symlink("file", filepath.Join(dir, "out", "link")), os.Chmod(filepath.Join(dir, "out", "file"), 0o666))
 	for path, want := range map[string]string{"out/link": "is a symbolic link; remove it", "out/file": "can be changed by other users"} {
 		if err := Entry(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Entry(%s) gives %v, want %q", path, err, want)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // trustsRoot trusts the user of the test only, as host tune trusts root.
@@ -54,7 +56,7 @@ func TestSeizeJoins(t *testing.T) {
 func TestSeizeWithoutTheStart(t *testing.T) {
 	n := newNames()
 	start, err := listen(t.Context(), n.start())
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = start.Close() }()
 	nobodyIsTrusted := func(int) bool { return false }
 	mine, _, _, err := n.seize(t.Context(), runA, nobodyIsTrusted, false)

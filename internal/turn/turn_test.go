@@ -15,17 +15,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/touchstone-bench/touchstone/internal/must"
+)
 
 // helper is an environment variable. It makes the test binary a process with a turn, with the names in the variable.
 const helper = "TOUCHSTONE_TEST_TURN"
@@ -66,12 +58,12 @@ func other(t *testing.T, n names, id string, user uint32) (pid int, kill func())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	}
 	input, err := cmd.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	must.Do(t, err)
 	kill = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -87,7 +79,7 @@ func other(t *testing.T, n names, id string, user uint32) (pid int, kill func())
 func mustTake(t *testing.T, n names, id string, join bool, want ...string) *Turn {
 	t.Helper()
 	turn, others, err := n.take(t.Context(), id, join)
-	must(t, err)
+	must.Do(t, err)
 	var ids []string
 	for _, o := range others {
 		ids = append(ids, o.ID)
@@ -189,7 +181,7 @@ func TestWait(t *testing.T) {
 	}
 	kill()
 	for range 3 {
-		must(t, <-waiting)
+		must.Do(t, <-waiting)
 	}
 	if err := others[0].Wait(t.Context()); err != nil {
 		t.Errorf("Wait for a run that has ended: %v", err)
@@ -201,16 +193,16 @@ func TestJoinedKeepsOthersWaiting(t *testing.T) {
 	n := newNames()
 	a := mustTake(t, n, runA, false)
 	conn, err := dial(t.Context(), n.run(runA))
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = conn.Close() }()
 	if joined, err := a.Joined(); len(joined) > 0 || err != nil {
 		t.Errorf("beside the run were %v, %v", joined, err)
 	}
-	must(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	must.Do(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the wait ended before the run: %v", err)
 	}
-	must(t, conn.SetReadDeadline(time.Time{}))
+	must.Do(t, conn.SetReadDeadline(time.Time{}))
 	a.End()
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection has data")
@@ -250,7 +242,7 @@ func TestConcurrentTake(t *testing.T) {
 		}()
 	}
 	for range runs {
-		must(t, <-ended)
+		must.Do(t, <-ended)
 	}
 }
 
@@ -259,13 +251,13 @@ func TestForgedNamesAndMessages(t *testing.T) {
 	n := newNames()
 	for _, name := range []string{"", "x", "../" + runA, runA + "x", runA + " ", "\x1b[31m"} {
 		l, err := listen(t.Context(), n.run(name))
-		must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 	}
 	a := mustTake(t, n, runA, false)
 	for _, message := range []string{"", "joined ", "joined " + runB + "\n" + runC, "joined \x1b[31m", strings.Repeat("x", 100_000), "joined " + runC} {
 		conn, err := dial(t.Context(), n.run(runA))
-		must(t, err)
+		must.Do(t, err)
 		_, _ = conn.Write([]byte(message))
 		t.Cleanup(func() { _ = conn.Close() })
 	}
@@ -305,7 +297,7 @@ func TestFullQueue(t *testing.T) {
 func TestStartThatHangs(t *testing.T) {
 	n := newNames()
 	start, err := n.lock(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the user has gone")
 	ended := make(chan error)

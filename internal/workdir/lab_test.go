@@ -17,18 +17,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any) {
@@ -73,14 +64,14 @@ func newID() string { return workdir.NewRunID(time.Now()) }
 func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	must.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), self, roots.State, roots.Data)
 	cmd.Env = append(os.Environ(), helper+"="+id)
 	hold, err := cmd.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	crash = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -97,7 +88,7 @@ func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 func dead(t *testing.T, roots workdir.Roots, id string) {
 	t.Helper()
 	for _, dir := range []string{filepath.Join(roots.State, id, "oci"), filepath.Join(roots.Data, id, "t1")} {
-		must(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.MkdirAll(dir, 0o700))
 	}
 	for _, file := range []string{filepath.Join(roots.State, id, "lock"), filepath.Join(roots.Data, id, "t1", "file")} {
 		write(t, file)
@@ -106,7 +97,7 @@ func dead(t *testing.T, roots workdir.Roots, id string) {
 
 func write(t *testing.T, file string) {
 	t.Helper()
-	must(t, os.WriteFile(file, []byte("x"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("x"), 0o600))
 }
 
 func exists(t *testing.T, path string) bool {
@@ -139,7 +130,7 @@ func root(t *testing.T, why string) {
 func groups(t *testing.T) *cgroup.Hierarchy {
 	t.Helper()
 	h, err := cgroup.Detect("/")
-	must(t, err)
+	must.Do(t, err)
 	if h.Base() == "" {
 		t.Skip("needs permission to create cgroups: run as root, or in a delegated cgroup")
 	}
@@ -151,15 +142,15 @@ func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) 
 	t.Helper()
 	name := "/" + engine.Prefix + id
 	g, err := h.Create(name + "/t1/host")
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		top, err := h.Open(name)
-		must(t, err)
-		must(t, top.Destroy(context.WithoutCancel(t.Context())))
+		must.Do(t, err)
+		must.Do(t, top.Destroy(context.WithoutCancel(t.Context())))
 	})
 	process = wait(t, nil)
 	for _, file := range g.ProcsFiles() {
-		must(t, os.WriteFile(file, fmt.Append(nil, process.Process.Pid), 0))
+		must.Do(t, os.WriteFile(file, fmt.Append(nil, process.Process.Pid), 0))
 	}
 	return process
 }
@@ -176,10 +167,10 @@ func wait(t *testing.T, args []string) *exec.Cmd {
 func begin(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	hold, err := cmd.StdinPipe()
-	must(t, err)
+	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -16,16 +17,16 @@ func TestMemoryRoot(t *testing.T) {
 	id := newID()
 	for _, end := range []string{"removed", "swept"} {
 		d, err := workdir.Create(roots, id)
-		must(t, err)
+		must.Do(t, err)
 		if info, err := os.Stat(d.Memory); err != nil || d.Memory != filepath.Join(roots.Memory, id) || info.Mode() != os.ModeDir|0o700 {
 			t.Errorf("memory is %s: %v, %v", d.Memory, info, err)
 		}
 		write(t, filepath.Join(d.Memory, "file"))
 		if end == "removed" {
-			must(t, d.Remove(t.Context(), nil))
+			must.Do(t, d.Remove(t.Context(), nil))
 		} else {
 			for _, dir := range []string{d.State, d.Data, d.Memory} { // as if its process had ended
-				must(t, os.Remove(filepath.Join(dir, "lock")))
+				must.Do(t, os.Remove(filepath.Join(dir, "lock")))
 			}
 			if swept := sweep(t, roots, nil); len(swept) != 1 || !swept[0].Files {
 				t.Errorf("swept %v", swept)
@@ -38,7 +39,7 @@ func TestMemoryRoot(t *testing.T) {
 		}
 	}
 	// A leftover in memory alone is swept too.
-	must(t, os.MkdirAll(filepath.Join(roots.Memory, id), 0o700))
+	must.Do(t, os.MkdirAll(filepath.Join(roots.Memory, id), 0o700))
 	if swept := sweep(t, roots, nil); len(swept) != 1 || swept[0].RunID != id || exists(t, roots.Memory) {
 		t.Errorf("swept %v", swept)
 	}
@@ -48,8 +49,8 @@ func TestMemoryRoot(t *testing.T) {
 func TestMemoryOfAnotherUser(t *testing.T) {
 	roots := newRoots(t)
 	roots.Memory = filepath.Join(t.TempDir(), "memory")
-	must(t, os.Mkdir(roots.Memory, 0o700))
-	must(t, os.Chmod(roots.Memory, 0o777))
+	must.Do(t, os.Mkdir(roots.Memory, 0o700))
+	must.Do(t, os.Chmod(roots.Memory, 0o777))
 	if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 		t.Errorf("Create: %v", err)
 	}
@@ -64,10 +65,10 @@ func TestMemoryBesideTheState(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(shared) })
 	roots := newRoots(t)
 	onDisk, err := workdir.Create(roots, newID())
-	must(t, err)
+	must.Do(t, err)
 	roots.State = filepath.Join(shared, "state")
 	inMemory, err := workdir.Create(roots, newID())
-	must(t, err)
+	must.Do(t, err)
 	if !strings.HasPrefix(inMemory.Memory, inMemory.State+"/") || !exists(t, inMemory.Memory) {
 		t.Errorf("memory is %q beside the state %s", inMemory.Memory, inMemory.State)
 	}
@@ -75,7 +76,7 @@ func TestMemoryBesideTheState(t *testing.T) {
 		t.Errorf("memory is %q although the state is elsewhere", onDisk.Memory)
 	}
 	for _, d := range []*workdir.Dir{onDisk, inMemory} {
-		must(t, d.Remove(t.Context(), nil))
+		must.Do(t, d.Remove(t.Context(), nil))
 	}
 	if exists(t, roots.State) {
 		t.Error("the state is left")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -33,7 +34,7 @@ func TestRunOfAnotherSession(t *testing.T) {
 		}
 	}
 	// The file system of the state may disappear at logout, and its lock with it.
-	must(t, os.RemoveAll(filepath.Join(first.State, id)))
+	must.Do(t, os.RemoveAll(filepath.Join(first.State, id)))
 	if swept := sweep(t, first, nil); len(swept) > 0 {
 		t.Errorf("the living run was swept without its state: %v", swept)
 	}
@@ -56,34 +57,34 @@ func TestRunOfAnotherSession(t *testing.T) {
 func record(t *testing.T, dir string, change func(owner map[string]any)) {
 	t.Helper()
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	must(t, err)
+	must.Do(t, err)
 	host, err := os.Hostname()
-	must(t, err)
+	must.Do(t, err)
 	owner := map[string]any{"host": host, "boot": strings.TrimSpace(string(boot)), "dirs": []string{dir}}
 	change(owner)
 	text, err := json.Marshal(owner)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "owner.json"), text, 0o600)
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // The test's own record has the form of a run's record.
 func TestRecordOfOwner(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	d, err := workdir.Create(roots, id)
-	must(t, err)
+	must.Do(t, err)
 	for _, dir := range []string{d.State, d.Data} {
 		got, err := os.ReadFile(filepath.Join(dir, "owner.json"))
-		must(t, err)
+		must.Do(t, err)
 		record(t, dir, func(owner map[string]any) { owner["dirs"] = []string{d.Data, d.State} })
 		want, err := os.ReadFile(filepath.Join(dir, "owner.json"))
-		must(t, err)
+		must.Do(t, err)
 		var a, b any
-		must(t, json.Unmarshal(got, &a), json.Unmarshal(want, &b))
+		must.Do(t, json.Unmarshal(got, &a), json.Unmarshal(want, &b))
 		equal(t, fmt.Sprintf("the owner of %s", dir), b, a)
 	}
-	must(t, d.Remove(t.Context(), nil))
+	must.Do(t, d.Remove(t.Context(), nil))
 }
 
 // On a shared file system, a run of another host may be alive although its locks are free here.
@@ -138,21 +139,21 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 func TestMalformedRecord(t *testing.T) {
 	id := newID()
 	precious, shared, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
-	must(t, os.Chmod(shared, 0o777))
+	must.Do(t, os.Chmod(shared, 0o777))
 	var keep []string
 	for _, dir := range []string{precious, filepath.Join(elsewhere, newID()), filepath.Join(shared, id)} {
-		must(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.MkdirAll(dir, 0o700))
 		keep = append(keep, filepath.Join(dir, "file"))
 		write(t, keep[len(keep)-1])
 	}
 	t.Chdir(elsewhere)
 	dirs := []string{precious, filepath.Dir(keep[1]), filepath.Join(shared, id), precious + "/../" + id, id, "", "/", "/proc/none/" + id}
 	valid, err := json.Marshal(map[string]any{"dirs": dirs})
-	must(t, err)
+	must.Do(t, err)
 	for _, text := range []string{"", "{", "[]", `{"dirs": 1}`, `{"host": ["elsewhere"]}`, strings.Repeat(" ", 1<<20) + `{"host": "elsewhere"}`, string(valid)} {
 		roots := newRoots(t)
 		dead(t, roots, id)
-		must(t, os.WriteFile(filepath.Join(roots.Data, id, "owner.json"), []byte(text), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(roots.Data, id, "owner.json"), []byte(text), 0o600))
 		if text == string(valid) {
 			record(t, filepath.Join(roots.Data, id), func(owner map[string]any) { owner["dirs"] = dirs })
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -27,7 +28,7 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 	both, state, data := newID(), newID(), newID()
 	dead(t, roots, both)
 	for _, dir := range []string{filepath.Join(roots.State, state), filepath.Join(roots.Data, data)} {
-		must(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.MkdirAll(dir, 0o700))
 	}
 	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
@@ -50,20 +51,20 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	const id = "20260101-000000-abcd" // with letters, so that the same in capitals is another name
 	var keep []string
 	for _, root := range []string{roots.State, roots.Data} {
-		must(t, os.MkdirAll(root, 0o700))
+		must.Do(t, os.MkdirAll(root, 0o700))
 		for _, name := range []string{"results", id + "x", "x" + id, strings.ToUpper(id), id + ".bak", ".hidden"} {
 			keep = append(keep, filepath.Join(root, name, "file"))
-			must(t, os.Mkdir(filepath.Join(root, name), 0o700))
+			must.Do(t, os.Mkdir(filepath.Join(root, name), 0o700))
 			write(t, keep[len(keep)-1])
 		}
 		file, link := filepath.Join(root, newID()), filepath.Join(root, newID())
 		write(t, file)
-		must(t, os.Symlink(outside, link))
+		must.Do(t, os.Symlink(outside, link))
 		keep = append(keep, file, link)
 	}
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
-	must(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
+	must.Do(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
 	equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	for _, path := range append(keep, filepath.Join(outside, "file")) {
 		if !exists(t, path) {
@@ -77,11 +78,11 @@ func TestSweepOfForeignDirs(t *testing.T) {
 	roots, id, hierarchy := newRoots(t), newID(), t.TempDir()
 	dead(t, roots, id)
 	s := engine.Session{State: filepath.Join(roots.State, id), Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: hierarchy}}}}
-	must(t, s.RecordForeignCgroups("vc"))
+	must.Do(t, s.RecordForeignCgroups("vc"))
 	opt := filepath.Join(t.TempDir(), "opt")
-	must(t, s.RecordForeignDirs(opt))
+	must.Do(t, s.RecordForeignDirs(opt))
 	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
-		must(t, os.Mkdir(dir, 0o700))
+		must.Do(t, os.Mkdir(dir, 0o700))
 	}
 	equal(t, "swept", []workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil))
 	if exists(t, filepath.Join(hierarchy, "vc")) {
@@ -113,7 +114,7 @@ func TestSweepOfMounts(t *testing.T) {
 			real := roots
 			if linked { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
-				must(t, os.Symlink(real.Data, roots.Data))
+				must.Do(t, os.Symlink(real.Data, roots.Data))
 			}
 			outside := t.TempDir()
 			write(t, filepath.Join(outside, "precious"))
@@ -128,8 +129,8 @@ func TestSweepOfMounts(t *testing.T) {
 				if m.kind == "" {
 					flags = syscall.MS_BIND
 				}
-				must(t, os.MkdirAll(m.target, 0o700))
-				must(t, syscall.Mount(m.source, m.target, m.kind, flags, ""))
+				must.Do(t, os.MkdirAll(m.target, 0o700))
+				must.Do(t, syscall.Mount(m.source, m.target, m.kind, flags, ""))
 				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
@@ -197,9 +198,9 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
-	must(t, image.WriteRootfs(t.Context(), rootfs))
+	must.Do(t, image.WriteRootfs(t.Context(), rootfs))
 	foreign := filepath.Join(t.TempDir(), "rootfs")
-	must(t, image.WriteRootfs(t.Context(), foreign))
+	must.Do(t, image.WriteRootfs(t.Context(), foreign))
 	probe := func(root string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
@@ -209,10 +210,10 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	}
 	// "sh init": a shell whose script waits, with a file of the runtime open.
 	script := filepath.Join(t.TempDir(), "init")
-	must(t, os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600))
+	must.Do(t, os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600))
 	initOf := func(file string) *exec.Cmd {
 		f, err := os.Open(file)
-		must(t, err)
+		must.Do(t, err)
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "init")
 		cmd.Dir, cmd.ExtraFiles = filepath.Dir(script), []*os.File{f}
 		begin(t, cmd)
@@ -368,7 +369,7 @@ func TestSweepOfLateObjects(t *testing.T) {
 			},
 			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
-		must(t, err)
+		must.Do(t, err)
 		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
 		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
@@ -389,7 +390,7 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
 		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
-		must(t, err)
+		must.Do(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
 		equal(t, "swept", want, swept)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
@@ -413,7 +414,7 @@ func TestSweepBesideHangingDaemons(t *testing.T) {
 			return 0, ctx.Err()
 		}
 		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
-		must(t, err)
+		must.Do(t, err)
 		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
 			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
 		}
@@ -426,6 +427,6 @@ func recordDaemons(t *testing.T, roots workdir.Roots, id string, addresses map[s
 	t.Helper()
 	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
 	for name, address := range addresses {
-		must(t, run.RecordDaemon(name, address))
+		must.Do(t, run.RecordDaemon(name, address))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -21,7 +22,7 @@ func TestCreateAndRemove(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	for range 2 { // an ID can be had again
 		d, err := workdir.Create(roots, id)
-		must(t, err)
+		must.Do(t, err)
 		if d.RunID != id || d.State != filepath.Join(roots.State, id) || d.Data != filepath.Join(roots.Data, id) {
 			t.Errorf("%s has the directories %s and %s", d.RunID, d.State, d.Data)
 		}
@@ -56,15 +57,15 @@ func TestLinkedRoots(t *testing.T) {
 	roots := workdir.Roots{State: filepath.Join(links, "state"), Data: filepath.Join(links, "data"), Memory: filepath.Join(links, "memory")}
 	real.Memory = filepath.Join(t.TempDir(), "memory")
 	for link, dir := range map[string]string{roots.State: real.State, roots.Data: real.Data, roots.Memory: real.Memory} {
-		must(t, os.MkdirAll(dir, 0o700), os.Symlink(dir, link))
+		must.Do(t, os.MkdirAll(dir, 0o700), os.Symlink(dir, link))
 	}
 	for range 2 {
 		d, err := workdir.Create(roots, newID())
-		must(t, err)
+		must.Do(t, err)
 		if filepath.Dir(d.State) != real.State || filepath.Dir(d.Data) != real.Data || filepath.Dir(d.Memory) != real.Memory {
 			t.Errorf("the run has %s, %s and %s", d.State, d.Data, d.Memory)
 		}
-		must(t, d.Remove(t.Context(), nil))
+		must.Do(t, d.Remove(t.Context(), nil))
 		sweep(t, roots, nil)
 		for _, link := range []string{roots.State, roots.Data, roots.Memory} {
 			if left, err := os.ReadDir(link); err != nil || len(left) > 0 {
@@ -134,7 +135,7 @@ func TestCreateWithLeftovers(t *testing.T) {
 		if which == "data" { // as after a restart of the machine
 			there, other = other, there
 		}
-		must(t, os.MkdirAll(there, 0o700))
+		must.Do(t, os.MkdirAll(there, 0o700))
 		write(t, filepath.Join(there, "file"))
 		if _, err := workdir.Create(roots, id); err == nil {
 			t.Errorf("Create takes over the %s of another run", which)
@@ -170,8 +171,8 @@ func TestSharedRootsAreRefused(t *testing.T) {
 			for _, which := range []string{"state", "data"} {
 				roots := newRoots(t)
 				dir := map[string]string{"state": roots.State, "data": roots.Data}[which]
-				must(t, os.MkdirAll(dir, 0o700))
-				must(t, tt.make(dir))
+				must.Do(t, os.MkdirAll(dir, 0o700))
+				must.Do(t, tt.make(dir))
 				dead(t, roots, newID())
 				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 					t.Errorf("Create in a shared %s: %v", which, err)
@@ -189,7 +190,7 @@ func TestRemoveAfterAnError(t *testing.T) {
 	h := groups(t)
 	roots, id := newRoots(t), newID()
 	d, err := workdir.Create(roots, id)
-	must(t, err)
+	must.Do(t, err)
 	process := newGroup(t, h, id)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -214,7 +215,7 @@ func TestRemoveAfterAnError(t *testing.T) {
 // The orderly end of a run and the immediate end after a second ^C may coincide.
 func TestConcurrentRemove(t *testing.T) {
 	d, err := workdir.Create(newRoots(t), newID())
-	must(t, err)
+	must.Do(t, err)
 	for i := range 200 {
 		write(t, filepath.Join(d.Data, strings.Repeat("x", i+1)))
 	}
@@ -260,9 +261,9 @@ func TestHostRoots(t *testing.T) {
 func TestRootsAreRemovedWithoutData(t *testing.T) {
 	roots := newRoots(t)
 	dir, err := workdir.Create(roots, newID())
-	must(t, err)
-	must(t, os.RemoveAll(roots.Data))
-	must(t, dir.Remove(t.Context(), nil))
+	must.Do(t, err)
+	must.Do(t, os.RemoveAll(roots.Data))
+	must.Do(t, dir.Remove(t.Context(), nil))
 	if _, err := os.Stat(roots.State); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is left: %v", roots.State, err)
 	}

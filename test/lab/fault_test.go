@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
@@ -24,7 +25,7 @@ func small(t *testing.T) (*Lab, Machine, Image) {
 	built(t)
 	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	unchanged(t, image)
 	// A boot creates its temporary files here, and must remove them.
 	dir := t.TempDir()
@@ -43,7 +44,7 @@ func unchanged(t *testing.T, image Image) {
 	state := func() (state string) {
 		for _, file := range []string{image.Kernel, image.Disk} {
 			info, err := os.Stat(file)
-			must(t, err)
+			must.Do(t, err)
 			state += fmt.Sprintln(file, info.Size(), info.ModTime())
 		}
 		return state
@@ -63,7 +64,7 @@ func waitExit(t *testing.T, qemu *os.Process) {
 	if errors.Is(err, unix.ESRCH) {
 		return
 	}
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = unix.Close(fd) }()
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 120_000); n != 1 || err != nil {
 		t.Errorf("QEMU, process %d, is still running: %d, %v", qemu.Pid, n, err)
@@ -136,7 +137,7 @@ func TestFullDisk(t *testing.T) {
 		{Name: "missing", Args: []string{"no-such-program"}, Limit: time.Minute},
 		{Name: "ordinary", Args: []string{"touch", "/root/mine", "/tmp/theirs"}, User: "user", Limit: time.Minute},
 	}}, nil, Options{Out: out})
-	must(t, err)
+	must.Do(t, err)
 	for name, want := range map[string]string{
 		"reserve":  "exit code 1: fallocate: fallocate failed: No space left on device",
 		"fill":     "exit code 1: cp: error writing '/root/zero': No space left on device",
@@ -176,7 +177,7 @@ func TestVictim(t *testing.T) {
 	}
 	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	_, err = l.Boot(t.Context(), m, image, job.Job{}, nil, Options{Out: t.TempDir(), qemu: []string{"-S"}, began: func(p *os.Process) {
 		if _, err := fmt.Println("qemu", p.Pid); err != nil {
 			t.Error(err)
@@ -190,20 +191,20 @@ func TestMachineDiesWithItsProgram(t *testing.T) {
 	cells.Need(t, "lab/faults")
 	built(t)
 	self, err := os.Executable()
-	must(t, err)
+	must.Do(t, err)
 	// The test has no launcher, because it would reap the victim.
 	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
 	victim.Env = append(os.Environ(), victimVariable+"=yes", "TMPDIR="+t.TempDir())
 	stdout, err := victim.StdoutPipe()
-	must(t, err)
-	must(t, victim.Start())
+	must.Do(t, err)
+	must.Do(t, victim.Start())
 	var pid int
 	line := make([]byte, 100)
 	n, err := stdout.Read(line)
 	if _, scanErr := fmt.Sscanf(string(bytes.TrimSpace(line[:n])), "qemu %d", &pid); err != nil || scanErr != nil {
 		t.Fatalf("the victim printed %q, %v, %v", line[:n], err, scanErr)
 	}
-	must(t, victim.Process.Signal(syscall.SIGKILL))
+	must.Do(t, victim.Process.Signal(syscall.SIGKILL))
 	_ = victim.Wait() // it was killed
 	waitExit(t, &os.Process{Pid: pid})
 }

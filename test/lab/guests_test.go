@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
@@ -42,9 +43,9 @@ func TestGuestsPlan(t *testing.T) {
 	text := read(t, filepath.Join("testdata", guestsPlan))
 	names := func(text []byte) (all []string) {
 		p, err := plan.Parse(guestsPlan, text)
-		must(t, err)
+		must.Do(t, err)
 		work, err := p.Resolve(catalogue.Catalogue{})
-		must(t, err)
+		must.Do(t, err)
 		for _, w := range work {
 			all = append(all, w.Benchmark.Name)
 		}
@@ -99,16 +100,16 @@ func guests(t *testing.T, l *Lab, dir string, kata kataParts, item string) {
 	m := nestedMachine()
 	m.Memory = guestsMemory
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	work := append(kata.install(), loadImage(dir, m)...)
 	work = append(work, exported("guests", guestsLimit, "-f", job.Dir+"/"+guestsPlan)...)
 	files := inputs(t, dir, m, work)
 	kata.add(t, files)
 	files[guestsPlan] = filepath.Join(t.TempDir(), guestsPlan)
-	must(t, os.WriteFile(files[guestsPlan], selected(read(t, filepath.Join("testdata", guestsPlan)), item), 0o644))
+	must.Do(t, os.WriteFile(files[guestsPlan], selected(read(t, filepath.Join("testdata", guestsPlan)), item), 0o644))
 	out := outOf(t, "guests-"+item)
 	report, err := l.Boot(t.Context(), m, image, nestedJob("guests", work), files, Options{Out: out, Emulated: true, Limit: guestsLimit + usualLimit})
-	must(t, err)
+	must.Do(t, err)
 	t.Log(report.Step("guests").Output)
 	allowFailures(report, "guests")
 	checkSteps(t, report)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -179,7 +180,7 @@ func (k kataParts) add(t *testing.T, files map[string]string) {
 	var text bytes.Buffer
 	encoder := toml.NewEncoder(&text)
 	encoder.Indent = "" // a test of package cri finds kernel_params at the beginning of its line
-	must(t, errors.Join(encoder.Encode(k.values), os.WriteFile(files["kata-config"], text.Bytes(), 0o644)))
+	must.Do(t, errors.Join(encoder.Encode(k.values), os.WriteFile(files["kata-config"], text.Bytes(), 0o644)))
 }
 
 // steps install Kata Containers and test it. Two processes of a virtual machine are killed while its container runs, and Touchstone
@@ -237,13 +238,13 @@ dial_timeout = 45
 `),
 	} {
 		file := filepath.Join(root, path)
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)))
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)))
 	}
 	// A release has links to the versions of its parts.
 	for link, to := range map[string]string{
 		kataDir + "/share/kata-containers/vmlinux": "vmlinux-1", kataDir + "/share/kata-containers/rootfs.img": "rootfs-1.img", kataConfig: "configuration-qemu.toml",
 	} {
-		must(t, os.Symlink(to, filepath.Join(root, link)))
+		must.Do(t, os.Symlink(to, filepath.Join(root, link)))
 	}
 	return root
 }
@@ -251,7 +252,7 @@ dial_timeout = 45
 // The configuration in the machine is the installation's with the lab's values, and the files are the ones that it names.
 func TestKataInstallation(t *testing.T) {
 	k, err := readKata(installation(t, func(config string) string { return config }))
-	must(t, err)
+	must.Do(t, err)
 	files := map[string]string{}
 	k.add(t, files)
 	for name, want := range map[string]string{"kata-shim": "shim", "kata-kernel": "kernel", "kata-guest": "image"} {
@@ -310,7 +311,7 @@ func TestKataInstallationIsWhole(t *testing.T) {
 			}
 			root := installation(t, test.change)
 			if test.remove != "" {
-				must(t, os.Remove(filepath.Join(root, test.remove)))
+				must.Do(t, os.Remove(filepath.Join(root, test.remove)))
 			}
 			if _, err := readKata(root); err == nil || engine.Unsupported(err) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want one with %q", err, test.want)

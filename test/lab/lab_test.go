@@ -16,6 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -29,14 +30,6 @@ import (
 // image workload-ARCH.tar. If the image has another list of packages than the built-in one, packages-ARCH.lock is its list. For
 // the targets of containerd that need KVM there are cri-amd64.test and containerdFiles.
 const labVariable = "TOUCHSTONE_LAB"
-
-// must ends the test if there is an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // built returns the directory, or skips the test.
 func built(t *testing.T) string {
@@ -52,7 +45,7 @@ func built(t *testing.T) string {
 func open(t *testing.T) *Lab {
 	t.Helper()
 	launcher, err := process.New(process.Options{})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := launcher.Close(); err != nil {
 			t.Error(err)
@@ -92,7 +85,7 @@ func longPlan(t *testing.T) string {
 	t.Helper()
 	quick := plan.Quick()
 	work, err := quick.Resolve(catalogue.Catalogue{})
-	must(t, err)
+	must.Do(t, err)
 	var text strings.Builder
 	text.WriteString("version: 1\nname: quick-long\nbenchmarks:\n")
 	for _, w := range work {
@@ -296,7 +289,7 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 	t.Helper()
 	m := nestedMachine()
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	files := inputs(t, built, m, work.steps)
 	if work.add != nil {
 		work.add(files)
@@ -432,7 +425,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 	dir := t.TempDir()
 	for name, text := range map[string]string{longPlanFile: longPlan(t), "kata.yaml": kataPlan} {
 		files[name] = filepath.Join(dir, name)
-		must(t, os.WriteFile(files[name], []byte(text), 0o644))
+		must.Do(t, os.WriteFile(files[name], []byte(text), 0o644))
 	}
 	for _, program := range []string{"touchstone", "runsc"} {
 		files[program] = filepath.Join(built, program+"-"+m.Arch)
@@ -508,7 +501,7 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 	}
 	quick := plan.Quick()
 	work, err := quick.Resolve(catalogue.Catalogue{})
-	must(t, err)
+	must.Do(t, err)
 	trials := 0
 	for _, trial := range block.Trials {
 		of := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark })
@@ -538,7 +531,7 @@ func outOf(t *testing.T, name string) string {
 		return t.TempDir()
 	}
 	dir = filepath.Join(dir, name)
-	must(t, os.MkdirAll(dir, 0o755))
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
@@ -578,7 +571,7 @@ func TestRepeatBreakpoint(t *testing.T) {
 func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	work = append(work, clean()...)
 	out = outOf(t, m.Name)
 	of := job.Job{
@@ -589,7 +582,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 	}
 	files := inputs(t, built, m, work)
 	report, err = repeatBreakpoint(t, func() (job.Report, error) { return l.Boot(t.Context(), m, image, of, files, Options{Out: out}) })
-	must(t, err)
+	must.Do(t, err)
 	checkSteps(t, report)
 	include(t, out)
 	if output := report.Step("cleanup").Output; !strings.Contains(output, "nothing to remove") {
@@ -655,7 +648,7 @@ func TestWithoutMemoryController(t *testing.T) {
 	dir, out := built(t), t.TempDir()
 	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	work := exported("board", stepLimit, addBudget("--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
 		"--filter", "operations.container.lifecycle,limits.memory.oom")...)
 	files := inputs(t, dir, m, work)
@@ -663,7 +656,7 @@ func TestWithoutMemoryController(t *testing.T) {
 		return l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, files,
 			Options{Out: out, kernel: []string{"cgroup_disable=memory"}})
 	})
-	must(t, err)
+	must.Do(t, err)
 	for _, step := range report.Steps {
 		if !step.OK() {
 			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
@@ -694,7 +687,7 @@ func TestWithoutMemoryController(t *testing.T) {
 func read(t *testing.T, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	must.Do(t, err)
 	return text
 }
 
@@ -702,7 +695,7 @@ func read(t *testing.T, file string) []byte {
 func decode(t *testing.T, file string) result.Run {
 	t.Helper()
 	document, err := result.Decode(bytes.NewReader(read(t, file)))
-	must(t, err)
+	must.Do(t, err)
 	if len(document.Runs) != 1 {
 		t.Fatalf("%s has %d runs", file, len(document.Runs))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -58,7 +59,7 @@ func TestSoak(t *testing.T) {
 	l, m := open(t), nestedMachine()
 	m.Memory = soakMemory
 	image, err := l.Build(t.Context(), m)
-	must(t, err)
+	must.Do(t, err)
 	work := append(kata.install(), steps...)
 	files := inputs(t, dir, m, work)
 	kata.add(t, files)
@@ -68,7 +69,7 @@ func TestSoak(t *testing.T) {
 	}
 	files[vsockFile] = found[0]
 	report, err := l.Boot(t.Context(), m, image, nestedJob("soak", work), files, Options{Out: outOf(t, "soak"), Emulated: true, Limit: soakLimit + usualLimit})
-	must(t, err)
+	must.Do(t, err)
 	checkSteps(t, report)
 	for _, step := range report.Steps {
 		if step.OK() {

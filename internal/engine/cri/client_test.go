@@ -16,7 +16,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestSocketPath(t *testing.T) {
@@ -36,7 +36,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -59,12 +59,12 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 func TestBadSockets(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	enginetest.Must(t, os.WriteFile(file, nil, 0o600))
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	abandoned := filepath.Join(dir, "abandoned")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: abandoned})
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	l.SetUnlinkOnClose(false)
-	enginetest.Must(t, l.Close())
+	must.Do(t, l.Close())
 	for name, tt := range map[string]struct{ socket, want string }{
 		"missing":           {filepath.Join(dir, "none"), "no such file"},
 		"a file":            {file, "it is not a socket"},

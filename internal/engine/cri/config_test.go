@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -32,10 +33,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		enginetest.Must(t, os.WriteFile(file, []byte(got), 0o600))
+		must.Do(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -139,7 +140,7 @@ func TestFitKeepsTheRuntimesOptions(t *testing.T) {
 	r := aRunsc
 	r.Options = []target.Option{{Name: "network", Value: "none"}, {Name: "platform", Value: "kvm"}}
 	e, err := fitContainerd(engine.Session{}, programs{runsc: "/shim"}, r, enginetest.Parse(t, "containerd/runsc@platform=ptrace"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if got, want := runscConfig(e), "binary_name = \"/usr/bin/runsc\"\n[runsc_config]\n  \"network\" = \"none\"\n  \"platform\" = \"ptrace\"\n"; got != want {
 		t.Errorf("configuration %q, want %q", got, want)
 	}

@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestPlugins(t *testing.T) {
 	captured, err := os.ReadFile("testdata/cniconfig-containerd-2.4.json")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for config, want := range map[string]string{
 		string(captured):       "bridge",
 		"":                     "",

@@ -19,7 +19,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // life is the lifetime of an engine. The channel is closed at its end.
@@ -41,13 +41,13 @@ func watched(t *testing.T, dir string) *exitEvents {
 func expected(t *testing.T, e *exitEvents, id string) *exitEvent {
 	t.Helper()
 	event, err := e.expect(t.Context(), id)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	return event
 }
 
 func exitFile(t *testing.T, dir, name, text string) {
 	t.Helper()
-	enginetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // A new file is the exit of the container with this name, with any content, and even if it soon disappears.
@@ -56,12 +56,12 @@ func TestExitFiles(t *testing.T) {
 	exitFile(t, dir, "before", "Exited")
 	e := watched(t, dir)
 	written, moved, empty, before, same := expected(t, e, "written"), expected(t, e, "moved"), expected(t, e, "empty"), expected(t, e, "before"), expected(t, e, "directory")
-	enginetest.Must(t, os.Mkdir(filepath.Join(dir, "directory"), 0o700))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "directory"), 0o700))
 	exitFile(t, dir, "of another container", "Exited")
 	exitFile(t, dir, "written", "\x00 no exit code")
 	exitFile(t, dir, "temporary", "0")
 	exitFile(t, dir, "empty", "")
-	enginetest.Must(t, errors.Join(os.Remove(filepath.Join(dir, "written")), os.Rename(filepath.Join(dir, "temporary"), filepath.Join(dir, "moved"))))
+	must.Do(t, errors.Join(os.Remove(filepath.Join(dir, "written")), os.Rename(filepath.Join(dir, "temporary"), filepath.Join(dir, "moved"))))
 	for _, event := range []*exitEvent{written, moved, empty} {
 		if err := engine.Await(t.Context(), event.done); err != nil || event.err != nil || event.code != unknownCode {
 			t.Errorf("an exit with code %d, %v, %v; want one without code", event.code, event.err, err)
@@ -93,17 +93,17 @@ func TestExitFilesWithoutDirectory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "exits")
-			enginetest.Must(t, os.Mkdir(dir, 0o700))
+			must.Do(t, os.Mkdir(dir, 0o700))
 			e := watched(t, dir)
 			event := expected(t, e, "one")
-			enginetest.Must(t, tt.lose(dir))
+			must.Do(t, tt.lose(dir))
 			if engine.Await(t.Context(), event.done) != nil || !errors.Is(event.err, errNoExitsDir) || !strings.Contains(event.err.Error(), dir) {
 				t.Errorf("error %v, want one with the directory", event.err)
 			}
 			if _, err := e.expect(t.Context(), "two"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("expect without the directory: %v", err)
 			}
-			enginetest.Must(t, os.Mkdir(dir, 0o700))
+			must.Do(t, os.Mkdir(dir, 0o700))
 			event = expected(t, e, "three")
 			exitFile(t, dir, "three", "Exited")
 			if err := engine.Await(t.Context(), event.done); err != nil || event.err != nil {
@@ -150,7 +150,7 @@ func guestOf(t *testing.T, shim string, hypervisor int) *container {
 	t.Helper()
 	dir := t.TempDir()
 	bundle := filepath.Join(dir, "pod", "userdata")
-	enginetest.Must(t, os.MkdirAll(bundle, 0o700))
+	must.Do(t, os.MkdirAll(bundle, 0o700))
 	if shim != "" {
 		exitFile(t, bundle, "shim.pid", shim)
 	}
@@ -163,14 +163,14 @@ func guestOf(t *testing.T, shim string, hypervisor int) *container {
 func sleeping(t *testing.T) *os.Process {
 	t.Helper()
 	sleep := exec.CommandContext(t.Context(), "sleep", "1000")
-	enginetest.Must(t, sleep.Start())
+	must.Do(t, sleep.Start())
 	t.Cleanup(func() { _ = sleep.Wait() }) // it is killed
 	return sleep.Process
 }
 
 func kill(t *testing.T, p *os.Process) {
 	t.Helper()
-	enginetest.Must(t, p.Kill())
+	must.Do(t, p.Kill())
 }
 
 // A virtual machine of CRI-O is lost if its shim or its hypervisor is killed.
@@ -179,7 +179,7 @@ func TestWatchGuest(t *testing.T) {
 		t.Run(victim, func(t *testing.T) {
 			shim, hypervisor := sleeping(t), sleeping(t)
 			lost, left := guestOf(t, fmt.Sprintln(shim.Pid), hypervisor.Pid), guestOf(t, fmt.Sprint(shim.Pid), hypervisor.Pid)
-			enginetest.Must(t, errors.Join(lost.watchGuest(t.Context()), left.watchGuest(t.Context())))
+			must.Do(t, errors.Join(lost.watchGuest(t.Context()), left.watchGuest(t.Context())))
 			left.unwatch()
 			if victim == "shim" {
 				kill(t, shim)
@@ -250,7 +250,7 @@ func TestExitFilesOverflow(t *testing.T) {
 	e.waiting = map[string]*exitEvent{"one": one, "two": two, "three": three}
 	err := e.subscribe(t.Context())
 	e.mu.Unlock()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for event, want := range map[*exitEvent]error{one: nil, two: errLostEvents, three: errLostEvents} {
 		if err := engine.Await(t.Context(), event.done); err != nil || !errors.Is(event.err, want) {
 			t.Errorf("an exit is %v, %v; want %v", event.err, err, want)

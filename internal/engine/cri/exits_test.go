@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // requestTime is the duration of a request by the test's fake clock.
@@ -298,14 +299,14 @@ func TestFindSandboxes(t *testing.T) {
 	id := strings.Repeat("0a", 32)
 	group := filepath.Join(root, "sys/fs/cgroup/touchstone-x/pod")
 	for _, dir := range []string{"kata_" + id, "other"} {
-		enginetest.Must(t, os.MkdirAll(filepath.Join(group, dir), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Join(group, dir), 0o700))
 	}
 	enginetest.Files(t, root, map[string]string{
 		"proc/self/mountinfo": "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"proc/self/cgroup":    "0::/\n", "sys/fs/cgroup/cgroup.controllers": "cpu memory\n",
 	})
 	groups, err := cgroup.Detect(root)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	c := &container{e: &Engine{handler: handler{guest: &kata.Config{}}}}
 	c.findSandboxes() // without a cgroup
 	if c.group, err = groups.Open("/touchstone-x/pod"); err != nil {

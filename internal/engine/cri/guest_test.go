@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -59,9 +60,9 @@ func TestGuestOptions(t *testing.T) {
 	r, err := runtimes.Get(t.Context(), s, enginetest.Parse(t, guestTarget))
 	enginetest.Require(t, guestTarget, err)
 	text, err := os.ReadFile(r.Guest.Kernel)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	kernel := filepath.Join(s.Data, "vmlinux")
-	enginetest.Must(t, os.WriteFile(kernel, text, 0o600))
+	must.Do(t, os.WriteFile(kernel, text, 0o600))
 	name := guestTarget + "@kernel=" + kernel + ",memory=320,vcpus=2"
 	s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	e := enginetest.Open(t, cri.NewContainerd(), name, s)
@@ -73,7 +74,7 @@ func TestGuestOptions(t *testing.T) {
 	spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
 	c := enginetest.Running(t, e, spec)
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", only(t, s, "qemu-system")))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	guest := strings.Split(string(args), "\x00")
 	for _, want := range [][]string{{"-m", "320M"}, {"-kernel", kernel}} {
 		if at := slices.Index(guest, want[0]); at < 0 || !strings.HasPrefix(guest[at+1], want[1]) {
@@ -83,7 +84,7 @@ func TestGuestOptions(t *testing.T) {
 	if _, err := c.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	enginetest.Must(t, c.Delete(t.Context()))
+	must.Do(t, c.Delete(t.Context()))
 	if got := strings.TrimSpace(out.String()); got != "0-1" {
 		t.Errorf("the container may run on the CPUs %q of the guest, want 0-1", got)
 	}
@@ -93,7 +94,7 @@ func TestGuestOptions(t *testing.T) {
 func only(t *testing.T, s engine.Session, name string) int {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var found []int
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")) // the process may have exited
@@ -118,7 +119,7 @@ func TestLostGuestOfCRIO(t *testing.T) {
 	for _, victim := range []string{"qemu-system", "containerd-shim"} {
 		t.Run(victim, func(t *testing.T) {
 			c, err := e.Create(t.Context(), enginetest.Spec(s, victim))
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			enginetest.Check(t, errors.Join(c.Start(t.Context()), unix.Kill(only(t, s, victim), unix.SIGKILL)))
 			ctx, cancel := context.WithTimeout(t.Context(), enginetest.CallLimit)
 			defer cancel()
@@ -148,7 +149,7 @@ func TestNeverStartedGuestOfCRIO(t *testing.T) {
 	spec := enginetest.Spec(s, "created")
 	spec.Process.Stdout = &out
 	c, err := e.Create(t.Context(), spec)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // CRI-O would wait longer
 	defer cancel()
 	for range 2 {

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -23,7 +24,7 @@ func TestIdentify(t *testing.T) {
 	l := enginetest.Launcher(t)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "some-runtime")
-	enginetest.Must(t, os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700))
+	must.Do(t, os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700))
 	s := engine.Session{State: dir, Launcher: l}
 	for _, tt := range []struct {
 		handler   configured
@@ -85,11 +86,11 @@ func notify(path, text string) error {
 // wait finds the message of readiness among other messages in systemd's form.
 func TestNotify(t *testing.T) {
 	n, err := newNotifySocket(filepath.Join(t.TempDir(), "notify"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, n.close()) })
 	say := func(text string) {
 		t.Helper()
-		enginetest.Must(t, notify(n.path, text))
+		must.Do(t, notify(n.path, text))
 	}
 	for range 2 { // it can be started again
 		say("STATUS=READY=1")
@@ -110,7 +111,7 @@ func TestNetworkPlugins(t *testing.T) {
 			if dir == some && plugin == "loopback" {
 				continue
 			}
-			enginetest.Must(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
+			must.Do(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
 	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
@@ -192,11 +193,11 @@ func TestHelpers(t *testing.T) {
 	}
 	write := func(dir, name string, mode os.FileMode) string {
 		path := filepath.Join(dirs[dir], name)
-		enginetest.Must(t, os.WriteFile(path, nil, mode))
+		must.Do(t, os.WriteFile(path, nil, mode))
 		return path
 	}
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
-	enginetest.Must(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
+	must.Do(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
 	inLink, behind, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -50,9 +51,9 @@ func checkPods(t *testing.T, d *cri.Driver, name string, s engine.Session) {
 			exits = append(exits, syscall.SIGTERM) // CRI-O always begins with SIGTERM, and sends SIGKILL at once
 		}
 		began := time.Now()
-		enginetest.Must(t, b.Kill(t.Context(), syscall.SIGKILL))
+		must.Do(t, b.Kill(t.Context(), syscall.SIGKILL))
 		exit, err := b.Wait(t.Context())
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		took := time.Since(began)
 		if !slices.Contains(exits, exit.Signal) || took < c.least {
 			t.Errorf("%s with %+v: the program ended with %v after %v, want one of the signals %v after at least %v", name, c.pods, exit, took, exits, c.least)

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -65,7 +66,7 @@ func TestSteps(t *testing.T) {
 		steps = nil
 	}
 	c, err := e.Create(ctx, enginetest.Spec(s, "steps"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	want("Create", "RunPodSandbox", "CreateContainer")
 	enginetest.Check(t, c.Start(ctx))
 	want("Start", "StartContainer")
@@ -119,7 +120,7 @@ func TestUsersOwnEngine(t *testing.T) {
 		t.Errorf("Open with options: %v", err)
 	}
 	other, err := d.Open(t.Context(), enginetest.Parse(t, handler), user)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
@@ -130,7 +131,7 @@ func TestUsersOwnEngine(t *testing.T) {
 		t.Errorf("Create of an unreachable bridged container: %v, %v", c, err)
 	}
 	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	// A container of the same name that another client has made stays.
 	taken := enginetest.Spec(user, "taken")
 	taken.ID = foreign.ID()
@@ -160,7 +161,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("no handler of the engine is a candidate: %v", handlers)
 	}
 	other, err := d.Open(t.Context(), handlers[i].Target, killed)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if used, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(used) != killed.Sockets["containerd"] {
 		t.Errorf("that the engine is used is noted as %q, %v", used, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // answers restores an engine's responses from a capture: the conditions and handlers, and the verbose part as text.
@@ -25,7 +25,7 @@ func answers(t testing.TB, data []byte) *api.StatusResponse {
 		RuntimeHandlers []struct{ Name string }
 		Config          json.RawMessage
 	}
-	enginetest.Must(t, json.Unmarshal(data, &captured))
+	must.Do(t, json.Unmarshal(data, &captured))
 	answer := &api.StatusResponse{Status: &api.RuntimeStatus{}, Info: map[string]string{"config": string(captured.Config)}}
 	for _, c := range captured.Conditions {
 		answer.Status.Conditions = append(answer.Status.Conditions, &api.RuntimeCondition{Type: c.Type, Reason: c.Reason, Message: c.Message, Status: c.Status})
@@ -48,7 +48,7 @@ func TestReadStatus(t *testing.T) {
 		"crio-1.34": {{name: "crun", binary: "/usr/local/bin/crun"}, {name: "runc", binary: "/usr/sbin/runc"}},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", "status-"+file+".json"))
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		got, err := readStatus(version, answers(t, data))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // carelessEngine is an engine that ignores the filters of all lists.
@@ -77,7 +78,7 @@ func serve(t *testing.T, server *grpc.Server) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	ended := make(chan error)
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -149,7 +150,7 @@ func TestUndoOnCarelessEngine(t *testing.T) {
 			e.pods = slices.DeleteFunc(e.pods, func(p *api.PodSandbox) bool { return p.GetId() == "mine" })
 		}
 		client, err := connect(t.Context(), "containerd", e.serve(t))
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		c := &container{
 			e:  &Engine{service: &service{client: client}, session: engine.Session{RunID: deadRun}},
 			id: engine.Prefix + deadRun + "-t1-00001", dir: t.TempDir(),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // sink keeps all data, reports each write, and counts calls of Close.
@@ -62,7 +63,7 @@ func (s *sink) check(t *testing.T, want string) {
 func watcher(t *testing.T) *crilog.Watcher {
 	t.Helper()
 	w, err := crilog.New()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		for range 2 {
 			enginetest.Check(t, w.Close())
@@ -75,7 +76,7 @@ func watcher(t *testing.T) *crilog.Watcher {
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -91,7 +92,7 @@ func TestLinesComeAsTheyAreWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out, complaints := newSink(), newSink()
 	f, err := watcher(t).Follow(path, out, complaints)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	log := open(t, path)
 	write(t, log, "T stdout F ready\n")
 	if got := <-out.wrote; got != "ready\n" {
@@ -100,7 +101,7 @@ func TestLinesComeAsTheyAreWritten(t *testing.T) {
 	write(t, log, "T stderr P oh")
 	write(t, log, ", \nT stdout P one \nT stderr F dear\nT stdout P two \nT std")
 	write(t, log, "out F three\nT stdout F \nT stdout P no end\n")
-	enginetest.Must(t, log.Close())
+	must.Do(t, log.Close())
 	for range 2 {
 		enginetest.Check(t, f.Finish(t.Context()))
 	}
@@ -113,7 +114,7 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
 	f, err := watcher(t).Follow(path, out, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	log := open(t, path)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -131,7 +132,7 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	default:
 	}
 	write(t, log, "T stdout F last\n")
-	enginetest.Must(t, log.Close())
+	must.Do(t, log.Close())
 	enginetest.Check(t, <-finished)
 	out.check(t, want+"last\n")
 }
@@ -141,13 +142,13 @@ func TestFinishWithoutLastEvent(t *testing.T) {
 	path, w := filepath.Join(t.TempDir(), "log"), watcher(t)
 	synctest.Test(t, func(t *testing.T) {
 		f, err := w.Follow(path, newSink(), nil)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		log := open(t, path)
 		f.Unwatch()
 		finished := make(chan error)
 		go func() { finished <- f.Finish(t.Context()) }()
 		synctest.Wait() // the follower has seen that the log is open
-		enginetest.Must(t, log.Close())
+		must.Do(t, log.Close())
 		if err := <-finished; err != nil { // no event comes
 			t.Error(err)
 		}
@@ -159,7 +160,7 @@ func TestAbandon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
 	f, err := watcher(t).Follow(path, out, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	write(t, open(t, path), "T stdout F one\n")
 	for range 2 {
 		f.Abandon()
@@ -172,7 +173,7 @@ func TestAbandon(t *testing.T) {
 func TestLogWithoutWriter(t *testing.T) {
 	out, complaints := newSink(), newSink()
 	f, err := watcher(t).Follow(filepath.Join(t.TempDir(), "log"), out, complaints)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "")
 	complaints.check(t, "")
@@ -180,15 +181,15 @@ func TestLogWithoutWriter(t *testing.T) {
 
 func TestExistingLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	enginetest.Must(t, os.WriteFile(path, []byte("T stdout F before\n"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("T stdout F before\n"), 0o600))
 	out := newSink()
 	w := watcher(t)
 	f, err := w.Follow(path, out, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if _, err := w.Follow(path, nil, nil); err == nil || !strings.Contains(err.Error(), "another follower") {
 		t.Errorf("a second follower of the same log: %v", err)
 	}
-	enginetest.Must(t, os.Remove(path))
+	must.Do(t, os.Remove(path))
 	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "before\n")
 }
@@ -203,10 +204,10 @@ func TestBadLogs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
-			enginetest.Must(t, os.WriteFile(path, []byte(tt.log), 0o600))
+			must.Do(t, os.WriteFile(path, []byte(tt.log), 0o600))
 			out := newSink()
 			f, err := watcher(t).Follow(path, out, nil)
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			for range 2 {
 				if err := f.Finish(t.Context()); err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("Finish: %v, want %q", err, tt.err)
@@ -220,11 +221,11 @@ func TestBadLogs(t *testing.T) {
 // A writer that fails gets no further data, is closed, and does not stop the other writer.
 func TestWriterThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	enginetest.Must(t, os.WriteFile(path, []byte("T stdout F one\nT stderr F two\nT stdout F three\n"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("T stdout F one\nT stderr F two\nT stdout F three\n"), 0o600))
 	out, complaints := newSink(), newSink()
 	out.fault = errors.New("no space left")
 	f, err := watcher(t).Follow(path, out, complaints)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	enginetest.Check(t, f.Finish(t.Context()))
 	out.check(t, "")
 	complaints.check(t, "two\n")
@@ -240,11 +241,11 @@ func TestFollowRefuses(t *testing.T) {
 		t.Errorf("Follow without a directory: %v", err)
 	}
 	link := filepath.Join(dir, "link")
-	enginetest.Must(t, os.Symlink("/etc/passwd", link))
+	must.Do(t, os.Symlink("/etc/passwd", link))
 	if _, err := w.Follow(link, nil, nil); err == nil {
 		t.Error("Follow follows a link")
 	}
-	enginetest.Must(t, w.Close())
+	must.Do(t, w.Close())
 	if _, err := w.Follow(filepath.Join(dir, "log"), nil, nil); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Follow with a closed watcher: %v", err)
 	}
@@ -256,9 +257,9 @@ func TestCloseEndsFollowers(t *testing.T) {
 	out := newSink()
 	w := watcher(t)
 	f, err := w.Follow(path, out, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	write(t, open(t, path), "T stdout F one\n")
-	enginetest.Must(t, w.Close())
+	must.Do(t, w.Close())
 	out.check(t, "one\n")
 	enginetest.Check(t, f.Finish(t.Context()))
 }
@@ -273,7 +274,7 @@ func TestManyLogs(t *testing.T) {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d", number, n))
 			out := newSink()
 			f, err := w.Follow(path, out, nil)
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			all.Go(func() {
 				log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {

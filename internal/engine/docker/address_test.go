@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The forms of Docker's command line.
@@ -60,14 +61,14 @@ func writeContext(t *testing.T, dir, name, meta string) (id string) {
 	sum := sha256.Sum256([]byte(name))
 	id = hex.EncodeToString(sum[:])
 	folder := filepath.Join(dir, "contexts", "meta", id)
-	enginetest.Must(t, os.MkdirAll(folder, 0o700))
+	must.Do(t, os.MkdirAll(folder, 0o700))
 	writeFile(t, filepath.Join(folder, "meta.json"), meta)
 	return id
 }
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	enginetest.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // The choices of Docker's command line, in their order. The contexts resemble the contexts that rootless Docker, Colima and a machine with TLS have.
@@ -77,7 +78,7 @@ func TestFindEndpoint(t *testing.T) {
 	writeContext(t, dir, "colima", `{"Name":"colima","Metadata":{"Description":"colima"},"Endpoints":{"docker":{"Host":"unix:///home/me/.colima/default/docker.sock"}}}`)
 	secured := writeContext(t, dir, "secured", `{"Name":"secured","Endpoints":{"docker":{"Host":"tcp://127.0.0.1:2376"}}}`)
 	certificates := filepath.Join(dir, "contexts", "tls", secured, "docker")
-	enginetest.Must(t, os.MkdirAll(certificates, 0o700))
+	must.Do(t, os.MkdirAll(certificates, 0o700))
 	writeContext(t, dir, "elsewhere", `{"Endpoints":{"docker":{"Host":"ssh://me@there"}}}`)
 	writeContext(t, dir, "unverified", `{"Endpoints":{"docker":{"Host":"tcp://h:1","SkipTLSVerify":true}}}`)
 	writeContext(t, dir, "empty", `{"Endpoints":{"docker":{}}}`)
@@ -150,7 +151,7 @@ func TestFindEndpoint(t *testing.T) {
 		t.Setenv("DOCKER_CONFIG", dir)
 		file := filepath.Join(dir, "config.json")
 		writeFile(t, file, `{"currentContext":"rootless"}`)
-		enginetest.Must(t, os.Chmod(file, 0o666))
+		must.Do(t, os.Chmod(file, 0o666))
 		if _, _, err := findEndpoint(engine.Session{}); !engine.Unsupported(err) || !strings.Contains(err.Error(), "chmod go-w") {
 			t.Errorf("findEndpoint: %v; want a refusal with the remedy", err)
 		}
@@ -160,8 +161,8 @@ func TestFindEndpoint(t *testing.T) {
 		t.Setenv("DOCKER_CONFIG", "")
 		t.Setenv("DOCKER_CONTEXT", "")
 		t.Setenv("HOME", home)
-		enginetest.Must(t, os.Symlink(dir, filepath.Join(home, ".docker")))
-		enginetest.Must(t, os.Chmod(filepath.Join(dir, "config.json"), 0o600))
+		must.Do(t, os.Symlink(dir, filepath.Join(home, ".docker")))
+		must.Do(t, os.Chmod(filepath.Join(dir, "config.json"), 0o600))
 		if e, _, err := findEndpoint(engine.Session{}); err != nil || e.host != "unix:///run/user/1000/docker.sock" {
 			t.Errorf("findEndpoint() = %+v, %v", e, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -59,7 +60,7 @@ func containers(t *testing.T, socket string) []string {
 	t.Helper()
 	c := connect(t, socket)
 	list, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true})
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var names []string
 	for _, item := range list.Items {
 		names = append(names, item.Names...)
@@ -72,7 +73,7 @@ func containers(t *testing.T, socket string) []string {
 func connect(t *testing.T, socket string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + socket))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestRuntimeIsVisibleToPrivateDaemon(t *testing.T) {
 	l := enginetest.Launcher(t)
 	path := filepath.Join(t.TempDir(), "mine")
-	enginetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.1.5\n"), 0o700))
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.1.5\n"), 0o700))
 	s := engine.Session{
 		Launcher: l, State: t.TempDir(), Runtimes: map[string]target.Runtime{"mine": {Path: path}},
 		Targets: []target.Target{{Engine: name, Runtime: "mine"}},
@@ -39,7 +40,7 @@ func TestProgramsAreFoundByName(t *testing.T) {
 	}
 	got := map[string]string{}
 	links, err := os.ReadDir(dir)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, link := range links {
 		if got[link.Name()], err = os.Readlink(filepath.Join(dir, link.Name())); err != nil {
 			t.Error(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
@@ -25,7 +26,7 @@ import (
 func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
 	t.Helper()
 	l, err := net.Listen("unix", socket)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	if answer != nil {
 		server := &http.Server{Handler: answer}
@@ -45,7 +46,7 @@ func TestWrongSocket(t *testing.T) {
 	}{
 		{"none", func(*testing.T, string) {}, "the socket does not exist"},
 		{"file", func(t *testing.T, socket string) {
-			enginetest.Must(t, os.WriteFile(socket, nil, 0o600))
+			must.Do(t, os.WriteFile(socket, nil, 0o600))
 		}, "the file is not a socket"},
 		{"left", func(t *testing.T, socket string) {
 			l := listen(t, socket, nil).(*net.UnixListener)
@@ -119,11 +120,11 @@ func TestSocketOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "sock")
 	listen(t, socket, nil)
-	enginetest.Must(t, os.Chmod(socket, 0o660))
+	must.Do(t, os.Chmod(socket, 0o660))
 	s.Sockets = map[string]string{"docker": socket}
 	runtime.LockOSThread() // the thread gets another user for files, without root's rights
 	defer runtime.UnlockOSThread()
-	enginetest.Must(t, unix.Setfsuid(65534))
+	must.Do(t, unix.Setfsuid(65534))
 	_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 	_ = unix.Setfsuid(0)
 	advice := refusal.Rights("run as root, or as a member of the socket's group") // the thread alone has another user
@@ -136,7 +137,7 @@ func TestSocketOfOthers(t *testing.T) {
 func TestRemoteDaemon(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		if strings.HasSuffix(r.URL.Path, "/info") {

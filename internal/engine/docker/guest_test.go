@@ -11,13 +11,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A target with a virtual machine has an entry with the path of its own configuration.
 func TestEntriesOfGuests(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "kata.toml")
-	enginetest.Must(t, os.WriteFile(own, []byte("[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = true\n"), 0o600))
+	must.Do(t, os.WriteFile(own, []byte("[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = true\n"), 0o600))
 	e := entries{}
 	e.add(runtimes.Runtime{Name: "runc", Binary: "/bin/runc"}, nil)
 	for _, options := range []string{"", ",memory=300"} {
@@ -27,9 +28,9 @@ func TestEntriesOfGuests(t *testing.T) {
 		if r.Guest, err = kata.Load(wanted.Options); err != nil {
 			t.Fatal(err)
 		}
-		enginetest.Must(t, e.addGuest(r, wanted, dir))
+		must.Do(t, e.addGuest(r, wanted, dir))
 		c := choice{names: map[engine.Network]string{}}
-		enginetest.Must(t, e.choose(c, r, wanted, nil))
+		must.Do(t, e.choose(c, r, wanted, nil))
 		name := c.names[engine.Bridged]
 		if !strings.HasPrefix(name, engine.Prefix+"kata-") || c.names[engine.NoNetwork] != name {
 			t.Errorf("%s has the entries %q", wanted, c.names)

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A daemon that maps the users of containers lacks bind mounts and the host's network, with the reason, and nothing else.
@@ -20,7 +21,7 @@ func TestRealUsernsRemap(t *testing.T) {
 	s.Memory = t.TempDir()
 	for _, file := range []string{"/etc/subuid", "/etc/subgid"} { // only the daemon sees this content
 		ranges := filepath.Join(t.TempDir(), "ranges")
-		enginetest.Must(t, os.WriteFile(ranges, []byte("nobody:200000:65536\nnogroup:200000:65536\n"), 0o644))
+		must.Do(t, os.WriteFile(ranges, []byte("nobody:200000:65536\nnogroup:200000:65536\n"), 0o644))
 		err := s.Launcher.InNamespace(func() error { return unix.Mount(ranges, file, "", unix.MS_BIND, "") })
 		if err != nil {
 			t.Skipf("needs %s, to cover it for the daemon: %v", file, err)
@@ -57,7 +58,7 @@ func TestRealOtherFiles(t *testing.T) {
 	// The launcher's namespace is the daemon's, and this program's has another directory.
 	hidden := t.TempDir()
 	s.Memory = hidden
-	enginetest.Must(t, s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", hidden, "tmpfs", 0, "") }))
+	must.Do(t, s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", hidden, "tmpfs", 0, "") }))
 	e := open(s)
 	if err := e.Supports(engine.CanBindMemory); !engine.Unsupported(err) || !strings.Contains(err.Error(), "another file system") && !strings.Contains(err.Error(), "cannot mount") {
 		t.Errorf("Supports(%s) = %v; want a refusal because of other files", engine.CanBindMemory, err)

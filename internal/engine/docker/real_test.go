@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/cells"
@@ -50,9 +51,9 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	c, err := e.Create(t.Context(), engine.Spec{
 		ID: engine.Prefix + s.RunID + "-pause", Rootfs: s.Rootfs, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
 	})
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
-	enginetest.Must(t, c.Start(t.Context()))
+	must.Do(t, c.Start(t.Context()))
 	other := connect(t, socket)
 	// The daemon may refuse these requests for a moment too.
 	pause := func() {

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -44,9 +45,9 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 		t.Skip("needs crun: ", err)
 	}
 	dir, data := filepath.Join(s.State, "user"), t.TempDir()
-	enginetest.Must(t, os.Mkdir(dir, 0o700))
+	must.Do(t, os.Mkdir(dir, 0o700))
 	for _, parent := range []string{s.State, data, filepath.Dir(data)} { // for a daemon that maps users
-		enginetest.Must(t, os.Chmod(parent, 0o711))
+		must.Do(t, os.Chmod(parent, 0o711))
 	}
 	socket := filepath.Join(dir, "sock")
 	settings := map[string]any{
@@ -58,17 +59,17 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	}
 	maps.Copy(settings, changes)
 	config, err := json.Marshal(settings)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	file := filepath.Join(dir, "daemon.json")
-	enginetest.Must(t, os.WriteFile(file, config, 0o600))
+	must.Do(t, os.WriteFile(file, config, 0o600))
 	log, err := os.Create(filepath.Join(dir, "log"))
-	enginetest.Must(t, err)
-	enginetest.Must(t, s.RecordForeignDirs(docker.OptDirs...))
+	must.Do(t, err)
+	must.Do(t, s.RecordForeignDirs(docker.OptDirs...))
 	cmd := exec.Command(dockerd, "--config-file", file)
 	cmd.Stdout, cmd.Stderr = log, log
 	done, err := s.Launcher.Start(cmd)
 	_ = log.Close()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	exited := make(chan struct{})
 	go func() {
 		<-done
@@ -102,7 +103,7 @@ const userContainer = "user-container:latest"
 // addUserContainer adds an image and a container to the user's daemon.
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
-	enginetest.Must(t, s.Registry.ServeHost())
+	must.Do(t, s.Registry.ServeHost())
 	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
 		err = pulled.Wait(t.Context())
@@ -113,7 +114,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	if err == nil {
 		_, err = c.ImageRemove(t.Context(), s.Registry.Probe(), client.ImageRemoveOptions{})
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
 		HostConfig: &api.HostConfig{NetworkMode: "none"},
@@ -121,7 +122,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	if err == nil {
 		_, err = c.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
 			t.Error(err)
@@ -137,7 +138,7 @@ func inventory(t *testing.T, c *client.Client) (all []string) {
 	images, err2 := c.ImageList(ctx, client.ImageListOptions{All: true})
 	networks, err3 := c.NetworkList(ctx, client.NetworkListOptions{})
 	volumes, err4 := c.VolumeList(ctx, client.VolumeListOptions{})
-	enginetest.Must(t, errors.Join(err1, err2, err3, err4))
+	must.Do(t, errors.Join(err1, err2, err3, err4))
 	for _, i := range containers.Items {
 		all = append(all, fmt.Sprint("container ", i.ID, i.Names, i.State))
 	}
@@ -225,7 +226,7 @@ func TestSweep(t *testing.T) {
 	if err == nil {
 		err = e.(engine.Puller).Pull(t.Context(), fresh)
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	sweep := func(runID string) int {
 		t.Helper()
 		n, err := docker.NewDriver().Sweep(t.Context(), engine.Session{RunID: runID, Sockets: s.Sockets})

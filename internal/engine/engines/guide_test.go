@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -62,7 +63,7 @@ func TestNewEnginePassesTheConformanceSuite(t *testing.T) {
 	drivers, containers := newEngines()
 	open := func(t *testing.T) engine.Engine {
 		e, err := drivers.Open(t.Context(), target.Target{Engine: "guide", Runtime: "runc"}, engine.Session{RunID: "run1"})
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		return e
 	}
 	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Leftovers: containers.Leftovers})
@@ -72,7 +73,7 @@ func TestNewEnginePassesTheConformanceSuite(t *testing.T) {
 func TestNewEngineIsSelectedByItsDescription(t *testing.T) {
 	drivers, _ := newEngines()
 	parsed, err := plan.Parse("p", []byte("version: 1\nengines: {sockets: {guide: /run/plan.sock}}\n"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	variable := func(name string) string {
 		return map[string]string{"GUIDE_HOST": "/run/variable.sock"}[name]
 	}
@@ -109,16 +110,16 @@ func TestNewEngineIsAccountedByItsDescription(t *testing.T) {
 		t.Skip(err)
 	}
 	binary, err := os.ReadFile(cat)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	var pids []int
 	for _, name := range []string{"guided", "guide-shim-v1"} {
 		path := filepath.Join(dir, name)
-		enginetest.Must(t, os.WriteFile(path, binary, 0o700))
+		must.Do(t, os.WriteFile(path, binary, 0o700))
 		cmd := exec.CommandContext(context.Background(), path) // the test's own context ends before its clean-up
 		in, err := cmd.StdinPipe()
-		enginetest.Must(t, err)
-		enginetest.Must(t, cmd.Start())
+		must.Do(t, err)
+		must.Do(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = in.Close()
 			enginetest.Check(t, cmd.Wait())

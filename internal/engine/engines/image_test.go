@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -31,12 +32,12 @@ var pulling = [][]string{
 func TestImages(t *testing.T) {
 	_, programs := enginetest.Workload(t)
 	base, err := image.Build(runtime.GOARCH)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	configured, err := mutate.Config(base, v1.Config{
 		Entrypoint: []string{"/no/such/entrypoint", "--flag"}, Cmd: []string{"no", "such", "command"},
 		User: "1000:1000", WorkingDir: "/data", Env: []string{"PATH=/no/such/path", "LD_PRELOAD="}, StopSignal: "SIGUSR1",
 	})
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, names := range pulling {
 		engineName, _, _ := strings.Cut(names[0], "/")
 		t.Run(engineName, func(t *testing.T) {
@@ -99,12 +100,12 @@ func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string 
 func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
 	t.Helper()
 	ref, err := s.Registry.Publish(t.Context(), as, img)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { s.Registry.Forget(ref) })
 	p, ok := e.(engine.Puller)
 	if !ok {
 		t.Fatalf("%s does not pull", e.Info().Target)
 	}
-	enginetest.Must(t, p.Pull(t.Context(), ref))
+	must.Do(t, p.Pull(t.Context(), ref))
 	return ref
 }

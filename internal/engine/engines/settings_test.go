@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -39,11 +40,11 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name string) string {
 		path := filepath.Join(dir, name)
-		enginetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.2.3\n"), 0o700))
+		must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\necho runc version 1.2.3\n"), 0o700))
 		return path
 	}
 	plugins := filepath.Join(dir, "plug-ins")
-	enginetest.Must(t, os.Mkdir(plugins, 0o700))
+	must.Do(t, os.Mkdir(plugins, 0o700))
 	for _, name := range []string{"bridge", "host-local", "loopback"} {
 		program(filepath.Join("plug-ins", name))
 	}
@@ -89,7 +90,7 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 // TestEachProgramIsDocumented: the page of engines lists the programs that a user may give, and no others.
 func TestEachProgramIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/engines.md")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, d := range engines.All(fake.NewClock(), nil).Descriptions() {
 		if d.Binaries == nil {
 			continue

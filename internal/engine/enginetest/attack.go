@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The roles of a test's program besides the tests. Machines of the lab have no other program for them. TestMain must call Main.
@@ -262,7 +263,7 @@ func walk(root string) {
 func RunAttack(t *testing.T, p Prey, run func(args []string, out io.Writer) error) string {
 	t.Helper()
 	text, err := json.Marshal(p)
-	Must(t, err)
+	must.Do(t, err)
 	var out bytes.Buffer
 	if err := run([]string{attackRole, string(text)}, &out); err != nil {
 		t.Errorf("the attack failed: %v\n%s", err, out.String())
@@ -281,10 +282,10 @@ func Attacker(t *testing.T, rootfs string) string {
 func copySelf(t *testing.T, path string) {
 	t.Helper()
 	self, err := os.Open("/proc/self/exe")
-	Must(t, err)
+	must.Do(t, err)
 	defer func() { _ = self.Close() }() // it is only read from
 	program, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	Must(t, err)
+	must.Do(t, err)
 	_, err = io.Copy(program, self)
 	Check(t, err)
 	Check(t, program.Close())
@@ -298,7 +299,7 @@ func Libraries(t *testing.T, rootfs string) (mounts []engine.Mount) {
 		if err != nil {
 			continue
 		}
-		Must(t, os.MkdirAll(filepath.Join(rootfs, dir), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Join(rootfs, dir), 0o755))
 		mounts = append(mounts, engine.Mount{Source: source, Target: dir, ReadOnly: true})
 	}
 	return mounts
@@ -309,7 +310,7 @@ func HostsPrey(t *testing.T, s engine.Session) (p Prey, token string) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		Must(t, err)
+		must.Do(t, err)
 	}
 	token = rand.Text()
 	dir, err := os.MkdirTemp("", "touchstone-prey") //nolint:usetesting // the other user cannot enter the directories of t.TempDir
@@ -354,10 +355,10 @@ func hostsIPC(t *testing.T, p *Prey, token string) {
 	_, _ = rand.Read(random[:])
 	p.Key = int(random[0])<<16 | int(random[1])<<8 | int(random[2]) | 1<<24
 	id, err := unix.SysvShmGet(p.Key, 4096, flags|mode)
-	Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	memory, err := unix.SysvShmAttach(id, 0, 0)
-	Must(t, err)
+	must.Do(t, err)
 	copy(memory, token)
 	_ = unix.SysvShmDetach(memory)
 	if id, _, errno := unix.Syscall(unix.SYS_MSGGET, uintptr(p.Key), flags|mode, 0); errno == 0 {

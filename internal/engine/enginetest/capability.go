@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -232,7 +233,7 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	b := s.start(t, spec)
 	url := fmt.Sprintf("http://127.0.0.1:%d/", s.servingPort(t, b))
 	request, err := http.NewRequestWithContext(s.context(t), http.MethodGet, url, nil)
-	Must(t, err)
+	must.Do(t, err)
 	transport := &http.Transport{DisableKeepAlives: true}
 	if d, ok := s.engine.(engine.Dialer); ok {
 		transport.DialContext = d.Dial
@@ -264,7 +265,7 @@ func (s *suite) testOutward(t *testing.T) {
 	if engine.Unsupported(err) {
 		return
 	}
-	Must(t, err)
+	must.Do(t, err)
 	capability, known := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
 	if !known || out.About == "" {
 		t.Fatalf("Outward() = %+v; want a network with a description", out)
@@ -284,7 +285,7 @@ func (s *suite) testPull(t *testing.T) {
 		t.Fatalf("the target can pull: the engine must be an engine.Puller (%t), and the suite needs a registry (%v)", ok, s.Registry)
 	}
 	ref, err := s.Registry.Fresh(s.context(t), 1<<20)
-	Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { s.Registry.Forget(ref) })
 	s.removeImage(t, p, ref) // the image does not exist yet
 	if err := p.Pull(s.context(t), ref); err != nil {

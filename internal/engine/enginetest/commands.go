@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -42,10 +43,10 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	checkDaemon(t, e)
 	operation := func(verb string, call func(context.Context) error) {
 		t.Helper()
-		Must(t, os.WriteFile(record, nil, 0o600))
-		Must(t, call(t.Context()))
+		must.Do(t, os.WriteFile(record, nil, 0o600))
+		must.Do(t, call(t.Context()))
 		text, err := os.ReadFile(record)
-		Must(t, err)
+		must.Do(t, err)
 		want, declared := about.Commands[verb]
 		if !declared {
 			want = []string{verb}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The functions in this file check what faults of a private daemon do.
@@ -33,7 +34,7 @@ func DaemonDies(t *testing.T, s engine.Session, e engine.Engine, left func() []s
 		if err != nil {
 			t.Fatalf("Create of container %s: %v", name, err)
 		}
-		Must(t, c.Start(t.Context()))
+		must.Do(t, c.Start(t.Context()))
 		service := e.(engine.DaemonBacked).Daemon()
 		if len(service.PIDs) == 0 || service.Cgroup == nil {
 			t.Fatalf("the private daemon is reported as %+v", service)
@@ -84,7 +85,7 @@ func DaemonHangs(t *testing.T, s engine.Session, e engine.Engine, left func() []
 		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
 	}
 	one, err := e.Create(t.Context(), Spec(s, "one"))
-	Must(t, err)
+	must.Do(t, err)
 	Hang(t, e)
 	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
 		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
@@ -132,7 +133,7 @@ func SmallDisk(t *testing.T) (dir string) {
 func DiskFull(t *testing.T, s engine.Session, e engine.Engine) {
 	t.Helper()
 	large, err := s.Registry.Fresh(t.Context(), 32<<20)
-	Must(t, err)
+	must.Do(t, err)
 	p := e.(engine.Puller)
 	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), large) {
 		t.Errorf("Pull: %v; want an error with the full disk and the image", err)

@@ -36,6 +36,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -183,7 +184,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		}
 	}
 	workers, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
-	Must(t, err)
+	must.Do(t, err)
 	if workers > 1 {
 		before := s.leftovers()
 		next := make(chan subtest)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -72,7 +73,7 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 // checked.
 func (s *suite) testCPUSet(t *testing.T) {
 	var here unix.CPUSet
-	Must(t, unix.SchedGetaffinity(0, &here))
+	must.Do(t, unix.SchedGetaffinity(0, &here))
 	last := -1
 	for cpu := range len(here) * 64 {
 		if here.IsSet(cpu) {
@@ -212,7 +213,7 @@ func (s *suite) servingPort(t *testing.T, server testContainer) uint16 {
 		t.Fatalf("first line of output: %v; Stderr: %s", err, server.stderr)
 	}
 	port, err := workload.ParseServing(line)
-	Must(t, err)
+	must.Do(t, err)
 	return uint16(port)
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // FileServer serves one executable file by FUSE, until Stall. It imitates the program of a user on a network file system.
@@ -38,7 +40,7 @@ func Serve(t *testing.T, content string) *FileServer {
 	if errors.Is(err, unix.ENOENT) {
 		t.Skip("the kernel has no FUSE")
 	}
-	Must(t, err)
+	must.Do(t, err)
 	dir := t.TempDir()
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd)
 	if err := unix.Mount("touchstone-test", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -63,12 +64,12 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 	changed := name
 	if change != nil {
 		text, err := os.ReadFile(r.Guest.File)
-		Must(t, err)
+		must.Do(t, err)
 		other, file := change(string(text)), filepath.Join(s.Data, "kata.toml")
 		if other == string(text) {
 			t.Fatalf("%s lacks the line to change", r.Guest.File)
 		}
-		Must(t, os.WriteFile(file, []byte(other), 0o600))
+		must.Do(t, os.WriteFile(file, []byte(other), 0o600))
 		changed += "@config=" + file
 		s.Targets = append(s.Targets, Parse(t, changed))
 	}
@@ -135,9 +136,9 @@ func (g *Guests) start(t *testing.T, spec engine.Spec) (engine.Container, *outpu
 	spec.Process.Stdout = out
 	ctx := limited(t)
 	c, err := g.engine.Create(ctx, spec)
-	Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { Check(t, c.Delete(limited(t))) })
-	Must(t, c.Start(ctx))
+	must.Do(t, c.Start(ctx))
 	return c, out
 }
 
@@ -145,7 +146,7 @@ func (g *Guests) start(t *testing.T, spec engine.Spec) (engine.Container, *outpu
 func (g *Guests) running(t *testing.T, name string) engine.Container {
 	t.Helper()
 	c, out := g.start(t, Spec(g.session, name))
-	Must(t, ready(limited(t), out))
+	must.Do(t, ready(limited(t), out))
 	return c
 }
 
@@ -318,14 +319,14 @@ func NoVsock(t *testing.T, refused func(t *testing.T) error, guests func(t *test
 		t.Skipf("unloads a module of the kernel, but %s does not name its file", vsockVariable)
 	}
 	content, err := os.ReadFile(module)
-	Must(t, err)
+	must.Do(t, err)
 	unloadVsock(t)
 	t.Run("without", func(t *testing.T) {
 		if err := refused(t); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/dev/vhost-vsock does not exist") {
 			t.Errorf("Open without the module: %v; want this reason", err)
 		}
 	})
-	Must(t, unix.InitModule(content, ""))
+	must.Do(t, unix.InitModule(content, ""))
 	t.Run("again", func(t *testing.T) { guests(t).works(t, "again") })
 }
 

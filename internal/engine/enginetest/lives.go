@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -84,19 +85,11 @@ func Check(t testing.TB, err error) {
 	}
 }
 
-// Must ends the test at the error of a call that must work.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Launcher returns a launcher that ends with the test.
 func Launcher(t *testing.T) *process.Launcher {
 	t.Helper()
 	l, err := process.New(process.Options{})
-	Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { Check(t, l.Close()) })
 	return l
 }
@@ -106,8 +99,8 @@ func Files(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		Must(t, os.WriteFile(file, []byte(text), 0o600))
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 }
 
@@ -115,9 +108,9 @@ func Files(t testing.TB, dir string, files map[string]string) {
 func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	t.Helper()
 	c, err := e.Create(t.Context(), spec)
-	Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
-	Must(t, c.Start(t.Context()))
+	must.Do(t, c.Start(t.Context()))
 	return c
 }
 
@@ -144,7 +137,7 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 			t.Fatalf("files %s of containers in %s: %q, %v; want one", file, pattern, found, err)
 		}
 		text, err := os.ReadFile(found[0])
-		Must(t, err)
+		must.Do(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
@@ -257,10 +250,10 @@ func (h holdings) beyond(before holdings) bool {
 func held(t *testing.T) holdings {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	Must(t, err)
+	must.Do(t, err)
 	h := holdings{files: len(files), goroutines: runtime.NumGoroutine()}
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	Must(t, err)
+	must.Do(t, err)
 	for _, file := range tasks {
 		text, _ := os.ReadFile(file) // a thread may have ended
 		h.children += len(strings.Fields(string(text)))
@@ -301,7 +294,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 func allowedCPUs(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	Must(t, err)
+	must.Do(t, err)
 	_, cpus, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 	cpus, _, _ = strings.Cut(cpus, "\n")
 	return strings.TrimSpace(cpus)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -16,7 +17,7 @@ import (
 func (s *suite) testOOMScore(t *testing.T) {
 	s.startReady(t)
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	Must(t, err)
+	must.Do(t, err)
 	found := 0
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")) // the process may have exited, or belong to another user

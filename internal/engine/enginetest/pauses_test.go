@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A program with a higher priority that takes a CPU away is a pause.
@@ -19,7 +21,7 @@ func TestPauses(t *testing.T) {
 	}
 	p := WatchPauses(t)
 	var all unix.CPUSet
-	Must(t, unix.SchedGetaffinity(0, &all))
+	must.Do(t, unix.SchedGetaffinity(0, &all))
 	first := 0
 	for !all.IsSet(first) {
 		first++

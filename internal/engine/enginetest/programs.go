@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -19,7 +20,7 @@ func (s *suite) testPrograms(t *testing.T) {
 	if engine.Unsupported(err) {
 		record.Skip(t, err.Error())
 	}
-	Must(t, err)
+	must.Do(t, err)
 	runtime := s.engine.Info().Binary
 	for _, p := range programs {
 		if info, err := os.Stat(p); err != nil || !filepath.IsAbs(p) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -110,6 +111,6 @@ func isOption(item string) bool {
 func Parse(t testing.TB, name string) target.Target {
 	t.Helper()
 	parsed, err := target.Parse(name)
-	Must(t, err)
+	must.Do(t, err)
 	return parsed
 }

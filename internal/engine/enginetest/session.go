@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -32,7 +33,7 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		t.Skip("makes containers on this host; -short skips that")
 	}
 	groups, err := cgroup.Detect("/")
-	Must(t, err)
+	must.Do(t, err)
 	if groups.Base() == "" {
 		if os.Geteuid() == 0 {
 			t.Fatalf("root may not make cgroups here: the mode is %s with the hierarchies %v; mount them for writing", groups.Mode, groups.Mounts)
@@ -40,14 +41,14 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		groups = nil
 	}
 	state, err := os.MkdirTemp("", "ts") //nolint:usetesting // t.TempDir's paths are too long for the sockets of runtimes
-	Must(t, err)
+	must.Do(t, err)
 	data := t.TempDir()
 	s := engine.Session{
 		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Data: data, Cgroups: groups,
 		Rootfs: filepath.Join(data, "rootfs"), Probe: filepath.Join(data, "probe"),
 	}
-	Must(t, image.WriteRootfs(t.Context(), s.Rootfs))
-	Must(t, image.WriteProbe(s.Probe))
+	must.Do(t, image.WriteRootfs(t.Context(), s.Rootfs))
+	must.Do(t, image.WriteProbe(s.Probe))
 	options := launcherOptions(groups)
 	if s.Launcher, err = process.New(options); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // markVariable marks the process of a container for HostStatus.
@@ -34,14 +35,14 @@ func Ready(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 func HostStatus(t *testing.T, id string) map[string]string {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
-	Must(t, err)
+	must.Do(t, err)
 	for _, file := range environments {
 		environment, _ := os.ReadFile(file) // the process may have exited
 		if !bytes.Contains(environment, []byte(markVariable+"="+id+"\x00")) {
 			continue
 		}
 		status, err := os.ReadFile(filepath.Join(filepath.Dir(file), "status"))
-		Must(t, err)
+		must.Do(t, err)
 		fields := map[string]string{}
 		for line := range strings.Lines(string(status)) {
 			name, value, _ := strings.Cut(line, ":")
@@ -57,7 +58,7 @@ func HostStatus(t *testing.T, id string) map[string]string {
 func Seccomp(t *testing.T, d Opener, name string, s engine.Session, byEngine bool) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/status")
-	Must(t, err)
+	must.Do(t, err)
 	if !strings.Contains(string(own), "\nSeccomp:\t0\n") {
 		t.Skip("this process has a seccomp filter itself, which its containers inherit")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
@@ -440,12 +441,12 @@ func TestDefective(t *testing.T) {
 		t.Setenv(enginetest.MustRun, script)
 	}
 	parsed, err := target.Parse(script)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	driver := fake.NewDriver(fake.NewClock())
 	registry := newRegistry(t)
 	open := func(t *testing.T) engine.Engine {
 		e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: "run1", Registry: registry})
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		return &bentEngine{Engine: e, bend: d.bend}
 	}
 	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Registry: registry, Limit: d.limit, Leftovers: driver.Leftovers})
@@ -454,7 +455,7 @@ func TestDefective(t *testing.T) {
 func newRegistry(t *testing.T) *image.Registry {
 	t.Helper()
 	r, err := image.NewRegistry(t.Context(), "run1")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, r.Close()) })
 	return r
 }
@@ -463,7 +464,7 @@ func TestSuiteFindsDefects(t *testing.T) {
 	run := func(t *testing.T, name string, parallel int) (string, error) {
 		t.Helper()
 		self, err := os.Executable()
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=10m", fmt.Sprint("-test.parallel=", parallel))
 		cmd.Env = append(os.Environ(), defectVariable+"="+name, record.Variable+"=") // defects are no repeats
 		out, err := cmd.CombinedOutput()

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // traces are the resources that the containers of a private engine use on the host: processes, mounts, network namespaces, interfaces,
@@ -34,7 +35,7 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 	r.mounts(t, daemon)
 	r.cgroups(t, s)
 	text, err := os.ReadFile(daemon + "/net/dev")
-	Must(t, err)
+	must.Do(t, err)
 	for line := range strings.Lines(string(text)) {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			r.add("interface", strings.TrimSpace(name))
@@ -56,11 +57,11 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 	t.Helper()
 	network, err := os.Readlink(daemon + "/ns/net")
-	Must(t, err)
+	must.Do(t, err)
 	var private, run unix.Stat_t
-	Must(t, unix.Stat(daemon+"/root/run", &private))
+	must.Do(t, unix.Stat(daemon+"/root/run", &private))
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	Must(t, err)
+	must.Do(t, err)
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(dir + "/cgroup") // the process may have exited
 		net, _ := os.Readlink(dir + "/ns/net")
@@ -79,10 +80,10 @@ func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 func (r traces) mounts(t *testing.T, daemon string) {
 	t.Helper()
 	f, err := os.Open(daemon + "/mountinfo")
-	Must(t, err)
+	must.Do(t, err)
 	defer func() { _ = f.Close() }() // it was only read
 	mounts, err := mountinfo.GetMountsFromReader(f, nil)
-	Must(t, err)
+	must.Do(t, err)
 	seen := map[string]int{}
 	for _, m := range mounts {
 		seen[m.Mountpoint]++
@@ -124,7 +125,7 @@ func (r traces) tree(t *testing.T, kind, dir string, wanted func(fs.FileMode) bo
 		}
 		return nil
 	})
-	Must(t, err)
+	must.Do(t, err)
 }
 
 // more lists the resources that are not in r.

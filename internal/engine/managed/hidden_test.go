@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // TestAppArmorIsHidden: a private daemon sees no AppArmor, so it loads no profile into the kernel.
@@ -16,7 +16,7 @@ func TestAppArmorIsHidden(t *testing.T) {
 	if diff := cmp.Diff([]string{"/run", "/var/lib"}, hiddenDirs(root)); diff != "" {
 		t.Errorf("without AppArmor (-want +got):\n%s", diff)
 	}
-	enginetest.Must(t, os.MkdirAll(filepath.Join(root, "sys/kernel/security/apparmor"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(root, "sys/kernel/security/apparmor"), 0o755))
 	if diff := cmp.Diff([]string{"/run", "/var/lib", "/sys/kernel/security"}, hiddenDirs(root)); diff != "" {
 		t.Errorf("with AppArmor (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The routes are those of a host with Docker and a pod of Calico.
@@ -20,7 +21,7 @@ func TestInterfaceFor(t *testing.T) {
 	const eth0, docker0, cali, eth1 = 2, 3, 4, 5
 	route := func(index int, to, via string) netlink.Route {
 		_, destination, err := net.ParseCIDR(to)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		return netlink.Route{LinkIndex: index, Dst: destination, Gw: net.ParseIP(via)}
 	}
 	routes := []netlink.Route{
@@ -40,7 +41,7 @@ func TestInterfaceFor(t *testing.T) {
 	var own []netlink.Addr
 	for _, address := range []string{"10.10.0.1/32", "192.168.1.20/24", "fd00:10::1/128"} {
 		a, err := netlink.ParseAddr(address)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		own = append(own, *a)
 	}
 	cilium := []netlink.Route{
@@ -92,7 +93,7 @@ func namespace(t *testing.T) *network.Namespace {
 		t.Skip("needs root, to make namespaces")
 	}
 	n, err := network.New()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, n.Close()) })
 	return n
 }
@@ -120,7 +121,7 @@ func TestLinkByTheKernelsRoutes(t *testing.T) {
 	prefix := func(a, b, c, d byte, bits int) *net.IPNet {
 		return &net.IPNet{IP: net.IPv4(a, b, c, d), Mask: net.CIDRMask(bits, 32)}
 	}
-	enginetest.Must(t, n.Do(func() error {
+	must.Do(t, n.Do(func() error {
 		one, err1 := pair("one", prefix(10, 1, 0, 1, 24))
 		two, err2 := pair("two", prefix(10, 2, 0, 1, 24))
 		cilium, err3 := pair("cilium", prefix(10, 10, 0, 1, 32))

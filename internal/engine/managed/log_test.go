@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A daemon that writes without end fills neither the memory nor the disk, and the end of its log is known at once.
 func TestDaemonLogIsBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	l, err := openLog(file)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if tail := l.tail(); tail != "" {
 		t.Errorf("the tail of an empty log is %q", tail)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -44,7 +45,7 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 		t.Fatal(err)
 	}
 	sh, err := exec.LookPath("sh")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	return managed.Config{
 		Name: "script", Args: []string{sh, "-c", script}, Env: []string{"FIFO=" + fifo, "PROBE=" + s.Probe},
 		Ready: func(ctx context.Context) error {
@@ -68,7 +69,7 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
 	t.Helper()
 	d, err := managed.Start(t.Context(), s, c)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, d.Stop(t.Context())) })
 	return d
 }
@@ -90,7 +91,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(d.Dirs().Data, name))
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	for name := range strings.FieldsSeq(read("run")) {
@@ -172,7 +173,7 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	c.Memory = []string{state}
 	d := start(t, s, c)
 	used, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	const limit = 48<<20 + 20*512<<10
 	sizes := strings.Fields(string(used))
 	for _, size := range sizes {
@@ -186,9 +187,9 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(state, "file")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the host sees the daemon's state: %v", err)
 	}
-	enginetest.Must(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
+	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	<-d.Exited()
-	enginetest.Must(t, d.Revive(t.Context()))
+	must.Do(t, d.Revive(t.Context()))
 	if again, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(again) > 0 {
 		t.Errorf("the restarted daemon's state has %q (%v), want nothing", again, err)
 	}
@@ -215,7 +216,7 @@ func TestSharedMounts(t *testing.T) {
 			c.SharedMounts = shared
 			d := start(t, s, c)
 			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			want := 0
 			if shared {
 				want = 2
@@ -234,14 +235,14 @@ func TestSharedMounts(t *testing.T) {
 func TestMountsCloseEndsOrphans(t *testing.T) {
 	s := session(t)
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	file := filepath.Join(t.TempDir(), "orphans")
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `setsid sh -c 'sleep 1000 & echo $$ $! >"$0.new" && mv "$0.new" "$0"; wait' "$0" </dev/null >/dev/null 2>&1 &
 		while ! [ -e "$0" ]; do sleep 0.01; done`, file)
 	m.Enter(cmd)
-	enginetest.Must(t, s.Launcher.Run(t.Context(), cmd))
+	must.Do(t, s.Launcher.Run(t.Context(), cmd))
 	text, err := os.ReadFile(file)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var pids []int
 	for _, field := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(field)
@@ -251,7 +252,7 @@ func TestMountsCloseEndsOrphans(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	for range 2 { // idempotent
-		enginetest.Must(t, m.Close(t.Context()))
+		must.Do(t, m.Close(t.Context()))
 	}
 	for _, pid := range pids {
 		if lives(t, pid) {
@@ -292,19 +293,19 @@ func text(file string) string {
 func TestMountsCloseEndsThreads(t *testing.T) {
 	s := session(t)
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	self, err := os.Executable()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	file := filepath.Join(t.TempDir(), "exited")
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), headlessVariable+"="+file)
 	m.Enter(cmd)
 	done, err := s.Launcher.Start(cmd)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
 		runtime.Gosched()
 	}
-	enginetest.Must(t, m.Close(t.Context()))
+	must.Do(t, m.Close(t.Context()))
 	if err := unix.Kill(cmd.Process.Pid, 0); !errors.Is(err, unix.ESRCH) {
 		t.Fatalf("the process is left in the mount namespace: %v", err)
 	}
@@ -319,7 +320,7 @@ func TestMountsCloseWithStuckProcess(t *testing.T) {
 	s := session(t)
 	t.Cleanup(files.Release) // before the session's cgroup is removed
 	m, err := managed.HoldMounts(t.Context(), s, "test", nil, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `exec "$0"`, files.Path)
 	m.Enter(cmd)
@@ -351,7 +352,7 @@ func lives(t *testing.T, pid int) bool {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
@@ -362,7 +363,7 @@ func servedPort(t *testing.T, file string) int {
 	for {
 		if line, _, ok := strings.Cut(text(file), "\n"); ok {
 			port, err := workload.ParseServing(line)
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			return port
 		}
 		runtime.Gosched()
@@ -372,12 +373,12 @@ func servedPort(t *testing.T, file string) int {
 func get(t *testing.T, client http.Client, url string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	response, err := client.Do(request)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	return string(body)
 }
 
@@ -405,9 +406,9 @@ func TestEngineCPUs(t *testing.T) {
 		enginetest.Check(t, os.Remove(file))
 	}
 	stays()
-	enginetest.Must(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
+	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	d.WaitEnd()
-	enginetest.Must(t, d.Revive(t.Context()))
+	must.Do(t, d.Revive(t.Context()))
 	stays()
 	if notes := strings.Join(d.Notes(), "; "); !strings.Contains(notes, "CPUs 0") {
 		t.Errorf("the notes about its CPUs are %q", notes)
@@ -486,7 +487,7 @@ func TestRevive(t *testing.T) {
 	kill := func() []int {
 		t.Helper()
 		was := d.Daemon().PIDs
-		enginetest.Must(t, unix.Kill(was[0], unix.SIGKILL))
+		must.Do(t, unix.Kill(was[0], unix.SIGKILL))
 		d.WaitEnd()
 		return was
 	}
@@ -531,7 +532,7 @@ func TestRecover(t *testing.T) {
 	answer = nil
 	before := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
 	t.Cleanup(func() { managed.SetAnswerLimit(before) })
-	enginetest.Must(t, unix.Kill(first, unix.SIGSTOP))
+	must.Do(t, unix.Kill(first, unix.SIGSTOP))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if killed, err := d.Recover(ended); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
@@ -560,18 +561,18 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 		text, failed := os.ReadFile(filepath.Join("/proc/self", name))
 		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(own), name), text, 0o600))
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if s.Cgroups, err = cgroup.Detect(root); err != nil {
 		t.Fatal(err)
 	}
 	d := start(t, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
 	was := d.Daemon().PIDs[0]
-	enginetest.Must(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)))
+	must.Do(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)))
 	d.WaitEnd()
 	if err := d.Revive(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "find the cgroups of this process") {
 		t.Errorf("Revive: %v", err)
 	}
-	enginetest.Must(t, leave(""))
+	must.Do(t, leave(""))
 	if now := d.Daemon().PIDs[0]; now == was || lives(t, now) {
 		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", now, lives(t, now), was)
 	}
@@ -593,7 +594,7 @@ func TestShared(t *testing.T) {
 	var last *managed.Daemon
 	for range 3 {
 		d, release, err := shared.Acquire(t.Context(), begin, end)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		if last != nil && d != last {
 			t.Error("the users have different daemons")
 		}
@@ -631,9 +632,9 @@ func TestProgramsBehindLinks(t *testing.T) {
 	s := session(t)
 	store := t.TempDir()
 	run, err := os.MkdirTemp("/run", "touchstone-test-") //nolint:usetesting // a private namespace covers this directory
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	lib, err := os.MkdirTemp("/var/lib", "touchstone-test-") //nolint:usetesting // the same
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, errors.Join(os.RemoveAll(run), os.RemoveAll(lib))) })
 	system, data := filepath.Join(run, "current-system"), filepath.Join(lib, "data")
 	script := "#!/bin/sh\necho \"${0##*/}\"\n"
@@ -644,7 +645,7 @@ func TestProgramsBehindLinks(t *testing.T) {
 		os.Symlink("multicall", filepath.Join(data, "5a1b/bin/containerd")), os.Symlink("5a1b", filepath.Join(data, "current")),
 		os.WriteFile(filepath.Join(lib, "hidden"), nil, 0o600),
 	} {
-		enginetest.Must(t, err)
+		must.Do(t, err)
 	}
 	t.Setenv("PATH", filepath.Join(system, "sw/bin")+":"+os.Getenv("PATH"))
 	called := filepath.Join(data, "current/bin/containerd")

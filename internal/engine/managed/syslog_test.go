@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // dialSyslog connects to the socket in a daemon's namespace, as Kata's shim does.
 func dialSyslog(t *testing.T, d *managed.Daemon) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unixgram", fmt.Sprintf("/proc/%d/root/run/log", d.Daemon().PIDs[0]))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -98,7 +98,7 @@ func TestSyslogIsBounded(t *testing.T) {
 	var size int64
 	for _, name := range []string{"syslog", "syslog.old"} {
 		info, err := os.Stat(filepath.Join(d.Dirs().State, name))
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		size += info.Size()
 	}
 	if size > 3<<20 {
@@ -113,10 +113,10 @@ func TestSyslogAfterRestart(t *testing.T) {
 	c.Syslog = true
 	d := start(t, s, c)
 	first, err := os.FindProcess(d.Daemon().PIDs[0])
-	enginetest.Must(t, err)
-	enginetest.Must(t, first.Kill())
+	must.Do(t, err)
+	must.Do(t, first.Kill())
 	d.WaitEnd()
-	enginetest.Must(t, d.Revive(t.Context()))
+	must.Do(t, d.Revive(t.Context()))
 	conn := dialSyslog(t, d)
 	if _, err := conn.Write([]byte("<3>after the restart")); err != nil {
 		t.Fatal(err)

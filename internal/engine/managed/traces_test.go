@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The search finds the state directories of shims and runtimes, the private state of a daemon, and mounts. It does not look into the files
@@ -19,14 +19,14 @@ func TestSearchForTraces(t *testing.T) {
 		"run/containerd/runc/k8s.io/" + id, "run/containerd/runc/k8s.io/" + other, "run/runc/" + id + "/below", "run/user/1000/" + id,
 		"state/exec/runtime-runc/moby/" + id, "state/task/" + other + "/rootfs", "state/task/" + other + "/" + id, "home/" + id,
 	} {
-		enginetest.Must(t, os.MkdirAll(filepath.Join(proc, "root", dir), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Join(proc, "root", dir), 0o700))
 	}
 	for _, file := range []string{"state/exits/" + id, "run/runsc/" + id + ".lock", "run/runsc/" + id + ".state"} {
-		enginetest.Must(t, os.MkdirAll(filepath.Join(proc, "root", filepath.Dir(file)), 0o700))
-		enginetest.Must(t, os.WriteFile(filepath.Join(proc, "root", file), nil, 0o600))
+		must.Do(t, os.MkdirAll(filepath.Join(proc, "root", filepath.Dir(file)), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(proc, "root", file), nil, 0o600))
 	}
 	mounts := "1 0 0:1 / / rw - overlay overlay rw\n2 1 0:2 / /run/a/" + id + "/shm rw - tmpfs shm rw\n3 1 0:3 / /run/a/" + other + " rw - tmpfs shm rw\n"
-	enginetest.Must(t, os.WriteFile(filepath.Join(proc, "mountinfo"), []byte(mounts), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(proc, "mountinfo"), []byte(mounts), 0o600))
 	left, err := search(proc, "/state", []string{id})
 	want := []string{
 		"state directory /run/containerd/runc/k8s.io/" + id, "state directory /run/runc/" + id, "state file /run/runsc/" + id + ".state", "state directory /state/exec/runtime-runc/moby/" + id,

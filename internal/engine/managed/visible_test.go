@@ -9,18 +9,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // tree makes files and links of a machine. A link is a line with an arrow, and a target that begins with / is on the machine.
 func tree(t *testing.T, lines ...string) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, line := range lines {
 		name, to, isLink := strings.Cut(line, " -> ")
 		path := filepath.Join(root, name)
-		enginetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if strings.HasPrefix(to, "/") {
 			to = root + to
 		}
@@ -29,7 +29,7 @@ func tree(t *testing.T, lines ...string) (root string) {
 		} else {
 			err = os.WriteFile(path, nil, 0o755)
 		}
-		enginetest.Must(t, err)
+		must.Do(t, err)
 	}
 	return root
 }

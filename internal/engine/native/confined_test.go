@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/thread"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -42,17 +43,17 @@ func TestProcessIsConfined(t *testing.T) {
 	s, e := open(t)
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	pids, err := g.Procs()
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("the processes are %v, %v; want one", pids, err)
 	}
 	proc := fmt.Sprintf("/proc/%d", pids[0])
 	status, err := os.ReadFile(proc + "/status")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	wantConfined(t, string(status))
 	entries, err := os.ReadDir(proc + "/root/dev")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())

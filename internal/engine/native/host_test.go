@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -50,10 +51,10 @@ func TestImageSeesNoProcessOfTheHost(t *testing.T) {
 		sp := spec(s, i, workload.Ready()...)
 		sp.Mounts = enginetest.Libraries(t, s.Rootfs)
 		c, err := e.Create(t.Context(), sp)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 		if started {
-			enginetest.Must(t, c.Start(t.Context()))
+			must.Do(t, c.Start(t.Context()))
 		}
 		wantNothing(t, enginetest.RunAttack(t, p, func(args []string, out io.Writer) error {
 			process := engine.Process{Args: append([]string{program}, args...), Stdout: out, Stderr: out}
@@ -96,7 +97,7 @@ func TestExecSharesTheProcesses(t *testing.T) {
 		t.Errorf("the first process is %q, %v, %v; want %s", out.String(), exit, err, workload.Probe)
 	}
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if pids, err := g.Procs(); err != nil || len(pids) != 2 {
 		t.Errorf("the processes are %v, %v; want the first one and the orphan", pids, err)
 	}

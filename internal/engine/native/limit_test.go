@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A limit without a controller in the kernel is unsupported, and not a failure.
@@ -20,9 +21,9 @@ func TestLimitWithoutController(t *testing.T) {
 		"sys/fs/cgroup/touchstone-x/cgroup.controllers": "cpu pids\n",
 	})
 	groups, err := cgroup.Detect(root)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	group, err := groups.Open("/touchstone-x")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	c := &container{group: group}
 	if err := c.limit(engine.Resources{CPU: 0.5}); err != nil {
 		t.Errorf("limit of CPU time: %v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -62,7 +63,7 @@ func TestCreateFails(t *testing.T) {
 
 func TestProgramThatCannotRun(t *testing.T) {
 	s, e := open(t)
-	enginetest.Must(t, os.WriteFile(filepath.Join(s.Rootfs, "text"), []byte("no program"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(s.Rootfs, "text"), []byte("no program"), 0o755))
 	for i, program := range []string{"/no-such-program", "/text", "/tmp"} {
 		c, err := e.Create(t.Context(), spec(s, i, program))
 		if err == nil {
@@ -93,13 +94,13 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	}
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	pids, err := g.Procs()
 	if err != nil || len(pids) != 1 || pids[0] == os.Getpid() {
 		t.Fatalf("in the cgroup are the processes %v, %v; want one", pids, err)
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pids[0]))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		fields := strings.SplitN(line, ":", 3)
 		m, ok := s.Cgroups.Controller(fields[1])
@@ -130,7 +131,7 @@ func TestWritableIsRemoved(t *testing.T) {
 		sp := spec(s, n, args...)
 		sp.Writable = true
 		c, err := e.Create(t.Context(), sp)
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) != 1 {
 			t.Errorf("on the run's disk are %v, %v; want the container's directory", entries, err)
 		}
@@ -183,7 +184,7 @@ func (l *line) Write(p []byte) (int, error) {
 func TestStartAfterTheEnd(t *testing.T) {
 	s, e := open(t)
 	c, err := e.Create(t.Context(), spec(s, 1, workload.Ready()...))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	enginetest.Check(t, c.Kill(t.Context(), syscall.SIGKILL))
 	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != syscall.SIGKILL {
 		t.Errorf("Wait() = %v, %v", exit, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -36,7 +37,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	lines := bufio.NewScanner(out)
 	var id, state string
 	for id == "" && lines.Scan() {
@@ -59,7 +60,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if len(left()) < 2 {
 		t.Errorf("a live session has only %q", left())
 	}
-	enginetest.Must(t, cmd.Process.Signal(unix.SIGTERM))
+	must.Do(t, cmd.Process.Signal(unix.SIGTERM))
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("the program ended with %v, want SIGTERM", err)
 	}

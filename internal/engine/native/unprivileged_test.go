@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -62,7 +63,7 @@ func (l *lab) run(t *testing.T, e engine.Engine, s engine.Spec) (string, engine.
 	var out bytes.Buffer
 	s.Process.Stdout, s.Process.Stderr = &out, &out
 	c, err := e.Create(t.Context(), s)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	exit := engine.Exit{Code: -1}
 	if err = c.Start(t.Context()); err == nil {
 		exit, err = c.Wait(t.Context())
@@ -94,10 +95,10 @@ func hostFile(t *testing.T) string {
 	t.Helper()
 	name := "/tmp/" + rand.Text()[:4]
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = os.Remove(name) })
 	_, err = f.WriteString(strings.Repeat("a file of the host\n", 10000))
-	enginetest.Must(t, errors.Join(err, f.Chmod(0o644), f.Close()))
+	must.Do(t, errors.Join(err, f.Chmod(0o644), f.Close()))
 	return name
 }
 
@@ -105,7 +106,7 @@ func hostFile(t *testing.T) string {
 func childWith(t *testing.T, argv ...string) (pid int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/status")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	parent := fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())
 	for _, file := range files {
 		status, _ := os.ReadFile(file)
@@ -125,7 +126,7 @@ func (l *lab) testRights(t *testing.T) {
 	enginetest.Running(t, l.unprivileged, l.spec(workload.Ready()...))
 	proc := fmt.Sprintf("/proc/%d", childWith(t, workload.Ready()...))
 	status, err := os.ReadFile(proc + "/status")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	const none = "0000000000000000"
 	user := "\t65534\t65534\t65534\t65534"
 	wants := []string{"CapInh:\t" + none, "CapPrm:\t" + none, "CapEff:\t" + none, "CapBnd:\t" + none, "CapAmb:\t" + none, "NoNewPrivs:\t1"}
@@ -227,7 +228,7 @@ func victim(t *testing.T) (pid int) {
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	enginetest.Must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait() }) // the launcher may have reaped it
 	return cmd.Process.Pid
 }
@@ -236,7 +237,7 @@ func victim(t *testing.T) (pid int) {
 func (l *lab) testNetserver(t *testing.T, secret string) {
 	host := victim(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	at := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
 	reads := func(file string) (ok bool, output string) {
@@ -247,7 +248,7 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 			t.Fatalf("netserver is not reached: %v: %s", exit, out)
 		}
 		out, exit := l.run(t, l.ordinary, l.spec(workload.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
-		enginetest.Must(t, c.Delete(t.Context()))
+		must.Do(t, c.Delete(t.Context()))
 		if strings.Contains(out, "must be less than") {
 			t.Fatal(out)
 		}

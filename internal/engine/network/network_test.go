@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func needRoot(t *testing.T) {
@@ -60,9 +61,9 @@ func wantReached(t *testing.T, path string, addr netip.AddrPort) {
 func in(t *testing.T, path string, f func() error) {
 	t.Helper()
 	file, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	n := &Namespace{file: file}
-	must(t, errors.Join(n.Do(f), n.Close()))
+	must.Do(t, errors.Join(n.Do(f), n.Close()))
 }
 
 // unchanged checks at the end of the test that this program holds no further namespace and the host has no further
@@ -71,13 +72,13 @@ func unchanged(t *testing.T) {
 	t.Helper()
 	state := func() string {
 		interfaces, err := net.Interfaces()
-		must(t, err)
+		must.Do(t, err)
 		var names []string
 		for _, i := range interfaces {
 			names = append(names, i.Name)
 		}
 		held, err := os.ReadDir("/proc/self/fd")
-		must(t, err)
+		must.Do(t, err)
 		namespaces := 0
 		for _, fd := range held {
 			if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, "net:") {
@@ -98,7 +99,7 @@ func closeAll(t *testing.T, all ...io.Closer) {
 	t.Helper()
 	for range 2 { // it is idempotent
 		for _, c := range all {
-			must(t, c.Close())
+			must.Do(t, c.Close())
 		}
 	}
 }
@@ -107,11 +108,11 @@ func TestBridge(t *testing.T) {
 	needRoot(t)
 	unchanged(t)
 	b, err := NewBridge()
-	must(t, err)
+	must.Do(t, err)
 	first, err := b.Connect()
-	must(t, err)
+	must.Do(t, err)
 	second, err := b.Connect()
-	must(t, err)
+	must.Do(t, err)
 	link := b.Link()
 	wantReached(t, second.Path(), listen(t, first.Path(), first.Address()))
 	wantReached(t, link.Namespace, listen(t, first.Path(), first.Address()))
@@ -124,7 +125,7 @@ func TestBridge(t *testing.T) {
 	old := first.Address()
 	closeAll(t, first)
 	third, err := b.Connect()
-	must(t, err)
+	must.Do(t, err)
 	if third.Address() == old || third.Address() == second.Address() {
 		t.Errorf("the third container has %s, after %s and %s", third.Address(), old, second.Address())
 	}
@@ -138,15 +139,15 @@ func TestBridge(t *testing.T) {
 func TestReusedAddress(t *testing.T) {
 	needRoot(t)
 	b, err := NewBridge()
-	must(t, err)
+	must.Do(t, err)
 	defer closeAll(t, b)
 	client, err := b.Connect()
-	must(t, err)
+	must.Do(t, err)
 	defer closeAll(t, client)
 	for range 2 {
 		b.last = client.Address()
 		server, err := b.Connect()
-		must(t, err)
+		must.Do(t, err)
 		if server.Address() != client.Address().Next() {
 			t.Errorf("the address is %s, want the one after %s", server.Address(), client.Address())
 		}
@@ -176,7 +177,7 @@ func TestPair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			unchanged(t)
 			p, err := make()
-			must(t, err)
+			must.Do(t, err)
 			defer closeAll(t, p)
 			link := p.Link()
 			first, second := p.Connect(), p.Connect()
@@ -226,7 +227,7 @@ func TestNewNamespace(t *testing.T) {
 	needRoot(t)
 	unchanged(t)
 	n, err := New()
-	must(t, err)
+	must.Do(t, err)
 	defer closeAll(t, n)
 	err = n.Do(func() error {
 		links, err := netlink.LinkList()
@@ -251,13 +252,5 @@ func TestNewNamespace(t *testing.T) {
 	want := errors.New("from within")
 	if err := n.Do(func() error { return want }); !errors.Is(err, want) {
 		t.Errorf("Do gives %v, want %v", err, want)
-	}
-}
-
-// must ends the test at the error of a call that must work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A call returns its own output, and nothing from the call before, whose file it may reuse.
@@ -17,9 +18,9 @@ func TestCallReturnsItsOutput(t *testing.T) {
 	l := enginetest.Launcher(t)
 	script := filepath.Join(t.TempDir(), "runtime")
 	// The command follows three global flags with their values.
-	enginetest.Must(t, os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700))
+	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700))
 	scratch, err := l.NewScratch(filepath.Join(t.TempDir(), "logs"))
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	defer func() { enginetest.Check(t, scratch.Close()) }()
 	c := &container{e: &Engine{Local: engine.Local{Session: engine.Session{Launcher: l}}, info: engine.Info{Binary: script}, root: "root", scratch: scratch}, logName: "log"}
 	for _, tt := range []struct{ command, printed, err string }{

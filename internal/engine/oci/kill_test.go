@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -54,12 +55,12 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 	interfaces := interfaceNames(t)
 	self, err := os.Executable()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
 	victim.Env = append(os.Environ(), victimVariable+"=1")
 	stdout, err := victim.StdoutPipe()
-	enginetest.Must(t, err)
-	enginetest.Must(t, victim.Start())
+	must.Do(t, err)
+	must.Do(t, victim.Start())
 	var run, state, data string
 	var namespaces, said []string
 	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "end"; {
@@ -69,7 +70,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		}
 		_, _ = fmt.Sscanf(lines.Text(), "victim %s %s %s", &run, &state, &data)
 	}
-	enginetest.Must(t, victim.Process.Kill())
+	must.Do(t, victim.Process.Kill())
 	_ = victim.Wait() // by the signal
 	if len(said) > 0 && said[0] == "PASS" {
 		t.Skip("oci/crun cannot run here")
@@ -88,12 +89,12 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Errorf("the host has the interfaces %q, and had %q", now, interfaces)
 	}
 	groups, err := cgroup.Detect("/")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	group, err := groups.Open("/" + engine.Prefix + run)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	enginetest.Check(t, group.Destroy(t.Context()))
 	users, err := filepath.Glob("/proc/[0-9]*/ns/net")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	for _, user := range users {
 		if ns, err := os.Readlink(user); err == nil && slices.Contains(namespaces, ns) {
 			t.Errorf("%s is still the namespace %s", user, ns)
@@ -104,7 +105,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 func interfaceNames(t *testing.T) []string {
 	t.Helper()
 	all, err := net.Interfaces()
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var names []string
 	for _, i := range all {
 		names = append(names, i.Name)

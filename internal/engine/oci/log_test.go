@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The logs were written by runc 1.1.5, crun 1.8.1, youki 0.7.0 and a runsc of 2026.
@@ -37,7 +37,7 @@ func TestLastErrorOfOtherText(t *testing.T) {
 		`{"level":"error","msg":7}` + "\n" + `{"level":"error","msg":"b"}` + "\n" + `{"level":"error","m`: "b",
 	} {
 		file := filepath.Join(t.TempDir(), "log")
-		enginetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		if got := lastError(file); got != want {
 			t.Errorf("last error of %.60q = %q, want %q", text, got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -62,7 +63,7 @@ func TestCPUSet(t *testing.T) {
 			t.Errorf("the cgroup's CPUs are %q, %v; want 0", text, err)
 		}
 		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-		enginetest.Must(t, err)
+		must.Do(t, err)
 		pids, err := group.Procs()
 		if err != nil || len(pids) == 0 {
 			t.Errorf("the container's processes are %v, %v", pids, err)

@@ -11,7 +11,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -56,19 +56,19 @@ func TestBundle(t *testing.T) {
 				}
 			}
 			file := filepath.Join(t.TempDir(), "config.json")
-			enginetest.Must(t, writeJSON(file, s))
+			must.Do(t, writeJSON(file, s))
 			got, err := os.ReadFile(file)
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			golden := filepath.Join("testdata", "spec", tt.name+".json")
 			if *update {
 				var value any
-				enginetest.Must(t, json.Unmarshal(got, &value))
+				must.Do(t, json.Unmarshal(got, &value))
 				text, err := json.MarshalIndent(value, "", "  ")
-				enginetest.Must(t, err)
-				enginetest.Must(t, os.WriteFile(golden, append(text, '\n'), 0o644))
+				must.Do(t, err)
+				must.Do(t, os.WriteFile(golden, append(text, '\n'), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			enginetest.Must(t, err)
+			must.Do(t, err)
 			if diff := cmp.Diff(decode(t, want), decode(t, got)); diff != "" {
 				t.Errorf("config.json (-want +got):\n%s", diff)
 			}
@@ -78,7 +78,7 @@ func TestBundle(t *testing.T) {
 
 func decode(t *testing.T, text []byte) (value any) {
 	t.Helper()
-	enginetest.Must(t, json.Unmarshal(text, &value))
+	must.Do(t, json.Unmarshal(text, &value))
 	return value
 }
 

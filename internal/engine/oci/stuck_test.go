@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -32,10 +33,10 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 	enginetest.Require(t, "oci/crun", err)
 	placer := e.(engine.CgroupPlacer)
 	group := s.Cgroup() + "/stuck"
-	enginetest.Must(t, placer.SetCgroupParent(group))
+	must.Do(t, placer.SetCgroupParent(group))
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "stuck"))
-	enginetest.Must(t, err)
-	enginetest.Must(t, c.Start(t.Context()))
+	must.Do(t, err)
+	must.Do(t, c.Start(t.Context()))
 	files.Stall()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {

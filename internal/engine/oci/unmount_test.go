@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The runtime leaves mounts in its directory: two on one file, as runsc does when it starts two sandboxes at once, and one
@@ -18,8 +18,8 @@ func TestCloseUnmounts(t *testing.T) {
 	e := &Engine{dir: filepath.Join(t.TempDir(), "0")}
 	root := filepath.Join(e.dir, "root")
 	file := filepath.Join(root, "null-netns")
-	enginetest.Must(t, os.MkdirAll(root, 0o700))
-	enginetest.Must(t, os.WriteFile(file, nil, 0o600))
+	must.Do(t, os.MkdirAll(root, 0o700))
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	t.Cleanup(func() { // of a Close that does not work, so that the directory can go
 		for unix.Unmount(root, unix.MNT_DETACH) == nil || unix.Unmount(file, unix.MNT_DETACH) == nil {
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // TestVariables: programs get the values of their variables, and no command line has a value. A wrapper of Podman records the command
@@ -25,7 +26,7 @@ func TestVariables(t *testing.T) {
 	dir := t.TempDir()
 	wrapper, record := filepath.Join(dir, "podman"), filepath.Join(dir, "lines")
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >> " + record + "\nexec " + original + " \"$@\"\n"
-	enginetest.Must(t, os.WriteFile(wrapper, []byte(script), 0o700))
+	must.Do(t, os.WriteFile(wrapper, []byte(script), 0o700))
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Engines = map[string]string{"podman": wrapper}
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
@@ -56,7 +57,7 @@ func TestVariables(t *testing.T) {
 	enginetest.Check(t, c.Delete(t.Context()))
 
 	lines, err := os.ReadFile(record)
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	if strings.Contains(string(lines), "secret") || !strings.Contains(string(lines), "--env-file\n") {
 		t.Errorf("the command lines of Podman are\n%s", lines)
 	}
@@ -70,7 +71,7 @@ func TestVariables(t *testing.T) {
 func checkVariables(t *testing.T, want []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var closest []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -73,7 +74,7 @@ func TestRefuses(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Runtimes = map[string]target.Runtime{"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.kata.v2"}}
 	old := filepath.Join(s.State, "old")
-	enginetest.Must(t, os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700))
+	must.Do(t, os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700))
 	for _, tt := range []struct {
 		name    string
 		engines map[string]string
@@ -135,12 +136,12 @@ func TestKilledConmon(t *testing.T) {
 		t.Fatalf("conmon's pid files: %q, %v", files, err)
 	}
 	text, err := os.ReadFile(files[0])
-	enginetest.Must(t, err)
+	must.Do(t, err)
 	var pid int
 	if _, err := fmt.Sscan(string(text), &pid); err != nil {
 		t.Fatal(err)
 	}
-	enginetest.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+	must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 	if exit, err := c.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "conmon") {
 		t.Errorf("Wait = %v, %v although conmon was killed", exit, err)
 	}
@@ -158,7 +159,7 @@ func TestExitWithoutEvent(t *testing.T) {
 		t.Fatalf("directories of exit files: %q, %v", dirs, err)
 	}
 	// The engine watches the old directory, and conmon writes to the new one.
-	enginetest.Must(t, errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)))
+	must.Do(t, errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)))
 	sp := enginetest.Spec(s, "unseen")
 	sp.Process.Args = workload.Exit(7)
 	c := enginetest.Running(t, e, sp)
@@ -174,8 +175,8 @@ func TestCloseWithContainer(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "kept"))
-	enginetest.Must(t, err)
-	enginetest.Must(t, c.Start(t.Context()))
+	must.Do(t, err)
+	must.Do(t, c.Start(t.Context()))
 	enginetest.Check(t, e.Close())
 	for _, left := range remains(s) {
 		t.Errorf("%s is left behind", left)

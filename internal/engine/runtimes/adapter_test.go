@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // script writes a script that prints its arguments, and returns its path.
 func script(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "my runtime")
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n"), 0o700))
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n"), 0o700))
 	return path
 }
 
 func adapter(t *testing.T, a runtimes.Adapter) string {
 	t.Helper()
 	path, err := a.Write(filepath.Join(t.TempDir(), "adapters"), "x@platform=ptrace")
-	must(t, err)
+	must.Do(t, err)
 	return path
 }
 
@@ -52,7 +53,7 @@ func TestAdapterHidesAnnotations(t *testing.T) {
 	for _, flag := range []string{"--bundle", "-b", "--bundle="} {
 		bundle := t.TempDir()
 		config := filepath.Join(bundle, "config.json")
-		must(t, os.WriteFile(config, []byte(before), 0o600))
+		must.Do(t, os.WriteFile(config, []byte(before), 0o600))
 		args := []string{"create", flag, bundle, "id"}
 		if strings.HasSuffix(flag, "=") {
 			args = []string{"create", flag + bundle, "id"}
@@ -79,7 +80,7 @@ func TestAdapterReplacesNegativeScores(t *testing.T) {
 	} {
 		bundle := t.TempDir()
 		config := filepath.Join(bundle, "config.json")
-		must(t, os.WriteFile(config, []byte(c.before), 0o600))
+		must.Do(t, os.WriteFile(config, []byte(c.before), 0o600))
 		out, err := exec.CommandContext(t.Context(), adapter(t, runtimes.Adapter{Binary: script(t), OOMScore: c.score}), "create", "--bundle", bundle, "id").CombinedOutput()
 		if exitCode(err) != 7 {
 			t.Fatalf("%v, %s", err, out)
@@ -107,7 +108,7 @@ func TestAdapterFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := adapter(t, runtimes.Adapter{Binary: "/bin/true"})
-			must(t, os.WriteFile(path+".conf", []byte(c.conf), 0o600))
+			must.Do(t, os.WriteFile(path+".conf", []byte(c.conf), 0o600))
 			out, err := exec.CommandContext(t.Context(), path, append([]string{"create"}, c.args...)...).CombinedOutput()
 			if exitCode(err) != c.code || !strings.Contains(string(out), c.says) {
 				t.Errorf("%v: %s; want exit code %d and %q", err, out, c.code, c.says)
@@ -156,7 +157,7 @@ func TestAdapterDelays(t *testing.T) {
 func TestAdapterTranslatesKill(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "runtime")
 	const fails = "#!/bin/sh\nfor verb; do :; done\necho out\ncase $verb in late) echo 'the sandbox is not running, sorry' >&2; exit 128;; odd) echo 'it rains' >&2; exit 3;; die) kill -TERM $$;; esac\n"
-	must(t, os.WriteFile(binary, []byte(fails), 0o700))
+	must.Do(t, os.WriteFile(binary, []byte(fails), 0o700))
 	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
 	for _, c := range []struct {
 		args   []string
@@ -197,7 +198,7 @@ none) fill 300000; echo 'it rains' >&2;;
 esac
 exit 3
 `
-	must(t, os.WriteFile(binary, []byte(script), 0o700))
+	must.Do(t, os.WriteFile(binary, []byte(script), 0o700))
 	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
 	for _, place := range []string{"first", "middle", "zero", "last"} {
 		out, err := exec.CommandContext(t.Context(), path, "kill", place).CombinedOutput()
@@ -208,13 +209,5 @@ exit 3
 	out, err := exec.CommandContext(t.Context(), path, "kill", "none").CombinedOutput()
 	if exitCode(err) != 3 || !strings.HasSuffix(string(out), "x"+"it rains\n") || len(out) < 8<<10 || len(out) > 16<<10 {
 		t.Errorf("another error: %v, %d bytes, which end in %.20q", err, len(out), out[max(0, len(out)-20):])
-	}
-}
-
-// must ends the test at the error of a call that must work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

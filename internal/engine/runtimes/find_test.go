@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -42,15 +43,15 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	defer func(was func(engine.Session) vmhost.Host) { hostOf = was }(hostOf)
 	root := t.TempDir()
 	for _, file := range []string{"dev/kvm", "dev/vhost-vsock"} {
-		must(t, errors.Join(os.MkdirAll(filepath.Join(root, "dev"), 0o700), os.WriteFile(filepath.Join(root, file), nil, 0o600)))
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Join(root, "dev"), 0o700), os.WriteFile(filepath.Join(root, file), nil, 0o600)))
 	}
 	hostOf = func(engine.Session) vmhost.Host {
 		return vmhost.Host{Root: root, Arch: "amd64", Guest: func(context.Context, string) error { return nil }}
 	}
 	config := filepath.Join(dir, "kata.toml")
-	must(t, os.WriteFile(config, []byte("[hypervisor.qemu]\ndefault_memory = 300\n[agent.kata]\ndial_timeout = 70\n"), 0o600))
+	must.Do(t, os.WriteFile(config, []byte("[hypervisor.qemu]\ndefault_memory = 300\n[agent.kata]\ndial_timeout = 70\n"), 0o600))
 	shim := "#!/bin/sh\n[ \"$*\" = --version ] && echo 'Kata Containers containerd shim (Golang): id: \"io.containerd.kata.v2\", version: 3.32.0, commit: x'\n"
-	must(t, os.WriteFile(filepath.Join(dir, "containerd-shim-kata-v2"), []byte(shim), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "containerd-shim-kata-v2"), []byte(shim), 0o700))
 	s.Runtimes = map[string]target.Runtime{"kata": {Options: []target.Option{{Name: "config", Value: config}}}}
 	f := find()
 	if f.Err != nil || f.Type != "io.containerd.kata.v2" || f.Isolation != engine.VM || f.Binary != "" || f.Version != "Kata Containers 3.32.0" {
@@ -63,10 +64,10 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	if f := find(); f.Err != nil || f.Type != "io.containerd.kata-qemu.v2" || f.Version != f.Type {
 		t.Errorf("with the user's type: %+v, %v", f.Runtime, f.Err)
 	}
-	must(t, os.Remove(filepath.Join(root, "dev/vhost-vsock")))
+	must.Do(t, os.Remove(filepath.Join(root, "dev/vhost-vsock")))
 	parsed := target.Target{Engine: "containerd", Runtime: "kata"}
 	for hypervisor, want := range map[string]string{"qemu": "/dev/vhost-vsock does not exist", "clh": ""} {
-		must(t, os.WriteFile(config, []byte("[hypervisor."+hypervisor+"]\n"), 0o600))
+		must.Do(t, os.WriteFile(config, []byte("[hypervisor."+hypervisor+"]\n"), 0o600))
 		_, err := Get(t.Context(), s, parsed)
 		if want == "" && err != nil || want != "" && (!engine.Unsupported(err) || !strings.Contains(err.Error(), "containerd/kata: "+want)) {
 			t.Errorf("%s without vsock: %v, want %q", hypervisor, err, want)

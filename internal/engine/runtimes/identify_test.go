@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -14,8 +15,8 @@ import (
 func launcher(t *testing.T) *process.Launcher {
 	t.Helper()
 	l, err := process.New(process.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, l.Close()) })
 	return l
 }
 
@@ -40,7 +41,7 @@ func TestIdentify(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			state, binary := t.TempDir(), filepath.Join(t.TempDir(), "runtime")
-			must(t, os.WriteFile(binary, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700))
+			must.Do(t, os.WriteFile(binary, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700))
 			kind, version, err := identify(t.Context(), l, state, binary)
 			switch {
 			case c.err == "" && err != nil:
@@ -93,17 +94,9 @@ func TestIdentifyByName(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]engine.Isolation{"crun": engine.SharedKernel, "krun": engine.VM, "crun-1.21": engine.SharedKernel} {
 		binary := filepath.Join(dir, name)
-		must(t, os.WriteFile(binary, []byte("#!/bin/sh\necho crun version 1.21\n"), 0o700))
+		must.Do(t, os.WriteFile(binary, []byte("#!/bin/sh\necho crun version 1.21\n"), 0o700))
 		if kind, version, err := identify(t.Context(), l, t.TempDir(), binary); err != nil || kind.Isolation != want || version != "crun version 1.21" {
 			t.Errorf("%s: %q, %q, %v; want %q", name, kind.Isolation, version, err, want)
 		}
-	}
-}
-
-// must ends the test at the error of a call that must work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -62,7 +63,7 @@ func TestFlags(t *testing.T) {
 		{"oci/runsc@platform=kvm,root=x", nil, "the option root is set by Touchstone itself; leave it out"},
 	} {
 		parsed, err := target.Parse(tt.target)
-		must(t, err)
+		must.Do(t, err)
 		got, err := Flags(parsed)
 		if tt.reason == "" {
 			if err != nil || !slices.Equal(got, tt.want) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestPlatformNeedsKVM(t *testing.T) {
 	l := launcher(t)
 	root := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(root, "dev"), 0o700))
-	must(t, os.WriteFile(filepath.Join(root, "dev/kvm"), nil, 0o600))
+	must.Do(t, os.Mkdir(filepath.Join(root, "dev"), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(root, "dev/kvm"), nil, 0o600))
 	var works bool
 	defer func(was func(engine.Session) vmhost.Host) { hostOf = was }(hostOf)
 	hostOf = func(engine.Session) vmhost.Host {
@@ -30,7 +31,7 @@ func TestPlatformNeedsKVM(t *testing.T) {
 	}
 	bin := t.TempDir()
 	for name, version := range map[string]string{"runsc": "runsc version 1", "crun": "crun version 1"} {
-		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+version+"\n"), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+version+"\n"), 0o700))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	s := engine.Session{
@@ -43,7 +44,7 @@ func TestPlatformNeedsKVM(t *testing.T) {
 			"oci/runsc@platform=kvm": true, "containerd/runsc@platform=kvm,shim=runc": true, "oci/mine": true, "oci/mine@platform=ptrace": false,
 		} {
 			parsed, err := target.Parse(name)
-			must(t, err)
+			must.Do(t, err)
 			r, err := Get(t.Context(), s, parsed)
 			if r.UsesKVM(parsed) != needs {
 				t.Errorf("%s uses KVM: %v, want %v", name, !needs, needs)
@@ -73,8 +74,8 @@ func TestKataNeedsTheHost(t *testing.T) {
 	root, bin := t.TempDir(), t.TempDir()
 	write := func(file, text string, mode os.FileMode) {
 		t.Helper()
-		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		must(t, os.WriteFile(file, []byte(text), mode))
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, []byte(text), mode))
 	}
 	config := filepath.Join(bin, "kata.toml")
 	write(config, "[hypervisor.qemu]\npath = \"/bin/qemu\"\nkernel = \"/guest/vmlinux\"\ninitrd = \"/guest/initrd\"\nvirtio_fs_daemon = \"/bin/virtiofsd\"\ndefault_memory = 256\n", 0o600)
@@ -86,7 +87,7 @@ func TestKataNeedsTheHost(t *testing.T) {
 	}
 	s := engine.Session{Launcher: l, State: t.TempDir()}
 	wanted, err := target.Parse("containerd/kata@config=" + config)
-	must(t, err)
+	must.Do(t, err)
 	for _, step := range []struct{ reason, file string }{
 		{"the hypervisor /bin/qemu does not exist", "bin/qemu"},
 		{"the file server /bin/virtiofsd does not exist", "bin/virtiofsd"},

@@ -20,17 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
-)
 
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/touchstone-bench/touchstone/internal/must"
+)
 
 // file is a file of a test's layer.
 type file struct {
@@ -72,12 +64,12 @@ func packed(t testing.TB, files ...file) []byte {
 	w := tar.NewWriter(&b)
 	for _, f := range files {
 		f.Size = int64(len(f.content))
-		must(t, w.WriteHeader(&f.Header))
+		must.Do(t, w.WriteHeader(&f.Header))
 		if _, err := io.WriteString(w, f.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -98,12 +90,12 @@ func image(t testing.TB, arch string, layers ...layer) v1.Image {
 	made := v1.Image(empty.Image)
 	for _, l := range layers {
 		added, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
-		must(t, err)
+		must.Do(t, err)
 		made, err = mutate.Append(made, mutate.Addendum{Layer: added, History: v1.History{CreatedBy: l.command}})
-		must(t, err)
+		must.Do(t, err)
 	}
 	config, err := made.ConfigFile()
-	must(t, err)
+	must.Do(t, err)
 	config = config.DeepCopy()
 	config.Architecture, config.OS = arch, "linux"
 	for i, l := range layers { // of the uncompressed content
@@ -122,7 +114,7 @@ func plain(t testing.TB, content []byte) []byte {
 	t.Helper()
 	const most = 128 << 20
 	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(most))
-	must(t, err)
+	must.Do(t, err)
 	defer d.Close()
 	if text, err := d.DecodeAll(content, nil); err == nil {
 		return text
@@ -138,7 +130,7 @@ func plain(t testing.TB, content []byte) []byte {
 func compared(t *testing.T, a, b v1.Image) *Comparison {
 	t.Helper()
 	c, err := Compare(t.Context(), "first", a, "second", b, Options{})
-	must(t, err)
+	must.Do(t, err)
 	return c
 }
 
@@ -339,7 +331,7 @@ func TestJSON(t *testing.T) {
 	odd := changed(at("x", "1"), func(h *tar.Header) { h.ModTime = time.Unix(1<<40, 5); h.Format = tar.FormatPAX })
 	c := compared(t, image(t, "amd64", ofFiles(t, "RUN", odd)), image(t, "amd64", ofFiles(t, "RUN", at("x", "2"))))
 	text, err := json.Marshal(c)
-	must(t, err)
+	must.Do(t, err)
 	for _, want := range []string{`"result":"different"`, `"aspects":["content","time"]`, `"config":[]`, `"created_by":"RUN"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s is missing in %s", want, text)

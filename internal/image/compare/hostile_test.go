@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // tiny are limits that tests can exceed.
@@ -29,7 +31,7 @@ func gzipped(t testing.TB, content []byte) []byte {
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -37,11 +39,11 @@ func zstdPacked(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -110,7 +112,7 @@ func TestHostileLayers(t *testing.T) {
 func hugeFile(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: 1 << 60, Format: tar.FormatGNU}))
+	must.Do(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: 1 << 60, Format: tar.FormatGNU}))
 	return b.Bytes()
 }
 
@@ -120,7 +122,7 @@ func sparseFiles(t *testing.T, count int, size int64) []byte {
 	var all bytes.Buffer
 	for i := range count {
 		var b bytes.Buffer
-		must(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint("sparse", i), Format: tar.FormatGNU}))
+		must.Do(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint("sparse", i), Format: tar.FormatGNU}))
 		block := b.Bytes()
 		block[156] = tar.TypeGNUSparse
 		copy(block[386:], fmt.Sprintf("%011o\x00%011o\x00", size, 0)) // the only piece: no bytes at the end
@@ -221,13 +223,13 @@ func TestHostileImages(t *testing.T) {
 	content := packed(t, at("a", "text"))
 	good := image(t, "amd64", layer{"", content})
 	layers, err := good.Layers()
-	must(t, err)
+	must.Do(t, err)
 	var deep []layer
 	for i := range 5 {
 		deep = append(deep, ofFiles(t, "", at(fmt.Sprint(i), "")))
 	}
 	odd, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(content, "application/vnd.example.chart.v1+tar")})
-	must(t, err)
+	must.Do(t, err)
 	for name, tt := range map[string]struct {
 		image v1.Image
 		want  string
@@ -253,10 +255,10 @@ func FuzzReadLayer(f *testing.F) {
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		made, err := partial.CompressedToLayer(static.NewLayer(content, types.OCILayer))
-		must(t, err)
+		must.Do(t, err)
 		left := tiny
 		hash, _, err := v1.SHA256(bytes.NewReader(plain(t, content)))
-		must(t, err)
+		must.Do(t, err)
 		files, about, err := readLayer(t.Context(), made, hash, &left, func(int64) {})
 		if err != nil {
 			return

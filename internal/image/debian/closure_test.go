@@ -21,17 +21,8 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
-
-// must ends the test with the first error.
-func must(t testing.TB, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // file is an entry of a test's tree: a text with "-> " is a symbolic link, with "=> " a hard link.
 type file struct{ name, content string }
@@ -39,7 +30,7 @@ type file struct{ name, content string }
 func treeOf(t testing.TB, files ...file) *tree {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "tree.tar"))
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	w := tar.NewWriter(f)
 	directories := map[string]bool{".": true}
@@ -50,7 +41,7 @@ func treeOf(t testing.TB, files ...file) *tree {
 		}
 		mkdir(path.Dir(name))
 		directories[name] = true
-		must(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "./" + name + "/", Mode: 0o755}))
+		must.Do(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "./" + name + "/", Mode: 0o755}))
 	}
 	for _, e := range files {
 		mkdir(path.Dir(e.name))
@@ -64,11 +55,11 @@ func treeOf(t testing.TB, files ...file) *tree {
 		if err == nil {
 			_, err = io.WriteString(w, e.content)
 		}
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	made, err := openTree(f)
-	must(t, err)
+	must.Do(t, err)
 	return made
 }
 
@@ -138,7 +129,7 @@ func TestClosure(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.Do(t, err)
 			slices.Sort(test.want)
 			if diff := cmp.Diff(test.want, c.list()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -166,7 +157,7 @@ func debOf(t testing.TB, compression string, control ...file) string {
 	switch compression {
 	case ".xz":
 		w, err := xz.NewWriter(&packed)
-		must(t, err)
+		must.Do(t, err)
 		compressed = w
 	default:
 		compressed = nopCloser{&packed}
@@ -177,9 +168,9 @@ func debOf(t testing.TB, compression string, control ...file) string {
 		if err == nil {
 			_, err = io.WriteString(w, f.content)
 		}
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, w.Close(), compressed.Close())
+	must.Do(t, w.Close(), compressed.Close())
 	member := func(name, content string) string {
 		padding := ""
 		if len(content)%2 == 1 {
@@ -205,7 +196,7 @@ func TestReadDeb(t *testing.T) {
 			file{"md5sums", strings.Repeat("0", 32) + "  usr/bin/fio\n" + strings.Repeat("1", 32) + "  lib/udev rules/x\n"},
 			file{"conffiles", "/etc/fio.conf\nremove-on-upgrade /etc/old.conf\n"})
 		got, err := readDeb(section(content))
-		must(t, err)
+		must.Do(t, err)
 		hash := sha256.Sum256([]byte(content))
 		want := &deb{
 			Package: Package{Name: "fio", Version: "3.39-1+b2", SHA256: hex.EncodeToString(hash[:]), Size: int64(len(content))},
@@ -241,14 +232,14 @@ func FuzzReadDeb(f *testing.F) {
 
 func TestCompare(t *testing.T) {
 	lock, err := ParseLock(lockOf("fio 3.39-1 "+sum+" 5", "sysbench 1.0 "+sum+" 6"))
-	must(t, err)
+	must.Do(t, err)
 	fio, sysbench := lock.Packages[0], lock.Packages[1]
 	changed := func(p Package, edit func(*Package)) *deb {
 		edit(&p)
 		return &deb{Package: p}
 	}
 	same := func(*Package) {}
-	must(t, lock.compare([]*deb{changed(sysbench, same), changed(fio, same)}))
+	must.Do(t, lock.compare([]*deb{changed(sysbench, same), changed(fio, same)}))
 	for want, debs := range map[string][]*deb{
 		"package sysbench 1.0 was not fetched":               {changed(fio, same)},
 		"package gcc 12 was fetched too":                     {changed(fio, same), changed(sysbench, same), {Package: Package{Name: "gcc", Version: "12"}}},
@@ -277,14 +268,14 @@ func TestReleaseDate(t *testing.T) {
 
 func TestOpenTreeRefuses(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
-	must(t, err)
+	must.Do(t, err)
 	if _, err := io.WriteString(f, strings.Repeat("x", 1024)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := openTree(f); err == nil || !strings.Contains(err.Error(), "read the archive of packages") {
 		t.Errorf("no archive: %v", err)
 	}
-	must(t, f.Close())
+	must.Do(t, f.Close())
 	if _, err := treeOf(t, file{"a", "content"}).read("a", 3); err == nil {
 		t.Error("a file that is too large is read")
 	}

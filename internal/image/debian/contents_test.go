@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spdx/tools-golang/json"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestLicences(t *testing.T) {
@@ -19,7 +21,7 @@ func TestLicences(t *testing.T) {
 	)
 	l := layout{}
 	got, err := l.addLicences(tr, []string{"fio", "linked", "old"})
-	must(t, err)
+	must.Do(t, err)
 	if diff := cmp.Diff(map[string][]string{"fio": {"Expat", "GPL-2"}, "linked": nil, "old": nil}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -47,12 +49,12 @@ func TestSBOM(t *testing.T) {
 		{Name: "touchstone", Version: "1", Licences: []string{ownLicence}},
 	}}
 	one, err := sbom(c)
-	must(t, err)
+	must.Do(t, err)
 	if two, err := sbom(c); err != nil || two != one {
 		t.Errorf("written twice it is not the same (%v)", err)
 	}
 	doc, err := json.Read(strings.NewReader(one))
-	must(t, err)
+	must.Do(t, err)
 	if doc.CreationInfo.Created != c.Date || len(doc.Packages) != 3 || len(doc.Relationships) != 3 {
 		t.Errorf("it is of %s, with %d packages and %d relationships", doc.CreationInfo.Created, len(doc.Packages), len(doc.Relationships))
 	}
@@ -77,7 +79,7 @@ func TestContentsCountOwnLayers(t *testing.T) {
 		{Name: "fio", Version: "1", Files: 1, Size: 2, SHA256: sum}, {Name: "touchstone", Version: builder, Files: 4, Size: 100},
 	}}
 	text, err := c.encode()
-	must(t, err)
+	must.Do(t, err)
 	listed, programs := layout{}, layout{}
 	listed.text(contentsPath, 0o644, text)
 	programs.text("probe", 0o755, "program")
@@ -85,7 +87,7 @@ func TestContentsCountOwnLayers(t *testing.T) {
 	var layers []v1.Layer
 	for _, l := range []layout{skeleton(), listed, programs} {
 		layer, err := inMemory(l)
-		must(t, err)
+		must.Do(t, err)
 		layers = append(layers, layer)
 	}
 	for n, want := range map[int]Part{
@@ -93,7 +95,7 @@ func TestContentsCountOwnLayers(t *testing.T) {
 		3: {Files: 6, Size: 100 + int64(len(text)) + int64(len("program"))},
 	} {
 		img, err := assemble("amd64", layers[:n]...)
-		must(t, err)
+		must.Do(t, err)
 		got, err := ContentsOf(img)
 		if err != nil || got.Packages[0].Files != 1 || got.Packages[1].Files != want.Files || got.Packages[1].Size != want.Size {
 			t.Errorf("with %d layers: %+v, %v; want %d files with %d bytes", n, got.Packages, err, want.Files, want.Size)
@@ -104,7 +106,7 @@ func TestContentsCountOwnLayers(t *testing.T) {
 func TestContentsAreRead(t *testing.T) {
 	c := Contents{Suite: "trixie", Arch: "amd64", Packages: []Part{{Name: "fio", Version: "1", Files: 1, Size: 2}}}
 	text, err := c.encode()
-	must(t, err)
+	must.Do(t, err)
 	got, err := decodeContents([]byte(text))
 	if diff := cmp.Diff(c, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -17,7 +18,7 @@ import (
 func said(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata/messages", name+".txt"))
-	must(t, err)
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -144,7 +145,7 @@ func TestHostMirror(t *testing.T) {
 			root := t.TempDir()
 			for name, text := range test.files {
 				file := filepath.Join(root, "etc", name)
-				must(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
+				must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 			}
 			if got := hostMirror(root); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)

@@ -8,17 +8,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestEmbedded(t *testing.T) {
 	for _, arch := range Architectures() {
 		lock, err := Embedded(arch)
-		must(t, err)
+		must.Do(t, err)
 		if lock.Arch != arch || lock.Suite != Suite || lock.Date.Year() < 2025 {
 			t.Errorf("the lock for %s is for %s of %s, of %v", arch, lock.Suite, lock.Arch, lock.Date)
 		}
 		file, err := locks.ReadFile("lock/" + arch + ".lock")
-		must(t, err)
+		must.Do(t, err)
 		if !bytes.Equal(lock.Format(), file) {
 			t.Errorf("the lock for %s is not written as it would be", arch)
 		}
@@ -42,7 +44,7 @@ func TestEncodersAgree(t *testing.T) {
 	versions := map[string]bool{}
 	for _, arch := range Architectures() {
 		lock, err := Embedded(arch)
-		must(t, err)
+		must.Do(t, err)
 		library, ok := lock.find("libsvtav1enc2")
 		if !ok {
 			t.Errorf("the lock for %s has no encoder", arch)
@@ -137,7 +139,7 @@ func FuzzParseLock(f *testing.F) {
 			return
 		}
 		again, err := ParseLock(lock.Format())
-		must(t, err)
+		must.Do(t, err)
 		if diff := cmp.Diff(lock, again); diff != "" {
 			t.Errorf("written and read again it is another (-first +second):\n%s", diff)
 		}

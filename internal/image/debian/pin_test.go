@@ -11,6 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // update fetches the packages of all architectures, unlike the flag in other packages.
@@ -22,13 +23,13 @@ func TestPins(t *testing.T) {
 	for _, arch := range Architectures() {
 		t.Run(arch, func(t *testing.T) {
 			lock, err := Embedded(arch)
-			must(t, err)
+			must.Do(t, err)
 			if *update {
 				writePin(t, lock)
 				return
 			}
 			p, err := embeddedPin(arch)
-			must(t, err)
+			must.Do(t, err)
 			if p.lock != lock.sum() {
 				t.Errorf("the digests for %s belong to another list of packages; build the layers with make pins", arch)
 			}
@@ -43,23 +44,23 @@ func writePin(t *testing.T, lock Lock) {
 	t.Helper()
 	launcher := fetching(t)
 	cache, err := image.OpenCache(t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	copyClip(t, cache.Dir())
 	b := &builderOf{Options: Options{Arch: lock.Arch, Lock: &lock, Launcher: launcher, Progress: func(s string) { t.Log(s) }}, cache: cache, lock: lock, dir: t.TempDir()}
 	b.setDefaults()
 	fetched, clip, err := b.fetched(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	defer fetched.close()
 	layers, err := b.packaged(fetched, clip)
-	must(t, err)
+	must.Do(t, err)
 	p, err := pinOf(lock, layers)
-	must(t, err)
-	must(t, os.WriteFile(filepath.FromSlash(pinFile(lock.Arch)), p.format(), 0o644))
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(filepath.FromSlash(pinFile(lock.Arch)), p.format(), 0o644))
 }
 
 func TestParsePin(t *testing.T) {
 	file, err := locks.ReadFile(pinFile("amd64"))
-	must(t, err)
+	must.Do(t, err)
 	whole := string(file)
 	for _, bad := range []string{
 		"", "touchstone-pin 2" + strings.TrimPrefix(whole, pinHead), strings.Replace(whole, "lock ", "list ", 1), strings.Replace(whole, "lock ", "lock x", 1),
@@ -77,9 +78,9 @@ func changed(t *testing.T, arch string) v1.Image {
 	evil := skeleton()
 	evil.text("probe", 0o755, "#!/bin/sh\nexit 0\n")
 	layer, err := inMemory(evil)
-	must(t, err)
+	must.Do(t, err)
 	img, err := assemble(arch, layer)
-	must(t, err)
+	must.Do(t, err)
 	return img
 }
 
@@ -116,7 +117,7 @@ func TestCachedImageIsChecked(t *testing.T) {
 	var steps []string
 	o := Options{Cache: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}
 	b, err := newBuilder(o)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestCachedImageIsChecked(t *testing.T) {
 // The expected digest changes with each part of the image.
 func TestExpectedDigest(t *testing.T) {
 	b, err := newBuilder(Options{Cache: t.TempDir()})
-	must(t, err)
+	must.Do(t, err)
 	seen := map[v1.Hash]string{}
 	for _, change := range []struct {
 		name string
@@ -171,8 +172,8 @@ func TestExpectedDigest(t *testing.T) {
 func saved(t *testing.T, name string, img v1.Image) string {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, image.Save(t.Context(), &out, name, img))
+	must.Do(t, image.Save(t.Context(), &out, name, img))
 	file := filepath.Join(t.TempDir(), "image.tar")
-	must(t, os.WriteFile(file, out.Bytes(), 0o600))
+	must.Do(t, os.WriteFile(file, out.Bytes(), 0o600))
 	return file
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A proxy that only the host's apt knows reaches mmdebstrap, as its environment.
@@ -35,7 +37,7 @@ func TestHostProxy(t *testing.T) {
 		t.Setenv("https_proxy", "")
 		aptHelper = filepath.Join(dir, "apt-helper")
 		for name, output := range map[string]string{"apt-helper": tt.detected, "apt-config": tt.configured} {
-			must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat <<'END'\n"+output+"\nEND\n"), 0o700))
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\ncat <<'END'\n"+output+"\nEND\n"), 0o700))
 		}
 		if got := strings.Join(hostProxy(t.Context(), launcher, tt.mirror), " "); got != tt.want {
 			t.Errorf("%s: the variable is %q, want %q", tt.name, got, tt.want)
@@ -56,16 +58,16 @@ func TestProxyOfRealApt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	detect := filepath.Join(dir, "detect")
-	must(t, os.WriteFile(detect, []byte("#!/bin/sh\necho http://detected:3142\n"), 0o700))
+	must.Do(t, os.WriteFile(detect, []byte("#!/bin/sh\necho http://detected:3142\n"), 0o700))
 	for _, path := range []string{detect, dir, filepath.Dir(dir)} { // apt executes it as the user _apt
-		must(t, os.Chmod(path, 0o755))
+		must.Do(t, os.Chmod(path, 0o755))
 	}
 	config := filepath.Join(dir, "apt.conf")
 	output := func(name string, args ...string) string {
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "APT_CONFIG=" + config}
 		text, err := cmd.Output()
-		must(t, err)
+		must.Do(t, err)
 		return string(text)
 	}
 	for text, want := range map[string][2]string{
@@ -73,7 +75,7 @@ func TestProxyOfRealApt(t *testing.T) {
 		`Acquire::http::Proxy "http://10.0.0.1:3128"; Acquire::http::Proxy::deb.debian.org "DIRECT";`: {"DIRECT", "http://10.0.0.1:3128"},
 		`Acquire::http { Proxy-Auto-Detect "` + detect + `"; };`:                                      {"http://detected:3142", ""},
 	} {
-		must(t, os.WriteFile(config, []byte(text+"\n"), 0o600))
+		must.Do(t, os.WriteFile(config, []byte(text+"\n"), 0o600))
 		const mirror = "http://deb.debian.org/debian"
 		got := [2]string{detectedProxy(output(aptHelper, detectArgs(mirror)...)), configuredProxy(output("apt-config", dumpArgs()...), "http")}
 		if got != want {

@@ -25,6 +25,7 @@ import (
 	"github.com/spdx/tools-golang/json"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -45,9 +46,9 @@ func fetching(t *testing.T) *process.Launcher {
 func launching(t *testing.T) *process.Launcher {
 	t.Helper()
 	launcher, err := process.New(process.Options{})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
-		must(t, launcher.Close())
+		must.Do(t, launcher.Close())
 	})
 	return launcher
 }
@@ -67,9 +68,9 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	cells.Need(t, "image/build")
 	launcher := fetching(t)
 	ours, err := image.OpenCache("")
-	must(t, err)
+	must.Do(t, err)
 	lock, err := Current(ours, runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	made, err := buildAnew(t, launcher, lock)
 	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
 		// Debian removes a package from its mirrors when it has a new version. The archive of snapshots may be out of reach.
@@ -81,11 +82,11 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	if errors.Is(err, ErrUnreachable) {
 		unavailable(t, err)
 	}
-	must(t, err)
+	must.Do(t, err)
 	wantWorkload(t, launcher, made, lock)
 	wantPin(t, made)
 	other, err := Cached(Options{Lock: &lock})
-	must(t, err)
+	must.Do(t, err)
 	if other == nil {
 		if other, err = buildAnew(t, launcher, lock); err != nil {
 			t.Fatal(err)
@@ -94,7 +95,7 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	var digests []string
 	for _, img := range []*Image{made, other} {
 		digest, err := img.OCI().Digest()
-		must(t, err)
+		must.Do(t, err)
 		digests = append(digests, digest.String())
 	}
 	if digests[0] != digests[1] {
@@ -119,24 +120,24 @@ func buildAnew(t *testing.T, launcher *process.Launcher, lock Lock) (*Image, err
 func copyClip(t *testing.T, cache string) {
 	t.Helper()
 	ours, err := image.OpenCache("")
-	must(t, err)
+	must.Do(t, err)
 	clip := "clip-" + clipSHA256[:12] + ".ivf"
 	if content, err := os.ReadFile(filepath.Join(ours.Dir(), clip)); err == nil {
-		must(t, os.WriteFile(filepath.Join(cache, clip), content, 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(cache, clip), content, 0o644))
 	}
 }
 
 func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lock) {
 	t.Helper()
-	must(t, validate.Image(made.OCI()))
+	must.Do(t, validate.Image(made.OCI()))
 	embedded, err := Embedded(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	if want := bytes.Equal(lock.Format(), embedded.Format()); made.Pinned() != want {
 		t.Errorf("it is of the list of packages that comes with the program: %t, want %t", made.Pinned(), want)
 	}
 	const limit = 80 << 20
 	manifest, err := made.OCI().Manifest()
-	must(t, err)
+	must.Do(t, err)
 	size := int64(0)
 	for _, l := range manifest.Layers {
 		size += l.Size
@@ -145,7 +146,7 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lo
 		t.Errorf("the image has %d bytes, and may have %d", size, int64(limit))
 	}
 	contents, err := ContentsOf(made.OCI())
-	must(t, err)
+	must.Do(t, err)
 	for _, name := range []string{"fio", "libc6", "sysbench", "touchstone"} {
 		i := slices.IndexFunc(contents.Packages, func(p Part) bool { return p.Name == name })
 		if i < 0 || contents.Packages[i].Files == 0 || contents.Packages[i].Version == "" {
@@ -153,13 +154,13 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lo
 		}
 	}
 	bill, err := SBOM(made.OCI())
-	must(t, err)
+	must.Do(t, err)
 	doc, err := json.Read(bytes.NewReader(bill))
 	if err != nil || len(doc.Packages) != len(contents.Packages) {
 		t.Errorf("the bill of materials: %v", err)
 	}
 	rootfs, err := made.Rootfs(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	for _, file := range wanted().Files {
 		if _, err := os.Stat(filepath.Join(rootfs, file)); err != nil {
 			t.Error(err)
@@ -187,7 +188,7 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	linpack := func(args ...string) (stdout, stderr string, code int) {
 		var out, errs bytes.Buffer
 		var output process.Output
-		must(t, output.Open(&out, &errs))
+		must.Do(t, output.Open(&out, &errs))
 		cmd := exec.CommandContext(t.Context(), linker[len(linker)-1], append([]string{"--library-path", lib, filepath.Join(rootfs, "usr/bin/linpack")}, args...)...)
 		output.Set(cmd)
 		err := launcher.Run(t.Context(), cmd)
@@ -195,7 +196,7 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 		if errors.As(err, &exit) {
 			code, err = exit.Exit.Status.ExitStatus(), nil
 		}
-		must(t, err, output.Close(), output.Wait(t.Context()))
+		must.Do(t, err, output.Close(), output.Wait(t.Context()))
 		return out.String(), errs.String(), code
 	}
 	out, errs, code := linpack("--n", "400", "--runs", "3", "--threads", "1")
@@ -251,24 +252,24 @@ func TestDamagedImageIsBuiltAgain(t *testing.T) {
 	lock := netbase(t) // the binary has no digest for the image of this list
 	o := Options{Cache: t.TempDir(), Lock: &lock, Progress: func(step string) { told = append(told, step) }}
 	b, err := newBuilder(o)
-	must(t, err)
+	must.Do(t, err)
 	putSkeleton(t, b)
 	left := filepath.Join(o.Cache, "tmp", image.OwnPrefix+"of-a-killed-build")
-	must(t, os.MkdirAll(filepath.Join(left, "mmdebstrap.1"), 0o700))
+	must.Do(t, os.MkdirAll(filepath.Join(left, "mmdebstrap.1"), 0o700))
 	made, err := Build(t.Context(), o)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of a killed build still exists: %v", err)
 	}
 	layers, err := made.OCI().Layers()
-	must(t, err)
+	must.Do(t, err)
 	digest, err := layers[0].Digest()
-	must(t, err)
+	must.Do(t, err)
 	blob := filepath.Join(o.Cache, "blobs", "sha256", digest.Hex)
 	content, err := os.ReadFile(blob)
-	must(t, err)
+	must.Do(t, err)
 	content[len(content)/2] ^= 1
-	must(t, os.WriteFile(blob, content, 0o644))
+	must.Do(t, os.WriteFile(blob, content, 0o644))
 	if _, err := made.Rootfs(t.Context()); err == nil || !strings.Contains(err.Error(), "install the package") {
 		t.Errorf("%v, want an error of the second build", err)
 	}
@@ -287,7 +288,7 @@ func wantPin(t *testing.T, made *Image) {
 		return
 	}
 	want, err := locks.ReadFile(pinFile(runtime.GOARCH))
-	must(t, err)
+	must.Do(t, err)
 	if got, err := made.Pin(); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the digests are %s, %v; want %s", got, err, want)
 	}
@@ -297,9 +298,9 @@ func wantPin(t *testing.T, made *Image) {
 func putSkeleton(t *testing.T, b *builderOf) {
 	t.Helper()
 	layers, err := inFiles(t.TempDir(), skeleton())
-	must(t, err)
+	must.Do(t, err)
 	oci, err := assemble(b.Arch, layers...)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +318,7 @@ func TestMissingPrograms(t *testing.T) {
 func netbase(t *testing.T) Lock {
 	t.Helper()
 	lock, err := Embedded(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	p, ok := lock.find("netbase")
 	if !ok {
 		t.Fatal("the lock has no netbase")
@@ -339,7 +340,7 @@ func testBuilder(t *testing.T, mirror string) (*builderOf, *fetcher) {
 func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
 	t.Helper()
 	upstream, err := url.Parse(hostMirror("/"))
-	must(t, err)
+	must.Do(t, err)
 	var mu sync.Mutex
 	var paths []string
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -383,7 +384,7 @@ func TestRealSnapshot(t *testing.T) {
 	if errors.Is(err, ErrUnreachable) {
 		unavailable(t, err)
 	}
-	must(t, err)
+	must.Do(t, err)
 	got.close()
 	if !got.tree.has("/etc/services") {
 		t.Error("the package was not unpacked")
@@ -512,9 +513,9 @@ func TestBuildWithoutTools(t *testing.T) {
 // The list in use is the embedded one, unless the cache has another.
 func TestCurrent(t *testing.T) {
 	cache, err := image.OpenCache(t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	embedded, err := Embedded("arm64")
-	must(t, err)
+	must.Do(t, err)
 	want := func(packages int) {
 		t.Helper()
 		if lock, err := Current(cache, "arm64"); err != nil || len(lock.Packages) != packages {
@@ -524,16 +525,16 @@ func TestCurrent(t *testing.T) {
 	want(len(embedded.Packages))
 	own := embedded
 	own.Packages = own.Packages[:3]
-	must(t, Keep(cache, own))
+	must.Do(t, Keep(cache, own))
 	want(3)
 	own.Date = own.Date.Add(-time.Second) // a newer touchstone has a newer list
-	must(t, Keep(cache, own))
+	must.Do(t, Keep(cache, own))
 	want(len(embedded.Packages))
-	must(t, os.WriteFile(ownLock(cache, "arm64"), []byte("damaged"), 0o644))
+	must.Do(t, os.WriteFile(ownLock(cache, "arm64"), []byte("damaged"), 0o644))
 	if _, err := Current(cache, "arm64"); err == nil || !strings.Contains(err.Error(), "--update") {
 		t.Errorf("a damaged list: %v", err)
 	}
-	must(t, Discard(cache, "arm64"), Discard(cache, "arm64"))
+	must.Do(t, Discard(cache, "arm64"), Discard(cache, "arm64"))
 	want(len(embedded.Packages))
 }
 
@@ -546,7 +547,7 @@ func pretendMirror(t *testing.T, date string) {
 	).file.Name()
 	bin := t.TempDir()
 	for name, script := range map[string]string{mmdebstrap: "exec cat '" + archive + "'", "apt-get": "", "dpkg-deb": ""} {
-		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	was := keyrings
@@ -558,7 +559,7 @@ func pretendMirror(t *testing.T, date string) {
 func TestOlderMirrorIsRefused(t *testing.T) {
 	launcher := launching(t)
 	embedded, err := Embedded(runtime.GOARCH)
-	must(t, err)
+	must.Do(t, err)
 	o := Options{Cache: t.TempDir(), Arch: runtime.GOARCH, Mirror: "http://mirror.example/debian", Launcher: launcher}
 	for days, want := range map[int]error{-1: ErrOlder, 0: nil, 1: nil} {
 		pretendMirror(t, embedded.Date.AddDate(0, 0, days).Format(time.RFC1123))
@@ -576,24 +577,24 @@ func TestRenew(t *testing.T) {
 	pretendMirror(t, "Sat, 01 Jan 2050 07:55:41 UTC")
 	o := Options{Cache: t.TempDir(), Arch: runtime.GOARCH, Mirror: "http://mirror.example/debian", Launcher: launcher}
 	cache, err := image.OpenCache(o.Cache)
-	must(t, err)
+	must.Do(t, err)
 
 	if _, err := Renew(t.Context(), o); err == nil || !strings.Contains(err.Error(), "make the workload image: ") {
 		t.Errorf("of packages without the programs: %v", err)
 	}
 	embedded, err := Embedded(o.Arch)
-	must(t, err)
+	must.Do(t, err)
 	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, embedded.Packages) {
 		t.Errorf("a list of %d packages without an image is in use, %v", len(used.Packages), err)
 	}
 
 	lock, err := Update(t.Context(), o)
-	must(t, err)
+	must.Do(t, err)
 	b, err := newBuilder(Options{Cache: o.Cache, Arch: o.Arch, Lock: &lock})
-	must(t, err)
+	must.Do(t, err)
 	putSkeleton(t, b)
 	made, err := Renew(t.Context(), o)
-	must(t, err)
+	must.Do(t, err)
 	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, lock.Packages) {
 		t.Errorf("the list of the new image is not in use: %d packages, %v", len(used.Packages), err)
 	}
@@ -604,7 +605,7 @@ func TestRenew(t *testing.T) {
 
 func TestPatternIsTheSame(t *testing.T) {
 	var one, two bytes.Buffer
-	must(t, writePattern(&one, 3), writePattern(&two, 3))
+	must.Do(t, writePattern(&one, 3), writePattern(&two, 3))
 	const frame = clipWidth * clipHeight * 3 / 2
 	if head := bytes.IndexByte(one.Bytes(), '\n') + 1; one.Len() != head+3*(len("FRAME\n")+frame) {
 		t.Errorf("there are %d bytes", one.Len())

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -40,8 +41,8 @@ func installed(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		must(t, os.WriteFile(file, []byte(text), 0o600))
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	return dir
 }
@@ -54,7 +55,7 @@ func options(t *testing.T, text string) []target.Option {
 		name += "@" + text
 	}
 	parsed, err := target.Parse(name)
-	must(t, err)
+	must.Do(t, err)
 	return parsed.Options
 }
 
@@ -72,7 +73,7 @@ func decoded(t *testing.T, file string) map[string]any {
 func TestOwnFileIsUsed(t *testing.T) {
 	dir := installed(t, map[string]string{"configuration.toml": example})
 	c, err := load([]string{t.TempDir(), dir}, nil)
-	must(t, err)
+	must.Do(t, err)
 	file, err := c.Write(t.TempDir(), "kata-0")
 	if own := filepath.Join(dir, "configuration.toml"); err != nil || file != own || c.File != own {
 		t.Errorf("Write() = %s, %v; want %s", file, err, own)
@@ -102,14 +103,14 @@ func TestDerivedFile(t *testing.T) {
 	defer func(was func() int) { hostCPUs = was }(hostCPUs)
 	hostCPUs = func() int { return 8 }
 	kernel := filepath.Join(t.TempDir(), "vmlinuz")
-	must(t, os.WriteFile(kernel, nil, 0o600))
+	must.Do(t, os.WriteFile(kernel, nil, 0o600))
 	dir := installed(t, map[string]string{
 		"configuration.toml": strings.ReplaceAll(example, "sandbox_cgroup_only = true\n", ""),
 		"config.d/10-a.toml": "[hypervisor.qemu]\nshared_fs = \"none\"\nmsize_9p = 1\n",
 		"config.d/20-b.toml": "[hypervisor.qemu]\nmsize_9p = 2\n",
 	})
 	c, err := load([]string{dir}, options(t, "fs=9p,memory=256,vcpus=4,kernel="+kernel))
-	must(t, err)
+	must.Do(t, err)
 	out := t.TempDir()
 	file, err := c.Write(out, "kata-3")
 	if err != nil || file != filepath.Join(out, "kata-3.toml") {
@@ -232,7 +233,7 @@ func TestDialTimeout(t *testing.T) {
 func TestFindShim(t *testing.T) {
 	dir := installed(t, map[string]string{"a/" + Shim: "", "b/" + Shim: ""})
 	for _, name := range []string{"a", "b"} {
-		must(t, os.Chmod(filepath.Join(dir, name, Shim), 0o700))
+		must.Do(t, os.Chmod(filepath.Join(dir, name, Shim), 0o700))
 	}
 	t.Setenv("PATH", filepath.Join(dir, "a"))
 	if got, want := FindShim(Type, filepath.Join(dir, "b/containerd")), filepath.Join(dir, "a", Shim); got != want {
@@ -266,18 +267,10 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		out, err := c.Write(t.TempDir(), "x")
-		must(t, err)
+		must.Do(t, err)
 		again, err := load([]string{dir}, []target.Option{{Name: "config", Value: out}})
 		if err != nil || again.MemoryMiB != 300 || again.Hypervisor != c.Hypervisor || len(again.Set) > 0 {
 			t.Errorf("the derived file of %q: %+v, %v", text, again, err)
 		}
 	})
-}
-
-// must ends the test at the error of a call that must work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestNeeds(t *testing.T) {
@@ -42,7 +43,7 @@ func TestNeeds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(installed(t, map[string]string{"x.toml": c.text}), "x.toml")
 			config, err := load(nil, options(t, "config="+file))
-			must(t, err)
+			must.Do(t, err)
 			if got := config.Needs(); got != c.want {
 				t.Errorf("Needs() = %+v, want %+v", got, c.want)
 			}

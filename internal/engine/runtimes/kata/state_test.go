@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestSandboxOf(t *testing.T) {
@@ -48,8 +50,8 @@ func TestRemoveState(t *testing.T) {
 			proc := t.TempDir()
 			for _, file := range append([]string{"../mountinfo"}, files...) {
 				file = filepath.Join(proc, "root", file)
-				must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-				must(t, os.WriteFile(file, []byte(c.mounts), 0o600))
+				must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+				must.Do(t, os.WriteFile(file, []byte(c.mounts), 0o600))
 			}
 			err := RemoveState(proc, address, c.id)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -62,7 +64,7 @@ func TestRemoveState(t *testing.T) {
 				}
 				return err
 			}
-			must(t, filepath.WalkDir(filepath.Join(proc, "root"), walk))
+			must.Do(t, filepath.WalkDir(filepath.Join(proc, "root"), walk))
 			if left != c.left {
 				t.Errorf("%d files are left, want %d", left, c.left)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -26,11 +27,11 @@ func files(t *testing.T, content map[string]string) string {
 		if strings.HasSuffix(name, "/") {
 			dir = path
 		}
-		must(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.MkdirAll(dir, 0o700))
 		if dir == path {
 			continue
 		}
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
@@ -136,7 +137,7 @@ func TestKVMNeedsPermission(t *testing.T) {
 		t.Skip("root may open any file")
 	}
 	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Arch: "amd64"}
-	must(t, os.Chmod(h.path(kvmPath), 0))
+	must.Do(t, os.Chmod(h.path(kvmPath), 0))
 	if err := h.KVM(t.Context()); !errors.Is(err, ErrNoPermission) {
 		t.Errorf("KVM: %v, want %v", err, ErrNoPermission)
 	}
@@ -182,8 +183,8 @@ func TestProofIsKept(t *testing.T) {
 func launcher(t *testing.T) *process.Launcher {
 	t.Helper()
 	l, err := process.New(process.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, l.Close()) })
 	return l
 }
 
@@ -191,7 +192,7 @@ func TestGuestsOutcome(t *testing.T) {
 	l := launcher(t)
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "probe")
-		must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+		must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
 		return path
 	}
 	for _, c := range []struct {
@@ -233,7 +234,7 @@ func TestGuestsOutcome(t *testing.T) {
 // The probe's guest ends on every host, with one of the distinct outcomes.
 func TestRealProof(t *testing.T) {
 	l, probe := launcher(t), filepath.Join(t.TempDir(), "probe")
-	must(t, image.WriteProbe(probe))
+	must.Do(t, image.WriteProbe(probe))
 	s := engine.Session{Launcher: l, Probe: probe}
 	err := Of(s).KVM(t.Context())
 	var lack *Lack
@@ -247,13 +248,5 @@ func TestRealProof(t *testing.T) {
 	}
 	if err := runGuest(t.Context(), l, probe, "/dev/null"); err == nil || !strings.Contains(err.Error(), "KVM_GET_API_VERSION /dev/null: ENOTTY") {
 		t.Errorf("a device that is not KVM: %v", err)
-	}
-}
-
-// must ends the test at the error of a call that must work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // complete is a host that meets all requirements, and the guest that needs them.
@@ -99,26 +101,26 @@ func TestSyslog(t *testing.T) {
 	for _, network := range []string{"unixgram", "unix"} {
 		// The path of a socket is short.
 		root, err := os.MkdirTemp("", "ts") //nolint:usetesting // see above
-		must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(root) })
 		h := Host{Root: root}
 		path := h.path("/var/run/log")
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		var stop func() error
 		if network == "unixgram" {
 			conn, err := net.ListenUnixgram(network, &net.UnixAddr{Name: path, Net: network})
-			must(t, err)
+			must.Do(t, err)
 			stop = conn.Close
 		} else {
 			listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
-			must(t, err)
+			must.Do(t, err)
 			listener.SetUnlinkOnClose(false)
 			stop = listener.Close
 		}
 		if err := h.syslog(t.Context(), true); err != nil {
 			t.Errorf("with a socket %s: %v", network, err)
 		}
-		must(t, stop())
+		must.Do(t, stop())
 		if err := h.syslog(t.Context(), true); !errors.Is(err, ErrNoSyslog) {
 			t.Errorf("with a socket %s that no program listens on: %v", network, err)
 		}
@@ -129,10 +131,10 @@ func TestSyslog(t *testing.T) {
 func proc(t *testing.T, dir, pid, args string, links ...string) {
 	t.Helper()
 	fds := filepath.Join(dir, pid, "fd")
-	must(t, os.MkdirAll(fds, 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, pid, "cmdline"), []byte(args), 0o600))
+	must.Do(t, os.MkdirAll(fds, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(dir, pid, "cmdline"), []byte(args), 0o600))
 	for n, link := range links {
-		must(t, os.Symlink(link, filepath.Join(fds, string(rune('0'+n)))))
+		must.Do(t, os.Symlink(link, filepath.Join(fds, string(rune('0'+n)))))
 	}
 }
 
@@ -145,7 +147,7 @@ func TestProveUse(t *testing.T) {
 	proc(t, dir, "13", boot) // exiting
 	proc(t, dir, "14", "runsc-gofer\x00gofer\x00", "/dev/null")
 	proc(t, dir, "15", boot, "/dev/null") // it has closed a part of its descriptors
-	must(t, os.WriteFile(filepath.Join(dir, "15", "stat"), []byte("15 (a ) b) R 1 15 15 0 -1 4194564 0 0"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "15", "stat"), []byte("15 (a ) b) R 1 15 15 0 -1 4194564 0 0"), 0o600))
 	for _, c := range []struct {
 		pids []int
 		want string

@@ -23,22 +23,20 @@ import (
 func TestDaemonIsShared(t *testing.T) {
 	s, socket := private(t)
 	driver := docker.NewDriver()
-	for n, name := range []string{"docker/runc", "docker/crun"} {
+	var engines []engine.Engine
+	for _, name := range []string{"docker/runc", "docker/crun"} {
 		e, err := enginetest.Attempt(t, driver, name, s)
 		enginetest.Require(t, name, err)
-		other, err := enginetest.Attempt(t, driver, name, s)
-		enginetest.Require(t, name, err)
-		if service := e.(engine.DaemonBacked).Daemon(); service.Cgroup == nil || len(service.PIDs) < 2 {
-			t.Errorf("%d: the private daemon and its containerd are reported as %+v", n, service)
-		}
-		for _, close := range []struct {
-			e    engine.Engine
-			runs bool
-		}{{e, true}, {other, false}} {
-			err := close.e.Close()
-			if _, gone := os.Stat(socket); err != nil || (gone == nil) != close.runs {
-				t.Errorf("Close: %v; the daemon runs: %v, want %v", err, gone == nil, close.runs)
-			}
+		engines = append(engines, e)
+	}
+	if service := engines[0].(engine.DaemonBacked).Daemon(); service.Cgroup == nil || len(service.PIDs) < 2 {
+		t.Errorf("the private daemon and its containerd are reported as %+v", service)
+	}
+	for n, e := range engines {
+		err := e.Close()
+		last := n == len(engines)-1
+		if _, gone := os.Stat(socket); err != nil || (gone != nil) != last {
+			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, gone != nil, last)
 		}
 	}
 }

@@ -176,7 +176,14 @@ func steps(built string, m Machine, whole bool) []job.Step {
 	quick := exported("quick", stepLimit, addBudget("--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
 	quick[0].RepeatArgs = append(slices.Clone(quick[0].Args), "-f", job.Dir+"/"+longPlanFile)
-	return append(steps, quick...)
+	steps = append(steps, quick...)
+	if !whole {
+		return steps
+	}
+	steps = append(steps, exported("limits", stepLimit, "-f", job.Dir+"/limits.yaml")...)
+	neighbours := exported("neighbours", stepLimit, "-f", job.Dir+"/neighbours.yaml")
+	neighbours[0].Repeat = true // on a busy host the victim may stand still
+	return append(steps, neighbours...)
 }
 
 // clean returns steps that kill a run and clean up after it. Nothing may be left after them.
@@ -423,7 +430,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 	t.Helper()
 	files := map[string]string{}
 	dir := t.TempDir()
-	for name, text := range map[string]string{longPlanFile: longPlan(t), "kata.yaml": kataPlan} {
+	for name, text := range map[string]string{longPlanFile: longPlan(t), "limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan, "kata.yaml": kataPlan} {
 		files[name] = filepath.Join(dir, name)
 		must.Do(t, os.WriteFile(files[name], []byte(text), 0o644))
 	}
@@ -463,7 +470,7 @@ func TestLab(t *testing.T) {
 				work = append(work, touchstone("wear", stepLimit, addBudget("benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0")...))
 			}
-			out, report := boot(t, l, dir, m, work)
+			out, report := boot(t, l, dir, m, work, whole)
 			if v2 && whole {
 				checkJumps(t, decode(t, filepath.Join(out, "jumps.json")))
 			}
@@ -568,7 +575,7 @@ func TestRepeatBreakpoint(t *testing.T) {
 }
 
 // boot boots a machine, runs the steps and the clean-up steps in it, and checks the results that all machines have in common.
-func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
+func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole bool) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	must.Do(t, err)
@@ -589,6 +596,10 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		t.Errorf("cleanup after completed runs: %s", output)
 	}
 	checkKilled(t, report)
+	if whole {
+		checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
+		checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
+	}
 	checkHost(t, m, decode(t, filepath.Join(out, "quick.json")))
 	return out, report
 }

@@ -311,7 +311,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	}
 	config.Estimated = func(p runner.Progress) { e.report(Estimate, estimate(p)) }
 	e.useRule(ctx, run, &config)
-	if e.Trace != nil {
+	if e.Trace != nil { // it may end during the run
 		config.Calls = func(c runner.Calls) { e.trace(ctx, c) }
 	}
 	if e.session == nil {

@@ -10,6 +10,9 @@ import (
 
 // trace writes the calls of a trial. The first failure of a write ends the trace, and is a note.
 func (e *Execution) trace(ctx context.Context, c runner.Calls) {
+	if e.Trace == nil {
+		return
+	}
 	ctx = context.WithoutCancel(ctx)
 	for _, call := range c.Calls {
 		level := slog.LevelInfo
@@ -25,12 +28,10 @@ func (e *Execution) trace(ctx context.Context, c runner.Calls) {
 		if call.Err != nil {
 			r.AddAttrs(slog.String("error", e.shown.Text(call.Err.Error())))
 		}
-		if e.Trace == nil {
-			return
-		}
 		if err := e.Trace.Handle(ctx, r); err != nil {
 			e.Trace = nil
 			e.report(Note, fmt.Sprintf("the trace of calls ends here: %v", err))
+			return
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -29,14 +30,13 @@ type Call struct {
 }
 
 // called keeps a call until the end of the trial, because a write between two calls would add to the times that span both.
-func (t *trial) called(name string, start time.Duration, err error) {
+func (t *trial) called(name string, s bench.Span, err error) {
 	if t.r.Calls == nil {
 		return
 	}
-	c := Call{Name: name, Start: start, Duration: t.now() - start, Err: err}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls = append(t.calls, c)
+	t.calls = append(t.calls, Call{Name: name, Start: s.Start, Duration: s.End - s.Start, Err: err})
 }
 
 // passCalls passes the calls to Config.Calls. A call that reached its limit may still go on, and its last steps are then missing.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
@@ -121,7 +122,7 @@ func (c *cleaner) remove(all []leftover) {
 		if c.late.IsZero() {
 			began := c.now()
 			err := c.r.limit(c.gentle, cleaningUp, c.each, object.remove)
-			c.called("remove "+object.what, began, err)
+			c.called("remove "+object.what, bench.Span{Start: began, End: c.now()}, err)
 			if err == nil {
 				continue
 			}
@@ -140,7 +141,7 @@ func (c *cleaner) remove(all []leftover) {
 	}
 	began := c.now()
 	for i, err := range c.r.removeAtOnce(c.ctx, cleaningUp, left, rest) {
-		c.called("remove "+rest[i].what+" beside others", began, err)
+		c.called("remove "+rest[i].what+" beside others", bench.Span{Start: began, End: c.now()}, err)
 		if err != nil {
 			c.add(err)
 			rest[i].target = c.target

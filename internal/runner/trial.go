@@ -241,7 +241,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
 			span, err := t.span(call)
 			if name != "" {
-				t.called(phase+"/"+name, span.Start, err)
+				t.called(phase+"/"+name, span, err)
 			}
 			if errors.Is(err, engine.ErrRefused) {
 				return err
@@ -261,7 +261,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		}
 		return err
 	})
-	t.called(phase, began, err)
+	t.called(phase, bench.Span{Start: began, End: t.now()}, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {

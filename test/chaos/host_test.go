@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,9 +54,18 @@ func inside() bool { return os.Getenv(roleVariable) == roleTest }
 // graceOfHost is the time for the end of a case that has reached its limit.
 const graceOfHost = 10 * time.Second
 
+// interrupted is done at SIGINT or SIGTERM. The hosts then end, and the campaign removes them before it ends itself.
+var interrupted = sync.OnceValue(func() context.Context {
+	ctx, _ := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	return ctx
+})
+
 // spawn runs the calling test on a new host and returns its output. The row of the table goes to row.
 func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output []byte, err error) {
 	t.Helper()
+	if err := interrupted().Err(); err != nil {
+		return nil, fmt.Errorf("the campaign is interrupted: %w", err)
+	}
 	dir := t.TempDir()
 	groups, err := makeCgroups("chaos-" + strings.ToLower(rand.Text()[:8]))
 	defer func() {
@@ -67,7 +77,7 @@ func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output 
 		return nil, err
 	}
 	args := []string{"-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=" + limit.String()}
-	ctx, cancel := context.WithTimeout(context.Background(), limit+graceOfHost)
+	ctx, cancel := context.WithTimeout(interrupted(), limit+graceOfHost)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+roleInit, dirVariable+"="+dir, cgroupsVariable+"="+strings.Join(groups, ":"), builtVariable+"="+bin)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/study"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -21,7 +22,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
-	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -382,10 +382,7 @@ func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction
 		case formatHTML:
 			return html.WriteReproduction(w, r, links)
 		default:
-			if a.env.Color && file == "" {
-				return text.WriteReproduction(styledWriter(w), r, text.Options{Width: a.env.Width, Color: true})
-			}
-			return text.WriteReproduction(w, r, text.Options{Width: a.env.Width})
+			return a.writeDocument(w, f, file, study.Document(r))
 		}
 	})
 }

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
-	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
@@ -357,10 +357,7 @@ func (a *App) writeReport(opts reportOptions, r report.Report) error {
 		case formatHTML:
 			return html.Write(w, r)
 		default:
-			if a.env.Color && opts.file == "" {
-				return text.Write(styledWriter(w), r, text.Options{Width: a.env.Width, Color: true})
-			}
-			return text.Write(w, r, text.Options{Width: a.env.Width})
+			return a.writeDocument(w, opts.format, opts.file, runs.Document(&r))
 		}
 	})
 }

@@ -1,8 +1,7 @@
-package text_test
+package runs_test
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -13,28 +12,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/render/text"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
-	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // single is the report of one run, with the same bootstraps whatever the seed of the run.
-func single(run result.Run) report.Report {
-	run.Seed = 1
-	return report.New([]result.Run{run}, report.Options{})
+func single(recorded result.Run) report.Report {
+	recorded.Seed = 1
+	return report.New([]result.Run{recorded}, report.Options{})
 }
 
-func written(t *testing.T, run result.Run, opts text.Options) string {
-	return writtenReport(t, single(run), opts)
+func written(t *testing.T, recorded result.Run, opts text.Options) string {
+	return writtenReport(t, single(recorded), opts)
 }
 
 func writtenReport(t *testing.T, r report.Report, opts text.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text.Write(&b, r, opts); err != nil {
+	if err := text.Write(&b, runs.Document(&r), opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -59,16 +59,6 @@ func TestGolden(t *testing.T) {
 		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), text.Options{Width: 80}},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, writtenReport(t, c.report, c.opts)) })
-	}
-	for name, opts := range map[string]text.Options{"study": {Width: 100}, "study-color": {Width: 80, Color: true}} {
-		var b bytes.Buffer
-		if err := text.WriteReproduction(&b, reporttest.Study(), opts); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, name, b.String())
-		if !opts.Color && strings.Contains(b.String(), "\x1b") {
-			t.Error("text of the study reaches the terminal")
-		}
 	}
 }
 
@@ -173,21 +163,6 @@ func TestOddRuns(t *testing.T) {
 				t.Errorf("%s: the report of it is\n%s", name, got)
 			}
 		}
-	}
-}
-
-type broken struct{}
-
-var errBroken = errors.New("no space left")
-
-func (broken) Write([]byte) (int, error) { return 0, errBroken }
-
-func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
-	if err := text.Write(broken{}, report.Report{}, text.Options{}); !errors.Is(err, errBroken) {
-		t.Errorf("Write = %v, want %v", err, errBroken)
-	}
-	if err := text.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{}), text.Options{}); !errors.Is(err, errBroken) {
-		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }
 

@@ -1,0 +1,259 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// benchmark is the section of a benchmark.
+func (b *builder) benchmark(bench *report.Benchmark) document.Block {
+	s := document.Section{ID: "benchmark/" + bench.Title(), Title: bench.Title()}
+	about := bench.Summary
+	switch {
+	case b.single:
+		about += remarks(bench.Sections[0])
+	case bench.Baseline != "":
+		about += "; compared with " + bench.Baseline
+		if bench.Note != "" {
+			about += ", because " + bench.Note
+		}
+	}
+	if derived := bench.Derived(); len(derived) > 0 {
+		about += "; derived, so without a verdict: " + strings.Join(derived, ", ")
+	}
+	s.Blocks = append(s.Blocks, text(about))
+	if b.single {
+		s.Blocks = append(s.Blocks, alone(bench)...)
+	} else {
+		s.Blocks = append(s.Blocks, b.sideBySide(bench)...)
+	}
+	return s
+}
+
+// remarks describe the section of the only run.
+func remarks(s *report.Section) string {
+	if s.Baseline == "" {
+		return "; no trial is ok"
+	}
+	about := fmt.Sprintf("; %d blocks", s.Blocks)
+	if s.BaselineNote != "" {
+		about += "; compared with " + s.Baseline + ", because " + s.BaselineNote
+	}
+	if len(s.Unbased) > 0 {
+		about += "; no ratio where " + s.Baseline + " has no value: " + strings.Join(s.Unbased, ", ")
+	}
+	if len(s.Zero) > 0 {
+		about += "; no ratio to the 0 of " + s.Baseline + ": " + strings.Join(s.Zero, ", ")
+	}
+	return about
+}
+
+// alone is the content of a benchmark in the only run.
+func alone(bench *report.Benchmark) []document.Block {
+	var blocks []document.Block
+	s := bench.Sections[0]
+	if len(s.Conditions) > 0 {
+		var parts []string
+		for _, c := range s.Conditions {
+			parts = append(parts, c.String())
+		}
+		blocks = append(blocks, text("Conditions: "+strings.Join(parts, "; ")))
+	}
+	for i := range s.Breaches {
+		blocks = append(blocks, alarm(s.Breaches[i].Short()+"."))
+	}
+	blocks = append(blocks, stated(s)...)
+	common, partial := byPresence(bench)
+	for _, group := range [][]*report.Metric{common, partial} {
+		if t := metrics(bench, group); len(t.Rows) > 1 {
+			blocks = append(blocks, t)
+		}
+	}
+	blocks = append(blocks, beside(bench)...)
+	blocks = append(blocks, trends(bench)...)
+	blocks = append(blocks, worsts(bench)...)
+	if len(s.Layers) > 0 {
+		blocks = append(blocks, layers(&s.Layers[0]))
+	}
+	if t, several := phases(bench); several {
+		blocks = append(blocks, document.Section{Title: "Phases, median", Blocks: []document.Block{t}})
+	}
+	for i := range s.Components {
+		blocks = append(blocks, document.Section{Title: s.Components[i].Title + ", median", Blocks: []document.Block{components(&s.Components[i])}})
+	}
+	for i := range s.Timelines {
+		t := &s.Timelines[i]
+		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{timelines(t)}})
+	}
+	if shown := s.ShownTrials(); shown != "" {
+		blocks = append(blocks, text("Timelines are of "+shown))
+	}
+	return blocks
+}
+
+// beside lists the means and deciles that differ in another way than the typical value.
+func beside(bench *report.Benchmark) []document.Block {
+	var l document.List
+	for i := range bench.Metrics {
+		m := &bench.Metrics[i]
+		for _, r := range m.Rows {
+			c := &r.Cells[0]
+			if words := report.BesideText(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); words != "" {
+				l.Items = append(l.Items, item(r.Target+" "+m.Name+": "+words))
+			}
+		}
+	}
+	if l.Items == nil {
+		return nil
+	}
+	return []document.Block{l}
+}
+
+// trends are the slope of each series with a trend, and its knee.
+func trends(bench *report.Benchmark) []document.Block {
+	var blocks []document.Block
+	for _, m := range bench.Trends() {
+		var facts document.Facts
+		for _, r := range m.Rows {
+			if t := r.Cells[0].Trend; t != nil {
+				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: report.TrendSlope(t, m.Unit) + "; " + report.TrendNote(t, m.Unit)})
+			}
+		}
+		blocks = append(blocks, document.Section{Title: "Trend of " + m.Name + " per " + m.Trend, Blocks: []document.Block{facts}})
+	}
+	if blocks != nil {
+		blocks = append(blocks, text(report.TrendLegend))
+	}
+	return blocks
+}
+
+// worsts are the worst case of each time that has one.
+func worsts(bench *report.Benchmark) []document.Block {
+	var blocks []document.Block
+	for _, m := range bench.Worsts() {
+		var facts document.Facts
+		for _, r := range m.Rows {
+			if w := r.Cells[0].Worst; w != nil {
+				words := w.Largest(m.Unit) + "; " + w.Text(m.Unit)
+				if rarer := w.RarerText(); rarer != "" {
+					words += "; " + rarer
+				}
+				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: words})
+			}
+		}
+		blocks = append(blocks, document.Section{Title: "Worst case of " + m.Name, Blocks: []document.Block{facts}})
+	}
+	if blocks != nil {
+		blocks = append(blocks, text(report.WorstLegend))
+	}
+	return blocks
+}
+
+// stated are the results in words, a paragraph for each target. They can be long messages, so columns would not fit.
+func stated(s *report.Section) []document.Block {
+	var facts document.Facts
+	for _, r := range s.StatedRows() {
+		var words []string
+		for i, result := range r.Texts {
+			switch {
+			case result == "":
+			case i > 0:
+				words = append(words, s.Stated[i].Name+": "+result)
+			default:
+				words = append(words, result)
+			}
+		}
+		if words == nil {
+			continue
+		}
+		fact := document.Fact{Name: r.Target, Text: words[0]}
+		for _, note := range words[1:] {
+			fact.Notes = append(fact.Notes, document.Span{Text: note})
+		}
+		facts.Items = append(facts.Items, fact)
+	}
+	if facts.Items == nil {
+		return nil
+	}
+	return []document.Block{document.Section{Title: "In words", Blocks: []document.Block{facts}}}
+}
+
+// sideBySide is a table for each metric, with a column for each run.
+func (b *builder) sideBySide(bench *report.Benchmark) []document.Block {
+	var blocks []document.Block
+	if bench.Note != "" && bench.Baseline == "" {
+		blocks = append(blocks, alarm(bench.Note+"."))
+	}
+	for _, c := range bench.Conditions {
+		if c.Differs {
+			blocks = append(blocks, text("The conditions differ: "+c.Name+" "+b.byRun(c, "")))
+		}
+	}
+	var runs []int
+	heads := []document.Cell{nil}
+	for i, s := range bench.Sections {
+		if s == nil {
+			continue
+		}
+		head := lines(b.report.Runs[i].Label)
+		if bench.Baseline == "" && s.Baseline != "" {
+			head = lines(b.report.Runs[i].Label, "to "+s.Baseline)
+		}
+		runs, heads = append(runs, i), append(heads, head)
+	}
+	for i := range bench.Metrics {
+		m := &bench.Metrics[i]
+		about := string(m.Better) + " is better"
+		if m.Unbased() {
+			about += "; no ratio, because " + m.WhyUnbased(bench.Baseline)
+		}
+		t := document.Table{Rows: [][]document.Cell{heads}}
+		for n := range m.Rows {
+			row := &m.Rows[n]
+			if !row.Has() {
+				continue
+			}
+			cells := []document.Cell{heading(row.Target, row.Baseline)}
+			for _, run := range runs {
+				cells = append(cells, sideField(m, &row.Cells[run]))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+		s := document.Section{Title: m.Name + ": " + about, Blocks: []document.Block{t}}
+		if b.report.AcrossMachines {
+			s.Blocks = append(s.Blocks, b.across(m)...)
+		}
+		blocks = append(blocks, s)
+	}
+	return blocks
+}
+
+// across is the typical ratios to the first run.
+func (b *builder) across(m *report.Metric) []document.Block {
+	head := []document.Cell{nil}
+	for _, r := range b.report.Runs[1:] {
+		head = append(head, lines(r.Label))
+	}
+	t := document.Table{Rows: [][]document.Cell{head}}
+	for _, r := range m.Rows {
+		row := []document.Cell{heading(r.Target, false)}
+		for _, c := range r.Cells[1:] {
+			if c.Across == nil {
+				row = append(row, lines(report.None))
+			} else {
+				row = append(row, lines(report.FactorOf(c.Across, m.Metric), report.FactorInterval(c.Across)))
+			}
+		}
+		if slices.ContainsFunc(r.Cells[1:], func(c report.Cell) bool { return c.Across != nil }) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 1 {
+		return nil
+	}
+	return []document.Block{text("Across runs: the typical ratio of " + m.Name + " to that on " + b.report.Runs[0].Label), t}
+}

@@ -1,0 +1,376 @@
+// Package runs makes the document of a report: the runs and their findings, then a section for each benchmark, then the reasons
+// to trust the numbers less.
+//
+// A number is the median with the larger half of its interval, the factor to the baseline, and the verdict. The HTML and JSON reports
+// have the rest.
+package runs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+const (
+	// mostItems is the largest number of warnings of one kind.
+	mostItems = 4
+	// mostBreaches is the largest number of breaches at the top.
+	mostBreaches = 8
+)
+
+// Document is the document of a report.
+func Document(r *report.Report) *document.Document {
+	b := &builder{report: r, single: len(r.Runs) == 1}
+	d := &document.Document{Kind: "report"}
+	if e := r.Emulation(); e != nil {
+		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
+	}
+	if b.single {
+		first := &r.Runs[0]
+		name := first.Name
+		if name == "" {
+			name = "without a name"
+		}
+		d.Title = "Touchstone " + first.Tool.Version + ", " + name
+		d.Blocks = append(d.Blocks, b.headline(first))
+		d.Blocks = append(d.Blocks, b.scorecards()...)
+	} else {
+		d.Title = "Touchstone, " + r.Heading() + " side by side"
+		d.Blocks = append(d.Blocks, b.headlines()...)
+		d.Blocks = append(d.Blocks, b.scorecards()...)
+		d.Blocks = append(d.Blocks, b.differences()...)
+	}
+	d.Blocks = append(d.Blocks, b.findings())
+	for _, bench := range r.Benchmarks() {
+		d.Blocks = append(d.Blocks, b.benchmark(bench))
+	}
+	if b.single {
+		first := &r.Runs[0]
+		d.Blocks = append(d.Blocks, unmeasured(first)...)
+		d.Blocks = append(d.Blocks, b.legend()...)
+		d.Blocks = append(d.Blocks, warnings(first)...)
+		d.Blocks = append(d.Blocks, missing(first)...)
+	} else {
+		d.Blocks = append(d.Blocks, b.coverage())
+		d.Blocks = append(d.Blocks, b.legend()...)
+		d.Blocks = append(d.Blocks, b.summaries()...)
+	}
+	return d
+}
+
+// builder makes the parts of a document.
+type builder struct {
+	report *report.Report
+	// single is set for a report of one run.
+	single bool
+}
+
+func text(s string) document.Text { return document.Text{Text: s} }
+
+func item(s string) document.Item { return document.Item{Span: document.Span{Text: s}} }
+
+func alarm(s string) document.Text { return document.Text{Text: s, Tone: document.Alarm} }
+
+// headline describes the only run.
+func (b *builder) headline(r *report.Run) document.Block {
+	facts := document.Facts{Items: []document.Fact{
+		{Name: "Run", Text: fmt.Sprintf("%s, %s, %s", r.ID, Started(r), r.StateText())},
+		{Name: "Host", Text: Host(r)},
+		{Name: "Targets", Text: Targets(r)},
+	}}
+	for _, image := range r.Images {
+		facts.Items = append(facts.Items, document.Fact{Name: "Image", Text: report.ImageText(image)})
+	}
+	facts.Items = append(facts.Items, document.Fact{Name: "Trials", Text: b.trials(0)})
+	return facts
+}
+
+// headlines describe several runs.
+func (b *builder) headlines() []document.Block {
+	r := b.report
+	var facts document.Facts
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		facts.Items = append(facts.Items, document.Fact{Name: run.Label, Text: fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, Started(run), run.StateText(),
+			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, b.trials(i))})
+	}
+	return []document.Block{facts, text(r.AbsoluteNote())}
+}
+
+// Started spells the start of a run.
+func Started(r *report.Run) string { return r.StartedText("2006-01-02 15:04 UTC") }
+
+// Host describes the machine of a run on one line.
+func Host(r *report.Run) string {
+	h := &r.Host
+	if !r.HasHost() {
+		return "unknown"
+	}
+	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
+	if h.Nature() != result.Physical {
+		parts = append(parts, h.NatureText())
+	}
+	if !h.Root {
+		parts = append(parts, "not root")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Targets lists the targets of a run on one line.
+func Targets(r *report.Run) string {
+	var parts []string
+	for _, t := range r.Targets {
+		name := t.Name
+		switch {
+		case t.Unavailable != "" && t.OK == 0:
+			name += " (not available)"
+		case t.Name == r.Baseline:
+			name += " (baseline)"
+		}
+		parts = append(parts, name)
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// trials counts the blocks and trials of a run.
+func (b *builder) trials(run int) string {
+	minimum, maximum := -1, 0
+	for _, bench := range b.report.Benchmarks() {
+		if s := bench.Sections[run]; s != nil {
+			maximum = max(maximum, s.Blocks)
+			if minimum < 0 || s.Blocks < minimum {
+				minimum = s.Blocks
+			}
+		}
+	}
+	counts := fmt.Sprintf("%d blocks", maximum)
+	if minimum = max(minimum, 0); minimum != maximum {
+		counts = fmt.Sprintf("%d to %d blocks", minimum, maximum)
+	}
+	r := &b.report.Runs[run]
+	counts += ", " + strings.Join(r.StatusCounts(), ", ")
+	if r.Warmup > 0 {
+		counts += fmt.Sprintf(", %d warm-up", r.Warmup)
+	}
+	return counts
+}
+
+// differences lists the facts that differ between the runs, and names the others.
+func (b *builder) differences() []document.Block {
+	differ, equal := b.report.Differences()
+	s := document.Section{ID: "differences", Title: "Differences between the runs"}
+	if len(differ) == 0 {
+		s.Blocks = append(s.Blocks, text("None are known, of machines or targets."))
+	}
+	var facts document.Facts
+	for _, f := range differ {
+		facts.Items = append(facts.Items, document.Fact{Name: f.Name, Text: b.byRun(f, "not known")})
+	}
+	if facts.Items != nil {
+		s.Blocks = append(s.Blocks, facts)
+	}
+	blocks := []document.Block{s}
+	var texts []string
+	for _, f := range equal {
+		texts = append(texts, f.Name+" "+f.Values[0])
+	}
+	if len(texts) > 0 {
+		blocks = append(blocks, document.Section{ID: "same", Title: "The same in all runs", Blocks: []document.Block{text(strings.Join(texts, "; "))}})
+	}
+	return blocks
+}
+
+// byRun spells a fact with the runs of each value.
+func (b *builder) byRun(f report.Fact, unknown string) string {
+	var parts []string
+	for _, g := range f.Groups() {
+		value := g.Value
+		if value == "" {
+			value = unknown
+		}
+		if value != "" {
+			parts = append(parts, value+" ("+b.report.Labels(g.Runs)+")")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (b *builder) findings() document.Block {
+	f := &b.report.Findings
+	s := document.Section{ID: "findings", Title: "Findings"}
+	add := func(l document.List) {
+		if len(l.Items) > 0 {
+			s.Blocks = append(s.Blocks, l)
+		}
+	}
+	list := func(title string, texts []string) document.List {
+		l := document.List{Title: title}
+		for _, s := range texts {
+			l.Items = append(l.Items, item(s))
+		}
+		return l
+	}
+	var breaches document.List
+	for i, breach := range f.Breaches {
+		span := document.Span{Text: breach, Tone: document.Alarm}
+		if i == mostBreaches && len(f.Breaches) > mostBreaches+1 {
+			span.Text = fmt.Sprintf("and %d more, at their benchmarks", len(f.Breaches)-i)
+			breaches.Items = append(breaches.Items, document.Item{Span: span})
+			break
+		}
+		breaches.Items = append(breaches.Items, document.Item{Span: span})
+	}
+	add(breaches)
+	add(list("", f.Summary))
+	add(list("Opposite differences:", f.Opposite))
+	statements := list("", f.Statements)
+	statements.Ordered = true
+	if len(f.Summary) > 0 {
+		statements.Title = "The largest differences from the baseline:"
+	}
+	add(statements)
+	switch {
+	case f.Comparisons == "" && f.Withheld != "":
+	case f.Comparisons == "" && b.single:
+		s.Blocks = append(s.Blocks, text("The run has no comparisons."))
+	case f.Comparisons == "":
+		s.Blocks = append(s.Blocks, text("No two runs have a comparison in common."))
+	case len(f.Statements)+len(f.Opposite) == 0:
+		s.Blocks = append(s.Blocks, text("No difference between targets is shown."))
+	}
+	for _, sentence := range []string{f.Comparisons, f.Withheld} {
+		if sentence != "" {
+			s.Blocks = append(s.Blocks, text(sentence))
+		}
+	}
+	add(list("Failed calls:", f.Failures))
+	add(list("Not measured:", f.NotMeasured))
+	return s
+}
+
+func unmeasured(r *report.Run) []document.Block {
+	if len(r.Unmeasured) == 0 {
+		return nil
+	}
+	var l document.List
+	for _, u := range r.Unmeasured {
+		var entry document.Item
+		for i, reason := range u.Reasons {
+			if i == 0 {
+				entry = item(strings.Join(u.Benchmarks, ", ") + " – " + reason.String())
+			} else {
+				entry.Lines = append(entry.Lines, reason.String())
+			}
+		}
+		l.Items = append(l.Items, entry)
+	}
+	return []document.Block{document.Section{ID: "unmeasured", Title: "Not measured", Blocks: []document.Block{l}}}
+}
+
+// coverage lists the benchmarks that differ between the runs.
+func (b *builder) coverage() document.Block {
+	var l document.List
+	matches := 0
+	for i := range b.report.Coverage {
+		c := &b.report.Coverage[i]
+		if !c.Differs {
+			matches++
+			continue
+		}
+		l.Items = append(l.Items, item(c.Title()+" – "+b.byRun(c.Fact(), "")))
+	}
+	s := document.Section{ID: "coverage", Title: "Benchmarks by run", Blocks: []document.Block{
+		text(fmt.Sprintf("%d of %d benchmarks have the same targets and blocks in all runs.", matches, len(b.report.Coverage))),
+	}}
+	if l.Items != nil {
+		s.Blocks = append(s.Blocks, l)
+	}
+	return s
+}
+
+func (b *builder) legend() []document.Block {
+	if len(b.report.Suites) == 0 {
+		return nil
+	}
+	s := document.Section{ID: "legend", Title: "How to read the tables"}
+	factor := "× is the ratio to the baseline (*) of the same run: the typical ratio within blocks (Hodges and Lehmann), as a factor in the direction of the difference. "
+	if b.single {
+		s.Blocks = append(s.Blocks, text("A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
+			"A series, with many values in one trial, has one value a trial: their median, or the last one of an amount that grows."))
+	} else {
+		s.Blocks = append(s.Blocks, text(factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
+			"Runs are not judged against each other. The report of each run has its layers, phases and components."))
+	}
+	s.Blocks = append(s.Blocks, text(b.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
+	for _, note := range []string{b.report.DependenceNote(), b.report.EmulatedNote(), b.report.SelfcheckNote()} {
+		if note != "" {
+			s.Blocks = append(s.Blocks, text(note))
+		}
+	}
+	return []document.Block{s}
+}
+
+func warnings(r *report.Run) []document.Block {
+	var blocks []document.Block
+	for _, g := range r.Warnings {
+		s := document.Section{Title: "Warning: " + g.Title}
+		var l document.List
+		for i, warning := range g.Items {
+			if i == mostItems && len(g.Items) > mostItems+1 {
+				l.Items = append(l.Items, item(fmt.Sprintf("and %d more, in the HTML and JSON reports", len(g.Items)-i)))
+				break
+			}
+			l.Items = append(l.Items, item(warning))
+		}
+		s.Blocks = append(s.Blocks, l)
+		if g.Advice != "" {
+			s.Blocks = append(s.Blocks, document.Text{Text: g.Advice, Tone: document.Advice})
+		}
+		blocks = append(blocks, s)
+	}
+	return blocks
+}
+
+// summaries are the first warning of each kind, by run.
+func (b *builder) summaries() []document.Block {
+	var blocks []document.Block
+	for i := range b.report.Runs {
+		r := &b.report.Runs[i]
+		if len(r.Warnings) == 0 && len(r.Missing) == 0 {
+			continue
+		}
+		var l document.List
+		for _, g := range r.Warnings {
+			warning := g.Title + ": " + g.Items[0]
+			if rest := len(g.Items) - 1; rest > 0 {
+				warning += fmt.Sprintf(" – and %d more", rest)
+			}
+			l.Items = append(l.Items, item(warning))
+		}
+		if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
+			l.Items = append(l.Items, item(fmt.Sprintf("Trials that failed or timed out: %d", n)))
+		}
+		blocks = append(blocks, document.Section{Title: "Warnings of " + r.Label, Blocks: []document.Block{
+			l, document.Text{Text: "all of them: touchstone report " + r.ID, Tone: document.Advice},
+		}})
+	}
+	return blocks
+}
+
+func missing(r *report.Run) []document.Block {
+	groups := r.MissingGroups()
+	if len(groups) == 0 {
+		return nil
+	}
+	var l document.List
+	for _, miss := range groups {
+		l.Items = append(l.Items, item(fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.What(), miss.Reason)))
+	}
+	return []document.Block{document.Section{ID: "missing", Title: "Trials without a number", Blocks: []document.Block{l}}}
+}

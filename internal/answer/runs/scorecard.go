@@ -1,0 +1,72 @@
+package runs
+
+import (
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// scorecards are the scorecards of all runs that have one.
+func (b *builder) scorecards() []document.Block {
+	var blocks []document.Block
+	for i := range b.report.Runs {
+		r := &b.report.Runs[i]
+		if len(r.Scorecard.Targets) == 0 {
+			continue
+		}
+		s := document.Section{ID: "scorecard", Title: "Scorecard"}
+		if !b.single {
+			s.ID, s.Title = "scorecard/"+r.ID, "Scorecard of "+r.Label
+		}
+		s.Blocks = scorecard(&r.Scorecard)
+		blocks = append(blocks, s)
+	}
+	if blocks == nil {
+		return nil
+	}
+	notes := document.Section{ID: "goals", Title: "Goals of the scorecard", Blocks: []document.Block{text(report.ScorecardNote)}}
+	if note := b.report.EmulatedNote(); note != "" {
+		notes.Blocks = append(notes.Blocks, text(note))
+	}
+	return append(blocks, notes)
+}
+
+// scorecard is a table of the dimensions, and the source of each score.
+func scorecard(card *report.Scorecard) []document.Block {
+	head := []document.Cell{nil}
+	for _, name := range card.Targets {
+		head = append(head, heading(name, false))
+	}
+	t := document.Table{Rows: [][]document.Cell{head}}
+	sources := document.List{Title: "Sources"}
+	tones := map[report.ScoreVerdict]document.Tone{report.Met: document.Good, report.Missed: document.Bad}
+	for _, r := range card.Rows {
+		if r.Unmeasured() {
+			continue
+		}
+		row := []document.Cell{lines(string(r.Dimension), string(r.Goal))}
+		for i := range r.Scores {
+			row = append(row, score(&r.Scores[i], tones))
+		}
+		t.Rows = append(t.Rows, row)
+		sources.Items = append(sources.Items, item(string(r.Dimension)+": "+card.Sources(&r)))
+	}
+	return []document.Block{t, sources}
+}
+
+func score(s *report.Score, tones map[report.ScoreVerdict]document.Tone) document.Cell {
+	cell := document.Cell{{Text: s.Text()}}
+	if s.Value == nil {
+		return cell
+	}
+	tone, found := tones[s.Verdict]
+	if !found {
+		tone = document.Faint
+	}
+	if s.Verdict != "" {
+		cell = append(cell, document.Span{Text: string(s.Verdict), Tone: tone})
+	}
+	if interval := s.Interval(); interval != report.None {
+		cell = append(cell, document.Span{Text: interval, Tone: document.Faint})
+	}
+	return cell
+}

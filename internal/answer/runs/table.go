@@ -1,0 +1,299 @@
+package runs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// lines is a cell of plain lines.
+func lines(texts ...string) document.Cell {
+	var c document.Cell
+	for _, s := range texts {
+		c = append(c, document.Span{Text: s})
+	}
+	return c
+}
+
+// heading breaks the name of a target before its options.
+func heading(target string, baseline bool) document.Cell {
+	name, options, has := strings.Cut(target, "@")
+	if baseline {
+		name += " *"
+	}
+	if !has {
+		return lines(name)
+	}
+	return lines(name, "@"+options)
+}
+
+// metrics is the table of some metrics, with a row for each target that has or lacks one of them.
+func metrics(bench *report.Benchmark, group []*report.Metric) document.Table {
+	head := []document.Cell{nil}
+	for _, m := range group {
+		head = append(head, lines(m.Name))
+	}
+	t := document.Table{Rows: [][]document.Cell{head}, Turns: true}
+	for i, o := range bench.Sections[0].Targets {
+		if !slices.ContainsFunc(group, func(m *report.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
+			continue
+		}
+		row := []document.Cell{heading(o.Target, o.Target == bench.Baseline)}
+		for _, m := range group {
+			row = append(row, field(m, &m.Rows[i].Cells[0]))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// fewestPartial is the smallest number of metrics in a table of their own.
+const fewestPartial = 3
+
+// byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.
+func byPresence(bench *report.Benchmark) (common, partial []*report.Metric) {
+	var list []*report.Metric
+	for i := range bench.Metrics {
+		m := &bench.Metrics[i]
+		list = append(list, m)
+		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r report.Row) bool { return r.Cells[0].Absent }) {
+			partial = append(partial, m)
+		} else {
+			common = append(common, m)
+		}
+	}
+	if len(partial) < fewestPartial {
+		return list, nil
+	}
+	return common, partial
+}
+
+// absence is the cell of a missing number.
+func absence(c *report.Cell) document.Cell {
+	return document.Cell{{Text: report.None}, {Text: c.Lack, Tone: document.Faint}}
+}
+
+// field is the absolute value, the factor, and the verdict if it is no difference.
+func field(m *report.Metric, c *report.Cell) document.Cell {
+	if c.Summary == nil {
+		return absence(c)
+	}
+	cell := document.Cell{{Text: value(m, c)}}
+	if factor, word := verdict(c.Comparison, m.Metric); factor.Text != "" {
+		cell = append(cell, factor)
+		if word != "" {
+			cell = append(cell, document.Span{Text: word, Tone: document.Faint})
+		}
+	}
+	return cell
+}
+
+// sideField is the factor with the verdict, its interval, and the absolute value.
+func sideField(m *report.Metric, c *report.Cell) document.Cell {
+	if c.Summary == nil {
+		return absence(c)
+	}
+	median := value(m, c)
+	switch {
+	case c.Baseline:
+		return document.Cell{{Text: median}, {Text: "baseline", Tone: document.Faint}}
+	case c.Comparison == nil:
+		return lines(median)
+	}
+	factor, word := verdict(c.Comparison, m.Metric)
+	interval := report.FactorInterval(c.Comparison)
+	if word != "" {
+		interval += ", " + word
+	}
+	return document.Cell{factor, {Text: interval}, {Text: median, Tone: document.Faint}}
+}
+
+// value is the median, marked if it exceeds the bound of the metric.
+func value(m *report.Metric, c *report.Cell) string {
+	median := report.Median(c.Summary, m.Unit)
+	if m.Breached(c) {
+		return "! " + median
+	}
+	return median
+}
+
+// verdict is the factor of a comparison, and the verdict in words if it is no difference or holds for a part alone.
+func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word string) {
+	if c == nil {
+		return document.Span{}, ""
+	}
+	factor = document.Span{Text: report.ShownFactor(c, m), Tone: document.Faint}
+	word = report.VerdictWord(c.Verdict, m)
+	if report.AloneText(c) != "" {
+		factor.Text += " " + report.AloneMark
+	}
+	switch c.Verdict {
+	case stats.Faster:
+		factor.Tone = document.Good
+		return factor, report.ShownPart(c, m)
+	case stats.Slower:
+		factor.Tone = document.Bad
+		return factor, report.ShownPart(c, m)
+	case stats.Mixed:
+		word = report.PartOf(c, m)
+	case stats.NoDifference:
+		word = "no diff."
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
+	}
+	if factor.Text == report.None {
+		return document.Span{Text: word, Tone: document.Faint}, ""
+	}
+	return factor, word
+}
+
+// layers is the addition of each layer. The process is native's row.
+func layers(l *report.Layers) document.Block {
+	head := []document.Cell{nil, lines("whole")}
+	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
+		first, rest, _ := strings.Cut(name, " ")
+		head = append(head, lines(first, rest))
+	}
+	head = append(head, lines("remainder"))
+	t := document.Table{Rows: [][]document.Cell{head}}
+	unclear := false
+	for _, s := range l.Stacks {
+		row := make([]document.Cell, len(head))
+		for i := range row {
+			row[i] = lines(report.None)
+		}
+		row[0], row[1] = heading(s.Target, false), lines(report.Difference(s.Total, l.Metric.Unit))
+		for _, part := range s.Parts {
+			if part.Last == report.ProcessLayer {
+				continue
+			}
+			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
+				row[1+layer] = lines("→")
+			}
+			cell := lines(report.Difference(part.Difference, l.Metric.Unit))
+			if part.Unclear() {
+				unclear = true
+				cell = append(cell, document.Span{Text: "not shown", Tone: document.Faint})
+			}
+			row[1+part.Last] = cell
+		}
+		if len(s.Parts) > 1 {
+			row[len(row)-1] = lines(report.Signed(s.Remainder, l.Metric.Unit))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: []document.Block{t}}
+	for _, n := range l.Notes() {
+		section.Blocks = append(section.Blocks, text(n))
+	}
+	if unclear {
+		section.Blocks = append(section.Blocks, text("not shown: the interval includes 0, so no addition or saving by this layer is shown."))
+	}
+	if l.Merged() {
+		section.Blocks = append(section.Blocks, text("→: this layer is included in the layer to its right."))
+	}
+	return section
+}
+
+// components is the table of a cost by component. It has only medians, so that it fits.
+func components(c *report.Components) document.Table {
+	head := []document.Cell{nil, lines("together")}
+	for _, name := range c.Names {
+		head = append(head, lines(name))
+	}
+	t := document.Table{Rows: [][]document.Cell{head}}
+	for _, r := range c.Rows {
+		row := []document.Cell{heading(r.Target, false), lines(report.Quantity(r.Total.Median, c.Unit))}
+		for _, cell := range r.Cells {
+			if cell == nil {
+				row = append(row, lines(report.None))
+			} else {
+				row = append(row, lines(report.Quantity(cell.Median, c.Unit)))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// timelines is the table of a group of timelines.
+func timelines(group *report.Timelines) document.Table {
+	head := []document.Cell{nil}
+	for _, name := range group.Names {
+		head = append(head, lines(name))
+	}
+	t := document.Table{Rows: [][]document.Cell{head}}
+	for _, p := range group.Panels {
+		row := []document.Cell{heading(p.Target, false)}
+		for _, l := range p.Lines {
+			mean := report.None
+			switch {
+			case l == nil:
+				row = append(row, lines(mean))
+				continue
+			case l.Mean != nil:
+				mean = report.Signed(*l.Mean, group.Unit)
+			}
+			row = append(row, document.Cell{{Text: mean}, {Text: report.Range(l.Min, l.Max, group.Unit)}})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
+// except steps that are metrics.
+func phases(bench *report.Benchmark) (t document.Table, several bool) {
+	type column struct{ phase, step string }
+	var columns []column
+	head := []document.Cell{nil}
+	add := func(c column, title string, times int) {
+		if slices.Contains(columns, c) {
+			return
+		}
+		place := len(columns)
+		for i, column := range columns {
+			if column.phase == c.phase {
+				place = i + 1
+			}
+		}
+		if times > 1 {
+			title += fmt.Sprintf(" (each of %d)", times)
+		}
+		columns = slices.Insert(columns, place, c)
+		head = slices.Insert(head, 1+place, lines(title))
+	}
+	var rows []map[column]string
+	for _, o := range bench.Sections[0].Targets {
+		several = several || len(o.Phases) > 2
+		row := map[column]string{}
+		for _, phase := range o.Phases {
+			add(column{phase.Name, ""}, phase.Name, phase.Times)
+			row[column{phase.Name, ""}] = report.Quantity(phase.Seconds, result.Seconds)
+			for _, step := range phase.Steps {
+				if !slices.ContainsFunc(bench.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
+					add(column{phase.Name, step.Name}, "/"+step.Name, step.Times)
+					row[column{phase.Name, step.Name}] = report.Quantity(step.Seconds, result.Seconds)
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	t.Rows = append(t.Rows, head)
+	for i, o := range bench.Sections[0].Targets {
+		if len(o.Phases) == 0 {
+			continue
+		}
+		row := []document.Cell{lines(o.Target)}
+		for _, c := range columns {
+			row = append(row, lines(cmp.Or(rows[i][c], report.None)))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, several
+}

@@ -1,0 +1,38 @@
+package study_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/answer/study"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render/text"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGolden(t *testing.T) {
+	for name, opts := range map[string]text.Options{"study": {Width: 100}, "study-color": {Width: 80, Color: true}} {
+		var b bytes.Buffer
+		must.Do(t, text.Write(&b, study.Document(reporttest.Study()), opts))
+		file := filepath.Join("testdata", name+".golden")
+		if *update {
+			must.Do(t, os.WriteFile(file, b.Bytes(), 0o644))
+		}
+		want, err := os.ReadFile(file)
+		must.Do(t, err)
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("the text differs from %s (-want +got); if it should, run go test -update:\n%s", file, diff)
+		}
+		if !opts.Color && strings.Contains(b.String(), "\x1b") {
+			t.Error("text of the study reaches the terminal")
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+)
+
+// writeJSON writes the data of a document. docs/schema has the schema of each kind.
+func writeJSON(w io.Writer, d *document.Document, _ Options) error {
+	if d.Data == nil {
+		return fmt.Errorf("a %s has no JSON", d.Kind)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(d.Data)
+}

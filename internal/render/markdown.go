@@ -1,0 +1,179 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+)
+
+// mostMarkdown is the largest size of a document in Markdown, in bytes. GitHub refuses comments above 65536 characters.
+const mostMarkdown = 60_000
+
+// markdown is a text for a comment of a pull request, for a summary, or for a page of a repository.
+type markdown struct {
+	text strings.Builder
+	// whole names what has the parts that are left out.
+	whole string
+	// full is set when parts are left out.
+	full bool
+}
+
+// writeMarkdown writes a document in Markdown: the answer first, and folded parts as details. Parts and rows that do not fit into a comment are left
+// out, and the text says so.
+func writeMarkdown(w io.Writer, d *document.Document, _ Options) error {
+	m := markdown{whole: d.Whole}
+	fmt.Fprintf(&m.text, "### %s\n", plain(d.Title))
+	for _, t := range append(append([]document.Text{}, d.Notes...), d.Answer...) {
+		m.paragraph(t)
+	}
+	m.blocks(d.Blocks, 4)
+	_, err := io.WriteString(w, m.text.String())
+	return err
+}
+
+func (m *markdown) blocks(blocks []document.Block, level int) {
+	for _, b := range blocks {
+		if m.full {
+			return
+		}
+		if m.text.Len() > mostMarkdown {
+			m.full = true
+			fmt.Fprintf(&m.text, "\nThe rest is left out; %s has it.\n", plain(m.whole))
+			return
+		}
+		switch b := b.(type) {
+		case document.Section:
+			m.section(&b, level)
+		case document.Facts:
+			for i, f := range b.Items {
+				if i == 0 {
+					m.text.WriteString("\n")
+				}
+				fmt.Fprintf(&m.text, "- **%s**: %s\n", plain(f.Name), plain(f.Text))
+				for _, note := range f.Notes {
+					fmt.Fprintf(&m.text, "  %s\n", plain(note.Text))
+				}
+			}
+		case document.Text:
+			m.paragraph(b)
+		case document.List:
+			m.list(&b)
+		case document.Table:
+			m.table(&b)
+		case document.Course:
+			m.course(&b)
+		case document.Lanes: // the tables have its numbers
+		}
+	}
+}
+
+func (m *markdown) section(s *document.Section, level int) {
+	switch {
+	case s.Folded:
+		fmt.Fprintf(&m.text, "\n<details><summary>%s</summary>\n", plain(s.Title))
+		m.blocks(s.Blocks, level)
+		m.text.WriteString("\n</details>\n")
+		return
+	case s.Title != "":
+		fmt.Fprintf(&m.text, "\n%s %s\n", strings.Repeat("#", min(level, 6)), plain(s.Title))
+	}
+	m.blocks(s.Blocks, level+1)
+}
+
+// paragraph quotes what a reader must not miss.
+func (m *markdown) paragraph(t document.Text) {
+	mark := ""
+	if t.Tone == document.Alarm || t.Tone == document.Advice {
+		mark = "> "
+	}
+	fmt.Fprintf(&m.text, "\n%s%s\n", mark, plain(t.Text))
+}
+
+func (m *markdown) list(l *document.List) {
+	if l.Title != "" {
+		fmt.Fprintf(&m.text, "\n%s\n", plain(l.Title))
+	}
+	m.text.WriteString("\n")
+	for i, item := range l.Items {
+		mark := "-"
+		if l.Ordered {
+			mark = fmt.Sprintf("%d.", i+1)
+		}
+		fmt.Fprintf(&m.text, "%s %s\n", mark, plain(strings.Join(append([]string{item.Text}, item.Lines...), " ")))
+	}
+}
+
+func (m *markdown) course(c *document.Course) {
+	t := document.Table{Rows: [][]document.Cell{nil}}
+	for i, p := range c.Points {
+		var row []document.Cell
+		for _, text := range append(append([]string{}, p.Labels...), p.Text, p.Remark) {
+			row = append(row, document.Cell{{Text: text}})
+		}
+		if i == 0 {
+			t.Rows[0] = make([]document.Cell, len(row))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	m.table(&t)
+	l := document.List{}
+	for _, change := range c.Breaks {
+		place := strings.Join(c.Points[change.Index].Labels, " ")
+		l.Items = append(l.Items, document.Item{Span: document.Span{Text: "Change before " + place + ": " + change.Text}, Lines: change.Lines})
+	}
+	if l.Items != nil {
+		m.list(&l)
+	}
+}
+
+func (m *markdown) table(t *document.Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	for i, row := range t.Rows {
+		line := "|"
+		for _, cell := range row {
+			line += " " + inCell(cell) + " |"
+		}
+		line += "\n"
+		switch {
+		case i == 0:
+			line = "\n" + line + "|" + strings.Repeat("---|", len(row)) + "\n"
+		case m.text.Len()+len(line) > mostMarkdown:
+			fmt.Fprintf(&m.text, "\n%d of %d rows are left out; %s has all of them.\n", len(t.Rows)-i, len(t.Rows)-1, plain(m.whole))
+			return
+		}
+		m.text.WriteString(line)
+	}
+}
+
+// inCell puts the lines of a cell below each other.
+func inCell(c document.Cell) string {
+	var lines []string
+	for _, span := range c {
+		if span.Text != "" {
+			lines = append(lines, plain(span.Text))
+		}
+	}
+	return strings.Join(lines, "<br>")
+}
+
+// plain makes text from results plain in Markdown: it is one line, and no character has a meaning.
+func plain(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return literal.Replace(address.ReplaceAllString(text, "$1\u200b."))
+}
+
+// address matches the beginning of a bare address, which becomes a link without a scheme.
+var address = regexp.MustCompile(`(?i)\b(www)\.`)
+
+var literal = strings.NewReplacer(
+	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "`", "\\`", "~", `\~`, "#", `\#`, "!", `\!`,
+	// A mention would notify a user, and a bare address would become a link.
+	"@", "@\u200b", "://", ":\u200b//",
+	// A line of a log that begins with it is a command of GitHub. The signs of other commands are escaped above.
+	"::", ":\u200b:",
+)

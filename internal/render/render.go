@@ -1,0 +1,36 @@
+// Package render writes documents: one file or one package below it for each format. A format knows documents and no answer, so a new one is one
+// file and one line of [Formats], and shows every answer.
+package render
+
+import (
+	"io"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render/text"
+)
+
+// Options describe the place that the text goes to. Only a terminal needs them.
+type Options struct {
+	// Width is the number of columns of a terminal; 0 stands for a usual one.
+	Width int
+	// Color allows ANSI escapes.
+	Color bool
+}
+
+// Format is a form of a document.
+type Format struct {
+	// Name is the value of an --output flag.
+	Name string
+	// Write writes a document. It fails if the writer does, and if the document has nothing that the format can show.
+	Write func(w io.Writer, d *document.Document, o Options) error
+}
+
+// Formats are all formats.
+func Formats() []Format {
+	return []Format{
+		{"table", func(w io.Writer, d *document.Document, o Options) error { return text.Write(w, d, text.Options(o)) }},
+		{"json", writeJSON},
+		{"markdown", writeMarkdown},
+		{"junit", writeJUnit},
+	}
+}

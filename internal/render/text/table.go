@@ -110,7 +110,11 @@ func (p *printer) row(g grid, r int, part []int) {
 	height := 1
 	for _, c := range columns {
 		if c < len(g.rows[r]) {
-			height = max(height, len(g.rows[r][c]))
+			for i, span := range g.rows[r][c] {
+				if span.Text != "" {
+					height = max(height, i+1)
+				}
+			}
 		}
 	}
 	for i := range height {

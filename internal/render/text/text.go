@@ -137,10 +137,11 @@ func clean(s string) string {
 	}, s)
 }
 
-// blocks writes blocks one below the other. A blank line is before each table and each section, and after each of them and each group of facts.
+// blocks writes blocks one below the other. A blank line is before each table, each section and each list with a title, and after each table, each section and
+// each group of facts.
 func (p *printer) blocks(blocks []document.Block) {
 	for i, b := range blocks {
-		if i > 0 && parted(blocks[i-1]) {
+		if list, is := b.(document.List); i > 0 && (parted(blocks[i-1]) || is && list.Title != "") {
 			p.gap(b)
 		}
 		switch b := b.(type) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Repeats the four studies with short parameters on this machine, and writes their pages to docs/reproductions. It must run as root. Arguments
-# name some of the studies: scripts/reproductions.sh espe sateri.
+# Repeats the four studies with short parameters on this machine, and writes a page of each. It must run as root. Arguments name some
+# of the studies: scripts/reproductions.sh espe sateri. OUT is the folder for the pages (default out/reproductions).
 #
 # REPRODUCE_TARGETS selects targets of the studies, as in REPRODUCE_TARGETS=docker/runc, and REPRODUCE_TABLE one table of each: 1 or "text 5.8".
 # The page of one table stays in out/reproductions.
@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=out/reproductions
-pages=docs/reproductions
+pages=${OUT:-$work}
 
 [ "$(id -u)" = 0 ] || { echo "reproductions: the engines need root" >&2 && exit 1; }
 [ $# != 0 ] || set -- espe nishimura wang sateri
@@ -30,7 +30,7 @@ for study in "$@"; do
 	esac
 	[ $code = 0 ] || worst=$code
 	[ -z "${REPRODUCE_TABLE:-}" ] || continue
-	# The page stands alone: the reports of the runs are larger than the repository should keep.
+	# The page stands alone, so that it can be sent without the larger reports of its runs.
 	sed -E 's|<a href="report-[^"]*">([^<]*)</a>|\1|g' "$work/$study/reproduction-$study.html" >"$pages/$study.html"
 done
 echo "reproductions: the pages are in $pages" >&2

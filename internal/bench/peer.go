@@ -45,7 +45,7 @@ func PeerOrSame(value string) Param {
 // Server.Remote names their servers.
 func PeerOrRemote(value string) Param {
 	p := Peer(value)
-	p.Help += "; or the server is on another machine, and the client in a container: the address of touchstone serve there, such as 192.0.2.7"
+	p.Help += "; or the server is on another machine, and the client in a container: the address of touchstone peer there, such as 192.0.2.7"
 	p.Check = func(v string) error {
 		if v == HostPeer || v == ContainerPeer {
 			return nil
@@ -122,7 +122,7 @@ type Server struct {
 	// until the server accepts; this does not work for a server that takes the first connection for its client.
 	Listening string
 	End       Ending
-	// Remote is the same server on another machine, for benchmarks with the parameter of PeerOrRemote. There touchstone serve starts and
+	// Remote is the same server on another machine, for benchmarks with the parameter of PeerOrRemote. There touchstone peer starts and
 	// ends it.
 	Remote workload.Served
 }
@@ -148,7 +148,7 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 	})
 }
 
-// reachableElsewhere is the deadline for a container to reach touchstone serve, which has answered this program before.
+// reachableElsewhere is the deadline for a container to reach touchstone peer, which has answered this program before.
 const reachableElsewhere = 10 * time.Second
 
 // elsewhere is Serve for a server on another machine.

@@ -110,14 +110,14 @@ type Network interface {
 	// Outward returns the network by which the target's containers reach other machines, or an *engine.UnsupportedError if none
 	// leads out.
 	Outward() (engine.Outward, error)
-	// Remote starts a server on another machine, where touchstone serve runs. The error is the reason if that machine does not
+	// Remote starts a server on another machine, where touchstone peer runs. The error is the reason if that machine does not
 	// answer, or serves another client.
 	Remote(ctx context.Context, at workload.Remote, server workload.Served) (Remote, error)
 }
 
-// Remote is a server on another machine. touchstone serve there serves no other client until Close.
+// Remote is a server on another machine. touchstone peer there serves no other client until Close.
 type Remote interface {
-	// Server is the server's address, and Control the address of touchstone serve. Control accepts further connections that are
+	// Server is the server's address, and Control the address of touchstone peer. Control accepts further connections that are
 	// closed at once.
 	Server() netip.AddrPort
 	Control() netip.AddrPort

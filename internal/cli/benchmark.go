@@ -30,7 +30,7 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
-	secret    string // the file with the secret of touchstone serve
+	secret    string // the file with the secret of touchstone peer
 	wait      bool   // for the end of another run on this machine
 	beside    bool   // start beside another run
 	// executed receives the IDs of the recorded runs, and took the time of the last one with its set-up and clean-up.
@@ -77,7 +77,7 @@ any user, the command fails. --wait waits for the end of the other run. --allow-
 starts nevertheless, and the reports of both runs mention it. Runs in another network
 namespace, for example in a container, are not seen. Fake targets ignore other runs.
 
-A plan with a second machine (peer) needs the secret of touchstone serve there, in the
+A plan with a second machine (peer) needs the secret of touchstone peer there, in the
 environment variable TOUCHSTONE_PEER_SECRET or in the file that --secret-file names.
 
 The environment variable TOUCHSTONE_TRACE names a file that gets every call of an engine.`,

@@ -250,7 +250,7 @@ Exit codes:
 	addVerbs(
 		root,
 		a.benchmarkCommand(), a.abCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.selfcheckCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.compareCommand(),
-		a.baselineCommand(), a.historyCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.baselineCommand(), a.historyCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
 		a.delayCommand(),
 	)
 	limitArgs(root)

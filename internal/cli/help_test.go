@@ -37,7 +37,7 @@ func TestHelpOfEveryVerb(t *testing.T) {
 			t.Errorf("the help of %s lacks its usage or the exit codes:\n%s", verb, text)
 		}
 	}
-	for _, verb := range []string{"benchmark", "cleanup", "completion", "export", "index", "list", "report", "runs", "serve", "targets", "version"} {
+	for _, verb := range []string{"benchmark", "cleanup", "completion", "export", "index", "list", "peer", "report", "runs", "targets", "version"} {
 		if !slices.Contains(verbs, verb) {
 			t.Errorf("the help does not list %s", verb)
 		}
@@ -62,7 +62,7 @@ func TestExitCodesInHelp(t *testing.T) {
 
 // TestLinesFit: the lines of help fit into 100 columns.
 func TestLinesFit(t *testing.T) {
-	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"serve"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
+	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"peer"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
 		for line := range strings.Lines(help(t, verb...)) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
 				t.Errorf("help of %v: a line of %d columns: %s", verb, n, line)

@@ -77,10 +77,10 @@ func within(namespace string, args ...string) []string {
 	return append([]string{"nsenter", "--net=" + namespace, "touchstone"}, args...)
 }
 
-// serving starts touchstone serve and returns when it serves, with the ID of its directories on this machine and its secret.
+// serving starts touchstone peer and returns when it serves, with the ID of its directories on this machine and its secret.
 func serving(t *testing.T, namespace string) (p *program, id, secret string) {
 	t.Helper()
-	p = prepareFor(t, 15*time.Minute, t.TempDir(), within(namespace, "serve", "--listen", thereAddress)...)
+	p = prepareFor(t, 15*time.Minute, t.TempDir(), within(namespace, "peer", "--listen", thereAddress)...)
 	p.cmd.Stdout = nil
 	stdout, err := p.cmd.StdoutPipe()
 	must.Do(t, err)
@@ -233,7 +233,7 @@ func TestRealTwoMachines(t *testing.T) {
 	server.ends(0)
 	nothingLeft(t, serverID)
 	p = measure(1)
-	p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: connection refused: .*: run touchstone serve --listen 198\.51\.100\.2:7480 on that machine$`)
+	p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: connection refused: .*: run touchstone peer --listen 198\.51\.100\.2:7480 on that machine$`)
 }
 
 // checkRemote checks the trials of remotePlan.
@@ -266,7 +266,7 @@ func checkRemote(t *testing.T, run result.Run, targets []string) {
 	}
 }
 
-// TestRealServerIsLost kills touchstone serve during a trial, which fails with the reason. Nothing of either program is left.
+// TestRealServerIsLost kills touchstone peer during a trial, which fails with the reason. Nothing of either program is left.
 func TestRealServerIsLost(t *testing.T) {
 	cells.Need(t, "cli/remote")
 	needRoot(t)
@@ -289,7 +289,7 @@ func TestRealServerIsLost(t *testing.T) {
 	p.ends(3)
 	run := export(t, dir, "latest")
 	nothingLeft(t, run.ID)
-	if len(run.Trials) != 1 || run.Trials[0].Status != result.Failed || len(run.Trials[0].Samples) > 0 || !strings.Contains(run.Trials[0].Reason, "the connection to touchstone serve is lost") {
+	if len(run.Trials) != 1 || run.Trials[0].Status != result.Failed || len(run.Trials[0].Samples) > 0 || !strings.Contains(run.Trials[0].Reason, "the connection to touchstone peer is lost") {
 		t.Errorf("the trials are %+v", run.Trials)
 	}
 	start(t, t.TempDir(), "cleanup").ends(0)

@@ -46,7 +46,7 @@ type Config struct {
 	Concurrency Concurrency
 	// Folder is the output folder. Fake targets keep their files in it while they run.
 	Folder string
-	// Secret is the secret of touchstone serve on other machines. Plans without another machine need none.
+	// Secret is the secret of touchstone peer on other machines. Plans without another machine need none.
 	Secret peer.Secret
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
 	Selfcheck *result.Selfcheck

@@ -23,7 +23,7 @@ type remotes struct {
 	caveats []string
 }
 
-// findRemotes checks that touchstone serve answers on each machine that the work names, before the first trial.
+// findRemotes checks that touchstone peer answers on each machine that the work names, before the first trial.
 func findRemotes(ctx context.Context, work []plan.Work, version string, secret peer.Secret, report func(EventKind, string)) (remotes, error) {
 	r := remotes{}
 	var places []workload.Remote

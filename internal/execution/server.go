@@ -195,7 +195,7 @@ func (s *Server) start(ctx context.Context, server workload.Served, at netip.Add
 // spec describes a process of this machine.
 func (s *Server) spec(argv ...string) engine.Spec {
 	return engine.Spec{
-		ID:     fmt.Sprintf("%s%s-serve-%05d", engine.Prefix, s.RunID, s.number.Add(1)),
+		ID:     fmt.Sprintf("%s%s-peer-%05d", engine.Prefix, s.RunID, s.number.Add(1)),
 		Rootfs: s.rootfs, Process: engine.Process{Args: argv}, Network: engine.HostNet,
 	}
 }

@@ -99,7 +99,7 @@ func (c *bareProcess) Delete(context.Context) error {
 	return nil
 }
 
-// freePorts returns an address with unused ports for touchstone serve. The kernel gives ports below 32768 only to programs that ask for
+// freePorts returns an address with unused ports for touchstone peer. The kernel gives ports below 32768 only to programs that ask for
 // them, so no connection of another program takes one meanwhile.
 func freePorts(t *testing.T) netip.AddrPort {
 	t.Helper()

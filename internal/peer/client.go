@@ -25,7 +25,7 @@ const (
 	answerLimit  = 25 * time.Second // the other machine starts a server meanwhile, and a call of a trial has 30 seconds
 )
 
-// Client opens sessions with touchstone serve on other machines.
+// Client opens sessions with touchstone peer on other machines.
 type Client struct {
 	// Version is Touchstone's, and Secret the other machine's too.
 	Version string
@@ -50,7 +50,7 @@ func NewClient(version string, secret Secret) (Client, error) {
 	return Client{Version: version, Secret: secret, Machine: machine, Lookup: lookup, Local: local}, err
 }
 
-// Check returns a description of the other machine if touchstone serve of this version answers there and is idle. It starts no server.
+// Check returns a description of the other machine if touchstone peer of this version answers there and is idle. It starts no server.
 func (c Client) Check(ctx context.Context, at workload.Remote) (About, error) {
 	s, err := c.Open(ctx, at, "")
 	if err != nil {
@@ -61,7 +61,7 @@ func (c Client) Check(ctx context.Context, at workload.Remote) (About, error) {
 
 // About describes the other machine.
 type About struct {
-	// Local is this machine's address on the path to it, and Control the address of touchstone serve.
+	// Local is this machine's address on the path to it, and Control the address of touchstone peer.
 	Local   netip.Addr
 	Control netip.AddrPort
 	// Same is set if the other machine is this one, in another network namespace.
@@ -154,7 +154,7 @@ func (c Client) resolve(ctx context.Context, host string) (netip.Addr, error) {
 	return address, nil
 }
 
-// connect connects to touchstone serve.
+// connect connects to touchstone peer.
 func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, connectLimit, errLate)
 	defer cancel()
@@ -166,7 +166,7 @@ func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) 
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone serve --listen %[1]s on that machine", control)
+		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone peer --listen %[1]s on that machine", control)
 	case limited.Err() != nil, isTimeout(err):
 		return nil, fmt.Errorf("no answer within %v: the machine is down, or a firewall drops packets to its TCP ports %d to %d",
 			connectLimit, control.Port(), control.Port()+workload.RemotePorts-1)
@@ -195,8 +195,8 @@ func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, re
 	if err == nil && hello.Version == "" {
 		err = fmt.Errorf("%w: it has no version", errForeign)
 	}
-	const foreign = "the program there is not touchstone serve"
-	const advice = "name the address and the port that touchstone serve prints"
+	const foreign = "the program there is not touchstone peer"
+	const advice = "name the address and the port that touchstone peer prints"
 	switch {
 	case errors.Is(err, errForeign):
 		return answer{}, fmt.Errorf("%s (%w); %s", foreign, err, advice)
@@ -207,7 +207,7 @@ func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, re
 	case err != nil:
 		return answer{}, err
 	case hello.Error != "":
-		return answer{}, fmt.Errorf("touchstone serve there reports: %s", clean(hello.Error))
+		return answer{}, fmt.Errorf("touchstone peer there reports: %s", clean(hello.Error))
 	case hello.Version != c.Version:
 		return answer{}, fmt.Errorf("touchstone there is %s, and this is %s: install one version on both machines", clean(hello.Version), c.Version)
 	}
@@ -233,9 +233,9 @@ func (s *Session) follow(reader *bufio.Reader) {
 	case err == nil && last.Error != "":
 		err = fmt.Errorf("%s on the other machine failed: %s", s.name, clean(last.Error))
 	case errors.Is(err, errForeign), err == nil:
-		err = fmt.Errorf("%s on the other machine: unexpected answer of touchstone serve", s.name)
+		err = fmt.Errorf("%s on the other machine: unexpected answer of touchstone peer", s.name)
 	default:
-		err = fmt.Errorf("%s on the other machine: the connection to touchstone serve is lost (%w): it was killed, or the machine or the network is down", s.name, err)
+		err = fmt.Errorf("%s on the other machine: the connection to touchstone peer is lost (%w): it was killed, or the machine or the network is down", s.name, err)
 	}
 	s.mu.Lock()
 	if s.closed && last.Error == "" {

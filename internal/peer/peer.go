@@ -1,6 +1,6 @@
 // Package peer joins a run on this machine with the servers of network benchmarks on another machine.
 //
-// A [Server] listens on one TCP port, for touchstone serve. A [Client] opens a [Session] for each use of a server: the other machine starts
+// A [Server] listens on one TCP port, for touchstone peer. A [Client] opens a [Session] for each use of a server: the other machine starts
 // a fresh iperf3, netserver or nginx, answers when it listens, and kills it when the connection ends. So each trial has a server of its own,
 // as on one machine, and a client that dies leaves nothing. The server serves one session at a time: two clients would measure each other.
 //
@@ -127,7 +127,7 @@ func Machine() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identify this machine: %w", err)
 	}
-	sum := sha256.Sum256(append([]byte("touchstone serve\n"), boot...))
+	sum := sha256.Sum256(append([]byte("touchstone peer\n"), boot...))
 	return hex.EncodeToString(sum[:8]), nil
 }
 

@@ -193,14 +193,14 @@ func TestLostClient(t *testing.T) {
 	<-m.started[0].gone
 }
 
-// The failure of a server reaches the client with its reason, and so does the end of touchstone serve.
+// The failure of a server reaches the client with its reason, and so does the end of touchstone peer.
 func TestFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happens func(*machine)
 		want    string
 	}{
 		"exit": {func(m *machine) { m.started[0].exit <- errors.New("exit code 1: address in use") }, "nginx on the other machine failed: the server: exit code 1: address in use"},
-		"stop": {func(m *machine) { m.stop() }, "touchstone serve was stopped there"},
+		"stop": {func(m *machine) { m.stop() }, "touchstone peer was stopped there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -288,17 +288,17 @@ func TestErrors(t *testing.T) {
 		at     workload.Remote
 		want   []string
 	}{
-		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone serve --listen 127.0.0.1:"}},
+		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone peer --listen 127.0.0.1:"}},
 		"unknown name":     {client("v1"), workload.Remote{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
 		"this machine":     {named, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
 		"loopback":         {named, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
 		"another version":  {client("v2"), m.at, []string{"this is touchstone v1, and the client is v2", "install one version"}},
-		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone serve", "SSH-2.0"}},
-		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone serve"}},
-		"a long line":      {client("v1"), speak(t, strings.Repeat("x", 2*longestLine)), []string{"not touchstone serve"}},
-		"a closed door":    {client("v1"), speak(t, ""), []string{"not touchstone serve", "closed the connection"}},
-		"half a line":      {client("v1"), speak(t, `{"touchstone":"v1"`), []string{"not touchstone serve"}},
-		"a failed program": {client("v1"), failing.at, []string{"touchstone serve there reports: address", "in use"}},
+		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone peer", "SSH-2.0"}},
+		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone peer"}},
+		"a long line":      {client("v1"), speak(t, strings.Repeat("x", 2*longestLine)), []string{"not touchstone peer"}},
+		"a closed door":    {client("v1"), speak(t, ""), []string{"not touchstone peer", "closed the connection"}},
+		"half a line":      {client("v1"), speak(t, `{"touchstone":"v1"`), []string{"not touchstone peer"}},
+		"a failed program": {client("v1"), failing.at, []string{"touchstone peer there reports: address", "in use"}},
 	} {
 		_, err := tt.client.Open(t.Context(), tt.at, workload.ServedIperf)
 		if err == nil {

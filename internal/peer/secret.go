@@ -43,9 +43,9 @@ func ParseSecret(text string) (Secret, error) {
 	foreign := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' }
 	switch {
 	case len(text) < shortestSecret || len(text) > longestSecret:
-		return Secret{}, fmt.Errorf("a secret has %d to %d characters, and this one has %d; use the secret that touchstone serve prints", shortestSecret, longestSecret, len(text))
+		return Secret{}, fmt.Errorf("a secret has %d to %d characters, and this one has %d; use the secret that touchstone peer prints", shortestSecret, longestSecret, len(text))
 	case strings.ContainsFunc(text, foreign):
-		return Secret{}, errors.New("a secret is one word of printable ASCII characters, and this one is not; use the secret that touchstone serve prints")
+		return Secret{}, errors.New("a secret is one word of printable ASCII characters, and this one is not; use the secret that touchstone peer prints")
 	}
 	return secretOf(text), nil
 }
@@ -137,7 +137,7 @@ type handshake struct {
 
 // proof is a side's proof that it has the secret.
 func (h handshake) proof(secret Secret, side string) string {
-	text, _ := json.Marshal([]string{"touchstone serve", side, h.version, h.clientNonce, h.serverNonce, string(h.server)}) // strings cannot fail
+	text, _ := json.Marshal([]string{"touchstone peer", side, h.version, h.clientNonce, h.serverNonce, string(h.server)}) // strings cannot fail
 	mac := hmac.New(sha256.New, []byte(secret.Reveal()))
 	_, _ = mac.Write(text)
 	return hex.EncodeToString(mac.Sum(nil))
@@ -154,7 +154,7 @@ type refusalError string
 func (e refusalError) Error() string { return string(e) }
 
 // errStranger is the one answer to all who do not have the secret.
-var errStranger = refusalError("the secret is missing or another: set " + SecretVariable + ", or name a file with --secret-file; touchstone serve prints the secret at its start")
+var errStranger = refusalError("the secret is missing or another: set " + SecretVariable + ", or name a file with --secret-file; touchstone peer prints the secret at its start")
 
 // admit is the server's part of a handshake. It returns the server that an authenticated client requests. The error is io.EOF if the client
 // closes the connection before its first byte.
@@ -192,7 +192,7 @@ func (c Client) authenticate(ctx context.Context, conn net.Conn, reader *bufio.R
 	case err != nil:
 		return err
 	case !isNonce(hello.Nonce):
-		return fmt.Errorf("the program there is not touchstone serve (%w); name the address and the port that touchstone serve prints", errForeign)
+		return fmt.Errorf("the program there is not touchstone peer (%w); name the address and the port that touchstone peer prints", errForeign)
 	case !c.Secret.Given():
 		return errStranger
 	}
@@ -202,7 +202,7 @@ func (c Client) authenticate(ctx context.Context, conn net.Conn, reader *bufio.R
 	case err != nil:
 		return err
 	case !h.proves(c.Secret, serverSide, own.Proof):
-		return errors.New("touchstone serve there does not have this secret: it is another program; check the address, and set " + SecretVariable + " to the secret that touchstone serve prints")
+		return errors.New("touchstone peer there does not have this secret: it is another program; check the address, and set " + SecretVariable + " to the secret that touchstone peer prints")
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, f
 	var refusal refusalError
 	switch {
 	case errors.Is(err, errForeign):
-		s.refuse(ctx, conn, errors.New("this is touchstone serve, and the request is not"))
+		s.refuse(ctx, conn, errors.New("this is touchstone peer, and the request is not"))
 		return
 	case errors.As(err, &refusal):
 		s.tell(from, refusal)
@@ -175,7 +175,7 @@ func (s *Server) take(asked workload.Served, client netip.Addr) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serving.IsValid() {
-		return fmt.Errorf("it is busy with a trial of %s, and serves one client at a time: wait for its end, or run touchstone serve on another machine", s.serving)
+		return fmt.Errorf("it is busy with a trial of %s, and serves one client at a time: wait for its end, or run touchstone peer on another machine", s.serving)
 	}
 	if asked == "" {
 		return nil
@@ -238,7 +238,7 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("touchstone serve was stopped there")
+		return errors.New("touchstone peer was stopped there")
 	case err != nil:
 		return fmt.Errorf("the server: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Served is a server that touchstone serve starts on another machine, for clients in the containers of this one.
+// Served is a server that touchstone peer starts on another machine, for clients in the containers of this one.
 type Served string
 
 // The servers.
@@ -22,13 +22,13 @@ const (
 // AllServed lists the servers.
 func AllServed() []Served { return []Served{ServedIperf, ServedNetserver, ServedNginx} }
 
-// RemotePort is the default port of touchstone serve. Its servers have the ports after it, so that one range passes a firewall.
+// RemotePort is the default port of touchstone peer. Its servers have the ports after it, so that one range passes a firewall.
 const RemotePort = 7480
 
-// RemotePorts is the number of ports from the port of touchstone serve. Netserver has two.
+// RemotePorts is the number of ports from the port of touchstone peer. Netserver has two.
 const RemotePorts = 5
 
-// Port is the server's port, beside a port of touchstone serve.
+// Port is the server's port, beside a port of touchstone peer.
 func (s Served) Port(control uint16) uint16 {
 	switch s {
 	case ServedIperf:
@@ -68,7 +68,7 @@ func (s Served) Listening() string {
 // Writes reports whether the server needs a /tmp that it can write to: iperf3 maps a file for its buffer, and nginx creates directories.
 func (s Served) Writes() bool { return s != ServedNetserver }
 
-// Remote is the place of touchstone serve on another machine.
+// Remote is the place of touchstone peer on another machine.
 type Remote struct {
 	Host string // an IPv4 address, or a host name in lower case
 	Port uint16
@@ -90,7 +90,7 @@ var (
 // longestHost is the greatest length of a host name in the DNS.
 const longestHost = 253
 
-// ParseRemote reads the place of touchstone serve: an IPv4 address or a host name with a dot, and a port after a colon if it is not
+// ParseRemote reads the place of touchstone peer: an IPv4 address or a host name with a dot, and a port after a colon if it is not
 // RemotePort. The dot distinguishes host names from other words; a name without one can end with a dot.
 func ParseRemote(text string) (Remote, error) {
 	host, port, hasPort := strings.Cut(strings.ToLower(text), ":")

@@ -19,7 +19,7 @@ var attacks = map[string][]string{
 // TestAttacks runs the attacks beside bystanders. A defended attack leaves nothing and touches nothing foreign.
 func TestAttacks(t *testing.T) {
 	cells.Need(t, "chaos/attacks")
-	onHost(t, 13, "attacks by programs of images, clients of serve, results files and other users", func(h *host) {
+	onHost(t, 13, "attacks by programs of images, clients of touchstone peer, results files and other users", func(h *host) {
 		h.bystanders()
 		h.command("ip", "address", "add", "192.0.2.1/32", "dev", "lo") // netperf resolves no address on a host that has only 127.0.0.1
 		h.watch()

@@ -573,7 +573,7 @@ func (l *limit) reach() {
 // otherMachine is the value of the parameter peer for an imitated machine.
 const otherMachine = "192.0.2.7"
 
-// far is an imitated machine with touchstone serve.
+// far is an imitated machine with touchstone peer.
 type far struct {
 	refuses, lost, stays error
 

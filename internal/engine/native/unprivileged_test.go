@@ -79,7 +79,7 @@ func (l *lab) shell(script string) engine.Spec {
 	return l.spec("/bin/busybox", "sh", "-c", "b() { /bin/busybox \"$@\"; }\ntry() { \"$@\" 2>/dev/null && echo \"possible: $*\"; }\n"+script)
 }
 
-// TestUnprivileged is the confinement of the programs of touchstone serve, which every client of them controls.
+// TestUnprivileged is the confinement of the programs of touchstone peer, which every client of them controls.
 func TestUnprivileged(t *testing.T) {
 	l := newLab(t)
 	secret := hostFile(t)

@@ -14,10 +14,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-func (a *App) serveCommand() *cobra.Command {
+func (a *App) peerCommand() *cobra.Command {
 	var listen, secretFile string
 	cmd := &cobra.Command{
-		Use:   "serve --listen ADDRESS",
+		Use:   "peer --listen ADDRESS",
 		Short: "Run the servers of network benchmarks for a run on another machine",
 		Long: fmt.Sprintf(`Runs the servers of the network benchmarks for a run on another machine: iperf3, netserver
 and nginx from the workload image, as processes without any rights: of the user nobody, as root. The
@@ -39,15 +39,15 @@ machines. Anyone who reaches the address can use the servers during a trial, bec
 have no password of their own. So do not name an address that strangers reach.
 
 The first ^C ends the servers and removes everything. The second ^C does so at once.`, workload.RemotePort, workload.RemotePorts-1),
-		Example: `  touchstone serve --listen 192.0.2.7
-  touchstone serve --listen 192.0.2.7:9000
-  touchstone serve --listen 192.0.2.7 --secret-file secret`,
+		Example: `  touchstone peer --listen 192.0.2.7
+  touchstone peer --listen 192.0.2.7:9000
+  touchstone peer --listen 192.0.2.7 --secret-file secret`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := parseListen(listen)
 			if err != nil {
 				return usage(err)
 			}
-			return a.serve(cmd.Context(), at, secretFile)
+			return a.servePeer(cmd.Context(), at, secretFile)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "IPv4 `ADDRESS` of this machine, or ADDRESS:PORT")
@@ -77,7 +77,7 @@ func parseListen(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address, r.Port), nil
 }
 
-func (a *App) serve(ctx context.Context, at netip.AddrPort, secretFile string) error {
+func (a *App) servePeer(ctx context.Context, at netip.AddrPort, secretFile string) error {
 	secret, err := a.peerSecret(secretFile)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func BenchmarkSummarize(b *testing.B) {
 }
 
 func BenchmarkCompare(b *testing.B) {
-	for _, n := range []int{10, 50, 100} {
+	for _, n := range []int{10, 50, 100, 10_000} {
 		targets := run(random(1), normal, bimodal, n, 1, 1.1)
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
 			for b.Loop() {

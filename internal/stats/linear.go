@@ -35,7 +35,7 @@ func linearTest(a, b []float64, draws int) (t tested) {
 	logRatios := subtracted(logB, logA)
 	ranks, signed := signedRanks(logRatios)
 	forms := [len(parts)][]float64{ranks, rankDifferences(logA, logB)}
-	alone := [len(parts)]float64{signedRank(logRatios), signP(forms[1])}
+	alone := [len(parts)]float64{signedRankP(ranks), signP(forms[1])}
 	for i, part := range []struct {
 		sign, q float64 // sign is −1 for the highest values
 		count   int

@@ -96,7 +96,7 @@ func jointTest(s *swapper, exact, swaps int, seed uint64) tested {
 	for i := 2; i < len(parts); i++ {
 		t.ratio[i] = math.Exp(t.observed[i] / float64(s.count(i)))
 	}
-	alone := signedRank(s.logRatios)
+	alone := signedRankP(s.ranks)
 	switch {
 	case s.signed == 0:
 		t.each = [...]float64{1, 1, 1, 1, 1}
@@ -176,22 +176,6 @@ func (s *swapper) statistics(mask []uint64) (t [len(parts)]float64) {
 	t[2], t[3] = s.lowest(mask)
 	t[4] = s.highest(mask)
 	return t
-}
-
-// signedRanks are the signed ranks of log ratios, 0 without a sign, and the number of those with a sign.
-func signedRanks(logRatios []float64) (ranks []float64, signed int) {
-	var sizes []float64
-	var at []int
-	for i, d := range logRatios {
-		if math.Abs(d) > roundingError {
-			sizes, at = append(sizes, math.Abs(d)), append(at, i)
-		}
-	}
-	ranks = make([]float64, len(logRatios))
-	for k, rank := range midranks(sizes, roundingError) {
-		ranks[at[k]] = math.Copysign(rank, logRatios[at[k]])
-	}
-	return ranks, len(at)
 }
 
 // rankDifferences are the differences within blocks of the ranks among all values of both sides.

@@ -89,14 +89,16 @@ func TestSignedRankApproximation(t *testing.T) {
 	for i := range differences {
 		differences[i] = r.NormFloat64() + 0.2
 	}
-	doubled, smaller := signedRankSum(differences)
+	ranks, _ := signedRanks(differences)
+	doubled, smaller := signedRankSum(ranks)
 	exact := signedRankExact(doubled, smaller)
 	near(t, "approximation", signedRankApproximate(doubled, smaller), exact, 0.01*exact)
 	near(t, "p-value of few", signedRank(differences), exact, 0)
 	for range 2 {
 		differences = append(differences, differences...)
 	}
-	doubled, smaller = signedRankSum(differences)
+	ranks, _ = signedRanks(differences)
+	doubled, smaller = signedRankSum(ranks)
 	near(t, "p-value of many", signedRank(differences), signedRankApproximate(doubled, smaller), 0)
 }
 

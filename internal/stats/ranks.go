@@ -43,7 +43,13 @@ const exactLimit = 100
 // by Ranking Methods", Biometrics Bulletin 1 (1945) 80–83); ties have midranks, and
 // the exact distribution is the distribution of the midranks.
 func signedRank(logRatios []float64) float64 {
-	doubled, smaller := signedRankSum(logRatios)
+	ranks, _ := signedRanks(logRatios)
+	return signedRankP(ranks)
+}
+
+// signedRankP is the p-value of signedRank for signed ranks.
+func signedRankP(ranks []float64) float64 {
+	doubled, smaller := signedRankSum(ranks)
 	switch {
 	case len(doubled) == 0:
 		return 1
@@ -54,23 +60,31 @@ func signedRank(logRatios []float64) float64 {
 	}
 }
 
-// signedRankSum returns the ranks of the values with a sign, and the smaller of the two sums
-// of positive and negative ranks. All are doubled, because doubled midranks are integers.
-func signedRankSum(values []float64) (doubled []int, smaller int) {
-	var signed, sizes []float64
-	for _, v := range values {
-		if math.Abs(v) > roundingError {
-			signed = append(signed, v)
-			sizes = append(sizes, math.Abs(v))
+// signedRanks are the signed ranks of log ratios, 0 without a sign, and the number of those with a sign.
+func signedRanks(logRatios []float64) (ranks []float64, signed int) {
+	sizes, places := make([]float64, 0, len(logRatios)), make([]int, 0, len(logRatios))
+	for i, d := range logRatios {
+		if math.Abs(d) > roundingError {
+			sizes, places = append(sizes, math.Abs(d)), append(places, i)
 		}
 	}
+	ranks = make([]float64, len(logRatios))
+	for k, rank := range midranks(sizes, roundingError) {
+		ranks[places[k]] = math.Copysign(rank, logRatios[places[k]])
+	}
+	return ranks, len(places)
+}
+
+// signedRankSum returns the sizes of the ranks with a sign, and the smaller of the two sums
+// of positive and negative ranks. All are doubled, because doubled midranks are integers.
+func signedRankSum(ranks []float64) (doubled []int, smaller int) {
 	var positive, negative int
-	for i, rank := range midranks(sizes, roundingError) {
-		doubled = append(doubled, int(2*rank))
-		if signed[i] > 0 {
-			positive += doubled[i]
-		} else {
-			negative += doubled[i]
+	for _, rank := range ranks {
+		switch size := int(2 * math.Abs(rank)); {
+		case rank > 0:
+			doubled, positive = append(doubled, size), positive+size
+		case rank < 0:
+			doubled, negative = append(doubled, size), negative+size
 		}
 	}
 	return doubled, min(positive, negative)

@@ -74,11 +74,17 @@ func (s *shifts) at(k int) float64 {
 		lo, hi = lo-s.a[len(s.a)-1], hi-s.a[0]
 	}
 	lo = math.Nextafter(lo, math.Inf(-1))
-	// Bisection continues until few shifts are above lo and up to hi: as many as there are values.
+	// The search continues until few shifts are above lo and up to hi: as many as there are values. Two of three steps interpolate, to just below and to
+	// just above the place, so that both ends come near. The third halves, so that no distribution takes many steps.
 	few := len(s.a) + len(s.b)
 	under, upTo := 0, s.count()
-	for upTo-under > few {
+	for step := 0; upTo-under > few; step++ {
 		middle := midpoint(lo, hi)
+		if aim := float64(k-under) + [...]float64{-0.25, 0.25, 0}[step%3]*float64(few); step%3 != 2 && aim > 0 {
+			if place := lo + aim/float64(upTo-under)*(hi-lo); place > lo && place < hi {
+				middle = place
+			}
+		}
 		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
 			return hi // the others between them are equal to it, or differ by less than a measurement shows
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 )
 
@@ -152,7 +152,7 @@ func (p *printer) reproduced(t *reproduce.Table) {
 func reproducedCell(c *reproduce.Cell) entry {
 	printed := clean(c.Printed)
 	if printed == "" {
-		printed = report.None
+		printed = quantity.None
 	}
 	if c.Flag != "" {
 		printed += " !"
@@ -168,9 +168,9 @@ func reproducedCell(c *reproduce.Cell) entry {
 	case ours != "" && published != "":
 		e.third = published + ", " + ours
 	case ours != "":
-		e.third = report.None + ", " + ours
+		e.third = quantity.None + ", " + ours
 	case published != "":
-		e.third = published + ", " + report.None
+		e.third = published + ", " + quantity.None
 	}
 	return e
 }

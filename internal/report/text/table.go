@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -144,7 +145,7 @@ func (p *printer) beside(b *report.Benchmark) {
 		m := &b.Metrics[i]
 		for _, r := range m.Rows {
 			c := &r.Cells[0]
-			if text := report.BesideText(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); text != "" {
+			if text := quantity.Details(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); text != "" {
 				p.wrapped("  "+clean(r.Target)+" "+clean(m.Name)+": ", text)
 			}
 		}
@@ -162,7 +163,7 @@ func (p *printer) trends(b *report.Benchmark) {
 		}
 		for _, r := range m.Rows {
 			if t := r.Cells[0].Trend; t != nil {
-				p.wrapped("  "+lead(r.Target, width), report.TrendSlope(t, m.Unit)+"; "+report.TrendNote(t, m.Unit))
+				p.wrapped("  "+lead(r.Target, width), quantity.Slope(t, m.Unit)+"; "+report.TrendNote(t, m.Unit))
 			}
 		}
 	}
@@ -292,7 +293,7 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 // sideField is the factor with the verdict, its interval, and the absolute value.
 func sideField(m *report.Metric, c *report.Cell) entry {
 	if c.Summary == nil {
-		return entry{top: report.None, below: c.Lack, style: dim}
+		return entry{top: quantity.None, below: c.Lack, style: dim}
 	}
 	e := verdict(c.Comparison, m.Metric)
 	switch median := value(m, c); {
@@ -301,7 +302,7 @@ func sideField(m *report.Metric, c *report.Cell) entry {
 	case c.Comparison == nil:
 		return entry{top: median}
 	default:
-		interval := report.FactorInterval(c.Comparison)
+		interval := quantity.FactorInterval(c.Comparison)
 		if e.third != "" {
 			interval += ", " + e.third
 		}
@@ -319,10 +320,10 @@ func (p *printer) across(m *report.Metric) {
 		row := []entry{heading(r.Target, false)}
 		has := false
 		for _, c := range r.Cells[1:] {
-			e := entry{top: report.None}
+			e := entry{top: quantity.None}
 			if c.Across != nil {
 				has = true
-				e = entry{top: report.FactorOf(c.Across, m.Metric), below: report.FactorInterval(c.Across)}
+				e = entry{top: quantity.Ratio(c.Across, m.Metric), below: quantity.FactorInterval(c.Across)}
 			}
 			row = append(row, e)
 		}
@@ -349,9 +350,9 @@ func (p *printer) layers(l *report.Layers) {
 	}
 	t[0] = append(t[0], entry{top: "remainder"})
 	for _, s := range l.Stacks {
-		row := slices.Repeat([]entry{{top: report.None}}, len(t[0]))
+		row := slices.Repeat([]entry{{top: quantity.None}}, len(t[0]))
 		row[0] = heading(s.Target, false)
-		row[1] = entry{top: report.Difference(s.Total, l.Metric.Unit)}
+		row[1] = entry{top: quantity.Difference(s.Total, l.Metric.Unit)}
 		for _, part := range s.Parts {
 			if part.Last == report.ProcessLayer {
 				continue
@@ -360,14 +361,14 @@ func (p *printer) layers(l *report.Layers) {
 				row[1+layer] = entry{top: "→"}
 			}
 			last := &row[1+part.Last]
-			*last = entry{top: report.Difference(part.Difference, l.Metric.Unit)}
+			*last = entry{top: quantity.Difference(part.Difference, l.Metric.Unit)}
 			if part.Unclear() {
 				unclear = true
 				last.below, last.style = "not shown", dim
 			}
 		}
 		if len(s.Parts) > 1 {
-			row[len(row)-1].top = report.Signed(s.Remainder, l.Metric.Unit)
+			row[len(row)-1].top = quantity.Signed(s.Remainder, l.Metric.Unit)
 		}
 		t = append(t, row)
 	}
@@ -391,11 +392,11 @@ func components(c *report.Components) table {
 		t[0] = append(t[0], entry{top: clean(name)})
 	}
 	for _, r := range c.Rows {
-		row := []entry{heading(r.Target, false), {top: report.Quantity(r.Total.Median, c.Unit)}}
+		row := []entry{heading(r.Target, false), {top: quantity.Text(r.Total.Median, c.Unit)}}
 		for _, cell := range r.Cells {
-			e := entry{top: report.None}
+			e := entry{top: quantity.None}
 			if cell != nil {
-				e.top = report.Quantity(cell.Median, c.Unit)
+				e.top = quantity.Text(cell.Median, c.Unit)
 			}
 			row = append(row, e)
 		}
@@ -413,11 +414,11 @@ func timelines(t *report.Timelines) table {
 	for _, p := range t.Panels {
 		row := []entry{heading(p.Target, false)}
 		for _, l := range p.Lines {
-			e := entry{top: report.None}
+			e := entry{top: quantity.None}
 			if l != nil {
-				e.below = report.Range(l.Min, l.Max, t.Unit)
+				e.below = quantity.Range(l.Min, l.Max, t.Unit)
 				if l.Mean != nil {
-					e.top = report.Signed(*l.Mean, t.Unit)
+					e.top = quantity.Signed(*l.Mean, t.Unit)
 				}
 			}
 			row = append(row, e)
@@ -483,7 +484,7 @@ func heading(target string, baseline bool) entry {
 // field is the absolute value, the factor, and the verdict if it is no difference.
 func field(m *report.Metric, c *report.Cell) entry {
 	if c.Summary == nil {
-		return entry{top: report.None, below: c.Lack, style: dim}
+		return entry{top: quantity.None, below: c.Lack, style: dim}
 	}
 	e := verdict(c.Comparison, m.Metric)
 	e.top = value(m, c)
@@ -492,7 +493,7 @@ func field(m *report.Metric, c *report.Cell) entry {
 
 // value is the median, marked if it exceeds the bound of the metric.
 func value(m *report.Metric, c *report.Cell) string {
-	median := report.Median(c.Summary, m.Unit)
+	median := quantity.Median(c.Summary, m.Unit)
 	if m.Breached(c) {
 		return alarmMark + median
 	}
@@ -504,25 +505,25 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 	if c == nil {
 		return entry{}
 	}
-	e := entry{below: report.ShownFactor(c, m), style: dim}
-	word := report.VerdictWord(c.Verdict, m)
-	if report.AloneText(c) != "" {
-		e.below += " " + report.AloneMark
+	e := entry{below: quantity.DecidingFactor(c, m), style: dim}
+	word := quantity.VerdictWord(c.Verdict, m)
+	if quantity.Tier(c) != "" {
+		e.below += " " + quantity.AloneMark
 	}
 	switch c.Verdict {
 	case stats.Faster:
-		e.style, e.third = green, report.ShownPart(c, m)
+		e.style, e.third = green, quantity.DecidingPart(c, m)
 		return e
 	case stats.Slower:
-		e.style, e.third = red, report.ShownPart(c, m)
+		e.style, e.third = red, quantity.DecidingPart(c, m)
 		return e
 	case stats.Mixed:
-		word = report.PartOf(c, m)
+		word = quantity.Parts(c, m)
 	case stats.NoDifference:
 		word = "no diff."
-	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible, stats.Withheld:
 	}
-	if e.below == report.None {
+	if e.below == quantity.None {
 		return entry{below: word, style: dim}
 	}
 	e.third = word
@@ -558,11 +559,11 @@ func phases(b *report.Benchmark) (table, bool) {
 		row := map[column]string{}
 		for _, ph := range o.Phases {
 			add(column{ph.Name, ""}, ph.Name, ph.Times)
-			row[column{ph.Name, ""}] = report.Quantity(ph.Seconds, result.Seconds)
+			row[column{ph.Name, ""}] = quantity.Text(ph.Seconds, result.Seconds)
 			for _, step := range ph.Steps {
 				if !slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
 					add(column{ph.Name, step.Name}, "/"+step.Name, step.Times)
-					row[column{ph.Name, step.Name}] = report.Quantity(step.Seconds, result.Seconds)
+					row[column{ph.Name, step.Name}] = quantity.Text(step.Seconds, result.Seconds)
 				}
 			}
 		}
@@ -574,7 +575,7 @@ func phases(b *report.Benchmark) (table, bool) {
 		}
 		row := []entry{{top: clean(o.Target)}}
 		for _, c := range columns {
-			row = append(row, entry{top: cmp.Or(rows[i][c], report.None)})
+			row = append(row, entry{top: cmp.Or(rows[i][c], quantity.None)})
 		}
 		t = append(t, row)
 	}

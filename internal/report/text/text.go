@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -196,7 +197,7 @@ func host(r *report.Run) string {
 	if !r.HasHost() {
 		return "unknown"
 	}
-	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
+	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {
 		parts = append(parts, h.NatureText())
 	}
@@ -334,7 +335,7 @@ func (p *printer) scorecard(card *report.Scorecard) {
 			switch {
 			case s.Value == nil:
 				e.below = ""
-			case interval == report.None:
+			case interval == quantity.None:
 			case e.below == "":
 				e.below = interval
 			default:
@@ -462,7 +463,7 @@ func (p *printer) legend() {
 		p.wrapped("  ", factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
-	p.wrapped("  ", p.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)
+	p.wrapped("  ", p.report.FamiliesNote()+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)
 	for _, note := range []string{p.report.DependenceNote(), p.report.EmulatedNote(), p.report.SelfcheckNote()} {
 		if note != "" {
 			p.wrapped("  ", note)

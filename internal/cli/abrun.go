@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -57,11 +58,11 @@ func (c *abComparison) run(ctx context.Context) error {
 	left := c.opts.budget - c.spent
 	runs, blocks, err := pace.schedule(left, c.opts.repeats, c.opts.blocks)
 	if err != nil {
-		return usage(fmt.Errorf("--budget %v: %w; give at least --budget %v", c.opts.budget, err, report.TimeWithReserve(c.spent+pace.of(ab.LeastRuns, 1))))
+		return usage(fmt.Errorf("--budget %v: %w; give at least --budget %v", c.opts.budget, err, quantity.TimeWithReserve(c.spent+pace.of(ab.LeastRuns, 1))))
 	}
 	c.design.Runs, c.design.Blocks, c.design.MostBlocks = runs, blocks, plan.MaxBlocks
 	c.series = ab.New(c.design)
-	c.app.line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, report.RoundedTime(pace.of(1, blocks))))
+	c.app.line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, quantity.RoundedTime(pace.of(1, blocks))))
 	for n := 1; !c.series.Over(); n++ {
 		if left := c.opts.budget - c.spent; left < pace.of(1, 1) {
 			c.ended = true

@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/compare"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // filesShown is the number of files that the table lists of each layer without --files.
@@ -121,7 +122,7 @@ func (a *App) printComparison(f format, c *compare.Comparison, all bool) error {
 		compare.Image
 	}{{"A", c.A}, {"B", c.B}} {
 		rows = append(rows, []string{
-			side.name, side.Name, dash(side.Platform), fmt.Sprint(side.Layers), fmt.Sprint(side.Files), megabytes(side.Size), dash(counts(side.ELF)), side.ID,
+			side.name, side.Name, dash(side.Platform), fmt.Sprint(side.Layers), fmt.Sprint(side.Files), quantity.Megabytes(side.Size, 1), dash(counts(side.ELF)), side.ID,
 		})
 	}
 	if err := f.print(w, nil, []string{"", "IMAGE", "PLATFORM", "LAYERS", "FILES", "MB", "ELF FILES", "ID"}, rows); err != nil {
@@ -150,7 +151,7 @@ func layerRow(p compare.Pair) []string {
 	row := []string{"-", "-", "-", "-", string(p.Result), dash(p.Why), "-"}
 	for i, l := range []*compare.Layer{p.A, p.B} {
 		if l != nil {
-			row[i], row[2+i] = fmt.Sprint(l.Number), megabytes(l.Size)
+			row[i], row[2+i] = fmt.Sprint(l.Number), quantity.Megabytes(l.Size, 1)
 			row[6] = dash(short(l.CreatedBy))
 		}
 	}
@@ -234,8 +235,6 @@ func counts(elf map[string]int) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-func megabytes(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/1e6) }
 
 // longestCell is the longest text from an image in a table, in characters.
 const longestCell = 60

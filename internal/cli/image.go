@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
@@ -282,11 +283,11 @@ func (a *App) showImage(format format, name string, img v1.Image) error {
 	var rows [][]string
 	for _, p := range contents.Packages {
 		data.Unpacked += p.Size
-		rows = append(rows, []string{p.Name, p.Version, fmt.Sprint(p.Files), fmt.Sprintf("%.2f", float64(p.Size)/1e6), dash(firstOf(p.Licences))})
+		rows = append(rows, []string{p.Name, p.Version, fmt.Sprint(p.Files), quantity.Megabytes(p.Size, 2), dash(firstOf(p.Licences))})
 	}
 	if format == formatTable {
-		fmt.Fprintf(a.env.Stdout, "%s\n%s\nDebian %s of %s for %s: %.1f MB, %.1f MB unpacked\n\n",
-			name, digest, contents.Suite, contents.Date, contents.Arch, float64(data.Size)/1e6, float64(data.Unpacked)/1e6)
+		fmt.Fprintf(a.env.Stdout, "%s\n%s\nDebian %s of %s for %s: %s MB, %s MB unpacked\n\n",
+			name, digest, contents.Suite, contents.Date, contents.Arch, quantity.Megabytes(data.Size, 1), quantity.Megabytes(data.Unpacked, 1))
 	}
 	return format.print(a.env.Stdout, data, []string{"PACKAGE", "VERSION", "FILES", "MB", "LICENCES"}, rows)
 }
@@ -328,7 +329,7 @@ func (a *App) imageListCommand() *cobra.Command {
 				if e.Unpacked {
 					unpacked = "yes"
 				}
-				return []string{e.Name, e.Platform, fmt.Sprintf("%.1f", float64(e.Size)/1e6), unpacked, e.Digest, dash(e.Problem)}
+				return []string{e.Name, e.Platform, quantity.Megabytes(e.Size, 1), unpacked, e.Digest, dash(e.Problem)}
 			})
 		}),
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // format is the value of an --output flag.
@@ -104,7 +106,7 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 				if i > 0 {
 					_, _ = io.WriteString(t, "\t")
 				}
-				_, _ = io.WriteString(t, oneLine(cell))
+				_, _ = io.WriteString(t, quantity.OneLine(cell))
 			}
 			_, _ = io.WriteString(t, "\n")
 		}
@@ -116,7 +118,7 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 func printMarkdown(w io.Writer, rule string, header []string, rows [][]string) {
 	line := func(cells []string) {
 		for _, cell := range cells {
-			fmt.Fprintf(w, "| %s ", inMarkdown(oneLine(cell)))
+			fmt.Fprintf(w, "| %s ", inMarkdown(quantity.OneLine(cell)))
 		}
 		fmt.Fprintln(w, "|")
 	}
@@ -129,9 +131,6 @@ func printMarkdown(w io.Writer, rule string, header []string, rows [][]string) {
 
 // inMarkdown escapes the characters with a meaning in tables and texts of Markdown.
 var inMarkdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace
-
-// oneLine replaces newlines and tabs by spaces. The writer replaces other control characters.
-func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }
 
 // usualWidth is the assumed width of a terminal of unknown width.
 const usualWidth = 80

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -51,12 +52,12 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 
 func (p *progress) Ended(t result.Trial) {
 	if t.Status != result.OK {
-		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, oneLine(t.Reason)))
+		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, quantity.OneLine(t.Reason)))
 	}
 }
 
 func (p *progress) Report(e execution.Event) {
-	text := oneLine(e.Text)
+	text := quantity.OneLine(e.Text)
 	switch e.Kind {
 	case execution.Opening:
 		p.show("trying " + text + " …")

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -152,7 +152,7 @@ func (a *App) selfcheck(ctx context.Context, opts selfcheckOptions) (err error) 
 		if slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK && !t.Warmup }) {
 			c.runs = append(c.runs, run)
 		}
-		a.line(fmt.Sprintf("run %d of %d: %v of %v are spent", n+1, selfcheckRuns, report.RoundedTime(c.spent), opts.budget))
+		a.line(fmt.Sprintf("run %d of %d: %v of %v are spent", n+1, selfcheckRuns, quantity.RoundedTime(c.spent), opts.budget))
 	}
 	return c.conclude()
 }
@@ -329,7 +329,7 @@ func (c *checked) size(targets, block time.Duration) error {
 	block += selfcheck.Added(c.pilot, c.delayed, c.commands)
 	needed := c.spent + selfcheckRuns*(c.setUp+(stats.MinSamples+abWarmup)*block)
 	return usage(fmt.Errorf("--budget %v: after the calibration %v are left, and %d runs of %d blocks of %d targets take %v; give at least --budget %v",
-		c.opts.budget, report.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, report.RoundedTime(needed-c.spent), report.TimeWithReserve(needed*21/20)))
+		c.opts.budget, quantity.RoundedTime(left), selfcheckRuns, stats.MinSamples, targets, quantity.RoundedTime(needed-c.spent), quantity.TimeWithReserve(needed*21/20)))
 }
 
 // execute executes one run, with its share of the time left for a number of runs.

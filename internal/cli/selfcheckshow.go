@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -73,14 +73,14 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	if f == formatJSON {
 		return f.print(w, d, nil, nil)
 	}
-	fmt.Fprintf(w, "%s  %s  %s\n", d.Target, oneLine(d.Runtime), d.Date.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, report.RoundedTime(time.Duration(d.Spent*float64(time.Second))))
+	fmt.Fprintf(w, "%s  %s  %s\n", d.Target, quantity.OneLine(d.Runtime), d.Date.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, quantity.RoundedTime(time.Duration(d.Spent*float64(time.Second))))
 	fmt.Fprintf(w, "False alarms: %d of %d comparisons of the runtime with itself; about %.1f are expected by chance.\n\n",
 		d.Alarms.Shown, d.Alarms.Comparisons, 0.05*float64(d.Alarms.Comparisons))
 	var rows [][]string
 	for _, found := range d.Delays {
 		rows = append(rows, []string{
-			found.Verb, string(found.Kind), seconds(&found.Delay), report.Percent(found.Share), fmt.Sprintf("%d of %d", found.Found, found.Runs), seconds(found.Measured),
+			found.Verb, string(found.Kind), seconds(&found.Delay), quantity.Percent(found.Share), fmt.Sprintf("%d of %d", found.Found, found.Runs), seconds(found.Measured),
 		})
 	}
 	if err := f.print(w, d, []string{"DELAYED", "BY", "DELAY", "SHARE", "FOUND IN RUNS", "MEASURED"}, rows); err != nil {
@@ -94,9 +94,9 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	fmt.Fprintln(w)
 	rows = nil
 	for _, s := range d.Smallest {
-		share := report.None
+		share := quantity.None
 		if s.Share != nil {
-			share = report.Percent(*s.Share)
+			share = quantity.Percent(*s.Share)
 		}
 		rows = append(rows, []string{s.Verb, string(s.Kind), seconds(s.Delay), share})
 	}
@@ -106,7 +106,7 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	fmt.Fprintln(w)
 	rows = nil
 	for _, o := range d.Operations {
-		calls := report.None
+		calls := quantity.None
 		if o.Calls > 0 {
 			calls = strconv.FormatFloat(o.Calls, 'g', 3, 64)
 		}
@@ -115,15 +115,15 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	if err := f.print(w, d, []string{"OPERATION", "MEDIAN", "STOPWATCH", "CALLS", "START OF A PROCESS", "EMPTY REQUEST"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", report.Percent(d.Self))
+	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", quantity.Percent(d.Self))
 	header, rows := []string{"SMALLEST DELAY SHOWN"}, nil
 	for _, m := range selfcheck.Minutes() {
 		header = append(header, fmt.Sprintf("IN %d MIN", m))
 	}
 	for _, l := range d.Limits {
-		text := report.None
+		text := quantity.None
 		if l.Difference != nil {
-			text = report.Percent(*l.Difference)
+			text = quantity.Percent(*l.Difference)
 		}
 		if n := len(rows); n > 0 && rows[n-1][0] == l.Metric {
 			rows[n-1] = append(rows[n-1], text)
@@ -134,16 +134,16 @@ func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
 	if err := f.print(w, d, header, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", report.Percent(stats.Power))
+	fmt.Fprintf(w, "The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", quantity.Percent(stats.Power))
 	return nil
 }
 
 // seconds spells a time, or a dash.
 func seconds(s *float64) string {
 	if s == nil {
-		return report.None
+		return quantity.None
 	}
-	return report.Quantity(*s, result.Seconds)
+	return quantity.Text(*s, result.Seconds)
 }
 
 // Limits of the file with the selfchecks.
@@ -236,7 +236,7 @@ func keepSelfcheck(d selfcheckDocument) (string, error) {
 func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 	all, _, err := readSelfchecks()
 	if err != nil {
-		a.line("note: " + oneLine(err.Error()))
+		a.line("note: " + quantity.OneLine(err.Error()))
 		return nil
 	}
 	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })

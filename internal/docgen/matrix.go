@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -250,12 +251,10 @@ func (m Matrix) table(kind Kind) string {
 	}
 	for _, run := range runs {
 		names, verb := of[run], "was"
-		last := len(names) - 1
-		text := names[last]
-		if last > 0 {
-			text, verb = strings.Join(names[:last], ", ")+" and "+text, "were"
+		if len(names) > 1 {
+			verb = "were"
 		}
-		fmt.Fprintf(&w, "%s %s seen %s.\n\n", text, verb, run)
+		fmt.Fprintf(&w, "%s %s seen %s.\n\n", quantity.Listed(names), verb, run)
 	}
 	return w.String()
 }

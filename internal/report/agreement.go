@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -37,7 +38,7 @@ func (r *Report) disagreements(run int) WarningGroup {
 					continue
 				}
 				text := fmt.Sprintf("%s on %s: %s is %s, and %s is %s%s", b.Title(), row.Target,
-					m.Name, Signed(a.Median, m.Unit), m.Agreement.With, Signed(with.Median, m.Unit), s.parts(m, row.Target, a.Median-with.Median))
+					m.Name, quantity.Signed(a.Median, m.Unit), m.Agreement.With, quantity.Signed(with.Median, m.Unit), s.parts(m, row.Target, a.Median-with.Median))
 				if a.Median < 0 {
 					text += fmt.Sprintf("; a cost below zero is noise of the host: compare %s instead", m.Agreement.With)
 				}
@@ -83,7 +84,7 @@ func (s *Section) parts(m *Metric, target string, difference float64) string {
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(math.Abs(b.value), math.Abs(a.value)) })
 	var texts []string
 	for _, p := range parts {
-		texts = append(texts, p.name+" "+Signed(p.value, m.Unit))
+		texts = append(texts, p.name+" "+quantity.Signed(p.value, m.Unit))
 	}
-	return fmt.Sprintf("; the difference of %s is mostly %s", Signed(difference, m.Unit), strings.Join(texts, ", "))
+	return fmt.Sprintf("; the difference of %s is mostly %s", quantity.Signed(difference, m.Unit), strings.Join(texts, ", "))
 }

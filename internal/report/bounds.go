@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -34,7 +35,7 @@ func (b *Breach) Short() string {
 		trials += "; " + b.Doubt
 	}
 	return fmt.Sprintf("%s %s: %s is %s, above the bound of %s (%s)",
-		b.Target, b.Metric.Bound.Broken, b.Metric.Name, Quantity(b.Median, b.Metric.Unit), Quantity(b.Metric.Bound.Most, b.Metric.Unit), trials)
+		b.Target, b.Metric.Bound.Broken, b.Metric.Name, quantity.Text(b.Median, b.Metric.Unit), quantity.Text(b.Metric.Bound.Most, b.Metric.Unit), trials)
 }
 
 // breaches lists the breaches of a benchmark in one run.
@@ -78,7 +79,7 @@ func (r *Report) breaches() []string {
 				k := place(&kinds, func(k *kind) bool {
 					return k.Title() == b.Title() && k.Target == b.Target && k.Metric.Bound.Broken == b.Metric.Bound.Broken && k.Metric.Name == b.Metric.Name
 				}, kind{Breach: b})
-				text := r.Runs[run].Label + " (" + Quantity(b.Median, b.Metric.Unit)
+				text := r.Runs[run].Label + " (" + quantity.Text(b.Median, b.Metric.Unit)
 				if b.Doubt != "" {
 					text += "; " + b.Doubt
 				}
@@ -93,7 +94,7 @@ func (r *Report) breaches() []string {
 			continue
 		}
 		all = append(all, fmt.Sprintf("%s: %s %s on %s: %s is above the bound of %s.",
-			k.Title(), k.Target, k.Metric.Bound.Broken, strings.Join(k.where, ", "), k.Metric.Name, Quantity(k.Metric.Bound.Most, k.Metric.Unit)))
+			k.Title(), k.Target, k.Metric.Bound.Broken, strings.Join(k.where, ", "), k.Metric.Name, quantity.Text(k.Metric.Bound.Most, k.Metric.Unit)))
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -201,7 +202,7 @@ func (r *Report) across(m *Metric, row *Row) {
 		if c := &row.Cells[i]; c.Summary != nil {
 			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better))
 			if row.Cells[0].Emulated || c.Emulated {
-				compared = withheld(compared)
+				compared = compared.Withhold()
 			}
 			c.Across = &compared
 		}
@@ -533,6 +534,8 @@ func phases(trials []*result.Trial) []Phase {
 	}
 	return all
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // where gives the items that match.
 func where[T any](all []T, match func(T) bool) []T {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -26,7 +27,7 @@ func calls() []string {
 
 // String spells the share: "3 of 40 creates failed".
 func (f FailedCalls) String() string {
-	return fmt.Sprintf("%d of %s failed", f.Failed, counted(f.Total, f.Call))
+	return fmt.Sprintf("%d of %s failed", f.Failed, quantity.Counted(f.Total, f.Call))
 }
 
 // failedCalls counts the failures of all targets.
@@ -79,7 +80,7 @@ func (r *Report) failures() []string {
 				}
 			}
 			if parts != nil {
-				all = append(all, t.Name+on+": "+listed(parts)+".")
+				all = append(all, t.Name+on+": "+quantity.Listed(parts)+".")
 			}
 		}
 	}

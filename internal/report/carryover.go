@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -50,7 +51,7 @@ func (r *Report) carryOver(run int, trials []result.Trial) WarningGroup {
 		if f.Before >= 0 {
 			previous = "after " + f.metric.Rows[f.Before].Target
 		}
-		g.Items = append(g.Items, fmt.Sprintf("%s: %s has %s times its other values %s, in %d blocks", f.title, f.metric.Rows[f.Target].Target, factorNumber(f.Ratio), previous, f.Count))
+		g.Items = append(g.Items, fmt.Sprintf("%s: %s has %s times its other values %s, in %d blocks", f.title, f.metric.Rows[f.Target].Target, quantity.FactorNumber(f.Ratio), previous, f.Count))
 	}
 	return g
 }

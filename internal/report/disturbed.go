@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -32,7 +33,7 @@ func disturbed(trials []result.Trial) WarningGroup {
 		}
 	}
 	for _, k := range kinds {
-		g.Items = append(g.Items, counted(k.trials, "trial")+": "+k.text())
+		g.Items = append(g.Items, quantity.Counted(k.trials, "trial")+": "+k.text())
 	}
 	return g
 }

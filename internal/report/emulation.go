@@ -2,15 +2,11 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
-
-// Withheld is the verdict of a comparison of speeds on an emulated CPU. Such a comparison has a ratio with its interval and no test.
-const Withheld stats.Verdict = "emulated"
 
 // EmulatedScore is the verdict of a scorecard on a goal of speed on an emulated CPU.
 const EmulatedScore ScoreVerdict = "emulated"
@@ -25,19 +21,9 @@ func judge(family []stats.Comparison, unjudged bool, margin float64) []stats.Com
 	}
 	var all []stats.Comparison
 	for _, c := range family {
-		all = append(all, withheld(c))
+		all = append(all, c.Withhold())
 	}
 	return all
-}
-
-// withheld removes the verdict of a comparison, and the test behind it. A comparison that has no ratio stays as it is.
-func withheld(c stats.Comparison) stats.Comparison {
-	if c.Verdict == stats.NotComparable {
-		return c
-	}
-	c.Verdict, c.P, c.Adjusted, c.MinP, c.Detectable = Withheld, math.NaN(), math.NaN(), math.NaN(), math.Inf(1)
-	c.Parts, c.By = nil, ""
-	return c
 }
 
 // Emulation describes the runs of machines with an emulated CPU.
@@ -108,24 +94,7 @@ func (r *Report) anyWithheld() bool {
 	return false
 }
 
-// undirected reports whether the ratio of a comparison has no direction, because a factor "faster" or "slower" is a verdict in itself: the CPU is
-// emulated, or trials are lost.
-func undirected(c *stats.Comparison) bool {
-	return c.Verdict == Withheld || c.Verdict == stats.TrialsLost
-}
-
-// FactorOf spells the ratio of a comparison as [Factor] does, or without a direction: "ratio 152".
-func FactorOf(c *stats.Comparison, m result.Metric) string {
-	if undirected(c) && finite(c.Ratio) && c.Ratio > 0 {
-		return ratioWord + factorNumber(c.Ratio)
-	}
-	return Factor(c.Ratio, m)
-}
-
-// ratioWord precedes a ratio without a direction.
-const ratioWord = "ratio "
-
-// EmulatedNote explains the cells with the verdict [Withheld]. It is empty without such cells.
+// EmulatedNote explains the cells with the verdict [stats.Withheld]. It is empty without such cells.
 func (r *Report) EmulatedNote() string {
 	if !r.anyWithheld() {
 		return ""

@@ -80,7 +80,7 @@ func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
 						t.Errorf("%s: %s %s on %s has the comparison %v, want %v", name, b.Title(), m.Name, row.Target, got, want)
 					case !m.OfSpeed():
 						other++
-					case got.Verdict != report.Withheld && got.Verdict != stats.NotComparable || got.P == got.P || got.Adjusted == got.Adjusted:
+					case got.Verdict != stats.Withheld && got.Verdict != stats.NotComparable || got.P == got.P || got.Adjusted == got.Adjusted:
 						t.Errorf("%s: %s %s on %s has the verdict %q with p %v", name, b.Title(), m.Name, row.Target, got.Verdict, got.P)
 					default:
 						speed++

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -57,7 +58,7 @@ func HostFacts(r *result.Run) []NamedText {
 		root = "yes"
 	}
 	if h.PageSize > 0 {
-		pages = Quantity(float64(h.PageSize), result.Bytes)
+		pages = quantity.Text(float64(h.PageSize), result.Bytes)
 	}
 	all := []NamedText{
 		{factName, h.Hostname},
@@ -70,8 +71,8 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Governor", h.Governor},
 		{"Turbo", h.Turbo},
 		{"SMT", h.SMT},
-		{"Memory", Quantity(float64(h.Memory), result.Bytes)},
-		{"Swap", Quantity(float64(h.Swap), result.Bytes)},
+		{"Memory", quantity.Text(float64(h.Memory), result.Bytes)},
+		{"Swap", quantity.Text(float64(h.Swap), result.Bytes)},
 		{"Page size", pages},
 		{"Changed by touchstone host tune", h.TunedText()},
 	}
@@ -114,7 +115,7 @@ func reclaimFacts(r *result.Reclaim) []NamedText {
 		}
 		return text(*n)
 	}
-	size := func(n int64) string { return Quantity(float64(n), result.Bytes) }
+	size := func(n int64) string { return quantity.Text(float64(n), result.Bytes) }
 	huge := r.THP
 	if r.THPDefrag != "" {
 		huge += ", defragmentation " + r.THPDefrag
@@ -170,7 +171,7 @@ func selfcheckText(c *result.Selfcheck) string {
 	}
 	var limits []string
 	for _, l := range c.Limits {
-		limits = append(limits, fmt.Sprintf("from %s of the median on in %s", Percent(l.Difference), counted(l.Minutes, "minute")))
+		limits = append(limits, fmt.Sprintf("from %s of the median on in %s", quantity.Percent(l.Difference), quantity.Counted(l.Minutes, "minute")))
 	}
 	if limits == nil {
 		return ""
@@ -224,6 +225,21 @@ func ksm(run int64, sharing *int64) string {
 		return fmt.Sprintf("on, %d pages merged", *sharing)
 	}
 	return "on"
+}
+
+// digestShown is the length of a digest in texts, enough to be unique in practice. JSON has the whole digest.
+const digestShown = len("sha256:") + 12
+
+// ImageText spells an image of a run with its digest and size, or with the reason why it was not available.
+func ImageText(i result.Image) string {
+	if i.Unavailable != "" {
+		return i.Name + ": not available: " + i.Unavailable
+	}
+	text := fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], quantity.Text(float64(i.Size), result.Bytes))
+	if i.UpdatedList {
+		text += ", from an updated list of packages"
+	}
+	return text
 }
 
 // facts collects facts by run.

@@ -90,3 +90,17 @@ func TestTuningIsADifference(t *testing.T) {
 		}
 	}
 }
+
+func TestImageText(t *testing.T) {
+	image := result.Image{Name: "workload", Digest: "sha256:0123456789abcdef", Size: 50e6}
+	for want, change := range map[string]func(*result.Image){
+		"workload: sha256:0123456789ab, 47.7 MiB":                                   func(*result.Image) {},
+		"workload: sha256:0123456789ab, 47.7 MiB, from an updated list of packages": func(i *result.Image) { i.UpdatedList = true },
+		"workload: not available: no mirror":                                        func(i *result.Image) { i.Unavailable = "no mirror" },
+	} {
+		i := image
+		if change(&i); ImageText(i) != want {
+			t.Errorf("%q, want %q", ImageText(i), want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -63,7 +64,7 @@ func (r *Report) evidence() []evidence {
 			for n := range b.Metrics[m].Rows {
 				e := evidence{benchmark: b, metric: &b.Metrics[m], row: &b.Metrics[m].Rows[n]}
 				for run, c := range e.row.Cells {
-					if c.Comparison == nil || c.Comparison.Verdict == Withheld {
+					if c.Comparison == nil {
 						continue
 					}
 					switch c.Comparison.Verdict {
@@ -75,6 +76,7 @@ func (r *Report) evidence() []evidence {
 						e.mixed = append(e.mixed, run)
 					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
 						e.none = append(e.none, run)
+					case stats.Withheld:
 					}
 				}
 				if len(e.runs()) >= min(2, len(r.Runs)) && len(e.runs()) > 0 {
@@ -98,7 +100,7 @@ func (e evidence) shown() []int { return slices.Concat(e.better, e.worse, e.mixe
 func (e evidence) size() float64 {
 	var size float64
 	for _, i := range e.shown() {
-		size = max(size, math.Abs(math.Log(DecidingRatio(e.row.Cells[i].Comparison))))
+		size = max(size, math.Abs(math.Log(e.row.Cells[i].Comparison.DecidingRatio())))
 	}
 	return size
 }
@@ -211,7 +213,7 @@ func (r *Report) withheld() string {
 		if of.Withheld == 0 {
 			continue
 		}
-		text := counted(of.Withheld, "comparison") + " of speed"
+		text := quantity.Counted(of.Withheld, "comparison") + " of speed"
 		if len(r.Runs) > 1 {
 			text += " on " + of.Label
 		}
@@ -220,7 +222,7 @@ func (r *Report) withheld() string {
 	if parts == nil {
 		return ""
 	}
-	return "No verdict on " + listed(parts) + ": see the note on the emulated CPU at the top."
+	return "No verdict on " + quantity.Listed(parts) + ": see the note on the emulated CPU at the top."
 }
 
 // byTarget groups evidence by benchmark and target.
@@ -247,16 +249,16 @@ func (r *Report) statement(f finding) string {
 	if e.metric.Phrase != "" {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
-	factor := than(FactorOf(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + FactorInterval(c.Comparison)
-	if part := PartOf(c.Comparison, e.metric.Metric); part != "" {
+	factor := quantity.AddBaseline(quantity.Ratio(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + quantity.FactorInterval(c.Comparison)
+	if part := quantity.Parts(c.Comparison, e.metric.Metric); part != "" {
 		why := "the typical value is not shown to differ"
 		if f.verdict == stats.Mixed {
 			why = "its parts differ in both directions"
 		}
-		factor = than(part, e.benchmark.Baseline) + " (" + why
+		factor = quantity.AddBaseline(part, e.benchmark.Baseline) + " (" + why
 	}
-	out := fmt.Sprintf("%s %s, %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit), factor, e.benchmark.Title())
-	word := VerdictWord(f.verdict, e.metric.Metric)
+	out := fmt.Sprintf("%s %s, %s; %s", lead, quantity.Text(c.Summary.Median, e.metric.Unit), factor, e.benchmark.Title())
+	word := quantity.VerdictWord(f.verdict, e.metric.Metric)
 	switch {
 	case len(f.evidence) == 1:
 	case len(f.evidence) == f.compared:
@@ -264,7 +266,7 @@ func (r *Report) statement(f finding) string {
 	default:
 		out += fmt.Sprintf(", %s on %d of %d metrics", word, len(f.evidence), f.compared)
 	}
-	if alone := AloneText(c.Comparison); alone != "" {
+	if alone := quantity.Tier(c.Comparison); alone != "" {
 		out += "; shown in " + alone
 	}
 	out += ")."
@@ -286,19 +288,6 @@ func (e evidence) factors(r *Report) string {
 	return fmt.Sprintf("between %s and %s, in %d runs", e.spelled(r, runs[:1], e.benchmark.Baseline), e.spelled(r, runs[len(runs)-1:], ""), len(runs))
 }
 
-// than adds the baseline, if there is one, to a factor. A factor that rounds to 1 has no word to compare with.
-func than(factor, baseline string) string {
-	switch {
-	case baseline == "":
-		return factor
-	case strings.HasPrefix(factor, ratioWord):
-		return factor + " to " + baseline
-	case strings.HasSuffix(factor, "×"):
-		return factor + " that of " + baseline
-	}
-	return factor + " than " + baseline
-}
-
 // spelled spells the factors of some runs, the first with the baseline: "8.13 × slower than native on bench1 (7.90 to 8.40),
 // 9.20 × slower on vm (8.80 to 9.60)".
 func (e evidence) spelled(r *Report, runs []int, baseline string) string {
@@ -307,18 +296,18 @@ func (e evidence) spelled(r *Report, runs []int, baseline string) string {
 		c := e.row.Cells[i].Comparison
 		on := " on " + r.Runs[i].Label
 		text := "not comparable" + on
-		if factor := FactorOf(c, e.metric.Metric); factor != None {
-			text = than(factor, baseline) + on
+		if factor := quantity.Ratio(c, e.metric.Metric); factor != quantity.None {
+			text = quantity.AddBaseline(factor, baseline) + on
 			baseline = ""
 		}
 		var notes []string
-		if interval := FactorInterval(c); interval != None {
+		if interval := quantity.FactorInterval(c); interval != quantity.None {
 			notes = append(notes, interval)
 		}
-		if !Shown(c) {
-			notes = append(notes, VerdictWord(c.Verdict, e.metric.Metric))
+		if !c.Differs() {
+			notes = append(notes, quantity.VerdictWord(c.Verdict, e.metric.Metric))
 		}
-		if part := PartOf(c, e.metric.Metric); part != "" {
+		if part := quantity.Parts(c, e.metric.Metric); part != "" {
 			notes = append(notes, "shown for the "+part)
 		}
 		if len(notes) > 0 {
@@ -334,12 +323,12 @@ func (r *Report) opposites(findings []finding) []string {
 	var all []string
 	for i, f := range findings {
 		if i == mostFindings {
-			return append(all, fmt.Sprintf("The same holds for %s more.", counted(len(findings)-i, "target")))
+			return append(all, fmt.Sprintf("The same holds for %s more.", quantity.Counted(len(findings)-i, "target")))
 		}
 		e := f.lead()
 		others := ""
 		if n := len(f.evidence) - 1; n > 0 {
-			others = " and " + counted(n, "more metric")
+			others = " and " + quantity.Counted(n, "more metric")
 		}
 		all = append(all, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
 			e.spelled(r, e.better, e.benchmark.Baseline), e.spelled(r, e.worse, ""), e.metric.Name, others, e.benchmark.Title()))
@@ -385,7 +374,7 @@ func (r *Report) verdicts() string {
 		for _, m := range b.Metrics {
 			for _, row := range m.Rows {
 				c := row.Cells[0].Comparison
-				if c == nil || c.Verdict == Withheld {
+				if c == nil || c.Verdict == stats.Withheld {
 					continue
 				}
 				total++
@@ -410,7 +399,7 @@ func (r *Report) verdicts() string {
 			parts = append(parts, fmt.Sprintf("%s %d", t, equal[t]))
 		}
 		if more := len(targets) - mostEqual; more > 0 {
-			parts = append(parts, counted(more, "other target"))
+			parts = append(parts, quantity.Counted(more, "other target"))
 		}
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}
@@ -449,7 +438,7 @@ func (r *Run) notMeasured() []string {
 	}
 	for _, u := range r.Unmeasured {
 		for _, reason := range u.Reasons {
-			where := named(u.Benchmarks, "benchmarks")
+			where := quantity.Shortlist(u.Benchmarks, "benchmarks")
 			if reason.Targets != nil {
 				where += " on "
 			}
@@ -458,7 +447,7 @@ func (r *Run) notMeasured() []string {
 	}
 	for _, miss := range r.Missing {
 		if miss.Count == miss.Total && r.measured(miss) { // else there are numbers
-			gaps = put(gaps, miss.Title()+" on ", StatusWord(miss.Status)+": "+miss.Reason, miss.Target)
+			gaps = put(gaps, miss.Title()+" on ", quantity.StatusWord(miss.Status)+": "+miss.Reason, miss.Target)
 		}
 	}
 	var items []string

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -131,7 +132,7 @@ func TestLostTrialsInWords(t *testing.T) {
 	lose(&run, "oci/crun", result.Timeout, "start took longer", 3, 9, 11)
 	m := model(run)
 	c := cell(t, benchmark(t, m, cpu), "cpu", "oci/crun")
-	if got := report.FactorOf(c.Comparison, result.Metric{Unit: result.Seconds, Better: result.Lower}); got != "ratio 0.800" {
+	if got := quantity.Ratio(c.Comparison, result.Metric{Unit: result.Seconds, Better: result.Lower}); got != "ratio 0.800" {
 		t.Errorf("the factor is %q", got)
 	}
 	if !strings.Contains(m.Findings.Comparisons, "; 1 has no verdict because of lost trials") {

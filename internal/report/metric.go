@@ -161,7 +161,7 @@ func (b *builder) judge(m *Metric, run int, s *Section) (judgedCount, withheldCo
 
 // judged reports whether the comparison has a verdict.
 func judged(c stats.Comparison) bool {
-	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != Withheld
+	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != stats.Withheld
 }
 
 // pointsOf gives one value a trial for each metric. If the trial has several, it is the last value of a growth, and the median of the others.

@@ -3,7 +3,7 @@ package report_test
 import (
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -27,7 +27,7 @@ func TestPartOf(t *testing.T) {
 		{"typical", stats.Comparison{Verdict: stats.Slower, By: stats.Typical, Parts: parts}, ""},
 		{"none", stats.Comparison{Verdict: stats.NoDifference, Parts: parts}, ""},
 	} {
-		if got := report.PartOf(&tt.of, m); got != tt.want {
+		if got := quantity.Parts(&tt.of, m); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestBesideText(t *testing.T) {
 		{"two groups with the same difference", &stats.Comparison{N: 60, Ratio: 1.02, Verdict: stats.Slower, Shift: []float64{1.01, 1.2}}, []*stats.Summary{two}, ""},
 		{"no comparison", nil, []*stats.Summary{two}, ""},
 	} {
-		if got := report.BesideText(tt.of, m, tt.sides...); got != tt.want {
+		if got := quantity.Details(tt.of, m, tt.sides...); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestShownFactor(t *testing.T) {
 		{"none", stats.NoDifference, "", "1.01 × faster", ""},
 	} {
 		c := stats.Comparison{N: 60, Ratio: 0.99, CI: &stats.Interval{Lo: 0.98, Hi: 1.01}, Verdict: tt.verdict, By: tt.by, Parts: parts}
-		if factor, part := report.ShownFactor(&c, m), report.ShownPart(&c, m); factor != tt.factor || part != tt.part {
+		if factor, part := quantity.DecidingFactor(&c, m), quantity.DecidingPart(&c, m); factor != tt.factor || part != tt.part {
 			t.Errorf("%s: %q by %q, want %q by %q", tt.name, factor, part, tt.factor, tt.part)
 		}
 	}

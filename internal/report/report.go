@@ -23,7 +23,7 @@
 //
 //   - The ratio of a target is the estimate of Hodges and Lehmann of target / baseline within blocks: see [stats.Compare]. Tables,
 //     plots, findings, JSON and Overhead all use it. It is not the quotient of the two medians.
-//   - People read it as a factor of at least 1 in the direction of the verdict, "152 × slower": see [Factor].
+//   - People read it as a factor of at least 1 in the direction of the verdict, "152 × slower": see [quantity.Factor].
 //   - Overhead is |ratio − 1| (wang, equation 1). It exists only against a native baseline.
 //   - The baseline of a benchmark is the run's baseline if that has a trial of the benchmark, with these parameters, that is
 //     ok. Otherwise it is the first target that has one.
@@ -53,7 +53,7 @@
 // # Emulated CPUs
 //
 //   - If the CPU of a machine is emulated, or may be, the report begins with a note, and metrics of speed have values and ratios but no
-//     verdicts: the verdict is [Withheld], and the goals of the scorecard are [EmulatedScore]. [result.Metric.OfSpeed] decides which metrics these are.
+//     verdicts: the verdict is [stats.Withheld], and the goals of the scorecard are [EmulatedScore]. [result.Metric.OfSpeed] decides which metrics these are.
 //     Ratios are raw then, because a factor "slower" is a verdict in itself. Only [Options].EmulatedVerdicts gives the verdicts.
 //   - Verdicts about memory, numbers of things and limits hold on an emulated CPU, and stay.
 //
@@ -76,6 +76,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -381,7 +382,7 @@ func (o *Outcome) LostText() string {
 	if o.Lost == 1 {
 		are = "is"
 	}
-	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, quantity.Counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
 }
 
 // Lack is the reason for a missing value in one or two words.
@@ -533,7 +534,7 @@ type Missing struct {
 
 // What counts the trials: "3 of 10 failed".
 func (m *Missing) What() string {
-	return fmt.Sprintf("%d of %d %s", m.Count, m.Total, StatusWord(m.Status))
+	return fmt.Sprintf("%d of %d %s", m.Count, m.Total, quantity.StatusWord(m.Status))
 }
 
 // MissingGroup is the targets with the same gap for the same reason.

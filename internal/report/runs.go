@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -45,7 +46,7 @@ func (r *Run) StatusCounts() []string {
 	var all []string
 	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
 		if n := r.Counts[s]; n > 0 || s == result.OK {
-			all = append(all, fmt.Sprintf("%d %s", n, StatusWord(s)))
+			all = append(all, fmt.Sprintf("%d %s", n, quantity.StatusWord(s)))
 		}
 	}
 	return all
@@ -54,10 +55,10 @@ func (r *Run) StatusCounts() []string {
 // FamiliesNote explains families and counts the families of the report.
 func (r *Report) FamiliesNote() string {
 	families, comparisons := r.Families()
-	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", Percent(stats.Alpha))
+	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", quantity.Percent(stats.Alpha))
 	if r.MinEffect > 0 {
 		note += fmt.Sprintf(` A difference is "%s" if the 95 %% interval of its ratio and all parts that differ are within %s of equality (--min-effect).`,
-			stats.Negligible, Percent(r.MinEffect))
+			stats.Negligible, quantity.Percent(r.MinEffect))
 	}
 	if families == 0 && r.anyWithheld() {
 		return note + " No comparison of this report has a verdict."
@@ -66,7 +67,7 @@ func (r *Report) FamiliesNote() string {
 		return note + " No comparison of this report has enough samples for a verdict."
 	}
 	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s families would still show a difference by chance.",
-		counted(comparisons, "comparison"), counted(families, "family"), significant(stats.Alpha*float64(families), 2))
+		quantity.Counted(comparisons, "comparison"), quantity.Counted(families, "family"), quantity.Significant(stats.Alpha*float64(families), 2))
 }
 
 // DependenceNote states that the report cannot test the independence of blocks. It is empty if every benchmark has enough blocks.
@@ -231,21 +232,11 @@ func (c *Covered) String() string {
 	if c.Reason != "" {
 		return c.Reason
 	}
-	out := fmt.Sprintf("%s, %s", counted(len(c.Targets), "target"), counted(c.Blocks, "block"))
+	out := fmt.Sprintf("%s, %s", quantity.Counted(len(c.Targets), "target"), quantity.Counted(c.Blocks, "block"))
 	if len(c.Lacking) > 0 {
-		out += "; not " + named(c.Lacking, "targets")
+		out += "; not " + quantity.Shortlist(c.Lacking, "targets")
 	}
 	return out
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, has := strings.CutSuffix(noun, "y"); has {
-		noun = stem + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // cover lists the extent of every benchmark of any run, including benchmarks without a number.
@@ -335,17 +326,6 @@ func (r *Run) leaveOut(title string, s *Section) {
 	}
 	u := place(&r.Unmeasured, same, Unmeasured{Reasons: reasons})
 	u.Benchmarks = append(u.Benchmarks, title)
-}
-
-// mostNames is how many names a text spells out if there is a full list elsewhere.
-const mostNames = 3
-
-// named lists the first names and the number of the other things.
-func named(names []string, things string) string {
-	if more := len(names) - mostNames; more > 1 {
-		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:mostNames], ", "), more, things)
-	}
-	return strings.Join(names, ", ")
 }
 
 // measured reports whether the gap belongs to a benchmark that was measured on some target.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -139,21 +140,21 @@ func (s *Score) Text() string {
 	case s.Value == nil:
 		return string(s.Verdict)
 	case s.Memory != nil:
-		return fmt.Sprintf("%s (%s)", Signed(s.Memory.Median, result.Bytes), signed(Percent(s.Share)))
+		return fmt.Sprintf("%s (%s)", quantity.Signed(s.Memory.Median, result.Bytes), quantity.TrueMinus(quantity.Percent(s.Share)))
 	case !s.compared():
-		return Quantity(s.Value.Median, s.Metric.Unit)
+		return quantity.Text(s.Value.Median, s.Metric.Unit)
 	}
-	factor := FactorOf(s.Comparison, s.Metric)
+	factor := quantity.Ratio(s.Comparison, s.Metric)
 	if !s.Bare {
-		factor = than(factor, s.Baseline)
+		factor = quantity.AddBaseline(factor, s.Baseline)
 	}
 	if s.isFactor() {
 		return factor
 	}
-	if !Shown(s.Comparison) {
-		factor += ", " + VerdictWord(s.Comparison.Verdict, s.Metric)
+	if !s.Comparison.Differs() {
+		factor += ", " + quantity.VerdictWord(s.Comparison.Verdict, s.Metric)
 	}
-	return fmt.Sprintf("%s (%s)", Quantity(s.Value.Median, s.Metric.Unit), factor)
+	return fmt.Sprintf("%s (%s)", quantity.Text(s.Value.Median, s.Metric.Unit), factor)
 }
 
 // Interval spells the 95 % interval of the number that Text begins with, or None.
@@ -164,14 +165,14 @@ func (s *Score) Interval() string {
 	case s.Memory != nil:
 		ci, unit = s.Memory.CI, result.Bytes
 	case s.isFactor():
-		return FactorInterval(s.Comparison)
+		return quantity.FactorInterval(s.Comparison)
 	default:
 		ci = s.Value.CI
 	}
 	if ci == nil {
-		return None
+		return quantity.None
 	}
-	return Range(ci.Lo, ci.Hi, unit)
+	return quantity.Range(ci.Lo, ci.Hi, unit)
 }
 
 // compared reports whether the score has a ratio.
@@ -187,7 +188,7 @@ func (s *Score) Source() string {
 	}
 	source := s.Benchmark.Title() + ", " + s.Metric.Name
 	if s.Lacking > 0 {
-		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, counted(s.Metrics+s.Lacking, "metric"))
+		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, quantity.Counted(s.Metrics+s.Lacking, "metric"))
 	}
 	return source
 }

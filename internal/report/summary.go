@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -154,7 +155,7 @@ func (k ranking) sentence() string {
 	case k.emulated:
 		return "No target is said to cost least, because that is a verdict about speed: see the note on the emulated CPU at the top."
 	case k.lost != nil:
-		return "No target is said to cost least, because more than 5 % of the trials are lost on " + listed(k.lost) + "."
+		return "No target is said to cost least, because more than 5 % of the trials are lost on " + quantity.Listed(k.lost) + "."
 	case k.apart:
 		return "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block."
 	case len(k.targets) == 0:
@@ -164,9 +165,9 @@ func (k ranking) sentence() string {
 	for _, d := range k.dimensions {
 		dimensions = append(dimensions, string(d))
 	}
-	over := "in " + listed(dimensions)
+	over := "in " + quantity.Listed(dimensions)
 	if k.metrics > 1 {
-		over = fmt.Sprintf("over %s (geometric mean of %d metrics)", listed(dimensions), k.metrics)
+		over = fmt.Sprintf("over %s (geometric mean of %d metrics)", quantity.Listed(dimensions), k.metrics)
 	}
 	best := where(k.targets, func(t ranked) bool { return t.equal })
 	switch {
@@ -189,12 +190,12 @@ func shares(targets []ranked) string {
 	for _, t := range targets {
 		texts = append(texts, t.name+" with "+t.share())
 	}
-	return listed(texts)
+	return quantity.Listed(texts)
 }
 
 // share spells the share of native speed and its interval.
 func (t ranked) share() string {
-	return fmt.Sprintf("%s (%s to %s)", Percent(1/t.native.Ratio), strings.TrimSuffix(Percent(1/t.native.CI.Hi), " %"), Percent(1/t.native.CI.Lo))
+	return fmt.Sprintf("%s (%s to %s)", quantity.Percent(1/t.native.Ratio), strings.TrimSuffix(quantity.Percent(1/t.native.CI.Hi), " %"), quantity.Percent(1/t.native.CI.Lo))
 }
 
 // Limits of the sentences about safer targets.
@@ -248,14 +249,14 @@ func (c *Scorecard) price(target int) string {
 		texts = append(texts, m.text)
 	}
 	if more := len(missed) - mostCosts; more > 0 {
-		texts = append(texts, counted(more, "more dimension"))
+		texts = append(texts, quantity.Counted(more, "more dimension"))
 	}
 	var parts []string
 	if texts != nil {
-		parts = append(parts, "The price is in "+listed(texts)+".")
+		parts = append(parts, "The price is in "+quantity.Listed(texts)+".")
 	}
 	if met != nil {
-		parts = append(parts, "It meets the ideal state in "+listed(met)+".")
+		parts = append(parts, "It meets the ideal state in "+quantity.Listed(met)+".")
 	}
 	return strings.Join(parts, " ")
 }
@@ -299,10 +300,10 @@ func (c *Scorecard) untold() []string {
 		}
 	}
 	if bare != nil {
-		all = append(all, "Only bare metal has values of "+listed(bare)+".")
+		all = append(all, "Only bare metal has values of "+quantity.Listed(bare)+".")
 	}
 	if missing != nil {
-		all = append(all, "This run did not measure "+listed(missing)+".")
+		all = append(all, "This run did not measure "+quantity.Listed(missing)+".")
 	}
 	return all
 }
@@ -318,13 +319,5 @@ func (c *Scorecard) on(row ScoreRow, match func(Score) bool) string {
 	if len(targets) == len(c.Targets) && len(targets) > 1 {
 		return "all targets"
 	}
-	return listed(targets)
-}
-
-// listed joins words as a sentence does: "a, b and c".
-func listed(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return quantity.Listed(targets)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -12,7 +13,7 @@ func (r *Report) comparisons(run int) []*stats.Comparison {
 	for _, b := range r.Benchmarks() {
 		for m := range b.Metrics {
 			for n := range b.Metrics[m].Rows {
-				if c := b.Metrics[m].Rows[n].Cells[run].Comparison; c != nil && c.Verdict != Withheld && finite(c.P) {
+				if c := b.Metrics[m].Rows[n].Cells[run].Comparison; c != nil && c.Verdict != stats.Withheld && finite(c.P) {
 					all = append(all, c)
 				}
 			}
@@ -43,14 +44,14 @@ func (r *Run) TiersNote() string {
 		return ""
 	}
 	alone := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
-		significant(stats.Alpha*float64(r.Families), 2), counted(r.Families, "metric"))
-	together := counted(r.Together, "comparison") + " of the run"
+		quantity.Significant(stats.Alpha*float64(r.Families), 2), quantity.Counted(r.Families, "metric"))
+	together := quantity.Counted(r.Together, "comparison") + " of the run"
 	switch r.Everywhere {
 	case 0:
 		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", together, stats.BlocksNeeded(r.Together), alone)
 	case r.Differences:
-		return fmt.Sprintf("All differences hold over the %s together: the chance that one of them is false is at most %s.", together, Percent(stats.Alpha))
+		return fmt.Sprintf("All differences hold over the %s together: the chance that one of them is false is at most %s.", together, quantity.Percent(stats.Alpha))
 	}
 	return fmt.Sprintf("%d of the differences hold over all %s: the chance that one of them is false is at most %s. Each of the other %d holds %s",
-		r.Everywhere, together, Percent(stats.Alpha), r.Differences-r.Everywhere, alone)
+		r.Everywhere, together, quantity.Percent(stats.Alpha), r.Differences-r.Everywhere, alone)
 }

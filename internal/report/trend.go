@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -21,11 +22,6 @@ func (b *Benchmark) Trends() []*Metric {
 	return all
 }
 
-// TrendSlope spells the slope of a trend with its interval: "12.3 ± 0.4 µs".
-func TrendSlope(t *stats.Trend, unit result.Unit) string {
-	return Difference(stats.Difference{N: t.N, Median: t.Slope, CI: t.CI}, unit)
-}
-
 // TrendNote spells the knee of a trend, or the limits of the result.
 func TrendNote(t *stats.Trend, unit result.Unit) string {
 	switch k := t.Knee; {
@@ -39,7 +35,7 @@ func TrendNote(t *stats.Trend, unit result.Unit) string {
 		return "no trend and no knee shown"
 	default:
 		return fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
-			k.At, k.Range.Lo, k.Range.Hi, Signed(k.Before, unit), Signed(k.After, unit))
+			k.At, k.Range.Lo, k.Range.Hi, quantity.Signed(k.Before, unit), quantity.Signed(k.After, unit))
 	}
 }
 

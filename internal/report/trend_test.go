@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -64,7 +65,7 @@ func TestTrendInWords(t *testing.T) {
 		if got := report.TrendNote(&tt.trend, "s"); got != tt.want {
 			t.Errorf("TrendNote(%+v) = %q, want %q", tt.trend, got, tt.want)
 		}
-		if got := report.TrendSlope(&tt.trend, "s"); !strings.Contains(got, "±") || !strings.Contains(got, "µs") {
+		if got := quantity.Slope(&tt.trend, "s"); !strings.Contains(got, "±") || !strings.Contains(got, "µs") {
 			t.Errorf("TrendSlope(%+v) = %q", tt.trend, got)
 		}
 	}

@@ -3,9 +3,9 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
 )
@@ -111,7 +111,7 @@ func (b *Benchmark) Worsts() []*Metric {
 
 // Largest spells the largest sample: "12.3 ms, the largest of 20000".
 func (w *Worst) Largest(unit result.Unit) string {
-	return fmt.Sprintf("%s, the largest of %s", Quantity(w.Max, unit), counted(w.N, "sample"))
+	return fmt.Sprintf("%s, the largest of %s", quantity.Text(w.Max, unit), quantity.Counted(w.N, "sample"))
 }
 
 // Text spells the bounds or the refusal: "one in 10⁵ above 14.1 ms (13.2 to 16.0 ms)".
@@ -121,12 +121,12 @@ func (w *Worst) Text(unit result.Unit) string {
 	}
 	text := ""
 	for _, b := range w.Bounds {
-		scale := ScaleFor(b.Value, unit)
-		text += fmt.Sprintf("one in %s above %s (%s to %s); ", power(b.P), Quantity(b.Value, unit), scale.Number(b.CI.Lo), scale.with(scale.Number(b.CI.Hi)))
+		scale := quantity.ScaleFor(b.Value, unit)
+		text += fmt.Sprintf("one in %s above %s (%s to %s); ", quantity.Odds(b.P), scale.Text(b.Value), scale.Number(b.CI.Lo), scale.Text(b.CI.Hi))
 	}
 	m := w.Model
-	return text + fmt.Sprintf("shape %s (%s to %s), the tail is %s; %d clusters above %s", signed(significant(m.GPD.Shape, 2)),
-		shapeEnd(m.ShapeCI.Lo, "below −0.5"), shapeEnd(m.ShapeCI.Hi, None), m.Variation.Weight(), m.Clusters, Quantity(m.Threshold, unit))
+	return text + fmt.Sprintf("shape %s (%s to %s), the tail is %s; %d clusters above %s", quantity.TrueMinus(quantity.Significant(m.GPD.Shape, 2)),
+		shapeEnd(m.ShapeCI.Lo, "below −0.5"), shapeEnd(m.ShapeCI.Hi, quantity.None), m.Variation.Weight(), m.Clusters, quantity.Text(m.Threshold, unit))
 }
 
 // RarerText spells the refusal of rarer values than the bounds, empty without one.
@@ -142,17 +142,7 @@ func shapeEnd(v float64, otherwise string) string {
 	if !finite(v) {
 		return otherwise
 	}
-	return signed(significant(v, 2))
-}
-
-// power spells the reciprocal of a power of ten: "10⁵".
-func power(p float64) string {
-	digits := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
-	text := "10"
-	for _, d := range fmt.Sprint(int(math.Round(-math.Log10(p)))) {
-		text += string(digits[d-'0'])
-	}
-	return text
+	return quantity.TrueMinus(quantity.Significant(v, 2))
 }
 
 // WorstLegend explains the worst cases of a report.

@@ -1,5 +1,7 @@
 package stats
 
+import "math"
+
 // Sample is the value of a metric in one trial, with the trial's block. Callers pass
 // samples in the order of measurement.
 type Sample struct {
@@ -70,6 +72,7 @@ const (
 	TooFew        Verdict = "too few samples"
 	NotComparable Verdict = "not comparable"
 	TrialsLost    Verdict = "trials lost"
+	Withheld      Verdict = "emulated" // no test: the values depend on the speed of an emulated CPU, see [Comparison.Withhold]
 )
 
 // MostLost is the largest share of its trials that a side of a comparison may lose and still be called better. Trials are not lost by chance: a
@@ -126,9 +129,33 @@ type Comparison struct {
 	Look *Look
 }
 
-// Differs reports whether the verdict is a difference.
+// Differs reports whether the verdict is a difference. It is false for nil.
 func (c *Comparison) Differs() bool {
-	return c.Verdict == Faster || c.Verdict == Slower || c.Verdict == Mixed
+	return c != nil && (c.Verdict == Faster || c.Verdict == Slower || c.Verdict == Mixed)
+}
+
+// Directed reports whether the ratio has a direction. A factor "faster" or "slower" is a verdict in itself, so a ratio without a possible verdict has
+// none: the CPU is emulated, or trials are lost.
+func (c *Comparison) Directed() bool { return c.Verdict != Withheld && c.Verdict != TrialsLost }
+
+// DecidingRatio is the ratio of the part that decides a difference, and the ratio of the typical value for other comparisons.
+func (c *Comparison) DecidingRatio() float64 {
+	for _, d := range c.Parts {
+		if d.Part == c.By {
+			return d.Ratio
+		}
+	}
+	return c.Ratio
+}
+
+// Withhold removes the verdict and the test behind it. The ratio and its interval stay. A comparison that has no ratio stays as it is.
+func (c Comparison) Withhold() Comparison {
+	if c.Verdict == NotComparable {
+		return c
+	}
+	c.Verdict, c.P, c.Adjusted, c.MinP, c.Detectable = Withheld, math.NaN(), math.NaN(), math.NaN(), math.Inf(1)
+	c.Parts, c.By = nil, ""
+	return c
 }
 
 // WarningKind is the kind of a warning.

@@ -25,7 +25,7 @@ func falseAlarms(w io.Writer, reports []string) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		if slices.Contains(found, any(string(report.Withheld))) {
+		if slices.Contains(found, any(string(stats.Withheld))) {
 			return fmt.Errorf("%s has no verdicts, because its CPU is emulated: make it with %s", name, report.EmulatedVerdictsFlag)
 		}
 		for _, v := range found {

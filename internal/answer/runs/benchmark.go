@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
@@ -102,7 +103,7 @@ func beside(bench *report.Benchmark) []document.Block {
 		m := &bench.Metrics[i]
 		for _, r := range m.Rows {
 			c := &r.Cells[0]
-			if words := report.BesideText(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); words != "" {
+			if words := quantity.Details(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); words != "" {
 				l.Items = append(l.Items, item(r.Target+" "+m.Name+": "+words))
 			}
 		}
@@ -120,7 +121,7 @@ func trends(bench *report.Benchmark) []document.Block {
 		var facts document.Facts
 		for _, r := range m.Rows {
 			if t := r.Cells[0].Trend; t != nil {
-				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: report.TrendSlope(t, m.Unit) + "; " + report.TrendNote(t, m.Unit)})
+				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: quantity.Slope(t, m.Unit) + "; " + report.TrendNote(t, m.Unit)})
 			}
 		}
 		blocks = append(blocks, document.Section{Title: "Trend of " + m.Name + " per " + m.Trend, Blocks: []document.Block{facts}})
@@ -243,9 +244,9 @@ func (b *builder) across(m *report.Metric) []document.Block {
 		row := []document.Cell{heading(r.Target, false)}
 		for _, c := range r.Cells[1:] {
 			if c.Across == nil {
-				row = append(row, lines(report.None))
+				row = append(row, lines(quantity.None))
 			} else {
-				row = append(row, lines(report.FactorOf(c.Across, m.Metric), report.FactorInterval(c.Across)))
+				row = append(row, lines(quantity.Ratio(c.Across, m.Metric), quantity.FactorInterval(c.Across)))
 			}
 		}
 		if slices.ContainsFunc(r.Cells[1:], func(c report.Cell) bool { return c.Across != nil }) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -109,7 +110,7 @@ func Host(r *report.Run) string {
 	if !r.HasHost() {
 		return "unknown"
 	}
-	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
+	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {
 		parts = append(parts, h.NatureText())
 	}
@@ -307,7 +308,7 @@ func (b *builder) legend() []document.Block {
 		s.Blocks = append(s.Blocks, text(factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components."))
 	}
-	s.Blocks = append(s.Blocks, text(b.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
+	s.Blocks = append(s.Blocks, text(b.report.FamiliesNote()+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
 	for _, note := range []string{b.report.DependenceNote(), b.report.EmulatedNote(), b.report.SelfcheckNote()} {
 		if note != "" {
 			s.Blocks = append(s.Blocks, text(note))

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
@@ -65,7 +66,7 @@ func score(s *report.Score, tones map[report.ScoreVerdict]document.Tone) documen
 	if s.Verdict != "" {
 		cell = append(cell, document.Span{Text: string(s.Verdict), Tone: tone})
 	}
-	if interval := s.Interval(); interval != report.None {
+	if interval := s.Interval(); interval != quantity.None {
 		cell = append(cell, document.Span{Text: interval, Tone: document.Faint})
 	}
 	return cell

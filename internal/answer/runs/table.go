@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -76,7 +77,7 @@ func byPresence(bench *report.Benchmark) (common, partial []*report.Metric) {
 
 // absence is the cell of a missing number.
 func absence(c *report.Cell) document.Cell {
-	return document.Cell{{Text: report.None}, {Text: c.Lack, Tone: document.Faint}}
+	return document.Cell{{Text: quantity.None}, {Text: c.Lack, Tone: document.Faint}}
 }
 
 // field is the absolute value, the factor, and the verdict if it is no difference.
@@ -107,7 +108,7 @@ func sideField(m *report.Metric, c *report.Cell) document.Cell {
 		return lines(median)
 	}
 	factor, word := verdict(c.Comparison, m.Metric)
-	interval := report.FactorInterval(c.Comparison)
+	interval := quantity.FactorInterval(c.Comparison)
 	if word != "" {
 		interval += ", " + word
 	}
@@ -116,7 +117,7 @@ func sideField(m *report.Metric, c *report.Cell) document.Cell {
 
 // value is the median, marked if it exceeds the bound of the metric.
 func value(m *report.Metric, c *report.Cell) string {
-	median := report.Median(c.Summary, m.Unit)
+	median := quantity.Median(c.Summary, m.Unit)
 	if m.Breached(c) {
 		return "! " + median
 	}
@@ -128,25 +129,25 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 	if c == nil {
 		return document.Span{}, ""
 	}
-	factor = document.Span{Text: report.ShownFactor(c, m), Tone: document.Faint}
-	word = report.VerdictWord(c.Verdict, m)
-	if report.AloneText(c) != "" {
-		factor.Text += " " + report.AloneMark
+	factor = document.Span{Text: quantity.DecidingFactor(c, m), Tone: document.Faint}
+	word = quantity.VerdictWord(c.Verdict, m)
+	if quantity.Tier(c) != "" {
+		factor.Text += " " + quantity.AloneMark
 	}
 	switch c.Verdict {
 	case stats.Faster:
 		factor.Tone = document.Good
-		return factor, report.ShownPart(c, m)
+		return factor, quantity.DecidingPart(c, m)
 	case stats.Slower:
 		factor.Tone = document.Bad
-		return factor, report.ShownPart(c, m)
+		return factor, quantity.DecidingPart(c, m)
 	case stats.Mixed:
-		word = report.PartOf(c, m)
+		word = quantity.Parts(c, m)
 	case stats.NoDifference:
 		word = "no diff."
 	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
 	}
-	if factor.Text == report.None {
+	if factor.Text == quantity.None {
 		return document.Span{Text: word, Tone: document.Faint}, ""
 	}
 	return factor, word
@@ -165,9 +166,9 @@ func layers(l *report.Layers) document.Block {
 	for _, s := range l.Stacks {
 		row := make([]document.Cell, len(head))
 		for i := range row {
-			row[i] = lines(report.None)
+			row[i] = lines(quantity.None)
 		}
-		row[0], row[1] = heading(s.Target, false), lines(report.Difference(s.Total, l.Metric.Unit))
+		row[0], row[1] = heading(s.Target, false), lines(quantity.Difference(s.Total, l.Metric.Unit))
 		for _, part := range s.Parts {
 			if part.Last == report.ProcessLayer {
 				continue
@@ -175,7 +176,7 @@ func layers(l *report.Layers) document.Block {
 			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
 				row[1+layer] = lines("→")
 			}
-			cell := lines(report.Difference(part.Difference, l.Metric.Unit))
+			cell := lines(quantity.Difference(part.Difference, l.Metric.Unit))
 			if part.Unclear() {
 				unclear = true
 				cell = append(cell, document.Span{Text: "not shown", Tone: document.Faint})
@@ -183,7 +184,7 @@ func layers(l *report.Layers) document.Block {
 			row[1+part.Last] = cell
 		}
 		if len(s.Parts) > 1 {
-			row[len(row)-1] = lines(report.Signed(s.Remainder, l.Metric.Unit))
+			row[len(row)-1] = lines(quantity.Signed(s.Remainder, l.Metric.Unit))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -208,12 +209,12 @@ func components(c *report.Components) document.Table {
 	}
 	t := document.Table{Rows: [][]document.Cell{head}}
 	for _, r := range c.Rows {
-		row := []document.Cell{heading(r.Target, false), lines(report.Quantity(r.Total.Median, c.Unit))}
+		row := []document.Cell{heading(r.Target, false), lines(quantity.Text(r.Total.Median, c.Unit))}
 		for _, cell := range r.Cells {
 			if cell == nil {
-				row = append(row, lines(report.None))
+				row = append(row, lines(quantity.None))
 			} else {
-				row = append(row, lines(report.Quantity(cell.Median, c.Unit)))
+				row = append(row, lines(quantity.Text(cell.Median, c.Unit)))
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -231,15 +232,15 @@ func timelines(group *report.Timelines) document.Table {
 	for _, p := range group.Panels {
 		row := []document.Cell{heading(p.Target, false)}
 		for _, l := range p.Lines {
-			mean := report.None
+			mean := quantity.None
 			switch {
 			case l == nil:
 				row = append(row, lines(mean))
 				continue
 			case l.Mean != nil:
-				mean = report.Signed(*l.Mean, group.Unit)
+				mean = quantity.Signed(*l.Mean, group.Unit)
 			}
-			row = append(row, document.Cell{{Text: mean}, {Text: report.Range(l.Min, l.Max, group.Unit)}})
+			row = append(row, document.Cell{{Text: mean}, {Text: quantity.Range(l.Min, l.Max, group.Unit)}})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -274,11 +275,11 @@ func phases(bench *report.Benchmark) (t document.Table, several bool) {
 		row := map[column]string{}
 		for _, phase := range o.Phases {
 			add(column{phase.Name, ""}, phase.Name, phase.Times)
-			row[column{phase.Name, ""}] = report.Quantity(phase.Seconds, result.Seconds)
+			row[column{phase.Name, ""}] = quantity.Text(phase.Seconds, result.Seconds)
 			for _, step := range phase.Steps {
 				if !slices.ContainsFunc(bench.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
 					add(column{phase.Name, step.Name}, "/"+step.Name, step.Times)
-					row[column{phase.Name, step.Name}] = report.Quantity(step.Seconds, result.Seconds)
+					row[column{phase.Name, step.Name}] = quantity.Text(step.Seconds, result.Seconds)
 				}
 			}
 		}
@@ -291,7 +292,7 @@ func phases(bench *report.Benchmark) (t document.Table, several bool) {
 		}
 		row := []document.Cell{lines(o.Target)}
 		for _, c := range columns {
-			row = append(row, lines(cmp.Or(rows[i][c], report.None)))
+			row = append(row, lines(cmp.Or(rows[i][c], quantity.None)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

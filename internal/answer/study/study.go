@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 )
 
@@ -145,7 +145,7 @@ func table(t *reproduce.Table) document.Block {
 func cell(c *reproduce.Cell) document.Cell {
 	printed := c.Printed
 	if printed == "" {
-		printed = report.None
+		printed = quantity.None
 	}
 	if c.Flag != "" {
 		printed += " !"
@@ -163,9 +163,9 @@ func cell(c *reproduce.Cell) document.Cell {
 	case ours != "" && published != "":
 		ratio = published + ", " + ours
 	case ours != "":
-		ratio = report.None + ", " + ours
+		ratio = quantity.None + ", " + ours
 	case published != "":
-		ratio = published + ", " + report.None
+		ratio = published + ", " + quantity.None
 	}
 	if ratio != "" {
 		out = append(out, document.Span{Text: ratio, Tone: document.Faint})

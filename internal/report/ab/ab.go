@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -196,7 +197,7 @@ func (r *Result) Why(s *Series) string {
 	case r.Pooled.N < LeastRuns && at >= 0:
 		return fmt.Sprintf("%d of %d runs have a ratio, and at least %d are necessary: %s", r.Pooled.N, len(r.Ratios), LeastRuns, r.Ratios[at].Reason)
 	case lost > 0:
-		return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, report.Percent(lost))
+		return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, quantity.Percent(lost))
 	case r.Pooled.N < LeastRuns:
 		return fmt.Sprintf("%d runs are too few: at least %d are necessary", r.Pooled.N, LeastRuns)
 	default:

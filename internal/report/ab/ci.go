@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/ci"
 )
 
@@ -38,7 +38,7 @@ func (d *Document) evidence(v *Outcome) string {
 	if d.Unfinished != "" && v.Answer == Inconclusive {
 		parts = append(parts, d.Unfinished)
 	}
-	return fmt.Sprintf("margin %s: %s", report.Percent(d.Margin), strings.Join(parts, "; "))
+	return fmt.Sprintf("margin %s: %s", quantity.Percent(d.Margin), strings.Join(parts, "; "))
 }
 
 // Markdown writes the comparison for a comment of a pull request, or for a summary: the answer, the values, the sides and the runs.

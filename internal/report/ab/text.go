@@ -5,12 +5,14 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // Text writes the comparison for a terminal: the sides, a table of the values, and the answer.
 func (d *Document) Text(w io.Writer) error {
 	var b strings.Builder
-	line := func(text string) { b.WriteString(oneLine(text) + "\n") }
+	line := func(text string) { b.WriteString(quantity.OneLine(text) + "\n") }
 	for _, side := range d.sides() {
 		line(strings.Join(side, "  "))
 	}
@@ -19,7 +21,7 @@ func (d *Document) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) {
 		for i := range cells {
-			cells[i] = oneLine(cells[i])
+			cells[i] = quantity.OneLine(cells[i])
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // Question is the question of the comparison.
 func (d *Document) Question() string {
-	return fmt.Sprintf("Is %s worse than %s by more than %s?", d.B.Target, d.A.Target, report.Percent(d.Margin))
+	return fmt.Sprintf("Is %s worse than %s by more than %s?", d.B.Target, d.A.Target, quantity.Percent(d.Margin))
 }
 
 // Sentence is the answer as a sentence without a full stop.
@@ -30,7 +30,7 @@ func (d *Document) Extent() string {
 	if d.MostRuns > 0 {
 		runs = fmt.Sprintf("%d of %d runs of %d blocks", len(d.Runs), d.MostRuns, d.Blocks)
 	}
-	return fmt.Sprintf("margin %s; %s; %v", report.Percent(d.Margin), runs, report.RoundedTime(seconds(d.Spent)))
+	return fmt.Sprintf("margin %s; %s; %v", quantity.Percent(d.Margin), runs, quantity.RoundedTime(seconds(d.Spent)))
 }
 
 // Advice states the way to a decision: the remedy of its cause, or the time and the flags of a comparison that would decide. It is empty with an
@@ -59,10 +59,10 @@ func (d *Document) Advice() string {
 	case took == 0:
 		return fmt.Sprintf("no comparison of up to %d runs and %v would decide, as far as these runs show: the ratio is too close to the margin; choose another margin", MostRuns, Longest)
 	case d.DecisionRuns <= d.MostRuns && d.DecisionBlocks <= d.Blocks && budget <= seconds(d.Budget):
-		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat the comparison", report.RoundedTime(took))
+		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat the comparison", quantity.RoundedTime(took))
 	default:
 		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat with --repeat %d --blocks %d --budget %v",
-			report.RoundedTime(took), d.DecisionRuns, d.DecisionBlocks, report.TimeWithReserve(budget))
+			quantity.RoundedTime(took), d.DecisionRuns, d.DecisionBlocks, quantity.TimeWithReserve(budget))
 	}
 }
 
@@ -80,9 +80,9 @@ func (v *Outcome) IntervalText() string { return intervalText(v.Lo, v.Hi) }
 // BetweenText spells the variation of the ratio between runs.
 func (v *Outcome) BetweenText() string {
 	if v.Between == nil {
-		return report.None
+		return quantity.None
 	}
-	return "± " + report.Percent(math.Expm1(*v.Between))
+	return "± " + quantity.Percent(math.Expm1(*v.Between))
 }
 
 // AnswerText is the answer, with the number of runs that it took if the comparison has more.
@@ -107,23 +107,16 @@ func (r *OfRun) RatioText() string { return ratioText(r.Ratio) }
 // IntervalText spells the run's own interval.
 func (r *OfRun) IntervalText() string { return intervalText(r.Lo, r.Hi) }
 
-// ratioText has four digits, because a difference of one per cent matters.
 func ratioText(ratio *float64) string {
-	switch {
-	case ratio == nil:
-		return report.None
-	case *ratio >= 1e6 || *ratio < 1e-4:
-		return strconv.FormatFloat(*ratio, 'g', 5, 64)
+	if ratio == nil {
+		return quantity.None
 	}
-	return strconv.FormatFloat(*ratio, 'f', 4, 64)
+	return quantity.PreciseRatio(*ratio)
 }
 
 func intervalText(lo, hi *float64) string {
 	if lo == nil && hi == nil {
-		return report.None
+		return quantity.None
 	}
 	return ratioText(lo) + " to " + ratioText(hi)
 }
-
-// oneLine replaces newlines and tabs by spaces. Reasons may contain the output of programs.
-func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }

@@ -5,7 +5,7 @@
 // target. Such a fact is no proof of a cause.
 //
 // A change has no direction if the runs of its better side have lost trials, or for a metric of speed on an emulated CPU: the verdict is then
-// [stats.TrialsLost] or [report.Withheld], as between sides.
+// [stats.TrialsLost] or [stats.Withheld], as between sides.
 //
 // [stats.ChangePoints] assumes independent values. It has more false alarms if the machine drifts slowly.
 package history
@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -74,7 +75,7 @@ type Point struct {
 func (p *Point) Remark() string {
 	var parts []string
 	if p.Lost > 0 {
-		parts = append(parts, "lost "+report.Percent(p.Lost)+" of its trials")
+		parts = append(parts, "lost "+quantity.Percent(p.Lost)+" of its trials")
 	}
 	if p.State != result.Complete {
 		parts = append(parts, "the run is "+string(p.State))
@@ -213,11 +214,11 @@ func (s *Series) judge(c *Change, before, after float64, emulated bool) {
 	case c.After == c.Before: // a change of the variation alone has no direction
 		return
 	case emulated:
-		verdict, c.Why = report.Withheld, sides.EmulatedCPU
+		verdict, c.Why = stats.Withheld, sides.EmulatedCPU
 	case lost > stats.MostLost:
-		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, report.Percent(lost))
+		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, quantity.Percent(lost))
 	}
-	c.Word = report.VerdictWord(verdict, s.Metric)
+	c.Word = quantity.VerdictWord(verdict, s.Metric)
 }
 
 // lost is the mean share of the trials that the runs from a point to another have lost. A run without a value has lost all. At a change it counts for

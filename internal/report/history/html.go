@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // pageText is the template of the page. The page needs no script and no network.
@@ -69,12 +69,12 @@ func (s *Series) figure() pageSeries {
 		}
 		return number(bottom - share*(bottom-top))
 	}
-	f := pageSeries{Series: s, Lo: tick{y(lo), report.Quantity(lo, s.Metric.Unit)}, Hi: tick{y(hi), report.Quantity(hi, s.Metric.Unit)}}
+	f := pageSeries{Series: s, Lo: tick{y(lo), quantity.Text(lo, s.Metric.Unit)}, Hi: tick{y(hi), quantity.Text(hi, s.Metric.Unit)}}
 	if hi == lo {
 		f.Hi = tick{}
 	}
 	for i, p := range s.Points {
-		value := report.Quantity(p.Value, s.Metric.Unit)
+		value := quantity.Text(p.Value, s.Metric.Unit)
 		d := dot{x(float64(i) + 0.5), y(p.Value), "dot", fmt.Sprintf("%s, %s: %s", p.Run, p.StartedText(), value)}
 		remark := p.Remark()
 		if remark != "" {

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
-	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -47,7 +46,7 @@ func (s *Series) text(w io.Writer) error {
 			}
 			next++
 		}
-		row := []string{p.StartedText(), p.Run, report.Quantity(p.Value, s.Metric.Unit), counted(p.Trials, "trial"), plot(p.Value, lo, hi)}
+		row := []string{p.StartedText(), p.Run, quantity.Text(p.Value, s.Metric.Unit), quantity.Counted(p.Trials, "trial"), plot(p.Value, lo, hi)}
 		if remark := p.Remark(); remark != "" {
 			row = append(row, remark)
 		}
@@ -70,14 +69,14 @@ func (p *Point) StartedText() string {
 
 // Describe states a change: "1.08 × slower, from 20.0 ms to 21.6 ms (p = 0.001)".
 func (s *Series) Describe(c Change) string {
-	text := "from " + report.Quantity(c.Before, s.Metric.Unit) + " to " + report.Quantity(c.After, s.Metric.Unit)
+	text := "from " + quantity.Text(c.Before, s.Metric.Unit) + " to " + quantity.Text(c.After, s.Metric.Unit)
 	if !math.IsNaN(c.Ratio) {
-		text = sides.Change(c.Ratio) + ", " + text
+		text = quantity.Change(c.Ratio) + ", " + text
 	}
 	if c.Word != "" {
 		text = c.Word + ": " + text
 	}
-	return fmt.Sprintf("%s (p = %s)", text, report.PValue(c.P))
+	return fmt.Sprintf("%s (p = %s)", text, quantity.PValue(c.P))
 }
 
 // lines are the reason of the word, if it has one, and the facts.
@@ -92,11 +91,11 @@ func (c *Change) lines() []string {
 func (s *Series) Summary() string {
 	switch {
 	case s.Short():
-		return fmt.Sprintf("%s; a change needs at least %d.", counted(len(s.Points), "run"), stats.MinHistory)
+		return fmt.Sprintf("%s; a change needs at least %d.", quantity.Counted(len(s.Points), "run"), stats.MinHistory)
 	case len(s.Changes) == 0:
-		return fmt.Sprintf("%s; no change is shown.", counted(len(s.Points), "run"))
+		return fmt.Sprintf("%s; no change is shown.", quantity.Counted(len(s.Points), "run"))
 	}
-	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", counted(len(s.Points), "run"), counted(len(s.Changes), "change"))
+	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", quantity.Counted(len(s.Points), "run"), quantity.Counted(len(s.Changes), "change"))
 }
 
 // extent returns the smallest and the largest value.
@@ -115,11 +114,4 @@ func plot(value, lo, hi float64) string {
 		at = int((value - lo) / (hi - lo) * (plotWidth - 1))
 	}
 	return "│" + strings.Repeat(" ", at) + "●" + strings.Repeat(" ", plotWidth-1-at) + "│"
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -110,7 +110,7 @@ func (a *axis) tick(value float64, label string) {
 
 // linearTicks puts ticks at multiples of 1, 2 or 5 times a power of ten of one scale.
 func (a *axis) linearTicks(unit result.Unit) {
-	scale := report.ScaleFor(max(math.Abs(a.lo), math.Abs(a.hi)), unit)
+	scale := quantity.ScaleFor(max(math.Abs(a.lo), math.Abs(a.hi)), unit)
 	lo, hi := a.lo/scale.Unit, a.hi/scale.Unit
 	magnitude := math.Pow(10, math.Floor(math.Log10((hi-lo)/mostTicks)))
 	for _, m := range []float64{1, 2, 5, 10} {
@@ -133,7 +133,7 @@ func (a *axis) linearTicks(unit result.Unit) {
 // logTicks puts ticks at powers of ten, and between them if there are few. Bytes stay in
 // one scale, for their prefixes are no powers of ten.
 func (a *axis) logTicks(unit result.Unit) {
-	top := report.ScaleFor(math.Pow(10, a.hi), unit)
+	top := quantity.ScaleFor(math.Pow(10, a.hi), unit)
 	base := 1.0
 	if unit == result.Bytes {
 		base = top.Unit
@@ -155,7 +155,7 @@ func (a *axis) logTicks(unit result.Unit) {
 			continue
 		}
 		for _, v := range values {
-			scale := report.ScaleFor(v, unit)
+			scale := quantity.ScaleFor(v, unit)
 			if unit == result.Bytes {
 				scale = top
 			}

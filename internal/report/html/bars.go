@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -61,7 +62,7 @@ type barCell struct {
 	Span int
 }
 
-var noCell = barCell{Value: report.None, Soft: true}
+var noCell = barCell{Value: quantity.None, Soft: true}
 
 // segment is a part of a bar that is 100 wide and 10 high.
 type segment struct{ Class, X, Y, Width, Height, Title string }
@@ -110,12 +111,12 @@ func newPhases(s *report.Section) *bars {
 		x := 0.0
 		for _, p := range o.Phases {
 			width := 100 * p.Seconds / longest
-			value := report.Quantity(p.Seconds, result.Seconds)
+			value := quantity.Text(p.Seconds, result.Seconds)
 			row.Segments = append(row.Segments, wholeHeight(out.Parts[at[p.Name]].Class, x, width, p.Name+" "+value))
 			cell := barCell{Value: value}
 			step := x
 			for i, st := range p.Steps {
-				title := st.Name + " " + report.Quantity(st.Seconds, result.Seconds)
+				title := st.Name + " " + quantity.Text(st.Seconds, result.Seconds)
 				cell.Small = append(cell.Small, title)
 				// Medians do not add up: the last may end beyond the phase's.
 				end := min(step+100*st.Seconds/longest, x+width)
@@ -125,7 +126,7 @@ func newPhases(s *report.Section) *bars {
 			row.Cells[1+at[p.Name]] = cell
 			x += width
 		}
-		row.Short = report.Quantity(x/100*longest, result.Seconds)
+		row.Short = quantity.Text(x/100*longest, result.Seconds)
 		row.Cells[0] = barCell{Value: row.Short}
 		row.Alt = o.Target + ": " + row.Short + " in all"
 		out.Rows = append(out.Rows, row)
@@ -176,20 +177,20 @@ func extent(s report.Stack) (below, above float64) {
 // piece, each with a band.
 func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, scale func(float64) float64) bar {
 	row := bar{
-		Head: newHeading(s.Target), Short: report.Signed(s.Total.Median, unit), Rest: report.None,
+		Head: newHeading(s.Target), Short: quantity.Signed(s.Total.Median, unit), Rest: quantity.None,
 		Mark: fine(zero + scale(s.Total.Median)), Cells: []barCell{newPartCell(s.Total, unit)},
 	}
 	if len(s.Parts) > 1 {
-		row.Rest = report.Signed(s.Remainder, unit)
+		row.Rest = quantity.Signed(s.Remainder, unit)
 	}
 	if zero > 0 {
 		row.Zero = fine(zero)
 	}
-	alt := []string{s.Target + ": " + report.Difference(s.Total, unit)}
+	alt := []string{s.Target + ": " + quantity.Difference(s.Total, unit)}
 	left, right := zero, zero
 	next := report.ProcessLayer
 	for _, p := range s.Parts {
-		value := report.Difference(p.Difference, unit)
+		value := quantity.Difference(p.Difference, unit)
 		name := p.Name()
 		cell := newPartCell(p.Difference, unit)
 		cell.Span = int(p.Last-p.First) + 1
@@ -228,9 +229,9 @@ func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, 
 
 // newPartCell is a median above its interval.
 func newPartCell(d stats.Difference, unit result.Unit) barCell {
-	c := barCell{Value: report.Signed(d.Median, unit)}
+	c := barCell{Value: quantity.Signed(d.Median, unit)}
 	if d.CI != nil {
-		c.Small = []string{report.DifferenceInterval(d, unit)}
+		c.Small = []string{quantity.DifferenceInterval(d, unit)}
 	}
 	return c
 }
@@ -259,14 +260,14 @@ func newComponents(c *report.Components) *bars {
 	for _, r := range c.Rows {
 		total := newSummaryCell(&r.Total, c.Unit)
 		row := bar{Head: newHeading(r.Target), Short: total.Value, Cells: []barCell{total}}
-		alt := []string{r.Target + ": " + report.Median(&r.Total, c.Unit)}
+		alt := []string{r.Target + ": " + quantity.Median(&r.Total, c.Unit)}
 		x := 0.0
 		for i, cell := range r.Cells {
 			row.Cells = append(row.Cells, newSummaryCell(cell, c.Unit))
 			if cell == nil {
 				continue
 			}
-			value := report.Median(cell, c.Unit)
+			value := quantity.Median(cell, c.Unit)
 			alt = append(alt, c.Names[i]+" "+value)
 			if longest > 0 {
 				width := 100 * (max(cell.Median, 0) / longest)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -58,14 +59,14 @@ func newBuilds(d *ab.Document) *buildsPage {
 	css := style + buildsStyle
 	p := &buildsPage{
 		Policy: policyOf(css), Style: template.CSS(css), Title: d.Question(), Class: answerClass[d.Answer], Answer: d.Sentence() + ".",
-		Unfinished: d.Unfinished, Advice: d.Advice(), Factor: report.Number(mostDrawn), Facts: buildsFacts(d), Method: buildsMethod(d),
+		Unfinished: d.Unfinished, Advice: d.Advice(), Factor: quantity.Number(mostDrawn), Facts: buildsFacts(d), Method: buildsMethod(d),
 	}
 	for i := range d.Values {
 		v := &d.Values[i]
 		limit, side := limitOf(d, v)
 		p.Values = append(p.Values, buildsValue{
 			Benchmark: v.Title(), Metric: v.Metric, Better: string(v.Better) + " is better", Ratio: v.RatioText(), Interval: v.IntervalText(),
-			Limit: fmt.Sprintf("%s %.4f", side, limit), Between: v.BetweenText(), LostA: report.Percent(v.LostA), LostB: report.Percent(v.LostB),
+			Limit: fmt.Sprintf("%s %.4f", side, limit), Between: v.BetweenText(), LostA: quantity.Percent(v.LostA), LostB: quantity.Percent(v.LostB),
 			Class: answerClass[v.Answer], Answer: v.AnswerText(len(d.Runs)), Reason: v.Reason,
 		})
 		switch s, ok := drawRuns(d, v); {
@@ -76,7 +77,7 @@ func newBuilds(d *ab.Document) *buildsPage {
 		}
 	}
 	for i, r := range d.Runs {
-		run := buildsRun{Name: runName(i), ID: r.ID, Page: r.Page, Took: report.Quantity(r.Took, result.Seconds)}
+		run := buildsRun{Name: runName(i), ID: r.ID, Page: r.Page, Took: quantity.Text(r.Took, result.Seconds)}
 		for j := range d.Values {
 			of := &d.Values[j].Ratios[i]
 			small := of.Reason
@@ -134,9 +135,9 @@ func buildsMethod(d *ab.Document) []string {
 		"The runs are the observations. The logarithm of the ratio of all runs is a weighted mean in a model with random effects (Paule and Mandel, 1982), with the interval of Hartung and Knapp (2001). " +
 			"“Between runs” is the standard deviation of the ratio from run to run, apart from the variation within runs. A run’s own interval shows only the variation within it.",
 		fmt.Sprintf("The interval of a value misses the ratio with a probability of %s, over all looks at the growing series together (Lan and DeMets, 1983). "+
-			"Several values share the probability of an error.", report.Percent(d.Level)),
+			"Several values share the probability of an error.", quantity.Percent(d.Level)),
 		fmt.Sprintf("A value is worse if its whole interval is beyond the margin, not worse if the whole interval is before it, and inconclusive otherwise. "+
-			"B is worse if one value is worse, and not worse if all values are. Lost trials help no side: with more than %s of them a side is not the better one.", report.Percent(stats.MostLost)),
+			"B is worse if one value is worse, and not worse if all values are. Lost trials help no side: with more than %s of them a side is not the better one.", quantity.Percent(stats.MostLost)),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -111,7 +112,7 @@ func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y
 		l.Value = "no value"
 		return l
 	}
-	l.Value = report.Median(c.Summary, m.Unit)
+	l.Value = quantity.Median(c.Summary, m.Unit)
 	if !s.Drawn {
 		return l
 	}
@@ -145,9 +146,9 @@ func alternative(m *report.Metric) string {
 		case c.Summary == nil:
 			s += "no value"
 		case c.Comparison == nil:
-			s += report.Median(c.Summary, m.Unit)
+			s += quantity.Median(c.Summary, m.Unit)
 		default:
-			s += fmt.Sprintf("%s, %s", report.Median(c.Summary, m.Unit), factorText(c.Comparison, m.Metric))
+			s += fmt.Sprintf("%s, %s", quantity.Median(c.Summary, m.Unit), factorText(c.Comparison, m.Metric))
 		}
 		parts = append(parts, s)
 	}
@@ -156,12 +157,12 @@ func alternative(m *report.Metric) string {
 
 // factorText is the factor with a verdict that is no difference: "1.01 × slower, no difference shown".
 func factorText(c *stats.Comparison, m result.Metric) string {
-	factor, word := report.FactorOf(c, m), report.VerdictWord(c.Verdict, m)
+	factor, word := quantity.Ratio(c, m), quantity.VerdictWord(c.Verdict, m)
 	switch {
-	case factor == report.None:
+	case factor == quantity.None:
 		return word
-	case report.Shown(c):
-		return strings.Join(slices.DeleteFunc([]string{factor, report.PartOf(c, m), report.AloneText(c)}, func(s string) bool { return s == "" }), ", ")
+	case c.Differs():
+		return strings.Join(slices.DeleteFunc([]string{factor, quantity.Parts(c, m), quantity.Tier(c)}, func(s string) bool { return s == "" }), ", ")
 	}
 	return factor + ", " + word
 }
@@ -189,10 +190,10 @@ func level(ratio float64) int {
 func heat(c *stats.Comparison) string {
 	switch c.Verdict {
 	case stats.Faster:
-		return fmt.Sprintf("better b%d", level(report.DecidingRatio(c)))
+		return fmt.Sprintf("better b%d", level(c.DecidingRatio()))
 	case stats.Slower:
-		return fmt.Sprintf("worse w%d", level(report.DecidingRatio(c)))
-	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
+		return fmt.Sprintf("worse w%d", level(c.DecidingRatio()))
+	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible, stats.Withheld:
 	}
 	return "neutral"
 }
@@ -290,7 +291,7 @@ func newCurve(m *report.Metric, label string, r room) *curve {
 		l.fitted(c, m, x, y, some)
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
-		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
+		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, quantity.Text(first, m.Unit), quantity.Text(last, m.Unit)))
 	}
 	out.Alt, out.Shown = strings.Join(alt, "; "), shown(drawn, all, "places")
 	return out
@@ -361,5 +362,5 @@ func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float6
 		at := y.at(k.Value)
 		l.Knee = fmt.Sprintf("M%s %sV%s", num(x(int(math.Round(k.At))-1)), num(at-7), num(at+7))
 	}
-	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
+	l.Trend = fmt.Sprintf("%s per %s; %s", quantity.Slope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -139,7 +140,7 @@ func newPage(r *report.Report) *page {
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
 		Cards: cards(r), Findings: r.Findings,
 		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(r.FamiliesNote() + " " + r.SelfcheckNote()), Dependence: r.DependenceNote(),
-		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power), Withheld: r.EmulatedNote(),
+		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: r.EmulatedNote(),
 	}
 	if e := r.Emulation(); e != nil {
 		p.Emulation = e.Note
@@ -158,9 +159,9 @@ func (p *page) single(r *report.Run) {
 	trials := append(r.StatusCounts(), fmt.Sprintf("%d warm-up", r.Warmup))
 	host := "unknown"
 	if r.HasHost() {
-		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))
+		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, quantity.Text(float64(r.Host.Memory), result.Bytes))
 	}
-	p.Single = &single{Run: r, OwnCPU: report.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
+	p.Single = &single{Run: r, OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: host},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
@@ -173,10 +174,10 @@ func (p *page) single(r *report.Run) {
 			p.Single.Host = append(p.Single.Host, f)
 		}
 	}
-	p.Single.Empty = report.Quantity(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
-	p.Single.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
+	p.Single.Empty = quantity.Text(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
+	p.Single.Exec = quantity.Text(r.Overhead.Exec.Seconds(), result.Seconds)
 	for _, engine := range slices.Sorted(maps.Keys(r.Overhead.Requests)) {
-		took := report.Quantity(r.Overhead.Requests[engine].Seconds(), result.Seconds)
+		took := quantity.Text(r.Overhead.Requests[engine].Seconds(), result.Seconds)
 		p.Single.Requests = append(p.Single.Requests, report.NamedText{Name: engine, Text: took})
 	}
 }

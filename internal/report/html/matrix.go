@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -85,7 +86,7 @@ func newMatrix(r *report.Run, all []*benchmark) *matrix {
 			for _, target := range targets {
 				at := slices.IndexFunc(m.Rows, func(r report.Row) bool { return r.Target == target.Full })
 				if at < 0 {
-					row.Cells = append(row.Cells, matrixCell{Class: "none", Main: report.None, Word: "not run"})
+					row.Cells = append(row.Cells, matrixCell{Class: "none", Main: quantity.None, Word: "not run"})
 					continue
 				}
 				row.Cells = append(row.Cells, newMatrixCell(&m.Rows[at].Cells[0], m))
@@ -206,9 +207,9 @@ func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
 			switch {
 			case c.Summary == nil:
 			case c.Comparison != nil:
-				cell.Absolute = fmt.Sprintf("%s, n = %d", report.Median(c.Summary, m.Unit), c.Summary.N)
+				cell.Absolute = fmt.Sprintf("%s, n = %d", quantity.Median(c.Summary, m.Unit), c.Summary.N)
 			default: // the median is above
-				cell.Absolute = fmt.Sprintf("%s, n = %d", report.Interval(c.Summary.CI, c.Summary.Median, m.Unit), c.Summary.N)
+				cell.Absolute = fmt.Sprintf("%s, n = %d", quantity.Interval(c.Summary.CI, c.Summary.Median, m.Unit), c.Summary.N)
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -224,10 +225,10 @@ func acrossRows(m *report.Metric) []matrixRow {
 		row := matrixRow{Head: newHeading(r.Target)}
 		has := false
 		for _, c := range r.Cells[1:] {
-			cell := matrixCell{Class: "none", Main: report.None}
+			cell := matrixCell{Class: "none", Main: quantity.None}
 			if c.Across != nil {
 				has = true
-				cell = matrixCell{Class: "neutral", Main: report.FactorOf(c.Across, m.Metric), Small: report.FactorInterval(c.Across)}
+				cell = matrixCell{Class: "neutral", Main: quantity.Ratio(c.Across, m.Metric), Small: quantity.FactorInterval(c.Across)}
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -249,29 +250,29 @@ func newMatrixCell(c *report.Cell, m *report.Metric) matrixCell {
 func newFactorCell(c *report.Cell, m *report.Metric) matrixCell {
 	switch {
 	case c.Summary == nil:
-		return matrixCell{Class: "none", Main: report.None, Word: c.Lack, Title: c.Reason}
+		return matrixCell{Class: "none", Main: quantity.None, Word: c.Lack, Title: c.Reason}
 	case c.Baseline:
-		return matrixCell{Class: "base", Main: report.Quantity(c.Summary.Median, m.Unit), Word: "baseline"}
+		return matrixCell{Class: "base", Main: quantity.Text(c.Summary.Median, m.Unit), Word: "baseline"}
 	case c.Comparison == nil:
-		return matrixCell{Class: "neutral", Main: report.Quantity(c.Summary.Median, m.Unit)}
+		return matrixCell{Class: "neutral", Main: quantity.Text(c.Summary.Median, m.Unit)}
 	}
 	k := c.Comparison
-	cell := matrixCell{Class: heat(k), Main: report.ShownFactor(k, m.Metric)}
-	if !report.Shown(k) {
-		cell.Word = report.VerdictWord(k.Verdict, m.Metric)
+	cell := matrixCell{Class: heat(k), Main: quantity.DecidingFactor(k, m.Metric)}
+	if !k.Differs() {
+		cell.Word = quantity.VerdictWord(k.Verdict, m.Metric)
 	} else {
-		cell.Word = report.ShownPart(k, m.Metric)
-		if report.AloneText(k) != "" {
-			cell.Main += " " + report.AloneMark
+		cell.Word = quantity.DecidingPart(k, m.Metric)
+		if quantity.Tier(k) != "" {
+			cell.Main += " " + quantity.AloneMark
 		}
 	}
 	switch {
 	case k.CI == nil:
-	case report.Shown(k) && k.By != stats.Typical:
-		cell.Small = fmt.Sprintf("typical value %s (%s)", report.FactorOf(k, m.Metric), report.FactorInterval(k))
+	case k.Differs() && k.By != stats.Typical:
+		cell.Small = fmt.Sprintf("typical value %s (%s)", quantity.Ratio(k, m.Metric), quantity.FactorInterval(k))
 	default:
-		cell.Small = report.FactorInterval(k)
+		cell.Small = quantity.FactorInterval(k)
 	}
-	cell.Title = fmt.Sprintf("median %s; n = %d; adjusted p %s", report.Median(c.Summary, m.Unit), k.N, report.PValue(k.Adjusted))
+	cell.Title = fmt.Sprintf("median %s; n = %d; adjusted p %s", quantity.Median(c.Summary, m.Unit), k.N, quantity.PValue(k.Adjusted))
 	return cell
 }

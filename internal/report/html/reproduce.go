@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -105,7 +106,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 		Omitted: r.Omitted, Method: r.Method(), Where: r.Where(), Origin: r.Origin(),
 		Facts: []report.NamedText{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
-			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, report.Quantity(float64(host.Memory), result.Bytes))},
+			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, quantity.Text(float64(host.Memory), result.Bytes))},
 			{Name: "System", Text: fmt.Sprintf("%s, kernel %s, %s", host.OS, host.Kernel, host.NatureText())},
 		},
 	}
@@ -209,7 +210,7 @@ func newPrintedTable(t *reproduce.Table) printedTable {
 func newPrintedCell(c *reproduce.Cell, where string) printedCell {
 	out := printedCell{Printed: c.Printed, Flag: c.Flag, Title: c.Reason}
 	if out.Printed == "" {
-		out.Printed = report.None
+		out.Printed = quantity.None
 	}
 	if c.Ours != nil {
 		out.Ours, out.Title = c.Value(), c.Of.Target+", "+reproduce.Title(c.Of)

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
@@ -70,7 +71,7 @@ func newCardCell(s *report.Score) cardCell {
 	if s.Value == nil {
 		c.Verdict = ""
 	}
-	if interval := s.Interval(); interval != report.None {
+	if interval := s.Interval(); interval != quantity.None {
 		c.Interval = interval
 	}
 	return c

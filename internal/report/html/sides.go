@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -91,10 +92,10 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 	if b.Baseline != "" && !m.Unbased() {
 		ratio := func(c *report.Cell) (estimate, bool) {
 			k := c.Comparison
-			if k == nil || report.FactorOf(k, m.Metric) == report.None {
+			if k == nil || quantity.Ratio(k, m.Metric) == quantity.None {
 				return estimate{}, false
 			}
-			return estimate{k.Ratio, k.CI, report.Shown(k), factorText(k, m.Metric) + ", " + report.FactorInterval(k)}, true
+			return estimate{k.Ratio, k.CI, k.Differs(), factorText(k, m.Metric) + ", " + quantity.FactorInterval(k)}, true
 		}
 		caption := "ratio to " + b.Baseline + " of the same run, " + string(m.Better) + " is better"
 		if s, ok := drawSides(r, m, runs, result.Score, ratio, caption, true); ok {
@@ -105,7 +106,7 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 		if c.Summary == nil {
 			return estimate{}, false
 		}
-		return estimate{c.Summary.Median, c.Summary.CI, true, report.Median(c.Summary, m.Unit)}, true
+		return estimate{c.Summary.Median, c.Summary.CI, true, quantity.Median(c.Summary, m.Unit)}, true
 	}
 	for _, machine := range r.Machines {
 		if len(machine.Runs) < 2 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -77,14 +78,14 @@ func newStatistics(b *report.Benchmark) *statistics {
 				continue
 			}
 			row := newStatisticsRow(m.Rows[j].Target, c, m.Metric, has, out.Overhead)
-			row.Shift = report.ShiftText(c.Comparison, c.Summary, m.BaselineSummary(0))
+			row.Shift = quantity.Shift(c.Comparison, c.Summary, m.BaselineSummary(0))
 			if m.Breached(c) {
-				row.Alarm = fmt.Sprintf("%s: above %s", m.Bound.Broken, report.Quantity(m.Bound.Most, m.Unit))
+				row.Alarm = fmt.Sprintf("%s: above %s", m.Bound.Broken, quantity.Text(m.Bound.Most, m.Unit))
 			}
 			g.Rows = append(g.Rows, row)
 		}
 		if len(absent) > 0 {
-			g.Rows = append(g.Rows, statisticsRow{Target: report.None, Reason: "not recorded on " + strings.Join(absent, ", ")})
+			g.Rows = append(g.Rows, statisticsRow{Target: quantity.None, Reason: "not recorded on " + strings.Join(absent, ", ")})
 		}
 		out.Groups = append(out.Groups, g)
 	}
@@ -97,22 +98,22 @@ func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentile
 	if s == nil {
 		return row
 	}
-	quantity := func(v float64) string { return report.Quantity(v, m.Unit) }
-	row.Headline = []string{fmt.Sprint(s.N), quantity(s.Median), report.Interval(s.CI, s.Median, m.Unit)}
+	spell := func(v float64) string { return quantity.Text(v, m.Unit) }
+	row.Headline = []string{fmt.Sprint(s.N), spell(s.Median), quantity.Interval(s.CI, s.Median, m.Unit)}
 	for _, w := range s.Warnings {
 		if w.Kind != stats.FewSamples { // the verdict has it
 			row.Warnings = append(row.Warnings, w)
 		}
 	}
 	row.judge(c, m, overhead)
-	row.Rest = append(row.Rest, quantity(s.Mean), quantity(s.SD), quantity(s.Min), quantity(s.Max), quantity(s.MAD))
+	row.Rest = append(row.Rest, spell(s.Mean), spell(s.SD), spell(s.Min), spell(s.Max), spell(s.MAD))
 	for i, p := range []*float64{s.P90, s.P95, s.P99} {
 		switch {
 		case !percentiles[i]:
 		case p == nil:
-			row.Rest = append(row.Rest, report.None)
+			row.Rest = append(row.Rest, quantity.None)
 		default:
-			row.Rest = append(row.Rest, quantity(*p))
+			row.Rest = append(row.Rest, spell(*p))
 		}
 	}
 	return row
@@ -121,38 +122,38 @@ func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentile
 // judge fills in the comparison with the baseline.
 func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) {
 	if overhead {
-		value := report.None
+		value := quantity.None
 		if c.Overhead != nil {
-			value = report.Percent(*c.Overhead)
+			value = quantity.Percent(*c.Overhead)
 		}
 		row.Rest = append(row.Rest, value)
 	}
 	k := c.Comparison
 	if k == nil {
-		row.Verdict = report.None
+		row.Verdict = quantity.None
 		if c.Baseline {
 			row.Verdict = "baseline"
 		}
-		row.Headline = append(row.Headline, report.None, report.None)
-		row.Rest = append(row.Rest, report.None, report.None, report.None)
+		row.Headline = append(row.Headline, quantity.None, quantity.None)
+		row.Rest = append(row.Rest, quantity.None, quantity.None, quantity.None)
 		return
 	}
 	row.Verdict, row.Class = verdictText(k, m), heat(k)
-	row.Headline = append(row.Headline, report.FactorOf(k, m), report.FactorInterval(k))
-	row.Rest = append(row.Rest, report.PValue(k.Adjusted), report.Percent(k.Detectable), report.MeansFactor(k, m))
+	row.Headline = append(row.Headline, quantity.Ratio(k, m), quantity.FactorInterval(k))
+	row.Rest = append(row.Rest, quantity.PValue(k.Adjusted), quantity.Percent(k.Detectable), quantity.MeansFactor(k, m))
 }
 
 // verdictText is the verdict with the part that decides it, and with the mark of a difference in its metric alone.
 func verdictText(k *stats.Comparison, m result.Metric) string {
-	text := report.VerdictWord(k.Verdict, m)
-	switch part := report.PartOf(k, m); {
+	text := quantity.VerdictWord(k.Verdict, m)
+	switch part := quantity.Parts(k, m); {
 	case part == "":
 	case k.By == stats.Typical: // one part of a mixed difference
 		text = part
 	default:
 		text = part + "; typical value not shown"
 	}
-	if alone := report.AloneText(k); alone != "" {
+	if alone := quantity.Tier(k); alone != "" {
 		text += " in " + alone
 	}
 	return text

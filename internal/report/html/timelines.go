@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -177,9 +178,9 @@ func (s *span) name() string {
 
 func (s *span) title() string {
 	if s.count == 1 {
-		return fmt.Sprintf("%s: %s to %s", s.name(), report.Quantity(s.start, result.Seconds), report.Quantity(s.end, result.Seconds))
+		return fmt.Sprintf("%s: %s to %s", s.name(), quantity.Text(s.start, result.Seconds), quantity.Text(s.end, result.Seconds))
 	}
-	return fmt.Sprintf("%s: between %s and %s", s.name(), report.Quantity(s.start, result.Seconds), report.Quantity(s.end, result.Seconds))
+	return fmt.Sprintf("%s: between %s and %s", s.name(), quantity.Text(s.start, result.Seconds), quantity.Text(s.end, result.Seconds))
 }
 
 // newBands draws the regions, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
@@ -239,7 +240,7 @@ func panelText(t *report.Timelines, p *report.Panel) string {
 	for i, l := range p.Lines {
 		if l != nil {
 			parts = append(parts, fmt.Sprintf("%s from %s to %s, at most %s", t.Names[i],
-				report.Signed(l.First, t.Unit), report.Signed(l.Last, t.Unit), report.Signed(l.Max, t.Unit)))
+				quantity.Signed(l.First, t.Unit), quantity.Signed(l.Last, t.Unit), quantity.Signed(l.Max, t.Unit)))
 		}
 	}
 	return strings.Join(parts, "; ")

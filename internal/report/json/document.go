@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -466,7 +467,7 @@ func comparison(k *stats.Comparison, m result.Metric) object {
 		{"p", number(k.P)},
 		{"adjusted_p", number(k.Adjusted)},
 		{"verdict", k.Verdict},
-		{"word", report.VerdictWord(k.Verdict, m)},
+		{"word", quantity.VerdictWord(k.Verdict, m)},
 		{"detectable", number(k.Detectable)},
 		optional("scope", scope(k)),
 		optional("deciding_part", k.By),
@@ -484,7 +485,7 @@ func comparison(k *stats.Comparison, m result.Metric) object {
 // without a difference.
 func scope(k *stats.Comparison) string {
 	switch {
-	case !report.Shown(k):
+	case !k.Differs():
 		return ""
 	case k.Everywhere:
 		return "report"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/paper"
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -66,13 +66,13 @@ func withParams(of paper.Of, title string) string {
 	return title
 }
 
-// Ratio spells the ratio of the comparison with its interval: "3.20 × slower (3.10 to 3.30)". It is [report.None] if it was not measured.
+// Ratio spells the ratio of the comparison with its interval: "3.20 × slower (3.10 to 3.30)". It is [quantity.None] if it was not measured.
 func (c *Comparison) Ratio() string {
 	if c.Compared == nil {
-		return report.None
+		return quantity.None
 	}
-	text := report.FactorOf(c.Compared, c.Metric)
-	if interval := report.FactorInterval(c.Compared); interval != report.None {
+	text := quantity.Ratio(c.Compared, c.Metric)
+	if interval := quantity.FactorInterval(c.Compared); interval != quantity.None {
 		text += " (" + interval + ")"
 	}
 	return text
@@ -80,7 +80,7 @@ func (c *Comparison) Ratio() string {
 
 // Stated spells the relation of a claim: "better by at least 1.41 ×".
 func (c *Claim) Stated() string {
-	margin := report.Number(c.Margin) + " ×"
+	margin := quantity.Number(c.Margin) + " ×"
 	switch {
 	case c.Relation == paper.Similar:
 		return "similar, within " + margin
@@ -173,7 +173,7 @@ func lostBy(m result.Metric, k stats.Comparison) string {
 	if share <= stats.MostLost {
 		return ""
 	}
-	return fmt.Sprintf("the %s looks better and has lost %s of its trials", side, report.Percent(share))
+	return fmt.Sprintf("the %s looks better and has lost %s of its trials", side, quantity.Percent(share))
 }
 
 // brief is a reason without the cause that a report of the run explains: "docker/kata is not available".

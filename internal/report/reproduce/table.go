@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/paper"
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -42,17 +42,17 @@ type Cell struct {
 	Emulated bool
 }
 
-// Value spells our value: "21.3 ± 0.42 ms". It is [report.None] if it was not measured.
-func (c *Cell) Value() string { return report.Median(c.Ours, c.Metric.Unit) }
+// Value spells our value: "21.3 ± 0.42 ms". It is [quantity.None] if it was not measured.
+func (c *Cell) Value() string { return quantity.Median(c.Ours, c.Metric.Unit) }
 
 // OurRatio spells our ratio to the reference with its interval: "3.20 (3.10 to 3.30)". It is empty without one.
 func (c *Cell) OurRatio() string {
 	if c.Ratio == nil || math.IsNaN(c.Ratio.Ratio) {
 		return ""
 	}
-	text := report.Number(c.Ratio.Ratio)
+	text := quantity.Number(c.Ratio.Ratio)
 	if ci := c.Ratio.CI; ci != nil {
-		text += " (" + report.Number(ci.Lo) + " to " + report.Number(ci.Hi) + ")"
+		text += " (" + quantity.Number(ci.Lo) + " to " + quantity.Number(ci.Hi) + ")"
 	}
 	return text
 }
@@ -62,7 +62,7 @@ func (c *Cell) PublishedRatio() string {
 	if math.IsNaN(c.Published) {
 		return ""
 	}
-	return report.Number(c.Published)
+	return quantity.Number(c.Published)
 }
 
 // table compares a table with the runs.

@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
@@ -252,7 +252,7 @@ func Contradictions(gates []Gate) error {
 // contradiction is the error for two gates that cannot both hold.
 func contradiction(one, other Gate) error {
 	return &GateError{other.At, fmt.Sprintf("it contradicts %s: both select the same metrics, with the margins %s and %s; leave out one of them",
-		one.At, report.Percent(one.Margin), report.Percent(other.Margin))}
+		one.At, quantity.Percent(one.Margin), quantity.Percent(other.Margin))}
 }
 
 // selection is the gate without its margin and its place.
@@ -263,7 +263,7 @@ func (g Gate) selection() Gate {
 
 // covers reports whether the gate is about a metric of a cell.
 func (g Gate) covers(cell result.Cell, m result.Metric) bool {
-	if g.Word != AnyWorse && g.Word != report.VerdictWord(stats.Slower, m) {
+	if g.Word != AnyWorse && g.Word != quantity.VerdictWord(stats.Slower, m) {
 		return false
 	}
 	if g.Benchmark != "" {
@@ -395,7 +395,7 @@ func (c *Comparison) unused(g Gate) string {
 	other.Word = AnyWorse
 	for i := range c.Cells {
 		if cell := &c.Cells[i]; other.covers(cell.Cell, cell.Metric) {
-			other.Word = report.VerdictWord(stats.Slower, cell.Metric)
+			other.Word = quantity.VerdictWord(stats.Slower, cell.Metric)
 			return fmt.Sprintf("the word for a worse value of %s is %s, not %s; write %s", cell.Metric.Name, other.Word, g.Word, other)
 		}
 	}
@@ -437,7 +437,7 @@ func (k *Check) examine(c *Cell, single bool) {
 	default:
 		k.p = c.runs.AgainstMargin(k.Gate.Margin, stats.Direction(c.Metric.Better))
 		lost := func(side string, share float64) string {
-			return fmt.Sprintf("side %s has lost %s of its trials, and the others may be the faster ones", side, report.Percent(share))
+			return fmt.Sprintf("side %s has lost %s of its trials, and the others may be the faster ones", side, quantity.Percent(share))
 		}
 		if c.A.Lost > stats.MostLost {
 			k.p.Worse, k.Why = math.NaN(), lost("A", c.A.Lost)
@@ -447,7 +447,7 @@ func (k *Check) examine(c *Cell, single bool) {
 		}
 		if k.Why == "" {
 			k.runs = &c.runs
-			k.Why = fmt.Sprintf("the 95 %% interval is %s", ChangeInterval(c.CI))
+			k.Why = fmt.Sprintf("the 95 %% interval is %s", quantity.ChangeInterval(c.CI))
 		}
 	}
 }

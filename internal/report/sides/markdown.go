@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/ci"
 )
 
@@ -26,7 +27,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 			row := []string{string(k.Answer), k.subject(), k.Gate.String(), "", "", k.Why}
 			if k.Index >= 0 {
 				cell := &c.Cells[k.Index]
-				row[3], row[4] = Change(cell.Ratio), ChangeInterval(cell.CI)
+				row[3], row[4] = quantity.Change(cell.Ratio), quantity.ChangeInterval(cell.CI)
 			}
 			rows = append(rows, row)
 		}
@@ -36,7 +37,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		row := []string{
-			cell.Title(), cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI), because(cell.Word(), cell.Why),
+			cell.Title(), cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), quantity.Change(cell.Ratio), quantity.ChangeInterval(cell.CI), because(cell.Word(), cell.Why),
 		}
 		if cell.notable() {
 			shown = append(shown, row)
@@ -48,26 +49,26 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	if len(shown) > 0 {
 		m.Table(header, shown)
 	}
-	m.Fold(fmt.Sprintf("%s without a shown difference", counted(len(others), "metric")), header, others)
+	m.Fold(fmt.Sprintf("%s without a shown difference", quantity.Counted(len(others), "metric")), header, others)
 	var oneSided [][]string
 	for _, o := range c.OneSided {
 		oneSided = append(oneSided, []string{o.Has, o.Title(), o.Target, o.Why})
 	}
-	m.Fold(counted(len(oneSided), "benchmark")+" only on one side", []string{"Side", "Benchmark", "Target", "Reason"}, oneSided)
+	m.Fold(quantity.Counted(len(oneSided), "benchmark")+" only on one side", []string{"Side", "Benchmark", "Target", "Reason"}, oneSided)
 	var differences [][]string
 	for _, d := range c.Differences {
 		differences = append(differences, []string{d.Fact, values(d.A), values(d.B)})
 	}
-	m.Fold(counted(len(differences), "fact")+" that the runs differ in", []string{"Fact", "A", "B"}, differences)
+	m.Fold(quantity.Counted(len(differences), "fact")+" that the runs differ in", []string{"Fact", "A", "B"}, differences)
 	var runs [][]string
 	for _, side := range []struct {
 		name string
 		runs []Run
 	}{{"A", c.A}, {"B", c.B}} {
 		for _, r := range side.runs {
-			runs = append(runs, []string{side.name, r.ID, r.Started, r.Host, r.Plan, counted(r.Trials, "trial")})
+			runs = append(runs, []string{side.name, r.ID, r.Started, r.Host, r.Plan, quantity.Counted(r.Trials, "trial")})
 		}
 	}
-	m.Fold(counted(len(runs), "run"), []string{"Side", "Run", "Started", "Host", "Plan", "Trials"}, runs)
+	m.Fold(quantity.Counted(len(runs), "run"), []string{"Side", "Run", "Started", "Host", "Plan", "Trials"}, runs)
 	return m.Write(w)
 }

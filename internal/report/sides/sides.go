@@ -22,6 +22,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -47,7 +48,7 @@ type Options struct {
 // MaybeRun is the verdict on a difference between one run and one run. The runs may be its cause.
 const MaybeRun stats.Verdict = "differs, and the cause may be the run"
 
-// EmulatedCPU is the reason of the verdict [report.Withheld].
+// EmulatedCPU is the reason of the verdict [stats.Withheld].
 const EmulatedCPU = "the CPU is emulated, or may be"
 
 // otherUnit is the reason of stats.NotComparable for a metric with two units.
@@ -332,7 +333,7 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 	means := stats.CompareRuns(c.A.Means, c.B.Means)
 	c.MeanRatio, c.MeanCI = means.Ratio, means.CI
 	if emulated && first.OfSpeed() {
-		c.P, c.Verdict, c.Why, c.runs = math.NaN(), report.Withheld, EmulatedCPU, stats.RunsComparison{}
+		c.P, c.Verdict, c.Why, c.runs = math.NaN(), stats.Withheld, EmulatedCPU, stats.RunsComparison{}
 		c.Detectable = math.Inf(1)
 	}
 	return c
@@ -443,12 +444,12 @@ func (c *Cell) detectable() string {
 	case c.Detectable == 0:
 		return "any difference would have been shown"
 	}
-	return report.Percent(c.Detectable) + " would mostly have been shown"
+	return quantity.Percent(c.Detectable) + " would mostly have been shown"
 }
 
 // Word spells the verdict: "slower", "more, in this metric alone", "not comparable".
 func (c *Cell) Word() string {
-	word := report.VerdictWord(c.Verdict, c.Metric)
+	word := quantity.VerdictWord(c.Verdict, c.Metric)
 	if c.Verdict == stats.TooFew {
 		word = string(stats.TooFew)
 	}
@@ -488,7 +489,7 @@ func notes(a, b Side, single bool) []string {
 		for i, d := range describe(side.runs) {
 			r := &side.runs[i]
 			if shortRun*d.Trials < most {
-				all = append(all, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, counted(d.Trials, "ok trial"), most))
+				all = append(all, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, quantity.Counted(d.Trials, "ok trial"), most))
 			}
 			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
 				all = append(all, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -581,7 +580,7 @@ func TestEmulatedSides(t *testing.T) {
 	emulated := func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" }
 	a, b := change(before(), emulated), change(slow(), emulated)
 	c := compared(t, a, b, sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != report.Withheld || !math.IsNaN(of.P) || c.Outcome() != sides.Inconclusive {
+	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.Withheld || !math.IsNaN(of.P) || c.Outcome() != sides.Inconclusive {
 		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
 	}
 	c = compared(t, a, b, sides.Options{EmulatedVerdicts: true, Gates: []sides.Gate{gate(t, "slower:3%")}})

@@ -5,61 +5,25 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Change spells a ratio as a change of the value: "+4.8 %", or "2.31 ×" from a factor of 2 on. It has no direction of better or worse.
-func Change(ratio float64) string {
-	switch {
-	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
-		return report.None
-	case large(ratio):
-		return report.Number(ratio) + " ×"
-	}
-	return percentage(ratio) + " %"
-}
-
-// ChangeInterval spells an interval as Change does: "+1.2 to +8.6 %". It is [report.None] without one.
-func ChangeInterval(ci *stats.Interval) string {
-	switch {
-	case ci == nil:
-		return report.None
-	case large(ci.Lo) || large(ci.Hi):
-		return report.Number(ci.Lo) + " to " + report.Number(ci.Hi) + " ×"
-	}
-	return percentage(ci.Lo) + " to " + percentage(ci.Hi) + " %"
-}
-
-func large(ratio float64) bool { return ratio >= 2 || ratio <= 0.5 }
-
-// percentage spells a ratio with a sign and one decimal, which is a true minus sign.
-func percentage(ratio float64) string {
-	text := strconv.FormatFloat(100*(ratio-1), 'f', 1, 64)
-	switch {
-	case text == "0.0" || text == "-0.0":
-		return "0.0"
-	case text[0] == '-':
-		return "−" + text[1:]
-	}
-	return "+" + text
-}
-
 // side spells the value of one side: "21.3 ms".
 func (c *Cell) side(v Values) string {
 	if math.IsNaN(v.Median) {
-		return report.None
+		return quantity.None
 	}
-	return report.Quantity(v.Median, c.Metric.Unit)
+	return quantity.Text(v.Median, c.Metric.Unit)
 }
 
 // Summary states the result in a sentence or two.
 func (c *Comparison) Summary() string {
-	text := counted(len(c.Cells), "metric") + " compared"
+	text := quantity.Counted(len(c.Cells), "metric") + " compared"
 	switch {
 	case c.Compared == 0:
 		text += "; none of them has a test."
@@ -85,7 +49,7 @@ func (c *Comparison) GateSummary() string {
 		return n
 	}
 	worse, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
-	gated := counted(len(c.Gates), "gated metric")
+	gated := quantity.Counted(len(c.Gates), "gated metric")
 	switch c.Outcome() {
 	case Worse:
 		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, worse, open, fine)
@@ -97,19 +61,12 @@ func (c *Comparison) GateSummary() string {
 	return ""
 }
 
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // Text writes the comparison as tables.
 func (c *Comparison) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(cells ...string) {
 		for i, cell := range cells {
-			cells[i] = oneLine(cell)
+			cells[i] = quantity.OneLine(cell)
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
@@ -117,9 +74,9 @@ func (c *Comparison) Text(w io.Writer) error {
 		name, of string
 		runs     []Run
 	}{{"A", c.NameA, c.A}, {"B", c.NameB, c.B}} {
-		line(side.name, side.of, counted(len(side.runs), "run"))
+		line(side.name, side.of, quantity.Counted(len(side.runs), "run"))
 		for _, r := range side.runs {
-			line("", "  "+r.ID, r.Started, r.Host, r.Plan, counted(r.Trials, "trial"))
+			line("", "  "+r.ID, r.Started, r.Host, r.Plan, quantity.Counted(r.Trials, "trial"))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -128,17 +85,17 @@ func (c *Comparison) Text(w io.Writer) error {
 	if len(c.Differences) > 0 {
 		fmt.Fprintln(w, "\nThe runs differ, and the comparison was asked for nevertheless:")
 		for _, d := range c.Differences {
-			fmt.Fprintln(w, "  "+oneLine(d.String()))
+			fmt.Fprintln(w, "  "+quantity.OneLine(d.String()))
 		}
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintln(w, "\nNote: "+oneLine(n))
+		fmt.Fprintln(w, "\nNote: "+quantity.OneLine(n))
 	}
 	for title, cells := range c.byTitle {
-		fmt.Fprintln(w, "\n"+oneLine(title))
+		fmt.Fprintln(w, "\n"+quantity.OneLine(title))
 		line("  TARGET", "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "OF MEANS", "RUNS", "VERDICT")
 		for _, cell := range cells {
-			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), Change(cell.Ratio), ChangeInterval(cell.CI), Change(cell.MeanRatio),
+			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), quantity.Change(cell.Ratio), quantity.ChangeInterval(cell.CI), quantity.Change(cell.MeanRatio),
 				fmt.Sprintf("%d, %d", len(cell.A.Runs), len(cell.B.Runs)), because(cell.Word(), cell.Why))
 		}
 		if err := t.Flush(); err != nil {
@@ -169,9 +126,6 @@ func (c *Comparison) Text(w io.Writer) error {
 	}
 	return nil
 }
-
-// oneLine replaces newlines and tabs by spaces: text from runs must not change the layout.
-func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }
 
 func because(word, why string) string {
 	if why == "" {

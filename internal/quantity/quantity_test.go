@@ -1,15 +1,15 @@
-package report_test
+package quantity_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-func TestQuantity(t *testing.T) {
+func TestText(t *testing.T) {
 	for _, c := range []struct {
 		value float64
 		unit  result.Unit
@@ -45,28 +45,28 @@ func TestQuantity(t *testing.T) {
 		{9.994, result.Ratio, "999 %"},
 		{9.996, result.Ratio, "10.0 ×"},
 		{123.4, result.Ratio, "123 ×"},
-		{math.NaN(), result.Seconds, report.None},
-		{math.Inf(1), result.Bytes, report.None},
+		{math.NaN(), result.Seconds, quantity.None},
+		{math.Inf(1), result.Bytes, quantity.None},
 	} {
-		if got := report.Quantity(c.value, c.unit); got != c.want {
-			t.Errorf("Quantity(%v, %s) = %q, want %q", c.value, c.unit, got, c.want)
+		if got := quantity.Text(c.value, c.unit); got != c.want {
+			t.Errorf("Text(%v, %s) = %q, want %q", c.value, c.unit, got, c.want)
 		}
 	}
 }
 
 func TestMedianHasTheLargerHalfOfItsInterval(t *testing.T) {
 	s := &stats.Summary{Median: 0.0213, CI: &stats.Interval{Lo: 0.0212, Hi: 0.02172}}
-	if got := report.Median(s, result.Seconds); got != "21.3 ± 0.42 ms" {
+	if got := quantity.Median(s, result.Seconds); got != "21.3 ± 0.42 ms" {
 		t.Errorf("Median = %q", got)
 	}
 	s = &stats.Summary{Median: 0.0213, CI: &stats.Interval{Lo: 0.0113, Hi: 0.0214}}
-	if got := report.Median(s, result.Seconds); got != "21.3 ± 10 ms" {
+	if got := quantity.Median(s, result.Seconds); got != "21.3 ± 10 ms" {
 		t.Errorf("Median = %q", got)
 	}
-	if got := report.Median(&stats.Summary{Median: 0.0213}, result.Seconds); got != "21.3 ms" {
+	if got := quantity.Median(&stats.Summary{Median: 0.0213}, result.Seconds); got != "21.3 ms" {
 		t.Errorf("without an interval Median = %q", got)
 	}
-	if got := report.Median(nil, result.Seconds); got != report.None {
+	if got := quantity.Median(nil, result.Seconds); got != quantity.None {
 		t.Errorf("Median of nothing = %q", got)
 	}
 }
@@ -91,13 +91,13 @@ func TestVerdictWordFitsTheMetric(t *testing.T) {
 	} {
 		m := result.Metric{Unit: c.unit, Better: c.direction}
 		consumed := result.Metric{Unit: result.Seconds, Better: result.Lower, Consumed: true}
-		if w := report.VerdictWord(stats.Slower, consumed); w != "more" {
+		if w := quantity.VerdictWord(stats.Slower, consumed); w != "more" {
 			t.Errorf("more CPU time is %q", w)
 		}
-		if b, w := report.VerdictWord(stats.Faster, m), report.VerdictWord(stats.Slower, m); b != c.better || w != c.worse {
+		if b, w := quantity.VerdictWord(stats.Faster, m), quantity.VerdictWord(stats.Slower, m); b != c.better || w != c.worse {
 			t.Errorf("for %s, %s is better, the words are %q and %q, want %q and %q", c.unit, c.direction, b, w, c.better, c.worse)
 		}
-		if got := report.VerdictWord(stats.NoDifference, m); got != "no difference shown" {
+		if got := quantity.VerdictWord(stats.NoDifference, m); got != "no difference shown" {
 			t.Errorf("for %s no difference is %q", c.unit, got)
 		}
 	}
@@ -116,30 +116,30 @@ func TestFactorIsInTheDirectionOfTheDifference(t *testing.T) {
 		{152, &stats.Interval{Lo: 149, Hi: 155}, time, "152 × slower", "149 to 155"},
 		{0.0066, &stats.Interval{Lo: 0.0065, Hi: 0.0067}, rate, "152 × slower", "149 to 154"},
 		{0.5, &stats.Interval{Lo: 0.4, Hi: 0.625}, time, "2.00 × faster", "1.60 to 2.50"},
-		{2, nil, rate, "2.00 × faster", report.None},
+		{2, nil, rate, "2.00 × faster", quantity.None},
 		{1.001, &stats.Interval{Lo: 0.98, Hi: 1.02}, time, "1.001 × slower", "0.980 to 1.02"},
 		{0.8, &stats.Interval{Lo: 0.5, Hi: 2}, time, "1.25 × faster", "0.500 to 2.00"},
-		{1, nil, time, "1.00 ×", report.None},
-		{1.0004, nil, time, "1.00 ×", report.None},
-		{math.NaN(), nil, time, report.None, report.None},
-		{0, nil, time, report.None, report.None},
+		{1, nil, time, "1.00 ×", quantity.None},
+		{1.0004, nil, time, "1.00 ×", quantity.None},
+		{math.NaN(), nil, time, quantity.None, quantity.None},
+		{0, nil, time, quantity.None, quantity.None},
 	} {
-		if got := report.Factor(c.ratio, c.metric); got != c.factor {
+		if got := quantity.Factor(c.ratio, c.metric); got != c.factor {
 			t.Errorf("Factor(%v) = %q, want %q", c.ratio, got, c.factor)
 		}
-		if got := report.FactorInterval(&stats.Comparison{Ratio: c.ratio, CI: c.ci}); got != c.interval {
+		if got := quantity.FactorInterval(&stats.Comparison{Ratio: c.ratio, CI: c.ci}); got != c.interval {
 			t.Errorf("FactorInterval(%v, %v) = %q, want %q", c.ratio, c.ci, got, c.interval)
 		}
 	}
 }
 
-func FuzzQuantityIsShort(f *testing.F) {
+func FuzzTextIsShort(f *testing.F) {
 	f.Add(21.3e-3)
 	f.Add(-1e300)
 	f.Fuzz(func(t *testing.T, v float64) {
 		for _, unit := range []result.Unit{result.Seconds, result.Bytes, result.BytesPerSecond, result.PerSecond, result.Score, result.Ratio, result.BitsPerSecond, result.FlopPerSecond} {
-			if got := report.Quantity(v, unit); got == "" || len(got) > 32 {
-				t.Errorf("Quantity(%v, %s) = %q", v, unit, got)
+			if got := quantity.Text(v, unit); got == "" || len(got) > 32 {
+				t.Errorf("Text(%v, %s) = %q", v, unit, got)
 			}
 		}
 	})
@@ -156,26 +156,12 @@ func TestDifference(t *testing.T) {
 		// The scale is the interval's: a difference near nothing has none of its own.
 		{20e-6, &stats.Interval{Lo: -0.002, Hi: 0.003}, "0.0200 ± 3.0 ms", "−2.00 to 3.00 ms"},
 		{0, &stats.Interval{}, "0 ± 0 s", "0 to 0 s"},
-		{-0.5, nil, "−500 ms", report.None},
-		{math.NaN(), nil, report.None, report.None},
+		{-0.5, nil, "−500 ms", quantity.None},
+		{math.NaN(), nil, quantity.None, quantity.None},
 	} {
 		d := stats.Difference{N: 10, Median: c.median, CI: c.ci}
-		if got, interval := report.Difference(d, result.Seconds), report.DifferenceInterval(d, result.Seconds); got != c.want || interval != c.interval {
+		if got, interval := quantity.Difference(d, result.Seconds), quantity.DifferenceInterval(d, result.Seconds); got != c.want || interval != c.interval {
 			t.Errorf("a difference of %v in %v is %q, %q; want %q, %q", c.median, c.ci, got, interval, c.want, c.interval)
-		}
-	}
-}
-
-func TestImageText(t *testing.T) {
-	image := result.Image{Name: "workload", Digest: "sha256:0123456789abcdef", Size: 50e6}
-	for want, change := range map[string]func(*result.Image){
-		"workload: sha256:0123456789ab, 47.7 MiB":                                   func(*result.Image) {},
-		"workload: sha256:0123456789ab, 47.7 MiB, from an updated list of packages": func(i *result.Image) { i.UpdatedList = true },
-		"workload: not available: no mirror":                                        func(i *result.Image) { i.Unavailable = "no mirror" },
-	} {
-		i := image
-		if change(&i); report.ImageText(i) != want {
-			t.Errorf("%q, want %q", report.ImageText(i), want)
 		}
 	}
 }

@@ -3,6 +3,8 @@
 //
 // A verb gets its streams and the properties of the terminal in one [Environment], so that tests can run a verb
 // in their own process.
+//
+// Invariant printing: Only `cli` prints, only `main` exits.
 package cli
 
 import (

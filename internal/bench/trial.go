@@ -239,6 +239,9 @@ func (s Span) Seconds() float64 { return s.Length().Seconds() }
 const MaxOutput = 1 << 20
 
 // Watch is a writer that keeps the output of a program and notes when it arrives, on the clock of Span.
+//
+// Invariant host-clock: The container's clock is never compared with the host's: Watch reads the host's clock, and the probe reports rates and
+// durations, never times.
 type Watch interface {
 	io.WriteCloser
 	// FirstLine waits for the first line. It returns the line without its end, and the time of the first byte. The

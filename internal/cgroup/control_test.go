@@ -76,6 +76,7 @@ func TestDenySwap(t *testing.T) {
 	}
 }
 
+// Invariant missing-controller.
 func TestLimitWithoutController(t *testing.T) {
 	unified, _ := limitFiles(t, true) // the controllers exist but are not enabled for the group
 	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
@@ -258,6 +259,8 @@ func TestThrottled(t *testing.T) {
 }
 
 // A process is held only if the groups that the kernel names are mounted here and list it.
+//
+// Invariant shared-parts.
 func TestHolds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -151,6 +151,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
+// Invariant object-names: Names of all created objects contain the run; cgroups without the prefix are refused.
 func TestPathsWithoutPrefixAreRefused(t *testing.T) {
 	h := &Hierarchy{Mode: V2, base: "/"}
 	for _, path := range []string{

@@ -35,6 +35,9 @@ func unifiedTree(t *testing.T, files map[string]string) (*Hierarchy, string) {
 }
 
 // Each reason for a missing controller has its own cause and remedy, and touchstone host reports the same one as a trial.
+//
+// Invariant missing-controller: A controller that a group lacks has its own cause, in trials and in `touchstone host`, and no write to a control
+// file of a cgroup fails in silence.
 func TestRefusal(t *testing.T) {
 	const all = "cpuset cpu io memory pids\n"
 	for name, tt := range map[string]struct {
@@ -115,6 +118,8 @@ func TestRefusal(t *testing.T) {
 }
 
 // An error of a control file is never lost: each has its cause and its remedy.
+//
+// Invariant missing-controller.
 func TestPassRefusal(t *testing.T) {
 	for _, tt := range []struct {
 		controller string
@@ -138,6 +143,8 @@ func TestPassRefusal(t *testing.T) {
 }
 
 // CPUs that a parent does not pass on are an error with the reason.
+//
+// Invariant missing-controller.
 func TestPassCPUsRefused(t *testing.T) {
 	h, _ := unifiedTree(t, map[string]string{"cgroup.controllers": "cpuset cpu memory pids\n", "cgroup.type": domain, "cgroup.procs": "1\n"})
 	g, err := h.Create("/touchstone-run")
@@ -153,6 +160,8 @@ func TestPassCPUsRefused(t *testing.T) {
 }
 
 // A limit of processes that cannot be restored after a kill is an error.
+//
+// Invariant missing-controller.
 func TestForksAreAllowedAgain(t *testing.T) {
 	h, dir := unifiedTree(t, map[string]string{"cgroup.controllers": "pids\n", "touchstone-run/pids.max": "max\n"})
 	g, err := h.Open("/touchstone-run")

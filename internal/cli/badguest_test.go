@@ -13,6 +13,8 @@ import (
 
 // TestBadGuest: a host or a configuration of Kata Containers with a fault does not stop the other targets, each reason is recorded, and
 // nothing is left behind. No guest starts, so the shim only prints its version.
+//
+// Invariant machine-requirements.
 func TestBadGuest(t *testing.T) {
 	needRoot(t, "runc")
 	needEngine(t, "containerd", "containerd")

@@ -16,6 +16,7 @@ import (
 // character, and controls of bidirectional text.
 const hostile = "a\x1b[2J\x1b]0;title\x07\r\x7f\u009b31m\x9b31m\u202eb\u2066c\u2069\u200f\u061c\xe2\x82"
 
+// Invariant terminal.
 func TestCleaner(t *testing.T) {
 	for name, c := range map[string]struct {
 		writer func(io.Writer) io.Writer
@@ -71,6 +72,8 @@ func TestJSONKeepsItsText(t *testing.T) {
 }
 
 // TestMessagesAreClean: no verb prints the control characters of its arguments, files and errors.
+//
+// Invariant terminal: The text of a program, plan, image, daemon or imported run cannot control the terminal or the page: all output passes one writer.
 func TestMessagesAreClean(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
@@ -102,6 +105,8 @@ func TestMessagesAreClean(t *testing.T) {
 }
 
 // TestLogHasNoCommands: no text of the output is a command of a service that runs the job, however the text is divided.
+//
+// Invariant foreign-text.
 func TestLogHasNoCommands(t *testing.T) {
 	for text, want := range map[string]string{
 		"::error::x\n":                 ":\u200b:error::x\n",

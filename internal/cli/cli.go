@@ -3,6 +3,8 @@
 //
 // A verb gets its streams and the properties of the terminal in one [Environment], so that tests can run a verb
 // in their own process.
+//
+// Invariant printing: Only `cli` prints, only `main` exits.
 package cli
 
 import (
@@ -249,7 +251,8 @@ Exit codes:
 `)
 	addVerbs(
 		root,
-		a.benchmarkCommand(), a.abCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.selfcheckCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.compareCommand(),
+		a.profiled(a.benchmarkCommand()), a.profiled(a.abCommand()), a.profiled(a.reproduceCommand()), a.profiled(a.selfcheckCommand()), a.profiled(a.reportCommand()),
+		a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(),
 		a.baselineCommand(), a.historyCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
 		a.delayCommand(),
 	)

@@ -17,6 +17,8 @@ import (
 )
 
 // Exit code 2 is for a wrong call, and never for the state of a machine, wherever an error was declared to be about the call.
+//
+// Invariant exit-code-2: Exit code 2 is for a call or a plan that must change, and never for an error of the system or of a results file.
 func TestExitCodeOfMachine(t *testing.T) {
 	path := func(errno error) error { return &fs.PathError{Op: "open", Path: "plan.yaml", Err: errno} }
 	for name, c := range map[string]struct {

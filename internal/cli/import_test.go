@@ -47,6 +47,8 @@ func TestLargeImport(t *testing.T) {
 }
 
 // TestImportInLittleMemory: nine megabytes of empty trials once took ten times as much memory as the program may have here.
+//
+// Invariant import-memory.
 func TestImportInLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

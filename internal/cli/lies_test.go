@@ -16,6 +16,8 @@ import (
 
 // TestLyingRuntime: a call of a runtime that exits with code 0 and does nothing is a failed trial, with the expected and the found effect.
 // TestTrialGoesWrong has the lies of start, kill and delete during a run.
+//
+// Invariant lying-calls.
 func TestLyingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
@@ -37,6 +39,8 @@ func TestLyingRuntime(t *testing.T) {
 }
 
 // TestLyingRuntimeOfEngine: an engine believes its runtime, and the trial fails all the same.
+//
+// Invariant lying-calls.
 func TestLyingRuntimeOfEngine(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()

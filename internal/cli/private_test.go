@@ -12,6 +12,8 @@ import (
 )
 
 // TestFilesArePrivate: other users cannot read results, reports and exports, whatever the umask.
+//
+// Invariant private-files: Other users cannot read results, reports and exports.
 func TestFilesArePrivate(t *testing.T) {
 	dir := t.TempDir() // a folder that all users can change is refused
 	defer unix.Umask(unix.Umask(0))

@@ -29,6 +29,8 @@ func (p *program) awaitLine(text string) {
 }
 
 // TestRealRunBesideAnother: two runs would measure each other. It is not parallel, because other tests ignore the runs of each other.
+//
+// Invariant one-run.
 func TestRealRunBesideAnother(t *testing.T) {
 	cells.Need(t, "cli/turn")
 	needRoot(t, "runc")
@@ -97,6 +99,8 @@ func TestRealRunBesideAnother(t *testing.T) {
 }
 
 // TestRealTurnEndsWithKill: a killed run excludes no other run.
+//
+// Invariant one-run.
 func TestRealTurnEndsWithKill(t *testing.T) {
 	cells.Need(t, "cli/turn")
 	needRoot(t, "runc")

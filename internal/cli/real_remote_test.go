@@ -161,6 +161,10 @@ func remoteBenchmarks() []bench.Benchmark {
 
 // TestRealTwoMachines runs the network benchmarks with their servers in another network namespace, as a machine without a second one can. A
 // busy host can spoil a trial, as by a lost packet: a run with such a trial is repeated once.
+//
+// Invariant server-session.
+// Invariant peer-secret.
+// Invariant another-machine.
 func TestRealTwoMachines(t *testing.T) {
 	cells.Need(t, "cli/remote")
 	needRoot(t, "runc", "runsc")

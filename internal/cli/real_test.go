@@ -24,6 +24,8 @@ func realRun(t *testing.T) (w *wrapper, dir string, args []string) {
 }
 
 // TestRealInterrupt interrupts a run in each kind of call. The run is not recorded until all targets were tried.
+//
+// Invariant no-leftovers.
 func TestRealInterrupt(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
@@ -63,6 +65,8 @@ func TestRealInterrupt(t *testing.T) {
 }
 
 // TestRealInterruptTwice: a second interrupt ends the run during a clean-up that hangs.
+//
+// Invariant no-leftovers.
 func TestRealInterruptTwice(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
@@ -112,6 +116,9 @@ func holdEngine(t *testing.T, name string) *engineRun {
 // TestRealKillOfEngines kills runs with a bare runtime and with private engines, each before the start of a container. The clean-up must remove
 // the engines and all their objects. The runs are parallel to each other, but none starts between the first kill and the
 // clean-up, because its start would remove leftovers. So the test itself is not parallel.
+//
+// Invariant daemon-namespaces.
+// Invariant dead-runs.
 func TestRealKillOfEngines(t *testing.T) {
 	cells.Need(t, "cli/kills")
 	needRoot(t, "runc")

@@ -41,6 +41,8 @@ func hang() {
 }
 
 // The third signal ends the program, whatever hangs.
+//
+// Invariant third-signal: A third signal ends the program at once.
 func TestThirdSignal(t *testing.T) {
 	if os.Getenv(hangVariable) != "" {
 		hang()

@@ -193,6 +193,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
+// Invariant usable-cpus: No part of a run leaves the CPUs that the process may use.
 func TestUsable(t *testing.T) {
 	online := cpuset.Set{0, 1, 2, 3, 4, 5, 6, 7}
 	for name, c := range map[string]struct {
@@ -217,6 +218,8 @@ func TestUsable(t *testing.T) {
 }
 
 // The mask of this process does not change, and a thread with a narrower one does not hide the cpuset.
+//
+// Invariant usable-cpus.
 func TestReadAccess(t *testing.T) {
 	before, err := cpuset.ReadAccess()
 	if err != nil || len(before.Mask) == 0 {

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "write the pages")
 
 const docs = "../../docs"
 
+// Invariant fresh-pages: Pages do not drift from the code.
 func TestCommandPagesAreFresh(t *testing.T) {
 	pages, err := docgen.Commands(t.Context())
 	must.Do(t, err)
@@ -40,6 +41,7 @@ func TestCommandPagesAreFresh(t *testing.T) {
 	}
 }
 
+// Invariant fresh-pages.
 func TestTablesAreFresh(t *testing.T) {
 	generators := map[string]func([]byte) ([]byte, error){"image.md": docgen.Programs, "papers.md": docgen.Papers}
 	for _, suite := range docgen.Suites() {
@@ -102,6 +104,7 @@ func pages(t *testing.T) []string {
 	return found
 }
 
+// Invariant fresh-pages.
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 	for _, page := range pages(t) {
@@ -139,6 +142,8 @@ func anchors(t *testing.T, page string) []string {
 }
 
 // Every test that a page names exists.
+//
+// Invariant fresh-pages.
 func TestNamedTestsExist(t *testing.T) {
 	tests := map[string]bool{}
 	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

@@ -207,6 +207,8 @@ func writeAccepted(t *testing.T, counts map[string]*proseCount) {
 }
 
 // TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
+//
+// Invariant fresh-pages.
 func TestProse(t *testing.T) {
 	const root = "../.."
 	counts := map[string]*proseCount{}

@@ -199,10 +199,14 @@ func (s Session) RecordDaemon(engineName, address string) error {
 const Label = "touchstone.run"
 
 // Prefix begins the name of everything that Touchstone makes on a host.
+//
+// Invariant object-names.
 const Prefix = "touchstone-"
 
 // Owns reports whether an object of a daemon belongs to the run, by its label and by its name. Its caller checks every object of a list
 // before the removal, because a daemon may ignore the filter of the request.
+//
+// Invariant foreign-objects.
 func (s Session) Owns(name, label string) bool {
 	return s.RunID != "" && label == s.RunID && strings.HasPrefix(name, Prefix+s.RunID+"-")
 }

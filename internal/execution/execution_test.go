@@ -73,6 +73,8 @@ func fakePlan(t *testing.T, targets ...string) plan.Plan {
 }
 
 // A front end other than the command line interrupts a run, and resumes it from the store.
+//
+// Invariant front-ends: A front end needs no part of the command line.
 func TestRunIsInterruptedAndResumed(t *testing.T) {
 	f := newFrontEnd(t)
 	p := fakePlan(t, "fake/a", "fake/b@no=pause")

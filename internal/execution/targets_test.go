@@ -122,6 +122,8 @@ func (d *driver) Open(context.Context, target.Target, engine.Session) (engine.En
 }
 
 // Only an error that may pass is worth another attempt. The reason is told once, at the end.
+//
+// Invariant known-errors.
 func TestPermanentErrorsAreTriedOnce(t *testing.T) {
 	facts := diagnosis.Facts{Info: engine.Info{Target: target.Target{Engine: "broken", Runtime: "x"}}, Engine: "broken", Root: true}
 	for text, calls := range map[string]int{

@@ -298,6 +298,8 @@ func TestNotesOfDebian(t *testing.T) {
 }
 
 // A database that is being changed or that is damaged gives no numbers.
+//
+// Invariant whole-database: A footprint comes from a whole database; a broken one skips the trial with the reason.
 func TestUnreadableDatabases(t *testing.T) {
 	status := func(change func(string) string) map[string]string {
 		for _, f := range txtar.Parse([]byte(debian)).Files {
@@ -406,6 +408,7 @@ func TestAlpine(t *testing.T) {
 	}
 }
 
+// Invariant whole-database.
 func TestUnreadableAlpine(t *testing.T) {
 	for name, text := range map[string]string{
 		"cut off": "P:a\nV:1\n", "no field": "P:a\nnonsense\n\n", "no name": "V:1\n\n", "no directory": "P:a\nR:file\n\n", "a bad size": "P:a\nI:-1\n\n",
@@ -637,6 +640,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
+// Invariant whole-database.
 func TestUnknownLibraries(t *testing.T) {
 	host := footprint.NewHost(tools(t), t.TempDir())
 	for program, want := range map[string]string{

@@ -36,6 +36,8 @@ func isRestored(t *testing.T, root string) {
 }
 
 // A CPU that was offline before tune is offline after a restore that starts it, also if the first restore was refused or interrupted.
+//
+// Invariant host-tune.
 func TestRestoreTakesCPUsOffline(t *testing.T) {
 	t.Run("a CPU that stays online", func(t *testing.T) {
 		root := newUntuned(t)

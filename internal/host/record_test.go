@@ -17,6 +17,8 @@ import (
 )
 
 // root writes the values of a record to the kernel, so a record of others, or with other files, is refused.
+//
+// Invariant host-tune.
 func TestRecordsThatAreRefused(t *testing.T) {
 	valid := `{"boot": "b", "changes": [{"setting": "ksm", "key": "` + ksmDir + `run", "before": "1", "after": "0"}]}`
 	for _, tt := range []struct{ name, text, want string }{
@@ -94,6 +96,8 @@ func TestTuneIsExclusive(t *testing.T) {
 }
 
 // A process that opened the lock before its owner released it excludes the next process, too.
+//
+// Invariant host-tune-attack.
 func TestLockStays(t *testing.T) {
 	root := newUntuned(t)
 	unlock, err := simulated(t, root).lock()
@@ -160,6 +164,9 @@ const crashRoot, crashAt, crashVerb = "TOUCHSTONE_TEST_CRASH_ROOT", "TOUCHSTONE_
 
 // TestKilledTuner kills a process at each step of tune and of restore. A restore afterwards puts everything back, and so does a tune with a
 // restore.
+//
+// Invariant host-tune: `host tune` records each value before it changes one, and `host restore` puts back all of them after a kill at any step;
+// no record of another user is used.
 func TestKilledTuner(t *testing.T) {
 	if root := os.Getenv(crashRoot); root != "" {
 		crash(t, root)

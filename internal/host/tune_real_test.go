@@ -91,6 +91,8 @@ func named(t *testing.T, program, name string, user *syscall.Credential) *exec.C
 }
 
 // TestRealForeignProcess: no signal reaches a process with the PID of the record that is not irqbalance of root.
+//
+// Invariant host-tune-attack.
 func TestRealForeignProcess(t *testing.T) {
 	realKernel(t)
 	sleep, err := exec.LookPath("sleep")

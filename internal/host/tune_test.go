@@ -376,6 +376,8 @@ func TestUnavailable(t *testing.T) {
 }
 
 // A value that another program has changed since belongs to that program.
+//
+// Invariant host-tune.
 func TestRestoreLeavesForeignValues(t *testing.T) {
 	root := newUntuned(t)
 	tuner := simulated(t, root)
@@ -423,6 +425,8 @@ func TestRestoreOfAnEndedProcess(t *testing.T) {
 }
 
 // A restart resets all settings. The recorded values must not be written then.
+//
+// Invariant host-tune.
 func TestRestart(t *testing.T) {
 	root := newUntuned(t)
 	tuner := simulated(t, root)

@@ -88,6 +88,8 @@ func TestRegistryServesTheProbe(t *testing.T) {
 }
 
 // Another user of the host cannot find the images.
+//
+// Invariant registry-private.
 func TestRegistryIsUnguessable(t *testing.T) {
 	one, two := newRegistry(t), newRegistry(t)
 	if one.path == two.path || !IsOf(one.Probe(), "run1") || len(one.path) < len("touchstone/run1/")+26 {
@@ -107,6 +109,8 @@ func TestRegistryIsUnguessable(t *testing.T) {
 }
 
 // A page in a browser reaches the registry by a name of its own that resolves to the loopback address.
+//
+// Invariant registry-private.
 func TestRegistryChecksTheHost(t *testing.T) {
 	r := newRegistry(t)
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/manifests/latest"
@@ -126,6 +130,8 @@ func TestRegistryChecksTheHost(t *testing.T) {
 }
 
 // A registry reserves its port on the host, and listens there only for an engine of the user.
+//
+// Invariant registry-private: The registry listens on the host only for an engine of the user, and its images cannot be guessed.
 func TestRegistryListensOnTheHostOnRequest(t *testing.T) {
 	r, err := NewRegistry(t.Context(), "run1")
 	must.Do(t, err)

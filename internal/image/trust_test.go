@@ -16,6 +16,8 @@ import (
 const other = 12345
 
 // TestCacheOfOthers: OpenCache refuses a cache that another user has prepared or can change, and changes nothing outside it.
+//
+// Invariant cache-links: The image cache follows no link of another user.
 func TestCacheOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir, victim string) error
@@ -78,6 +80,8 @@ func TestLinkToCache(t *testing.T) {
 }
 
 // TestSweepOfOthers: Sweep removes nothing through a link of another user.
+//
+// Invariant cache-links.
 func TestSweepOfOthers(t *testing.T) {
 	top := t.TempDir()
 	victim := filepath.Join(top, "victim", "load-1")

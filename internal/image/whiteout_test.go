@@ -33,6 +33,8 @@ func emptied(t testing.TB, n int, typeflag byte) v1.Image {
 }
 
 // The memory of an opaque whiteout grows with the number of entries, and not with its square.
+//
+// Invariant linear-unpacking: The time to unpack an image grows with its entries, and not with their square.
 func TestOpaqueWhiteoutIsLinear(t *testing.T) {
 	const few, many = 500, 4000
 	bytes := func(n int) uint64 {
@@ -102,6 +104,8 @@ func TestUnpackObeysItsContext(t *testing.T) {
 }
 
 // BenchmarkOpaqueWhiteout reports the time per entry, which must not depend on the number of entries.
+//
+// Invariant linear-unpacking.
 func BenchmarkOpaqueWhiteout(b *testing.B) {
 	for _, kind := range []struct {
 		name     string

@@ -46,6 +46,8 @@ func TestRecorder(t *testing.T) {
 }
 
 // The memory of the recorder and of its result does not grow with the number of times.
+//
+// Invariant many-times: A series of many times takes bounded memory in the runner, and bounds lose nothing by it.
 func TestMemoryIsBounded(t *testing.T) {
 	r := New()
 	for i := range 200_000 {

@@ -176,6 +176,8 @@ func TestAddKeepsNamesUnique(t *testing.T) {
 }
 
 // Only the target's processes count. Processes that are older than the account count with the time used since.
+//
+// Invariant cost-components: The components of a cost belong to the target, count once each, and add up to the whole.
 func TestWhoCounts(t *testing.T) {
 	const ms = time.Millisecond
 	a := &Account{

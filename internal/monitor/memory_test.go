@@ -24,6 +24,7 @@ func without(text string, names ...string) string {
 	return regexp.MustCompile(`(?m)^(`+strings.Join(names, "|")+`): .*\n`).ReplaceAllString(text, "")
 }
 
+// Invariant sampling-cost.
 func TestMemoryOfHost(t *testing.T) {
 	const kib = 1 << 10
 	whole := captured(t)
@@ -96,6 +97,7 @@ func FuzzParseMeminfo(f *testing.F) {
 	})
 }
 
+// Invariant shared-memory: An address space counts once, however many processes share it.
 func TestSpacesAreCountedOnce(t *testing.T) {
 	self, other, shared := os.Getpid(), sleepers(t, 1)[0], spaces{}
 	if _, extent, err := rollup("/proc", self); err != nil || len(extent) < len("0-1") {

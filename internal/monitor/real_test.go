@@ -101,6 +101,8 @@ func within(got, least, most time.Duration) bool {
 
 // The CPU time of a process with several threads is counted once and completely. It lies between the process's own reading
 // just before its exit and its parent's reading after the exit.
+//
+// Invariant cost-components.
 func TestCPUOfThreads(t *testing.T) {
 	needRoot(t)
 	before := burner(t, 5)

@@ -12,6 +12,8 @@ import (
 
 // A cell has a flag exactly if it contradicts another place of its study. The checks compute all values that a study derives from its own
 // tables.
+//
+// Invariant published-numbers.
 func TestContradictionsAreFlagged(t *testing.T) {
 	for name, check := range map[string]func(*checker){
 		"espe": checkEspe, "nishimura": checkNishimura, "sateri": checkSateri, "wang": checkWang,

@@ -13,6 +13,8 @@ import (
 )
 
 // Every table is a rectangle with unique names, and each of its numbers is a metric of a target or has the reason why it is none.
+//
+// Invariant published-numbers.
 func TestDataIsSound(t *testing.T) {
 	papers, err := All()
 	if err != nil {

@@ -66,6 +66,8 @@ func papersDir(t *testing.T) string {
 }
 
 // Every number of the data stands in the paper at its place, and every number of the paper is data or excluded with a reason.
+//
+// Invariant published-numbers: Every published number is in the paper at its place, no number of a paper is missing, and each has a metric or a reason.
 func TestDataIsAsPrinted(t *testing.T) {
 	dir := papersDir(t)
 	for _, name := range Names() {

@@ -36,6 +36,8 @@ import (
 )
 
 // request is a line of a client. The first one has a version and a nonce, and the second one a server and a proof.
+//
+// Invariant one-clock: The clock of another machine is never compared with the host's: requests and answers contain no time.
 type request struct {
 	// Version is Touchstone's, so that both sides have the same programs.
 	Version string `json:"touchstone,omitempty"`
@@ -46,6 +48,8 @@ type request struct {
 }
 
 // answer is a line of a server: of the handshake, the description of the machine, or the reason of a failure.
+//
+// Invariant one-clock.
 type answer struct {
 	Version string `json:"touchstone"`
 	Error   string `json:"error,omitempty"`

@@ -105,6 +105,8 @@ func client(version string) Client {
 }
 
 // Each session has a server of its own, which ends with the session.
+//
+// Invariant server-session: A server on another machine is this version's, serves one client, and ends with it, also if the client is killed.
 func TestSessions(t *testing.T) {
 	m := newMachine(t)
 	for i, server := range workload.AllServed() {
@@ -156,6 +158,8 @@ func TestCheck(t *testing.T) {
 }
 
 // A second client is refused, until the first one has ended its session.
+//
+// Invariant server-session.
 func TestOneClientAtATime(t *testing.T) {
 	m := newMachine(t)
 	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
@@ -182,6 +186,8 @@ func TestOneClientAtATime(t *testing.T) {
 }
 
 // A lost client ends its session.
+//
+// Invariant server-session.
 func TestLostClient(t *testing.T) {
 	m := newMachine(t)
 	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
@@ -274,6 +280,9 @@ func closedPort(t *testing.T) uint16 {
 }
 
 // Each error names the place, the reason and the remedy.
+//
+// Invariant server-session.
+// Invariant another-machine: An address of this machine is never taken for another machine; another network namespace is in the record.
 func TestErrors(t *testing.T) {
 	m := newMachine(t)
 	failing := newMachine(t)

@@ -54,6 +54,9 @@ func claim(t *testing.T, at workload.Remote, nonce string, second func(serverNon
 }
 
 // TestStrangers is the clients that do not have the secret: each gets one refusal, and nothing starts.
+//
+// Invariant peer-secret: Only a client with the secret starts a program of `touchstone peer`; the secret is in no output, record or environment
+// of another program.
 func TestStrangers(t *testing.T) {
 	m := newMachine(t)
 	refusal, err := json.Marshal(answer{Version: "v1", Error: errStranger.Error()})
@@ -174,6 +177,8 @@ func record(t *testing.T, m *machine, server workload.Served) []request {
 }
 
 // A client refuses a program that has not the secret, also one that sends back what it gets.
+//
+// Invariant peer-secret.
 func TestImpostors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		secret    Secret
@@ -215,6 +220,8 @@ func TestImpostors(t *testing.T) {
 }
 
 // A client that is silent or slow does not keep its place.
+//
+// Invariant peer-secret.
 func TestSilentStrangers(t *testing.T) {
 	for name, text := range map[string]string{
 		"silent": "", "half a line": `{"touchstone"`, "after the nonce": fmt.Sprintf(`{"touchstone":"v1","nonce":%q}`+"\n", newNonce()),
@@ -238,6 +245,8 @@ func TestSilentStrangers(t *testing.T) {
 }
 
 // The connections that wait are few, and few of one address.
+//
+// Invariant peer-secret.
 func TestFewWait(t *testing.T) {
 	var s Server
 	var leaves []func()
@@ -272,6 +281,8 @@ func TestFewWait(t *testing.T) {
 }
 
 // A secret is on no output.
+//
+// Invariant peer-secret.
 func TestSecretIsHidden(t *testing.T) {
 	holder := struct {
 		Shown  Secret

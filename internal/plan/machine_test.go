@@ -170,6 +170,8 @@ func TestCheckHasLocations(t *testing.T) {
 }
 
 // A part of a run cannot leave the cpuset or the mask of this process.
+//
+// Invariant usable-cpus.
 func TestCheckUsableCPUs(t *testing.T) {
 	narrow := four
 	narrow.Usable = cpuset.Set{0, 1}

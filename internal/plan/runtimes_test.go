@@ -73,6 +73,8 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 }
 
 // TestAddressesOfTheEnvironment: each value becomes an address that the recorded plan may have, and ends no run.
+//
+// Invariant daemon-address: A bad address of a daemon ends the targets of its engine, and no others.
 func TestAddressesOfTheEnvironment(t *testing.T) {
 	for value, want := range map[string]string{
 		"":                             "",

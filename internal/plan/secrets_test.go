@@ -24,6 +24,7 @@ workloads:
   - {name: a.b.d, image: probe, argv: [/b], env: {OTHER: other-secret}, ` + parseRate + `}
 `
 
+// Invariant variable-values.
 func TestRedact(t *testing.T) {
 	plan := mustParse(t, "p", secretPlan)
 	for name, stored := range map[string]string{"as stored": string(plan.YAML()), "as written": secretPlan} {

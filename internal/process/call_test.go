@@ -95,6 +95,9 @@ func TestIgnoreStrays(t *testing.T) {
 
 // A runtime can have children, leave its process group, start programs in sessions of their own (as sudo does), and leave orphans behind. All
 // of them must be killed.
+//
+// Invariant call-limit: A call ends soon after its limit, wherever its processes have moved, and a process that cannot be killed blocks no other
+// call, no exit and no shutdown.
 func TestCancelledCallKillsDescendants(t *testing.T) {
 	l := launcher(t, process.Options{})
 	why := errors.New("enough")
@@ -144,6 +147,8 @@ func TestCancelledCallKillsDescendants(t *testing.T) {
 }
 
 // A process that moves itself to another process group, such as the caller's, must be killed too.
+//
+// Invariant call-limit.
 func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 	if os.Getenv("TOUCHSTONE_TEST_LEAVE_GROUP") != "" {
 		group, err := syscall.Getpgid(os.Getppid())

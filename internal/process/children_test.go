@@ -212,6 +212,7 @@ func readBy(t *testing.T, l *Launcher, file string) []string {
 	return []string{strings.TrimSpace(spawned.String()), strings.TrimSpace(string(called))}
 }
 
+// Invariant host-guard.
 func TestChildrenHaveHigherOOMScore(t *testing.T) {
 	own := score(t, "/proc/self/oom_score_adj")
 	l, err := New(Options{})

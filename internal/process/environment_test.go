@@ -44,6 +44,9 @@ func poisoned(text string) []string {
 }
 
 // Each way to start a program gives it the clean environment.
+//
+// Invariant clean-environment: No variable and no open file of the caller reaches a program that Touchstone starts, except a closed list
+// (ADR 44).
 func TestStartersHaveCleanEnvironment(t *testing.T) {
 	dir := t.TempDir() // before TMPDIR changes
 	setPoison(t)
@@ -98,6 +101,7 @@ func TestStartersHaveCleanEnvironment(t *testing.T) {
 	}
 }
 
+// Invariant clean-environment.
 func TestEnvironment(t *testing.T) {
 	setPoison(t)
 	t.Setenv("PATH", "/a:/b")
@@ -140,6 +144,8 @@ func TestTuning(t *testing.T) {
 }
 
 // A program does not get the files of this program's caller, such as sockets of LISTEN_FDS.
+//
+// Invariant clean-environment.
 func TestInheritedFilesStayHere(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -53,6 +53,8 @@ func orphan(t *testing.T, l *process.Launcher) (pid int, release func()) {
 }
 
 // An orphan can be adopted before and after its exit. The old exit of a process that had its ID is not reported for it.
+//
+// Invariant launcher.
 func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 	l := launcher(t, process.Options{})
 	reaped := func(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
@@ -83,6 +85,8 @@ func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 }
 
 // Hundreds of children and orphans exit at the same time. Run must get the exit of each child, and every orphan must be reaped.
+//
+// Invariant launcher: All children are started by the launcher, because it reaps every child and every orphan.
 func TestConcurrentExits(t *testing.T) {
 	l := launcher(t, process.Options{})
 	var wg sync.WaitGroup
@@ -103,6 +107,7 @@ func TestConcurrentExits(t *testing.T) {
 	}
 }
 
+// Invariant host-mounts: A run changes none of the host's mounts.
 func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: makes mounts")

@@ -66,6 +66,8 @@ func namespacesOf(t *testing.T, proc string) string {
 }
 
 // A command beside a process is in its namespaces, and the next command is in the launcher's again.
+//
+// Invariant image-rights.
 func TestStartBeside(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: enters namespaces")

@@ -16,6 +16,9 @@ import (
 )
 
 // A filter may refuse clone3 with any error, and an old kernel has its own ones.
+//
+// Invariant refused-calls: A system call that a filter refuses is replaced like one that the kernel lacks, or named with cause and remedy; root
+// is never told to become root.
 func TestCloneRefusal(t *testing.T) {
 	for errno, want := range map[unix.Errno]bool{
 		unix.EPERM: true, unix.ENOSYS: true, unix.EACCES: true, unix.E2BIG: true, unix.EINVAL: true,
@@ -32,6 +35,8 @@ func TestCloneRefusal(t *testing.T) {
 }
 
 // Without clone3 the children of a hybrid host start in the cgroups of v1. A host with v2 alone has no other way, and the error names clone3.
+//
+// Invariant refused-calls.
 func TestSetCgroupWithoutClone(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EACCES} {
 		l, err := process.New(process.Options{})
@@ -73,6 +78,8 @@ func TestSetCgroupWithoutClone(t *testing.T) {
 }
 
 // Without pidfds, for any reason, the launcher waits by SIGCHLD.
+//
+// Invariant refused-calls.
 func TestWithoutPidfds(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EACCES} {
 		l, err := process.New(process.Options{})
@@ -104,6 +111,8 @@ func TestOpenPidfd(t *testing.T) {
 }
 
 // EINVAL of a cgroup has this cause for each real-time policy, and for no other one.
+//
+// Invariant refused-calls.
 func TestRealTimeRefusal(t *testing.T) {
 	for _, policy := range []uint32{unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE} {
 		err := process.RealTimeRefusal(&os.PathError{Op: "write", Path: "tasks", Err: unix.EINVAL}, policy)

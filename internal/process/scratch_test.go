@@ -27,6 +27,8 @@ func allocated(t *testing.T, file *os.File) int64 {
 const flood = `yes flood | head -c 33554432; yes flood | head -c 33554432 >&2; exit 3`
 
 // Output of a command takes a limited part of memory, with and without a private mount namespace.
+//
+// Invariant bounded-logs: The output and the logs of a runtime or a daemon are bounded where they are written.
 func TestFloodInBlank(t *testing.T) {
 	for name, test := range map[string]struct {
 		options process.Options
@@ -96,6 +98,8 @@ func scratch(t *testing.T) (*process.Launcher, *process.Scratch) {
 }
 
 // A named file in the directory, such as a log, is limited too. This program sees it, and the host does not.
+//
+// Invariant bounded-logs.
 func TestFloodInScratch(t *testing.T) {
 	l, s := scratch(t)
 	log := filepath.Join(s.Dir(), "log")

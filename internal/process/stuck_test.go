@@ -15,6 +15,8 @@ import (
 
 // A program is on a file system whose server does not answer any more, so its execve blocks and cannot be killed. The call ends with its
 // context. Meanwhile other calls, exits, garbage collections and Close work.
+//
+// Invariant call-limit.
 func TestBlockedExecveBlocksNothingElse(t *testing.T) {
 	files := enginetest.Serve(t, "#!/bin/sh\nexit 3\n")
 	l, err := process.New(process.Options{})

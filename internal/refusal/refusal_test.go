@@ -50,6 +50,8 @@ func TestRefused(t *testing.T) {
 }
 
 // Messages of runtimes under a filter, as they were seen.
+//
+// Invariant refused-calls.
 func TestSuspect(t *testing.T) {
 	pidfd, clone := SystemCall("pidfd_open", "5.3", unix.EPERM), SystemCall("clone3", "5.7", unix.EPERM)
 	for message, want := range map[string]string{
@@ -72,6 +74,8 @@ func TestSuspect(t *testing.T) {
 }
 
 // root is never advised to become root.
+//
+// Invariant refused-calls.
 func TestRights(t *testing.T) {
 	const user = "run as root, or as a member of the group kvm"
 	if got := rights(1000, user); got != user {

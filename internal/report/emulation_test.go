@@ -28,6 +28,7 @@ func onMachine(run result.Run, h result.Host) result.Run {
 	return run
 }
 
+// Invariant emulated-speed.
 func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 	for _, c := range []struct {
 		host result.Host
@@ -52,6 +53,8 @@ func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 
 // The same run on an emulated machine has the same values and ratios. It has verdicts on memory and counts only, unless all are asked
 // for.
+//
+// Invariant emulated-speed: A report of an emulated machine says so at the top, and has no verdict about speed unless asked.
 func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
 	speed, other := 0, 0
 	// cmp takes seconds for the points of a suite.

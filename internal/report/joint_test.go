@@ -98,6 +98,8 @@ func TestRunsOfEqualHostNamesAreNumbered(t *testing.T) {
 }
 
 // Absolute values are compared only with AcrossMachines, and then without a verdict.
+//
+// Invariant absolute-values: Absolute values of different machines are compared only on request.
 func TestAbsoluteValuesNeedAcrossMachines(t *testing.T) {
 	runs := reporttest.Machines()
 	count := func(j report.Report) (n int) {

@@ -37,6 +37,7 @@ func comparedRun() result.Run {
 
 const cpu = "suite.of.cpu"
 
+// Invariant lost-trials: A lost trial never helps its target: no verdict "faster", no goal, and no passed gate.
 func TestLostTrialsNeverHelp(t *testing.T) {
 	for name, tt := range map[string]struct {
 		target   string

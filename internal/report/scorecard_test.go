@@ -81,6 +81,7 @@ func score(t *testing.T, r report.Report, d result.Dimension, target string) rep
 	return report.Score{}
 }
 
+// Invariant goals: A goal of the scorecard is met or missed only if the intervals show it.
 func TestScorecardVerdicts(t *testing.T) {
 	m := model(scoredRun(1, 10,
 		scoredMetric{"cpu time", result.DimensionCPU, result.Lower, on(1, 1.001, 1.02), 0.0005},
@@ -283,6 +284,8 @@ func TestSummaryOfOneTarget(t *testing.T) {
 }
 
 // A target exactly at the goal is rarely said to meet or to miss it.
+//
+// Invariant goals.
 func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 	runs := simulation.Trials(t, 60, 300)
 	wrong := map[report.ScoreVerdict]int{}

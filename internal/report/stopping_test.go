@@ -10,6 +10,8 @@ import (
 )
 
 // A cell that the rule of its run stopped has lost nothing, and its verdict is that of its look.
+//
+// Invariant stopped-cells: A cell that its rule ended has lost no blocks, and is judged at its look.
 func TestStoppedCells(t *testing.T) {
 	looks := stats.Looks(10, 40)
 	for name, tt := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
 )
 
+// Invariant worst-case.
 func TestWorstCase(t *testing.T) {
 	run := reporttest.Latencies()
 	b := benchmark(t, model(run), reporttest.LatencyBenchmark)
@@ -50,6 +51,8 @@ func TestWorstCase(t *testing.T) {
 }
 
 // A trial that exceeded its limit may have had the slowest samples, so the others give no bound.
+//
+// Invariant worst-case.
 func TestLostTrialsHaveNoBound(t *testing.T) {
 	run := reporttest.Latencies()
 	for i := range run.Trials {

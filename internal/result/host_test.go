@@ -2,6 +2,7 @@ package result
 
 import "testing"
 
+// Invariant machine-identity.
 func TestSameMachine(t *testing.T) {
 	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid", Identity: &Identity{System: "a"}}
 	for name, c := range map[string]struct {
@@ -61,6 +62,8 @@ func TestNature(t *testing.T) {
 }
 
 // An emulated CPU distorts times, rates, energy and amounts over time, and no amounts and no numbers of things. New units must be added here.
+//
+// Invariant emulated-speed.
 func TestOfSpeed(t *testing.T) {
 	want := map[Unit]bool{
 		Seconds: true, BytesPerSecond: true, BitsPerSecond: true, PerSecond: true, FlopPerSecond: true, Joules: true, ByteSeconds: true,

@@ -108,6 +108,8 @@ func inOrder(t *testing.T, doc any) string {
 
 // TestNumbersAreNeverAbsent puts null in the place of each number of a document with every field, and leaves each number out that Encode
 // always writes. Nothing of it is read as 0.
+//
+// Invariant absent-numbers: A null or missing number of a document or of a results file is refused, and never 0.
 func TestNumbersAreNeverAbsent(t *testing.T) {
 	doc := generic(t, string(encoded(t, fullDocument())))
 	if _, err := Decode(strings.NewReader(inOrder(t, doc))); err != nil {
@@ -152,6 +154,8 @@ func TestNumbersAreNeverAbsent(t *testing.T) {
 }
 
 // TestNumbersOfMissingObjects: a missing object of numbers is no object of zeros.
+//
+// Invariant absent-numbers.
 func TestNumbersOfMissingObjects(t *testing.T) {
 	full := string(encoded(t, fullDocument()))
 	for _, key := range []string{"host", "overhead"} {
@@ -165,6 +169,7 @@ func TestNumbersOfMissingObjects(t *testing.T) {
 	}
 }
 
+// Invariant absent-numbers.
 func TestCheckNumbers(t *testing.T) {
 	for i, c := range []struct {
 		text string

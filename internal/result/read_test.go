@@ -95,6 +95,8 @@ const (
 )
 
 // TestReadIsBounded: the memory does not depend on the size of a document, also of a hostile one.
+//
+// Invariant import-memory: The memory of an import does not depend on the size of the document.
 func TestReadIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("documents of 40 MiB take seconds")
@@ -140,6 +142,8 @@ func TestReadIsBounded(t *testing.T) {
 }
 
 // TestReadLargeDocument: one trial is in memory at a time.
+//
+// Invariant import-memory.
 func TestReadLargeDocument(t *testing.T) {
 	number := func(i int64) string {
 		return fmt.Sprintf(`{"seq": %9d, `, i+1) + startOfTrial[len(`{"seq": 1, `):] + `"samples": [{"metric": "M", "value": 0.125}` + strings.Repeat(`, {"metric": "M", "value": 0.125}`, 999) + `]},`

@@ -46,6 +46,8 @@ func manyBlocks(t testing.TB, blocks int) *harness {
 
 // The memory that a run takes for one block does not grow with the number of blocks: the stop rule keeps values, and reads each trial once. A copy
 // of all trials at each check would be one allocation, and most of the bytes.
+//
+// Invariant constant-work: The work of the runner for one block does not grow with the number of blocks.
 func TestBlocksDoNotGrowWithTheirNumber(t *testing.T) {
 	perBlock := func(blocks int) float64 {
 		l := manyBlocks(t, blocks)

@@ -58,6 +58,8 @@ func tenMinutes(t *testing.T, targets ...string) *harness {
 }
 
 // A target that hangs takes no more than a tenth of the others' blocks, and is quarantined with a reason.
+//
+// Invariant quarantine: A target that hangs is quarantined, and leaves the others nine tenths of their blocks.
 func TestHangingTargetIsQuarantined(t *testing.T) {
 	alone := tenMinutes(t, healthy...)
 	alone.took()
@@ -101,6 +103,8 @@ func TestHangingTargetIsQuarantined(t *testing.T) {
 
 // A target whose kill does nothing is quarantined: the try-out kills its container, and waits for the exit. The fake clock moves only in calls, so
 // the wait hangs instead.
+//
+// Invariant quarantine.
 func TestTargetThatDoesNotKill(t *testing.T) {
 	l := newHarness(t, "fake/bad@hang=wait", "fake/good")
 	l.config.Budget, l.config.TrialLimit, l.config.CallLimit, l.config.Stop.Min = 3*time.Minute, 2*time.Minute, 30*time.Second, 10
@@ -122,6 +126,8 @@ func TestTargetThatDoesNotKill(t *testing.T) {
 }
 
 // Two timeouts alone quarantine no target: one more container works.
+//
+// Invariant quarantine.
 func TestTryOutAcquits(t *testing.T) {
 	l := newHarness(t, "fake/a@hang=start#1+start#3")
 	l.config.Stop.Min = 5
@@ -136,6 +142,8 @@ func TestTryOutAcquits(t *testing.T) {
 }
 
 // Fifty containers whose deletion hangs share one deadline.
+//
+// Invariant clean-up-deadline: A trial's clean-up has one deadline; then its cgroup is killed.
 func TestCleanUpHasOneDeadline(t *testing.T) {
 	for target, most := range map[string]time.Duration{
 		"fake/a@hang=delete":              55 * time.Second, // of a call, and ten of the clean-up, and ten of the try-out with its own
@@ -190,6 +198,8 @@ func TestLeftoversAreRemovedAtTheEnd(t *testing.T) {
 }
 
 // Whatever hangs at the end of the budget, the run exceeds it by at most the limit of a call.
+//
+// Invariant budget-limit: A run exceeds its budget by at most the limit of a call, also if a target hangs.
 func TestBudgetHoldsInsideABlock(t *testing.T) {
 	for _, call := range []string{"create", "start", "kill", "delete", "wait", "start+delete", "create+start+kill+delete+wait"} {
 		for _, warmup := range []int{0, 2} {
@@ -253,6 +263,8 @@ func (s *recovering) Recover(context.Context) (killed bool, err error) {
 }
 
 // After each trial with a timeout, a daemon that does not answer is started again.
+//
+// Invariant hanging-daemon.
 func TestDaemonRecoversAfterATimeout(t *testing.T) {
 	for _, tt := range []struct {
 		served recovering

@@ -61,6 +61,7 @@ func left(l *harness) (dirs []string) {
 	return dirs
 }
 
+// Invariant native-cgroup: native runs in a cgroup of its own, beside the containers'.
 func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l, p := newPlaced(t)
 	l.config.Stop.Min = 2
@@ -152,6 +153,8 @@ func TestExistingCgroup(t *testing.T) {
 }
 
 // Benchmarks with a limit are skipped if the kernel lacks its controller, as many boards lack the memory controller.
+//
+// Invariant missing-controller.
 func TestLimitWithoutController(t *testing.T) {
 	for controller, limits := range map[string]engine.Resources{"memory": {Memory: 64 << 20}, "cpu": {CPU: 0.5}, "pids": {PIDs: 64}} {
 		t.Run(controller, func(t *testing.T) {

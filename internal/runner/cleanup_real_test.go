@@ -49,6 +49,8 @@ func (c *stuck) Delete(ctx context.Context) error {
 
 // The processes in a trial's cgroup are killed when the deadline of the clean-up has passed, and the containers are removed then. The session
 // checks that nothing is left.
+//
+// Invariant clean-up-deadline.
 func TestRealCleanUpKillsTheCgroup(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	if s.Cgroups == nil {

@@ -20,6 +20,7 @@ func unavailable(name string) runner.Target {
 	return runner.Target{Name: name, Err: &engine.UnsupportedError{What: name, Reason: "it is not on PATH", Advice: "install it"}}
 }
 
+// Invariant unsupported: A target that cannot do something is skipped with the reason, never aborted and never zero.
 func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 	l := newHarness(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min, l.config.Warmup = 3, 1
@@ -42,6 +43,8 @@ func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 }
 
 // A benchmark may detect only while it runs that a target does not support it.
+//
+// Invariant unsupported.
 func TestSkippedByTheBenchmark(t *testing.T) {
 	l := newHarness(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min = 3

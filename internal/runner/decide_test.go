@@ -166,6 +166,7 @@ func TestDecidingMetrics(t *testing.T) {
 	}
 }
 
+// Invariant resumed-looks: A resumed run ends the same cells at the same looks.
 func TestResumedRunDecidesAlike(t *testing.T) {
 	fresh := func() (*harness, *[]result.Stop) {
 		l, stops := decidingHarness(t, baseFake, slowFake, equalFake)

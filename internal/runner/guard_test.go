@@ -27,6 +27,9 @@ func has(free, total int64) func() (runner.Amount, error) {
 }
 
 // The reserves are 1228 MiB of memory of 24 GiB, 128 MiB of 1 GiB and 8 MiB of 64 MiB.
+//
+// Invariant host-guard: A benchmark starts only if it fits on the host beside the reserve, and the run's cgroup and OOM scores protect other
+// programs (ADR 23).
 func TestNeedsAreCheckedFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -187,6 +190,8 @@ func (c *crowded) supply() runner.Supply {
 
 // A benchmark with several containers is skipped on a target whose containers do not fit, and runs on the other one. The cost of one
 // container is measured once for each target, after a first container, and without the noise of other programs.
+//
+// Invariant host-guard.
 func TestContainersAreExtrapolated(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -255,6 +260,8 @@ func TestUnitFails(t *testing.T) {
 }
 
 // The run's cgroup has limits during the trials: the free memory and processes of the host without the reserve.
+//
+// Invariant host-guard.
 func TestRunsCgroupIsLimited(t *testing.T) {
 	l, _ := newPlaced(t)
 	l.config.Supply = runner.Supply{Memory: has(12*gib, 24*gib), Tasks: has(30_000, 32_768)}

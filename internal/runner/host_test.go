@@ -188,6 +188,8 @@ func TestPrograms(t *testing.T) {
 }
 
 // Too much output ends the trial and its calls, even if the benchmark ignores it.
+//
+// Invariant whole-output.
 func TestTooMuchOutputEndsTheTrial(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -391,6 +393,8 @@ func hostHarness(t *testing.T) (*harness, *placed, *hostEnd) {
 
 // A process at the host's end starts in a cgroup beside the trial's, so that its cost does not count. It is removed after the
 // trial, however that ends, which the harness checks.
+//
+// Invariant peer-cost: A peer process on the host does not count towards the target's cost.
 func TestHostEnd(t *testing.T) {
 	for _, bad := range []bool{false, true} {
 		l, target, host := hostHarness(t)

@@ -75,6 +75,8 @@ func TestImages(t *testing.T) {
 }
 
 // A pull that returns success is compared with the bytes that the registry has served.
+//
+// Invariant lying-calls.
 func TestPullThatLies(t *testing.T) {
 	for served, want := range map[int64]result.Status{1 << 20: result.OK, 1<<20 - 1: result.Failed, 0: result.Failed} {
 		l := newHarness(t, "fake/a@pull=40ms")

@@ -14,6 +14,8 @@ import (
 )
 
 // Many times become one distribution with the largest ones whole, and leave neither phases nor containers behind.
+//
+// Invariant many-times.
 func TestManyTimesAreReduced(t *testing.T) {
 	const samples = 2 * latency.Kept
 	l := newHarness(t, "fake/a@create=10ms,start=5ms")

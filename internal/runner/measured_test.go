@@ -42,6 +42,8 @@ func TestSeriesOfFirstBlocks(t *testing.T) {
 }
 
 // A check that finds an imprecise series reads no other one.
+//
+// Invariant constant-work.
 func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 	rule := stats.StopRule{Min: 6, Max: 1000, Precision: 0.02}
 	metrics := []result.Metric{{Name: "Steady"}, {Name: "Wide"}}

@@ -126,6 +126,8 @@ func TestMonitoredBenchmarks(t *testing.T) {
 }
 
 // Samples take at most 1 % of a CPU: if they cost more, there are fewer of them, and the trial says so.
+//
+// Invariant sampling-cost: Samples during a trial take at most 1 % of a CPU, and a part that cannot be sampled is absent, never zero.
 func TestCostOfSamplesIsBounded(t *testing.T) {
 	l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
 		pass(100 * time.Second)
@@ -203,6 +205,8 @@ func TestFailedTrialHasNoTimelines(t *testing.T) {
 }
 
 // A broken source of samples does not fail the trial.
+//
+// Invariant sampling-cost.
 func TestBrokenSource(t *testing.T) {
 	var l *harness
 	l = newMonitored(t, func(pass func(time.Duration), _ func(int)) error {

@@ -34,6 +34,7 @@ func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
 	return blocks
 }
 
+// Invariant seed.
 func TestEachBlockHasEachTargetOnce(t *testing.T) {
 	l := newHarness(t, "fake/a", "fake/b", "fake/c")
 	l.config.Stop.Min, l.config.Warmup = 4, 2
@@ -69,6 +70,8 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 }
 
 // A seed always gives the same order: otherwise old runs could not be resumed.
+//
+// Invariant seed: The order comes from the recorded seed, and a resumed run is the same run.
 func TestSeedFixesTheOrder(t *testing.T) {
 	order := func(seed uint64) [][]string {
 		l := newHarness(t, "fake/a", "fake/b", "fake/c")
@@ -91,6 +94,8 @@ func TestSeedFixesTheOrder(t *testing.T) {
 }
 
 // All orders of three targets are about equally frequent.
+//
+// Invariant seed.
 func TestOrdersAreBalanced(t *testing.T) {
 	const blocks = 600
 	l := newHarness(t, "fake/a", "fake/b", "fake/c")
@@ -113,6 +118,8 @@ func TestOrdersAreBalanced(t *testing.T) {
 
 // A run that is interrupted after any number of trials and resumed has the same trials as an uninterrupted run, with
 // failures, skips, a target that is given up and a stop rule.
+//
+// Invariant seed.
 func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 	fresh := func() *harness {
 		l := newHarness(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
@@ -146,6 +153,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 	}
 }
 
+// Invariant trials-recorded.
 func TestRecordErrorEndsTheRun(t *testing.T) {
 	for _, fatal := range []int{1, 2, 4} {
 		l := newHarness(t, "fake/a", "fake/b")

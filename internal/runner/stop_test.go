@@ -71,6 +71,8 @@ func TestPreciseRequiresEveryMetric(t *testing.T) {
 }
 
 // The budget of a resumed run includes the trials of the earlier process.
+//
+// Invariant budget-sum: The budget of a run includes its trials in earlier processes.
 func TestBudgetCountsEarlierTrials(t *testing.T) {
 	whole := newHarness(t, "fake/a")
 	whole.config.Stop.Min, whole.config.Budget = 100, 100*ms // a trial takes 23 ms

@@ -12,6 +12,8 @@ import (
 )
 
 // A delete that returns success and does nothing fails the trial, whether the benchmark or the runner has called it.
+//
+// Invariant lying-calls.
 func TestDeleteThatLies(t *testing.T) {
 	for name, run := range map[string]func(context.Context, bench.Trial) error{
 		"of the benchmark": func(ctx context.Context, t bench.Trial) error {

@@ -117,6 +117,7 @@ func (t *trial) Require(n bench.Needs) error {
 	return t.r.fits(n, plain)
 }
 
+// Invariant object-names.
 func (t *trial) Spec(argv ...string) engine.Spec {
 	t.mu.Lock()
 	defer t.mu.Unlock()

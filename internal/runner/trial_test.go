@@ -19,6 +19,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// Invariant clock: Only the runner (and the host's sampler) reads a clock; engines and benchmarks cannot.
+// Invariant timed-region.
 func TestPhasesAreExact(t *testing.T) {
 	l := newHarness(t, "fake/a@create=11ms,start=7ms,kill=2ms,exit=3ms,delete=5ms")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -49,6 +51,8 @@ func TestPhasesAreExact(t *testing.T) {
 }
 
 // A phase lasts from the start of its first step to the end of its last one.
+//
+// Invariant timed-region: A timed region is exactly the recorded steps of one engine call.
 func TestStepsBoundThePhase(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -126,6 +130,8 @@ func TestRefusedStepIsNotMeasured(t *testing.T) {
 }
 
 // A failed trial is recorded with its reason and without samples.
+//
+// Invariant failures: A failure never becomes a number.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		target string
@@ -295,6 +301,8 @@ func TestInterruptedBeforeTheFirstTrial(t *testing.T) {
 }
 
 // A benchmark leaves containers in every state, created one by one and concurrently.
+//
+// Invariant no-leftovers.
 func TestLeftContainersAreRemoved(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.config.Stop.Min = 2

@@ -16,6 +16,8 @@ func TestRunLooksArePublishedBoundaries(t *testing.T) {
 }
 
 // Over all looks, the intervals of runs with unknown variance miss the true value in at most alpha of all series.
+//
+// Invariant ab-silence.
 func TestLooksErrorRate(t *testing.T) {
 	const replicates = 20_000
 	random := rand.New(rand.NewPCG(3, 4))

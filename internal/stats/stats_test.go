@@ -36,6 +36,7 @@ func times(values []float64, factor float64) []float64 {
 	return scaled
 }
 
+// Invariant sample-order.
 func TestSummarizeIgnoresOrder(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	s := Summarize(series, 1)
@@ -51,6 +52,7 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 	}
 }
 
+// Invariant sample-order.
 func TestArgumentsAreNotChanged(t *testing.T) {
 	r := random(1)
 	a, b := normal.series(r, 20, 1), normal.series(r, 20, 1)
@@ -171,6 +173,7 @@ func TestTooFewAndNotComparable(t *testing.T) {
 	}
 }
 
+// Invariant lost-trials.
 func TestJudge(t *testing.T) {
 	nan := math.NaN()
 	below, above := &Interval{0.8, 0.9}, &Interval{1.1, 1.2}

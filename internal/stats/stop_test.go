@@ -64,6 +64,7 @@ func TestChecksBecomeRarer(t *testing.T) {
 	}
 }
 
+// Invariant sample-order.
 func TestPrecise(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	before := slices.Clone(series)

@@ -78,6 +78,8 @@ func closed(s *store.Store, err error) error {
 }
 
 // TestAlteredTables: a file with other tables than the migration makes is refused before any query of its content, and stays as it is.
+//
+// Invariant results-schema.
 func TestAlteredTables(t *testing.T) {
 	for object, statements := range alterations() {
 		t.Run(object, func(t *testing.T) {
@@ -99,6 +101,8 @@ func TestAlteredTables(t *testing.T) {
 }
 
 // TestAlteredAfterOpening: a reader also refuses tables that change after it has opened the file.
+//
+// Invariant results-schema.
 func TestAlteredAfterOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s := open(t, path)
@@ -126,6 +130,8 @@ func TestAlteredAfterOpening(t *testing.T) {
 }
 
 // TestLoopOfPages: the pages of a table refer to one page many times, so that a file of some KiB has more than 10⁹ rows. Each reader stops.
+//
+// Invariant results-schema.
 func TestLoopOfPages(t *testing.T) {
 	const page = 1024
 	for name, c := range map[string]struct {

@@ -24,6 +24,8 @@ func complete(id string, n int) result.Run {
 }
 
 // TestBaselineSurvivesItsRun saves a run, removes it from the table of runs, and reads the baseline in the same file and by a reader.
+//
+// Invariant baseline-copy: A baseline does not depend on the runs that it was saved from.
 func TestBaselineSurvivesItsRun(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 3)

@@ -65,6 +65,8 @@ func appendForever(ctx context.Context, path string) error {
 
 // TestKilledWriterLosesNoTrial kills a writing process several times on the same file. Every acknowledged trial is in the file, and
 // every trial in the file is whole.
+//
+// Invariant trials-recorded: Every trial is recorded, however it ends, before the next begins.
 func TestKilledWriterLosesNoTrial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)

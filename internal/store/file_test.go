@@ -126,6 +126,7 @@ func TestEmptyFile(t *testing.T) {
 	record(t, open(t, path), emptyRun("a", 0), 1)
 }
 
+// Invariant private-files.
 func TestFilesArePrivate(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o277} {
 		t.Run(fmt.Sprintf("%04o", umask), func(t *testing.T) {

@@ -96,6 +96,8 @@ func TestImportConflict(t *testing.T) {
 }
 
 // TestImportedRunsCannotResume protects the user: to resume an imported run would execute the plan of a file.
+//
+// Invariant imported-run: An imported run cannot be resumed.
 func TestImportedRunsCannotResume(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("own", 0), 1)

@@ -28,6 +28,7 @@ func stateOf(t *testing.T, path string) result.State {
 	return run.State
 }
 
+// Invariant running-runs: Only a run that a process executes is listed as running.
 func TestKilledRunIsNotRunning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	open := func() *store.Store {
@@ -65,6 +66,8 @@ func TestKilledRunIsNotRunning(t *testing.T) {
 }
 
 // An imported run that was under way at its export is not running here, and nobody here killed it.
+//
+// Invariant running-runs.
 func TestImportedRunIsNotRunning(t *testing.T) {
 	s := newStore(t)
 	run := emptyRun("a", 0)

@@ -60,6 +60,8 @@ func withoutSharedMemory(t *testing.T, do func()) {
 
 // A results file works where processes cannot share memory: it is made, used by two writers, read, and goes back to the
 // write-ahead log in a better place.
+//
+// Invariant results-anywhere.
 func TestPlaceWithoutSharedMemory(t *testing.T) {
 	if !inChild(t) {
 		return
@@ -101,6 +103,8 @@ func TestPlaceWithoutSharedMemory(t *testing.T) {
 }
 
 // A file with a log moves to a place without shared memory, with a run that is only in the log.
+//
+// Invariant results-anywhere.
 func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 	if !inChild(t) {
 		return
@@ -188,6 +192,8 @@ func TestCodesOfPlaces(t *testing.T) {
 }
 
 // TestPlaces injects errors of file systems into system calls on the results file.
+//
+// Invariant results-anywhere: Results need no shared memory, fsync or modes; a folder that is refused gets no file, and no new folder remains.
 func TestPlaces(t *testing.T) {
 	if dir := os.Getenv("TOUCHSTONE_TEST_PLACE"); dir != "" {
 		recordTwice(t, filepath.Join(dir, "results.db"))

@@ -16,6 +16,9 @@ import (
 var update = flag.Bool("update", false, "write schema.txt")
 
 // TestSchema: schema.txt has the objects that the migration makes.
+//
+// Invariant results-schema: A results file has exactly the tables that the migration makes, and no query of its content runs before this is
+// known; no reader gets more rows than the file has bytes.
 func TestSchema(t *testing.T) {
 	s, err := connect("x", dsn(filepath.Join(t.TempDir(), "touchstone.db"), "mode=rwc"))
 	if err != nil {

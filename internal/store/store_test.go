@@ -100,6 +100,7 @@ func record(t testing.TB, s *store.Store, run result.Run, n int) {
 	}
 }
 
+// Invariant sample-order: Samples keep their order; statistics do not change what they are given.
 func TestRunComesBackWhole(t *testing.T) {
 	want := fullRun(t)
 	for name, put := range map[string]func(*store.Store) error{
@@ -149,6 +150,7 @@ func TestRunComesBackWhole(t *testing.T) {
 	}
 }
 
+// Invariant sample-order.
 func TestTrialsComeInOrderOfSeq(t *testing.T) {
 	s := newStore(t)
 	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)))
@@ -177,6 +179,7 @@ func TestRecordedIDsAreRefused(t *testing.T) {
 	equal(t, "a refused trial changed the run", []result.Trial{okTrial(1)}, run.Trials)
 }
 
+// Invariant failures.
 func TestInvalidRunsAndTrialsAreRefused(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)

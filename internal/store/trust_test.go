@@ -18,6 +18,8 @@ const other = 12345
 
 // TestFilesOfOthers: a file that another user can change is not opened for writing, and nothing in its folder changes. It is readable,
 // unless SQLite would have to write to read it.
+//
+// Invariant foreign-results: No plan is executed from a results file that another user can change, and nothing is written beside it.
 func TestFilesOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil    func(path string) error

@@ -39,6 +39,8 @@ func packed(t testing.TB, text string) string {
 }
 
 // Encodings and compressions that are taken give the same text.
+//
+// Invariant file-encodings: A file that a user names is decoded, or named with the command for it, and never only an unexpected character.
 func TestEncodings(t *testing.T) {
 	for _, text := range []string{export, plan, strings.ReplaceAll(plan, "\n", "\r\n"), export + strings.Repeat(" ", 10_000) + "\n"} {
 		for name, file := range map[string]string{
@@ -96,6 +98,8 @@ func TestDamage(t *testing.T) {
 }
 
 // Each foreign file is named with its remedy, whatever the reader wants.
+//
+// Invariant file-encodings.
 func TestRecognize(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
 		{"SQLite format 3\x00\x10\x00", "touchstone report -d FOLDER"},
@@ -138,6 +142,8 @@ func TestRecognize(t *testing.T) {
 }
 
 // Each of our own files is taken as itself, and named with its command for all other readers.
+//
+// Invariant file-encodings.
 func TestOwnFiles(t *testing.T) {
 	files := map[textfile.Kind][]string{
 		textfile.Plan:       {plan, "# Touchstone plan for nightly runs\nversion: 1\nblocks: 6\n", "# a plan\n\nname: a\nblocks: 6\n", "{\"version\": 1, \"blocks\": 6}", "cri: [containerd]\noci: [runc]\n", "version: 7\r\nblocks: 6\r\n"},

@@ -16,6 +16,8 @@ import (
 )
 
 // TestOpenNeverBlocks: what is no regular file is refused, also by a link, and no process waits for its other end.
+//
+// Invariant foreign-files: A file that another user can put in place of ours blocks nothing and is not believed; access lists count.
 func TestOpenNeverBlocks(t *testing.T) {
 	dir := home(t)
 	at := func(name string) string { return filepath.Join(dir, "out", name) }
@@ -50,6 +52,8 @@ func TestOpenNeverBlocks(t *testing.T) {
 }
 
 // TestOpenFilesOfOthers: a file that another user can change is refused, and a missing one is missing wherever it is.
+//
+// Invariant foreign-files.
 func TestOpenFilesOfOthers(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
@@ -87,6 +91,8 @@ func list(tag uint16, id uint32, permissions, mask uint16) []byte {
 }
 
 // TestAccessLists: a list that lets another user or group write is refused although the mode of the file shows no such right.
+//
+// Invariant foreign-files.
 func TestAccessLists(t *testing.T) {
 	me := uint32(os.Geteuid())
 	for _, c := range []struct {

@@ -13,6 +13,8 @@ import (
 func trustsRoot(uid int) bool { return uid == os.Getuid() }
 
 // TestSeizeFromOtherUsers: no socket of another user prevents a change of the machine, and a run of a trusted user does.
+//
+// Invariant host-tune-attack: No other user prevents `host tune` or `host restore`, and no signal reaches a process that is not root's irqbalance.
 func TestSeizeFromOtherUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can start processes of other users")
@@ -53,6 +55,8 @@ func TestSeizeJoins(t *testing.T) {
 }
 
 // TestSeizeWithoutTheStart: another user holds the socket of the start, and root does not wait for it. A full queue hides its user.
+//
+// Invariant host-tune-attack.
 func TestSeizeWithoutTheStart(t *testing.T) {
 	n := newNames()
 	start, err := listen(t.Context(), n.start())

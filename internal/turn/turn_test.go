@@ -97,6 +97,8 @@ func mustTake(t *testing.T, n names, id string, join bool, want ...string) *Turn
 }
 
 // A turn ends with its process, also with a killed one, and excludes processes of any user.
+//
+// Invariant one-run: Two runs on a machine do not measure each other in silence (ADR 31).
 func TestTurnOfAnotherProcess(t *testing.T) {
 	users := []uint32{uint32(os.Getuid())}
 	if os.Getuid() == 0 {
@@ -130,6 +132,8 @@ func TestTurnEnds(t *testing.T) {
 }
 
 // Two runs that join exclude a third one until both have ended, and each learns of the other.
+//
+// Invariant one-run.
 func TestJoin(t *testing.T) {
 	n := newNames()
 	a := mustTake(t, n, runA, false)

@@ -16,6 +16,8 @@ import (
 const inNamespace = "TOUCHSTONE_TEST_PID_NAMESPACE"
 
 // A process gets the PID of a leftover after the check and before the signal. It must survive.
+//
+// Invariant recycled-pid: A process that gets the PID of a leftover is never killed.
 func TestRecycledPIDIsNotKilled(t *testing.T) {
 	const lastPID = "/proc/sys/kernel/ns_last_pid"
 	if os.Getenv(inNamespace) == "" {

@@ -17,6 +17,8 @@ import (
 
 // A second session of the same user has another state directory, for example without XDG_RUNTIME_DIR. It must not sweep the living run
 // of the first one. It removes all directories of the run after a crash.
+//
+// Invariant dead-runs.
 func TestRunOfAnotherSession(t *testing.T) {
 	first := newRoots(t)
 	second := newRoots(t)
@@ -88,6 +90,8 @@ func TestRecordOfOwner(t *testing.T) {
 }
 
 // On a shared file system, a run of another host may be alive although its locks are free here.
+//
+// Invariant dead-runs.
 func TestRunOfAnotherHostStays(t *testing.T) {
 	for _, which := range []string{"state", "data"} {
 		roots, id := newRoots(t), newID()

@@ -85,6 +85,9 @@ func (s Swept) String() string {
 // Sweep removes the leftovers of dead runs. A run is dead if this host made it and no process holds any of its locks. It
 // only lists runs of other hosts, in Swept.Host. If one run cannot be removed, Sweep continues with the others and returns the errors
 // joined. Objects in a daemon that does not respond are no error: they are Kept.
+//
+// Invariant dead-runs: The next run removes the leftovers of a killed run and nothing else: a lock in each of its directories protects a live
+// run, also from a session with other roots or another host.
 func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemons Daemons) ([]Swept, error) {
 	named := roots
 	roots, unlock, err := lockRoots(named)

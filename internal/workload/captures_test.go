@@ -217,6 +217,8 @@ func TestProgramsCaptured(t *testing.T) {
 }
 
 // Output that is cut off at any byte is refused. Long output is cut at ends of lines and beside them. JSON needs no end of its last line.
+//
+// Invariant whole-output: The output of a program counts only if it is complete: its last line, its counts, its checksums.
 func TestProgramsCutOff(t *testing.T) {
 	for _, tt := range captures {
 		output := captured(t, tt.file)
@@ -236,6 +238,8 @@ func TestProgramsCutOff(t *testing.T) {
 }
 
 // Changed output is refused with the reason.
+//
+// Invariant whole-output.
 func TestProgramsRefuse(t *testing.T) {
 	for _, tt := range refused {
 		output := captured(t, tt.file)
@@ -261,6 +265,8 @@ func TestProgramsRefuse(t *testing.T) {
 }
 
 // Accepted values are finite and positive, except percentiles and counts of retransmits, and the output is accepted again.
+//
+// Invariant whole-output.
 func FuzzPrograms(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.*")
 	if err != nil || paths == nil {

@@ -139,6 +139,8 @@ func TestCustomRefusesOutput(t *testing.T) {
 }
 
 // An expression that takes a part of a number, or a number without its unit, gives a result that looks right.
+//
+// Invariant custom-units.
 func TestCustomWantsCompleteNumbers(t *testing.T) {
 	const part, unit = "a part of a number or word", "follows the number"
 	for _, tt := range []struct{ expression, output, want string }{

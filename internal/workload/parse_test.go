@@ -80,6 +80,8 @@ func TestParseCall(t *testing.T) {
 }
 
 // Output that is cut off at any byte is refused with ErrCutOff. So is the output of a probe that was killed.
+//
+// Invariant failures.
 func TestParseCutOff(t *testing.T) {
 	if _, err := workload.Parse(captured(t, "latency-killed.txt")); !errors.Is(err, workload.ErrCutOff) {
 		t.Errorf("error %v, want %v", err, workload.ErrCutOff)
@@ -102,6 +104,7 @@ func TestParseCutOff(t *testing.T) {
 	}
 }
 
+// Invariant failures.
 func TestParseRefuses(t *testing.T) {
 	const (
 		metric = `{"metric":"A","value":1,"unit":"1/s"}` + "\n"
@@ -195,6 +198,8 @@ func manyMetrics(n int) string {
 
 // FuzzParse checks that what is accepted has a meaning: printed as the probe would, it is
 // read as the same.
+//
+// Invariant failures.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

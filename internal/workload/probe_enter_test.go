@@ -237,6 +237,8 @@ func TestProbeEnterFails(t *testing.T) {
 }
 
 // A cgroup is joined by writing "0" to its file, before all else.
+//
+// Invariant native-cgroup.
 func TestProbeEnterJoinsCgroups(t *testing.T) {
 	needRoot(t)
 	groups := []string{filepath.Join(t.TempDir(), "cgroup.procs"), filepath.Join(t.TempDir(), "tasks")}

@@ -19,6 +19,8 @@ func auto(t testing.TB, unit string) workload.Scale {
 }
 
 // Programs that choose the unit by the size of the number are read in one unit.
+//
+// Invariant custom-units: A number of a custom program counts only with its unit: the expression contains the unit, or `scale: auto` converts it.
 func TestUnitsThatSwitch(t *testing.T) {
 	const hyperfine, iperf, wrk = `Time \(.*mean.*σ.*\): +(?:\x1b\[[0-9;]*m)? *([0-9.]+)`, `sec +[0-9.]+ [KMGT]?Bytes +([0-9.]+)`, `Latency +([0-9.]+)`
 	for _, tt := range []struct {
@@ -82,6 +84,8 @@ func TestUnitsThatSwitch(t *testing.T) {
 }
 
 // The same programs with a factor: an expression that does not contain the unit is refused, also if it contains anything else in its place.
+//
+// Invariant custom-units.
 func TestUnitsThatNoExpressionContains(t *testing.T) {
 	const unit, digits = "follows the number", "a part of a number"
 	for _, tt := range []struct{ file, expression, want string }{

@@ -113,6 +113,8 @@ type host struct {
 }
 
 // onHost runs a case of the campaign on a new host. Outside it starts the host and this test again in it.
+//
+// Invariant campaign: A hostile target, daemon, file, neighbour or host harms no other program and no other target (docs/reliability.md).
 func onHost(t *testing.T, number int, name string, body func(h *host)) {
 	t.Helper()
 	if inside() {
@@ -367,6 +369,8 @@ func (h *host) command(argv ...string) string {
 }
 
 // TestStateShowsEachKind plants a resource of each kind. The comparison must report it, and must report it as touched when it disappears.
+//
+// Invariant campaign.
 func TestStateShowsEachKind(t *testing.T) {
 	onHost(t, 0, "the comparison of states finds planted resources", func(h *host) {
 		h.before = h.state()

@@ -76,6 +76,8 @@ func (v victim) begin(h *host) *attempt {
 
 // TestRandomKills kills runs at random moments, beside a live run and bystanders. A clean-up must remove all leftovers and nothing else,
 // and every trial that was committed must stay in the database.
+//
+// Invariant dead-runs.
 func TestRandomKills(t *testing.T) {
 	cells.Need(t, "chaos/kills")
 	onHost(t, 9, "runs killed at random moments, beside another run and bystanders", func(h *host) {

@@ -46,6 +46,8 @@ func (h *host) elsewhere(prepare, verb string) {
 }
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
+//
+// Invariant dead-runs.
 func TestOtherSessions(t *testing.T) {
 	cells.Need(t, "chaos/sessions")
 	onHost(t, 1, "sessions with other directories for runs", func(h *host) {
@@ -84,6 +86,8 @@ func TestOtherSessions(t *testing.T) {
 }
 
 // TestLyingDaemons: CRI and Docker servers ignore filters, so they return objects of others. A run and a clean-up must not remove them.
+//
+// Invariant dead-runs.
 func TestLyingDaemons(t *testing.T) {
 	cells.Need(t, "chaos/daemons")
 	onHost(t, 2, "CRI and Docker servers that return foreign objects", func(h *host) {

@@ -45,6 +45,8 @@ func soakSteps(filter string) []job.Step {
 
 // TestSoak causes every fault of a virtual machine, and starts many of them, in a machine with emulated virtualization. It takes about an
 // hour, so that it runs only by hand.
+//
+// Invariant hanging-machine.
 func TestSoak(t *testing.T) {
 	filter := os.Getenv(soakVariable)
 	if filter == "" {

@@ -155,6 +155,8 @@ func existing(t *testing.T) (names []string) {
 }
 
 // Each target and script of a page exists, each one that exists is in a page or in make help, and each has a short run.
+//
+// Invariant page-commands: Each make target, script, verb and flag in a page exists, and has a short run.
 func TestTargetsAndScripts(t *testing.T) {
 	named, existing := named(t), existing(t)
 	for name, places := range named {
@@ -207,6 +209,8 @@ func runnable(args []string) bool {
 }
 
 // TestShortRuns runs every target and script, and the command lines of touchstone that are safe, in a copy of the project.
+//
+// Invariant page-commands.
 func TestShortRuns(t *testing.T) {
 	if os.Getenv(longVariable) == "" {
 		t.Skipf("runs each target and script of the pages with real runtimes: set %s=1, as root, as make test-all does", longVariable)

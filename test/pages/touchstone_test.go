@@ -108,6 +108,8 @@ func checkPlan(path string) error {
 }
 
 // Each verb, flag, engine and example in a page exists.
+//
+// Invariant page-commands.
 func TestCommandLinesOfTouchstone(t *testing.T) {
 	checked := map[string]bool{}
 	for _, c := range everything(t) {

@@ -56,6 +56,8 @@ func read(t *testing.T, path string) string {
 }
 
 // Each call is one line of four fields, whatever is in the reason.
+//
+// Invariant recorded-repeats: Tests repeat and skip only with a reason, in a file that CI shows (`TOUCHSTONE_TEST_RECORD`).
 func TestLines(t *testing.T) {
 	path := file(t)
 	repeat := call(t, func(t testing.TB) { record.Repeat(t, "exit code 3:\n\tno\tanswer\n") })
@@ -70,6 +72,8 @@ func TestLines(t *testing.T) {
 }
 
 // Lines of several writers do not mix, and no writer removes lines of another one.
+//
+// Invariant recorded-repeats.
 func TestWriters(t *testing.T) {
 	path := file(t)
 	const writers, lines = 8, 100
@@ -117,6 +121,8 @@ func TestWithoutFile(t *testing.T) {
 }
 
 // A repeat that is not recorded fails its test.
+//
+// Invariant recorded-repeats.
 func TestRefusals(t *testing.T) {
 	for path, want := range map[string]string{"record": "set an absolute one", filepath.Join(t.TempDir(), "no", "record"): "no such file"} {
 		t.Setenv(record.Variable, path)

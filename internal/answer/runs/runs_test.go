@@ -40,6 +40,7 @@ func writtenReport(t *testing.T, r report.Report, opts text.Options) string {
 	return b.String()
 }
 
+// Invariant same-report.
 func TestGolden(t *testing.T) {
 	runs := reporttest.Machines()
 	for name, c := range map[string]struct {
@@ -118,6 +119,7 @@ func TestStepsFollowTheirPhase(t *testing.T) {
 	t.Errorf("no table of phases is in the text:\n%s", got)
 }
 
+// Invariant terminal.
 func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 	run := reporttest.Small()
 	bad := "\x1b]0;owned\a\x1b[2J\u009b"

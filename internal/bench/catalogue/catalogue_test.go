@@ -183,6 +183,8 @@ func TestMissingCapabilities(t *testing.T) {
 }
 
 // No benchmark meets a daemon that does not see this host's directories in a trial: each that mounts one declares it.
+//
+// Invariant shared-parts.
 func TestBindMountsAreDeclared(t *testing.T) {
 	const neither = "bind-mount+bind-mount-of-memory"
 	given := map[string][]bench.Params{

@@ -252,6 +252,8 @@ func TestVictimThatStandsStill(t *testing.T) {
 }
 
 // No fork bomb runs without a proof of its limit, and one that dies early was no load.
+//
+// Invariant isolation-loss.
 func TestForkBombNeedsLimit(t *testing.T) {
 	for _, tt := range []struct {
 		what   string

@@ -76,6 +76,9 @@ func TestOperations(t *testing.T) {
 }
 
 // A call that returns success and does nothing fails the trial with the expected and the found effect, however often the call worked before.
+//
+// Invariant lying-calls: A call that returns success and does nothing is a failed trial, with the expected and the found effect; no check is in
+// a timed region (ADR 32).
 func TestOperationsFindLies(t *testing.T) {
 	for _, tt := range []struct{ name, lie, reason string }{
 		{"operations.container.lifecycle", "start", `no output within 1m0s; want the first line of the program after start returned success, got a container that the engine reports as created`},

@@ -67,6 +67,9 @@ func (c *ported) Start(ctx context.Context) error {
 }
 
 // Only an outcome that the architecture explains is a result. All other failures fail the trial.
+//
+// Invariant foreign-image: A failure of a foreign image is an outcome only if the architecture explains it: the same image of the host's
+// architecture ran before.
 func TestForeignImage(t *testing.T) {
 	runs := engine.Exit{Code: bench.MinimalCode}
 	fixed, loose := bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu", Fixed: true}, bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu"}
@@ -125,6 +128,8 @@ func TestForeignImage(t *testing.T) {
 }
 
 // If the host's own image does not run either, the architecture explains nothing.
+//
+// Invariant foreign-image.
 func TestForeignImageNeedsTheControl(t *testing.T) {
 	for name, e := range map[string]engine.Engine{
 		"wrong exit code":   scripted{exit: engine.Exit{Code: 1}, stderr: "Exec format error"},

@@ -20,6 +20,8 @@ import (
 )
 
 // The costs of components are the costs of the real processes. Their sum is the kernel's count of all processes.
+//
+// Invariant cost-components.
 func TestRealComponents(t *testing.T) {
 	cells.Need(t, "catalogue/monitor")
 	for _, tt := range []struct {
@@ -130,6 +132,9 @@ const streamed = 96 << 20
 
 // A program of 96 MiB shows in the memory of its cgroup and of its component, once and while it runs. The samples take about 1 % of a CPU
 // at most.
+//
+// Invariant sampling-cost.
+// Invariant shared-memory.
 func TestRealMemoryOverTime(t *testing.T) {
 	cells.Need(t, "catalogue/monitor")
 	if testing.Short() {

@@ -74,6 +74,9 @@ func TestChange(t *testing.T) {
 
 // Without an effect a loss is shown in fewer than 2 of 100 trials, with independent noise and with noise that lasts
 // for several windows. A drift of the machine, which both passes have, shows none either. A real loss is found.
+//
+// Invariant isolation-loss: A loss of isolation without an effect is not shown, also on a drifting machine, and no fork bomb runs without a
+// proved limit.
 func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 	const trials = 2000
 	for _, tt := range []struct {

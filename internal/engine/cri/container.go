@@ -369,6 +369,7 @@ func (c *container) requestStop(ctx context.Context, timeout time.Duration) erro
 	return err
 }
 
+// Invariant no-polling.
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	if exit, exited := c.knownExit(); exited {
 		return exit, c.lostGuest()
@@ -520,6 +521,8 @@ func (c *container) statusStep(ctx context.Context) (now containerStatus, err er
 // StopContainer waits for the record, except while containerd has deleted the task and not recorded the exit yet: the call
 // then fails or returns early. In that time containerd shuts the shim down, which takes some milliseconds. If that
 // fails, as on a busy machine, containerd retries after one second, and then after two and four.
+//
+// Invariant no-polling.
 func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 	var stop error
 	for range confirmations(ctx) {

@@ -108,6 +108,8 @@ func TestExitWithoutCode(t *testing.T) {
 }
 
 // The exit of a program that ended with its virtual machine is an error, and other exits are not.
+//
+// Invariant lost-machine: The exit of a lost virtual machine is no exit code of the program.
 func TestLostGuest(t *testing.T) {
 	const killed = 128 + int(syscall.SIGKILL)
 	for _, c := range []struct {
@@ -146,6 +148,8 @@ func TestLostGuest(t *testing.T) {
 }
 
 // A call that hangs after its caller's deadline ends when the processes of the pod are killed, with the engine's own response.
+//
+// Invariant hanging-machine: A virtual machine that hangs ends at the call's limit, and leaves nothing while the daemon runs.
 func TestHangingCall(t *testing.T) {
 	const undoing = 2 * time.Second
 	errKilled := errors.New("shim exited")
@@ -203,6 +207,8 @@ func TestHangingCall(t *testing.T) {
 }
 
 // A removal that hangs is forced, and tried again only then.
+//
+// Invariant hanging-machine.
 func TestHangingRemoval(t *testing.T) {
 	errFailed, errLost := errors.New("failed"), errors.New("connection lost")
 	for _, c := range []struct {

@@ -38,12 +38,17 @@ func soaked(t *testing.T, change func(text string) string) *enginetest.Guests {
 	return guests(t, change)
 }
 
-func TestGuestFaults(t *testing.T)          { guests(t, nil).Faults(t) }
+// Invariant lost-machine.
+func TestGuestFaults(t *testing.T) { guests(t, nil).Faults(t) }
+
+// Invariant hanging-machine.
 func TestGuestThatDoesNotBoot(t *testing.T) { soaked(t, nil).NoBoot(t) }
 func TestGuestOutOfMemory(t *testing.T)     { soaked(t, nil).OutOfMemory(t) }
 func TestGuestPanic(t *testing.T)           { soaked(t, enginetest.PanicOnOOM).Panic(t) }
-func TestGuestThatHangs(t *testing.T)       { soaked(t, nil).Hangs(t) }
-func TestGuestSoak(t *testing.T)            { soaked(t, enginetest.PatientBoot).Many(t) }
+
+// Invariant hanging-machine.
+func TestGuestThatHangs(t *testing.T) { soaked(t, nil).Hangs(t) }
+func TestGuestSoak(t *testing.T)      { soaked(t, enginetest.PatientBoot).Many(t) }
 
 func TestVsockUnloaded(t *testing.T) {
 	enginetest.Soak(t)

@@ -23,6 +23,8 @@ func opened(t *testing.T, s engine.Session) engine.Engine {
 }
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+//
+// Invariant kvm-platform.
 func TestOtherPlatformIsAFailure(t *testing.T) {
 	for _, name := range []string{"containerd/runsc@platform=kvm", "containerd/runsc@platform=kvm,shim=runc"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
@@ -94,6 +96,8 @@ func usersOwn(t *testing.T, s engine.Session) engine.Session {
 }
 
 // A run with the user's own engine leaves the containers of other clients as they are.
+//
+// Invariant foreign-objects: In the user's daemon, only objects with the run's label and name are removed, also if the daemon ignores filters.
 func TestUsersOwnEngine(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
@@ -148,6 +152,8 @@ func TestUsersOwnEngine(t *testing.T) {
 }
 
 // Sweep removes the remains of a killed run from the user's own engine, and no objects of other clients.
+//
+// Invariant foreign-objects.
 func TestSweep(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
@@ -195,6 +201,7 @@ func TestEngineThatDies(t *testing.T) {
 	enginetest.DaemonDies(t, s, opened(t, s), func() []string { return leftovers(s) })
 }
 
+// Invariant hanging-daemon.
 func TestEngineThatHangs(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	enginetest.DaemonHangs(t, s, opened(t, s), func() []string { return leftovers(s) })

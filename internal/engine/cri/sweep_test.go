@@ -112,6 +112,8 @@ func podsOfAll() []*api.PodSandbox {
 }
 
 // Sweep checks each object itself, because an engine may ignore the filter.
+//
+// Invariant foreign-objects.
 func TestSweepOfCarelessEngine(t *testing.T) {
 	image := "127.0.0.1:1234/touchstone/" + deadRun + "/probe:latest"
 	e := &carelessEngine{pods: podsOfAll(), names: []string{"docker.io/library/web:1", image, "127.0.0.1:1234/touchstone/20260101-000000-bbbb/probe:latest"}}
@@ -143,6 +145,8 @@ func TestSweepKeepsSharedImage(t *testing.T) {
 }
 
 // A creation without a response is undone by the labels of its pod. The engine may return other pods, too.
+//
+// Invariant foreign-objects.
 func TestUndoOnCarelessEngine(t *testing.T) {
 	for _, mine := range []bool{true, false} {
 		e := &carelessEngine{pods: podsOfAll()}

@@ -18,6 +18,7 @@ func files(t *testing.T) {
 	t.Cleanup(func() { exists = real })
 }
 
+// Invariant known-errors: A known error has its cause and one remedy; a permanent one is tried once; root is never told to become root (ADR 42).
 func TestMessages(t *testing.T) {
 	files(t)
 	for kind, list := range messages {
@@ -42,6 +43,8 @@ func TestMessages(t *testing.T) {
 }
 
 // Each pattern of each rule recognises a message of a real program.
+//
+// Invariant known-errors.
 func TestPatternsHaveMessages(t *testing.T) {
 	var texts []string
 	for _, list := range messages {
@@ -63,6 +66,8 @@ func TestPatternsHaveMessages(t *testing.T) {
 }
 
 // The advice of a rule begins with a verb, and no rule sends root to root.
+//
+// Invariant known-errors.
 func TestRootIsNotSentToRoot(t *testing.T) {
 	for kind, list := range messages {
 		for _, m := range list {

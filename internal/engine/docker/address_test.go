@@ -72,6 +72,8 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 // The choices of Docker's command line, in their order. The contexts resemble the contexts that rootless Docker, Colima and a machine with TLS have.
+//
+// Invariant daemon-address.
 func TestFindEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	writeContext(t, dir, "rootless", `{"Name":"rootless","Metadata":{},"Endpoints":{"docker":{"Host":"unix:///run/user/1000/docker.sock","SkipTLSVerify":false}}}`)

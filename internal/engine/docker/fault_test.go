@@ -187,6 +187,7 @@ func TestKilledDaemonIsRestartedOnce(t *testing.T) {
 	enginetest.DaemonDies(t, s, enginetest.Open(t, docker.NewDriver(), "docker/runc", s), nil)
 }
 
+// Invariant hanging-daemon.
 func TestHangingDaemonIsStartedAgain(t *testing.T) {
 	s, socket := private(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)

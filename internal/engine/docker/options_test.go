@@ -9,6 +9,8 @@ import (
 
 // TestContainersAreUnconfined: a container of Docker has no profile of AppArmor, like the containers of the other engines, with each filter
 // of system calls.
+//
+// Invariant apparmor.
 func TestContainersAreUnconfined(t *testing.T) {
 	for _, seccomp := range []engine.Seccomp{engine.Unconfined, engine.EnginesSeccomp, engine.DefaultSeccomp} {
 		options := securityOptions(seccomp)

@@ -16,6 +16,8 @@ import (
 )
 
 // A daemon that maps the users of containers lacks bind mounts and the host's network, with the reason, and nothing else.
+//
+// Invariant shared-parts.
 func TestRealUsernsRemap(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Memory = t.TempDir()
@@ -45,6 +47,8 @@ func TestRealUsernsRemap(t *testing.T) {
 }
 
 // A daemon that sees other files is refused bind mounts, and the directories that it shares remain.
+//
+// Invariant shared-parts.
 func TestRealOtherFiles(t *testing.T) {
 	s, _ := user(t)
 	open := func(s engine.Session) engine.Engine { return enginetest.Open(t, docker.NewDriver(), "docker/runc", s) }

@@ -106,6 +106,8 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 }
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+//
+// Invariant kvm-platform.
 func TestOtherPlatformIsAFailure(t *testing.T) {
 	s, _ := private(t)
 	enginetest.OtherPlatform(t, docker.NewDriver(), "docker/runsc@platform=kvm", s)

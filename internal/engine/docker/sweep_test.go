@@ -23,6 +23,8 @@ type listed struct {
 }
 
 // Sweep checks each object itself, because a daemon may ignore the filter.
+//
+// Invariant foreign-objects.
 func TestSweepOfCarelessDaemon(t *testing.T) {
 	const run, other = "20260101-000000-aaaa", "20260101-000000-bbbb"
 	labels := func(run string) map[string]string { return map[string]string{engine.Label: run} }

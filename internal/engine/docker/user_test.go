@@ -156,6 +156,8 @@ func inventory(t *testing.T, c *client.Client) (all []string) {
 }
 
 // A run changes only its own containers and images.
+//
+// Invariant foreign-objects.
 func TestUsersDaemon(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
@@ -216,6 +218,8 @@ func TestUsersDaemon(t *testing.T) {
 }
 
 // Sweep removes the objects of a killed run by its ID, and no others.
+//
+// Invariant foreign-objects.
 func TestSweep(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
@@ -276,6 +280,8 @@ func rules(t *testing.T, s engine.Session) (all string) {
 }
 
 // A private daemon runs beside the user's. It does not change the network, its rules, and Docker's directories.
+//
+// Invariant daemon-namespaces.
 func TestHostStaysAsItIs(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)

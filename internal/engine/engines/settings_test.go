@@ -32,6 +32,8 @@ func described(t *testing.T, d engine.Driver, s engine.Session) (lines []string)
 }
 
 // TestNoSettingIsWithoutEffect walks all programs and addresses that a user may give to an engine. PATH has none of the programs.
+//
+// Invariant settings-count: No program and no address that a user gives is without effect, and the page of engines lists the programs.
 func TestNoSettingIsWithoutEffect(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: without it no engine looks for its programs")
@@ -88,6 +90,8 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 }
 
 // TestEachProgramIsDocumented: the page of engines lists the programs that a user may give, and no others.
+//
+// Invariant settings-count.
 func TestEachProgramIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/engines.md")
 	must.Do(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
+// Invariant unsupported.
 func (s *suite) testSupports(t *testing.T) {
 	for _, c := range append(engine.Capabilities(), "no such capability") {
 		err := s.engine.Supports(c)
@@ -177,6 +178,7 @@ func (s *suite) testPause(t *testing.T) {
 	s.wantGone(t, b)
 }
 
+// Invariant lying-calls.
 func (s *suite) testUpdate(t *testing.T) {
 	s.needs(t, engine.CanUpdate)
 	b := s.startReady(t)

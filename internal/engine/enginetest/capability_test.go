@@ -12,6 +12,8 @@ import (
 // A call is made again only after a failure without a reason, and three times at most.
 
 // A chance failure of a runtime is repeated twice at most, and another error not at all.
+//
+// Invariant recorded-repeats.
 func TestRepeat(t *testing.T) {
 	t.Setenv(record.Variable, "")
 	silent := &runtimes.SilentExecError{Err: errors.New("EOF")}

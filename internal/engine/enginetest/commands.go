@@ -23,6 +23,8 @@ const poison = "TOUCHSTONE_POISON"
 
 // Commands checks the runtime's commands of each operation that the driver declares. A script records the commands, and executes runc. The
 // script also checks that the environment of this program does not reach the runtime.
+//
+// Invariant clean-environment.
 func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Helper()
 	about := d.Describe()

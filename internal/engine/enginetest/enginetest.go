@@ -250,6 +250,8 @@ func (s *suite) context(t *testing.T) context.Context {
 
 // checkLeftovers fails the test at its end, after the deletion of its containers, if the host has more leftovers than
 // before.
+//
+// Invariant no-leftovers: A run leaves nothing, also when it is interrupted.
 func (s *suite) checkLeftovers(t *testing.T) {
 	t.Helper()
 	before := s.leftovers()
@@ -436,6 +438,7 @@ func (s *suite) kill(t *testing.T, b testContainer, want engine.Exit) {
 	s.wantExit(t, b, want)
 }
 
+// Invariant lying-calls.
 func (s *suite) delete(t *testing.T, c engine.Container) {
 	t.Helper()
 	if err := c.Delete(s.context(t)); err != nil {

@@ -38,6 +38,8 @@ func (o *opener) Open(context.Context, target.Target, engine.Session) (engine.En
 }
 
 // A target is opened again only if its first container did not work, and three times at most. Each repeat has its reason.
+//
+// Invariant recorded-repeats.
 func TestAttempt(t *testing.T) {
 	t.Setenv(record.Variable, "")
 	tried := &engine.OpenError{Transient: true, Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "no answer"}}

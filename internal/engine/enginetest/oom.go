@@ -14,6 +14,8 @@ import (
 // testOOMScore checks that the kernel would kill every process of the run before this program: daemons, monitors, sandboxes and the
 // program in the container. It finds them by their cgroups, which have the run's name. This program's own score is of no use here,
 // because the launcher raises it for the moment of a fork.
+//
+// Invariant host-guard.
 func (s *suite) testOOMScore(t *testing.T) {
 	s.startReady(t)
 	dirs, err := filepath.Glob("/proc/[0-9]*")

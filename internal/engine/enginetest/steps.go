@@ -16,6 +16,10 @@ import (
 // testSteps checks that the timed region of each method holds exactly its recorded steps: no request to a daemon and no
 // start of a process lies in the region outside of a step. Apart from Wait and Pause, which may confirm their result after
 // the region, a method makes no request outside of its region either.
+//
+// Invariant timed-region.
+// Invariant no-polling: No timed region polls: every wait has an event, and confirmations follow the region. The exception is one recorded step
+// of containerd (ADR 11).
 func (s *suite) testSteps(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		args := workload.Exit(3)

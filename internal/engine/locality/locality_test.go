@@ -132,6 +132,9 @@ func newCheck(t *testing.T, p *place, proc map[string]string) *check {
 const whole = "         0          0 4294967295\n"
 
 // Each lacking part of the machine takes away its capabilities and no others, with the reason and a remedy.
+//
+// Invariant shared-parts: A benchmark that needs a part of this machine that the user's daemon does not share is skipped once, with the reason;
+// no cost comes from another machine, process or cgroup (ADR 43).
 func TestCheck(t *testing.T) {
 	own := strconv.Itoa(os.Geteuid())
 	whole := strings.Replace(whole, "          0 4", "          "+own+" 4", 1)
@@ -265,6 +268,8 @@ func TestBrokenRuntime(t *testing.T) {
 }
 
 // An engine that waits for processes never waits for a foreign process.
+//
+// Invariant shared-parts.
 func TestNeededProcess(t *testing.T) {
 	for name, proc := range map[string]map[string]string{"none": nil, "another": {"7/cmdline": "bash\x00"}, "its own": processes(whole)} {
 		p := sharing()

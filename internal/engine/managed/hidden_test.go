@@ -11,6 +11,8 @@ import (
 )
 
 // TestAppArmorIsHidden: a private daemon sees no AppArmor, so it loads no profile into the kernel.
+//
+// Invariant apparmor: A private daemon loads no AppArmor profile into the kernel.
 func TestAppArmorIsHidden(t *testing.T) {
 	root := t.TempDir()
 	if diff := cmp.Diff([]string{"/run", "/var/lib"}, hiddenDirs(root)); diff != "" {

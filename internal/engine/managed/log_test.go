@@ -13,6 +13,8 @@ import (
 )
 
 // A daemon that writes without end fills neither the memory nor the disk, and the end of its log is known at once.
+//
+// Invariant bounded-logs.
 func TestDaemonLogIsBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	l, err := openLog(file)

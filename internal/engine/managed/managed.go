@@ -11,6 +11,8 @@
 // A daemon that exits is restarted once, before the next trial. A daemon that does not answer after a timeout is killed for that. Its output goes to a log, and every error about the
 // daemon contains the end of the log. A daemon whose programs need the system's log has a socket of its own for them, in
 // its namespace (Config.Syslog).
+//
+// Invariant daemon-namespaces: A private daemon leaves no mount, interface or rule on the host, however it ends, because its namespaces have no name.
 package managed
 
 import (

@@ -75,6 +75,9 @@ func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
 }
 
 // The daemon does not see the host's /run, /var/lib and network, and the host does not see the daemon's.
+//
+// Invariant registry-private.
+// Invariant daemon-namespaces.
 func TestDaemonIsIsolated(t *testing.T) {
 	s := session(t)
 	mounts := text("/proc/self/mounts")
@@ -513,6 +516,8 @@ func TestRevive(t *testing.T) {
 }
 
 // A daemon that does not answer after a timeout is killed and started once more.
+//
+// Invariant hanging-daemon: A private daemon that does not answer after a timeout is killed, and started once more.
 func TestRecover(t *testing.T) {
 	s := session(t)
 	c := daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`)
@@ -628,6 +633,8 @@ func TestShared(t *testing.T) {
 }
 
 // Programs behind links in /run and /var/lib keep the names of their links, and PATH leads to them.
+//
+// Invariant linked-programs.
 func TestProgramsBehindLinks(t *testing.T) {
 	s := session(t)
 	store := t.TempDir()

@@ -35,6 +35,8 @@ func tree(t *testing.T, lines ...string) (root string) {
 }
 
 // The layouts are the real ones of the distributions, with shorter names.
+//
+// Invariant linked-programs: A private daemon finds its programs behind links of /run and /var/lib, by the names that they are called by.
 func TestVisiblePaths(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -36,6 +36,9 @@ func wantConfined(t *testing.T, status string) {
 }
 
 // The process has the rights of a container's process, also the process of Exec.
+//
+// Invariant image-rights: A program of an image has no rights of root on the host, on native too: it sees no process and no IPC of the host
+// (ADR 39).
 func TestProcessIsConfined(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: another user has no rights to lose")
@@ -94,6 +97,8 @@ func rootOfNamespace(file string) (names []string, err error) {
 }
 
 // A program of an untrusted image tries to get the rights of root on the host.
+//
+// Invariant image-rights.
 func TestImageHasNoRightsOnTheHost(t *testing.T) {
 	rootfs, _ := enginetest.Workload(t)
 	s, e := open(t)

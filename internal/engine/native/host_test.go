@@ -23,6 +23,8 @@ func TestMain(m *testing.M) {
 
 // A program of an image reaches no process of the host, also not by Exec. The control executes the same program with the same capabilities and
 // the host's processes: there it reads a file of root.
+//
+// Invariant image-rights.
 func TestImageSeesNoProcessOfTheHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: another user has no rights to lose")

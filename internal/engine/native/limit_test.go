@@ -11,6 +11,8 @@ import (
 )
 
 // A limit without a controller in the kernel is unsupported, and not a failure.
+//
+// Invariant missing-controller.
 func TestLimitWithoutController(t *testing.T) {
 	root := t.TempDir()
 	enginetest.Files(t, root, map[string]string{

@@ -80,6 +80,8 @@ func (l *lab) shell(script string) engine.Spec {
 }
 
 // TestUnprivileged is the confinement of the programs of touchstone peer, which every client of them controls.
+//
+// Invariant server-rights: A program of `touchstone peer` has no right on its machine, and sees only the image (ADR 40).
 func TestUnprivileged(t *testing.T) {
 	l := newLab(t)
 	secret := hostFile(t)

@@ -8,6 +8,9 @@
 //
 // Rejected: named namespaces (ip netns), which are mounts that a killed run leaves; a bridge in the host's
 // namespace, whose firewall rules and addresses would be measured too.
+//
+// Invariant runtime-namespaces: A bare runtime leaves no mount, interface or rule on the host: bridge, interfaces and writable layers are in
+// namespaces that disappear with the program.
 package network
 
 import (

@@ -14,6 +14,8 @@ import (
 )
 
 // A call returns its own output, and nothing from the call before, whose file it may reuse.
+//
+// Invariant bounded-logs.
 func TestCallReturnsItsOutput(t *testing.T) {
 	l := enginetest.Launcher(t)
 	script := filepath.Join(t.TempDir(), "runtime")

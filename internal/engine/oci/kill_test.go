@@ -49,6 +49,8 @@ func TestVictim(t *testing.T) {
 
 // A killed program leaves no mount and no interface on the host. Its namespaces end with the container's processes, which
 // are found by their cgroup. Its files are removed with the run's directory.
+//
+// Invariant runtime-namespaces.
 func TestKilledLeavesNothing(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("needs root, and makes containers on this host, which -short is not for")

@@ -134,6 +134,8 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 }
 
 // Runtimes see a layer, and the host does not.
+//
+// Invariant runtime-namespaces.
 func TestLayerIsNotOnTheHost(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if err := e.Supports(engine.CanWrite); err != nil {
@@ -190,6 +192,8 @@ func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 }
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+//
+// Invariant kvm-platform.
 func TestOtherPlatformIsAFailure(t *testing.T) {
 	enginetest.OtherPlatform(t, oci.Driver{}, "oci/runsc@platform=kvm", enginetest.Session(t, oci.LauncherOptions))
 }

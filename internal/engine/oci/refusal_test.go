@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
+// Invariant refused-calls.
 func TestRemedy(t *testing.T) {
 	pidfd := refusal.SystemCall("pidfd_open", "5.3", unix.EPERM)
 	clone := refusal.SystemCall("clone3", "5.7", unix.ENOSYS)

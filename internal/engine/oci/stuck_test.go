@@ -16,6 +16,8 @@ import (
 
 // A runtime on a file system whose server does not answer any more cannot be killed. The call ends with its context, later calls fail at once
 // with the reason, and Delete removes the container's own process.
+//
+// Invariant call-limit.
 func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes containers on this host; -short skips that")

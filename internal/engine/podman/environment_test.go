@@ -18,6 +18,9 @@ import (
 
 // TestVariables: programs get the values of their variables, and no command line has a value. A wrapper of Podman records the command
 // lines.
+//
+// Invariant variable-values: Values of environment variables are on no command line, and in reports and exports only on request; values of
+// from-env are never stored.
 func TestVariables(t *testing.T) {
 	original, err := exec.LookPath("podman")
 	if err != nil {

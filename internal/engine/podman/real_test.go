@@ -24,6 +24,8 @@ import (
 )
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+//
+// Invariant kvm-platform.
 func TestOtherPlatformIsAFailure(t *testing.T) {
 	enginetest.OtherPlatform(t, podman.Driver{}, "podman/runsc@platform=kvm", enginetest.Session(t, oci.LauncherOptions))
 }
@@ -39,6 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 // Nothing is left in the host's mount namespace and of the user's own Podman, even if the launcher has no namespace of its own.
+//
+// Invariant daemon-namespaces.
 func TestHostStaysAsItIs(t *testing.T) {
 	state := func() map[string]string {
 		return enginetest.HostState(t, []string{

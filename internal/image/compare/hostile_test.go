@@ -57,6 +57,8 @@ func many(count, length int) (files []file) {
 }
 
 // A hostile layer is a clear error. No layer writes anything.
+//
+// Invariant image-comparison: A comparison of images writes nothing and holds a bounded part of them in memory.
 func TestHostileLayers(t *testing.T) {
 	bomb := packed(t, at("zeros", strings.Repeat("\x00", 8<<20)))
 	sparse := changed(at("sparse", ""), func(h *tar.Header) {
@@ -184,6 +186,8 @@ func TestZstdWindow(t *testing.T) {
 }
 
 // The memory for a layer does not depend on the size of its files.
+//
+// Invariant image-comparison.
 func TestMemoryIsBounded(t *testing.T) {
 	big := zstdPacked(t, packed(t, at("zeros", strings.Repeat("\x00", 64<<20))))
 	made := image(t, "amd64", layer{"", big})
@@ -248,6 +252,8 @@ func TestHostileImages(t *testing.T) {
 }
 
 // FuzzReadLayer reads arbitrary archives: no layer makes the reader panic or exceed its limits.
+//
+// Invariant image-comparison.
 func FuzzReadLayer(f *testing.F) {
 	f.Add(packed(f, at("a/b", "text"), special(tar.TypeSymlink, "l", "/x"), at("d/.wh.x", ""), at("p", program(machineARM64))))
 	f.Add(gzipped(f, packed(f, at("./a", "text"), special(tar.TypeLink, "h", "a"))))

@@ -19,6 +19,8 @@ var update = flag.Bool("update", false, "build the pinned layers for all archite
 
 // The binary has the digests of the layers for each list of packages. With -update the test builds the layers and writes the digests.
 // TestRealBuildIsReproducible compares them with a build for the host's architecture.
+//
+// Invariant image-digest.
 func TestPins(t *testing.T) {
 	for _, arch := range Architectures() {
 		t.Run(arch, func(t *testing.T) {
@@ -85,6 +87,8 @@ func changed(t *testing.T, arch string) v1.Image {
 }
 
 // An archive with the name of the workload image does not become the workload image.
+//
+// Invariant image-digest: Only an image with the digest in the binary becomes the workload image; a name in an archive proves nothing.
 func TestArchiveCannotBeTheWorkloadImage(t *testing.T) {
 	for _, arch := range Architectures() {
 		o := Options{Cache: t.TempDir(), Arch: arch}
@@ -113,6 +117,8 @@ func TestArchiveCannotBeTheWorkloadImage(t *testing.T) {
 }
 
 // An image in the cache is used only with the digest of the binary, whatever its name.
+//
+// Invariant image-digest.
 func TestCachedImageIsChecked(t *testing.T) {
 	var steps []string
 	o := Options{Cache: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}

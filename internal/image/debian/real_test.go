@@ -64,6 +64,9 @@ func unavailable(t *testing.T, err error) {
 
 // Two builds of the image are equal to the last bit and pass the checks. If the cache of this machine has an image with the
 // same name (the same list of packages, programs and builder), it is one of the two.
+//
+// Invariant image-reproducible: The same list and the same binary give the same workload image, to the byte.
+// Invariant image-digest.
 func TestRealBuildIsReproducible(t *testing.T) {
 	cells.Need(t, "image/build")
 	launcher := fetching(t)

@@ -108,6 +108,8 @@ func TestAnswers(t *testing.T) {
 
 // Builds that differ by exactly the margin are called worse in at most 2.5 % of all series, and not worse in as many, although the series looks
 // after each run.
+//
+// Invariant ab-silence.
 func TestErrorRateAtTheMargin(t *testing.T) {
 	replicates := simulation.Trials(t, 100, 400)
 	counts := map[ab.Answer]int{}
@@ -245,6 +247,9 @@ func TestNoDecisionWithLostTrials(t *testing.T) {
 }
 
 // What cannot be compared is inconclusive, with the reason, and never a pass.
+//
+// Invariant ab-silence: `ab` never passes in silence: failures, lost trials and missing ratios are inconclusive, and its looks at growing data
+// share the probability of an error; in JUnit only "not worse" passes.
 func TestNothingPassesInSilence(t *testing.T) {
 	lose := func(r *result.Run, target string, every int) {
 		for i := range r.Trials {

@@ -160,6 +160,7 @@ func junit(t *testing.T, d *ab.Document) (s suites) {
 	return s
 }
 
+// Invariant ab-silence.
 func TestJUnit(t *testing.T) {
 	got := junit(t, reporttest.Builds())
 	if got.Name != "touchstone ab oci/runc-a oci/runc-b" || got.Tests != 3 || got.Failures != 0 || got.Errors != 2 || len(got.Suites) != 2 {

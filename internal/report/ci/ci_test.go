@@ -73,6 +73,8 @@ func TestMarkdownIsPlain(t *testing.T) {
 }
 
 // TestMarkdownHasNoLinksAndCommands: nothing in a name becomes a link, or a command of a CI log that shows the text.
+//
+// Invariant foreign-text: Text from elsewhere is no link in Markdown and no command in the log of a job.
 func TestMarkdownHasNoLinksAndCommands(t *testing.T) {
 	for _, text := range []string{
 		"www.example.com", "see WWW.example.com", "(wWw.example.com)", "::error::x", "::set-output name=a::b", "##[error]x", "##vso[task.complete]x", "##teamcity[x]", "http://a", "ftp://a",

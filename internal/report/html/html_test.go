@@ -59,6 +59,7 @@ func writtenReport(t *testing.T, r report.Report) string {
 	return b.String()
 }
 
+// Invariant same-report: A report of the same run is always the same.
 func TestGolden(t *testing.T) {
 	small, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
@@ -318,6 +319,7 @@ func TestPageLoadsAndRunsNothing(t *testing.T) {
 	}
 }
 
+// Invariant terminal.
 func TestTextOfRunsIsEscaped(t *testing.T) {
 	run := reporttest.Small()
 	bad := `"'><svg/onload=alert(1)>{{.}}` + "`</style></title></pre>"
@@ -383,6 +385,7 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 	}
 }
 
+// Invariant same-report.
 func TestSameRunGivesSameBytes(t *testing.T) {
 	first, second := written(t, reporttest.Sample()), written(t, reporttest.Sample())
 	if first != second {

@@ -45,6 +45,7 @@ func TestOwnCost(t *testing.T) {
 	}
 }
 
+// Invariant page-size: The page of 10⁶ samples is below 5 MB, and no plot loses an extreme value.
 func TestPageOfMillionSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the reports of 10⁶ samples take seconds")
@@ -68,6 +69,8 @@ func metricOf(lanes int, points []report.Point, curve []report.Place) report.Met
 }
 
 // The size of the plots has a limit for every shape of a run of 10⁶ values, with and without disturbed trials.
+//
+// Invariant page-size.
 func TestRoomOfAllShapes(t *testing.T) {
 	for _, tt := range []struct{ lanes, points, places, values int }{
 		{1, 1_000_000, 0, 0},
@@ -125,6 +128,8 @@ func noisyPoints(n int, disturbed bool) []report.Point {
 }
 
 // A reduced lane keeps the extremes, the order of time, the quantiles and the shape over time.
+//
+// Invariant page-size.
 func TestReducedLane(t *testing.T) {
 	const n, most = 100_000, 1000
 	points := noisyPoints(n, false)
@@ -172,6 +177,8 @@ func valuesIn(points []report.Point, blocks [2]int) []float64 {
 }
 
 // A reduced curve keeps the peaks of its medians, and the extremes of all values as faint dots.
+//
+// Invariant page-size.
 func TestReducedCurve(t *testing.T) {
 	const places = 50_000
 	curve := make([]report.Place, places)

@@ -43,6 +43,7 @@ func document(t *testing.T, r report.Report) []byte {
 	return b.Bytes()
 }
 
+// Invariant same-report.
 func TestGolden(t *testing.T) {
 	small, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"

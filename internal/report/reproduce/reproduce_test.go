@@ -69,6 +69,7 @@ func claim(relation paper.Relation, margin float64, of ...paper.Of) paper.Claim 
 	return paper.Claim{Name: "claim", Of: of, Targets: []string{"b"}, Others: []string{"a"}, Relation: relation, Margin: margin}
 }
 
+// Invariant study-claims: A claim of a study agrees or disagrees only if the interval shows it, and the ordinary report has the same numbers.
 func TestVerdicts(t *testing.T) {
 	twice := map[string]float64{"a": 1, "b": 2}
 	half := map[string]float64{"a": 1, "b": 0.5}
@@ -137,6 +138,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 // TestSameNumbers checks that a comparison with the run's baseline is the one of the run's report.
+//
+// Invariant study-claims.
 func TestSameNumbers(t *testing.T) {
 	measured := reporttest.Small()
 	p := paper.Paper{Claims: []paper.Claim{{

@@ -185,6 +185,7 @@ func answers(c *sides.Comparison) (all []string) {
 	return all
 }
 
+// Invariant gates: A gate passes only if every metric that it selects is shown not to be worse by the margin.
 func TestGates(t *testing.T) {
 	for name, c := range map[string]struct {
 		b       sides.Side

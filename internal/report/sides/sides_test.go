@@ -118,6 +118,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 // TestOneRunEach: no difference between one run and one run is a regression, and the report asks for several runs.
+//
+// Invariant single-runs: One run a side gives no verdict "slower", and no gate passes or fails by it.
 func TestOneRunEach(t *testing.T) {
 	c := compared(t, group("a", 1), group("b", 3), sides.Options{Gates: []sides.Gate{gate(t, "worse:3%")}})
 	for _, of := range c.Cells {
@@ -172,6 +174,7 @@ func change(s sides.Side, do func(r *result.Run)) sides.Side {
 	return s
 }
 
+// Invariant gates.
 func TestNotComparable(t *testing.T) {
 	unit := func(r *result.Run) { r.Bench[0].Metrics[0].Unit = result.PerSecond }
 	direction := func(r *result.Run) { r.Bench[0].Metrics[0].Better = result.Higher }
@@ -245,6 +248,7 @@ func TestNothingInCommon(t *testing.T) {
 	}
 }
 
+// Invariant gates.
 func TestOneSidedCells(t *testing.T) {
 	lost := func(r *result.Run) {
 		r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return t.Target == "oci/runc" && t.Block > 0 })
@@ -288,6 +292,7 @@ func TestOneSidedCells(t *testing.T) {
 	}
 }
 
+// Invariant different-facts: Runs that differ in other facts are compared only on request.
 func TestDifferencesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*result.Run)
@@ -560,6 +565,8 @@ func TestRunThatFailed(t *testing.T) {
 }
 
 // TestLostTrialsNeverHelp: a side that loses trials is not called better, and passes no gate.
+//
+// Invariant lost-trials.
 func TestLostTrialsNeverHelp(t *testing.T) {
 	lose := func(r *result.Run) {
 		last := &r.Trials[len(r.Trials)-1]

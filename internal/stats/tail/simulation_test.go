@@ -109,6 +109,8 @@ func boundsOf(samples []float64) (bounds [2]Bound, err error) {
 }
 
 // Bounds cover the true value, and are too low, as often as docs/statistics.md states. At most one sound series in twenty is refused.
+//
+// Invariant worst-case.
 func TestCoverageOfBounds(t *testing.T) {
 	const n, mostRefused, rounding = 10_000, 0.05, 0.005
 	trials := simulation.Trials(t, 30, *soundSeries)

@@ -51,6 +51,8 @@ func TestClustersKeepTheirLargestValue(t *testing.T) {
 }
 
 // A series of the largest values has the same model as all samples, and trials behind one another are one series.
+//
+// Invariant many-times.
 func TestBoundedMemoryLosesNothing(t *testing.T) {
 	r := random(5)
 	samples := exponential(r, 20_000)
@@ -92,6 +94,7 @@ func exponential(r *rand.Rand, n int) []float64 {
 	return values
 }
 
+// Invariant worst-case: A worst case is bounded only if all tests of its series pass; otherwise the report names the failed test.
 func TestRefusals(t *testing.T) {
 	r := random(3)
 	const n = 20_000

@@ -46,6 +46,8 @@ const (
 )
 
 // Each state of a host has its own reason and remedy.
+//
+// Invariant machine-requirements: A missing requirement of a virtual machine is found without starting one, and no attempt hangs.
 func TestKVM(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -188,6 +190,7 @@ func launcher(t *testing.T) *process.Launcher {
 	return l
 }
 
+// Invariant machine-requirements.
 func TestGuestsOutcome(t *testing.T) {
 	l := launcher(t)
 	script := func(text string) string {
@@ -232,6 +235,8 @@ func TestGuestsOutcome(t *testing.T) {
 }
 
 // The probe's guest ends on every host, with one of the distinct outcomes.
+//
+// Invariant machine-requirements.
 func TestRealProof(t *testing.T) {
 	l, probe := launcher(t), filepath.Join(t.TempDir(), "probe")
 	must.Do(t, image.WriteProbe(probe))

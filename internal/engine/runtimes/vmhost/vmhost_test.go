@@ -26,6 +26,8 @@ func complete(t *testing.T) (map[string]string, Guest) {
 }
 
 // Each requirement of a guest has its own reason and remedy.
+//
+// Invariant machine-requirements.
 func TestCheck(t *testing.T) {
 	remove := func(name string) func(map[string]string, *Guest) {
 		return func(has map[string]string, _ *Guest) { delete(has, name) }
@@ -138,6 +140,7 @@ func proc(t *testing.T, dir, pid, args string, links ...string) {
 	}
 }
 
+// Invariant kvm-platform: A target of gVisor's platform kvm runs on KVM, or the trial fails.
 func TestProveUse(t *testing.T) {
 	dir := t.TempDir()
 	const boot = "runsc-sandbox\x00--platform=kvm\x00boot\x00--bundle=/b\x00"

@@ -20,7 +20,7 @@ func get(t *testing.T, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s", url, response.Status)

@@ -73,14 +73,14 @@ func (a *App) serveProfiles(ctx context.Context, at netip.AddrPort) (stop func()
 		Handler: handlers, ReadHeaderTimeout: profileHeaderLimit,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	ended := make(chan struct{})
+	end := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(end)
 		_ = server.Serve(listener) // it always returns an error after Close
 	}()
 	fmt.Fprintf(a.env.Stderr, "profiles of this program: http://%s/debug/pprof/\n", listener.Addr())
 	return func() {
 		_ = server.Close() // the program needs no profile any more
-		<-ended
+		<-end
 	}, nil
 }

@@ -20,7 +20,7 @@ func get(t *testing.T, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s", url, response.Status)
@@ -34,11 +34,11 @@ func TestProfilesOfRun(t *testing.T) {
 	t.Parallel()
 	p := startNarrow(t, t.TempDir(), append([]string{"touchstone"}, append(longRun, "--pprof", "0")...)...)
 	p.awaitProgress()
-	found := regexp.MustCompile(`(?m)^profiles of this program: (http://127\.0\.0\.1:[0-9]+/debug/pprof/)$`).FindStringSubmatch(p.said.String())
-	if found == nil {
+	match := regexp.MustCompile(`(?m)^profiles of this program: (http://127\.0\.0\.1:[0-9]+/debug/pprof/)$`).FindStringSubmatch(p.said.String())
+	if match == nil {
 		t.Fatalf("no address of the profiles in\n%s", p.said.String())
 	}
-	url := found[1]
+	url := match[1]
 	for page, want := range map[string]string{
 		"": "full goroutine stack dump", "cmdline": "--pprof", "goroutine?debug=1": "internal/runner.Run", "heap?debug=1": "heap profile",
 	} {

@@ -35,7 +35,7 @@ var (
 // Invariants returns docs/invariants.md from the comments of the files below root: comments of Go that belong to a package or a declaration,
 // and lines with # in scripts, testscripts and configurations. One comment states an invariant, and others may name it.
 func Invariants(root string) ([]byte, error) {
-	found := map[string]*invariant{}
+	promises := map[string]*invariant{}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -54,7 +54,7 @@ func Invariants(root string) ([]byte, error) {
 			comments, err = goComments(text)
 		}
 		for i := 0; err == nil && i < len(comments); i++ {
-			err = collect(found, strings.TrimPrefix(filepath.ToSlash(path), root+"/"), comments[i])
+			err = collect(promises, strings.TrimPrefix(filepath.ToSlash(path), root+"/"), comments[i])
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
@@ -64,7 +64,7 @@ func Invariants(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return invariantPage(root, found)
+	return invariantPage(root, promises)
 }
 
 func goComments(text []byte) ([]comment, error) {
@@ -96,7 +96,7 @@ func goComments(text []byte) ([]comment, error) {
 }
 
 // collect adds the invariants of a comment. A sentence ends at an empty line or at the next invariant.
-func collect(found map[string]*invariant, file string, c comment) error {
+func collect(promises map[string]*invariant, file string, c comment) error {
 	open := &invariant{}
 	for line := range strings.Lines(c.text) {
 		line = strings.TrimSpace(line)
@@ -111,8 +111,8 @@ func collect(found map[string]*invariant, file string, c comment) error {
 		if parts == nil || c.name == "" {
 			return fmt.Errorf("%q: write \"Invariant name: sentence\" or \"Invariant name.\" in the comment of a package or a declaration", line)
 		}
-		open = cmp.Or(found[parts[1]], &invariant{id: parts[1]})
-		found[open.id] = open
+		open = cmp.Or(promises[parts[1]], &invariant{id: parts[1]})
+		promises[open.id] = open
 		open.places = append(open.places, fmt.Sprintf("[%s](../%s)", c.name, file))
 		if parts[2] == "" {
 			open = &invariant{}
@@ -124,12 +124,12 @@ func collect(found map[string]*invariant, file string, c comment) error {
 	return nil
 }
 
-func invariantPage(root string, found map[string]*invariant) ([]byte, error) {
+func invariantPage(root string, promises map[string]*invariant) ([]byte, error) {
 	var page bytes.Buffer
 	fmt.Fprint(&page, "# Invariants\n\nEach invariant is a sentence in the comment of a test, a check or a function that keeps it. The links lead to all of these.\n"+
 		"`make gen` writes this page. [CONTRIBUTING.md](../CONTRIBUTING.md#an-invariant) describes the form of the comments.\n")
 	var dir string
-	for _, promise := range slices.SortedFunc(maps.Values(found), func(a, b *invariant) int {
+	for _, promise := range slices.SortedFunc(maps.Values(promises), func(a, b *invariant) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.id, b.id))
 	}) {
 		if promise.sentence == "" {

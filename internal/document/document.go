@@ -68,7 +68,8 @@ type Item struct {
 	Lines []string
 }
 
-// Table is rows of cells. The first row is the heading of the columns, and the first cell of a row its heading.
+// Table is rows of cells. The first row is the heading of the columns, and the first cell of a row its heading. A row with this cell alone is the heading of the rows
+// below it.
 type Table struct {
 	Rows [][]Cell
 	// Listing is set for a table of records: a row has texts of many kinds. A table of numbers for comparison has none.

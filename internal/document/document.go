@@ -74,6 +74,8 @@ type Table struct {
 	Rows [][]Cell
 	// Listing is set for a table of records: a row has texts of many kinds. A table of numbers for comparison has none.
 	Listing bool
+	// Prose is set for a table with long headings, labels or texts. They break where lines are short, and a column of texts begins at the left.
+	Prose bool
 	// Turns is set if rows and columns may change places where the table is too wide.
 	Turns bool
 }

@@ -69,6 +69,28 @@ func TestEveryFormatHasEveryBlock(t *testing.T) {
 	}
 }
 
+// TestTextTable: numbers align at the decimal point, and a row with one cell is the heading of the rows below it.
+func TestTextTable(t *testing.T) {
+	table := document.Table{}
+	for _, row := range [][]string{{"", "ratio"}, {"a", "1.5"}, {"a group"}, {"b", "10.25"}, {"c", "–"}} {
+		var cells []document.Cell
+		for _, text := range row {
+			cells = append(cells, document.Cell{{Text: text}})
+		}
+		table.Rows = append(table.Rows, cells)
+	}
+	const want = `
+      ratio
+a      1.5
+a group
+  b   10.25
+  c       –
+`
+	if diff := cmp.Diff(want, written(t, "table", &document.Document{Blocks: []document.Block{table}})); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
 // An undecided case is an error, and so is a case whose status was forgotten. Neither is skipped or passed.
 func TestJUnit(t *testing.T) {
 	got := written(t, "junit", &document.Document{Kind: "comparison", Title: "a against b", Checks: []document.Check{

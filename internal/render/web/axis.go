@@ -99,19 +99,19 @@ func (a *Axis) At(value float64) float64 {
 
 // tick adds a tick, unless its label would run into the one before.
 func (a *Axis) tick(value float64, label string) {
-	at := a.At(value)
-	t := Tick{At: Num(at), Label: label, Anchor: "middle"}
+	x := a.At(value)
+	t := Tick{At: Num(x), Label: label, Anchor: "middle"}
 	if a.to < a.from { // it stands: labels are beside each other's lines
 		a.Ticks = append(a.Ticks, t)
 		return
 	}
 	half := float64(utf8.RuneCountInString(label)) * characterWidth / 2
-	centre := at
+	centre := x
 	switch {
-	case at-half < a.from:
-		t.Anchor, centre = "start", at+half
-	case at+half > a.to:
-		t.Anchor, centre = "end", at-half
+	case x-half < a.from:
+		t.Anchor, centre = "start", x+half
+	case x+half > a.to:
+		t.Anchor, centre = "end", x-half
 	}
 	if len(a.Ticks) > 0 && centre-half < a.used+characterWidth {
 		return

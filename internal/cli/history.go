@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	answer "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -54,20 +55,13 @@ chance. touchstone index lists the metrics.`,
 				return err
 			}
 			return a.writeTo(opts.file, func(w io.Writer) error {
-				switch opts.format {
-				case formatJSON:
-					return h.JSON(jsonWriter(w))
-				case formatHTML:
-					return h.HTML(w)
-				default:
-					return h.Text(w)
-				}
+				return a.writeDocument(w, opts.format, opts.file, answer.Document(&h))
 			})
 		},
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT` of the history", formatTable, formatJSON, formatHTML)
+	addOutput(cmd, &opts.format, "`FORMAT` of the history", formatTable, formatJSON, formatMarkdown, formatHTML)
 	cmd.Flags().StringVar(&opts.benchmark, "benchmark", "", "only benchmarks with this `NAME`, or these first components of it")
 	cmd.Flags().StringVar(&opts.target, "target", "", "only this `TARGET`, or targets that match a pattern with *")
 	addEmulated(cmd, &opts.emulated)

@@ -10,45 +10,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	answer "github.com/touchstone-bench/touchstone/internal/answer/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
-// selfcheckVersion is the schema version of a selfcheck.
-const selfcheckVersion = 1
-
-// selfcheckDocument is a selfcheck as JSON.
-type selfcheckDocument struct {
-	Kind    string      `json:"kind"`
-	Version int         `json:"schema_version"`
-	Tool    result.Tool `json:"generator"`
-	Date    time.Time   `json:"date"`
-	Host    result.Host `json:"host"`
-	Target  string      `json:"target"`
-	// Binary and Runtime are the path and the version of the runtime.
-	Binary  string   `json:"binary,omitempty"`
-	Runtime string   `json:"runtime,omitempty"`
-	Runs    []string `json:"runs"`
-	Blocks  int      `json:"blocks_per_run"`
-	Spent   float64  `json:"spent_s"`
-	selfcheck.Check
-}
-
 // conclude judges the runs, and shows and stores the result.
 func (c *checked) conclude() error {
-	d := selfcheckDocument{
-		Kind: "touchstone-selfcheck", Version: selfcheckVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
+	d := selfcheck.Record{
+		Kind: selfcheck.DocumentKind, Version: selfcheck.SchemaVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
 		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
 		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.commands, c.pace, c.launches),
 	}
@@ -56,7 +35,7 @@ func (c *checked) conclude() error {
 	for _, r := range c.runs {
 		d.Runs = append(d.Runs, r.ID)
 	}
-	if err := c.app.printSelfcheck(c.opts.format, d); err != nil {
+	if err := c.app.writeDocument(c.app.env.Stdout, c.opts.format, "", answer.Document(&d)); err != nil {
 		return err
 	}
 	file, err := keepSelfcheck(d)
@@ -65,85 +44,6 @@ func (c *checked) conclude() error {
 	}
 	fmt.Fprintf(c.app.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(c.opts.dir, databaseName))
 	return nil
-}
-
-// printSelfcheck prints one selfcheck.
-func (a *App) printSelfcheck(f format, d selfcheckDocument) error {
-	w := a.env.Stdout
-	if f == formatJSON {
-		return f.print(w, d, nil, nil)
-	}
-	fmt.Fprintf(w, "%s  %s  %s\n", d.Target, quantity.OneLine(d.Runtime), d.Date.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "%d runs of %d blocks, %v\n\n", len(d.Runs), d.Blocks, quantity.RoundedTime(time.Duration(d.Spent*float64(time.Second))))
-	fmt.Fprintf(w, "False alarms: %d of %d comparisons of the runtime with itself; about %.1f are expected by chance.\n\n",
-		d.Alarms.Shown, d.Alarms.Comparisons, 0.05*float64(d.Alarms.Comparisons))
-	var rows [][]string
-	for _, found := range d.Delays {
-		rows = append(rows, []string{
-			found.Verb, string(found.Kind), seconds(&found.Delay), quantity.Percent(found.Share), fmt.Sprintf("%d of %d", found.Found, found.Runs), seconds(found.Measured),
-		})
-	}
-	if err := f.print(w, d, []string{"DELAYED", "BY", "DELAY", "SHARE", "FOUND IN RUNS", "MEASURED"}, rows); err != nil {
-		return err
-	}
-	for _, o := range d.Operations {
-		if !slices.ContainsFunc(d.Smallest, func(s selfcheck.Smallest) bool { return s.Verb == o.Verb }) {
-			fmt.Fprintf(w, "No delay of %s: the engine does not call the runtime in it.\n", o.Verb)
-		}
-	}
-	fmt.Fprintln(w)
-	rows = nil
-	for _, s := range d.Smallest {
-		share := quantity.None
-		if s.Share != nil {
-			share = quantity.Percent(*s.Share)
-		}
-		rows = append(rows, []string{s.Verb, string(s.Kind), seconds(s.Delay), share})
-	}
-	if err := f.print(w, d, []string{"SMALLEST FOUND", "BY", "DELAY", "SHARE"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	rows = nil
-	for _, o := range d.Operations {
-		calls := quantity.None
-		if o.Calls > 0 {
-			calls = strconv.FormatFloat(o.Calls, 'g', 3, 64)
-		}
-		rows = append(rows, []string{o.Verb, seconds(&o.Median), seconds(&o.Region), calls, seconds(o.Launch), seconds(o.Request)})
-	}
-	if err := f.print(w, d, []string{"OPERATION", "MEDIAN", "STOPWATCH", "CALLS", "START OF A PROCESS", "EMPTY REQUEST"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "Touchstone's own CPU time: %s of the time of all trials.\n\n", quantity.Percent(d.Self))
-	header, rows := []string{"SMALLEST DELAY SHOWN"}, nil
-	for _, m := range selfcheck.Minutes() {
-		header = append(header, fmt.Sprintf("IN %d MIN", m))
-	}
-	for _, l := range d.Limits {
-		text := quantity.None
-		if l.Difference != nil {
-			text = quantity.Percent(*l.Difference)
-		}
-		if n := len(rows); n > 0 && rows[n-1][0] == l.Metric {
-			rows[n-1] = append(rows[n-1], text)
-		} else {
-			rows = append(rows, []string{l.Metric, text})
-		}
-	}
-	if err := f.print(w, d, header, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "The smallest delay that a verdict shows, in any part of the distribution, with a probability of %s, as a share of the median.\n", quantity.Percent(stats.Power))
-	return nil
-}
-
-// seconds spells a time, or a dash.
-func seconds(s *float64) string {
-	if s == nil {
-		return quantity.None
-	}
-	return quantity.Text(*s, result.Seconds)
 }
 
 // Limits of the file with the selfchecks.
@@ -166,7 +66,7 @@ func selfcheckFile() (string, error) {
 }
 
 // readSelfchecks returns the stored selfchecks in the order of their ends, and the path of the file, which may be absent.
-func readSelfchecks() (all []selfcheckDocument, path string, err error) {
+func readSelfchecks() (all []selfcheck.Record, path string, err error) {
 	path, err = selfcheckFile()
 	if err != nil {
 		return nil, "", err
@@ -188,9 +88,9 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
 	}
 	for _, d := range all {
-		if d.Version != selfcheckVersion {
+		if d.Version != selfcheck.SchemaVersion {
 			return nil, path, fmt.Errorf("read %s: %w (it has version %d and this touchstone knows %d); %s, or remove the file",
-				path, result.ErrVersion, d.Version, selfcheckVersion, result.VersionAdvice)
+				path, result.ErrVersion, d.Version, selfcheck.SchemaVersion, result.VersionAdvice)
 		}
 	}
 	return all, path, nil
@@ -214,7 +114,7 @@ func storable() error {
 }
 
 // keepSelfcheck adds a selfcheck to the stored ones, and returns the path of their file.
-func keepSelfcheck(d selfcheckDocument) (string, error) {
+func keepSelfcheck(d selfcheck.Record) (string, error) {
 	all, path, err := readSelfchecks()
 	if err != nil {
 		return path, err
@@ -258,22 +158,11 @@ func (a *App) showSelfchecks(f format) error {
 	if err != nil {
 		return err
 	}
-	if f == formatJSON {
-		if all == nil {
-			all = []selfcheckDocument{}
-		}
-		return f.print(a.env.Stdout, all, nil, nil)
-	}
 	if all == nil {
-		return fmt.Errorf("%s does not exist: no selfcheck is stored; make one with touchstone selfcheck", path)
-	}
-	for i, d := range all {
-		if i > 0 {
-			fmt.Fprintln(a.env.Stdout)
+		if f != formatJSON {
+			return fmt.Errorf("%s does not exist: no selfcheck is stored; make one with touchstone selfcheck", path)
 		}
-		if err := a.printSelfcheck(f, d); err != nil {
-			return err
-		}
+		all = []selfcheck.Record{}
 	}
-	return nil
+	return a.writeDocument(a.env.Stdout, f, "", answer.Stored(all))
 }

@@ -68,11 +68,14 @@ type Item struct {
 	Lines []string
 }
 
-// Table is rows of cells. The first row is the heading of the columns, and the first cell of a row its heading.
+// Table is rows of cells. The first row is the heading of the columns, and the first cell of a row its heading. A row with this cell alone is the heading of the rows
+// below it.
 type Table struct {
 	Rows [][]Cell
 	// Listing is set for a table of records: a row has texts of many kinds. A table of numbers for comparison has none.
 	Listing bool
+	// Prose is set for a table with long headings, labels or texts. They break where lines are short, and a column of texts begins at the left.
+	Prose bool
 	// Turns is set if rows and columns may change places where the table is too wide.
 	Turns bool
 }

@@ -1,11 +1,15 @@
 package document
 
-import "github.com/touchstone-bench/touchstone/internal/result"
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
 
 // Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate. Its numbers are in the document's tables
 // too, so that a format without drawings loses nothing.
 type Lanes struct {
-	// Name is the quantity of the axis, and Caption the rest of the description.
+	// Name is the quantity on the axis, and Caption the rest of the description.
 	Name, Caption string
 	Unit          result.Unit
 	// Lines are places with a meaning, such as the ratio 1 or a margin.
@@ -34,7 +38,7 @@ type Mark struct {
 	Group     int
 	Value     float64
 	Low, High *float64
-	// Full is set for an estimate that shows a difference, or another subject of the figure.
+	// Full is set for an estimate that shows what the figure is about, such as a difference.
 	Full bool
 	// Text says the same in words.
 	Text string
@@ -42,10 +46,32 @@ type Mark struct {
 
 // Course is a figure of values in the order of their time, with the breaks between them.
 type Course struct {
-	Name   string
-	Unit   result.Unit
-	Points []Point
-	Breaks []Break
+	Name string
+	Unit result.Unit
+	// Columns are the headings of the labels, of the value and of the remark. They may be absent.
+	Columns []string
+	Points  []Point
+	Breaks  []Break
+}
+
+// Table is the course as a table, for a format without drawings or beside one.
+func (c *Course) Table() *Table {
+	t := &Table{Listing: true}
+	add := func(texts []string) {
+		var row []Cell
+		for _, text := range texts {
+			row = append(row, Cell{{Text: text}})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	add(c.Columns)
+	for _, p := range c.Points {
+		add(append(slices.Clone(p.Labels), p.Text, p.Remark))
+	}
+	if c.Columns == nil && len(c.Points) > 0 {
+		t.Rows[0] = make([]Cell, len(t.Rows[1]))
+	}
+	return t
 }
 
 // Point is a value of a course.

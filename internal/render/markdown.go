@@ -107,18 +107,7 @@ func (m *markdown) list(l *document.List) {
 }
 
 func (m *markdown) course(c *document.Course) {
-	t := document.Table{Rows: [][]document.Cell{nil}}
-	for i, p := range c.Points {
-		var row []document.Cell
-		for _, text := range append(append([]string{}, p.Labels...), p.Text, p.Remark) {
-			row = append(row, document.Cell{{Text: text}})
-		}
-		if i == 0 {
-			t.Rows[0] = make([]document.Cell, len(row))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	m.table(&t)
+	m.table(c.Table())
 	l := document.List{}
 	for _, change := range c.Breaks {
 		place := strings.Join(c.Points[change.Index].Labels, " ")

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render/html"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 )
 
@@ -30,6 +31,7 @@ func Formats() []Format {
 	return []Format{
 		{"table", func(w io.Writer, d *document.Document, o Options) error { return text.Write(w, d, text.Options(o)) }},
 		{"json", writeJSON},
+		{"html", func(w io.Writer, d *document.Document, _ Options) error { return html.Write(w, d) }},
 		{"markdown", writeMarkdown},
 		{"junit", writeJUnit},
 	}

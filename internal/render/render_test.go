@@ -46,8 +46,9 @@ func everything(text string) *document.Document {
 				document.Table{Rows: [][]document.Cell{row, row}},
 				document.Table{Rows: [][]document.Cell{row, row}, Listing: true},
 				document.Course{
-					Points: []document.Point{{Labels: []string{text}, Text: text, Value: 1}, {Labels: []string{text}, Text: text, Value: 2, Remark: text}},
-					Breaks: []document.Break{{Index: 1, Before: 1, After: 2, Text: text, Lines: []string{text}}},
+					Columns: []string{text, text, text},
+					Points:  []document.Point{{Labels: []string{text}, Text: text, Value: 1}, {Labels: []string{text}, Text: text, Value: 2, Remark: text}},
+					Breaks:  []document.Break{{Index: 1, Before: 1, After: 2, Text: text, Lines: []string{text}}},
 				},
 				document.Lanes{Name: text, Caption: text, Groups: []string{text}, Lanes: []document.Lane{{Name: text, Marks: []document.Mark{{Value: 1, Text: text}}}}},
 			}},
@@ -59,11 +60,34 @@ func everything(text string) *document.Document {
 
 // TestEveryFormatHasEveryBlock looks for a word of each block, so that a format that forgets one fails.
 func TestEveryFormatHasEveryBlock(t *testing.T) {
-	// The places in everything, without the drawing, the checks and the data. Markdown names the place of a break.
-	for format, want := range map[string]int{"table": 31, "markdown": 32} {
+	// The places in everything, without the drawing, the checks and the data. Markdown has the headings of a course and names the place of a break. A page also
+	// has the title of the window, and the drawings.
+	for format, want := range map[string]int{"table": 31, "markdown": 35, "html": 55} {
 		if got := strings.Count(written(t, format, everything("needle")), "needle"); got != want {
 			t.Errorf("%s has %d of %d texts:\n%s", format, got, want, written(t, format, everything("needle")))
 		}
+	}
+}
+
+// TestTextTable: numbers align at the decimal point, and a row with one cell is the heading of the rows below it.
+func TestTextTable(t *testing.T) {
+	table := document.Table{}
+	for _, row := range [][]string{{"", "ratio"}, {"a", "1.5"}, {"a group"}, {"b", "10.25"}, {"c", "–"}} {
+		var cells []document.Cell
+		for _, text := range row {
+			cells = append(cells, document.Cell{{Text: text}})
+		}
+		table.Rows = append(table.Rows, cells)
+	}
+	const want = `
+      ratio
+a      1.5
+a group
+  b   10.25
+  c       –
+`
+	if diff := cmp.Diff(want, written(t, "table", &document.Document{Blocks: []document.Block{table}})); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
 	}
 }
 

@@ -21,10 +21,13 @@ type grid struct {
 	listing bool
 	// headed is set if the first row is the heading of the columns.
 	headed bool
+	// prose is set if lines of cells may break. left marks the columns of texts in it.
+	prose bool
+	left  map[int]bool
 }
 
 func newGrid(t *document.Table) grid {
-	g := grid{listing: t.Listing, headed: true}
+	g := grid{listing: t.Listing, headed: true, prose: t.Prose, left: map[int]bool{}}
 	for _, row := range t.Rows {
 		cells := make([]document.Cell, len(row))
 		for c, cell := range row {
@@ -35,7 +38,29 @@ func newGrid(t *document.Table) grid {
 		}
 		g.rows = append(g.rows, cells)
 	}
+	lead := ""
+	for r := range g.rows {
+		switch row := g.rows[r]; {
+		case g.group(r):
+			lead = ""
+			if len(row[0]) > 0 && row[0][0].Text != "" {
+				lead = indent
+			}
+		case len(row) > 0:
+			for i := range row[0] {
+				row[0][i].Text = lead + row[0][i].Text
+			}
+		}
+	}
+	if !g.listing {
+		g.alignPoints()
+	}
 	return g
+}
+
+// group reports whether a row is the heading of the rows below it.
+func (g *grid) group(r int) bool {
+	return g.headed && r > 0 && len(g.rows[r]) == 1 && len(g.rows[0]) > 1
 }
 
 // turned exchanges rows and columns.
@@ -50,7 +75,7 @@ func (g grid) turned() grid {
 }
 
 func (g grid) gap() int {
-	if g.listing {
+	if g.listing || g.prose {
 		return gapOfTexts
 	}
 	return gapOfNumbers
@@ -58,8 +83,8 @@ func (g grid) gap() int {
 
 func (g grid) columnWidth(c int) int {
 	width := 0
-	for _, row := range g.rows {
-		if c < len(row) {
+	for r, row := range g.rows {
+		if c < len(row) && !g.group(r) {
 			for _, span := range row[c] {
 				width = max(width, utf8.RuneCountInString(span.Text))
 			}
@@ -91,10 +116,13 @@ func (p *printer) table(t *document.Table) {
 		return
 	}
 	g, width := newGrid(t), p.width-len(p.margin)
-	if t.Turns {
+	if t.Turns && !slices.ContainsFunc(g.rows, func(row []document.Cell) bool { return len(row) == 1 }) {
 		if turned := g.turned(); len(g.parts(width)) > 1 && len(turned.parts(width)) <= len(g.parts(width)) {
 			g = turned
 		}
+	}
+	if g.prose {
+		g.breakLines(width)
 	}
 	for _, part := range g.parts(width) {
 		p.line("")
@@ -106,6 +134,14 @@ func (p *printer) table(t *document.Table) {
 
 // row writes the lines of a row, with some of its columns.
 func (p *printer) row(g grid, r int, part []int) {
+	if g.group(r) {
+		text := ""
+		if cell := g.rows[r][0]; len(cell) > 0 {
+			text = cell[0].Text
+		}
+		p.line(p.margin + p.styled(text, bold))
+		return
+	}
 	columns := append([]int{0}, part...)
 	height := 1
 	for _, c := range columns {
@@ -118,6 +154,9 @@ func (p *printer) row(g grid, r int, part []int) {
 		}
 	}
 	for i := range height {
+		if g.prose && r == 0 && g.empty(columns, i) { // another part has a heading of more lines
+			continue
+		}
 		line := p.margin
 		for _, c := range columns {
 			var span document.Span
@@ -126,22 +165,27 @@ func (p *printer) row(g grid, r int, part []int) {
 			}
 			st := styles[span.Tone]
 			switch {
-			case g.headed && r == 0 && i < 2:
+			case g.headed && r == 0 && (i < 2 || g.prose):
 				st = bold
-			case i > 1:
+			case i > 1 && !g.prose:
 				st = dim
 			}
-			if c > 0 && g.listing {
+			right, width := c > 0 && !g.listing && !g.left[c], g.columnWidth(c)
+			switch {
+			case right:
+				width += g.gap()
+			case c > 0:
 				line += strings.Repeat(" ", g.gap())
 			}
-			width := g.columnWidth(c)
-			if c > 0 && !g.listing {
-				width += g.gap()
-			}
-			line += p.padded(span.Text, width, st, c > 0 && !g.listing)
+			line += p.padded(span.Text, width, st, right)
 		}
 		p.line(line)
 	}
+}
+
+// empty reports whether some columns have no heading in a line.
+func (g *grid) empty(columns []int, line int) bool {
+	return !slices.ContainsFunc(columns, func(c int) bool { return line < len(g.rows[0][c]) && g.rows[0][c][line].Text != "" })
 }
 
 // padded fills s up with blanks, which are not styled.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -34,11 +35,8 @@ type barPart struct {
 
 // addPart adds a part in the next colour.
 func (b *bars) addPart(name, small string) {
-	b.Parts = append(b.Parts, barPart{Name: name, Class: fmt.Sprintf("c%d", len(b.Parts)%mostColours+1), Small: small})
+	b.Parts = append(b.Parts, barPart{Name: name, Class: web.Colour(len(b.Parts)), Small: small})
 }
-
-// mostColours is the number of colours for parts.
-const mostColours = 9
 
 type bar struct {
 	Head heading

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -58,7 +59,7 @@ var answerClass = map[ab.Answer]string{ab.Worse: "worse", ab.NotWorse: "not-wors
 func newBuilds(d *ab.Document) *buildsPage {
 	css := style + buildsStyle
 	p := &buildsPage{
-		Policy: policyOf(css), Style: template.CSS(css), Title: d.Question(), Class: answerClass[d.Answer], Answer: d.Sentence() + ".",
+		Policy: web.Policy(css), Style: template.CSS(css), Title: d.Question(), Class: answerClass[d.Answer], Answer: d.Sentence() + ".",
 		Unfinished: d.Unfinished, Advice: d.Advice(), Factor: quantity.Number(mostDrawn), Facts: buildsFacts(d), Method: buildsMethod(d),
 	}
 	for i := range d.Values {
@@ -174,12 +175,12 @@ func drawRuns(d *ab.Document, v *ab.Outcome) (sides, bool) {
 			}
 		}
 	}
-	s := sides{Metric: v.Metric, Caption: fmt.Sprintf("B / A, %s is better; %s", v.Better, v.Title()), Width: num(figureWidth)}
+	s := sides{Metric: v.Metric, Caption: fmt.Sprintf("B / A, %s is better; %s", v.Better, v.Title()), Width: web.Num(figureWidth)}
 	var ok bool
-	if s.Axis, ok = newAxis(values, result.Score, margin, figureWidth-margin); !ok || !drawn {
+	if s.Axis, ok = web.NewAxis(values, result.Score, margin, figureWidth-margin); !ok || !drawn {
 		return sides{}, false
 	}
-	s.One, s.Limit = num(s.Axis.at(1)), num(s.Axis.at(limit))
+	s.One, s.Limit = web.Num(s.Axis.At(1)), web.Num(s.Axis.At(limit))
 	s.Legend = []runHead{
 		{Key: keyOf(ofRun), Label: "a run, with its own interval"},
 		{Key: keyOf(ofAll), Label: "all runs"},
@@ -188,17 +189,17 @@ func drawRuns(d *ab.Document, v *ab.Outcome) (sides, bool) {
 	}
 	alt := []string{s.Metric + ", " + s.Caption, fmt.Sprintf("the margin is %.4f", limit)}
 	newMark := func(y float64, e [3]*float64, kind int, title string) mark {
-		m := mark{Class: "side full " + colourOf(kind), Colour: colourOf(kind), Path: shape(kind, s.Axis.at(*e[0]), y, sideRadius), Title: title}
+		m := mark{Class: "side full " + web.Colour(kind), Colour: web.Colour(kind), Path: web.Shape(kind, s.Axis.At(*e[0]), y, sideRadius), Title: title}
 		if e[1] != nil || e[2] != nil {
 			// An end that does not exist, or is too far away, is at the end of the axis.
 			lo, hi := margin, figureWidth-margin
 			if drawable(e[1]) {
-				lo = s.Axis.at(*e[1])
+				lo = s.Axis.At(*e[1])
 			}
 			if drawable(e[2]) {
-				hi = s.Axis.at(*e[2])
+				hi = s.Axis.At(*e[2])
 			}
-			m.Whisker = fmt.Sprintf("M%s %sH%s", num(lo), num(y), num(hi))
+			m.Whisker = fmt.Sprintf("M%s %sH%s", web.Num(lo), web.Num(y), web.Num(hi))
 		}
 		alt = append(alt, title)
 		return m
@@ -206,13 +207,13 @@ func drawRuns(d *ab.Document, v *ab.Outcome) (sides, bool) {
 	bottom := 0.0
 	if v.Ratio != nil {
 		s.Lanes = append(s.Lanes, sideLane{
-			Name: "all runs", Full: "all runs", LabelY: num(13),
+			Name: "all runs", Full: "all runs", LabelY: web.Num(13),
 			Marks: []mark{newMark(sideTop+2, estimates[0], ofAll, "all runs: "+v.RatioText()+", "+v.IntervalText())},
 		})
 		bottom = sideTop + sideStep + 4
 	}
 	step := min(sideStep, mostRunsHeight/float64(len(v.Ratios)))
-	lane := sideLane{Name: "each run, the first on top", Full: "each run", LabelY: num(bottom + 13)}
+	lane := sideLane{Name: "each run, the first on top", Full: "each run", LabelY: web.Num(bottom + 13)}
 	for i := range v.Ratios {
 		if r := &v.Ratios[i]; r.Ratio != nil {
 			title := runName(i) + ": " + r.RatioText() + ", " + r.IntervalText()
@@ -221,7 +222,7 @@ func drawRuns(d *ab.Document, v *ab.Outcome) (sides, bool) {
 	}
 	s.Lanes = append(s.Lanes, lane)
 	bottom += sideTop + step*float64(len(v.Ratios)) + 4
-	s.Height, s.AxisY, s.LabelY = num(bottom+axisHeight), num(bottom), num(bottom+15)
+	s.Height, s.AxisY, s.LabelY = web.Num(bottom+axisHeight), web.Num(bottom), web.Num(bottom+15)
 	s.Alt = strings.Join(alt, "; ")
 	return s, true
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -28,11 +28,6 @@ const (
 // longestName is the longest name of a target that fits into a lane.
 const longestName = 30
 
-// num spells a coordinate.
-func num(v float64) string {
-	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
-}
-
 // strip is the plot of a metric: a lane for each target.
 type strip struct {
 	Metric, Better string
@@ -43,7 +38,7 @@ type strip struct {
 	Alt           string
 	Width, Height string
 	AxisY, LabelY string
-	Axis          axis
+	Axis          web.Axis
 	Drawn         bool
 	Lanes         []lane
 }
@@ -83,9 +78,9 @@ func newStrip(m *report.Metric, most int) strip {
 	height := float64(len(rows)) * laneHeight
 	s := strip{
 		Metric: m.Name, Better: string(m.Better) + " is better", Series: m.Series, Alt: alternative(m),
-		Width: num(figureWidth), Height: num(height + axisHeight), AxisY: num(height), LabelY: num(height + 15),
+		Width: web.Num(figureWidth), Height: web.Num(height + axisHeight), AxisY: web.Num(height), LabelY: web.Num(height + 15),
 	}
-	s.Axis, s.Drawn = newAxis(values, m.Unit, margin, figureWidth-margin)
+	s.Axis, s.Drawn = web.NewAxis(values, m.Unit, margin, figureWidth-margin)
 	if len(rows) < len(m.Rows) {
 		s.Only = fmt.Sprintf("on %d of %d targets", len(rows), len(m.Rows))
 	}
@@ -105,8 +100,8 @@ func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y
 	top := y + laneTop
 	c := &r.Cells[0]
 	l := lane{
-		Name: shortened(r.Target), Full: r.Target, Baseline: c.Baseline, LabelY: num(y + 13),
-		Top: num(top - 3), Bottom: num(top + laneDepth + 3),
+		Name: shortened(r.Target), Full: r.Target, Baseline: c.Baseline, LabelY: web.Num(y + 13),
+		Top: web.Num(top - 3), Bottom: web.Num(top + laneDepth + 3),
 	}
 	if c.Summary == nil {
 		l.Value = "no value"
@@ -116,14 +111,14 @@ func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y
 	if !s.Drawn {
 		return l
 	}
-	l.MedianX = num(s.Axis.at(c.Summary.Median))
+	l.MedianX = web.Num(s.Axis.At(c.Summary.Median))
 	if ci := c.Summary.CI; ci != nil {
-		lo, hi := s.Axis.at(ci.Lo), s.Axis.at(ci.Hi)
-		l.Band = &band{X: num(lo), Width: num(max(hi-lo, 0.5)), Y: num(top - 2), Height: num(laneDepth + 4)}
+		lo, hi := s.Axis.At(ci.Lo), s.Axis.At(ci.Hi)
+		l.Band = &band{X: web.Num(lo), Width: web.Num(max(hi-lo, 0.5)), Y: web.Num(top - 2), Height: web.Num(laneDepth + 4)}
 	}
 	var dots strings.Builder
 	for _, p := range points {
-		x, py := num(s.Axis.at(p.Value)), num(top+laneDepth*(float64(p.Block)+0.5)/float64(blocks))
+		x, py := web.Num(s.Axis.At(p.Value)), web.Num(top+laneDepth*(float64(p.Block)+0.5)/float64(blocks))
 		if p.Disturbed() {
 			l.Rings = append(l.Rings, ring{x, py})
 			continue
@@ -193,7 +188,7 @@ func heat(c *stats.Comparison) string {
 		return fmt.Sprintf("better b%d", level(c.DecidingRatio()))
 	case stats.Slower:
 		return fmt.Sprintf("worse w%d", level(c.DecidingRatio()))
-	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible, stats.Withheld:
+	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
 	}
 	return "neutral"
 }
@@ -212,8 +207,8 @@ type curve struct {
 	Left, Right   string
 	Bottom        string
 	LabelY, Label string
-	Y             axis
-	X             []tick
+	Y             web.Axis
+	X             []web.Tick
 	Lines         []line
 	// Faint describes the faint dots. Shown counts the places, if some are left out.
 	Faint, Shown string
@@ -242,13 +237,13 @@ func newCurve(m *report.Metric, label string, r room) *curve {
 		return nil
 	}
 	bottom := curveHeight - 34
-	y, ok := newAxis([]float64{lo, hi}, m.Unit, bottom, 8)
+	y, ok := web.NewAxis([]float64{lo, hi}, m.Unit, bottom, 8)
 	if !ok {
 		return nil
 	}
 	out := &curve{
-		Metric: m.Name, Width: num(figureWidth), Height: num(curveHeight), Left: num(curveLeft), Right: num(figureWidth - margin),
-		Bottom: num(bottom), LabelY: num(curveHeight - 4), Label: label, Y: y,
+		Metric: m.Name, Width: web.Num(figureWidth), Height: web.Num(curveHeight), Left: web.Num(curveLeft), Right: web.Num(figureWidth - margin),
+		Bottom: web.Num(bottom), LabelY: web.Num(curveHeight - 4), Label: label, Y: y,
 		Faint: "each value faint",
 	}
 	whole := rawValues(m) <= r.raw
@@ -260,7 +255,7 @@ func newCurve(m *report.Metric, label string, r room) *curve {
 	}
 	step := (places + 4) / 5
 	for place := 0; place < places; place += step {
-		out.X = append(out.X, tick{At: num(x(place)), Label: fmt.Sprint(place + 1)})
+		out.X = append(out.X, web.Tick{At: web.Num(x(place)), Label: fmt.Sprint(place + 1)})
 	}
 	alt := []string{m.Name + " by " + label}
 	drawn, all := 0, 0
@@ -269,7 +264,7 @@ func newCurve(m *report.Metric, label string, r room) *curve {
 		if len(c.Curve) == 0 {
 			continue
 		}
-		l := line{Target: row.Target, Class: fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1)}
+		l := line{Target: row.Target, Class: fmt.Sprintf("%s d%d", web.Colour(i), i%4+1)}
 		var path, marks, dots strings.Builder
 		some := drawnPlaces(c.Curve, r.places)
 		drawn, all = drawn+len(some), all+len(c.Curve)
@@ -279,13 +274,13 @@ func newCurve(m *report.Metric, label string, r room) *curve {
 			if place == 0 {
 				letter = "M"
 			}
-			fmt.Fprintf(&path, "%s%s %s", letter, num(x(place)), num(y.at(median)))
+			fmt.Fprintf(&path, "%s%s %s", letter, web.Num(x(place)), web.Num(y.At(median)))
 			if len(some) == len(c.Curve) {
-				fmt.Fprintf(&marks, "M%s %sh0", num(x(place)), num(y.at(median)))
+				fmt.Fprintf(&marks, "M%s %sh0", web.Num(x(place)), web.Num(y.At(median)))
 			}
 		}
 		for _, v := range faint(c.Curve, whole, r.places) {
-			fmt.Fprintf(&dots, "M%s %sh0", num(x(v.place)), num(y.at(v.value)))
+			fmt.Fprintf(&dots, "M%s %sh0", web.Num(x(v.place)), web.Num(y.At(v.value)))
 		}
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
 		l.fitted(c, m, x, y, some)
@@ -336,7 +331,7 @@ func faint(places []report.Place, all bool, most int) []placeValue {
 }
 
 // fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as the line of the medians.
-func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y axis, places []int) {
+func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y web.Axis, places []int) {
 	t := c.Trend
 	if t == nil {
 		return
@@ -354,13 +349,13 @@ func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float6
 			letter = "M"
 			continue
 		}
-		fmt.Fprintf(&path, "%s%s %s", letter, num(x(place)), num(y.at(value)))
+		fmt.Fprintf(&path, "%s%s %s", letter, web.Num(x(place)), web.Num(y.At(value)))
 		letter = "L"
 	}
 	l.Fit = path.String()
 	if k := t.Knee; k != nil && (!y.Log || k.Value > 0) {
-		at := y.at(k.Value)
-		l.Knee = fmt.Sprintf("M%s %sV%s", num(x(int(math.Round(k.At))-1)), num(at-7), num(at+7))
+		at := y.At(k.Value)
+		l.Knee = fmt.Sprintf("M%s %sV%s", web.Num(x(int(math.Round(k.At))-1)), web.Num(at-7), web.Num(at+7))
 	}
 	l.Trend = fmt.Sprintf("%s per %s; %s", quantity.Slope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
 }

@@ -10,25 +10,26 @@
 package html
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 //go:embed report.css
-var style string
+var reportStyle string
+
+// style is the style sheet of a report. The other pages append their own rules.
+var style = web.Style + reportStyle
 
 //go:embed templates
 var files embed.FS
@@ -40,35 +41,11 @@ func Write(w io.Writer, r report.Report) error {
 
 // write fills a template with a page.
 func write(w io.Writer, name string, content any) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"tied": tied}).ParseFS(files, "templates/*.html")
+	t, err := template.New("report").Funcs(template.FuncMap{"tied": web.Tie}).ParseFS(files, "templates/*.html")
 	if err != nil {
 		return fmt.Errorf("parse the report's templates: %w", err)
 	}
-	var page strings.Builder
-	if err := t.ExecuteTemplate(&page, name, content); err != nil {
-		return fmt.Errorf("fill the report's templates: %w", err)
-	}
-	if _, err := io.WriteString(w, strings.Map(permitted, page.String())); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
-
-// permitted replaces control characters by U+FFFD. Programs print them, and HTML forbids them, escaped or not.
-func permitted(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return unicode.ReplacementChar
-	}
-	return r
-}
-
-// policy forbids everything except the style sheet in the file, which has the hash in the policy.
-func policy() string { return policyOf(style) }
-
-// policyOf is the policy of a page with another style sheet.
-func policyOf(style string) string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+	return web.Write(w, t, name, content)
 }
 
 // page is the input of the templates: strings and coordinates, with nothing to compute.
@@ -137,7 +114,7 @@ type warned struct {
 
 func newPage(r *report.Report) *page {
 	p := &page{
-		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
+		Policy: web.Policy(style), Style: template.CSS(style), Title: r.Heading(),
 		Cards: cards(r), Findings: r.Findings,
 		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(r.FamiliesNote() + " " + r.SelfcheckNote()), Dependence: r.DependenceNote(),
 		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: r.EmulatedNote(),
@@ -225,9 +202,4 @@ func newWarned(r *report.Run, i int) warned {
 	}
 	w.Summary = strings.Join(titles, ", ")
 	return w
-}
-
-// tied prevents line breaks between a number and its unit: "95 %", "2.4 ×".
-func tied(s string) string {
-	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -102,7 +103,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	css := style + reproduceStyle
 	host := r.Runs[0].Runs[0].Host
 	p := &reproduction{
-		Policy: policyOf(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
+		Policy: web.Policy(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
 		Omitted: r.Omitted, Method: r.Method(), Where: r.Where(), Origin: r.Origin(),
 		Facts: []report.NamedText{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
@@ -283,23 +284,23 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 		}
 	}
 	const caption = "ratio to the reference"
-	s := sides{Metric: target, Caption: caption, Width: num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the study"}, {Key: keyOf(1), Label: t.Where}}}
+	s := sides{Metric: target, Caption: caption, Width: web.Num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the study"}, {Key: keyOf(1), Label: t.Where}}}
 	var ok bool
-	if s.Axis, ok = newAxis(values, result.Score, margin, figureWidth-margin); !ok {
+	if s.Axis, ok = web.NewAxis(values, result.Score, margin, figureWidth-margin); !ok {
 		return sides{}, false
 	}
 	height := sideTop + sideStep*2 + 4
 	bottom := height * float64(len(lanes))
-	s.Height, s.AxisY, s.LabelY, s.One = num(bottom+axisHeight), num(bottom), num(bottom+15), num(s.Axis.at(1))
+	s.Height, s.AxisY, s.LabelY, s.One = web.Num(bottom+axisHeight), web.Num(bottom), web.Num(bottom+15), web.Num(s.Axis.At(1))
 	alt := []string{target + ", " + caption}
 	for i, l := range lanes {
 		y := height * float64(i)
-		lane := sideLane{Name: shortened(l.name), Full: l.name, LabelY: num(y + 13)}
+		lane := sideLane{Name: shortened(l.name), Full: l.name, LabelY: web.Num(y + 13)}
 		draw := func(n int, ratio float64, ci *stats.Interval, text string) {
 			middle := y + sideTop + sideStep*float64(n) + 2
-			m := mark{Class: "side full " + colourOf(n), Colour: colourOf(n), Path: shape(n, s.Axis.at(ratio), middle, sideRadius), Title: text}
+			m := mark{Class: "side full " + web.Colour(n), Colour: web.Colour(n), Path: web.Shape(n, s.Axis.At(ratio), middle, sideRadius), Title: text}
 			if ci != nil {
-				m.Whisker = fmt.Sprintf("M%s %sH%s", num(s.Axis.at(ci.Lo)), num(middle), num(s.Axis.at(ci.Hi)))
+				m.Whisker = fmt.Sprintf("M%s %sH%s", web.Num(s.Axis.At(ci.Lo)), web.Num(middle), web.Num(s.Axis.At(ci.Hi)))
 			}
 			lane.Marks = append(lane.Marks, m)
 			alt = append(alt, l.name+" "+text)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -22,36 +23,14 @@ const (
 
 // keyOf is the key of the run at a place.
 func keyOf(run int) key {
-	return key{"side full " + colourOf(run), shape(run, keyMiddle, keyMiddle, keyRadius)}
-}
-
-func colourOf(run int) string { return fmt.Sprintf("c%d", run%mostColours+1) }
-
-// shape is the path of the run's mark around a point. Shapes repeat after six runs and colours after nine, so no two of
-// twelve runs have the same mark.
-func shape(run int, x, y, r float64) string {
-	at := func(dx, dy float64) string { return num(x+dx*r) + " " + num(y+dy*r) }
-	switch run % 6 {
-	case 0: // circle
-		return fmt.Sprintf("M%sa%s %s 0 1 0 %s 0a%s %s 0 1 0 -%s 0z", at(-1, 0), num(r), num(r), num(2*r), num(r), num(r), num(2*r))
-	case 1: // square
-		return "M" + at(-.9, -.9) + "L" + at(.9, -.9) + "L" + at(.9, .9) + "L" + at(-.9, .9) + "z"
-	case 2: // triangle
-		return "M" + at(0, -1.1) + "L" + at(1.1, .9) + "L" + at(-1.1, .9) + "z"
-	case 3: // diamond
-		return "M" + at(0, -1.25) + "L" + at(1.25, 0) + "L" + at(0, 1.25) + "L" + at(-1.25, 0) + "z"
-	case 4: // inverted triangle
-		return "M" + at(0, 1.1) + "L" + at(1.1, -.9) + "L" + at(-1.1, -.9) + "z"
-	default: // hourglass
-		return "M" + at(-1, -1.1) + "L" + at(1, -1.1) + "L" + at(-1, 1.1) + "L" + at(1, 1.1) + "z"
-	}
+	return key{"side full " + web.Colour(run), web.Shape(run, keyMiddle, keyMiddle, keyRadius)}
 }
 
 // sides is the plot of a metric in several runs: a lane for each target, a mark with its interval for each run.
 type sides struct {
 	Metric, Caption, Alt         string
 	Width, Height, AxisY, LabelY string
-	Axis                         axis
+	Axis                         web.Axis
 	// One is the coordinate of the ratio 1, empty for absolute values. Limit is the coordinate of a margin. It may be empty.
 	One, Limit string
 	Lanes      []sideLane
@@ -149,35 +128,35 @@ func drawSides(all *report.Report, m *report.Metric, runs []int, unit result.Uni
 	if ratio && len(values) > 0 {
 		values = append(values, 1)
 	}
-	s := sides{Metric: m.Name, Caption: caption, Width: num(figureWidth)}
+	s := sides{Metric: m.Name, Caption: caption, Width: web.Num(figureWidth)}
 	var ok bool
-	if s.Axis, ok = newAxis(values, unit, margin, figureWidth-margin); !ok || len(drawn) < 2 {
+	if s.Axis, ok = web.NewAxis(values, unit, margin, figureWidth-margin); !ok || len(drawn) < 2 {
 		return sides{}, false
 	}
 	slices.Sort(drawn)
 	height := sideTop + sideStep*float64(len(drawn)) + 4
 	bottom := height * float64(len(rows))
-	s.Height, s.AxisY, s.LabelY = num(bottom+axisHeight), num(bottom), num(bottom+15)
+	s.Height, s.AxisY, s.LabelY = web.Num(bottom+axisHeight), web.Num(bottom), web.Num(bottom+15)
 	if ratio {
-		s.One = num(s.Axis.at(1))
+		s.One = web.Num(s.Axis.At(1))
 	}
 	alt := []string{m.Name + ", " + caption}
 	for i, r := range rows {
 		y := height * float64(i)
-		lane := sideLane{Name: shortened(r.Target), Full: r.Target, LabelY: num(y + 13)}
+		lane := sideLane{Name: shortened(r.Target), Full: r.Target, LabelY: web.Num(y + 13)}
 		for n, run := range drawn {
 			e, ok := of(&r.Cells[run])
 			if !ok {
 				continue
 			}
 			middle := y + sideTop + sideStep*float64(n) + 2
-			mark := mark{Class: "side", Colour: colourOf(run), Path: shape(run, s.Axis.at(e.value), middle, sideRadius), Title: all.Runs[run].Label + ": " + e.text}
+			mark := mark{Class: "side", Colour: web.Colour(run), Path: web.Shape(run, s.Axis.At(e.value), middle, sideRadius), Title: all.Runs[run].Label + ": " + e.text}
 			if e.shown {
 				mark.Class += " full"
 			}
 			mark.Class += " " + mark.Colour
 			if e.ci != nil {
-				mark.Whisker = fmt.Sprintf("M%s %sH%s", num(s.Axis.at(e.ci.Lo)), num(middle), num(s.Axis.at(e.ci.Hi)))
+				mark.Whisker = fmt.Sprintf("M%s %sH%s", web.Num(s.Axis.At(e.ci.Lo)), web.Num(middle), web.Num(s.Axis.At(e.ci.Hi)))
 			}
 			lane.Marks = append(lane.Marks, mark)
 			alt = append(alt, r.Target+" on "+mark.Title)

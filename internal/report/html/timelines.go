@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -45,7 +46,7 @@ type panel struct {
 	Left, Right   string
 	Top, Bottom   string
 	TickY, LabelY string
-	Y, X          axis
+	Y, X          web.Axis
 	Bands         []phaseBand
 	Lines         []panelLine
 	Regions       string // the names of bands that are too narrow for a name
@@ -90,7 +91,7 @@ func newTimelines(t *report.Timelines) timelines {
 	for i, name := range t.Names {
 		out.Lines = append(out.Lines, legendLine{name, lineClass(i)})
 	}
-	y, drawn := axisOver(lo, hi, t.Unit, panelBottom, panelTop, false)
+	y, drawn := web.AxisOver(lo, hi, t.Unit, panelBottom, panelTop, false)
 	for i := range t.Panels {
 		p := &t.Panels[i]
 		end := longest
@@ -110,20 +111,19 @@ func shift(t *report.Timelines, l *report.Line) float64 {
 	return 0
 }
 
-func lineClass(i int) string { return fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1) }
+func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
-func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn bool) panel {
+func newPanel(t *report.Timelines, p *report.Panel, y web.Axis, end float64, drawn bool) panel {
 	out := panel{
-		Target: p.Target, Alt: panelText(t, p), Width: num(figureWidth), Height: num(panelHeight), Left: num(curveLeft), Right: num(figureWidth - margin),
-		Top: num(panelTop), Bottom: num(panelBottom), TickY: num(panelBottom + 13), LabelY: num(panelBottom + 27), Y: y, Drawn: drawn,
+		Target: p.Target, Alt: panelText(t, p), Width: web.Num(figureWidth), Height: web.Num(panelHeight), Left: web.Num(curveLeft), Right: web.Num(figureWidth - margin),
+		Top: web.Num(panelTop), Bottom: web.Num(panelBottom), TickY: web.Num(panelBottom + 13), LabelY: web.Num(panelBottom + 27), Y: y, Drawn: drawn,
 	}
 	if !drawn {
 		return out
 	}
-	out.X = axis{lo: 0, hi: end, from: curveLeft, to: figureWidth - margin}
-	out.X.linearTicks(result.Seconds)
-	if y.lo < 0 && y.hi > 0 {
-		out.Zero = num(y.at(0))
+	out.X = web.FullAxis(0, end, result.Seconds, curveLeft, figureWidth-margin)
+	if y.Spans(0) {
+		out.Zero = web.Num(y.At(0))
 	}
 	out.Bands, out.Regions = newBands(p.Regions, &out.X)
 	for i, l := range p.Lines {
@@ -138,7 +138,7 @@ func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn b
 			if n == 0 {
 				letter = "M"
 			}
-			x, y := num(out.X.at(l.At[at])), num(out.Y.at(l.Values[at]-from))
+			x, y := web.Num(out.X.At(l.At[at])), web.Num(out.Y.At(l.Values[at]-from))
 			fmt.Fprintf(&path, "%s%s %s", letter, x, y)
 			if len(l.At) <= fewPoints {
 				fmt.Fprintf(&points, "M%s %sh0", x, y)
@@ -152,10 +152,10 @@ func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn b
 
 // drawnPoints selects the points of a line: all, or the first, the least, the largest and the last one of each unit of the width, so that no
 // peak is lost.
-func drawnPoints(l *report.Line, x *axis) []int {
+func drawnPoints(l *report.Line, x *web.Axis) []int {
 	column := func(i int) int { return i }
 	if len(l.At) > mostPoints {
-		column = func(i int) int { return int(x.at(l.At[i])) }
+		column = func(i int) int { return int(x.At(l.At[i])) }
 	}
 	return extremes(len(l.At), column, func(i int) float64 { return l.Values[i] })
 }
@@ -185,7 +185,7 @@ func (s *span) title() string {
 
 // newBands draws the regions, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
 // replaced by a letter, which regions explains.
-func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) {
+func newBands(all []report.Region, x *web.Axis) (bands []phaseBand, regions string) {
 	spans := joined(all, x, 2)
 	for least := 4.0; len(spans) > mostBands && least < figureWidth; least *= 2 {
 		spans = joined(all, x, least)
@@ -193,7 +193,7 @@ func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) 
 	var explained []string
 	used := 0.0 // the end of the last label
 	for i, s := range spans {
-		b := phaseBand{X: num(s.from), Width: num(s.to - s.from), Class: fmt.Sprintf("phase p%d", i%2+1), Title: s.title()}
+		b := phaseBand{X: web.Num(s.from), Width: web.Num(s.to - s.from), Class: fmt.Sprintf("phase p%d", i%2+1), Title: s.title()}
 		name, centre := s.name(), (s.from+s.to)/2
 		label := name
 		if float64(utf8.RuneCountInString(name))*nameWidth > s.to-s.from {
@@ -202,7 +202,7 @@ func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) 
 		}
 		half := float64(utf8.RuneCountInString(label)) * nameWidth / 2
 		if centre-half >= used {
-			b.Label, b.LabelX = label, num(centre)
+			b.Label, b.LabelX = label, web.Num(centre)
 			used = centre + half + 1
 		}
 		bands = append(bands, b)
@@ -211,11 +211,11 @@ func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) 
 }
 
 // joined joins regions with a neighbour if one of them is narrower than least and the gap between them is narrower still.
-func joined(all []report.Region, x *axis, least float64) []span {
+func joined(all []report.Region, x *web.Axis, least float64) []span {
 	var spans []span
 	for _, r := range all {
-		from := x.at(r.Start)
-		to := max(x.at(r.End), from+1)
+		from := x.At(r.Start)
+		to := max(x.At(r.End), from+1)
 		if len(spans) > 0 {
 			last := &spans[len(spans)-1]
 			narrow := to-from < least || last.to-last.from < least

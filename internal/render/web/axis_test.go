@@ -1,4 +1,4 @@
-package html
+package web
 
 import (
 	"math"
@@ -27,7 +27,7 @@ func TestAxisTicks(t *testing.T) {
 		"equal":             {0.5, 0.5, result.Seconds, "460 ms 480 ms 500 ms 520 ms 540 ms", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, ok := newAxis([]float64{c.hi, c.lo}, c.unit, 8, 312)
+			a, ok := NewAxis([]float64{c.hi, c.lo}, c.unit, 8, 312)
 			if !ok {
 				t.Fatal("there is no axis")
 			}
@@ -43,8 +43,8 @@ func TestAxisTicks(t *testing.T) {
 }
 
 func TestAxisRefusesValuesWithoutASpan(t *testing.T) {
-	for _, values := range [][]float64{nil, {math.NaN()}, {math.Inf(1), 1}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, ok := newAxis(values, result.Seconds, 0, 100); ok {
+	for _, values := range [][]float64{nil, {math.NaN()}, {math.Inf(1), 1}, {-math.MaxFloat64, math.MaxFloat64}, {-math.MaxFloat64, 0}} {
+		if _, ok := NewAxis(values, result.Seconds, 0, 100); ok {
 			t.Errorf("there is an axis for %v", values)
 		}
 	}
@@ -57,12 +57,12 @@ func FuzzAxisStaysInside(f *testing.F) {
 	f.Add(1e-300, 1e300)
 	f.Fuzz(func(t *testing.T, lo, hi float64) {
 		for _, unit := range []result.Unit{result.Seconds, result.Bytes, result.Score} {
-			a, ok := newAxis([]float64{lo, hi}, unit, 8, 312)
+			a, ok := NewAxis([]float64{lo, hi}, unit, 8, 312)
 			if !ok {
 				continue
 			}
 			for _, v := range []float64{lo, hi} {
-				if at := a.at(v); !(8 <= at && at <= 312) {
+				if at := a.At(v); !(8 <= at && at <= 312) {
 					t.Errorf("on the axis of %v and %v, %v is at %v", lo, hi, v, at)
 				}
 			}

@@ -1,11 +1,10 @@
 package history
 
 import (
-	"encoding/json"
-	"io"
 	"math"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -16,26 +15,26 @@ const Kind = "touchstone-history"
 const SchemaVersion = 1
 
 type (
-	jsonDocument struct {
-		Kind    string       `json:"kind"`
-		Version int          `json:"schema_version"`
-		Metric  string       `json:"metric"`
-		Notes   []string     `json:"notes"`
-		Series  []jsonSeries `json:"series"`
+	data struct {
+		Kind    string   `json:"kind"`
+		Version int      `json:"schema_version"`
+		Metric  string   `json:"metric"`
+		Notes   []string `json:"notes"`
+		Series  []series `json:"series"`
 	}
-	jsonSeries struct {
+	series struct {
 		Benchmark string           `json:"benchmark"`
 		Params    string           `json:"params"`
 		Target    string           `json:"target"`
 		Machine   string           `json:"machine"`
 		Unit      result.Unit      `json:"unit"`
 		Better    result.Direction `json:"better"`
-		Runs      []jsonPoint      `json:"runs"`
-		Changes   []jsonChange     `json:"changes"`
+		Runs      []point          `json:"runs"`
+		Changes   []change         `json:"changes"`
 		// TooFew is set if the series has too few runs for a change.
 		TooFew bool `json:"too_few_runs"`
 	}
-	jsonPoint struct {
+	point struct {
 		Run     string       `json:"run"`
 		Started *time.Time   `json:"started"`
 		State   result.State `json:"state"`
@@ -43,7 +42,7 @@ type (
 		Trials  int          `json:"trials"`
 		Lost    float64      `json:"lost_share"`
 	}
-	jsonChange struct {
+	change struct {
 		// Run is the first run after the change.
 		Run    string   `json:"run"`
 		At     int      `json:"at"`
@@ -57,35 +56,33 @@ type (
 	}
 )
 
-// JSON writes the history as JSON.
-func (h *History) JSON(w io.Writer) error {
-	d := jsonDocument{Kind: Kind, Version: SchemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []jsonSeries{}}
+// newData gives the history for JSON.
+func newData(h *history.History) data {
+	d := data{Kind: Kind, Version: SchemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []series{}}
 	for i := range h.Series {
 		s := &h.Series[i]
-		j := jsonSeries{
+		one := series{
 			Benchmark: s.Benchmark, Params: s.Params, Target: s.Target, Machine: s.Machine, Unit: s.Metric.Unit, Better: s.Metric.Better,
-			Runs: []jsonPoint{}, Changes: []jsonChange{}, TooFew: s.Short(),
+			Runs: []point{}, Changes: []change{}, TooFew: s.Short(),
 		}
 		for _, p := range s.Points {
-			point := jsonPoint{Run: p.Run, State: p.State, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
+			value := point{Run: p.Run, State: p.State, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
 			if !p.Started.IsZero() {
 				started := p.Started.UTC()
-				point.Started = &started
+				value.Started = &started
 			}
-			j.Runs = append(j.Runs, point)
+			one.Runs = append(one.Runs, value)
 		}
 		for _, c := range s.Changes {
-			change := jsonChange{
+			jump := change{
 				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: c.Word, Reason: c.Why, Facts: append([]string{}, c.Facts...),
 			}
 			if !math.IsNaN(c.Ratio) {
-				change.Ratio = &c.Ratio
+				jump.Ratio = &c.Ratio
 			}
-			j.Changes = append(j.Changes, change)
+			one.Changes = append(one.Changes, jump)
 		}
-		d.Series = append(d.Series, j)
+		d.Series = append(d.Series, one)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(d)
+	return d
 }

@@ -1,8 +1,9 @@
-package html
+package web
 
 import (
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
@@ -19,38 +20,39 @@ const characterWidth = 5.8
 // mostTicks is the largest number of labels on an axis.
 const mostTicks = 6
 
-// axis maps values to coordinates of a drawing.
-type axis struct {
+// Axis maps values to coordinates of a drawing.
+type Axis struct {
 	Log      bool
-	Ticks    []tick
+	Ticks    []Tick
 	lo, hi   float64 // values, or their logarithms
 	from, to float64 // coordinates of lo and hi
 	used     float64 // the end of the last label
 }
 
-type tick struct {
+// Tick is a labelled place on an axis.
+type Tick struct {
 	At    string
 	Label string
 	// Anchor keeps labels at the ends inside the drawing.
 	Anchor string
 }
 
-// newAxis makes an axis for values of a unit, from one coordinate to another. It returns false without values, and if their
+// NewAxis makes an axis for values of a unit, from one coordinate to another. It returns false without values, and if their
 // span is not finite.
-func newAxis(values []float64, unit result.Unit, from, to float64) (axis, bool) {
+func NewAxis(values []float64, unit result.Unit, from, to float64) (Axis, bool) {
 	if len(values) == 0 {
-		return axis{}, false
+		return Axis{}, false
 	}
 	lo, hi := slices.Min(values), slices.Max(values)
 	if span := hi - lo; math.IsNaN(span) || math.IsInf(span, 0) {
-		return axis{}, false
+		return Axis{}, false
 	}
-	return axisOver(lo, hi, unit, from, to, lo > 0 && hi/lo > logFrom)
+	return AxisOver(lo, hi, unit, from, to, lo > 0 && hi/lo > logFrom)
 }
 
-// axisOver makes an axis from lo to hi, with a little room on both sides.
-func axisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (axis, bool) {
-	a := axis{lo: lo, hi: hi, from: from, to: to, Log: log}
+// AxisOver makes an axis from lo to hi, with a little room on both sides.
+func AxisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (Axis, bool) {
+	a := Axis{lo: lo, hi: hi, from: from, to: to, Log: log}
 	if a.Log {
 		a.lo, a.hi = math.Log10(lo), math.Log10(hi)
 	}
@@ -66,8 +68,8 @@ func axisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (axi
 	if a.lo != 0 || a.Log {
 		a.lo -= pad
 	}
-	if a.hi == a.lo {
-		return axis{}, false
+	if span := a.hi - a.lo; span == 0 || math.IsInf(span, 0) {
+		return Axis{}, false
 	}
 	if a.Log {
 		a.logTicks(unit)
@@ -77,8 +79,18 @@ func axisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (axi
 	return a, true
 }
 
-// at is the coordinate of a value.
-func (a *axis) at(value float64) float64 {
+// FullAxis makes a linear axis from lo to hi, without room on either side.
+func FullAxis(lo, hi float64, unit result.Unit, from, to float64) Axis {
+	a := Axis{lo: lo, hi: hi, from: from, to: to}
+	a.linearTicks(unit)
+	return a
+}
+
+// Spans reports whether a value is between the ends of a linear axis.
+func (a *Axis) Spans(value float64) bool { return a.lo < value && value < a.hi }
+
+// At is the coordinate of a value.
+func (a *Axis) At(value float64) float64 {
 	if a.Log {
 		value = math.Log10(value)
 	}
@@ -86,20 +98,20 @@ func (a *axis) at(value float64) float64 {
 }
 
 // tick adds a tick, unless its label would run into the one before.
-func (a *axis) tick(value float64, label string) {
-	at := a.at(value)
-	t := tick{At: num(at), Label: label, Anchor: "middle"}
+func (a *Axis) tick(value float64, label string) {
+	x := a.At(value)
+	t := Tick{At: Num(x), Label: label, Anchor: "middle"}
 	if a.to < a.from { // it stands: labels are beside each other's lines
 		a.Ticks = append(a.Ticks, t)
 		return
 	}
 	half := float64(utf8.RuneCountInString(label)) * characterWidth / 2
-	centre := at
+	centre := x
 	switch {
-	case at-half < a.from:
-		t.Anchor, centre = "start", at+half
-	case at+half > a.to:
-		t.Anchor, centre = "end", at-half
+	case x-half < a.from:
+		t.Anchor, centre = "start", x+half
+	case x+half > a.to:
+		t.Anchor, centre = "end", x-half
 	}
 	if len(a.Ticks) > 0 && centre-half < a.used+characterWidth {
 		return
@@ -108,8 +120,19 @@ func (a *axis) tick(value float64, label string) {
 	a.Ticks = append(a.Ticks, t)
 }
 
+// longestLabel is the longest label. A longer number, which no benchmark has, gets an exponent.
+const longestLabel = 16
+
+func label(scale quantity.Scale, value float64) string {
+	text := scale.Tick(value)
+	if utf8.RuneCountInString(text) > longestLabel {
+		text = strings.TrimSpace(quantity.Number(value/scale.Unit) + " " + scale.Name)
+	}
+	return text
+}
+
 // linearTicks puts ticks at multiples of 1, 2 or 5 times a power of ten of one scale.
-func (a *axis) linearTicks(unit result.Unit) {
+func (a *Axis) linearTicks(unit result.Unit) {
 	scale := quantity.ScaleFor(max(math.Abs(a.lo), math.Abs(a.hi)), unit)
 	lo, hi := a.lo/scale.Unit, a.hi/scale.Unit
 	magnitude := math.Pow(10, math.Floor(math.Log10((hi-lo)/mostTicks)))
@@ -120,11 +143,11 @@ func (a *axis) linearTicks(unit result.Unit) {
 			continue
 		}
 		for i := first; i <= last; i++ {
-			label := "0"
+			text := "0"
 			if i != 0 {
-				label = scale.Tick(i * step * scale.Unit)
+				text = label(scale, i*step*scale.Unit)
 			}
-			a.tick(i*step*scale.Unit, label)
+			a.tick(i*step*scale.Unit, text)
 		}
 		return
 	}
@@ -132,7 +155,7 @@ func (a *axis) linearTicks(unit result.Unit) {
 
 // logTicks puts ticks at powers of ten, and between them if there are few. Bytes stay in
 // one scale, for their prefixes are no powers of ten.
-func (a *axis) logTicks(unit result.Unit) {
+func (a *Axis) logTicks(unit result.Unit) {
 	top := quantity.ScaleFor(math.Pow(10, a.hi), unit)
 	base := 1.0
 	if unit == result.Bytes {
@@ -159,7 +182,7 @@ func (a *axis) logTicks(unit result.Unit) {
 			if unit == result.Bytes {
 				scale = top
 			}
-			a.tick(v, scale.Tick(v))
+			a.tick(v, label(scale, v))
 		}
 		return
 	}

@@ -1,0 +1,75 @@
+// Package paper makes the documents of the published results: the list of the studies, and the tables of one.
+package paper
+
+import (
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/paper"
+)
+
+// kind is the kind of both documents.
+const kind = "paper"
+
+// Listing is the document of the list of papers.
+func Listing(papers []Row) *document.Document {
+	t := document.Table{Rows: [][]document.Cell{texts("paper", "year", "tables", "numbers", "title")}}
+	for _, r := range papers {
+		t.Rows = append(t.Rows, texts(r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title))
+	}
+	t.Prose = true
+	return &document.Document{Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Data: papers, Whole: "touchstone paper -o json"}
+}
+
+// Document is the document of a paper: its tables as they are printed, with notes on their errors.
+func Document(p paper.Paper) *document.Document {
+	d := &document.Document{
+		Kind: kind, Title: p.Name + ": " + p.Title, Data: newData(p), Whole: "touchstone paper " + p.Name + " -o json",
+		Blocks: []document.Block{document.Text{Text: p.Citation() + "."}},
+	}
+	for _, t := range p.Tables {
+		d.Blocks = append(d.Blocks, table(t))
+	}
+	return d
+}
+
+func table(t paper.Table) document.Section {
+	g := NewGrid(t)
+	out := document.Table{Rows: [][]document.Cell{texts(append([]string{""}, g.Headings...)...)}, Prose: true}
+	group := ""
+	for r, label := range g.Labels {
+		if g.Groups[r] != group {
+			group = g.Groups[r]
+			out.Rows = append(out.Rows, texts(group))
+		}
+		row := texts(label)
+		for _, c := range g.Cells[r] {
+			row = append(row, texts(c.Text+c.Mark)...)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	s := document.Section{ID: "table/" + t.Name, Title: t.Name + ": " + t.Title, Blocks: []document.Block{document.Text{Text: g.Caption}, out}}
+	var marks document.Facts
+	for i, flag := range g.Flags {
+		marks.Items = append(marks.Items, document.Fact{Name: Mark(i), Text: flag})
+	}
+	if marks.Items != nil {
+		s.Blocks = append(s.Blocks, marks)
+	}
+	var notes document.List
+	for _, note := range g.Notes {
+		notes.Items = append(notes.Items, document.Item{Span: document.Span{Text: note}})
+	}
+	if notes.Items != nil {
+		s.Blocks = append(s.Blocks, notes)
+	}
+	return s
+}
+
+func texts(all ...string) []document.Cell {
+	var cells []document.Cell
+	for _, text := range all {
+		cells = append(cells, document.Cell{{Text: text}})
+	}
+	return cells
+}

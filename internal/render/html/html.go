@@ -1,0 +1,231 @@
+// Package html writes a document as one HTML file without a network, script or font: see [web].
+//
+// The page has the answer at the top, and a table of contents if it has many sections. Folded sections open on a click, and are open in print. Text of the document
+// reaches the page only through html/template, and drawings have only coordinates of this package.
+package html
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
+)
+
+//go:embed document.css
+var ownStyle string
+
+var style = web.Style + ownStyle
+
+//go:embed document.html
+var templateText string
+
+var pageTemplate = template.Must(template.New("document").Funcs(template.FuncMap{"tied": web.Tie}).Parse(templateText))
+
+// leastContents is the smallest number of titled sections for a table of contents.
+const leastContents = 6
+
+// Write writes d to w as one HTML file, the same bytes for the same document.
+func Write(w io.Writer, d *document.Document) error {
+	b := builder{anchors: map[string]bool{mainAnchor: true}}
+	p := page{
+		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
+		Notes: paragraphs(d.Notes), Answer: paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
+	}
+	if p.Contents = contents(p.Blocks); count(p.Contents) < leastContents {
+		p.Contents = nil
+	}
+	return web.Write(w, pageTemplate, "document", p)
+}
+
+// page is the input of the template: strings and coordinates, with nothing to compute.
+type page struct {
+	Policy, Kind, Title, Main string
+	// Style is the embedded style sheet. It has no text of a document.
+	Style         template.CSS
+	Contents      []entry
+	Notes, Answer []span
+	Blocks        []block
+}
+
+// entry is a line of the table of contents.
+type entry struct {
+	Address, Title string
+	Entries        []entry
+}
+
+// block is one of its fields.
+type block struct {
+	Section *section
+	Facts   []fact
+	Text    *span
+	List    *list
+	Table   *table
+	Figures []lanes // figures beside each other
+	Course  *course
+}
+
+type section struct {
+	// Anchor is empty for a section that nothing refers to.
+	Anchor, Title string
+	// Level is the level of its heading.
+	Level  int
+	Folded bool
+	Blocks []block
+}
+
+type fact struct {
+	Name  span
+	Text  string
+	Notes []span
+}
+
+type list struct {
+	Title   string
+	Ordered bool
+	Items   []item
+}
+
+type item struct {
+	span
+	Lines []string
+}
+
+// span is a piece of text. Word is read aloud before it, because a border alone marks it.
+type span struct{ Text, Class, Address, Word string }
+
+// classes are the classes of the tones in the style sheet.
+var classes = map[document.Tone]string{
+	document.Strong: "strong", document.Faint: "faint", document.Good: "good", document.Bad: "bad", document.Alarm: "alarm", document.Advice: "advice",
+}
+
+var words = map[document.Tone]string{document.Alarm: "Warning: ", document.Advice: "Advice: "}
+
+func newSpan(s document.Span) span {
+	return span{Text: s.Text, Class: classes[s.Tone], Address: relative(s.Link), Word: words[s.Tone]}
+}
+
+func spans(all []document.Span) []span {
+	var out []span
+	for _, s := range all {
+		out = append(out, newSpan(s))
+	}
+	return out
+}
+
+func paragraphs(all []document.Text) []span {
+	var out []span
+	for _, t := range all {
+		out = append(out, newSpan(document.Span(t)))
+	}
+	return out
+}
+
+// relative returns an address of a page beside this one or below it, and nothing for any other address.
+func relative(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(link, "/") || strings.ContainsAny(link, `:\`) ||
+		strings.ContainsFunc(link, unicode.IsControl) || slices.Contains(strings.Split(u.Path, "/"), "..") {
+		return ""
+	}
+	return link
+}
+
+// mainAnchor is the anchor of the content.
+const mainAnchor = "main"
+
+// builder knows the anchors of the page.
+type builder struct{ anchors map[string]bool }
+
+// anchor makes an anchor of the ID of a section. An ID may have blanks, which an anchor must not have.
+func (b *builder) anchor(id string) string {
+	if id == "" {
+		return ""
+	}
+	anchor := strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r) {
+			return '-'
+		}
+		return r
+	}, id)
+	for b.anchors[anchor] {
+		anchor += "-"
+	}
+	b.anchors[anchor] = true
+	return anchor
+}
+
+// blocks converts blocks. Headings in them have a level.
+func (b *builder) blocks(blocks []document.Block, level int) []block {
+	var out []block
+	for _, source := range blocks {
+		switch source := source.(type) {
+		case document.Section:
+			inner := level
+			if source.Title != "" {
+				inner++
+			}
+			// A section takes its anchor before the sections in it take theirs.
+			s := &section{Anchor: b.anchor(source.ID), Title: source.Title, Level: level, Folded: source.Folded && source.Title != ""}
+			s.Blocks = b.blocks(source.Blocks, inner)
+			out = append(out, block{Section: s})
+		case document.Facts:
+			var facts []fact
+			for _, f := range source.Items {
+				facts = append(facts, fact{Name: span{Text: f.Name, Class: classes[f.Tone]}, Text: f.Text, Notes: spans(f.Notes)})
+			}
+			out = append(out, block{Facts: facts})
+		case document.Text:
+			s := newSpan(document.Span(source))
+			out = append(out, block{Text: &s})
+		case document.List:
+			l := &list{Title: source.Title, Ordered: source.Ordered}
+			for _, i := range source.Items {
+				l.Items = append(l.Items, item{newSpan(i.Span), i.Lines})
+			}
+			out = append(out, block{List: l})
+		case document.Table:
+			if t := newTable(&source); t != nil {
+				out = append(out, block{Table: t})
+			}
+		case document.Course:
+			out = append(out, block{Course: newCourse(&source)})
+		case document.Lanes:
+			if last := len(out) - 1; last >= 0 && out[last].Figures != nil {
+				out[last].Figures = append(out[last].Figures, newLanes(&source))
+			} else {
+				out = append(out, block{Figures: []lanes{newLanes(&source)}})
+			}
+		}
+	}
+	return out
+}
+
+// contents lists the sections that have a title and an anchor.
+func contents(blocks []block) []entry {
+	var entries []entry
+	for _, b := range blocks {
+		s := b.Section
+		switch {
+		case s == nil:
+		case s.Anchor != "" && s.Title != "":
+			entries = append(entries, entry{Address: "#" + s.Anchor, Title: s.Title, Entries: contents(s.Blocks)})
+		default:
+			entries = append(entries, contents(s.Blocks)...)
+		}
+	}
+	return entries
+}
+
+func count(entries []entry) int {
+	n := len(entries)
+	for _, e := range entries {
+		n += count(e.Entries)
+	}
+	return n
+}

@@ -1,0 +1,248 @@
+package html_test
+
+import (
+	"flag"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render/html"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden page")
+
+func written(t *testing.T, d *document.Document) string {
+	t.Helper()
+	var b strings.Builder
+	must.Do(t, html.Write(&b, d))
+	return b.String()
+}
+
+func cell(lines ...string) document.Cell {
+	var c document.Cell
+	for i, line := range lines {
+		s := document.Span{Text: line}
+		if i > 0 {
+			s.Tone = document.Faint
+		}
+		c = append(c, s)
+	}
+	return c
+}
+
+func mark(group int, value, low, high float64, text string) document.Mark {
+	return document.Mark{Group: group, Value: value, Low: &low, High: &high, Full: true, Text: text}
+}
+
+// sample is a document with each kind of block, as a comparison of two builds could have them.
+func sample() *document.Document {
+	const (
+		runs = iota
+		all
+	)
+	toned := func(text string, tone document.Tone, more ...string) document.Cell {
+		return append(document.Cell{{Text: text, Tone: tone}}, cell(append([]string{""}, more...)...)[1:]...)
+	}
+	figure := func(name string, values ...float64) document.Lanes {
+		l := document.Lanes{
+			Name: name, Caption: "B / A, lower is better; operations.container.lifecycle", Unit: result.Score, Groups: []string{"a run, with its own interval", "", "", "all runs"},
+			Lines: []document.Line{{Name: "equal", Value: 1}, {Name: "the margin, 1.0300", Value: 1.03, Limit: true}},
+			Lanes: []document.Lane{{Name: "all runs", Marks: []document.Mark{mark(3, values[0], values[0]-0.01, values[0]+0.012, "1.0213, 1.0113 to 1.0333")}}},
+		}
+		lane := document.Lane{Name: "each run, the first on top"}
+		for _, v := range values {
+			lane.Marks = append(lane.Marks, mark(runs, v, v-0.02, v+0.02, "run"))
+		}
+		lane.Marks[0].Full, lane.Marks[1].High = false, nil
+		l.Lanes = append(l.Lanes, lane)
+		return l
+	}
+	course := document.Course{
+		Name: "CreateAndRun", Unit: result.Seconds, Columns: []string{"Started (UTC)", "Run", "Median", "Remark"},
+		Breaks: []document.Break{{Index: 5, Before: 0.02, After: 0.022, Text: "slower: +10.0 %, from 20.0 ms to 22.0 ms (p = 0.002)", Lines: []string{"Target oci/runc: 1.1.12, then 1.2.0"}}},
+	}
+	for i := range 12 {
+		p := document.Point{Labels: []string{"2026-11-" + string(rune('0'+i/10+1)) + string(rune('0'+i%10)) + " 10:00", "run " + string(rune('a'+i))}, Value: 0.02 + 0.0001*float64(i%3), Text: "20.1 ms, 20 trials"}
+		if i >= 5 {
+			p.Value, p.Text = p.Value+0.002, "22.1 ms, 20 trials"
+		}
+		if i == 3 {
+			p.Remark = "lost 33 % of its trials"
+		}
+		course.Points = append(course.Points, p)
+	}
+	return &document.Document{
+		Kind: "comparison of two builds", Title: "Is runc 1.2.0 slower than runc 1.1.12 by more than 3 %?", Whole: "touchstone ab -o json",
+		Notes:  []document.Text{{Text: "Runs are missing: 2 of 12 were interrupted.", Tone: document.Alarm}, {Text: "More runs would narrow the interval; give --runs 30.", Tone: document.Advice}},
+		Answer: []document.Text{{Text: "B is worse than the margin: CreateAndRun takes 5.1 % longer, with an interval of 3.4 % to 6.8 %.", Tone: document.Bad}},
+		Blocks: []document.Block{
+			document.Facts{Items: []document.Fact{
+				{Name: "A, the old build", Text: "oci/runc@path=/usr/local/lib/runtimes/runc-1.1.12, 1.1.12"},
+				{Name: "B, the new build", Text: "oci/runc@path=/usr/local/lib/runtimes/runc-1.2.0, 1.2.0"},
+				{Name: "Host", Text: "bench1, AMD EPYC 7713, 8 CPUs", Notes: []document.Span{{Text: "the governor is powersave", Tone: document.Alarm}}},
+				{Name: "agrees", Tone: document.Good, Text: "The start of a container takes less than a second.", Notes: []document.Span{{Text: "section 4.1", Tone: document.Faint}}},
+				{Name: "disagrees", Tone: document.Bad, Text: "gVisor is slower by a factor of two."},
+			}},
+			document.Section{ID: "values", Title: "Values", Blocks: []document.Block{
+				document.Table{Turns: true, Rows: [][]document.Cell{
+					{nil, cell("B / A"), cell("Interval"), cell("Between runs"), cell("A lost", "of all trials"), cell("Answer")},
+					{cell("CreateAndRun", "operations.container.lifecycle; lower is better"), cell("1.0512"), cell("1.0340 to 1.0680"), cell("0.8 %"), cell("0 %"), toned("worse than the margin", document.Bad, "the whole interval is beyond the margin of 1.0300")},
+					{cell("Exec", "operations.container.exec; lower is better"), cell("0.9990"), cell("0.9920 to 1.0060"), cell("0.4 %"), cell("1.2 %"), toned("not worse", document.Good)},
+					{cell("other values")},
+					{cell("HostMemory", "density.memory; lower is better"), cell("–"), cell("–"), cell("–"), cell("100 %"), toned("inconclusive", document.Strong)},
+				}},
+			}},
+			document.Section{ID: "figures", Title: "Figures", Blocks: []document.Block{figure("CreateAndRun", 1.0512, 1.04, 1.062, 1.05), figure("Exec", 0.999, 0.98, 1.01), document.Text{Text: "Figures show each ratio.", Tone: document.Faint}}},
+			document.Section{ID: "runs", Title: "Runs", Blocks: []document.Block{
+				document.Table{Listing: true, Rows: [][]document.Cell{
+					{cell("Run"), cell("Time"), cell("Remark")},
+					{{{Text: "run 1", Link: "run-1.html"}, {Text: "20261128-100000-aaaa", Tone: document.Faint}}, cell("2 min 3 s"), cell("")},
+					{{{Text: "run 2", Link: "https://example.org/run-2.html"}}, cell("2 min 10 s"), cell("The run was interrupted by a signal, and its last block has fewer trials than the others.")},
+				}},
+			}},
+			document.Section{ID: "history of it", Title: "History", Blocks: []document.Block{course}},
+			document.Section{ID: "findings", Title: "Findings", Blocks: []document.Block{
+				document.List{Title: "In the order of their size:", Ordered: true, Items: []document.Item{
+					{Span: document.Span{Text: "CreateAndRun is 1.05 × slower."}, Lines: []string{"In 10 of 10 runs."}}, {Span: document.Span{Text: "Exec has no difference."}},
+				}},
+				document.List{Items: []document.Item{{Span: document.Span{Text: "A bound is broken.", Tone: document.Alarm}}, {Span: document.Span{Text: "Pin the CPUs.", Tone: document.Advice}}, {Span: document.Span{Text: "Plain."}}}},
+			}},
+			document.Section{ID: "method", Title: "Method", Folded: true, Blocks: []document.Block{
+				document.Text{Text: "Both builds are targets of each run, compared block by block in shuffled order."},
+				document.Section{Title: "Interval", Blocks: []document.Block{document.Text{Text: "The runs are the observations."}}},
+			}},
+		},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	const file = "testdata/sample.golden.html"
+	page := written(t, sample())
+	if *update {
+		must.Do(t, os.WriteFile(file, []byte(page), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	must.Do(t, err)
+	if diff := cmp.Diff(string(want), page); diff != "" {
+		t.Errorf("the page differs from %s (-want +got); if it should, run go test -update:\n%s", file, diff)
+	}
+	if written(t, sample()) != page {
+		t.Error("the same document has two pages")
+	}
+}
+
+// TestContents: a page of many sections lists those with an address, and its anchors are unique and have no blanks.
+func TestContents(t *testing.T) {
+	page := written(t, sample())
+	for _, want := range []string{`<a href="#values">Values</a>`, `<a href="#history-of-it">History</a>`, `<section id="history-of-it">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	d := &document.Document{Title: "few"}
+	for _, id := range []string{"main", "a b", "a-b", "x\"'", "benchmark/a.b"} {
+		d.Blocks = append(d.Blocks, document.Section{ID: id, Title: id})
+	}
+	page = written(t, d)
+	for _, want := range []string{`<section id="main-">`, `<section id="a-b">`, `<section id="a-b-">`, `<section id="x--">`, `<section id="benchmark/a.b">`} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("the page does not have %s once", want)
+		}
+	}
+	if strings.Contains(page, "<nav") {
+		t.Error("a page of five sections has a table of contents")
+	}
+}
+
+// TestLinksAreRelative: a text from a run leads to no address outside of the folder.
+func TestLinksAreRelative(t *testing.T) {
+	for link, want := range map[string]bool{
+		"run-1.html": true, "runs/a%20b.html": true, "#values": true, "run.html?x=1#y": true,
+		"": false, "https://example.org": false, "//example.org/x": false, "/etc/passwd": false, "javascript:alert(1)": false, "JavaScript:alert(1)": false, " javascript:alert(1)": false,
+		"\tjavascript:alert(1)": false, "java\nscript:alert(1)": false, `\\example.org\x`: false, `/\example.org`: false, "data:text/html,x": false, "mailto:a@b": false, "../../secret.html": false,
+		"a/../../b": false, "%2e%2e/x": false, "x:y.html": false, "user@host:1": false,
+	} {
+		page := written(t, &document.Document{Blocks: []document.Block{document.Text{Text: "needle", Link: link}}})
+		if got := regexp.MustCompile(`<a href="[^"]*">needle</a>`).MatchString(page); got != want {
+			t.Errorf("%q is a link: %v, want %v", link, got, want)
+		}
+	}
+}
+
+// TestTextIsHarmless: no text becomes a tag, an attribute, a control character or a direction of text.
+func TestTextIsHarmless(t *testing.T) {
+	const bad = `"'><svg/onload=alert(1)>{{.}}` + "`</style></title></svg><!--\x1b[2J\u202e"
+	d := sample()
+	d.Title, d.Kind, d.Notes[0].Text, d.Answer[0].Text = bad, bad, bad, bad
+	figure := document.Lanes{Name: bad, Caption: bad, Groups: []string{bad}, Lines: []document.Line{{Name: bad}}, Lanes: []document.Lane{{Name: bad, Marks: []document.Mark{{Text: bad}, {Value: math.NaN(), Text: bad}}}}}
+	course := document.Course{Name: bad, Columns: []string{bad}, Points: []document.Point{{Labels: []string{bad}, Text: bad, Remark: bad}}, Breaks: []document.Break{{Text: bad, Lines: []string{bad}}}}
+	span := document.Span{Text: bad, Link: bad}
+	d.Blocks = append(d.Blocks,
+		figure, course, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
+		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}}}})
+	page := written(t, d)
+	if n := strings.Count(page, "&lt;svg/onload=alert"); n < 25 {
+		t.Errorf("the page has the text %d times", n)
+	}
+	for _, unwanted := range []string{"<svg/", "<!--", "\x1b", "\u202e", `="'>`} {
+		if strings.Contains(page, unwanted) {
+			t.Errorf("the page has %q", unwanted)
+		}
+	}
+	for _, tag := range []string{"</style>", "</title></head>", "<script"} {
+		if n := strings.Count(page, tag); tag == "</style>" && n != 1 || tag == "<script" && n != 0 {
+			t.Errorf("the page has %s %d times", tag, n)
+		}
+	}
+	if loads := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|embed|base|form)\b|\b(src|srcset|action|data|background|xlink:href)\s*=|@import|url\(|https?:`).FindAllString(written(t, sample()), -1); len(loads) > 0 {
+		t.Errorf("the page has %q", loads)
+	}
+	if !strings.Contains(page, `content="default-src &#39;none&#39;; style-src &#39;sha256-`) {
+		t.Error("the page has no policy")
+	}
+}
+
+// notNumbers are values that are no numbers, in an attribute.
+var notNumbers = regexp.MustCompile(`="[^"]*(NaN|Inf)[^"]*"`)
+
+// TestFiguresAreFinite: odd values leave no coordinate that is no number, or that is outside of the drawing.
+func TestFiguresAreFinite(t *testing.T) {
+	odd := []float64{0, 1, -1, 1e-300, 1e300, -1e300, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, math.NaN(), math.Inf(1), math.Inf(-1)}
+	coordinate := regexp.MustCompile(`(?: c?x="|[MH])(-?[0-9.e+]+)`)
+	for _, a := range odd {
+		for _, b := range odd {
+			for _, unit := range []result.Unit{result.Score, result.Bytes} {
+				page := written(t, &document.Document{Blocks: []document.Block{
+					document.Lanes{Unit: unit, Lines: []document.Line{{Value: 1, Name: "one"}, {Value: b}}, Lanes: []document.Lane{{Marks: []document.Mark{mark(0, a, b, a, "needle"), mark(7, 1, a, b, "needle"), {Value: b, High: &a, Text: "needle"}}}}},
+					document.Course{Unit: unit, Points: []document.Point{{Value: a, Text: "needle"}, {Value: b, Text: "needle"}}, Breaks: []document.Break{{Index: 1, Before: b, After: a}}},
+					document.Course{Unit: unit},
+					document.Lanes{Unit: unit},
+				}})
+				_, page, _ = strings.Cut(page, "<body>")
+				if found := notNumbers.FindString(page); found != "" {
+					t.Fatalf("%v, %v: the page has %s", a, b, found)
+				}
+				for _, found := range coordinate.FindAllStringSubmatch(page, -1) {
+					if len(found[1]) > 6 || strings.HasPrefix(found[1], "-") {
+						t.Fatalf("%v, %v: a coordinate is %s", a, b, found[0])
+					}
+				}
+				for _, label := range regexp.MustCompile(`<text class="tick"[^>]*>([^<]*)<`).FindAllStringSubmatch(page, -1) {
+					if len(label[1]) > 20 {
+						t.Fatalf("%v, %v: a label is %s", a, b, label[1])
+					}
+				}
+				if n := strings.Count(page, "needle"); n < 3 {
+					t.Errorf("%v, %v: the page has %d of the texts", a, b, n)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render/web"
+)
+
+// Sizes of a figure with lanes, in units of its drawing.
+const (
+	lanesWidth  = 320.0
+	lanesMargin = 8.0
+	lanesAxis   = 24.0  // the height of the axis with its labels
+	labelDepth  = 13.0  // from the top of a lane to its label
+	firstMark   = 22.0  // from the top of a lane to its first mark
+	markStep    = 11.0  // from mark to mark
+	markRadius  = 3.6   // of a shape
+	mostHeight  = 440.0 // of all marks of a lane
+	keyMiddle   = 6.0
+	keyRadius   = 4.2
+)
+
+// longestName is the longest name that fits above a lane.
+const longestName = 46
+
+// farFactor limits the ends of intervals that the axis has room for. An end that is farther away than by this factor would press all others into one point.
+const farFactor = 10_000
+
+// lanes is a figure of estimates on one axis.
+type lanes struct {
+	Name, Caption, Alt, Width, Height string
+	// Drawn is false if no estimate is finite. Right is the end of the axis, and AxisY its height.
+	Drawn         bool
+	Axis          web.Axis
+	Left, Right   string
+	AxisY, LabelY string
+	Lines         []line
+	Lanes         []lane
+	Legend        []key
+	Undrawn       []string // estimates that are no finite numbers, in words
+}
+
+type line struct{ Class, At string }
+
+type lane struct {
+	Name, Full, LabelY string
+	Marks              []mark
+}
+
+type mark struct{ Class, Colour, Path, Whisker, Title string }
+
+// key explains a shape or a line.
+type key struct{ Class, Path, Label string }
+
+func newLanes(l *document.Lanes) lanes {
+	out := lanes{
+		Name: l.Name, Caption: l.Caption, Width: web.Num(lanesWidth),
+		Left: web.Num(lanesMargin), Right: web.Num(lanesWidth - lanesMargin),
+	}
+	out.Axis, out.Drawn = web.NewAxis(extent(l), l.Unit, lanesMargin, lanesWidth-lanesMargin)
+	bottom := 0.0
+	var alt []string
+	for _, text := range []string{l.Name, l.Caption} {
+		if text != "" {
+			alt = append(alt, text)
+		}
+	}
+	for i := range l.Lanes {
+		source := &l.Lanes[i]
+		lane := lane{Name: shortened(source.Name), Full: source.Name, LabelY: web.Num(bottom + labelDepth)}
+		step := min(markStep, mostHeight/float64(max(1, len(source.Marks))))
+		for n := range source.Marks {
+			m := &source.Marks[n]
+			text := strings.Trim(source.Name+": "+m.Text, ": ")
+			if !out.Drawn || !finite(m.Value) {
+				out.Undrawn = append(out.Undrawn, text)
+				continue
+			}
+			lane.Marks = append(lane.Marks, out.mark(m, bottom+firstMark+step*float64(n)))
+			alt = append(alt, text)
+		}
+		out.Lanes = append(out.Lanes, lane)
+		bottom += firstMark + step*float64(len(source.Marks)) + 2
+	}
+	out.Height, out.AxisY, out.LabelY = web.Num(bottom+lanesAxis), web.Num(bottom), web.Num(bottom+15)
+	out.legend(l)
+	for _, line := range l.Lines {
+		if line.Name != "" {
+			alt = append(alt, "line: "+line.Name)
+		}
+	}
+	out.Alt = strings.Join(alt, "; ")
+	return out
+}
+
+// legend adds the lines, and explains them and the groups.
+func (out *lanes) legend(l *document.Lanes) {
+	for i, name := range l.Groups {
+		if name != "" {
+			out.Legend = append(out.Legend, key{"side full " + web.Colour(i), web.Shape(i, keyMiddle, keyMiddle, keyRadius), name})
+		}
+	}
+	for _, source := range l.Lines {
+		if !out.Drawn || !finite(source.Value) {
+			continue
+		}
+		class := "one"
+		if source.Limit {
+			class = "limit"
+		}
+		out.Lines = append(out.Lines, line{class, out.x(source.Value)})
+		if source.Name != "" {
+			out.Legend = append(out.Legend, key{class, "M6 0V12", source.Name})
+		}
+	}
+}
+
+// mark draws an estimate at a height. An end of its interval that does not exist, or is too far away, is at the end of the axis.
+func (out *lanes) mark(source *document.Mark, y float64) mark {
+	m := mark{Class: "side", Colour: web.Colour(source.Group), Path: web.Shape(source.Group, out.place(source.Value), y, markRadius), Title: source.Text}
+	if source.Full {
+		m.Class += " full"
+	}
+	if source.Low != nil || source.High != nil {
+		low, high := out.Left, out.Right
+		if source.Low != nil && !math.IsNaN(*source.Low) {
+			low = out.x(*source.Low)
+		}
+		if source.High != nil && !math.IsNaN(*source.High) {
+			high = out.x(*source.High)
+		}
+		m.Whisker = fmt.Sprintf("M%s %sH%s", low, web.Num(y), high)
+	}
+	return m
+}
+
+// place is the coordinate of a value, within the axis.
+func (out *lanes) place(value float64) float64 {
+	x := out.Axis.At(value)
+	if math.IsNaN(x) { // the logarithm of a value that is not positive
+		x = lanesMargin
+	}
+	return min(max(x, lanesMargin), lanesWidth-lanesMargin)
+}
+
+func (out *lanes) x(value float64) string { return web.Num(out.place(value)) }
+
+// extent returns the values that the axis must have room for: all estimates and lines, and the ends of intervals that are not too far away.
+func extent(l *document.Lanes) []float64 {
+	var values, ends []float64
+	for _, lane := range l.Lanes {
+		for _, m := range lane.Marks {
+			if !finite(m.Value) {
+				continue
+			}
+			values = append(values, m.Value)
+			for _, end := range []*float64{m.Low, m.High} {
+				if end != nil && finite(*end) {
+					ends = append(ends, *end)
+				}
+			}
+		}
+	}
+	if values == nil {
+		return nil
+	}
+	for _, line := range l.Lines {
+		if finite(line.Value) {
+			values = append(values, line.Value)
+		}
+	}
+	size := math.Abs(slices.MaxFunc(values, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }))
+	low := slices.Min(values)
+	for _, end := range ends {
+		if math.Abs(end) <= farFactor*size && (low <= 0 || end <= 0 || end >= low/farFactor) {
+			values = append(values, end)
+		}
+	}
+	return values
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func shortened(name string) string {
+	if utf8.RuneCountInString(name) <= longestName {
+		return name
+	}
+	return string([]rune(name)[:longestName-1]) + "…"
+}

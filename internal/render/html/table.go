@@ -1,0 +1,90 @@
+package html
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/touchstone-bench/touchstone/internal/document"
+)
+
+// longLine is a number of characters. A line of a cell may break if it is at least as long. A shorter one, such as a number with its unit, stays whole.
+const longLine = 28
+
+type table struct {
+	Class string
+	// Head is absent if no column has a heading.
+	Head []cell
+	Rows []row
+}
+
+// row is a row of cells. Group is set for the heading of the rows below it, which is as wide as the table.
+type row struct {
+	Cells []cell
+	Group bool
+	Width int
+}
+
+type cell struct {
+	Class string
+	Lines []span
+}
+
+// newTable converts a table. It returns nil for a table without columns.
+func newTable(t *document.Table) *table {
+	if len(t.Rows) == 0 || len(t.Rows[0]) == 0 {
+		return nil
+	}
+	width := 0
+	for _, r := range t.Rows {
+		width = max(width, len(r))
+	}
+	out := &table{Class: "numbers"}
+	if t.Listing {
+		out.Class = "listing"
+	}
+	for i, r := range t.Rows {
+		if i > 0 && len(r) == 1 && width > 1 {
+			out.Rows = append(out.Rows, row{Cells: []cell{newCell(r[0])}, Group: true, Width: width})
+			continue
+		}
+		cells := make([]cell, width)
+		for c, source := range r {
+			cells[c] = newCell(source)
+		}
+		for c := range cells {
+			if c > 0 && !t.Listing && !numeric(t.Rows[1:], c) {
+				cells[c].Class = strings.TrimSpace("text " + cells[c].Class)
+			}
+		}
+		switch {
+		case i > 0:
+			out.Rows = append(out.Rows, row{Cells: cells})
+		case slices.ContainsFunc(cells, func(c cell) bool { return c.Lines != nil }):
+			out.Head = cells
+		}
+	}
+	return out
+}
+
+// newCell converts a cell. An empty line in it has no height, except the first.
+func newCell(c document.Cell) cell {
+	var out cell
+	for i, s := range c {
+		if i > 0 && s.Text == "" {
+			continue
+		}
+		if utf8.RuneCountInString(s.Text) >= longLine {
+			out.Class = "long"
+		}
+		out.Lines = append(out.Lines, newSpan(s))
+	}
+	return out
+}
+
+// numeric reports whether a column has a number.
+func numeric(rows [][]document.Cell, c int) bool {
+	return slices.ContainsFunc(rows, func(r []document.Cell) bool {
+		return c < len(r) && len(r[c]) > 0 && strings.IndexAny(strings.TrimLeft(r[c][0].Text, "<>≤≥≈±+−-!( "), "0123456789") == 0
+	})
+}

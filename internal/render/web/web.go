@@ -1,0 +1,53 @@
+// Package web has what all pages share: the policy, the characters, the style sheet, and the axes and marks of drawings.
+//
+// A page is one file without a script, a font or a network. It can be mailed, archived and printed, and it is safe to open although its text may come from
+// runs of others: the policy in it forbids every load and every script.
+package web
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Style is the style sheet of all pages: colours, headings, the table of contents, tables. A page appends its own rules.
+//
+//go:embed web.css
+var Style string
+
+// Policy forbids everything except a style sheet, whose hash is in the policy.
+func Policy(style string) string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
+// Write fills a template with the content of a page, and writes it. No text of the content has a meaning in HTML.
+func Write(w io.Writer, t *template.Template, name string, content any) error {
+	var page strings.Builder
+	if err := t.ExecuteTemplate(&page, name, content); err != nil {
+		return fmt.Errorf("fill the templates of the page: %w", err)
+	}
+	if _, err := io.WriteString(w, strings.Map(permitted, page.String())); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// permitted replaces control characters by U+FFFD. Programs print them, and HTML forbids them, escaped or not. Those that turn the direction of the text
+// around would put words of a run into other words.
+func permitted(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// Tie prevents line breaks between a number and its unit: "95 %", "2.4 ×".
+func Tie(s string) string {
+	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
+}

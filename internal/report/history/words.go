@@ -1,0 +1,56 @@
+package history
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// StartedText spells the start of the run in UTC.
+func (p *Point) StartedText() string {
+	if p.Started.IsZero() {
+		return "unknown time"
+	}
+	return p.Started.UTC().Format("2006-01-02 15:04")
+}
+
+// Describe states a change: "1.08 × slower, from 20.0 ms to 21.6 ms (p = 0.001)".
+func (s *Series) Describe(c Change) string {
+	text := "from " + quantity.Text(c.Before, s.Metric.Unit) + " to " + quantity.Text(c.After, s.Metric.Unit)
+	if !math.IsNaN(c.Ratio) {
+		text = quantity.Change(c.Ratio) + ", " + text
+	}
+	if c.Word != "" {
+		text = c.Word + ": " + text
+	}
+	return fmt.Sprintf("%s (p = %s)", text, quantity.PValue(c.P))
+}
+
+// Lines are the reason of the word, if it has one, and the facts.
+func (c *Change) Lines() []string {
+	if c.Why == "" {
+		return c.Facts
+	}
+	return append([]string{"No direction: " + c.Why + "."}, c.Facts...)
+}
+
+// Summary states the number of changes, or that the runs are too few for one.
+func (s *Series) Summary() string {
+	switch {
+	case s.Short():
+		return fmt.Sprintf("%s; a change needs at least %d.", Counted(len(s.Points), "run"), stats.MinHistory)
+	case len(s.Changes) == 0:
+		return fmt.Sprintf("%s; no change is shown.", Counted(len(s.Points), "run"))
+	}
+	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", Counted(len(s.Points), "run"), Counted(len(s.Changes), "change"))
+}
+
+// Counted spells a number with its noun.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -86,6 +86,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestRecords: each run of a series has a row, and the first one after a change names it.
+func TestRecords(t *testing.T) {
+	b := history.NewBuilder("Create", func(result.Cell) bool { return true })
+	for _, r := range marked() {
+		b.Add(r)
+	}
+	h := b.History()
+	records := answer.Document(&h).Records
+	for n, row := range records.Rows {
+		if change := row[len(row)-1]; len(row) != len(records.Columns) || (change != nil) != (n == 5) {
+			t.Errorf("row %d is %v", n, row)
+		}
+	}
+	if len(records.Rows) != 10 {
+		t.Errorf("10 runs have %d rows", len(records.Rows))
+	}
+}
+
 // TestUnmarked: a complete run without lost trials has no mark.
 func TestUnmarked(t *testing.T) {
 	if got := written(t, "table", reporttest.Days(nil)); strings.Contains(got, "lost") || strings.Contains(got, "the run is") {

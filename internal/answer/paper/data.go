@@ -3,6 +3,7 @@ package paper
 import (
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 )
 
@@ -118,4 +119,33 @@ func numbers(p paper.Paper) int {
 // hasNumber reports whether a cell is a number, a bound or a range.
 func hasNumber(c paper.Cell) bool {
 	return strings.IndexAny(strings.TrimLeft(c.Printed, "<>≤≥≈ (-"), "0123456789") == 0
+}
+
+// records has a row for each printed value of a paper.
+func records(d *Data) document.Records {
+	out := document.Records{Columns: []string{
+		"paper", "table", "group", "row", "column", "printed", "value", "unit", "flag", "target", "benchmark", "metric", "item", "unmeasured",
+	}}
+	for _, t := range d.Tables {
+		for _, row := range t.Rows {
+			for c, cell := range row.Cells {
+				if cell.Printed != "" {
+					out.Rows = append(out.Rows, []any{
+						d.Name, t.Name, row.Group, row.Label, t.Columns[c], cell.Printed, document.NumberOf(cell.Value), cell.Unit, cell.Flag, cell.Target, cell.Benchmark,
+						cell.Metric, cell.Item, cell.Unmeasured,
+					})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// listed has a row for each paper.
+func listed(papers []Row) document.Records {
+	out := document.Records{Columns: []string{"paper", "year", "authors", "title", "venue", "tables", "numbers"}}
+	for _, p := range papers {
+		out.Rows = append(out.Rows, []any{p.Name, p.Year, p.Authors, p.Title, p.Venue, p.Tables, p.Numbers})
+	}
+	return out
 }

@@ -13,18 +13,20 @@ const kind = "paper"
 
 // Listing is the document of the list of papers.
 func Listing(papers []Row) *document.Document {
-	t := document.Table{Rows: [][]document.Cell{texts("paper", "year", "tables", "numbers", "title")}}
+	t := document.Table{Prose: true, Rows: [][]document.Cell{texts("paper", "year", "tables", "numbers", "title")}}
 	for _, r := range papers {
 		t.Rows = append(t.Rows, texts(r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title))
 	}
-	t.Prose = true
-	return &document.Document{Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Data: papers, Whole: "touchstone paper -o json"}
+	return &document.Document{
+		Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Records: listed(papers), Data: papers, Whole: "touchstone paper -o json",
+	}
 }
 
 // Document is the document of a paper: its tables as they are printed, with notes on their errors.
 func Document(p paper.Paper) *document.Document {
+	data := newData(p)
 	d := &document.Document{
-		Kind: kind, Title: p.Name + ": " + p.Title, Data: newData(p), Whole: "touchstone paper " + p.Name + " -o json",
+		Kind: kind, Title: p.Name + ": " + p.Title, Records: records(&data), Data: data, Whole: "touchstone paper " + p.Name + " -o json",
 		Blocks: []document.Block{document.Text{Text: p.Citation() + "."}},
 	}
 	for _, t := range p.Tables {

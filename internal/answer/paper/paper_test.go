@@ -99,3 +99,20 @@ table 2: Layers
 		t.Errorf("the table is%s", got)
 	}
 }
+
+// TestRecords: each row has all columns, and each number of the listing has a row.
+func TestRecords(t *testing.T) {
+	papers, err := paper.All()
+	must.Do(t, err)
+	for i, listed := range answer.Rows(papers) {
+		r := answer.Document(papers[i]).Records
+		for _, row := range r.Rows {
+			if len(row) != len(r.Columns) {
+				t.Fatalf("%s: a row has %d of %d values: %v", listed.Name, len(row), len(r.Columns), row)
+			}
+		}
+		if len(r.Rows) < listed.Numbers {
+			t.Errorf("%s has %d rows and %d numbers", listed.Name, len(r.Rows), listed.Numbers)
+		}
+	}
+}

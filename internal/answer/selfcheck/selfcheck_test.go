@@ -76,13 +76,16 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestJSON: the JSON of one is the record, and the JSON of the stored ones is a list, also if it is empty.
-func TestJSON(t *testing.T) {
+// TestData: the JSON of one is the record, and the JSON of the stored ones is a list, also if it is empty. The records have a row for each delay.
+func TestData(t *testing.T) {
 	one := record()
 	var read selfcheck.Record
 	must.Do(t, json.Unmarshal([]byte(written(t, "json", answer.Document(&one))), &read))
 	if diff := cmp.Diff(one.Check, read.Check); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
+	}
+	if r := answer.Document(&one).Records; len(r.Rows) != 2 || len(r.Rows[1]) != len(r.Columns) || r.Rows[1][len(r.Columns)-1] != nil {
+		t.Errorf("the records are %v", r)
 	}
 	if got := written(t, "json", answer.Stored([]selfcheck.Record{})); got != "[]\n" {
 		t.Errorf("no selfcheck is %q", got)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -17,7 +18,7 @@ import (
 // own report, because the bootstraps have the run's own seed.
 func New(runs []result.Run, opts Options) Report {
 	sorted, machines := byMachine(runs)
-	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts, MinEffect: opts.MinEffect}
+	r := Report{Machines: machines, Facts: fact.Hosts(sorted), Versions: fact.Versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts, MinEffect: opts.MinEffect}
 	common, apart := commonBaselines(sorted)
 	names := labels(sorted)
 	var all [][]builder
@@ -127,7 +128,7 @@ func (r *Report) finish(b *Benchmark, apart bool) {
 
 // baseline sets the target of all ratios.
 func (r *Report) baseline(b *Benchmark, apart bool) {
-	to := Fact{Values: make([]string, len(b.Sections))}
+	to := fact.Row{Values: make([]string, len(b.Sections))}
 	for i, s := range b.Sections {
 		if s == nil || s.Baseline == "" {
 			continue

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -125,17 +126,17 @@ func (b *builder) always(name string, measured []Outcome) bool {
 }
 
 // conditions are the conditions of a benchmark by run.
-func (b *Benchmark) conditions() []Fact {
-	all := facts{runs: len(b.Sections)}
+func (b *Benchmark) conditions() []fact.Row {
+	table := fact.NewTable(len(b.Sections))
 	for i, s := range b.Sections {
 		if s != nil {
 			for _, c := range slices.Concat(s.Stated, s.Conditions) {
-				*all.value(c.Name, i, "not recorded") = c.Text()
+				*table.Value(fact.ID{Kind: fact.Condition, Subject: c.Name}, i, "not recorded") = c.Text()
 			}
 		}
 	}
-	for i := range all.all {
-		f := &all.all[i]
+	for i := range table.Rows {
+		f := &table.Rows[i]
 		for run, s := range b.Sections {
 			if s == nil {
 				f.Values[run] = ""
@@ -144,5 +145,5 @@ func (b *Benchmark) conditions() []Fact {
 		recorded := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return v == "" })
 		f.Differs = len(slices.Compact(recorded)) > 1
 	}
-	return all.all
+	return table.Rows
 }

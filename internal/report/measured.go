@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -17,7 +18,7 @@ type Measured struct {
 	// Lost is the share (0–1) of the blocks that the cell has lost, see [Outcome.LostShare]. It is 1 if trials failed and none was ok.
 	Lost float64
 	// Conditions are the conditions of the measurement in words, without results.
-	Conditions []NamedText
+	Conditions []fact.Fact
 }
 
 // MeasuredIn lists the metrics of a run that can be compared with other runs. Components of a cost and derived metrics have no verdicts, and
@@ -32,13 +33,13 @@ func MeasuredIn(run *result.Run) []Measured {
 		}
 		for _, o := range targets {
 			_, conditions := b.conditions([]Outcome{o})
-			var words []NamedText
+			var words []fact.Fact
 			for _, c := range conditions {
 				var values []string
 				for _, v := range c.Values {
 					values = append(values, v.Value)
 				}
-				words = append(words, NamedText{c.Name, strings.Join(values, ", ")})
+				words = append(words, fact.Fact{ID: fact.ID{Kind: fact.Condition, Subject: c.Name}, Text: strings.Join(values, ", ")})
 			}
 			for _, m := range b.described.Metrics {
 				if m.Group != "" || m.DerivedFrom != "" {

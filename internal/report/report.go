@@ -76,6 +76,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -103,7 +104,7 @@ type Report struct {
 	Runs     []Run
 	Machines []Machine
 	// Facts describe machines and runs, Versions describe targets, both by run.
-	Facts, Versions []Fact
+	Facts, Versions []fact.Row
 	// Suites are in the order of the runs.
 	Suites   []Suite
 	Coverage []Coverage
@@ -202,7 +203,7 @@ type Benchmark struct {
 	Sections []*Section
 	Metrics  []Metric
 	// Conditions are the conditions of the measurements, by run.
-	Conditions []Fact
+	Conditions []fact.Row
 }
 
 // Derived lists the derived metrics with their sources: "Index from LoopsPerSecond".

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -80,6 +81,18 @@ func (r *Report) DependenceNote() string {
 		}
 	}
 	return ""
+}
+
+// Differences are the facts and versions that differ between the runs, and those that all runs share.
+func (r *Report) Differences() (differ, same []fact.Row) {
+	for _, f := range slices.Concat(r.Facts, r.Versions) {
+		if f.Differs {
+			differ = append(differ, f)
+		} else if len(f.Groups()) == 1 {
+			same = append(same, f)
+		}
+	}
+	return differ, same
 }
 
 // Labels lists the labels of some runs.
@@ -209,8 +222,8 @@ type Coverage struct {
 }
 
 // Fact is the extent in words, by run.
-func (c *Coverage) Fact() Fact {
-	f := Fact{Name: c.Title(), Differs: c.Differs}
+func (c *Coverage) Fact() fact.Row {
+	f := fact.Row{ID: fact.ID{Kind: fact.Extent, Subject: c.Title()}, Differs: c.Differs}
 	for i := range c.Cells {
 		f.Values = append(f.Values, c.Cells[i].String())
 	}

@@ -96,7 +96,7 @@ func TestStatements(t *testing.T) {
 	joint := report.New([]result.Run{run, other}, report.Options{})
 	for _, c := range joint.Benchmarks()[0].Conditions {
 		if c.Differs {
-			t.Errorf("the condition %s differs: %q", c.Name, c.Values)
+			t.Errorf("the condition %s differs: %q", c.Name(), c.Values)
 		}
 	}
 }

@@ -197,7 +197,7 @@ func (s *Series) find(emulatedVerdicts bool) {
 		s.judge(&c, s.lost(from, c.At), s.lost(c.At, to), emulated)
 		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
 			if d.Concerns(s.Benchmark, s.Target) {
-				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact, cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
+				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact.Name(), cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
 			}
 		}
 		s.Changes = append(s.Changes, c)

@@ -68,7 +68,7 @@ type benchmark struct {
 	// Extra is the parameters, if another benchmark of the report has the same name.
 	Extra string
 	// Conditions are the conditions in words, Alarms the breaches.
-	Conditions []report.NamedText
+	Conditions []field
 	Alarms     []string
 	// Section and the fields below it are about the only run. Section is nil with several runs.
 	Section  *report.Section
@@ -214,7 +214,7 @@ func (b *benchmark) single(r room) {
 		b.Alarms = append(b.Alarms, s.Breaches[i].Short())
 	}
 	for _, c := range s.Conditions {
-		b.Conditions = append(b.Conditions, report.NamedText{Name: c.Name, Text: c.Text()})
+		b.Conditions = append(b.Conditions, field{Name: c.Name, Text: c.Text()})
 	}
 	for i := range b.Metrics {
 		b.Strips = append(b.Strips, newStrip(&b.Metrics[i], r.dots))
@@ -250,7 +250,7 @@ func (b *benchmark) sideBySide(r *report.Report) {
 				parts = append(parts, g.Value)
 			}
 		}
-		b.Conditions = append(b.Conditions, report.NamedText{Name: c.Name, Text: strings.Join(parts, "; ")})
+		b.Conditions = append(b.Conditions, field{Name: c.Name(), Text: strings.Join(parts, "; ")})
 	}
 	for i := range b.Metrics {
 		m := &b.Metrics[i]

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -90,16 +91,19 @@ type page struct {
 	Side   *side
 }
 
+// field is a name with its text.
+type field struct{ Name, Text string }
+
 // single is the content about the only run.
 type single struct {
 	*report.Run
 	// Facts are the lines below the title.
-	Facts, Host []report.NamedText
+	Facts, Host []field
 	// Gaps are the cells without trials that are ok, grouped.
 	Gaps []report.MissingGroup
 	// Empty, Exec, Requests and OwnCPU are Touchstone's own cost.
 	Empty, Exec string
-	Requests    []report.NamedText // by engine
+	Requests    []field // by engine
 	OwnCPU      string
 }
 
@@ -111,7 +115,7 @@ type side struct {
 	// Heads are the columns of tables of all runs.
 	Heads []runHead
 	// Differ and Coverage have a value for each run. Same are the facts without a difference.
-	Differ, Coverage, Same []report.Fact
+	Differ, Coverage, Same []fact.Row
 	Warned                 []warned
 }
 
@@ -161,7 +165,7 @@ func (p *page) single(r *report.Run) {
 	if r.HasHost() {
 		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, quantity.Text(float64(r.Host.Memory), result.Bytes))
 	}
-	p.Single = &single{Run: r, OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
+	p.Single = &single{Run: r, OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []field{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: host},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
@@ -169,16 +173,16 @@ func (p *page) single(r *report.Run) {
 		{Name: "Run", Text: r.ID},
 		{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
 	}}
-	for _, f := range report.HostFacts(&r.Run) {
+	for _, f := range fact.Host(&r.Run) {
 		if f.Text != "" {
-			p.Single.Host = append(p.Single.Host, f)
+			p.Single.Host = append(p.Single.Host, field{f.Name(), f.Text})
 		}
 	}
 	p.Single.Empty = quantity.Text(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
 	p.Single.Exec = quantity.Text(r.Overhead.Exec.Seconds(), result.Seconds)
 	for _, engine := range slices.Sorted(maps.Keys(r.Overhead.Requests)) {
 		took := quantity.Text(r.Overhead.Requests[engine].Seconds(), result.Seconds)
-		p.Single.Requests = append(p.Single.Requests, report.NamedText{Name: engine, Text: took})
+		p.Single.Requests = append(p.Single.Requests, field{Name: engine, Text: took})
 	}
 }
 

@@ -33,7 +33,7 @@ type reproduction struct {
 	Policy, Title, Citation, Emulation string
 	Where, Origin                      string
 	Style                              template.CSS
-	Facts                              []report.NamedText
+	Facts                              []field
 	Counts                             []verdictCount
 	Omitted                            int
 	Claims                             []claimRow
@@ -104,7 +104,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	p := &reproduction{
 		Policy: policyOf(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
 		Omitted: r.Omitted, Method: r.Method(), Where: r.Where(), Origin: r.Origin(),
-		Facts: []report.NamedText{
+		Facts: []field{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
 			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, quantity.Text(float64(host.Memory), result.Bytes))},
 			{Name: "System", Text: fmt.Sprintf("%s, kernel %s, %s", host.OS, host.Kernel, host.NatureText())},

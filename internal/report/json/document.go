@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -62,8 +63,8 @@ func joint(r *report.Report) object {
 			return object{{"name", m.Name}, {"nature", m.Nature}, {"runs", m.Runs}}
 		})},
 		{"runs", list(runs)},
-		{"facts", each(r.Facts, fact)},
-		{"versions", each(r.Versions, fact)},
+		{"facts", each(r.Facts, factRow)},
+		{"versions", each(r.Versions, factRow)},
 		{"findings", object{
 			optional("broken_bounds", r.Findings.Breaches),
 			{"opposite", list(r.Findings.Opposite)},
@@ -497,9 +498,9 @@ func part(d *stats.PartDifference) object {
 	return object{{"part", d.Part}, {"ratio", number(d.Ratio)}, {"p", number(d.P)}, {"adjusted_p", number(d.Adjusted)}}
 }
 
-// fact has a value for each run. An unknown value is empty.
-func fact(f *report.Fact) object {
-	return object{{"name", f.Name}, {"values", f.Values}, {"differs", f.Differs}}
+// factRow has a value for each run. An unknown value is empty.
+func factRow(f *fact.Row) object {
+	return object{{"name", f.Name()}, {"values", f.Values}, {"differs", f.Differs}}
 }
 
 // jointBenchmark is a benchmark of several runs. Its baseline is absent if the runs have none in common; they then have their
@@ -518,7 +519,7 @@ func jointBenchmark(of **report.Benchmark) object {
 		optional("source", b.Source),
 		optional("baseline", b.Baseline),
 		optional("note", b.Note),
-		optional("conditions", each(b.Conditions, fact)),
+		optional("conditions", each(b.Conditions, factRow)),
 		{"runs", runs},
 		{"metrics", each(b.Metrics, jointMetric)},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -33,7 +34,7 @@ func paramsDiffer(orderA, orderB []identity) []Difference {
 		if len(b[s]) == 0 || slices.ContainsFunc(a[s], func(c result.Cell) bool { return slices.Contains(b[s], c) }) {
 			continue
 		}
-		d := Difference{Class: ClassParams, Fact: "Parameters of " + s.benchmark + " on " + s.target, A: paramsOf(a[s]), B: paramsOf(b[s])}
+		d := Difference{Class: ClassParams, Fact: fact.ID{Kind: fact.Parameters, Subject: s.benchmark + " on " + s.target}, A: paramsOf(a[s]), B: paramsOf(b[s])}
 		if !slices.ContainsFunc(all, func(known Difference) bool { return known.Fact == d.Fact }) {
 			all = append(all, d)
 		}

@@ -248,7 +248,7 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 	}
 	for _, c := range b.Conditions {
 		if c.Differs {
-			p.wrapped("  ", "The conditions differ: "+c.Name+" "+p.byRun(c, ""))
+			p.wrapped("  ", "The conditions differ: "+c.Name()+" "+p.byRun(c, ""))
 		}
 	}
 	var runs []int

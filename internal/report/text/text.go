@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -158,7 +159,7 @@ func (p *printer) headline(r *report.Run) {
 	p.wrapped("Host     ", host(r))
 	p.wrapped("Targets  ", targets(r))
 	for _, i := range r.Images {
-		p.wrapped("Image    ", report.ImageText(i))
+		p.wrapped("Image    ", fact.ImageText(i))
 	}
 	p.wrapped("Trials   ", p.trials(0))
 }
@@ -253,18 +254,18 @@ func (p *printer) differences() {
 	differ, equal := p.report.Differences()
 	width := 0
 	for _, f := range differ {
-		width = max(width, utf8.RuneCountInString(f.Name))
+		width = max(width, utf8.RuneCountInString(f.Name()))
 	}
 	var same []string
 	for _, f := range equal {
-		same = append(same, f.Name+" "+f.Values[0])
+		same = append(same, f.Name()+" "+f.Values[0])
 	}
 	p.title("Differences between the runs")
 	if len(differ) == 0 {
 		p.line("  None are known, of machines or targets.")
 	}
 	for _, f := range differ {
-		p.wrapped(lead(f.Name, min(width, longestFact)), p.byRun(f, "not known"))
+		p.wrapped(lead(f.Name(), min(width, longestFact)), p.byRun(f, "not known"))
 	}
 	if len(same) > 0 {
 		p.title("The same in all runs")
@@ -273,7 +274,7 @@ func (p *printer) differences() {
 }
 
 // byRun spells a fact with the runs of each value.
-func (p *printer) byRun(f report.Fact, unknown string) string {
+func (p *printer) byRun(f fact.Row, unknown string) string {
 	var parts []string
 	for _, g := range f.Groups() {
 		value := g.Value

@@ -1,4 +1,4 @@
-package report
+package fact
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func TestReclaimFacts(t *testing.T) {
 		got := map[string]string{}
 		for _, f := range reclaimFacts(tt.facts) {
 			if f.Text != "" {
-				got[f.Name] = f.Text
+				got[f.Name()] = f.Text
 			}
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -56,15 +56,15 @@ func TestNaturalFactsAreNoDifference(t *testing.T) {
 		}
 		runs[i].Host.Reclaim = &result.Reclaim{Available: new(int64(i + 1)), SwapUsed: new(int64(i)), Swappiness: new(int64(i))}
 	}
-	for _, f := range runFacts(runs) {
-		if want := f.Name == "Swappiness"; f.Differs != want {
-			t.Errorf("%s with %q: differs is %v, want %v", f.Name, f.Values, f.Differs, want)
+	for _, f := range Hosts(runs) {
+		if want := f.Kind == Swappiness; f.Differs != want {
+			t.Errorf("%s with %q: differs is %v, want %v", f.Name(), f.Values, f.Differs, want)
 		}
 	}
 	runs[1].Host.Hostname = "bench2"
-	for _, f := range runFacts(runs) {
-		if want := f.Name == "Swappiness" || f.Name == "Selfcheck"; f.Differs != want {
-			t.Errorf("two machines: %s with %q: differs is %v, want %v", f.Name, f.Values, f.Differs, want)
+	for _, f := range Hosts(runs) {
+		if want := f.Kind == Swappiness || f.Kind == Selfcheck; f.Differs != want {
+			t.Errorf("two machines: %s with %q: differs is %v, want %v", f.Name(), f.Values, f.Differs, want)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func TestNaturalFactsAreNoDifference(t *testing.T) {
 func TestTuningIsADifference(t *testing.T) {
 	runs := make([]result.Run, 2)
 	runs[1].Host.Tuned = []result.Tuned{{Setting: "governor", Before: "powersave", After: "performance"}, {Setting: "ksm", Before: "1", After: "0"}}
-	want := []Fact{{Name: "Changed by touchstone host tune", Values: []string{"", "governor from powersave to performance, ksm from 1 to 0"}, Differs: true}}
-	var got []Fact
-	for _, f := range runFacts(runs) {
-		if f.Name == want[0].Name {
+	want := []Row{{ID: ID{Kind: Tuning}, Values: []string{"", "governor from powersave to performance, ksm from 1 to 0"}, Differs: true}}
+	var got []Row
+	for _, f := range Hosts(runs) {
+		if f.ID == want[0].ID {
 			got = append(got, f)
 		}
 	}
@@ -84,7 +84,7 @@ func TestTuningIsADifference(t *testing.T) {
 		t.Errorf("the facts of two runs (-want +got):\n%s", diff)
 	}
 	runs[0].Host.Tuned = runs[1].Host.Tuned
-	for _, f := range runFacts(runs) {
+	for _, f := range Hosts(runs) {
 		if f.Differs {
 			t.Errorf("two runs with equal tuning differ in %+v", f)
 		}

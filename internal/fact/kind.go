@@ -1,6 +1,6 @@
 package fact
 
-// Kind is what a fact is about.
+// Kind is the subject matter of a fact.
 type Kind int
 
 // The kinds. Those from MemoryAvailable to Zswap explain figures of memory.

@@ -21,7 +21,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -78,7 +80,7 @@ type page struct {
 	// Style is the embedded style sheet. It has no text of a run.
 	Style    template.CSS
 	Cards    []card
-	Findings report.Findings
+	Findings finding.Findings
 	Matrix   *matrix
 	Suites   []suite
 	// Resamples and the fields below it describe the numbers.
@@ -96,11 +98,12 @@ type field struct{ Name, Text string }
 
 // single is the content about the only run.
 type single struct {
-	*report.Run
+	*analysis.Run
+	Warnings []finding.WarningGroup
 	// Facts are the lines below the title.
 	Facts, Host []field
 	// Gaps are the cells without trials that are ok, grouped.
-	Gaps []report.MissingGroup
+	Gaps []analysis.MissingGroup
 	// Empty, Exec, Requests and OwnCPU are Touchstone's own cost.
 	Empty, Exec string
 	Requests    []field // by engine
@@ -135,22 +138,22 @@ type runHead struct {
 type warned struct {
 	Key            key
 	Label, Summary string
-	Warnings       []report.WarningGroup
-	Gaps           []report.MissingGroup
+	Warnings       []finding.WarningGroup
+	Gaps           []analysis.MissingGroup
 }
 
 func newPage(r *report.Report) *page {
 	p := &page{
-		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
+		Policy: policy(), Style: template.CSS(style), Title: finding.Heading(r.Analysis),
 		Cards: cards(r), Findings: r.Findings,
-		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(r.FamiliesNote() + " " + r.SelfcheckNote()), Dependence: r.DependenceNote(),
-		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: r.EmulatedNote(),
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(finding.FamiliesNote(r.Analysis) + " " + finding.SelfcheckNote(r.Analysis)), Dependence: finding.DependenceNote(r.Analysis),
+		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: finding.EmulatedNote(r.Analysis),
 	}
-	if e := r.Emulation(); e != nil {
+	if e := finding.EmulationOf(r.Analysis); e != nil {
 		p.Emulation = e.Note
 	}
 	if len(r.Runs) == 1 {
-		p.single(&r.Runs[0])
+		p.single(r)
 	} else {
 		p.Side = newSide(r)
 	}
@@ -159,17 +162,18 @@ func newPage(r *report.Report) *page {
 }
 
 // single adds the content about the only run.
-func (p *page) single(r *report.Run) {
-	trials := append(r.StatusCounts(), fmt.Sprintf("%d warm-up", r.Warmup))
+func (p *page) single(of *report.Report) {
+	r := &of.Runs[0]
+	trials := append(finding.StatusCounts(r), fmt.Sprintf("%d warm-up", r.Warmup))
 	host := "unknown"
 	if r.HasHost() {
 		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, quantity.Text(float64(r.Host.Memory), result.Bytes))
 	}
-	p.Single = &single{Run: r, OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []field{
+	p.Single = &single{Run: r, Warnings: of.Warnings[0], OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []field{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: host},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
-		{Name: "State", Text: r.StateText()},
+		{Name: "State", Text: finding.State(r)},
 		{Name: "Run", Text: r.ID},
 		{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
 	}}
@@ -186,10 +190,10 @@ func (p *page) single(r *report.Run) {
 	}
 }
 
-func started(r *report.Run) string { return r.StartedText("2 January 2006, 15:04 UTC") }
+func started(r *analysis.Run) string { return finding.Started(r, "2 January 2006, 15:04 UTC") }
 
 func newSide(r *report.Report) *side {
-	s := &side{Absolute: r.AbsoluteNote()}
+	s := &side{Absolute: finding.AbsoluteNote(r.Analysis)}
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		machine := "unknown"
@@ -202,13 +206,13 @@ func newSide(r *report.Report) *side {
 			Machine: machine,
 			Run:     fmt.Sprintf("%s; run %s, %s, %s", r.Machines[run.Machine].Nature, run.ID, started(run), run.State),
 		})
-		if w := newWarned(run, i); w.Warnings != nil || w.Gaps != nil {
+		if w := newWarned(run, r.Warnings[i], i); w.Warnings != nil || w.Gaps != nil {
 			s.Warned = append(s.Warned, w)
 		}
 	}
 	s.Differ, s.Same = r.Differences()
 	for i := range r.Coverage {
-		s.Coverage = append(s.Coverage, r.Coverage[i].Fact())
+		s.Coverage = append(s.Coverage, finding.Extent(&r.Coverage[i]))
 	}
 	return s
 }
@@ -218,10 +222,10 @@ var emulated = map[result.Nature]string{
 	result.Emulated: "emulated", result.GuestOrEmulated: "perhaps emulated", result.Guest: "virtual",
 }
 
-func newWarned(r *report.Run, i int) warned {
-	w := warned{Key: keyOf(i), Label: r.Label, Warnings: r.Warnings, Gaps: r.MissingGroups()}
+func newWarned(r *analysis.Run, warnings []finding.WarningGroup, i int) warned {
+	w := warned{Key: keyOf(i), Label: r.Label, Warnings: warnings, Gaps: r.MissingGroups()}
 	var titles []string
-	for _, g := range r.Warnings {
+	for _, g := range warnings {
 		titles = append(titles, fmt.Sprintf("%s (%d)", g.Title, len(g.Items)))
 	}
 	if len(w.Gaps) > 0 {

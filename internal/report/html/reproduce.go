@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -95,7 +96,7 @@ type redrawn struct {
 
 type reproductionRun struct {
 	Name, Link, Facts string
-	Targets           []report.Target
+	Targets           []analysis.Target
 }
 
 func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
@@ -130,7 +131,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	for i := range r.Tables {
 		p.Tables = append(p.Tables, newPrintedTable(&r.Tables[i]))
 	}
-	var drawn []report.Metric
+	var drawn []analysis.Metric
 	for i := range r.Figures {
 		drawn = append(drawn, r.Figures[i].Metrics...)
 	}
@@ -140,7 +141,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
-		of := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), run.StateText())}
+		of := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), finding.State(run))}
 		if i < len(links) {
 			of.Link = links[i]
 		}

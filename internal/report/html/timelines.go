@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -63,7 +63,7 @@ type phaseBand struct {
 
 type panelLine struct{ Class, Path, Points string }
 
-func newTimelines(t *report.Timelines) timelines {
+func newTimelines(t *analysis.Timelines) timelines {
 	out := timelines{Title: t.Title, Caption: "over time"}
 	if t.Change {
 		out.Caption = "over time, change since the first value"
@@ -103,7 +103,7 @@ func newTimelines(t *report.Timelines) timelines {
 }
 
 // shift is the value that a plot subtracts from a line.
-func shift(t *report.Timelines, l *report.Line) float64 {
+func shift(t *analysis.Timelines, l *analysis.Line) float64 {
 	if t.Change {
 		return l.First
 	}
@@ -112,7 +112,7 @@ func shift(t *report.Timelines, l *report.Line) float64 {
 
 func lineClass(i int) string { return fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1) }
 
-func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn bool) panel {
+func newPanel(t *analysis.Timelines, p *analysis.Panel, y axis, end float64, drawn bool) panel {
 	out := panel{
 		Target: p.Target, Alt: panelText(t, p), Width: num(figureWidth), Height: num(panelHeight), Left: num(curveLeft), Right: num(figureWidth - margin),
 		Top: num(panelTop), Bottom: num(panelBottom), TickY: num(panelBottom + 13), LabelY: num(panelBottom + 27), Y: y, Drawn: drawn,
@@ -152,7 +152,7 @@ func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn b
 
 // drawnPoints selects the points of a line: all, or the first, the least, the largest and the last one of each unit of the width, so that no
 // peak is lost.
-func drawnPoints(l *report.Line, x *axis) []int {
+func drawnPoints(l *analysis.Line, x *axis) []int {
 	column := func(i int) int { return i }
 	if len(l.At) > mostPoints {
 		column = func(i int) int { return int(x.at(l.At[i])) }
@@ -185,7 +185,7 @@ func (s *span) title() string {
 
 // newBands draws the regions, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
 // replaced by a letter, which regions explains.
-func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) {
+func newBands(all []analysis.Region, x *axis) (bands []phaseBand, regions string) {
 	spans := joined(all, x, 2)
 	for least := 4.0; len(spans) > mostBands && least < figureWidth; least *= 2 {
 		spans = joined(all, x, least)
@@ -211,7 +211,7 @@ func newBands(all []report.Region, x *axis) (bands []phaseBand, regions string) 
 }
 
 // joined joins regions with a neighbour if one of them is narrower than least and the gap between them is narrower still.
-func joined(all []report.Region, x *axis, least float64) []span {
+func joined(all []analysis.Region, x *axis, least float64) []span {
 	var spans []span
 	for _, r := range all {
 		from := x.at(r.Start)
@@ -235,7 +235,7 @@ func joined(all []report.Region, x *axis, least float64) []span {
 }
 
 // panelText is a panel in words.
-func panelText(t *report.Timelines, p *report.Panel) string {
+func panelText(t *analysis.Timelines, p *analysis.Panel) string {
 	parts := []string{t.Title + " on " + p.Target}
 	for i, l := range p.Lines {
 		if l != nil {

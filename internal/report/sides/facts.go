@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -274,7 +274,7 @@ func conditions(orderA []identity, cellsA map[identity]measured, orderB []identi
 		for _, id := range of.order {
 			for _, m := range of.cells[id].cells {
 				for _, c := range m.Conditions {
-					at := place{report.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name()}
+					at := place{analysis.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name()}
 					v, known := found[at]
 					if !known {
 						order = append(order, at)

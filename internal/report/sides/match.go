@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -119,7 +119,7 @@ func (c *Comparison) gaps(side string, order []identity, cells map[identity]meas
 				_, own = collect(runs[i : i+1])
 			}
 			notes = append(notes, fmt.Sprintf("Run %s (side %s) has no value of %s on %s: %s.",
-				runs[i].ID, side, report.Key{Name: id.Benchmark, Params: id.Params}.Title(), id.Target, absence(id, own, runs[i:i+1])))
+				runs[i].ID, side, analysis.Key{Name: id.Benchmark, Params: id.Params}.Title(), id.Target, absence(id, own, runs[i:i+1])))
 		}
 	}
 	return notes
@@ -130,7 +130,7 @@ func absence(id identity, other map[identity]measured, runs []result.Run) string
 	if why := other[id].why(); why != "" {
 		return why
 	}
-	title := report.Key{Name: id.Benchmark, Params: id.Params}.Title()
+	title := analysis.Key{Name: id.Benchmark, Params: id.Params}.Title()
 	for i := range runs {
 		for _, t := range runs[i].Targets {
 			if t.Name == id.Target && t.Unavailable != "" {
@@ -138,7 +138,7 @@ func absence(id identity, other map[identity]measured, runs []result.Run) string
 			}
 		}
 		for _, t := range runs[i].Trials {
-			if (report.Key{Name: t.Benchmark, Params: t.Params}).Title() == title && t.Target == id.Target && t.Reason != "" {
+			if (analysis.Key{Name: t.Benchmark, Params: t.Params}).Title() == title && t.Target == id.Target && t.Reason != "" {
 				return t.Reason
 			}
 		}

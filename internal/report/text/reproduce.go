@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 )
@@ -29,7 +30,7 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) err
 	p.wrapped("Paper    ", r.Paper.Citation())
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
-		p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s, %s", run.Name, run.ID, started(run), run.StateText()))
+		p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s, %s", run.Name, run.ID, started(run), finding.State(run)))
 		if i == 0 {
 			p.wrapped("Host     ", host(run))
 		}

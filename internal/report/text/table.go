@@ -7,8 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -68,7 +69,7 @@ func (t table) parts(width int) [][]int {
 	return append(all, part)
 }
 
-func (p *printer) benchmark(b *report.Benchmark) {
+func (p *printer) benchmark(b *analysis.Benchmark) {
 	p.title(clean(b.Title()))
 	about := clean(b.Summary)
 	if p.single {
@@ -98,11 +99,11 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		p.wrapped("  ", "Conditions: "+strings.Join(parts, "; "))
 	}
 	for i := range s.Breaches {
-		p.alarm(s.Breaches[i].Short() + ".")
+		p.alarm(finding.BreachClause(&s.Breaches[i]) + ".")
 	}
 	p.stated(s)
 	common, partial := byPresence(b)
-	for _, some := range [][]*report.Metric{common, partial} {
+	for _, some := range [][]*analysis.Metric{common, partial} {
 		t := metrics(b, some)
 		if len(t) == 1 {
 			continue
@@ -134,13 +135,13 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		p.line("  " + clean(t.Title) + " over time: mean, smallest to largest value")
 		p.table(timelines(t))
 	}
-	if shown := s.ShownTrials(); shown != "" {
+	if shown := finding.ShownTrials(s); shown != "" {
 		p.wrapped("  ", "Timelines are of "+shown)
 	}
 }
 
 // beside writes the means and deciles that differ in another way than the typical value.
-func (p *printer) beside(b *report.Benchmark) {
+func (p *printer) beside(b *analysis.Benchmark) {
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		for _, r := range m.Rows {
@@ -153,7 +154,7 @@ func (p *printer) beside(b *report.Benchmark) {
 }
 
 // trends writes the slope of each series with a trend, and its knee.
-func (p *printer) trends(b *report.Benchmark) {
+func (p *printer) trends(b *analysis.Benchmark) {
 	for _, m := range b.Trends() {
 		p.line("")
 		p.line("  Trend of " + clean(m.Name) + " per " + clean(m.Trend))
@@ -163,18 +164,18 @@ func (p *printer) trends(b *report.Benchmark) {
 		}
 		for _, r := range m.Rows {
 			if t := r.Cells[0].Trend; t != nil {
-				p.wrapped("  "+lead(r.Target, width), quantity.Slope(t, m.Unit)+"; "+report.TrendNote(t, m.Unit))
+				p.wrapped("  "+lead(r.Target, width), quantity.Slope(t, m.Unit)+"; "+finding.TrendNote(t, m.Unit))
 			}
 		}
 	}
 	if len(b.Trends()) > 0 {
 		p.line("")
-		p.wrapped("  ", report.TrendLegend)
+		p.wrapped("  ", finding.TrendLegend)
 	}
 }
 
 // worsts writes the worst case of each time that has one.
-func (p *printer) worsts(b *report.Benchmark) {
+func (p *printer) worsts(b *analysis.Benchmark) {
 	for _, m := range b.Worsts() {
 		p.line("")
 		p.line("  Worst case of " + clean(m.Name))
@@ -184,8 +185,8 @@ func (p *printer) worsts(b *report.Benchmark) {
 		}
 		for _, r := range m.Rows {
 			if w := r.Cells[0].Worst; w != nil {
-				text := w.Largest(m.Unit) + "; " + w.Text(m.Unit)
-				if rarer := w.RarerText(); rarer != "" {
+				text := finding.Largest(w, m.Unit) + "; " + finding.Bounds(w, m.Unit)
+				if rarer := finding.Rarer(w); rarer != "" {
 					text += "; " + rarer
 				}
 				p.wrapped("  "+lead(r.Target, width), text)
@@ -194,12 +195,12 @@ func (p *printer) worsts(b *report.Benchmark) {
 	}
 	if len(b.Worsts()) > 0 {
 		p.line("")
-		p.wrapped("  ", report.WorstLegend)
+		p.wrapped("  ", finding.WorstLegend)
 	}
 }
 
 // stated writes the results in words, a paragraph for each target. They can be long messages, so columns would not fit.
-func (p *printer) stated(s *report.Section) {
+func (p *printer) stated(s *analysis.Section) {
 	rows := s.StatedRows()
 	var column int
 	for _, r := range rows {
@@ -224,7 +225,7 @@ func (p *printer) stated(s *report.Section) {
 }
 
 // about describes the section of the only run.
-func (p *printer) about(s *report.Section) string {
+func (p *printer) about(s *analysis.Section) string {
 	if s.Baseline == "" {
 		return "; no trial is ok"
 	}
@@ -242,7 +243,7 @@ func (p *printer) about(s *report.Section) string {
 }
 
 // sideBySide writes a table for each metric, with a column for each run.
-func (p *printer) sideBySide(b *report.Benchmark) {
+func (p *printer) sideBySide(b *analysis.Benchmark) {
 	if b.Note != "" && b.Baseline == "" {
 		p.alarm(b.Note + ".")
 	}
@@ -291,7 +292,7 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 }
 
 // sideField is the factor with the verdict, its interval, and the absolute value.
-func sideField(m *report.Metric, c *report.Cell) entry {
+func sideField(m *analysis.Metric, c *analysis.Cell) entry {
 	if c.Summary == nil {
 		return entry{top: quantity.None, below: c.Lack, style: dim}
 	}
@@ -311,7 +312,7 @@ func sideField(m *report.Metric, c *report.Cell) entry {
 }
 
 // across writes the typical ratios to the first run.
-func (p *printer) across(m *report.Metric) {
+func (p *printer) across(m *analysis.Metric) {
 	t := table{{{}}}
 	for _, r := range p.report.Runs[1:] {
 		t[0] = append(t[0], entry{top: clean(r.Label)})
@@ -339,12 +340,12 @@ func (p *printer) across(m *report.Metric) {
 }
 
 // layers writes the addition of each layer. The process is native's row.
-func (p *printer) layers(l *report.Layers) {
+func (p *printer) layers(l *analysis.Layers) {
 	p.line("")
 	p.line("  Layers of " + clean(l.Metric.Name))
 	t := table{{{}, {top: "whole"}}}
 	unclear := false
-	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
+	for _, name := range analysis.LayerNames()[analysis.RuntimeLayer:] {
 		first, rest, _ := strings.Cut(name, " ")
 		t[0] = append(t[0], entry{top: first, below: rest})
 	}
@@ -354,10 +355,10 @@ func (p *printer) layers(l *report.Layers) {
 		row[0] = heading(s.Target, false)
 		row[1] = entry{top: quantity.Difference(s.Total, l.Metric.Unit)}
 		for _, part := range s.Parts {
-			if part.Last == report.ProcessLayer {
+			if part.Last == analysis.ProcessLayer {
 				continue
 			}
-			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
+			for layer := max(part.First, analysis.RuntimeLayer); layer < part.Last; layer++ {
 				row[1+layer] = entry{top: "→"}
 			}
 			last := &row[1+part.Last]
@@ -374,7 +375,7 @@ func (p *printer) layers(l *report.Layers) {
 	}
 	p.table(t)
 	p.line("")
-	for _, n := range l.Notes() {
+	for _, n := range finding.LayerNotes(l) {
 		p.wrapped("  ", n)
 	}
 	if unclear {
@@ -386,7 +387,7 @@ func (p *printer) layers(l *report.Layers) {
 }
 
 // components is the table of a cost by component. It has only medians, so that it fits.
-func components(c *report.Components) table {
+func components(c *analysis.Components) table {
 	t := table{{{}, {top: "together"}}}
 	for _, name := range c.Names {
 		t[0] = append(t[0], entry{top: clean(name)})
@@ -406,7 +407,7 @@ func components(c *report.Components) table {
 }
 
 // timelines is the table of a group of timelines.
-func timelines(t *report.Timelines) table {
+func timelines(t *analysis.Timelines) table {
 	out := table{{{}}}
 	for _, name := range t.Names {
 		out[0] = append(out[0], entry{top: clean(name)})
@@ -429,12 +430,12 @@ func timelines(t *report.Timelines) table {
 }
 
 // byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.
-func byPresence(b *report.Benchmark) (common, partial []*report.Metric) {
-	var all []*report.Metric
+func byPresence(b *analysis.Benchmark) (common, partial []*analysis.Metric) {
+	var all []*analysis.Metric
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		all = append(all, m)
-		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r report.Row) bool { return r.Cells[0].Absent }) {
+		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r analysis.Row) bool { return r.Cells[0].Absent }) {
 			partial = append(partial, m)
 		} else {
 			common = append(common, m)
@@ -450,13 +451,13 @@ func byPresence(b *report.Benchmark) (common, partial []*report.Metric) {
 const fewestPartial = 3
 
 // metrics is the table of some metrics, with a row for each target that has or lacks one of them.
-func metrics(b *report.Benchmark, some []*report.Metric) table {
+func metrics(b *analysis.Benchmark, some []*analysis.Metric) table {
 	t := table{{{}}}
 	for _, m := range some {
 		t[0] = append(t[0], entry{top: clean(m.Name)})
 	}
 	for i, o := range b.Sections[0].Targets {
-		if !slices.ContainsFunc(some, func(m *report.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
+		if !slices.ContainsFunc(some, func(m *analysis.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
 			continue
 		}
 		row := []entry{heading(o.Target, o.Target == b.Baseline)}
@@ -482,7 +483,7 @@ func heading(target string, baseline bool) entry {
 }
 
 // field is the absolute value, the factor, and the verdict if it is no difference.
-func field(m *report.Metric, c *report.Cell) entry {
+func field(m *analysis.Metric, c *analysis.Cell) entry {
 	if c.Summary == nil {
 		return entry{top: quantity.None, below: c.Lack, style: dim}
 	}
@@ -492,7 +493,7 @@ func field(m *report.Metric, c *report.Cell) entry {
 }
 
 // value is the median, marked if it exceeds the bound of the metric.
-func value(m *report.Metric, c *report.Cell) string {
+func value(m *analysis.Metric, c *analysis.Cell) string {
 	median := quantity.Median(c.Summary, m.Unit)
 	if m.Breached(c) {
 		return alarmMark + median
@@ -532,7 +533,7 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 
 // phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
 // except steps that are metrics.
-func phases(b *report.Benchmark) (table, bool) {
+func phases(b *analysis.Benchmark) (table, bool) {
 	type column struct{ phase, step string }
 	var columns []column
 	t := table{{{}}}
@@ -561,7 +562,7 @@ func phases(b *report.Benchmark) (table, bool) {
 			add(column{ph.Name, ""}, ph.Name, ph.Times)
 			row[column{ph.Name, ""}] = quantity.Text(ph.Seconds, result.Seconds)
 			for _, step := range ph.Steps {
-				if !slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
+				if !slices.ContainsFunc(b.Metrics, func(m analysis.Metric) bool { return m.Name == step.Name }) {
 					add(column{ph.Name, step.Name}, "/"+step.Name, step.Times)
 					row[column{ph.Name, step.Name}] = quantity.Text(step.Seconds, result.Seconds)
 				}

@@ -14,7 +14,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -60,7 +62,7 @@ func Write(w io.Writer, r report.Report, opts Options) error {
 	if p.single {
 		p.unmeasured(&r.Runs[0])
 		p.legend()
-		p.warnings(&r.Runs[0])
+		p.warnings(r.Warnings[0])
 		p.missing(&r.Runs[0])
 	} else {
 		p.coverage()
@@ -148,14 +150,14 @@ func clean(s string) string {
 }
 
 // headline describes the only run.
-func (p *printer) headline(r *report.Run) {
+func (p *printer) headline(r *analysis.Run) {
 	name := r.Name
 	if name == "" {
 		name = "without a name"
 	}
 	p.line(p.styled("Touchstone "+clean(r.Tool.Version)+"  "+clean(name), bold))
 	p.emulation()
-	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, started(r), r.StateText()))
+	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, started(r), finding.State(r)))
 	p.wrapped("Host     ", host(r))
 	p.wrapped("Targets  ", targets(r))
 	for _, i := range r.Images {
@@ -167,7 +169,7 @@ func (p *printer) headline(r *report.Run) {
 // headlines describe several runs.
 func (p *printer) headlines() {
 	r := p.report
-	p.line(p.styled("Touchstone  "+r.Heading()+" side by side", bold))
+	p.line(p.styled("Touchstone  "+finding.Heading(r.Analysis)+" side by side", bold))
 	p.emulation()
 	width := 0
 	for i := range r.Runs {
@@ -175,25 +177,25 @@ func (p *printer) headlines() {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		p.wrapped(lead(run.Label, width), fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, started(run), run.StateText(),
+		p.wrapped(lead(run.Label, width), fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, started(run), finding.State(run),
 			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, p.trials(i)))
 	}
-	p.wrapped("  ", r.AbsoluteNote())
+	p.wrapped("  ", finding.AbsoluteNote(r.Analysis))
 }
 
 // emulation writes the note about emulated CPUs.
 func (p *printer) emulation() {
-	if e := p.report.Emulation(); e != nil {
+	if e := finding.EmulationOf(p.report.Analysis); e != nil {
 		p.wrappedIn(red, alarmMark, e.Note)
 	}
 }
 
-func started(r *report.Run) string { return r.StartedText("2006-01-02 15:04 UTC") }
+func started(r *analysis.Run) string { return finding.Started(r, "2006-01-02 15:04 UTC") }
 
 // lead is the indented name of an item of a list.
 func lead(name string, width int) string { return fmt.Sprintf("  %-*s  ", width, clean(name)) }
 
-func host(r *report.Run) string {
+func host(r *analysis.Run) string {
 	h := &r.Host
 	if !r.HasHost() {
 		return "unknown"
@@ -208,7 +210,7 @@ func host(r *report.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-func targets(r *report.Run) string {
+func targets(r *analysis.Run) string {
 	var parts []string
 	for _, t := range r.Targets {
 		s := t.Name
@@ -242,7 +244,7 @@ func (p *printer) trials(run int) string {
 		out = fmt.Sprintf("%d to %d blocks", lo, hi)
 	}
 	r := &p.report.Runs[run]
-	out += ", " + strings.Join(r.StatusCounts(), ", ")
+	out += ", " + strings.Join(finding.StatusCounts(r), ", ")
 	if r.Warmup > 0 {
 		out += fmt.Sprintf(", %d warm-up", r.Warmup)
 	}
@@ -306,20 +308,20 @@ func (p *printer) scorecards() {
 	}
 	if written {
 		p.line("")
-		p.wrapped("  ", report.ScorecardNote)
-		if note := p.report.EmulatedNote(); note != "" {
+		p.wrapped("  ", finding.ScorecardNote)
+		if note := finding.EmulatedNote(p.report.Analysis); note != "" {
 			p.wrapped("  ", note)
 		}
 	}
 }
 
 // scorecard writes a table of the dimensions, and the source of each score.
-func (p *printer) scorecard(card *report.Scorecard) {
+func (p *printer) scorecard(card *analysis.Scorecard) {
 	t := table{{{}}}
 	for _, name := range card.Targets {
 		t[0] = append(t[0], heading(name, false))
 	}
-	styles := map[report.ScoreVerdict]style{report.Met: green, report.Missed: red}
+	styles := map[analysis.ScoreVerdict]style{analysis.Met: green, analysis.Missed: red}
 	var sources []string
 	for _, r := range card.Rows {
 		if r.Unmeasured() {
@@ -328,11 +330,11 @@ func (p *printer) scorecard(card *report.Scorecard) {
 		row := []entry{{top: string(r.Dimension), below: string(r.Goal)}}
 		for i := range r.Scores {
 			s := &r.Scores[i]
-			e := entry{top: s.Text(), below: string(s.Verdict), style: dim}
+			e := entry{top: finding.Score(s), below: string(s.Verdict), style: dim}
 			if of, ok := styles[s.Verdict]; ok {
 				e.style = of
 			}
-			interval := s.Interval()
+			interval := finding.ScoreInterval(s)
 			switch {
 			case s.Value == nil:
 				e.below = ""
@@ -345,7 +347,7 @@ func (p *printer) scorecard(card *report.Scorecard) {
 			row = append(row, e)
 		}
 		t = append(t, row)
-		sources = append(sources, string(r.Dimension)+": "+card.Sources(&r))
+		sources = append(sources, string(r.Dimension)+": "+finding.ScoreSources(card, &r))
 	}
 	p.table(t)
 	p.line("")
@@ -416,7 +418,7 @@ func (p *printer) alarm(text string) { p.wrappedIn(red, "  "+alarmMark, text) }
 // alarmMark precedes a breach and the number of a broken limit.
 const alarmMark = "! "
 
-func (p *printer) unmeasured(r *report.Run) {
+func (p *printer) unmeasured(r *analysis.Run) {
 	if len(r.Unmeasured) == 0 {
 		return
 	}
@@ -442,7 +444,7 @@ func (p *printer) coverage() {
 			same++
 			continue
 		}
-		lines = append(lines, c.Title()+" – "+p.byRun(c.Fact(), ""))
+		lines = append(lines, c.Title()+" – "+p.byRun(finding.Extent(c), ""))
 	}
 	p.title("Benchmarks by run")
 	p.wrapped("  ", fmt.Sprintf("%d of %d benchmarks have the same targets and blocks in all runs.", same, len(p.report.Coverage)))
@@ -464,16 +466,16 @@ func (p *printer) legend() {
 		p.wrapped("  ", factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
-	p.wrapped("  ", p.report.FamiliesNote()+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)
-	for _, note := range []string{p.report.DependenceNote(), p.report.EmulatedNote(), p.report.SelfcheckNote()} {
+	p.wrapped("  ", finding.FamiliesNote(p.report.Analysis)+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`)
+	for _, note := range []string{finding.DependenceNote(p.report.Analysis), finding.EmulatedNote(p.report.Analysis), finding.SelfcheckNote(p.report.Analysis)} {
 		if note != "" {
 			p.wrapped("  ", note)
 		}
 	}
 }
 
-func (p *printer) warnings(r *report.Run) {
-	for _, g := range r.Warnings {
+func (p *printer) warnings(groups []finding.WarningGroup) {
+	for _, g := range groups {
 		p.title("Warning: " + g.Title)
 		for i, item := range g.Items {
 			if i == mostItems && len(g.Items) > mostItems+1 {
@@ -491,12 +493,12 @@ func (p *printer) warnings(r *report.Run) {
 // summaries write the first warning of each kind, by run.
 func (p *printer) summaries() {
 	for i := range p.report.Runs {
-		r := &p.report.Runs[i]
-		if len(r.Warnings) == 0 && len(r.Missing) == 0 {
+		r, warnings := &p.report.Runs[i], p.report.Warnings[i]
+		if len(warnings) == 0 && len(r.Missing) == 0 {
 			continue
 		}
 		p.title("Warnings of " + clean(r.Label))
-		for _, g := range r.Warnings {
+		for _, g := range warnings {
 			text := g.Title + ": " + g.Items[0]
 			if more := len(g.Items) - 1; more > 0 {
 				text += fmt.Sprintf(" – and %d more", more)
@@ -510,7 +512,7 @@ func (p *printer) summaries() {
 	}
 }
 
-func (p *printer) missing(r *report.Run) {
+func (p *printer) missing(r *analysis.Run) {
 	groups := r.MissingGroups()
 	if len(groups) == 0 {
 		return

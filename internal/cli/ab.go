@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -112,7 +113,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
 	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
-	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
+	f.BoolVar(&opts.emulated, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addFile(cmd, &opts.output)
@@ -227,7 +228,7 @@ func abValues(work []plan.Work, metrics []string) ([]ab.Value, error) {
 	var known []string
 	found := map[string]bool{}
 	for _, w := range work {
-		key := report.Key{Name: w.Benchmark.Name, Params: w.Key()}
+		key := analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}
 		chosen := slices.DeleteFunc(slices.Clone(w.Benchmark.Metrics), func(m result.Metric) bool { return m.DerivedFrom != "" || m.Group != "" })
 		for _, m := range chosen {
 			known = append(known, m.Name)

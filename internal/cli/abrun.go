@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
@@ -39,8 +40,8 @@ type abComparison struct {
 	series *ab.Series
 	pilot  result.Run
 	last   result.Run
-	report report.Report // of the last run
-	spent  time.Duration // of the budget
+	source *analysis.Source // of the last run
+	spent  time.Duration    // of the budget
 	// failed are the reasons why the calibration has no ratio; the comparison ends then.
 	failed []string
 	// ended is set if the budget ended before the last run.
@@ -79,7 +80,7 @@ func (c *abComparison) run(ctx context.Context) error {
 			c.ended = true // before the first block of this run
 			return nil
 		}
-		if err := c.series.Add(&c.report, c.opts.took); err != nil {
+		if err := c.series.Add(c.source, c.opts.took); err != nil {
 			return err
 		}
 		for _, v := range c.series.Document(abPage).Values {
@@ -103,7 +104,7 @@ func (c *abComparison) calibrate(ctx context.Context) (pace, error) {
 		return pace{}, err
 	}
 	for _, v := range c.design.Values {
-		ratio := ab.Find(&c.report, v, c.design.A, c.design.B)
+		ratio := ab.Find(c.source, v, c.design.A, c.design.B)
 		if ratio.Blocks == 0 && c.pilotCut(v) {
 			return pace{}, usage(fmt.Errorf("--budget %v ended before the first block of %s; give more, such as --budget %v", c.opts.budget, v.Title(), 20*c.opts.budget))
 		}
@@ -137,7 +138,7 @@ func (c *abComparison) pilotCut(v ab.Value) bool {
 
 // measured reports whether the last run has a ratio.
 func (c *abComparison) measured() bool {
-	return slices.ContainsFunc(c.design.Values, func(v ab.Value) bool { return ab.Find(&c.report, v, c.design.A, c.design.B).Blocks > 0 })
+	return slices.ContainsFunc(c.design.Values, func(v ab.Value) bool { return ab.Find(c.source, v, c.design.A, c.design.B).Blocks > 0 })
 }
 
 // available returns an error with the exit code for a target that does not work.
@@ -176,8 +177,9 @@ func (c *abComparison) execute(ctx context.Context, n, blocks int) (execution.Ou
 	recorded := false
 	c.opts.concluded = func(run result.Run, o execution.Outcome) error {
 		c.last, outcome, recorded = run, o, true
-		c.report = report.New([]result.Run{run}, report.Options{EmulatedVerdicts: c.opts.emulated})
-		return c.app.writeReport(reportOptions{format: formatHTML, file: filepath.Join(c.opts.dir, abPage(run.ID))}, c.report)
+		options := analysis.Options{EmulatedVerdicts: c.opts.emulated}
+		c.source = analysis.NewSource(&run, options)
+		return c.app.writeReport(reportOptions{format: formatHTML, file: filepath.Join(c.opts.dir, abPage(run.ID))}, report.New([]result.Run{run}, options))
 	}
 	err := c.app.execute(ctx, &c.opts.benchmarkOptions, p, nil)
 	c.spent += c.opts.took

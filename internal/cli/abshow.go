@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -81,9 +81,9 @@ func (c *abComparison) document() *ab.Document {
 		d.Unfinished = "a run ended with an error: " + c.broken.Error()
 	case c.failed != nil:
 		d.Unfinished = "no comparison is possible"
-		m := report.New([]result.Run{c.pilot}, report.Options{})
+		pilot := analysis.NewSource(&c.pilot, analysis.Options{})
 		for i, v := range c.design.Values {
-			d.Values[i].Reason = cmp.Or(ab.Find(&m, v, c.design.A, c.design.B).Reason, "no run followed the calibration, because another value has no ratio")
+			d.Values[i].Reason = cmp.Or(ab.Find(pilot, v, c.design.A, c.design.B).Reason, "no run followed the calibration, because another value has no ratio")
 		}
 	case c.ended:
 		d.Unfinished = fmt.Sprintf("the budget ended after %d of %d runs", len(c.series.Done), c.series.Runs)

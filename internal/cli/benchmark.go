@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -352,7 +353,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		return opts.concluded(run, outcome)
 	}
 	exported := e.Plan.Export != "" || e.Plan.TouchstoneOutput != ""
-	m := report.New([]result.Run{run}, report.Options{Release: !exported})
+	m := report.New([]result.Run{run}, analysis.Options{Release: !exported})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
 	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))

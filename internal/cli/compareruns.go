@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -111,7 +111,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 
 // addEmulated adds the flag for verdicts about speed on an emulated CPU.
 func addEmulated(cmd *cobra.Command, wanted *bool) {
-	cmd.Flags().BoolVar(wanted, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
+	cmd.Flags().BoolVar(wanted, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 }
 
 func classNames() (names []string) {

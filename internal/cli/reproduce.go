@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/study"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/paper"
@@ -114,7 +115,7 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 		return err
 	}
 	var runs []reproduce.Run
-	var work []report.Key
+	var work []analysis.Key
 	links := []string{}
 	origin := origins{}
 	outcomes := outcomes{}
@@ -132,7 +133,7 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 		if err != nil {
 			return err
 		}
-		m := report.New([]result.Run{run}, report.Options{})
+		m := report.New([]result.Run{run}, analysis.Options{})
 		link := "report-" + p.Name + ".html"
 		if err := a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, link)}, m); err != nil {
 			return err
@@ -180,7 +181,7 @@ type outcomes struct {
 // studyPlan is a plan of a study, restricted to the chosen benchmarks and targets.
 type studyPlan struct {
 	plan.Plan
-	keys []report.Key
+	keys []analysis.Key
 }
 
 // studyPlans reads, restricts and checks the plans of a study before the first is executed.
@@ -212,7 +213,7 @@ func studyPlans(opts *reproduceOptions) ([]studyPlan, error) {
 		}
 		only := studyPlan{}
 		work = slices.DeleteFunc(work, func(w plan.Work) bool {
-			return opts.table != "" && !reproduce.Needs(opts.paper, opts.table, report.Key{Name: w.Benchmark.Name, Params: w.Key()}, "")
+			return opts.table != "" && !reproduce.Needs(opts.paper, opts.table, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}, "")
 		})
 		var targets []target.Target
 		for _, pattern := range p.Targets {
@@ -223,7 +224,7 @@ func studyPlans(opts *reproduceOptions) ([]studyPlan, error) {
 				return nil, err
 			}
 			needed := opts.table == "" || slices.ContainsFunc(work, func(w plan.Work) bool {
-				return reproduce.Needs(opts.paper, opts.table, report.Key{Name: w.Benchmark.Name, Params: w.Key()}, t.String())
+				return reproduce.Needs(opts.paper, opts.table, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}, t.String())
 			})
 			if chosen && needed {
 				targets = append(targets, t)
@@ -233,7 +234,7 @@ func studyPlans(opts *reproduceOptions) ([]studyPlan, error) {
 			continue
 		}
 		for _, w := range work {
-			only.keys = append(only.keys, report.Key{Name: w.Benchmark.Name, Params: w.Key()})
+			only.keys = append(only.keys, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()})
 		}
 		only.Plan = p.Only(targets, work)
 		only.Name += suffixOf(opts.table)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -327,7 +328,7 @@ them, unless you give --show-env.`, report.MostRuns),
 			if err != nil {
 				return err
 			}
-			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(least), Release: true}))
+			return a.writeReport(opts, report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(least), Release: true}))
 		},
 	}
 	addDir(cmd, &opts.dir)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -153,7 +154,7 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if err != nil {
 		return err
 	}
-	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, report.Options{Release: true})); err != nil {
+	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, analysis.Options{Release: true})); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.env.Stderr, "%s has the results of %d runs\n", page, len(runs))

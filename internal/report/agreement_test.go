@@ -41,7 +41,7 @@ func doubled(factor float64) result.Run {
 func TestDisagreements(t *testing.T) {
 	items := func(run result.Run) []string {
 		var all []string
-		for _, g := range model(run).Runs[0].Warnings {
+		for _, g := range model(run).Warnings[0] {
 			if strings.HasPrefix(g.Title, "Two measurements") {
 				all = append(all, g.Items...)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -29,9 +30,9 @@ func flakyRun() result.Run {
 
 func TestFailedCallsAreFindings(t *testing.T) {
 	run := flakyRun()
-	r := report.New([]result.Run{run}, report.Options{})
-	want := []report.FailedCalls{
-		{Target: "oci/crun", Call: report.FirstContainer, Failed: 1, Total: 2},
+	r := report.New([]result.Run{run}, analysis.Options{})
+	want := []analysis.FailedCalls{
+		{Target: "oci/crun", Call: analysis.FirstContainer, Failed: 1, Total: 2},
 		{Target: "oci/crun", Call: "create", Failed: 3, Total: 40},
 		{Target: "oci/crun", Call: "start", Failed: 1, Total: 37},
 	}
@@ -43,7 +44,7 @@ func TestFailedCallsAreFindings(t *testing.T) {
 	}
 	other := flakyRun()
 	other.ID, other.Host.Hostname = "other", "board"
-	joint := report.New([]result.Run{run, other}, report.Options{})
+	joint := report.New([]result.Run{run, other}, analysis.Options{})
 	if n := len(joint.Findings.Failures); n != 2 || joint.Findings.Failures[1] != "oci/crun on board: 1 of 2 first containers failed, 3 of 40 creates failed and 1 of 37 starts failed." {
 		t.Errorf("the failures of two runs are %q", joint.Findings.Failures)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -13,8 +14,8 @@ import (
 // A target that leaves something to the next one is in the warnings, and the order of the trials alone is not.
 func TestCarryOverIsReported(t *testing.T) {
 	warned := func(run result.Run) []string {
-		r := report.New([]result.Run{run}, report.Options{})
-		for _, g := range r.Runs[0].Warnings {
+		r := report.New([]result.Run{run}, analysis.Options{})
+		for _, g := range r.Warnings[0] {
 			if g.Title == "Values that depend on the target before" {
 				return g.Items
 			}

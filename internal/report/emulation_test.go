@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -40,8 +42,8 @@ func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 		{nested, "The CPU of this machine is emulated (bench1: guest of kvm (QEMU Standard PC) on a CPU that qemu emulates). "},
 		{perhaps, "The CPU of this machine may be emulated (bench1: guest of qemu, and perhaps emulated). "},
 	} {
-		r := report.New([]result.Run{onMachine(reporttest.Small(), c.host)}, report.Options{})
-		e := r.Emulation()
+		r := report.New([]result.Run{onMachine(reporttest.Small(), c.host)}, analysis.Options{})
+		e := finding.EmulationOf(r.Analysis)
 		if (e != nil) != (c.want != "") || e != nil && !strings.HasPrefix(e.Note, c.want) {
 			t.Errorf("%+v has the note %+v, want %q", c.host, e, c.want)
 		}
@@ -58,11 +60,11 @@ func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
 	speed, other := 0, 0
 	// cmp takes seconds for the points of a suite.
-	rows := cmp.Options{cmpopts.EquateNaNs(), cmp.Comparer(slices.Equal[[]report.Point])}
+	rows := cmp.Options{cmpopts.EquateNaNs(), cmp.Comparer(slices.Equal[[]analysis.Point])}
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
-		physical := report.New([]result.Run{onMachine(run, kvm)}, report.Options{})
-		emulated := report.New([]result.Run{onMachine(run, tcg)}, report.Options{})
-		asked := report.New([]result.Run{onMachine(run, tcg)}, report.Options{EmulatedVerdicts: true})
+		physical := report.New([]result.Run{onMachine(run, kvm)}, analysis.Options{})
+		emulated := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{})
+		asked := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
 		for i, b := range physical.Benchmarks() {
 			for j, m := range b.Metrics {
 				if diff := cmp.Diff(m.Rows, asked.Benchmarks()[i].Metrics[j].Rows, rows); diff != "" {
@@ -112,19 +114,19 @@ func TestEmulatedScorecard(t *testing.T) {
 		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 2, 9), 0.001},
 		scoredMetric{"mem", result.DimensionMemoryOverhead, result.Lower, on(1, 2, 4), 0.001},
 	)
-	r := report.New([]result.Run{onMachine(run, tcg)}, report.Options{})
+	r := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{})
 	for _, c := range []struct {
 		dimension result.Dimension
-		verdict   report.ScoreVerdict
+		verdict   analysis.ScoreVerdict
 		text      string
 	}{
-		{result.DimensionCPU, report.EmulatedScore, "ratio 3.00"},
-		{result.DimensionNetwork, report.EmulatedScore, "ratio 0.100"},
-		{result.DimensionStartUp, report.NoVerdict, "900 s (ratio 9.00, emulated)"},
-		{result.DimensionMemoryOverhead, report.Met, "300 B (0.0000028 %)"},
+		{result.DimensionCPU, analysis.EmulatedScore, "ratio 3.00"},
+		{result.DimensionNetwork, analysis.EmulatedScore, "ratio 0.100"},
+		{result.DimensionStartUp, analysis.NoVerdict, "900 s (ratio 9.00, emulated)"},
+		{result.DimensionMemoryOverhead, analysis.Met, "300 B (0.0000028 %)"},
 	} {
-		if s := score(t, r, c.dimension, "oci/runsc"); s.Verdict != c.verdict || s.Text() != c.text {
-			t.Errorf("%s is %q, %q; want %q, %q", c.dimension, s.Verdict, s.Text(), c.verdict, c.text)
+		if s := score(t, r, c.dimension, "oci/runsc"); s.Verdict != c.verdict || finding.Score(&s) != c.text {
+			t.Errorf("%s is %q, %q; want %q, %q", c.dimension, s.Verdict, finding.Score(&s), c.verdict, c.text)
 		}
 	}
 	summary := strings.Join(r.Findings.Summary, "\n")
@@ -141,18 +143,18 @@ func TestEmulatedScorecard(t *testing.T) {
 		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 2, 9), 0.001},
 		scoredMetric{"mem", result.DimensionMemoryOverhead, result.Lower, on(1, 2, 4), 0.001},
 	)
-	without := report.New([]result.Run{onMachine(slow, tcg)}, report.Options{}).Findings.Summary
+	without := report.New([]result.Run{onMachine(slow, tcg)}, analysis.Options{}).Findings.Summary
 	if text := strings.Join(without, "\n"); strings.Contains(text, "cost least") || text == "" {
 		t.Errorf("without a goal of speed the summary is %q", text)
 	}
 	if r.Findings.Withheld != "No verdict on 6 comparisons of speed: see the note on the emulated CPU at the top." {
 		t.Errorf("withheld is %q", r.Findings.Withheld)
 	}
-	asked := report.New([]result.Run{onMachine(run, tcg)}, report.Options{EmulatedVerdicts: true})
-	if s := score(t, asked, result.DimensionCPU, "oci/runsc"); s.Verdict != report.Missed || s.Text() != "3.00 × slower" {
-		t.Errorf("with EmulatedVerdicts CPU is %q, %q", s.Verdict, s.Text())
+	asked := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
+	if s := score(t, asked, result.DimensionCPU, "oci/runsc"); s.Verdict != analysis.Missed || finding.Score(&s) != "3.00 × slower" {
+		t.Errorf("with EmulatedVerdicts CPU is %q, %q", s.Verdict, finding.Score(&s))
 	}
-	if e := asked.Emulation(); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {
+	if e := finding.EmulationOf(asked.Analysis); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {
 		t.Errorf("with EmulatedVerdicts the note is %+v", e)
 	}
 }
@@ -178,7 +180,7 @@ func TestEmulatedBreaches(t *testing.T) {
 		{result.Seconds, result.Bound{Most: 1e-9, Broken: "does not hold its time limit"}, false},
 	} {
 		m.Unit, m.Bound = c.unit, c.bound
-		r := report.New([]result.Run{run}, report.Options{})
+		r := report.New([]result.Run{run}, analysis.Options{})
 		if got := len(r.Findings.Breaches) > 0; got != c.want {
 			t.Errorf("a bound in %s: the breaches are %q", c.unit, r.Findings.Breaches)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -17,11 +18,11 @@ import (
 
 // machines is the report of four runs, which tests read and do not change.
 var machines = sync.OnceValue(func() report.Report {
-	return report.New(reporttest.Machines(), report.Options{EmulatedVerdicts: true})
+	return report.New(reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})
 })
 
 // cellsByRun gives the cells of a metric on a target, by run.
-func cellsByRun(t *testing.T, j report.Report, benchmark, metric, target string) []report.Cell {
+func cellsByRun(t *testing.T, j report.Report, benchmark, metric, target string) []analysis.Cell {
 	t.Helper()
 	for _, s := range j.Suites {
 		for _, b := range s.Benchmarks {
@@ -38,7 +39,7 @@ func cellsByRun(t *testing.T, j report.Report, benchmark, metric, target string)
 	return nil
 }
 
-func titled(t *testing.T, j report.Report, title string) report.Benchmark {
+func titled(t *testing.T, j report.Report, title string) analysis.Benchmark {
 	t.Helper()
 	for _, s := range j.Suites {
 		for _, b := range s.Benchmarks {
@@ -48,7 +49,7 @@ func titled(t *testing.T, j report.Report, title string) report.Benchmark {
 		}
 	}
 	t.Fatalf("there is no %s", title)
-	return report.Benchmark{}
+	return analysis.Benchmark{}
 }
 
 const (
@@ -63,7 +64,7 @@ func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	compared := 0
 	for i := range j.Runs {
 		at := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].ID })
-		own := report.New(runs[at:at+1], report.Options{EmulatedVerdicts: true})
+		own := report.New(runs[at:at+1], analysis.Options{EmulatedVerdicts: true})
 		b := benchmark(t, own, lifecycle)
 		for _, target := range []string{"native", "oci/runc", "oci/crun"} {
 			want := cell(t, b, "CreateAndRun", target)
@@ -87,7 +88,7 @@ func TestRunsOfEqualHostNamesAreNumbered(t *testing.T) {
 	other.Host.CPU = "Other CPU"
 	unnamed.Host.Hostname = ""
 	long.Host.Hostname = "a-very-long-name.of.a.machine.example.org"
-	j := report.New([]result.Run{one, other, unnamed, long}, report.Options{})
+	j := report.New([]result.Run{one, other, unnamed, long}, analysis.Options{})
 	var labels []string
 	for _, r := range j.Runs {
 		labels = append(labels, r.Label)
@@ -125,7 +126,7 @@ func TestAbsoluteValuesNeedAcrossMachines(t *testing.T) {
 	if n := count(machines()); n != 0 {
 		t.Errorf("%d absolute values are compared without AcrossMachines", n)
 	}
-	j := report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true})
+	j := report.New(runs, analysis.Options{AcrossMachines: true, EmulatedVerdicts: true})
 	if n := count(j); n < 50 {
 		t.Errorf("%d absolute values are compared", n)
 	}
@@ -136,7 +137,7 @@ func TestAbsoluteValuesNeedAcrossMachines(t *testing.T) {
 	}
 }
 
-func valuesOf(points []report.Point) []float64 {
+func valuesOf(points []analysis.Point) []float64 {
 	var values []float64
 	for _, p := range points {
 		values = append(values, p.Value)
@@ -175,7 +176,7 @@ func TestNoCommonBaseline(t *testing.T) {
 	for i := range other.Trials {
 		other.Trials[i].Target = map[string]string{"native": "oci/crun", "oci/runc": "oci/youki"}[other.Trials[i].Target]
 	}
-	j := report.New([]result.Run{one, other}, report.Options{})
+	j := report.New([]result.Run{one, other}, analysis.Options{})
 	b := titled(t, j, lifecycle)
 	if b.Baseline != "" || !strings.Contains(b.Note, "must not be compared: native on bench1; oci/crun on other") {
 		t.Errorf("the baseline is %q, noted %q", b.Baseline, b.Note)
@@ -196,7 +197,7 @@ func TestStatementOfManyRuns(t *testing.T) {
 		run.ID = fmt.Sprint(i)
 		runs = append(runs, run)
 	}
-	j := report.New(runs, report.Options{})
+	j := report.New(runs, analysis.Options{})
 	if len(j.Findings.Statements) != 1 || !strings.Contains(j.Findings.Statements[0], "in 12 runs (") || len(j.Machines) != 1 {
 		t.Errorf("the statements are %q of %d machines", j.Findings.Statements, len(j.Machines))
 	}
@@ -209,7 +210,7 @@ func TestMetricsOfDifferentUnitsAreSeparate(t *testing.T) {
 	other.Bench = slices.Clone(other.Bench)
 	other.Bench[0].Metrics = slices.Clone(other.Bench[0].Metrics)
 	other.Bench[0].Metrics[0].Unit = result.Score
-	b := titled(t, report.New([]result.Run{one, other}, report.Options{}), lifecycle)
+	b := titled(t, report.New([]result.Run{one, other}, analysis.Options{}), lifecycle)
 	creates := 0
 	for _, m := range b.Metrics {
 		if m.Name != "Create" {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -26,7 +28,7 @@ func fewEngines() result.Run {
 	return run
 }
 
-func layersOf(t *testing.T, m report.Report, metric string) report.Layers {
+func layersOf(t *testing.T, m report.Report, metric string) analysis.Layers {
 	t.Helper()
 	for _, l := range benchmark(t, m, lifecycle).Layers {
 		if l.Metric.Name == metric {
@@ -34,10 +36,10 @@ func layersOf(t *testing.T, m report.Report, metric string) report.Layers {
 		}
 	}
 	t.Fatalf("there are no layers of %s", metric)
-	return report.Layers{}
+	return analysis.Layers{}
 }
 
-func stackOf(t *testing.T, l report.Layers, target string) report.Stack {
+func stackOf(t *testing.T, l analysis.Layers, target string) analysis.Stack {
 	t.Helper()
 	for _, s := range l.Stacks {
 		if s.Target == target {
@@ -45,10 +47,10 @@ func stackOf(t *testing.T, l report.Layers, target string) report.Stack {
 		}
 	}
 	t.Fatalf("there is no stack of %s", target)
-	return report.Stack{}
+	return analysis.Stack{}
 }
 
-func partNames(s report.Stack) []string {
+func partNames(s analysis.Stack) []string {
 	var names []string
 	for _, p := range s.Parts {
 		names = append(names, p.Name())
@@ -85,7 +87,7 @@ func TestLayersAreDifferencesWithinBlocks(t *testing.T) {
 		}
 	}
 	got := stackOf(t, layersOf(t, engines(), "CreateAndRun"), "containerd/runc")
-	if diff := cmp.Diff(report.LayerNames(), partNames(got)); diff != "" {
+	if diff := cmp.Diff(analysis.LayerNames(), partNames(got)); diff != "" {
 		t.Fatalf("the layers of containerd/runc are (-want +got):\n%s", diff)
 	}
 	rest := got.Total.Median
@@ -139,10 +141,10 @@ func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 	if ptrace.Parts[1].Median == systrap.Parts[1].Median {
 		t.Error("runsc adds the same on two platforms")
 	}
-	if note := stackOf(t, l, "docker/youki").Note; !strings.Contains(note, "oci/youki") {
-		t.Errorf("the note of docker/youki is %q", note)
+	if lacking := stackOf(t, l, "docker/youki").Lacking; !slices.Contains(lacking, "oci/youki") {
+		t.Errorf("docker/youki lacks %q", lacking)
 	}
-	if notes := l.Notes(); !slices.ContainsFunc(notes, func(n string) bool {
+	if notes := finding.LayerNotes(&l); !slices.ContainsFunc(notes, func(n string) bool {
 		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki to separate the layers")
 	}) {
 		t.Errorf("the notes are %q", notes)
@@ -156,14 +158,14 @@ func TestLayersMarkUnclearParts(t *testing.T) {
 		t.Errorf("an engine that is faster than the bare runtime adds %+v", faster)
 	}
 	const together = "If shim and engine is negative beside a sandbox"
-	said := func(l report.Layers) bool {
-		return slices.ContainsFunc(l.Notes(), func(n string) bool { return strings.HasPrefix(n, together) })
+	said := func(l analysis.Layers) bool {
+		return slices.ContainsFunc(finding.LayerNotes(&l), func(n string) bool { return strings.HasPrefix(n, together) })
 	}
 	if p := stackOf(t, l, "containerd/runsc@platform=systrap").Parts[2]; p.Median >= 0 || !said(l) {
-		t.Errorf("an engine whose sandbox does the runtime's work adds %+v, and the notes are %q", p, l.Notes())
+		t.Errorf("an engine whose sandbox does the runtime's work adds %+v, and the notes are %q", p, finding.LayerNotes(&l))
 	}
 	if cpu := layersOf(t, engines(), "HostCPU"); said(cpu) {
-		t.Errorf("without such a layer the notes are %q", cpu.Notes())
+		t.Errorf("without such a layer the notes are %q", finding.LayerNotes(&cpu))
 	}
 	nothing := stackOf(t, l, "podman/runc").Parts[2]
 	if !nothing.Unclear() || nothing.CI.Lo > 0 || nothing.CI.Hi < 0 {
@@ -190,8 +192,8 @@ func TestLayersWithoutATarget(t *testing.T) {
 	} {
 		l := layersOf(t, model(without(c.gone...)), "CreateAndRun")
 		s := stackOf(t, l, "containerd/runc")
-		if got := strings.Join(partNames(s), "|"); got != c.want || !strings.Contains(s.Note, strings.Join(c.gone, " and ")) || !l.Merged() {
-			t.Errorf("without %q the layers are %s (%s), want %s", c.gone, got, s.Note, c.want)
+		if got := strings.Join(partNames(s), "|"); got != c.want || !strings.Contains(finding.StackNote(&s), strings.Join(c.gone, " and ")) || !l.Merged() {
+			t.Errorf("without %q the layers are %s (%s), want %s", c.gone, got, finding.StackNote(&s), c.want)
 		}
 	}
 	for name, run := range map[string]result.Run{"no engine": reporttest.Sample(), "no trial": {ID: "01K9Z0TOUCHSTONE0EMPTY0000"}} {
@@ -238,7 +240,7 @@ func TestMissingComponentsCountAsZero(t *testing.T) {
 		}
 	}
 	cpu := benchmark(t, model(run), lifecycle).Components[0]
-	at := slices.IndexFunc(cpu.Rows, func(r report.ComponentRow) bool { return r.Target == "docker/runc" })
+	at := slices.IndexFunc(cpu.Rows, func(r analysis.ComponentRow) bool { return r.Target == "docker/runc" })
 	network := cpu.Rows[at].Cells[slices.Index(cpu.Names, "network")]
 	if network == nil || network.N != 10 || network.Median != 0 || network.Max == 0 {
 		t.Errorf("a component of three trials in ten is %+v, want a median of 0 over 10", network)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -44,18 +44,18 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 		lose     func(*result.Run)
 		crun     stats.Verdict // of oci/crun, which is faster
 		runsc    stats.Verdict // of oci/runsc, which is slower
-		goal     report.ScoreVerdict
-		missed   report.ScoreVerdict
+		goal     analysis.ScoreVerdict
+		missed   analysis.ScoreVerdict
 		warning  string
 		cheapest string
 	}{
 		"none": {
 			lose: func(*result.Run) {},
-			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			crun: stats.Faster, runsc: stats.Slower, goal: analysis.Met, missed: analysis.Missed, cheapest: "oci/crun costs least",
 		},
 		"5 % of the trials": {
 			lose: func(r *result.Run) { lose(r, "oci/crun", result.Timeout, "start took longer", 3, 9) },
-			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			crun: stats.Faster, runsc: stats.Slower, goal: analysis.Met, missed: analysis.Missed, cheapest: "oci/crun costs least",
 			warning: cpu + " on oci/crun: 2 of 40 blocks are lost (2 timed out): start took longer",
 		},
 		"more": {
@@ -63,7 +63,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 				lose(r, "oci/crun", result.Timeout, "start took longer\nthan its limit", 3, 9)
 				lose(r, "oci/crun", result.Failed, "it failed", 11)
 			},
-			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: analysis.NotShown, missed: analysis.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
 			warning: cpu + " on oci/crun: 3 of 40 blocks are lost (1 failed, 2 timed out): start took longer",
 		},
 		"the trials after a quarantine": {
@@ -71,22 +71,22 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 				lose(r, "oci/crun", result.Skipped, "quarantined", 30)
 				without(r, 31)
 			},
-			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: analysis.NotShown, missed: analysis.Missed, cheapest: "No target is said to cost least, because more than 5 % of the trials are lost on oci/crun.",
 			warning: cpu + " on oci/crun: 10 of 40 blocks are lost (10 not tried): quarantined",
 		},
 		"a quarantine in the last block": {
 			lose: func(r *result.Run) { lose(r, "oci/crun", result.Skipped, "quarantined", 39) },
-			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			crun: stats.Faster, runsc: stats.Slower, goal: analysis.Met, missed: analysis.Missed, cheapest: "oci/crun costs least",
 			warning: cpu + " on oci/crun: 1 of 40 blocks is lost (1 not tried): quarantined",
 		},
 		"on bare metal": {
 			lose: func(r *result.Run) { lose(r, "native", result.Failed, "it failed", 1, 2, 3) },
-			crun: stats.Faster, runsc: stats.TrialsLost, goal: report.Met, missed: report.NotShown, cheapest: "oci/crun costs least",
+			crun: stats.Faster, runsc: stats.TrialsLost, goal: analysis.Met, missed: analysis.NotShown, cheapest: "oci/crun costs least",
 			warning: cpu + " on native: 3 of 40 blocks are lost (3 failed): it failed",
 		},
 		"the budget cuts the last blocks": {
 			lose: func(r *result.Run) { without(r, 35) },
-			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			crun: stats.Faster, runsc: stats.Slower, goal: analysis.Met, missed: analysis.Missed, cheapest: "oci/crun costs least",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 				t.Errorf("the goal of oci/runsc is %q, want %q", got, tt.missed)
 			}
 			var warnings []string
-			for _, g := range m.Runs[0].Warnings {
+			for _, g := range m.Warnings[0] {
 				if g.Title == "Lost blocks" {
 					warnings = append(warnings, g.Items...)
 				}
@@ -120,7 +120,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 			faster := slices.ContainsFunc(m.Findings.Statements, func(s string) bool {
 				return strings.Contains(s, "oci/crun") && strings.Contains(s, "faster") && strings.Contains(s, cpu)
 			})
-			if text := strings.Join(m.Findings.Summary, " "); tt.goal == report.NotShown && (faster || !strings.Contains(text, "the loss of more than 5 % of the trials: CPU on oci/crun")) {
+			if text := strings.Join(m.Findings.Summary, " "); tt.goal == analysis.NotShown && (faster || !strings.Contains(text, "the loss of more than 5 % of the trials: CPU on oci/crun")) {
 				t.Errorf("findings %q and summary %q", m.Findings.Statements, text)
 			}
 		})

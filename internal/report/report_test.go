@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -18,14 +20,14 @@ import (
 // model is the report of one run, with the same bootstraps whatever the seed of the run.
 func model(run result.Run) report.Report {
 	run.Seed = 1
-	return report.New([]result.Run{run}, report.Options{})
+	return report.New([]result.Run{run}, analysis.Options{})
 }
 
 // measured is a benchmark of a report of one run.
 type measured struct {
-	*report.Section
+	*analysis.Section
 	Name    string
-	Metrics []report.Metric
+	Metrics []analysis.Metric
 }
 
 func benchmark(t *testing.T, r report.Report, name string) measured {
@@ -39,7 +41,7 @@ func benchmark(t *testing.T, r report.Report, name string) measured {
 	return measured{}
 }
 
-func cell(t *testing.T, b measured, metric, target string) report.Cell {
+func cell(t *testing.T, b measured, metric, target string) analysis.Cell {
 	t.Helper()
 	for _, m := range b.Metrics {
 		if m.Name != metric {
@@ -52,7 +54,7 @@ func cell(t *testing.T, b measured, metric, target string) report.Cell {
 		}
 	}
 	t.Fatalf("%s has no %s on %s", b.Name, metric, target)
-	return report.Cell{}
+	return analysis.Cell{}
 }
 
 const (
@@ -206,7 +208,7 @@ func TestPhases(t *testing.T) {
 			run.Trials[i].Phases = []result.Phase{phase("create", n), phase("exec", 10), phase("exec", 10*n), phase("exec", 10*n)}
 		}
 	}
-	want := []report.Phase{{Name: "create", Seconds: 0.0055, Times: 1}, {Name: "exec", Seconds: 0.055, Times: 3}}
+	want := []analysis.Phase{{Name: "create", Seconds: 0.0055, Times: 1}, {Name: "exec", Seconds: 0.055, Times: 3}}
 	got := benchmark(t, model(run), lifecycle).Targets[0].Phases
 	if len(got) != 2 || got[0].Name != want[0].Name || math.Abs(got[0].Seconds-want[0].Seconds) > 1e-9 || math.Abs(got[1].Seconds-want[1].Seconds) > 1e-9 || got[1].Times != 3 {
 		t.Errorf("the phases are %+v, want %+v", got, want)
@@ -227,7 +229,7 @@ func TestStepWithoutItsPhase(t *testing.T) {
 func TestManyTargetsWithTooFewBlocks(t *testing.T) {
 	run := reporttest.Engines()
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Block >= 7 })
-	for _, g := range model(run).Runs[0].Warnings {
+	for _, g := range model(run).Warnings[0] {
 		if g.Title == "Too few blocks" {
 			if want := lifecycle + ": a verdict needs 10 blocks; measured: 7 on each target"; g.Items[0] != want {
 				t.Errorf("the warning is %q, want %q", g.Items[0], want)
@@ -277,7 +279,7 @@ func TestFindingInBothDirections(t *testing.T) {
 	}
 	other := run
 	other.ID = "b"
-	for i, f := range []report.Findings{m.Findings, report.New([]result.Run{run, other}, report.Options{}).Findings} {
+	for i, f := range []finding.Findings{m.Findings, report.New([]result.Run{run, other}, analysis.Options{}).Findings} {
 		if len(f.Statements) != 1 || !strings.HasPrefix(f.Statements[0], []string{"oci/runc: Create ", "oci/runc: Create is "}[i]) || !strings.Contains(f.Statements[0], parts[i]) {
 			t.Errorf("the findings of %d runs are %q, want one with %q", i+1, f.Statements, parts[i])
 		}
@@ -292,9 +294,9 @@ func TestNoFindingOfFewerThanSixBlocks(t *testing.T) {
 		if got := len(m.Findings.Statements) > 0; got != (blocks >= stats.MinSamples) {
 			t.Errorf("with %d blocks the findings are %q", blocks, m.Findings.Statements)
 		}
-		few := slices.ContainsFunc(m.Runs[0].Warnings, func(g report.WarningGroup) bool { return g.Title == "Too few blocks" })
+		few := slices.ContainsFunc(m.Warnings[0], func(g finding.WarningGroup) bool { return g.Title == "Too few blocks" })
 		if few != (blocks < stats.MinSamples) {
-			t.Errorf("with %d blocks the warnings are %+v", blocks, m.Runs[0].Warnings)
+			t.Errorf("with %d blocks the warnings are %+v", blocks, m.Warnings[0])
 		}
 	}
 }
@@ -369,7 +371,7 @@ func TestDisturbedTrialsAreCountedByKind(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, g := range model(run).Runs[0].Warnings {
+		for _, g := range model(run).Warnings[0] {
 			if g.Title == "Disturbed trials" {
 				got = g.Items
 			}
@@ -394,8 +396,8 @@ func TestStateText(t *testing.T) {
 		"complete after 2m51s": started.Add(171 * time.Second),
 		"complete":             started.Add(-time.Hour), // the clock was set back before the run was resumed
 	} {
-		run := report.Run{Run: result.Run{State: result.Complete, Started: started, Ended: ended}}
-		if got := run.StateText(); got != text {
+		run := analysis.Run{Run: result.Run{State: result.Complete, Started: started, Ended: ended}}
+		if got := finding.State(&run); got != text {
 			t.Errorf("a run that ended at %v is %q, want %q", ended, got, text)
 		}
 	}

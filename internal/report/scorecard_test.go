@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
@@ -68,7 +70,7 @@ func on(native, crun, runsc float64) map[string]float64 {
 	return map[string]float64{"native": native, "oci/crun": crun, "oci/runsc": runsc}
 }
 
-func score(t *testing.T, r report.Report, d result.Dimension, target string) report.Score {
+func score(t *testing.T, r report.Report, d result.Dimension, target string) analysis.Score {
 	t.Helper()
 	card := r.Runs[0].Scorecard
 	at := slices.Index(card.Targets, target)
@@ -78,7 +80,7 @@ func score(t *testing.T, r report.Report, d result.Dimension, target string) rep
 		}
 	}
 	t.Fatalf("the scorecard has no %s on %s", d, target)
-	return report.Score{}
+	return analysis.Score{}
 }
 
 // Invariant goals: A goal of the scorecard is met or missed only if the intervals show it.
@@ -94,28 +96,28 @@ func TestScorecardVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		dimension result.Dimension
 		target    string
-		verdict   report.ScoreVerdict
+		verdict   analysis.ScoreVerdict
 		metric    string
 	}{
-		{result.DimensionCPU, "oci/crun", report.Met, "cpu rate"},
-		{result.DimensionCPU, "oci/runsc", report.Missed, "cpu rate"}, // its other metric meets the goal
-		{result.DimensionDisk, "oci/crun", report.NotShown, "disk"},
-		{result.DimensionMemoryOverhead, "oci/crun", report.Met, "cost"},
-		{result.DimensionMemoryOverhead, "oci/runsc", report.Missed, "cost"},
-		{result.DimensionStartUp, "oci/runsc", report.NoVerdict, "start"},
-		{result.DimensionIsolation, "oci/crun", report.NoVerdict, "loss"},
-		{result.DimensionIsolation, "oci/runsc", report.NotMeasured, ""},
-		{result.DimensionFootprint, "oci/crun", report.NotMeasured, ""},
+		{result.DimensionCPU, "oci/crun", analysis.Met, "cpu rate"},
+		{result.DimensionCPU, "oci/runsc", analysis.Missed, "cpu rate"}, // its other metric meets the goal
+		{result.DimensionDisk, "oci/crun", analysis.NotShown, "disk"},
+		{result.DimensionMemoryOverhead, "oci/crun", analysis.Met, "cost"},
+		{result.DimensionMemoryOverhead, "oci/runsc", analysis.Missed, "cost"},
+		{result.DimensionStartUp, "oci/runsc", analysis.NoVerdict, "start"},
+		{result.DimensionIsolation, "oci/crun", analysis.NoVerdict, "loss"},
+		{result.DimensionIsolation, "oci/runsc", analysis.NotMeasured, ""},
+		{result.DimensionFootprint, "oci/crun", analysis.NotMeasured, ""},
 	} {
 		if got := score(t, m, tt.dimension, tt.target); got.Verdict != tt.verdict || got.Metric.Name != tt.metric {
-			t.Errorf("%s on %s: %q by %q (%s, %s), want %q by %q", tt.dimension, tt.target, got.Verdict, got.Metric.Name, got.Text(), got.Interval(), tt.verdict, tt.metric)
+			t.Errorf("%s on %s: %q by %q (%s, %s), want %q by %q", tt.dimension, tt.target, got.Verdict, got.Metric.Name, finding.Score(&got), finding.ScoreInterval(&got), tt.verdict, tt.metric)
 		}
 	}
-	if got := score(t, m, result.DimensionCPU, "oci/runsc"); got.Text() != "2.00 × slower" || got.Source() != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
-		t.Errorf("the score is %q from %q of %d metrics", got.Text(), got.Source(), got.Metrics)
+	if got := score(t, m, result.DimensionCPU, "oci/runsc"); finding.Score(&got) != "2.00 × slower" || finding.ScoreSource(&got) != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
+		t.Errorf("the score is %q from %q of %d metrics", finding.Score(&got), finding.ScoreSource(&got), got.Metrics)
 	}
-	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(got.Text(), " MiB (2.0 %)") {
-		t.Errorf("the memory overhead is %q", got.Text())
+	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(finding.Score(&got), " MiB (2.0 %)") {
+		t.Errorf("the memory overhead is %q", finding.Score(&got))
 	}
 }
 
@@ -130,13 +132,13 @@ func TestScorecardNeedsEachMetric(t *testing.T) {
 	for _, tt := range []struct {
 		dimension result.Dimension
 		target    string
-		verdict   report.ScoreVerdict
+		verdict   analysis.ScoreVerdict
 		lacking   int
 	}{
-		{result.DimensionCPU, "oci/crun", report.Met, 0},
-		{result.DimensionCPU, "oci/runsc", report.NotShown, 1},
-		{result.DimensionDisk, "oci/crun", report.NotShown, 1},
-		{result.DimensionDisk, "oci/runsc", report.Missed, 1},
+		{result.DimensionCPU, "oci/crun", analysis.Met, 0},
+		{result.DimensionCPU, "oci/runsc", analysis.NotShown, 1},
+		{result.DimensionDisk, "oci/crun", analysis.NotShown, 1},
+		{result.DimensionDisk, "oci/runsc", analysis.Missed, 1},
 	} {
 		if got := score(t, m, tt.dimension, tt.target); got.Verdict != tt.verdict || got.Lacking != tt.lacking {
 			t.Errorf("%s on %s: %q without %d metrics, want %q without %d", tt.dimension, tt.target, got.Verdict, got.Lacking, tt.verdict, tt.lacking)
@@ -146,7 +148,7 @@ func TestScorecardNeedsEachMetric(t *testing.T) {
 		t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
 	}
 	got := score(t, m, result.DimensionCPU, "oci/runsc")
-	if got := got.Source(); !strings.HasSuffix(got, "cpu, with no value of 1 of 2 metrics") {
+	if got := finding.ScoreSource(&got); !strings.HasSuffix(got, "cpu, with no value of 1 of 2 metrics") {
 		t.Errorf("the source is %q", got)
 	}
 }
@@ -163,8 +165,8 @@ func TestScorecardWithAnotherBaseline(t *testing.T) {
 	for _, d := range []result.Dimension{result.DimensionCPU, result.DimensionDisk} {
 		for _, target := range []string{"oci/crun", "oci/runsc"} {
 			a, b := score(t, want, d, target), score(t, got, d, target)
-			if a.Verdict != b.Verdict || a.Text() != b.Text() || a.Interval() != b.Interval() || b.Baseline != "native" {
-				t.Errorf("%s on %s: %q %q (%s), want %q %q (%s)", d, target, b.Verdict, b.Text(), b.Interval(), a.Verdict, a.Text(), a.Interval())
+			if a.Verdict != b.Verdict || finding.Score(&a) != finding.Score(&b) || finding.ScoreInterval(&a) != finding.ScoreInterval(&b) || b.Baseline != "native" {
+				t.Errorf("%s on %s: %q %q (%s), want %q %q (%s)", d, target, b.Verdict, finding.Score(&b), finding.ScoreInterval(&b), a.Verdict, finding.Score(&a), finding.ScoreInterval(&a))
 			}
 		}
 	}
@@ -181,12 +183,12 @@ func TestScorecardNeedsBareMetal(t *testing.T) {
 	)
 	m := model(run)
 	for _, target := range []string{"oci/crun", "oci/runsc"} {
-		if got := score(t, m, result.DimensionDisk, target); got.Verdict != report.NotShown {
+		if got := score(t, m, result.DimensionDisk, target); got.Verdict != analysis.NotShown {
 			t.Errorf("disk on %s: %q without bare metal", target, got.Verdict)
 		}
 	}
-	if got := score(t, m, result.DimensionDisk, "oci/runsc"); got.Text() != "5.00 × slower than oci/crun" {
-		t.Errorf("the score is %q", got.Text())
+	if got := score(t, m, result.DimensionDisk, "oci/runsc"); finding.Score(&got) != "5.00 × slower than oci/crun" {
+		t.Errorf("the score is %q", finding.Score(&got))
 	}
 	text := strings.Join(m.Findings.Summary, " ")
 	if want := "No verdict without a value on bare metal: CPU on all targets; disk on all targets."; strings.Contains(text, "native speed") || !strings.Contains(text, want) {
@@ -201,8 +203,8 @@ func TestMemoryOverheadNeedsBareMetal(t *testing.T) {
 		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.001},
 	))
 	for target, want := range map[string]string{"oci/crun": "102 MiB", "oci/runsc": "307 MiB (3.00 × more than oci/crun)"} {
-		if got := score(t, m, result.DimensionMemoryOverhead, target); got.Verdict != report.NotShown || got.Memory != nil || got.Text() != want {
-			t.Errorf("%s: %q with %q, want %q", target, got.Verdict, got.Text(), want)
+		if got := score(t, m, result.DimensionMemoryOverhead, target); got.Verdict != analysis.NotShown || got.Memory != nil || finding.Score(&got) != want {
+			t.Errorf("%s: %q with %q, want %q", target, got.Verdict, finding.Score(&got), want)
 		}
 	}
 }
@@ -288,7 +290,7 @@ func TestSummaryOfOneTarget(t *testing.T) {
 // Invariant goals.
 func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 	runs := simulation.Trials(t, 60, 300)
-	wrong := map[report.ScoreVerdict]int{}
+	wrong := map[analysis.ScoreVerdict]int{}
 	for seed := range uint64(runs) {
 		m := model(scoredRun(seed, 7,
 			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1/0.95, 1), 0.02},
@@ -296,7 +298,7 @@ func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 		))
 		wrong[score(t, m, result.DimensionCPU, "oci/crun").Verdict]++
 	}
-	for _, v := range []report.ScoreVerdict{report.Met, report.Missed} {
+	for _, v := range []analysis.ScoreVerdict{analysis.Met, analysis.Missed} {
 		// 2.5 % of each is the level of the interval's end.
 		simulation.AtMost(t, 0.025, wrong[v], runs, "%s at the goal", v)
 	}
@@ -309,8 +311,8 @@ func TestScorecardMarksUnshownFactors(t *testing.T) {
 			scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 30, 100), 0.0001},
 			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.0001},
 		))
-		if got := score(t, m, result.DimensionStartUp, "oci/crun"); !strings.HasSuffix(got.Text(), want) {
-			t.Errorf("with %d blocks the score is %q, want %q", blocks, got.Text(), want)
+		if got := score(t, m, result.DimensionStartUp, "oci/crun"); !strings.HasSuffix(finding.Score(&got), want) {
+			t.Errorf("with %d blocks the score is %q, want %q", blocks, finding.Score(&got), want)
 		}
 	}
 }

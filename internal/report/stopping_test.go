@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -34,8 +36,8 @@ func TestStoppedCells(t *testing.T) {
 			run.Stopping.Stopped = []result.Stop{{Cell: result.Cell{Benchmark: cpu, Target: "oci/crun"}, Blocks: tt.blocks, Reason: result.Decided}}
 		}
 		without(&run, tt.blocks)
-		r := report.New([]result.Run{run}, report.Options{})
-		at := slices.IndexFunc(r.Benchmarks(), func(b *report.Benchmark) bool { return b.Name == cpu })
+		r := report.New([]result.Run{run}, analysis.Options{})
+		at := slices.IndexFunc(r.Benchmarks(), func(b *analysis.Benchmark) bool { return b.Name == cpu })
 		b := r.Benchmarks()[at]
 		for _, row := range b.Metrics[0].Rows {
 			c := row.Cells[0].Comparison
@@ -55,7 +57,7 @@ func TestStoppedCells(t *testing.T) {
 				t.Errorf("%s: %s has lost %d blocks", name, o.Target, o.Lost)
 			}
 		}
-		if slices.ContainsFunc(r.Runs[0].Warnings, func(g report.WarningGroup) bool { return g.Title == "Lost blocks" }) {
+		if slices.ContainsFunc(r.Warnings[0], func(g finding.WarningGroup) bool { return g.Title == "Lost blocks" }) {
 			t.Errorf("%s: the report warns of lost blocks", name)
 		}
 	}

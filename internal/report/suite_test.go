@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -33,7 +35,7 @@ func TestBreaches(t *testing.T) {
 	if !strings.HasPrefix(b, want) || !strings.HasSuffix(b, " ms, above the bound of 10.0 ms (median of 10 trials).") {
 		t.Errorf("the breach is %q, want %q …", b, want)
 	}
-	if own := benchmark(t, m, lifecycle).Breaches; len(own) != 1 || own[0].String() != b {
+	if own := benchmark(t, m, lifecycle).Breaches; len(own) != 1 || finding.Breach(&own[0]) != b {
 		t.Errorf("the benchmark has the breaches %+v", own)
 	}
 
@@ -93,10 +95,10 @@ func TestStatements(t *testing.T) {
 	run := reporttest.Stated()
 	other := reporttest.Stated()
 	other.ID, other.Bench[0].Statements = "another", nil
-	joint := report.New([]result.Run{run, other}, report.Options{})
+	joint := report.New([]result.Run{run, other}, analysis.Options{})
 	for _, c := range joint.Benchmarks()[0].Conditions {
 		if c.Differs {
-			t.Errorf("the condition %s differs: %q", c.Name, c.Values)
+			t.Errorf("the condition %s differs: %q", c.Name(), c.Values)
 		}
 	}
 }

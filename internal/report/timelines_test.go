@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -32,9 +33,9 @@ func timed(lengths []time.Duration, lines func(trial int) []result.Timeline) res
 	return run
 }
 
-func timelinesOf(t *testing.T, run result.Run) []report.Timelines {
+func timelinesOf(t *testing.T, run result.Run) []analysis.Timelines {
 	t.Helper()
-	r := report.New([]result.Run{run}, report.Options{})
+	r := report.New([]result.Run{run}, analysis.Options{})
 	all := r.Benchmarks()
 	if len(all) != 1 {
 		t.Fatalf("the report has %d benchmarks", len(all))
@@ -58,21 +59,21 @@ func TestTimelinesOfTheMedianTrial(t *testing.T) {
 			line("CPU", "all", result.Ratio, 0.5),
 		}
 	}))
-	want := []report.Timelines{
+	want := []analysis.Timelines{
 		{
 			Title: "Memory", Unit: result.Bytes, Names: []string{"used"},
-			Panels: []report.Panel{{
+			Panels: []analysis.Panel{{
 				Target: "native", Seq: 3, Block: 2, Trials: 3, End: 5,
-				Regions: []report.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
-				Lines:   []*report.Line{{At: []float64{0, 1, 2}, Values: []float64{2, 4, 0}, First: 2, Last: 0, Min: 0, Max: 4, Mean: new(2.5)}},
+				Regions: []analysis.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
+				Lines:   []*analysis.Line{{At: []float64{0, 1, 2}, Values: []float64{2, 4, 0}, First: 2, Last: 0, Min: 0, Max: 4, Mean: new(2.5)}},
 			}},
 		},
 		{
 			Title: "CPU", Unit: result.Ratio, Names: []string{"all"},
-			Panels: []report.Panel{{
+			Panels: []analysis.Panel{{
 				Target: "native", Seq: 3, Block: 2, Trials: 3, End: 5,
-				Regions: []report.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
-				Lines:   []*report.Line{{At: []float64{0}, Values: []float64{0.5}, First: 0.5, Last: 0.5, Min: 0.5, Max: 0.5, Mean: new(0.5)}},
+				Regions: []analysis.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
+				Lines:   []*analysis.Line{{At: []float64{0}, Values: []float64{0.5}, First: 0.5, Last: 0.5, Min: 0.5, Max: 0.5, Mean: new(0.5)}},
 			}},
 		},
 	}

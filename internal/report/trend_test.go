@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-func trends(b measured) []*report.Metric { return (&report.Benchmark{Metrics: b.Metrics}).Trends() }
+func trends(b measured) []*analysis.Metric { return (&analysis.Benchmark{Metrics: b.Metrics}).Trends() }
 
 // A series with a trend has a slope on each target, and a knee only where two lines fit better.
 func TestTrendOfSeries(t *testing.T) {
@@ -62,7 +63,7 @@ func TestTrendInWords(t *testing.T) {
 		{stats.Trend{N: 12, Slope: 0, CI: &stats.Interval{Lo: -1e-6, Hi: 1e-6}}, "no trend shown; no knee sought below 20 places"},
 		{stats.Trend{N: 50, Slope: 10e-6, CI: ci, Knee: knee}, "knee at 41 (38 to 44): 1.00 µs before, 1.00 ms after"},
 	} {
-		if got := report.TrendNote(&tt.trend, "s"); got != tt.want {
+		if got := finding.TrendNote(&tt.trend, "s"); got != tt.want {
 			t.Errorf("TrendNote(%+v) = %q, want %q", tt.trend, got, tt.want)
 		}
 		if got := quantity.Slope(&tt.trend, "s"); !strings.Contains(got, "±") || !strings.Contains(got, "µs") {

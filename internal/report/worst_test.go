@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
@@ -41,11 +42,11 @@ func TestWorstCase(t *testing.T) {
 		if w.Refusal == nil || w.Refusal.Test != want || w.Bounds != nil || w.Max == 0 {
 			t.Errorf("the worst case of %s is %+v, want a refusal by %s", target, w, want)
 		}
-		if text := w.Largest(result.Seconds) + w.Text(result.Seconds); !strings.Contains(text, "the largest of ") || !strings.Contains(text, string(want)) {
+		if text := finding.Largest(w, result.Seconds) + finding.Bounds(w, result.Seconds); !strings.Contains(text, "the largest of ") || !strings.Contains(text, string(want)) {
 			t.Errorf("the text of %s is %q", target, text)
 		}
 	}
-	if text := bounded.Text(result.Seconds); !strings.Contains(text, "one in 10⁵ above ") || !strings.Contains(text, "one in 10⁶ above ") {
+	if text := finding.Bounds(bounded, result.Seconds); !strings.Contains(text, "one in 10⁵ above ") || !strings.Contains(text, "one in 10⁶ above ") {
 		t.Errorf("the text is %q", text)
 	}
 }
@@ -61,10 +62,10 @@ func TestLostTrialsHaveNoBound(t *testing.T) {
 		}
 	}
 	w := cell(t, benchmark(t, model(run), reporttest.LatencyBenchmark), "Exec", reporttest.BoundedTarget).Worst
-	if w == nil || w.Refusal == nil || w.Refusal.Test != report.LostTrials || w.N != 25_000 || w.Max == 0 || w.Bounds != nil {
+	if w == nil || w.Refusal == nil || w.Refusal.Test != analysis.LostTrials || w.N != 25_000 || w.Max == 0 || w.Bounds != nil {
 		t.Fatalf("the worst case is %+v", w)
 	}
-	if text := w.Text(result.Seconds); !strings.Contains(text, "1 of 6 blocks is lost (1 timed out)") {
+	if text := finding.Bounds(w, result.Seconds); !strings.Contains(text, "1 of 6 blocks is lost (1 timed out)") {
 		t.Errorf("the text is %q", text)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 	"github.com/ohler55/ojg/oj"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -26,7 +26,7 @@ func falseAlarms(w io.Writer, reports []string) error {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		if slices.Contains(found, any(string(stats.Withheld))) {
-			return fmt.Errorf("%s has no verdicts, because its CPU is emulated: make it with %s", name, report.EmulatedVerdictsFlag)
+			return fmt.Errorf("%s has no verdicts, because its CPU is emulated: make it with %s", name, finding.EmulatedVerdictsFlag)
 		}
 		for _, v := range found {
 			count[fmt.Sprint(v)]++

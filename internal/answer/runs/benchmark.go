@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // benchmark is the section of a benchmark.
-func (b *builder) benchmark(bench *report.Benchmark) document.Block {
+func (b *builder) benchmark(bench *analysis.Benchmark) document.Block {
 	s := document.Section{ID: "benchmark/" + bench.Title(), Title: bench.Title()}
 	about := bench.Summary
 	switch {
@@ -36,7 +37,7 @@ func (b *builder) benchmark(bench *report.Benchmark) document.Block {
 }
 
 // remarks describe the section of the only run.
-func remarks(s *report.Section) string {
+func remarks(s *analysis.Section) string {
 	if s.Baseline == "" {
 		return "; no trial is ok"
 	}
@@ -54,7 +55,7 @@ func remarks(s *report.Section) string {
 }
 
 // alone is the content of a benchmark in the only run.
-func alone(bench *report.Benchmark) []document.Block {
+func alone(bench *analysis.Benchmark) []document.Block {
 	var blocks []document.Block
 	s := bench.Sections[0]
 	if len(s.Conditions) > 0 {
@@ -65,11 +66,11 @@ func alone(bench *report.Benchmark) []document.Block {
 		blocks = append(blocks, text("Conditions: "+strings.Join(parts, "; ")))
 	}
 	for i := range s.Breaches {
-		blocks = append(blocks, alarm(s.Breaches[i].Short()+"."))
+		blocks = append(blocks, alarm(finding.BreachClause(&s.Breaches[i])+"."))
 	}
 	blocks = append(blocks, stated(s)...)
 	common, partial := byPresence(bench)
-	for _, group := range [][]*report.Metric{common, partial} {
+	for _, group := range [][]*analysis.Metric{common, partial} {
 		if t := metrics(bench, group); len(t.Rows) > 1 {
 			blocks = append(blocks, t)
 		}
@@ -90,14 +91,14 @@ func alone(bench *report.Benchmark) []document.Block {
 		t := &s.Timelines[i]
 		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{timelines(t)}})
 	}
-	if shown := s.ShownTrials(); shown != "" {
+	if shown := finding.ShownTrials(s); shown != "" {
 		blocks = append(blocks, text("Timelines are of "+shown))
 	}
 	return blocks
 }
 
 // beside lists the means and deciles that differ in another way than the typical value.
-func beside(bench *report.Benchmark) []document.Block {
+func beside(bench *analysis.Benchmark) []document.Block {
 	var l document.List
 	for i := range bench.Metrics {
 		m := &bench.Metrics[i]
@@ -115,32 +116,32 @@ func beside(bench *report.Benchmark) []document.Block {
 }
 
 // trends are the slope of each series with a trend, and its knee.
-func trends(bench *report.Benchmark) []document.Block {
+func trends(bench *analysis.Benchmark) []document.Block {
 	var blocks []document.Block
 	for _, m := range bench.Trends() {
 		var facts document.Facts
 		for _, r := range m.Rows {
 			if t := r.Cells[0].Trend; t != nil {
-				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: quantity.Slope(t, m.Unit) + "; " + report.TrendNote(t, m.Unit)})
+				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: quantity.Slope(t, m.Unit) + "; " + finding.TrendNote(t, m.Unit)})
 			}
 		}
 		blocks = append(blocks, document.Section{Title: "Trend of " + m.Name + " per " + m.Trend, Blocks: []document.Block{facts}})
 	}
 	if blocks != nil {
-		blocks = append(blocks, text(report.TrendLegend))
+		blocks = append(blocks, text(finding.TrendLegend))
 	}
 	return blocks
 }
 
 // worsts are the worst case of each time that has one.
-func worsts(bench *report.Benchmark) []document.Block {
+func worsts(bench *analysis.Benchmark) []document.Block {
 	var blocks []document.Block
 	for _, m := range bench.Worsts() {
 		var facts document.Facts
 		for _, r := range m.Rows {
 			if w := r.Cells[0].Worst; w != nil {
-				words := w.Largest(m.Unit) + "; " + w.Text(m.Unit)
-				if rarer := w.RarerText(); rarer != "" {
+				words := finding.Largest(w, m.Unit) + "; " + finding.Bounds(w, m.Unit)
+				if rarer := finding.Rarer(w); rarer != "" {
 					words += "; " + rarer
 				}
 				facts.Items = append(facts.Items, document.Fact{Name: r.Target, Text: words})
@@ -149,13 +150,13 @@ func worsts(bench *report.Benchmark) []document.Block {
 		blocks = append(blocks, document.Section{Title: "Worst case of " + m.Name, Blocks: []document.Block{facts}})
 	}
 	if blocks != nil {
-		blocks = append(blocks, text(report.WorstLegend))
+		blocks = append(blocks, text(finding.WorstLegend))
 	}
 	return blocks
 }
 
 // stated are the results in words, a paragraph for each target. They can be long messages, so columns would not fit.
-func stated(s *report.Section) []document.Block {
+func stated(s *analysis.Section) []document.Block {
 	var facts document.Facts
 	for _, r := range s.StatedRows() {
 		var words []string
@@ -184,14 +185,14 @@ func stated(s *report.Section) []document.Block {
 }
 
 // sideBySide is a table for each metric, with a column for each run.
-func (b *builder) sideBySide(bench *report.Benchmark) []document.Block {
+func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 	var blocks []document.Block
 	if bench.Note != "" && bench.Baseline == "" {
 		blocks = append(blocks, alarm(bench.Note+"."))
 	}
 	for _, c := range bench.Conditions {
 		if c.Differs {
-			blocks = append(blocks, text("The conditions differ: "+c.Name+" "+b.byRun(c, "")))
+			blocks = append(blocks, text("The conditions differ: "+c.Name()+" "+b.byRun(c, "")))
 		}
 	}
 	var runs []int
@@ -234,7 +235,7 @@ func (b *builder) sideBySide(bench *report.Benchmark) []document.Block {
 }
 
 // across is the typical ratios to the first run.
-func (b *builder) across(m *report.Metric) []document.Block {
+func (b *builder) across(m *analysis.Metric) []document.Block {
 	head := []document.Cell{nil}
 	for _, r := range b.report.Runs[1:] {
 		head = append(head, lines(r.Label))
@@ -249,7 +250,7 @@ func (b *builder) across(m *report.Metric) []document.Block {
 				row = append(row, lines(quantity.Ratio(c.Across, m.Metric), quantity.FactorInterval(c.Across)))
 			}
 		}
-		if slices.ContainsFunc(r.Cells[1:], func(c report.Cell) bool { return c.Across != nil }) {
+		if slices.ContainsFunc(r.Cells[1:], func(c analysis.Cell) bool { return c.Across != nil }) {
 			t.Rows = append(t.Rows, row)
 		}
 	}

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -26,7 +29,7 @@ const (
 func Document(r *report.Report) *document.Document {
 	b := &builder{report: r, single: len(r.Runs) == 1}
 	d := &document.Document{Kind: "report"}
-	if e := r.Emulation(); e != nil {
+	if e := finding.EmulationOf(r.Analysis); e != nil {
 		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
 	}
 	if b.single {
@@ -39,7 +42,7 @@ func Document(r *report.Report) *document.Document {
 		d.Blocks = append(d.Blocks, b.headline(first))
 		d.Blocks = append(d.Blocks, b.scorecards()...)
 	} else {
-		d.Title = "Touchstone, " + r.Heading() + " side by side"
+		d.Title = "Touchstone, " + finding.Heading(r.Analysis) + " side by side"
 		d.Blocks = append(d.Blocks, b.headlines()...)
 		d.Blocks = append(d.Blocks, b.scorecards()...)
 		d.Blocks = append(d.Blocks, b.differences()...)
@@ -52,7 +55,7 @@ func Document(r *report.Report) *document.Document {
 		first := &r.Runs[0]
 		d.Blocks = append(d.Blocks, unmeasured(first)...)
 		d.Blocks = append(d.Blocks, b.legend()...)
-		d.Blocks = append(d.Blocks, warnings(first)...)
+		d.Blocks = append(d.Blocks, warnings(r.Warnings[0])...)
 		d.Blocks = append(d.Blocks, missing(first)...)
 	} else {
 		d.Blocks = append(d.Blocks, b.coverage())
@@ -76,14 +79,14 @@ func item(s string) document.Item { return document.Item{Span: document.Span{Tex
 func alarm(s string) document.Text { return document.Text{Text: s, Tone: document.Alarm} }
 
 // headline describes the only run.
-func (b *builder) headline(r *report.Run) document.Block {
+func (b *builder) headline(r *analysis.Run) document.Block {
 	facts := document.Facts{Items: []document.Fact{
-		{Name: "Run", Text: fmt.Sprintf("%s, %s, %s", r.ID, Started(r), r.StateText())},
+		{Name: "Run", Text: fmt.Sprintf("%s, %s, %s", r.ID, Started(r), finding.State(r))},
 		{Name: "Host", Text: Host(r)},
 		{Name: "Targets", Text: Targets(r)},
 	}}
 	for _, image := range r.Images {
-		facts.Items = append(facts.Items, document.Fact{Name: "Image", Text: report.ImageText(image)})
+		facts.Items = append(facts.Items, document.Fact{Name: "Image", Text: fact.ImageText(image)})
 	}
 	facts.Items = append(facts.Items, document.Fact{Name: "Trials", Text: b.trials(0)})
 	return facts
@@ -95,17 +98,17 @@ func (b *builder) headlines() []document.Block {
 	var facts document.Facts
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		facts.Items = append(facts.Items, document.Fact{Name: run.Label, Text: fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, Started(run), run.StateText(),
+		facts.Items = append(facts.Items, document.Fact{Name: run.Label, Text: fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, Started(run), finding.State(run),
 			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, b.trials(i))})
 	}
-	return []document.Block{facts, text(r.AbsoluteNote())}
+	return []document.Block{facts, text(finding.AbsoluteNote(r.Analysis))}
 }
 
 // Started spells the start of a run.
-func Started(r *report.Run) string { return r.StartedText("2006-01-02 15:04 UTC") }
+func Started(r *analysis.Run) string { return finding.Started(r, "2006-01-02 15:04 UTC") }
 
 // Host describes the machine of a run on one line.
-func Host(r *report.Run) string {
+func Host(r *analysis.Run) string {
 	h := &r.Host
 	if !r.HasHost() {
 		return "unknown"
@@ -121,7 +124,7 @@ func Host(r *report.Run) string {
 }
 
 // Targets lists the targets of a run on one line.
-func Targets(r *report.Run) string {
+func Targets(r *analysis.Run) string {
 	var parts []string
 	for _, t := range r.Targets {
 		name := t.Name
@@ -155,7 +158,7 @@ func (b *builder) trials(run int) string {
 		counts = fmt.Sprintf("%d to %d blocks", minimum, maximum)
 	}
 	r := &b.report.Runs[run]
-	counts += ", " + strings.Join(r.StatusCounts(), ", ")
+	counts += ", " + strings.Join(finding.StatusCounts(r), ", ")
 	if r.Warmup > 0 {
 		counts += fmt.Sprintf(", %d warm-up", r.Warmup)
 	}
@@ -171,7 +174,7 @@ func (b *builder) differences() []document.Block {
 	}
 	var facts document.Facts
 	for _, f := range differ {
-		facts.Items = append(facts.Items, document.Fact{Name: f.Name, Text: b.byRun(f, "not known")})
+		facts.Items = append(facts.Items, document.Fact{Name: f.Name(), Text: b.byRun(f, "not known")})
 	}
 	if facts.Items != nil {
 		s.Blocks = append(s.Blocks, facts)
@@ -179,7 +182,7 @@ func (b *builder) differences() []document.Block {
 	blocks := []document.Block{s}
 	var texts []string
 	for _, f := range equal {
-		texts = append(texts, f.Name+" "+f.Values[0])
+		texts = append(texts, f.Name()+" "+f.Values[0])
 	}
 	if len(texts) > 0 {
 		blocks = append(blocks, document.Section{ID: "same", Title: "The same in all runs", Blocks: []document.Block{text(strings.Join(texts, "; "))}})
@@ -188,7 +191,7 @@ func (b *builder) differences() []document.Block {
 }
 
 // byRun spells a fact with the runs of each value.
-func (b *builder) byRun(f report.Fact, unknown string) string {
+func (b *builder) byRun(f fact.Row, unknown string) string {
 	var parts []string
 	for _, g := range f.Groups() {
 		value := g.Value
@@ -255,7 +258,7 @@ func (b *builder) findings() document.Block {
 	return s
 }
 
-func unmeasured(r *report.Run) []document.Block {
+func unmeasured(r *analysis.Run) []document.Block {
 	if len(r.Unmeasured) == 0 {
 		return nil
 	}
@@ -284,7 +287,7 @@ func (b *builder) coverage() document.Block {
 			matches++
 			continue
 		}
-		l.Items = append(l.Items, item(c.Title()+" – "+b.byRun(c.Fact(), "")))
+		l.Items = append(l.Items, item(c.Title()+" – "+b.byRun(finding.Extent(c), "")))
 	}
 	s := document.Section{ID: "coverage", Title: "Benchmarks by run", Blocks: []document.Block{
 		text(fmt.Sprintf("%d of %d benchmarks have the same targets and blocks in all runs.", matches, len(b.report.Coverage))),
@@ -308,8 +311,8 @@ func (b *builder) legend() []document.Block {
 		s.Blocks = append(s.Blocks, text(factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components."))
 	}
-	s.Blocks = append(s.Blocks, text(b.report.FamiliesNote()+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
-	for _, note := range []string{b.report.DependenceNote(), b.report.EmulatedNote(), b.report.SelfcheckNote()} {
+	s.Blocks = append(s.Blocks, text(finding.FamiliesNote(b.report.Analysis)+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
+	for _, note := range []string{finding.DependenceNote(b.report.Analysis), finding.EmulatedNote(b.report.Analysis), finding.SelfcheckNote(b.report.Analysis)} {
 		if note != "" {
 			s.Blocks = append(s.Blocks, text(note))
 		}
@@ -317,9 +320,9 @@ func (b *builder) legend() []document.Block {
 	return []document.Block{s}
 }
 
-func warnings(r *report.Run) []document.Block {
+func warnings(groups []finding.WarningGroup) []document.Block {
 	var blocks []document.Block
-	for _, g := range r.Warnings {
+	for _, g := range groups {
 		s := document.Section{Title: "Warning: " + g.Title}
 		var l document.List
 		for i, warning := range g.Items {
@@ -343,11 +346,11 @@ func (b *builder) summaries() []document.Block {
 	var blocks []document.Block
 	for i := range b.report.Runs {
 		r := &b.report.Runs[i]
-		if len(r.Warnings) == 0 && len(r.Missing) == 0 {
+		if len(b.report.Warnings[i]) == 0 && len(r.Missing) == 0 {
 			continue
 		}
 		var l document.List
-		for _, g := range r.Warnings {
+		for _, g := range b.report.Warnings[i] {
 			warning := g.Title + ": " + g.Items[0]
 			if rest := len(g.Items) - 1; rest > 0 {
 				warning += fmt.Sprintf(" – and %d more", rest)
@@ -364,7 +367,7 @@ func (b *builder) summaries() []document.Block {
 	return blocks
 }
 
-func missing(r *report.Run) []document.Block {
+func missing(r *analysis.Run) []document.Block {
 	groups := r.MissingGroups()
 	if len(groups) == 0 {
 		return nil

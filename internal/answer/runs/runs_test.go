@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -24,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // single is the report of one run, with the same bootstraps whatever the seed of the run.
 func single(recorded result.Run) report.Report {
 	recorded.Seed = 1
-	return report.New([]result.Run{recorded}, report.Options{})
+	return report.New([]result.Run{recorded}, analysis.Options{})
 }
 
 func written(t *testing.T, recorded result.Run, opts text.Options) string {
@@ -55,9 +57,9 @@ func TestGolden(t *testing.T) {
 		"worded":       {single(reporttest.Worded()), text.Options{Width: 60}},
 		"small":        {single(reporttest.Small()), text.Options{}},
 		"color":        {single(reporttest.Small()), text.Options{Color: true}},
-		"machines-80":  {report.New(runs[:3], report.Options{}), text.Options{Width: 80}},
-		"machines-100": {report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true}), text.Options{Width: 100}},
-		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), text.Options{Width: 80}},
+		"machines-80":  {report.New(runs[:3], analysis.Options{}), text.Options{Width: 80}},
+		"machines-100": {report.New(runs, analysis.Options{AcrossMachines: true, EmulatedVerdicts: true}), text.Options{Width: 100}},
+		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, analysis.Options{}), text.Options{Width: 80}},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, writtenReport(t, c.report, c.opts)) })
 	}
@@ -85,7 +87,7 @@ func golden(t *testing.T, name, got string) {
 func TestLinesFitTheWidth(t *testing.T) {
 	for name, m := range map[string]report.Report{
 		"sample": single(reporttest.Sample()), "engines": single(reporttest.Engines()), "suite": single(reporttest.Suite()),
-		"machines": report.New(reporttest.Machines(), report.Options{AcrossMachines: true}),
+		"machines": report.New(reporttest.Machines(), analysis.Options{AcrossMachines: true}),
 	} {
 		for _, width := range []int{60, 80, 100, 120, 160} {
 			for _, line := range strings.Split(writtenReport(t, m, text.Options{Width: width}), "\n") {
@@ -144,7 +146,7 @@ func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 	run.Host.Hostname += bad
 	one := reporttest.Small()
 	one.ID = "one"
-	for _, r := range written(t, run, text.Options{}) + writtenReport(t, report.New([]result.Run{one, run}, report.Options{AcrossMachines: true}), text.Options{}) {
+	for _, r := range written(t, run, text.Options{}) + writtenReport(t, report.New([]result.Run{one, run}, analysis.Options{AcrossMachines: true}), text.Options{}) {
 		if r < ' ' && r != '\n' || 0x7f <= r && r < 0xa0 {
 			t.Fatalf("the report has the control character %U", r)
 		}
@@ -157,7 +159,7 @@ func TestOddRuns(t *testing.T) {
 		reports := []report.Report{single(run)}
 		if !strings.Contains(name, "layers") { // a joint report has none
 			run.ID = "odd"
-			reports = append(reports, report.New([]result.Run{run, small}, report.Options{AcrossMachines: true}))
+			reports = append(reports, report.New([]result.Run{run, small}, analysis.Options{AcrossMachines: true}))
 		}
 		for _, r := range reports {
 			got := writtenReport(t, r, text.Options{})
@@ -189,11 +191,11 @@ func TestSections(t *testing.T) {
 			" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target",
 		}, []string{"\x1b"}},
 		"trend": {single(reporttest.UnderLoad()), []string{
-			"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", report.TrendLegend,
+			"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", finding.TrendLegend,
 		}, nil},
 		"worst case": {single(reporttest.Latencies()), []string{
 			"  Worst case of Exec\n", " ms, the largest of 30000 samples; one in 10⁵ above ", "the largest of 1800 samples; no bound, by the test of exceedances: ",
-			"no bound, by the test of drift: ", report.WorstLegend,
+			"no bound, by the test of drift: ", finding.WorstLegend,
 		}, nil},
 		"few samples": {single(reporttest.Sample()), nil, []string{"Worst case"}},
 		// Bounds stay if rarer values have none. The reason follows them.
@@ -204,7 +206,7 @@ func TestSections(t *testing.T) {
 		"emulated": {single(emulated), []string{
 			"\n" + note, "ratio 2", `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "× more",
 		}, []string{"× slower", "× faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"}},
-		"asked for": {report.New([]result.Run{emulated}, report.Options{EmulatedVerdicts: true}), []string{"× slower", note}, nil},
+		"asked for": {report.New([]result.Run{emulated}, analysis.Options{EmulatedVerdicts: true}), []string{"× slower", note}, nil},
 	} {
 		got := writtenReport(t, c.report, text.Options{Width: 1000})
 		for _, want := range c.want {

@@ -1,9 +1,10 @@
 package runs
 
 import (
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // scorecards are the scorecards of all runs that have one.
@@ -24,22 +25,22 @@ func (b *builder) scorecards() []document.Block {
 	if blocks == nil {
 		return nil
 	}
-	notes := document.Section{ID: "goals", Title: "Goals of the scorecard", Blocks: []document.Block{text(report.ScorecardNote)}}
-	if note := b.report.EmulatedNote(); note != "" {
+	notes := document.Section{ID: "goals", Title: "Goals of the scorecard", Blocks: []document.Block{text(finding.ScorecardNote)}}
+	if note := finding.EmulatedNote(b.report.Analysis); note != "" {
 		notes.Blocks = append(notes.Blocks, text(note))
 	}
 	return append(blocks, notes)
 }
 
 // scorecard is a table of the dimensions, and the source of each score.
-func scorecard(card *report.Scorecard) []document.Block {
+func scorecard(card *analysis.Scorecard) []document.Block {
 	head := []document.Cell{nil}
 	for _, name := range card.Targets {
 		head = append(head, heading(name, false))
 	}
 	t := document.Table{Rows: [][]document.Cell{head}}
 	sources := document.List{Title: "Sources"}
-	tones := map[report.ScoreVerdict]document.Tone{report.Met: document.Good, report.Missed: document.Bad}
+	tones := map[analysis.ScoreVerdict]document.Tone{analysis.Met: document.Good, analysis.Missed: document.Bad}
 	for _, r := range card.Rows {
 		if r.Unmeasured() {
 			continue
@@ -49,13 +50,13 @@ func scorecard(card *report.Scorecard) []document.Block {
 			row = append(row, score(&r.Scores[i], tones))
 		}
 		t.Rows = append(t.Rows, row)
-		sources.Items = append(sources.Items, item(string(r.Dimension)+": "+card.Sources(&r)))
+		sources.Items = append(sources.Items, item(string(r.Dimension)+": "+finding.ScoreSources(card, &r)))
 	}
 	return []document.Block{t, sources}
 }
 
-func score(s *report.Score, tones map[report.ScoreVerdict]document.Tone) document.Cell {
-	cell := document.Cell{{Text: s.Text()}}
+func score(s *analysis.Score, tones map[analysis.ScoreVerdict]document.Tone) document.Cell {
+	cell := document.Cell{{Text: finding.Score(s)}}
 	if s.Value == nil {
 		return cell
 	}
@@ -66,7 +67,7 @@ func score(s *report.Score, tones map[report.ScoreVerdict]document.Tone) documen
 	if s.Verdict != "" {
 		cell = append(cell, document.Span{Text: string(s.Verdict), Tone: tone})
 	}
-	if interval := s.Interval(); interval != quantity.None {
+	if interval := finding.ScoreInterval(s); interval != quantity.None {
 		cell = append(cell, document.Span{Text: interval, Tone: document.Faint})
 	}
 	return cell

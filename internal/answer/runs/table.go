@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -35,14 +36,14 @@ func heading(target string, baseline bool) document.Cell {
 }
 
 // metrics is the table of some metrics, with a row for each target that has or lacks one of them.
-func metrics(bench *report.Benchmark, group []*report.Metric) document.Table {
+func metrics(bench *analysis.Benchmark, group []*analysis.Metric) document.Table {
 	head := []document.Cell{nil}
 	for _, m := range group {
 		head = append(head, lines(m.Name))
 	}
 	t := document.Table{Rows: [][]document.Cell{head}, Turns: true}
 	for i, o := range bench.Sections[0].Targets {
-		if !slices.ContainsFunc(group, func(m *report.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
+		if !slices.ContainsFunc(group, func(m *analysis.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
 			continue
 		}
 		row := []document.Cell{heading(o.Target, o.Target == bench.Baseline)}
@@ -58,12 +59,12 @@ func metrics(bench *report.Benchmark, group []*report.Metric) document.Table {
 const fewestPartial = 3
 
 // byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.
-func byPresence(bench *report.Benchmark) (common, partial []*report.Metric) {
-	var list []*report.Metric
+func byPresence(bench *analysis.Benchmark) (common, partial []*analysis.Metric) {
+	var list []*analysis.Metric
 	for i := range bench.Metrics {
 		m := &bench.Metrics[i]
 		list = append(list, m)
-		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r report.Row) bool { return r.Cells[0].Absent }) {
+		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r analysis.Row) bool { return r.Cells[0].Absent }) {
 			partial = append(partial, m)
 		} else {
 			common = append(common, m)
@@ -76,12 +77,12 @@ func byPresence(bench *report.Benchmark) (common, partial []*report.Metric) {
 }
 
 // absence is the cell of a missing number.
-func absence(c *report.Cell) document.Cell {
+func absence(c *analysis.Cell) document.Cell {
 	return document.Cell{{Text: quantity.None}, {Text: c.Lack, Tone: document.Faint}}
 }
 
 // field is the absolute value, the factor, and the verdict if it is no difference.
-func field(m *report.Metric, c *report.Cell) document.Cell {
+func field(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	if c.Summary == nil {
 		return absence(c)
 	}
@@ -96,7 +97,7 @@ func field(m *report.Metric, c *report.Cell) document.Cell {
 }
 
 // sideField is the factor with the verdict, its interval, and the absolute value.
-func sideField(m *report.Metric, c *report.Cell) document.Cell {
+func sideField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	if c.Summary == nil {
 		return absence(c)
 	}
@@ -116,7 +117,7 @@ func sideField(m *report.Metric, c *report.Cell) document.Cell {
 }
 
 // value is the median, marked if it exceeds the bound of the metric.
-func value(m *report.Metric, c *report.Cell) string {
+func value(m *analysis.Metric, c *analysis.Cell) string {
 	median := quantity.Median(c.Summary, m.Unit)
 	if m.Breached(c) {
 		return "! " + median
@@ -154,9 +155,9 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 }
 
 // layers is the addition of each layer. The process is native's row.
-func layers(l *report.Layers) document.Block {
+func layers(l *analysis.Layers) document.Block {
 	head := []document.Cell{nil, lines("whole")}
-	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
+	for _, name := range analysis.LayerNames()[analysis.RuntimeLayer:] {
 		first, rest, _ := strings.Cut(name, " ")
 		head = append(head, lines(first, rest))
 	}
@@ -170,10 +171,10 @@ func layers(l *report.Layers) document.Block {
 		}
 		row[0], row[1] = heading(s.Target, false), lines(quantity.Difference(s.Total, l.Metric.Unit))
 		for _, part := range s.Parts {
-			if part.Last == report.ProcessLayer {
+			if part.Last == analysis.ProcessLayer {
 				continue
 			}
-			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
+			for layer := max(part.First, analysis.RuntimeLayer); layer < part.Last; layer++ {
 				row[1+layer] = lines("→")
 			}
 			cell := lines(quantity.Difference(part.Difference, l.Metric.Unit))
@@ -189,7 +190,7 @@ func layers(l *report.Layers) document.Block {
 		t.Rows = append(t.Rows, row)
 	}
 	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: []document.Block{t}}
-	for _, n := range l.Notes() {
+	for _, n := range finding.LayerNotes(l) {
 		section.Blocks = append(section.Blocks, text(n))
 	}
 	if unclear {
@@ -202,7 +203,7 @@ func layers(l *report.Layers) document.Block {
 }
 
 // components is the table of a cost by component. It has only medians, so that it fits.
-func components(c *report.Components) document.Table {
+func components(c *analysis.Components) document.Table {
 	head := []document.Cell{nil, lines("together")}
 	for _, name := range c.Names {
 		head = append(head, lines(name))
@@ -223,7 +224,7 @@ func components(c *report.Components) document.Table {
 }
 
 // timelines is the table of a group of timelines.
-func timelines(group *report.Timelines) document.Table {
+func timelines(group *analysis.Timelines) document.Table {
 	head := []document.Cell{nil}
 	for _, name := range group.Names {
 		head = append(head, lines(name))
@@ -249,7 +250,7 @@ func timelines(group *report.Timelines) document.Table {
 
 // phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
 // except steps that are metrics.
-func phases(bench *report.Benchmark) (t document.Table, several bool) {
+func phases(bench *analysis.Benchmark) (t document.Table, several bool) {
 	type column struct{ phase, step string }
 	var columns []column
 	head := []document.Cell{nil}
@@ -277,7 +278,7 @@ func phases(bench *report.Benchmark) (t document.Table, several bool) {
 			add(column{phase.Name, ""}, phase.Name, phase.Times)
 			row[column{phase.Name, ""}] = quantity.Text(phase.Seconds, result.Seconds)
 			for _, step := range phase.Steps {
-				if !slices.ContainsFunc(bench.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
+				if !slices.ContainsFunc(bench.Metrics, func(m analysis.Metric) bool { return m.Name == step.Name }) {
 					add(column{phase.Name, step.Name}, "/"+step.Name, step.Times)
 					row[column{phase.Name, step.Name}] = quantity.Text(step.Seconds, result.Seconds)
 				}

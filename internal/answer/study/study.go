@@ -6,6 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 )
@@ -24,7 +25,7 @@ func Document(r *reproduce.Reproduction) *document.Document {
 	facts := document.Facts{Items: []document.Fact{{Name: "Paper", Text: r.Paper.Citation()}}}
 	for i := range r.Runs {
 		first := &r.Runs[i].Runs[0]
-		facts.Items = append(facts.Items, document.Fact{Name: "Run", Text: fmt.Sprintf("%s, %s, %s, %s", first.Name, first.ID, runs.Started(first), first.StateText())})
+		facts.Items = append(facts.Items, document.Fact{Name: "Run", Text: fmt.Sprintf("%s, %s, %s, %s", first.Name, first.ID, runs.Started(first), finding.State(first))})
 		if i == 0 {
 			facts.Items = append(facts.Items, document.Fact{Name: "Host", Text: runs.Host(first)})
 		}

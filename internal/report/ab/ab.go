@@ -23,8 +23,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -66,7 +67,7 @@ type Design struct {
 
 // Value is a metric of a benchmark with its parameters.
 type Value struct {
-	report.Key
+	analysis.Key
 	Metric result.Metric
 }
 
@@ -130,25 +131,25 @@ func New(d Design) *Series {
 	return s
 }
 
-// Add adds the report of one run with both targets, and looks at the results. Runs beyond the design are refused.
-func (s *Series) Add(m *report.Report, took time.Duration) error {
-	id := m.Runs[0].ID
+// Add adds one run with both targets, and looks at the results. Runs beyond the design are refused.
+func (s *Series) Add(run *analysis.Source, took time.Duration) error {
+	id := run.Run.ID
 	if len(s.Done) >= s.Runs {
 		return fmt.Errorf("run %s is one more than the %d runs of the series", id, s.Runs)
 	}
 	s.Done = append(s.Done, Run{id, took})
 	for i := range s.Results {
-		s.Results[i].add(s, m)
+		s.Results[i].add(s, run)
 	}
 	return nil
 }
 
 // add adds the value's ratio in a run.
-func (r *Result) add(s *Series, m *report.Report) {
-	if m.Runs[0].Unjudged && r.Metric.OfSpeed() {
+func (r *Result) add(s *Series, run *analysis.Source) {
+	if run.Run.Unjudged && r.Metric.OfSpeed() {
 		r.Reason = "the CPU of this machine is emulated, or may be, and the metric depends on its speed"
 	}
-	ratio := Find(m, r.Value, s.A, s.B)
+	ratio := Find(run, r.Value, s.A, s.B)
 	r.Ratios = append(r.Ratios, ratio)
 	n := float64(len(r.Ratios))
 	r.Lost.Baseline += (ratio.Lost.Baseline - r.Lost.Baseline) / n
@@ -213,7 +214,7 @@ func (r *Result) Remedy(s *Series) string {
 	target, lost := r.lost(s)
 	switch without := slices.ContainsFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" }); {
 	case r.Reason != "":
-		return "measure on a real machine, or give " + report.EmulatedVerdictsFlag
+		return "measure on a real machine, or give " + finding.EmulatedVerdictsFlag
 	case lost > 0:
 		return fmt.Sprintf("the pages of the runs have the reason of each lost trial of %s; remove the cause", target)
 	case r.Pooled.N < LeastRuns && without:
@@ -323,49 +324,40 @@ func (r *Result) lost(s *Series) (target string, share float64) {
 	return "", 0
 }
 
-// Find returns the ratio of two targets in the report of one run, as the report shows it. A side without any trial that is ok has lost all
+// Find returns the ratio of two targets in one run, as a report with a as its baseline shows it. A side without any trial that is ok has lost all
 // its blocks.
-func Find(m *report.Report, v Value, a, b string) Ratio {
+func Find(run *analysis.Source, v Value, a, b string) Ratio {
 	none := func(lost stats.Losses, format string, args ...any) Ratio {
 		return Ratio{Ratio: math.NaN(), LogSE: math.NaN(), Lost: lost, Reason: fmt.Sprintf(format, args...)}
 	}
-	for _, t := range m.Runs[0].Targets {
+	for _, t := range run.Run.Targets {
 		if t.Unavailable != "" && (t.Name == a || t.Name == b) {
 			return none(stats.Losses{Baseline: share(t.Name == a), Other: share(t.Name == b)}, "%s is not available: %s", t.Name, t.Unavailable)
 		}
 	}
-	for _, bench := range m.Benchmarks() {
-		if bench.Key != v.Key {
-			continue
-		}
-		section := bench.Sections[0]
-		for _, t := range []string{a, b} {
-			if why, lost := lostAll(section, t); lost {
-				return none(stats.Losses{Baseline: share(t == a), Other: share(t == b)}, "%s has no trial that is ok%s", t, why)
-			}
-		}
-		if slices.Contains(section.Zero, v.Metric.Name) {
-			return none(stats.Losses{}, "not comparable: %s is 0 in all trials of %s", v.Metric.Name, a)
-		}
-		for _, metric := range bench.Metrics {
-			for _, row := range metric.Rows {
-				if metric.Name != v.Metric.Name || row.Target != b {
-					continue
-				}
-				switch c := row.Cells[0].Comparison; {
-				case c == nil:
-				case c.Verdict == stats.NotComparable:
-					return none(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
-				case c.Ratio == 0 || math.IsInf(c.Ratio, 0):
-					return none(c.Lost, "not comparable: the values of %s differ by a factor that no number can hold", v.Metric.Name)
-				case c.N > 0:
-					return Ratio{Ratio: c.Ratio, Interval: c.CI, LogSE: c.LogSE, Blocks: c.N, Lost: c.Lost}
-				}
-			}
-		}
-		return none(stats.Losses{}, "%s has no value on both targets in the same block", v.Metric.Name)
+	bench, reason := run.Compare(v.Key, a, nil)
+	if bench == nil {
+		return none(stats.Losses{}, "%s: %s", v.Title(), reason)
 	}
-	return none(stats.Losses{}, "%s: %s", v.Title(), m.Runs[0].Without(v.Title()))
+	section := bench.Sections[0]
+	for _, t := range []string{a, b} {
+		if why, lost := lostAll(section, t); lost {
+			return none(stats.Losses{Baseline: share(t == a), Other: share(t == b)}, "%s has no trial that is ok%s", t, why)
+		}
+	}
+	if slices.Contains(section.Zero, v.Metric.Name) {
+		return none(stats.Losses{}, "not comparable: %s is 0 in all trials of %s", v.Metric.Name, a)
+	}
+	switch c := bench.Comparison(v.Metric.Name, b); {
+	case c == nil:
+	case c.Verdict == stats.NotComparable:
+		return none(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
+	case c.Ratio == 0 || math.IsInf(c.Ratio, 0):
+		return none(c.Lost, "not comparable: the values of %s differ by a factor that no number can hold", v.Metric.Name)
+	case c.N > 0:
+		return Ratio{Ratio: c.Ratio, Interval: c.CI, LogSE: c.LogSE, Blocks: c.N, Lost: c.Lost}
+	}
+	return none(stats.Losses{}, "%s has no value on both targets in the same block", v.Metric.Name)
 }
 
 func share(all bool) float64 {
@@ -376,8 +368,8 @@ func share(all bool) float64 {
 }
 
 // lostAll reports whether a target has no trial that is ok, with the reason after a colon.
-func lostAll(s *report.Section, target string) (why string, lost bool) {
-	at := slices.IndexFunc(s.Targets, func(o report.Outcome) bool { return o.Target == target })
+func lostAll(s *analysis.Section, target string) (why string, lost bool) {
+	at := slices.IndexFunc(s.Targets, func(o analysis.Outcome) bool { return o.Target == target })
 	if at < 0 {
 		return "", true
 	}

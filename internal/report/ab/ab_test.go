@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
@@ -18,8 +18,8 @@ import (
 const nameA, nameB = "oci/x-a", "oci/x-b"
 
 var (
-	latency = ab.Value{Key: report.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Time", Unit: result.Seconds, Better: result.Lower}}
-	rate    = ab.Value{Key: report.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Rate", Unit: result.PerSecond, Better: result.Higher}}
+	latency = ab.Value{Key: analysis.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Time", Unit: result.Seconds, Better: result.Lower}}
+	rate    = ab.Value{Key: analysis.Key{Name: "s.c.f"}, Metric: result.Metric{Name: "Rate", Unit: result.PerSecond, Better: result.Higher}}
 )
 
 // run makes a run in which B takes ratio times as long as A, with noise in each of its blocks.
@@ -45,8 +45,7 @@ func run(n, blocks int, ratio, noise float64, random *rand.Rand) result.Run {
 }
 
 func add(s *ab.Series, run result.Run, took time.Duration) error {
-	m := report.New([]result.Run{run}, report.Options{})
-	return s.Add(&m, took)
+	return s.Add(analysis.NewSource(&run, analysis.Options{}), took)
 }
 
 func design(runs int, values ...ab.Value) ab.Design {

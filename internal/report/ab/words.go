@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // Question is the question of the comparison.
@@ -69,7 +69,7 @@ func (d *Document) Advice() string {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Title is the benchmark with its parameters.
-func (v *Outcome) Title() string { return report.Key{Name: v.Benchmark, Params: v.Params}.Title() }
+func (v *Outcome) Title() string { return analysis.Key{Name: v.Benchmark, Params: v.Params}.Title() }
 
 // RatioText spells the ratio.
 func (v *Outcome) RatioText() string { return ratioText(v.Ratio) }

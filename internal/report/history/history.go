@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -51,7 +51,7 @@ type Series struct {
 
 // Title names the series: "operations.container.lifecycle CreateAndRun on oci/runc".
 func (s *Series) Title() string {
-	title := report.Key{Name: s.Benchmark, Params: s.Params}.Title() + " " + s.Metric.Name + " on " + s.Target
+	title := analysis.Key{Name: s.Benchmark, Params: s.Params}.Title() + " " + s.Metric.Name + " on " + s.Target
 	if s.Machine != "" {
 		title += ", machine " + s.Machine
 	}
@@ -120,7 +120,7 @@ func NewBuilder(metric string, in Select) *Builder { return &Builder{metric: met
 func (b *Builder) Add(run result.Run) {
 	facts := run
 	facts.Trials = nil
-	for _, m := range report.MeasuredIn(&run) {
+	for _, m := range analysis.MeasuredIn(&run) {
 		if m.Metric.Name != b.metric || !b.in(m.Cell) {
 			continue
 		}
@@ -147,7 +147,7 @@ func (b *Builder) Add(run result.Run) {
 
 // find returns the index of the series of a metric on a machine, -1 without one. A machine that does not identify itself equals no other, and all such
 // runs share a series by name.
-func (b *Builder) find(m report.Measured, host *result.Host) int {
+func (b *Builder) find(m analysis.Measured, host *result.Host) int {
 	return slices.IndexFunc(b.series, func(s Series) bool {
 		first := &s.runs[0].Host
 		return s.Cell == m.Cell && s.Metric.Unit == m.Metric.Unit && s.Metric.Better == m.Metric.Better &&
@@ -197,7 +197,7 @@ func (s *Series) find(emulatedVerdicts bool) {
 		s.judge(&c, s.lost(from, c.At), s.lost(c.At, to), emulated)
 		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
 			if d.Concerns(s.Benchmark, s.Target) {
-				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact, cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
+				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact.Name(), cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
 			}
 		}
 		s.Changes = append(s.Changes, c)

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -73,7 +74,7 @@ func wholeHeight(class string, x, width float64, title string) segment {
 func fine(v float64) string { return strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64) }
 
 // newPhases is nil if no target has several phases.
-func newPhases(s *report.Section) *bars {
+func newPhases(s *analysis.Section) *bars {
 	out := bars{Label: "Phases", Whole: "Together", Caption: "Phases: the median of each timed region, in order; all bars have the same scale"}
 	at := map[string]int{}
 	longest := 0.0
@@ -133,16 +134,16 @@ func newPhases(s *report.Section) *bars {
 }
 
 // newLayers shows the addition of each layer.
-func newLayers(l *report.Layers) *bars {
+func newLayers(l *analysis.Layers) *bars {
 	out := &bars{
 		Label:   "Layers of " + l.Metric.Name,
 		Caption: "Layers of " + l.Metric.Name + ": medians of the differences within a block, with 95 % intervals. A line marks the whole. Negative layers are left of zero. All bars have the same scale",
-		Whole:   l.Metric.Name, Rest: "Remainder", Notes: l.Notes(),
+		Whole:   l.Metric.Name, Rest: "Remainder", Notes: finding.LayerNotes(l),
 	}
 	if l.Merged() {
 		out.Notes = append(out.Notes, "A piece of a bar with several colours one above the other is layers that are not separable.")
 	}
-	for _, name := range report.LayerNames() {
+	for _, name := range analysis.LayerNames() {
 		out.addPart(name, "")
 	}
 	lo, hi := 0.0, 0.0
@@ -164,7 +165,7 @@ func newLayers(l *report.Layers) *bars {
 }
 
 // extent is the reach of the parts of a stack below and above zero.
-func extent(s report.Stack) (below, above float64) {
+func extent(s analysis.Stack) (below, above float64) {
 	for _, p := range s.Parts {
 		below, above = below+min(p.Median, 0), above+max(p.Median, 0)
 	}
@@ -173,7 +174,7 @@ func extent(s report.Stack) (below, above float64) {
 
 // newStack draws positive parts to the right of zero and negative ones to the left. Layers that are not separable share a
 // piece, each with a band.
-func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, scale func(float64) float64) bar {
+func newStack(s *analysis.Stack, unit result.Unit, parts []barPart, zero float64, scale func(float64) float64) bar {
 	row := bar{
 		Head: newHeading(s.Target), Short: quantity.Signed(s.Total.Median, unit), Rest: quantity.None,
 		Mark: fine(zero + scale(s.Total.Median)), Cells: []barCell{newPartCell(s.Total, unit)},
@@ -186,7 +187,7 @@ func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, 
 	}
 	alt := []string{s.Target + ": " + quantity.Difference(s.Total, unit)}
 	left, right := zero, zero
-	next := report.ProcessLayer
+	next := analysis.ProcessLayer
 	for _, p := range s.Parts {
 		value := quantity.Difference(p.Difference, unit)
 		name := p.Name()
@@ -235,7 +236,7 @@ func newPartCell(d stats.Difference, unit result.Unit) barCell {
 }
 
 // newComponents shows a cost by component.
-func newComponents(c *report.Components) *bars {
+func newComponents(c *analysis.Components) *bars {
 	out := &bars{
 		Label:   c.Title,
 		Caption: c.Title + ": medians over trials; all bars have the same scale",

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
@@ -63,15 +65,15 @@ func componentOf(name string) (component, facet string) {
 }
 
 type benchmark struct {
-	*report.Benchmark
+	*analysis.Benchmark
 	ID string
 	// Extra is the parameters, if another benchmark of the report has the same name.
 	Extra string
 	// Conditions are the conditions in words, Alarms the breaches.
-	Conditions []report.NamedText
+	Conditions []field
 	Alarms     []string
 	// Section and the fields below it are about the only run. Section is nil with several runs.
-	Section  *report.Section
+	Section  *analysis.Section
 	Outcomes []outcome
 	Strips   []strip
 	// Worst are the worst cases of times.
@@ -109,7 +111,7 @@ func (b *benchmark) TrendLegend() string {
 	if len(b.Trends()) == 0 {
 		return ""
 	}
-	return report.TrendLegend
+	return finding.TrendLegend
 }
 
 // worstCase is the worst case of a metric by target.
@@ -124,13 +126,13 @@ type worstRow struct {
 }
 
 // newWorst collects the worst cases of the only run.
-func newWorst(b *report.Benchmark) []worstCase {
+func newWorst(b *analysis.Benchmark) []worstCase {
 	var all []worstCase
 	for _, m := range b.Worsts() {
 		c := worstCase{Metric: m.Name}
 		for _, r := range m.Rows {
 			if w := r.Cells[0].Worst; w != nil {
-				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: w.Largest(m.Unit), Text: w.Text(m.Unit), Rarer: w.RarerText(), Refused: w.Refusal != nil})
+				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: finding.Largest(w, m.Unit), Text: finding.Bounds(w, m.Unit), Rarer: finding.Rarer(w), Refused: w.Refusal != nil})
 			}
 		}
 		all = append(all, c)
@@ -143,7 +145,7 @@ func (b *benchmark) WorstLegend() string {
 	if len(b.Worst) == 0 {
 		return ""
 	}
-	return report.WorstLegend
+	return finding.WorstLegend
 }
 
 // Width counts the columns of its table of several runs.
@@ -159,7 +161,7 @@ func (p *page) benchmarks(r *report.Report) {
 	var all []*benchmark
 	var room room
 	if p.Single != nil {
-		var metrics []report.Metric
+		var metrics []analysis.Metric
 		for _, b := range r.Benchmarks() {
 			metrics = append(metrics, b.Metrics...)
 		}
@@ -206,15 +208,15 @@ func (b *benchmark) single(r room) {
 	for i := range s.Components {
 		b.Bars = append(b.Bars, newComponents(&s.Components[i]))
 	}
-	b.Shown = s.ShownTrials()
+	b.Shown = finding.ShownTrials(s)
 	for i := range s.Timelines {
 		b.Timelines = append(b.Timelines, newTimelines(&s.Timelines[i]))
 	}
 	for i := range s.Breaches {
-		b.Alarms = append(b.Alarms, s.Breaches[i].Short())
+		b.Alarms = append(b.Alarms, finding.BreachClause(&s.Breaches[i]))
 	}
 	for _, c := range s.Conditions {
-		b.Conditions = append(b.Conditions, report.NamedText{Name: c.Name, Text: c.Text()})
+		b.Conditions = append(b.Conditions, field{Name: c.Name, Text: c.Text()})
 	}
 	for i := range b.Metrics {
 		b.Strips = append(b.Strips, newStrip(&b.Metrics[i], r.dots))
@@ -250,7 +252,7 @@ func (b *benchmark) sideBySide(r *report.Report) {
 				parts = append(parts, g.Value)
 			}
 		}
-		b.Conditions = append(b.Conditions, report.NamedText{Name: c.Name, Text: strings.Join(parts, "; ")})
+		b.Conditions = append(b.Conditions, field{Name: c.Name(), Text: strings.Join(parts, "; ")})
 	}
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
@@ -268,7 +270,7 @@ type outcome struct{ Targets, Counts, Why string }
 const mostNamed = 4
 
 // outcomes counts the trials of each target. Many targets with the same outcome share a line.
-func outcomes(s *report.Section) []outcome {
+func outcomes(s *analysis.Section) []outcome {
 	var all []outcome
 	var alike [][]string
 	for i := range s.Targets {

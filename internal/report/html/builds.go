@@ -9,7 +9,6 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -29,7 +28,7 @@ type buildsPage struct {
 	Policy, Title, Class, Answer string
 	Style                        template.CSS
 	Unfinished, Advice           string
-	Facts                        []report.NamedText
+	Facts                        []field
 	Values                       []buildsValue
 	Plots                        []sides
 	// Undrawn are the values with a ratio beyond mostDrawn.
@@ -102,8 +101,8 @@ func limitOf(d *ab.Document, v *ab.Outcome) (limit float64, side string) {
 
 func runName(i int) string { return fmt.Sprintf("run %d", i+1) }
 
-func buildsFacts(d *ab.Document) []report.NamedText {
-	var facts []report.NamedText
+func buildsFacts(d *ab.Document) []field {
+	var facts []field
 	add := func(name string, parts ...string) {
 		var known []string
 		for _, part := range parts {
@@ -112,7 +111,7 @@ func buildsFacts(d *ab.Document) []report.NamedText {
 			}
 		}
 		if known != nil {
-			facts = append(facts, report.NamedText{Name: name, Text: strings.Join(known, ", ")})
+			facts = append(facts, field{Name: name, Text: strings.Join(known, ", ")})
 		}
 	}
 	add("A, the old build", d.A.Target, d.A.Version, d.A.Binary)

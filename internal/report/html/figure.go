@@ -7,9 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -59,7 +60,7 @@ type band struct{ X, Width, Y, Height string }
 
 type ring struct{ X, Y string }
 
-func newStrip(m *report.Metric, most int) strip {
+func newStrip(m *analysis.Metric, most int) strip {
 	var values []float64
 	blocks := 1
 	for _, row := range m.Rows {
@@ -74,7 +75,7 @@ func newStrip(m *report.Metric, most int) strip {
 			values = append(values, c.Summary.CI.Lo, c.Summary.CI.Hi)
 		}
 	}
-	rows := slices.DeleteFunc(slices.Clone(m.Rows), func(r report.Row) bool { return r.Cells[0].Absent })
+	rows := slices.DeleteFunc(slices.Clone(m.Rows), func(r analysis.Row) bool { return r.Cells[0].Absent })
 	height := float64(len(rows)) * laneHeight
 	s := strip{
 		Metric: m.Name, Better: string(m.Better) + " is better", Series: m.Series, Alt: alternative(m),
@@ -96,7 +97,7 @@ func newStrip(m *report.Metric, most int) strip {
 	return s
 }
 
-func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y float64, blocks int) lane {
+func newLane(s *strip, r *analysis.Row, m *analysis.Metric, points []analysis.Point, y float64, blocks int) lane {
 	top := y + laneTop
 	c := &r.Cells[0]
 	l := lane{
@@ -130,7 +131,7 @@ func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y
 }
 
 // alternative is the plot of a metric in words.
-func alternative(m *report.Metric) string {
+func alternative(m *analysis.Metric) string {
 	parts := []string{m.Name}
 	for _, row := range m.Rows {
 		c := &row.Cells[0]
@@ -223,7 +224,7 @@ type line struct {
 }
 
 // newCurve is nil for metrics that are not series, and for short series.
-func newCurve(m *report.Metric, label string, r room) *curve {
+func newCurve(m *analysis.Metric, label string, r room) *curve {
 	places := 0
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, row := range m.Rows {
@@ -299,7 +300,7 @@ type placeValue struct {
 }
 
 // faint returns the faint dots of a line: all raw values, or the least and the largest one of each column.
-func faint(places []report.Place, all bool, most int) []placeValue {
+func faint(places []analysis.Place, all bool, most int) []placeValue {
 	var values []placeValue
 	for i, p := range places {
 		for _, v := range p.Values {
@@ -331,7 +332,7 @@ func faint(places []report.Place, all bool, most int) []placeValue {
 }
 
 // fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as the line of the medians.
-func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y web.Axis, places []int) {
+func (l *line) fitted(c *analysis.Cell, m *analysis.Metric, x func(place int) float64, y web.Axis, places []int) {
 	t := c.Trend
 	if t == nil {
 		return
@@ -357,5 +358,5 @@ func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float6
 		at := y.At(k.Value)
 		l.Knee = fmt.Sprintf("M%s %sV%s", web.Num(x(int(math.Round(k.At))-1)), web.Num(at-7), web.Num(at+7))
 	}
-	l.Trend = fmt.Sprintf("%s per %s; %s", quantity.Slope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
+	l.Trend = fmt.Sprintf("%s per %s; %s", quantity.Slope(t, m.Unit), m.Trend, finding.TrendNote(t, m.Unit))
 }

@@ -18,6 +18,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -54,7 +57,7 @@ type page struct {
 	// Style is the embedded style sheet. It has no text of a run.
 	Style    template.CSS
 	Cards    []card
-	Findings report.Findings
+	Findings finding.Findings
 	Matrix   *matrix
 	Suites   []suite
 	// Resamples and the fields below it describe the numbers.
@@ -67,16 +70,20 @@ type page struct {
 	Side   *side
 }
 
+// field is a name with its text.
+type field struct{ Name, Text string }
+
 // single is the content about the only run.
 type single struct {
-	*report.Run
+	*analysis.Run
+	Warnings []finding.WarningGroup
 	// Facts are the lines below the title.
-	Facts, Host []report.NamedText
+	Facts, Host []field
 	// Gaps are the cells without trials that are ok, grouped.
-	Gaps []report.MissingGroup
+	Gaps []analysis.MissingGroup
 	// Empty, Exec, Requests and OwnCPU are Touchstone's own cost.
 	Empty, Exec string
-	Requests    []report.NamedText // by engine
+	Requests    []field // by engine
 	OwnCPU      string
 }
 
@@ -88,7 +95,7 @@ type side struct {
 	// Heads are the columns of tables of all runs.
 	Heads []runHead
 	// Differ and Coverage have a value for each run. Same are the facts without a difference.
-	Differ, Coverage, Same []report.Fact
+	Differ, Coverage, Same []fact.Row
 	Warned                 []warned
 }
 
@@ -108,22 +115,22 @@ type runHead struct {
 type warned struct {
 	Key            key
 	Label, Summary string
-	Warnings       []report.WarningGroup
-	Gaps           []report.MissingGroup
+	Warnings       []finding.WarningGroup
+	Gaps           []analysis.MissingGroup
 }
 
 func newPage(r *report.Report) *page {
 	p := &page{
-		Policy: web.Policy(style), Style: template.CSS(style), Title: r.Heading(),
+		Policy: web.Policy(style), Style: template.CSS(style), Title: finding.Heading(r.Analysis),
 		Cards: cards(r), Findings: r.Findings,
-		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(r.FamiliesNote() + " " + r.SelfcheckNote()), Dependence: r.DependenceNote(),
-		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: r.EmulatedNote(),
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: strings.TrimSpace(finding.FamiliesNote(r.Analysis) + " " + finding.SelfcheckNote(r.Analysis)), Dependence: finding.DependenceNote(r.Analysis),
+		Alpha: quantity.Percent(stats.Alpha), Power: quantity.Percent(stats.Power), Withheld: finding.EmulatedNote(r.Analysis),
 	}
-	if e := r.Emulation(); e != nil {
+	if e := finding.EmulationOf(r.Analysis); e != nil {
 		p.Emulation = e.Note
 	}
 	if len(r.Runs) == 1 {
-		p.single(&r.Runs[0])
+		p.single(r)
 	} else {
 		p.Side = newSide(r)
 	}
@@ -132,37 +139,38 @@ func newPage(r *report.Report) *page {
 }
 
 // single adds the content about the only run.
-func (p *page) single(r *report.Run) {
-	trials := append(r.StatusCounts(), fmt.Sprintf("%d warm-up", r.Warmup))
+func (p *page) single(report *report.Report) {
+	r := &report.Runs[0]
+	trials := append(finding.StatusCounts(r), fmt.Sprintf("%d warm-up", r.Warmup))
 	host := "unknown"
 	if r.HasHost() {
 		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, quantity.Text(float64(r.Host.Memory), result.Bytes))
 	}
-	p.Single = &single{Run: r, OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
+	p.Single = &single{Run: r, Warnings: report.Warnings[0], OwnCPU: quantity.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []field{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: host},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
-		{Name: "State", Text: r.StateText()},
+		{Name: "State", Text: finding.State(r)},
 		{Name: "Run", Text: r.ID},
 		{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
 	}}
-	for _, f := range report.HostFacts(&r.Run) {
+	for _, f := range fact.Host(&r.Run) {
 		if f.Text != "" {
-			p.Single.Host = append(p.Single.Host, f)
+			p.Single.Host = append(p.Single.Host, field{f.Name(), f.Text})
 		}
 	}
 	p.Single.Empty = quantity.Text(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
 	p.Single.Exec = quantity.Text(r.Overhead.Exec.Seconds(), result.Seconds)
 	for _, engine := range slices.Sorted(maps.Keys(r.Overhead.Requests)) {
 		took := quantity.Text(r.Overhead.Requests[engine].Seconds(), result.Seconds)
-		p.Single.Requests = append(p.Single.Requests, report.NamedText{Name: engine, Text: took})
+		p.Single.Requests = append(p.Single.Requests, field{Name: engine, Text: took})
 	}
 }
 
-func started(r *report.Run) string { return r.StartedText("2 January 2006, 15:04 UTC") }
+func started(r *analysis.Run) string { return finding.Started(r, "2 January 2006, 15:04 UTC") }
 
 func newSide(r *report.Report) *side {
-	s := &side{Absolute: r.AbsoluteNote()}
+	s := &side{Absolute: finding.AbsoluteNote(r.Analysis)}
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		machine := "unknown"
@@ -175,13 +183,13 @@ func newSide(r *report.Report) *side {
 			Machine: machine,
 			Run:     fmt.Sprintf("%s; run %s, %s, %s", r.Machines[run.Machine].Nature, run.ID, started(run), run.State),
 		})
-		if w := newWarned(run, i); w.Warnings != nil || w.Gaps != nil {
+		if w := newWarned(run, r.Warnings[i], i); w.Warnings != nil || w.Gaps != nil {
 			s.Warned = append(s.Warned, w)
 		}
 	}
 	s.Differ, s.Same = r.Differences()
 	for i := range r.Coverage {
-		s.Coverage = append(s.Coverage, r.Coverage[i].Fact())
+		s.Coverage = append(s.Coverage, finding.Extent(&r.Coverage[i]))
 	}
 	return s
 }
@@ -191,10 +199,10 @@ var emulated = map[result.Nature]string{
 	result.Emulated: "emulated", result.GuestOrEmulated: "perhaps emulated", result.Guest: "virtual",
 }
 
-func newWarned(r *report.Run, i int) warned {
-	w := warned{Key: keyOf(i), Label: r.Label, Warnings: r.Warnings, Gaps: r.MissingGroups()}
+func newWarned(r *analysis.Run, warnings []finding.WarningGroup, i int) warned {
+	w := warned{Key: keyOf(i), Label: r.Label, Warnings: warnings, Gaps: r.MissingGroups()}
 	var titles []string
-	for _, g := range r.Warnings {
+	for _, g := range warnings {
 		titles = append(titles, fmt.Sprintf("%s (%d)", g.Title, len(g.Items)))
 	}
 	if len(w.Gaps) > 0 {

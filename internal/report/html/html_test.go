@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 // single is the report of one run, with the same bootstraps whatever the seed of the run.
 func single(run result.Run) report.Report {
 	run.Seed = 1
-	return report.New([]result.Run{run}, report.Options{})
+	return report.New([]result.Run{run}, analysis.Options{})
 }
 
 func written(t *testing.T, run result.Run) string { return writtenReport(t, single(run)) }
@@ -45,7 +46,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func writtenJoint(t *testing.T, runs []result.Run, opts report.Options) string {
+func writtenJoint(t *testing.T, runs []result.Run, opts analysis.Options) string {
 	t.Helper()
 	return writtenReport(t, report.New(runs, opts))
 }
@@ -65,7 +66,7 @@ func TestGolden(t *testing.T) {
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
 	golden(t, "testdata/small.golden.html", written(t, small))
-	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.Options{AcrossMachines: true}))
+	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, analysis.Options{AcrossMachines: true}))
 	var study bytes.Buffer
 	if err := html.WriteReproduction(&study, reporttest.Study(), []string{"report-study.html"}); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestPages(t *testing.T) {
 	shows(t, "overview of engines", overview(engines), nil, "RunPodSandbox</th>", "PSSDaemon", "HostCPUShim")
 
 	runs := reporttest.Machines()
-	machines := writtenJoint(t, runs, report.Options{EmulatedVerdicts: true})
+	machines := writtenJoint(t, runs, analysis.Options{EmulatedVerdicts: true})
 	shows(t, "machines", machines, []string{
 		`<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
 		`</h1>\s*<p class="banner" role="note">The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
@@ -158,7 +159,7 @@ func TestPages(t *testing.T) {
 	if _, matrix, _ := strings.Cut(overview(machines), `id="matrix"`); strings.Contains(matrix, "blog") {
 		t.Error("the overview has a benchmark of one run alone")
 	}
-	shows(t, "across machines", writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}), []string{
+	shows(t, "across machines", writtenJoint(t, runs[:2], analysis.Options{AcrossMachines: true}), []string{
 		"the typical ratio to server, with the 95 % interval and without a verdict",
 	})
 
@@ -232,7 +233,7 @@ func TestPages(t *testing.T) {
 // No page has a value that is no number, or draws a bar outside of its place.
 func TestPagesAreWhole(t *testing.T) {
 	small := reporttest.Small()
-	pages := map[string]string{"machines": writtenJoint(t, reporttest.Machines(), report.Options{EmulatedVerdicts: true})}
+	pages := map[string]string{"machines": writtenJoint(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})}
 	for name, run := range map[string]result.Run{
 		"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite(), "worded": reporttest.Worded(),
 	} {
@@ -242,7 +243,7 @@ func TestPagesAreWhole(t *testing.T) {
 		pages[name] = written(t, run)
 		if !strings.Contains(name, "layers") { // a joint report has none
 			run.ID = "odd"
-			pages[name+" beside another"] = writtenJoint(t, []result.Run{run, small}, report.Options{AcrossMachines: true})
+			pages[name+" beside another"] = writtenJoint(t, []result.Run{run, small}, analysis.Options{AcrossMachines: true})
 		}
 	}
 	for name, page := range pages {
@@ -269,7 +270,7 @@ func TestKeysOfRunsDiffer(t *testing.T) {
 		runs = append(runs, result.Run{ID: strconv.Itoa(i), State: result.Complete})
 	}
 	keys := map[string]bool{}
-	for _, key := range regexp.MustCompile(`<li><svg class="shape"[^>]*>(<path[^>]*>)</svg>`).FindAllStringSubmatch(writtenJoint(t, runs, report.Options{}), -1) {
+	for _, key := range regexp.MustCompile(`<li><svg class="shape"[^>]*>(<path[^>]*>)</svg>`).FindAllStringSubmatch(writtenJoint(t, runs, analysis.Options{}), -1) {
 		keys[key[1]] = true
 	}
 	if len(keys) != report.MostRuns {
@@ -305,7 +306,7 @@ var loads = regexp.MustCompile(`(?i)https?://|<script|<link|<img|<iframe|<object
 
 func TestPageLoadsAndRunsNothing(t *testing.T) {
 	got := written(t, reporttest.Sample())
-	for _, page := range []string{got, writtenJoint(t, reporttest.Machines(), report.Options{EmulatedVerdicts: true})} {
+	for _, page := range []string{got, writtenJoint(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})} {
 		if found := loads.FindAllString(page, -1); found != nil {
 			t.Errorf("the report has %q", found)
 		}
@@ -355,7 +356,7 @@ func TestTextOfRunsIsEscaped(t *testing.T) {
 	run.Host.Hostname = bad
 	one := reporttest.Small()
 	one.ID = "one"
-	for _, got := range []string{written(t, run), writtenJoint(t, []result.Run{one, run}, report.Options{AcrossMachines: true})} {
+	for _, got := range []string{written(t, run), writtenJoint(t, []result.Run{one, run}, analysis.Options{AcrossMachines: true})} {
 		if !strings.Contains(got, "&lt;svg/onload=alert(1)&gt;") {
 			t.Fatal("the text of the run is not in the report")
 		}
@@ -400,10 +401,10 @@ var errBroken = errors.New("no space left")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
-	if err := html.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
+	if err := html.Write(broken{}, report.Report{Analysis: new(analysis.Analysis)}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}
-	if err := html.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{})); !errors.Is(err, errBroken) {
+	if err := html.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, analysis.Options{})); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }
@@ -421,7 +422,7 @@ func TestReleasedSamplesChangeNothing(t *testing.T) {
 	}
 	for name, runs := range made {
 		released := runs()
-		opts := report.Options{AcrossMachines: len(released) > 1}
+		opts := analysis.Options{AcrossMachines: len(released) > 1}
 		want := writtenJoint(t, runs(), opts)
 		opts.Release = true
 		if diff := cmp.Diff(want, writtenJoint(t, released, opts)); diff != "" {

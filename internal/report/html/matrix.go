@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -66,7 +66,7 @@ type matrixCell struct {
 
 // newMatrix is the overview of one run. It is nil without numbers. Metrics without a value on the baseline and derived
 // metrics are not in it.
-func newMatrix(r *report.Run, all []*benchmark) *matrix {
+func newMatrix(r *analysis.Run, all []*benchmark) *matrix {
 	out := matrix{Brief: len(all) > mostWhole}
 	var targets []heading
 	for _, t := range r.Targets {
@@ -84,7 +84,7 @@ func newMatrix(r *report.Run, all []*benchmark) *matrix {
 			}
 			row := matrixRow{Head: heading{Full: m.Name, Name: m.Name}}
 			for _, target := range targets {
-				at := slices.IndexFunc(m.Rows, func(r report.Row) bool { return r.Target == target.Full })
+				at := slices.IndexFunc(m.Rows, func(r analysis.Row) bool { return r.Target == target.Full })
 				if at < 0 {
 					row.Cells = append(row.Cells, matrixCell{Class: "none", Main: quantity.None, Word: "not run"})
 					continue
@@ -184,7 +184,7 @@ func newSideMatrix(heads []runHead, all []*benchmark) *matrix {
 }
 
 // newSideGroup is a metric of several runs: factors with absolute medians, by target and run.
-func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
+func newSideGroup(b *analysis.Benchmark, m *analysis.Metric) matrixGroup {
 	g := matrixGroup{Title: m.Name, About: string(m.Better) + " is better", Help: m.Help}
 	switch {
 	case m.DerivedFrom != "":
@@ -219,7 +219,7 @@ func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
 }
 
 // acrossRows are the typical ratios to the first run, with --across-machines.
-func acrossRows(m *report.Metric) []matrixRow {
+func acrossRows(m *analysis.Metric) []matrixRow {
 	var rows []matrixRow
 	for _, r := range m.Rows {
 		row := matrixRow{Head: newHeading(r.Target)}
@@ -239,7 +239,7 @@ func acrossRows(m *report.Metric) []matrixRow {
 	return rows
 }
 
-func newMatrixCell(c *report.Cell, m *report.Metric) matrixCell {
+func newMatrixCell(c *analysis.Cell, m *analysis.Metric) matrixCell {
 	cell := newFactorCell(c, m)
 	if m.Breached(c) {
 		cell.Alarm = m.Bound.Broken
@@ -247,7 +247,7 @@ func newMatrixCell(c *report.Cell, m *report.Metric) matrixCell {
 	return cell
 }
 
-func newFactorCell(c *report.Cell, m *report.Metric) matrixCell {
+func newFactorCell(c *analysis.Cell, m *analysis.Metric) matrixCell {
 	switch {
 	case c.Summary == nil:
 		return matrixCell{Class: "none", Main: quantity.None, Word: c.Lack, Title: c.Reason}

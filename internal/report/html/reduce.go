@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 )
 
 // Limits on the points of a page. A page of 10⁶ points has 13 MB, and a browser takes seconds to draw it. Points above the limits are left
@@ -40,7 +40,7 @@ type room struct {
 }
 
 // newRoom divides the space of a page among the plots of metrics. Small plots have all of their points, and large ones share the rest.
-func newRoom(metrics []report.Metric) room {
+func newRoom(metrics []analysis.Metric) room {
 	var lanes, lines, raw []int
 	for i := range metrics {
 		for _, row := range metrics[i].Rows {
@@ -57,7 +57,7 @@ func newRoom(metrics []report.Metric) room {
 }
 
 // rawValues counts the values in the curve of a metric.
-func rawValues(m *report.Metric) int {
+func rawValues(m *analysis.Metric) int {
 	n := 0
 	for _, row := range m.Rows {
 		for _, p := range row.Cells[0].Curve {
@@ -93,7 +93,7 @@ func whole(sizes []int, most int) int {
 }
 
 // size is the size of points in dots.
-func size(points []report.Point) int {
+func size(points []analysis.Point) int {
 	n := len(points)
 	for _, p := range points {
 		if p.Disturbed() {
@@ -105,14 +105,14 @@ func size(points []report.Point) int {
 
 // drawnDots selects the points of a lane that fit into a number of dots: all, or a few from each group of adjacent trials. These are the least, the
 // largest, and evenly spaced ranks between them. So outliers, the distribution and its changes over time stay visible.
-func drawnDots(points []report.Point, most int) []report.Point {
+func drawnDots(points []analysis.Point, most int) []analysis.Point {
 	taken := size(points)
 	if taken <= most {
 		return points
 	}
 	each := float64(taken) / float64(len(points)) // dots for a point
 	groups := max(1, int(float64(most)/each)/rowDots)
-	kept := make([]report.Point, 0, groups*rowDots)
+	kept := make([]analysis.Point, 0, groups*rowDots)
 	var order []int
 	for g := range groups {
 		group := points[g*len(points)/groups : (g+1)*len(points)/groups]
@@ -157,7 +157,7 @@ func extremes(points int, column func(i int) int, value func(i int) float64) []i
 }
 
 // drawnPlaces selects the places of a line that fit into a number of them: all, or the extremes of the medians in each column.
-func drawnPlaces(places []report.Place, most int) []int {
+func drawnPlaces(places []analysis.Place, most int) []int {
 	columns := len(places)
 	if len(places) > most {
 		columns = max(1, most/columnPlaces)

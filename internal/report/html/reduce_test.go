@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -22,7 +23,7 @@ const mostBytes = 5_000_000
 // pageOf is the page of the only run.
 func pageOf(t testing.TB, run result.Run) string {
 	t.Helper()
-	r := report.New([]result.Run{run}, report.Options{})
+	r := report.New([]result.Run{run}, analysis.Options{})
 	var page strings.Builder
 	if err := Write(&page, r); err != nil {
 		t.Fatal(err)
@@ -59,11 +60,11 @@ func TestPageOfMillionSamples(t *testing.T) {
 }
 
 // metricOf is a metric of many targets with the same points and the same curve.
-func metricOf(lanes int, points []report.Point, curve []report.Place) report.Metric {
-	m := report.Metric{Metric: result.Metric{Name: "Value", Unit: result.Seconds, Better: result.Lower, Series: curve != nil}}
+func metricOf(lanes int, points []analysis.Point, curve []analysis.Place) analysis.Metric {
+	m := analysis.Metric{Metric: result.Metric{Name: "Value", Unit: result.Seconds, Better: result.Lower, Series: curve != nil}}
 	summary := &stats.Summary{N: len(points), Median: 1, Min: 0.5, Max: 2}
 	for i := range lanes {
-		m.Rows = append(m.Rows, report.Row{Target: fmt.Sprint("oci/", i), Cells: []report.Cell{{Summary: summary, Points: points, Curve: curve}}})
+		m.Rows = append(m.Rows, analysis.Row{Target: fmt.Sprint("oci/", i), Cells: []analysis.Cell{{Summary: summary, Points: points, Curve: curve}}})
 	}
 	return m
 }
@@ -85,12 +86,12 @@ func TestRoomOfAllShapes(t *testing.T) {
 	} {
 		for _, disturbed := range []bool{false, true} {
 			points := noisyPoints(tt.points, disturbed)
-			curve := make([]report.Place, tt.places)
+			curve := make([]analysis.Place, tt.places)
 			values := slices.Repeat([]float64{1, 2}, (tt.values+1)/2)[:tt.values]
 			for i := range curve {
-				curve[i] = report.Place{Median: 1, Values: values}
+				curve[i] = analysis.Place{Median: 1, Values: values}
 			}
-			var metrics []report.Metric
+			var metrics []analysis.Metric
 			for left := tt.lanes; left > 0; left -= 20 {
 				metrics = append(metrics, metricOf(min(left, 20), points, curve))
 			}
@@ -114,15 +115,15 @@ func TestRoomOfAllShapes(t *testing.T) {
 	}
 }
 
-func noisyPoints(n int, disturbed bool) []report.Point {
+func noisyPoints(n int, disturbed bool) []analysis.Point {
 	random := rand.New(rand.NewPCG(1, 2))
-	var points []report.Point
+	var points []analysis.Point
 	for i := range n {
 		trial := &result.Trial{Block: i}
 		if disturbed {
 			trial.Host.Marks = []string{"disturbed"}
 		}
-		points = append(points, report.Point{Trial: trial, Value: math.Exp(0.1 * random.NormFloat64())})
+		points = append(points, analysis.Point{Trial: trial, Value: math.Exp(0.1 * random.NormFloat64())})
 	}
 	return points
 }
@@ -147,7 +148,7 @@ func TestReducedLane(t *testing.T) {
 			t.Errorf("the extreme value %v of block %d is lost", points[i].Value, i)
 		}
 	}
-	if !slices.IsSortedFunc(kept, func(a, b report.Point) int { return a.Block - b.Block }) {
+	if !slices.IsSortedFunc(kept, func(a, b analysis.Point) int { return a.Block - b.Block }) {
 		t.Error("the points are not in the order of time")
 	}
 	for _, half := range [][2]int{{0, n / 2}, {n / 2, n}} {
@@ -165,7 +166,7 @@ func TestReducedLane(t *testing.T) {
 }
 
 // valuesIn are the values of a range of blocks, sorted.
-func valuesIn(points []report.Point, blocks [2]int) []float64 {
+func valuesIn(points []analysis.Point, blocks [2]int) []float64 {
 	var values []float64
 	for _, p := range points {
 		if blocks[0] <= p.Block && p.Block < blocks[1] {
@@ -181,9 +182,9 @@ func valuesIn(points []report.Point, blocks [2]int) []float64 {
 // Invariant page-size.
 func TestReducedCurve(t *testing.T) {
 	const places = 50_000
-	curve := make([]report.Place, places)
+	curve := make([]analysis.Place, places)
 	for i := range curve {
-		curve[i] = report.Place{Median: 1, Values: []float64{0.9, 1, 1.1}}
+		curve[i] = analysis.Place{Median: 1, Values: []float64{0.9, 1, 1.1}}
 	}
 	curve[31_000].Median, curve[40_000].Median = 7, 0.2
 	curve[20_000].Values = []float64{0.1, 1, 30}

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -34,7 +35,7 @@ type reproduction struct {
 	Policy, Title, Citation, Emulation string
 	Where, Origin                      string
 	Style                              template.CSS
-	Facts                              []report.NamedText
+	Facts                              []field
 	Counts                             []verdictCount
 	Omitted                            int
 	Claims                             []claimRow
@@ -96,7 +97,7 @@ type redrawn struct {
 
 type reproductionRun struct {
 	Name, Link, Facts string
-	Targets           []report.Target
+	Targets           []analysis.Target
 }
 
 func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
@@ -105,7 +106,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	p := &reproduction{
 		Policy: web.Policy(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
 		Omitted: r.Omitted, Method: r.Method(), Where: r.Where(), Origin: r.Origin(),
-		Facts: []report.NamedText{
+		Facts: []field{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
 			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, quantity.Text(float64(host.Memory), result.Bytes))},
 			{Name: "System", Text: fmt.Sprintf("%s, kernel %s, %s", host.OS, host.Kernel, host.NatureText())},
@@ -131,7 +132,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	for i := range r.Tables {
 		p.Tables = append(p.Tables, newPrintedTable(&r.Tables[i]))
 	}
-	var drawn []report.Metric
+	var drawn []analysis.Metric
 	for i := range r.Figures {
 		drawn = append(drawn, r.Figures[i].Metrics...)
 	}
@@ -141,7 +142,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
-		of := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), run.StateText())}
+		of := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), finding.State(run))}
 		if i < len(links) {
 			of.Link = links[i]
 		}

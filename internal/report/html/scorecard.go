@@ -1,6 +1,8 @@
 package html
 
 import (
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 )
@@ -36,7 +38,7 @@ func cards(r *report.Report) []card {
 		}
 		c := newCard(&of.Scorecard)
 		if of.Withheld > 0 {
-			c.Emulated = r.EmulatedNote()
+			c.Emulated = finding.EmulatedNote(r.Analysis)
 		}
 		if len(r.Runs) > 1 {
 			c.Label = of.Label
@@ -46,8 +48,8 @@ func cards(r *report.Report) []card {
 	return all
 }
 
-func newCard(of *report.Scorecard) card {
-	c := card{Note: report.ScorecardNote}
+func newCard(of *analysis.Scorecard) card {
+	c := card{Note: finding.ScorecardNote}
 	for _, name := range of.Targets {
 		c.Heads = append(c.Heads, newHeading(name))
 	}
@@ -65,13 +67,13 @@ func newCard(of *report.Scorecard) card {
 	return c
 }
 
-func newCardCell(s *report.Score) cardCell {
-	classes := map[report.ScoreVerdict]string{report.Met: "met", report.Missed: "missed"}
-	c := cardCell{Class: classes[s.Verdict], Verdict: string(s.Verdict), Text: s.Text(), Source: s.Source()}
+func newCardCell(s *analysis.Score) cardCell {
+	classes := map[analysis.ScoreVerdict]string{analysis.Met: "met", analysis.Missed: "missed"}
+	c := cardCell{Class: classes[s.Verdict], Verdict: string(s.Verdict), Text: finding.Score(s), Source: finding.ScoreSource(s)}
 	if s.Value == nil {
 		c.Verdict = ""
 	}
-	if interval := s.Interval(); interval != quantity.None {
+	if interval := finding.ScoreInterval(s); interval != quantity.None {
 		c.Interval = interval
 	}
 	return c

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -62,14 +63,14 @@ type estimate struct {
 
 // newSides gives the plot of the ratios of a metric, and a plot of absolute values for each machine with several runs.
 // Absolute values of different machines share no axis.
-func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
+func newSides(r *report.Report, b *analysis.Benchmark, m *analysis.Metric) []sides {
 	var all []sides
 	var runs []int
 	for i := range r.Runs {
 		runs = append(runs, i)
 	}
 	if b.Baseline != "" && !m.Unbased() {
-		ratio := func(c *report.Cell) (estimate, bool) {
+		ratio := func(c *analysis.Cell) (estimate, bool) {
 			k := c.Comparison
 			if k == nil || quantity.Ratio(k, m.Metric) == quantity.None {
 				return estimate{}, false
@@ -81,7 +82,7 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 			all = append(all, s)
 		}
 	}
-	absolute := func(c *report.Cell) (estimate, bool) {
+	absolute := func(c *analysis.Cell) (estimate, bool) {
 		if c.Summary == nil {
 			return estimate{}, false
 		}
@@ -100,9 +101,9 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 }
 
 // drawSides draws the estimates of the cells of some runs. It returns false without at least two runs to draw.
-func drawSides(all *report.Report, m *report.Metric, runs []int, unit result.Unit, of func(*report.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
+func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.Unit, of func(*analysis.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
 	var values []float64
-	var rows []*report.Row
+	var rows []*analysis.Row
 	var drawn []int
 	for i := range m.Rows {
 		r := &m.Rows[i]

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -50,7 +50,7 @@ func (s *statistics) Columns() int {
 }
 
 // newStatistics is the table of the only run.
-func newStatistics(b *report.Benchmark) *statistics {
+func newStatistics(b *analysis.Benchmark) *statistics {
 	var has [3]bool
 	var out statistics
 	for _, m := range b.Metrics {
@@ -92,7 +92,7 @@ func newStatistics(b *report.Benchmark) *statistics {
 	return &out
 }
 
-func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentiles [3]bool, overhead bool) statisticsRow {
+func newStatisticsRow(target string, c *analysis.Cell, m result.Metric, percentiles [3]bool, overhead bool) statisticsRow {
 	row := statisticsRow{Target: target, Reason: c.Reason, Baseline: c.Baseline}
 	s := c.Summary
 	if s == nil {
@@ -120,7 +120,7 @@ func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentile
 }
 
 // judge fills in the comparison with the baseline.
-func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) {
+func (row *statisticsRow) judge(c *analysis.Cell, m result.Metric, overhead bool) {
 	if overhead {
 		value := quantity.None
 		if c.Overhead != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -64,7 +64,7 @@ type phaseBand struct {
 
 type panelLine struct{ Class, Path, Points string }
 
-func newTimelines(t *report.Timelines) timelines {
+func newTimelines(t *analysis.Timelines) timelines {
 	out := timelines{Title: t.Title, Caption: "over time"}
 	if t.Change {
 		out.Caption = "over time, change since the first value"
@@ -104,7 +104,7 @@ func newTimelines(t *report.Timelines) timelines {
 }
 
 // shift is the value that a plot subtracts from a line.
-func shift(t *report.Timelines, l *report.Line) float64 {
+func shift(t *analysis.Timelines, l *analysis.Line) float64 {
 	if t.Change {
 		return l.First
 	}
@@ -113,7 +113,7 @@ func shift(t *report.Timelines, l *report.Line) float64 {
 
 func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
-func newPanel(t *report.Timelines, p *report.Panel, y web.Axis, end float64, drawn bool) panel {
+func newPanel(t *analysis.Timelines, p *analysis.Panel, y web.Axis, end float64, drawn bool) panel {
 	out := panel{
 		Target: p.Target, Alt: panelText(t, p), Width: web.Num(figureWidth), Height: web.Num(panelHeight), Left: web.Num(curveLeft), Right: web.Num(figureWidth - margin),
 		Top: web.Num(panelTop), Bottom: web.Num(panelBottom), TickY: web.Num(panelBottom + 13), LabelY: web.Num(panelBottom + 27), Y: y, Drawn: drawn,
@@ -152,7 +152,7 @@ func newPanel(t *report.Timelines, p *report.Panel, y web.Axis, end float64, dra
 
 // drawnPoints selects the points of a line: all, or the first, the least, the largest and the last one of each unit of the width, so that no
 // peak is lost.
-func drawnPoints(l *report.Line, x *web.Axis) []int {
+func drawnPoints(l *analysis.Line, x *web.Axis) []int {
 	column := func(i int) int { return i }
 	if len(l.At) > mostPoints {
 		column = func(i int) int { return int(x.At(l.At[i])) }
@@ -185,7 +185,7 @@ func (s *span) title() string {
 
 // newBands draws the regions, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
 // replaced by a letter, which regions explains.
-func newBands(all []report.Region, x *web.Axis) (bands []phaseBand, regions string) {
+func newBands(all []analysis.Region, x *web.Axis) (bands []phaseBand, regions string) {
 	spans := joined(all, x, 2)
 	for least := 4.0; len(spans) > mostBands && least < figureWidth; least *= 2 {
 		spans = joined(all, x, least)
@@ -211,7 +211,7 @@ func newBands(all []report.Region, x *web.Axis) (bands []phaseBand, regions stri
 }
 
 // joined joins regions with a neighbour if one of them is narrower than least and the gap between them is narrower still.
-func joined(all []report.Region, x *web.Axis, least float64) []span {
+func joined(all []analysis.Region, x *web.Axis, least float64) []span {
 	var spans []span
 	for _, r := range all {
 		from := x.At(r.Start)
@@ -235,7 +235,7 @@ func joined(all []report.Region, x *web.Axis, least float64) []span {
 }
 
 // panelText is a panel in words.
-func panelText(t *report.Timelines, p *report.Panel) string {
+func panelText(t *analysis.Timelines, p *analysis.Panel) string {
 	parts := []string{t.Title + " on " + p.Target}
 	for i, l := range p.Lines {
 		if l != nil {

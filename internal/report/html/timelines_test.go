@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -24,7 +25,7 @@ func page(t *testing.T, phases []result.Phase, lines ...result.Timeline) string 
 		}
 	}
 	var out strings.Builder
-	if err := html.Write(&out, report.New([]result.Run{run}, report.Options{})); err != nil {
+	if err := html.Write(&out, report.New([]result.Run{run}, analysis.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	_, figures, ok := strings.Cut(out.String(), `<figure class="timelines">`)

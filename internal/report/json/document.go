@@ -4,6 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -33,7 +36,7 @@ func single(r *report.Report) object {
 		{"targets", targets(of)},
 		{"benchmarks", each(r.Benchmarks(), benchmark)},
 	}
-	return append(doc, gaps(of)...)
+	return append(doc, gaps(of, r.Warnings[0])...)
 }
 
 // joint is the document of several runs. It has each run once. Other parts refer to a run by its place in runs.
@@ -50,20 +53,20 @@ func joint(r *report.Report) object {
 			{"targets", targets(of)},
 			optional("scorecard", scorecard(&of.Scorecard)),
 			optional("broken_bounds", breaches(r, i)),
-		}, gaps(of)...))
+		}, gaps(of, r.Warnings[i])...))
 	}
 	return object{
 		{"schema_version", SchemaVersion},
 		{"kind", JointKind},
 		optional("emulation", emulation(r)),
-		{"absolute_values", r.AbsoluteNote()},
+		{"absolute_values", finding.AbsoluteNote(r.Analysis)},
 		{"across_machines", r.AcrossMachines}, // whether absolute values are compared
-		{"machines", each(r.Machines, func(m *report.Machine) object {
+		{"machines", each(r.Machines, func(m *analysis.Machine) object {
 			return object{{"name", m.Name}, {"nature", m.Nature}, {"runs", m.Runs}}
 		})},
 		{"runs", list(runs)},
-		{"facts", each(r.Facts, fact)},
-		{"versions", each(r.Versions, fact)},
+		{"facts", each(r.Facts, factRow)},
+		{"versions", each(r.Versions, factRow)},
 		{"findings", object{
 			optional("broken_bounds", r.Findings.Breaches),
 			{"opposite", list(r.Findings.Opposite)},
@@ -79,14 +82,14 @@ func joint(r *report.Report) object {
 
 // emulation describes the runs of machines with an emulated CPU. It is nil without one.
 func emulation(r *report.Report) object {
-	e := r.Emulation()
+	e := finding.EmulationOf(r.Analysis)
 	if e == nil {
 		return nil
 	}
 	return object{{"runs", e.Runs}, {"certain", e.Certain}, {"speed_verdicts", e.Verdicts}, {"note", e.Note}}
 }
 
-func run(r *report.Run) object {
+func run(r *analysis.Run) object {
 	return object{
 		{"id", r.ID},
 		{"name", r.Name},
@@ -108,7 +111,7 @@ func run(r *report.Run) object {
 }
 
 // method describes the numbers of a run.
-func method(from *report.Report, r *report.Run) object {
+func method(from *report.Report, r *analysis.Run) object {
 	return object{
 		{"bootstrap_seed", strconv.FormatUint(r.Seed, 10)},
 		{"bootstrap_resamples", stats.Resamples},
@@ -130,7 +133,7 @@ func method(from *report.Report, r *report.Run) object {
 }
 
 // scorecard lists the dimensions with a value on some target.
-func scorecard(c *report.Scorecard) []object {
+func scorecard(c *analysis.Scorecard) []object {
 	var rows []object
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -146,14 +149,14 @@ func scorecard(c *report.Scorecard) []object {
 	return rows
 }
 
-func score(target string, s *report.Score) object {
+func score(target string, s *analysis.Score) object {
 	out := object{{"target", target}, optional("verdict", s.Verdict)}
 	if s.Value == nil {
 		return out
 	}
 	out = append(
 		out, member{"benchmark", s.Benchmark.Name}, optional("params", s.Benchmark.Params), member{"metric", s.Metric.Name},
-		member{"unit", s.Metric.Unit}, member{"metrics", s.Metrics}, optional("metrics_without_a_value", s.Lacking), member{"text", s.Text()},
+		member{"unit", s.Metric.Unit}, member{"metrics", s.Metrics}, optional("metrics_without_a_value", s.Lacking), member{"text", finding.Score(s)},
 		member{"median", number(s.Value.Median)}, optional("interval", interval(s.Value.CI)),
 	)
 	if c := s.Comparison; c != nil {
@@ -165,7 +168,7 @@ func score(target string, s *report.Score) object {
 	return out
 }
 
-func targets(r *report.Run) []result.Target {
+func targets(r *analysis.Run) []result.Target {
 	all := []result.Target{}
 	for _, t := range r.Targets {
 		all = append(all, t.Target)
@@ -180,7 +183,7 @@ func breaches(r *report.Report, run int) []object {
 		if bench.Sections[run] == nil {
 			continue
 		}
-		all = append(all, each(bench.Sections[run].Breaches, func(b *report.Breach) object {
+		all = append(all, each(bench.Sections[run].Breaches, func(b *analysis.Breach) object {
 			return object{
 				{"benchmark", b.Name},
 				optional("params", b.Params),
@@ -191,7 +194,7 @@ func breaches(r *report.Report, run int) []object {
 				{"most", b.Metric.Bound.Most},
 				{"trials", b.Trials},
 				optional("doubt", b.Doubt),
-				{"text", b.String()},
+				{"text", finding.Breach(b)},
 			}
 		})...)
 	}
@@ -200,9 +203,9 @@ func breaches(r *report.Report, run int) []object {
 
 // gaps are the missing numbers of a run and the reasons to trust the others less. The trials of a benchmark that every target
 // skipped are in without_a_number too.
-func gaps(r *report.Run) object {
+func gaps(r *analysis.Run, warnings []finding.WarningGroup) object {
 	return object{
-		{"without_a_number", each(r.Missing, func(m *report.Missing) object {
+		{"without_a_number", each(r.Missing, func(m *analysis.Missing) object {
 			return object{
 				{"benchmark", m.Name},
 				optional("params", m.Params),
@@ -213,23 +216,23 @@ func gaps(r *report.Run) object {
 				{"reason", m.Reason},
 			}
 		})},
-		optional("failed_calls", each(r.FailedCalls, func(f *report.FailedCalls) object {
+		optional("failed_calls", each(r.FailedCalls, func(f *analysis.FailedCalls) object {
 			return object{{"target", f.Target}, {"call", f.Call}, {"failed", f.Failed}, {"of", f.Total}}
 		})),
-		optional("not_measured", each(r.Unmeasured, func(u *report.Unmeasured) object {
-			reasons := each(u.Reasons, func(r *report.Reason) object {
+		optional("not_measured", each(r.Unmeasured, func(u *analysis.Unmeasured) object {
+			reasons := each(u.Reasons, func(r *analysis.Reason) object {
 				return object{{"text", r.Text}, optional("targets", r.Targets)}
 			})
 			return object{{"benchmarks", u.Benchmarks}, {"reasons", reasons}}
 		})),
-		{"warnings", each(r.Warnings, func(g *report.WarningGroup) object {
+		{"warnings", each(warnings, func(g *finding.WarningGroup) object {
 			return object{{"title", g.Title}, optional("advice", g.Advice), {"items", g.Items}}
 		})},
 	}
 }
 
 // benchmark is a benchmark of the only run.
-func benchmark(of **report.Benchmark) object {
+func benchmark(of **analysis.Benchmark) object {
 	b := *of
 	s := b.Sections[0]
 	return object{
@@ -251,13 +254,13 @@ func benchmark(of **report.Benchmark) object {
 	}
 }
 
-func condition(c *report.Condition) object {
-	return object{{"name", c.Name}, {"values", each(c.Values, func(v *report.ConditionValue) object {
+func condition(c *analysis.Condition) object {
+	return object{{"name", c.Name}, {"values", each(c.Values, func(v *analysis.ConditionValue) object {
 		return object{{"value", v.Value}, optional("targets", v.Targets)}
 	})}}
 }
 
-func outcome(o *report.Outcome) object {
+func outcome(o *analysis.Outcome) object {
 	return object{
 		{"target", o.Target},
 		{"ok", o.OK},
@@ -272,21 +275,21 @@ func outcome(o *report.Outcome) object {
 	}
 }
 
-func phase(p *report.Phase) object {
+func phase(p *analysis.Phase) object {
 	return object{{"name", p.Name}, {"median_s", digits(p.Seconds)}, {"times", p.Times}, optional("steps", each(p.Steps, phase))}
 }
 
 // layers is the split of a metric into layers.
-func layers(l *report.Layers) object {
-	stacks := each(l.Stacks, func(s *report.Stack) object {
+func layers(l *analysis.Layers) object {
+	stacks := each(l.Stacks, func(s *analysis.Stack) object {
 		stack := append(object{{"target", s.Target}, {"runtime", s.Runtime}}, difference(s.Total)...)
 		return append(stack, object{
-			{"parts", each(s.Parts, func(p *report.Part) object {
-				part := append(object{{"layers", report.LayerNames()[p.First : p.Last+1]}}, difference(p.Difference)...)
+			{"parts", each(s.Parts, func(p *analysis.Part) object {
+				part := append(object{{"layers", analysis.LayerNames()[p.First : p.Last+1]}}, difference(p.Difference)...)
 				return append(part, member{"subtracted", p.Subtracted})
 			})},
 			{"remainder", number(s.Remainder)},
-			optional("note", s.Note),
+			optional("note", finding.StackNote(s)),
 		}...)
 	})
 	return object{{"metric", l.Metric.Name}, {"unit", l.Metric.Unit}, {"targets", stacks}}
@@ -297,8 +300,8 @@ func difference(d stats.Difference) object {
 }
 
 // components is a cost by the component that caused it.
-func components(c *report.Components) object {
-	rows := each(c.Rows, func(r *report.ComponentRow) object {
+func components(c *analysis.Components) object {
+	rows := each(c.Rows, func(r *analysis.ComponentRow) object {
 		var parts []object
 		for i, cell := range r.Cells {
 			if cell != nil {
@@ -311,8 +314,8 @@ func components(c *report.Components) object {
 }
 
 // timelines are summaries of the timelines of a group. The values are in the document of the run, under the number of the trial.
-func timelines(t *report.Timelines) object {
-	panels := each(t.Panels, func(p *report.Panel) object {
+func timelines(t *analysis.Timelines) object {
+	panels := each(t.Panels, func(p *analysis.Panel) object {
 		var lines []object
 		for i, l := range p.Lines {
 			if l != nil {
@@ -344,7 +347,7 @@ func estimate(s *stats.Summary) object {
 	return object{{"n", s.N}, {"median", number(s.Median)}, {"interval", interval(s.CI)}}
 }
 
-func metric(m *report.Metric) object {
+func metric(m *analysis.Metric) object {
 	return object{
 		{"name", m.Name},
 		{"unit", m.Unit},
@@ -353,12 +356,12 @@ func metric(m *report.Metric) object {
 		optional("trend_per", m.Trend),
 		optional("derived_from", m.DerivedFrom), // a derived metric has no comparison
 		optional("bound", m.Bound),
-		{"cells", each(m.Rows, func(r *report.Row) object { return cell(m, r) })},
+		{"cells", each(m.Rows, func(r *analysis.Row) object { return cell(m, r) })},
 	}
 }
 
 // cell is a metric on a target of the only run.
-func cell(m *report.Metric, row *report.Row) object {
+func cell(m *analysis.Metric, row *analysis.Row) object {
 	c := &row.Cells[0]
 	s := c.Summary
 	out := append(object{{"target", row.Target}, optional("reason", c.Reason)}, estimate(s)...)
@@ -411,7 +414,7 @@ func trend(t *stats.Trend) object {
 }
 
 // worst is the worst case of a time, nil without one.
-func worst(w *report.Worst) object {
+func worst(w *analysis.Worst) object {
 	if w == nil {
 		return nil
 	}
@@ -497,14 +500,14 @@ func part(d *stats.PartDifference) object {
 	return object{{"part", d.Part}, {"ratio", number(d.Ratio)}, {"p", number(d.P)}, {"adjusted_p", number(d.Adjusted)}}
 }
 
-// fact has a value for each run. An unknown value is empty.
-func fact(f *report.Fact) object {
-	return object{{"name", f.Name}, {"values", f.Values}, {"differs", f.Differs}}
+// factRow has a value for each run. An unknown value is empty.
+func factRow(f *fact.Row) object {
+	return object{{"name", f.Name()}, {"values", f.Values}, {"differs", f.Differs}}
 }
 
 // jointBenchmark is a benchmark of several runs. Its baseline is absent if the runs have none in common; they then have their
 // own.
-func jointBenchmark(of **report.Benchmark) object {
+func jointBenchmark(of **analysis.Benchmark) object {
 	b := *of
 	runs := []object{}
 	for i, s := range b.Sections {
@@ -518,13 +521,13 @@ func jointBenchmark(of **report.Benchmark) object {
 		optional("source", b.Source),
 		optional("baseline", b.Baseline),
 		optional("note", b.Note),
-		optional("conditions", each(b.Conditions, fact)),
+		optional("conditions", each(b.Conditions, factRow)),
 		{"runs", runs},
 		{"metrics", each(b.Metrics, jointMetric)},
 	}
 }
 
-func jointMetric(m *report.Metric) object {
+func jointMetric(m *analysis.Metric) object {
 	rows := []object{}
 	for _, r := range m.Rows {
 		if !r.Has() {
@@ -546,7 +549,7 @@ func jointMetric(m *report.Metric) object {
 }
 
 // jointCell is a metric on a target in a run. The reason explains a missing median.
-func jointCell(run int, c *report.Cell, m result.Metric) object {
+func jointCell(run int, c *analysis.Cell, m result.Metric) object {
 	out := append(object{{"run", run}, optional("reason", c.Reason)}, estimate(c.Summary)...)
 	var across object // the typical ratio to the first run, without a verdict
 	if c.Across != nil {
@@ -560,7 +563,7 @@ func jointCell(run int, c *report.Cell, m result.Metric) object {
 	}...)
 }
 
-func coverage(c *report.Coverage) object {
+func coverage(c *analysis.Coverage) object {
 	var runs []object
 	for i, of := range c.Cells {
 		runs = append(runs, object{

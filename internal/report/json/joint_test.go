@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -52,9 +53,9 @@ func TestJointDocumentsFollowTheSchema(t *testing.T) {
 	schema := jointSchema(t)
 	machines := reporttest.Machines()
 	documents := map[string][]byte{
-		"machines": document(t, report.New(machines, report.Options{})),
-		"across":   document(t, report.New([]result.Run{machines[0], reporttest.Small()}, report.Options{AcrossMachines: true})),
-		"suite":    document(t, report.New([]result.Run{reporttest.Suite(), reporttest.Small()}, report.Options{})),
+		"machines": document(t, report.New(machines, analysis.Options{})),
+		"across":   document(t, report.New([]result.Run{machines[0], reporttest.Small()}, analysis.Options{AcrossMachines: true})),
+		"suite":    document(t, report.New([]result.Run{reporttest.Suite(), reporttest.Small()}, analysis.Options{})),
 	}
 	for name, run := range reporttest.Odd() {
 		if strings.Contains(name, "layers") {
@@ -62,7 +63,7 @@ func TestJointDocumentsFollowTheSchema(t *testing.T) {
 		}
 		odd := run
 		odd.ID = "odd"
-		documents[name] = document(t, report.New([]result.Run{reporttest.Small(), odd}, report.Options{AcrossMachines: true}))
+		documents[name] = document(t, report.New([]result.Run{reporttest.Small(), odd}, analysis.Options{AcrossMachines: true}))
 	}
 	for name, document := range documents {
 		if err := validate(t, schema, document); err != nil {

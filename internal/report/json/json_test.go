@@ -18,6 +18,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 	"github.com/ohler55/ojg/oj"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -29,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 // single is the report of one run, with the same bootstraps whatever the seed of the run.
 func single(run result.Run) report.Report {
 	run.Seed = 1
-	return report.New([]result.Run{run}, report.Options{})
+	return report.New([]result.Run{run}, analysis.Options{})
 }
 
 func written(t *testing.T, run result.Run) []byte { return document(t, single(run)) }
@@ -50,7 +51,7 @@ func TestGolden(t *testing.T) {
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
 	for golden, got := range map[string][]byte{
 		"testdata/small.golden.json":    written(t, small),
-		"testdata/machines.golden.json": document(t, report.New([]result.Run{small, board}, report.Options{AcrossMachines: true})),
+		"testdata/machines.golden.json": document(t, report.New([]result.Run{small, board}, analysis.Options{AcrossMachines: true})),
 	} {
 		if *update {
 			if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -192,7 +193,7 @@ func TestLayersAddUp(t *testing.T) {
 func TestGapsHaveReasons(t *testing.T) {
 	for path, document := range map[string][]byte{
 		"benchmarks[*].metrics[*].cells[*]":           written(t, reporttest.Sample()),
-		"benchmarks[*].metrics[*].targets[*].runs[*]": document(t, report.New(reporttest.Machines(), report.Options{})),
+		"benchmarks[*].metrics[*].targets[*].runs[*]": document(t, report.New(reporttest.Machines(), analysis.Options{})),
 	} {
 		medians, reasons := 0, map[any]int{}
 		for _, v := range values(parsed(t, document), path) {
@@ -219,7 +220,7 @@ func TestEmulated(t *testing.T) {
 	run := reporttest.Sample()
 	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
 	for _, asked := range []bool{false, true} {
-		got := parsed(t, document(t, report.New([]result.Run{run}, report.Options{EmulatedVerdicts: asked})))
+		got := parsed(t, document(t, report.New([]result.Run{run}, analysis.Options{EmulatedVerdicts: asked})))
 		withheld := values(got, "benchmarks[*].metrics[*].cells[?(@.comparison.verdict == 'emulated')].comparison")
 		slower := values(got, "benchmarks[*].metrics[?(@.unit != 'B')].cells[?(@.comparison.verdict == 'slower')]")
 		if (len(withheld) == 0) != asked || (len(slower) > 0) != asked {
@@ -271,7 +272,7 @@ var errBroken = errors.New("no space left")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
-	if err := reportjson.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
+	if err := reportjson.Write(broken{}, report.Report{Analysis: new(analysis.Analysis)}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -16,9 +16,9 @@ const buildA, buildB = "oci/runc-a", "oci/runc-b"
 
 // The values of a comparison: a time, a rate and an amount.
 var (
-	buildTime   = ab.Value{Key: report.Key{Name: lifecycle}, Metric: result.Metric{Name: "CreateAndRun", Unit: result.Seconds, Better: result.Lower}}
-	buildRate   = ab.Value{Key: report.Key{Name: "performance.cpu.time", Params: "copies=2"}, Metric: result.Metric{Name: "Rate", Unit: result.PerSecond, Better: result.Higher}}
-	buildMemory = ab.Value{Key: report.Key{Name: lifecycle}, Metric: result.Metric{Name: "HostMemory", Unit: result.Bytes, Better: result.Lower}}
+	buildTime   = ab.Value{Key: analysis.Key{Name: lifecycle}, Metric: result.Metric{Name: "CreateAndRun", Unit: result.Seconds, Better: result.Lower}}
+	buildRate   = ab.Value{Key: analysis.Key{Name: "performance.cpu.time", Params: "copies=2"}, Metric: result.Metric{Name: "Rate", Unit: result.PerSecond, Better: result.Higher}}
+	buildMemory = ab.Value{Key: analysis.Key{Name: lifecycle}, Metric: result.Metric{Name: "HostMemory", Unit: result.Bytes, Better: result.Lower}}
 )
 
 // Builds is a made comparison of two builds: a time that is not worse, a rate that is undecided, and an amount that is zero on A. Its text
@@ -75,8 +75,7 @@ func builds(planned, runs, blocks int, values []ab.Value, samples func(run, bloc
 		if spoil != nil {
 			spoil(n, &r)
 		}
-		m := report.New([]result.Run{r}, report.Options{})
-		if err := s.Add(&m, 31*time.Second); err != nil {
+		if err := s.Add(analysis.NewSource(&r, analysis.Options{}), 31*time.Second); err != nil {
 			panic(err) // the caller asked for more runs than planned
 		}
 	}

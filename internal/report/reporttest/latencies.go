@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
@@ -57,7 +58,7 @@ const RarerRefused = "the likelihood does not bound the value that is exceeded w
 
 // PartlyBounded is the report of Latencies, but its worst cases have only the first of their bounds.
 func PartlyBounded() report.Report {
-	r := report.New([]result.Run{Latencies()}, report.Options{})
+	r := report.New([]result.Run{Latencies()}, analysis.Options{})
 	for _, b := range r.Benchmarks() {
 		for _, m := range b.Worsts() {
 			for _, row := range m.Rows {

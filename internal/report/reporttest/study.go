@@ -1,6 +1,7 @@
 package reporttest
 
 import (
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
@@ -49,6 +50,6 @@ func Study() *reproduce.Reproduction {
 	}
 	run := Small()
 	run.Seed = 1
-	full := report.New([]result.Run{run}, report.Options{})
-	return reproduce.New(p, []reproduce.Run{{Run: run, Report: full}}, reproduce.Options{Work: []report.Key{full.Benchmarks()[0].Key}, Quick: true})
+	full := report.New([]result.Run{run}, analysis.Options{})
+	return reproduce.New(p, []reproduce.Run{{Run: run, Report: full}}, reproduce.Options{Work: []analysis.Key{full.Benchmarks()[0].Key}, Quick: true})
 }

@@ -3,15 +3,15 @@ package reproduce
 import (
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/paper"
-	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // Figure is a figure of the paper without printed values, from the values of the runs alone.
 type Figure struct {
 	paper.Figure
 	// Metrics are the metrics of the figure that were measured, on all targets of a run.
-	Metrics []report.Metric
+	Metrics []analysis.Metric
 	// Reason is the reason why nothing of it was measured. It is empty if something was.
 	Reason string
 }
@@ -32,7 +32,7 @@ func (s *source) figure(f paper.Figure) Figure {
 }
 
 // metric is a metric with all targets of the run that measured it, or the reason why no run did.
-func (s *source) metric(of paper.Of) (*report.Metric, string) {
+func (s *source) metric(of paper.Of) (*analysis.Metric, string) {
 	if of.Unmeasured != "" {
 		return nil, of.Unmeasured
 	}
@@ -42,15 +42,13 @@ func (s *source) metric(of paper.Of) (*report.Metric, string) {
 	}
 	reason := ""
 	for i := range s.runs {
-		r := s.view(view{run: i, benchmark: key.Name, baseline: s.runs[i].Baseline})
-		all := r.Benchmarks()
-		at := slices.IndexFunc(all, func(b *report.Benchmark) bool { return b.Key == key })
-		if at < 0 {
-			reason = r.Runs[0].Without(key.Title())
+		b := s.view(view{run: i, key: key, baseline: s.runs[i].Baseline})
+		if b.Benchmark == nil {
+			reason = b.reason
 			continue
 		}
-		if m := slices.IndexFunc(all[at].Metrics, func(m report.Metric) bool { return m.Name == of.Metric }); m >= 0 {
-			return &all[at].Metrics[m], ""
+		if m := slices.IndexFunc(b.Metrics, func(m analysis.Metric) bool { return m.Name == of.Metric }); m >= 0 {
+			return &b.Metrics[m], ""
 		}
 		reason = "not recorded: " + of.Metric + " of " + key.Title()
 	}

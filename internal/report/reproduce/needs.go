@@ -3,12 +3,12 @@ package reproduce
 import (
 	"cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/paper"
-	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // Needs reports whether a table has values of a benchmark on a target, or needs it as the reference. An empty target stands for any.
-func Needs(p paper.Paper, table string, key report.Key, target string) bool {
+func Needs(p paper.Paper, table string, key analysis.Key, target string) bool {
 	needed := false
 	each(p, table, func(t *paper.Table, of paper.Of) {
 		if of.Unmeasured != "" || of.Target == "" || key.Name != of.Benchmark || !fits(of.Params, key.Params) {

@@ -1,7 +1,7 @@
 // Package reproduce compares the runs of a paper's plan with the paper: its claims, its tables and its figures. It is a model for layout
-// like package report, and computes from runs without input or output.
+// like package analysis, and computes from runs without input or output.
 //
-// The comparison that survives a change of the machine is the ratio to the reference of the paper. Package report computes the ratio and its
+// The comparison that survives a change of the machine is the ratio to the reference of the paper. Package analysis computes the ratio and its
 // interval, paired by block. This package has no statistics. A claim compares two targets, so each of them is
 // the baseline of a report in turn.
 //
@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -36,7 +38,7 @@ type Run struct {
 // Options describe the plans of the runs.
 type Options struct {
 	// Work are the benchmarks of the plans, in their order. A value of the paper is compared with the first one that it fits.
-	Work []report.Key
+	Work []analysis.Key
 	// Table restricts the result to a table of the paper. It is empty for all.
 	Table string
 	// Quick is set if the plans have quick parameters.
@@ -76,10 +78,10 @@ type Reproduction struct {
 
 // New compares a paper with at least one run.
 func New(p paper.Paper, runs []Run, o Options) *Reproduction {
-	s := source{work: o.Work, quick: o.Quick, where: o.Where(), views: map[view]*report.Report{}}
+	s := source{work: o.Work, quick: o.Quick, where: o.Where(), views: map[view]*entry{}}
 	r := &Reproduction{Paper: p, Options: o}
-	for _, run := range runs {
-		s.runs = append(s.runs, run.Run)
+	for i, run := range runs {
+		s.runs, s.sources = append(s.runs, run.Run), append(s.sources, analysis.NewSource(&runs[i].Run, analysis.Options{}))
 		r.Runs = append(r.Runs, run.Report)
 	}
 	for _, c := range p.Claims {
@@ -114,7 +116,7 @@ func (r *Reproduction) Counts() map[Verdict]int {
 // Emulation is the note about emulated CPUs, empty without one.
 func (r *Reproduction) Emulation() string {
 	for i := range r.Runs {
-		if e := r.Runs[i].Emulation(); e != nil {
+		if e := finding.EmulationOf(r.Runs[i].Analysis); e != nil {
 			return e.Note
 		}
 	}
@@ -123,52 +125,41 @@ func (r *Reproduction) Emulation() string {
 
 // source finds values of the paper in the runs.
 type source struct {
-	runs  []result.Run
-	work  []report.Key
-	quick bool
-	where string
-	views map[view]*report.Report
+	runs    []result.Run
+	sources []*analysis.Source // by run
+	work    []analysis.Key
+	quick   bool
+	where   string
+	views   map[view]*entry
 }
 
 // view is a benchmark of a run compared with a baseline.
 type view struct {
-	run                 int
-	benchmark, baseline string
+	run      int
+	key      analysis.Key
+	baseline string
 	// metric is a series with only one value that counts, at a place. It is empty without one.
 	metric string
 	place  int
 }
 
-// view is the report of one benchmark of a run, compared with a baseline.
-func (s *source) view(v view) *report.Report {
-	if s.views[v] == nil {
-		only := s.runs[v.run]
-		only.Baseline = v.baseline
-		only.Trials = slices.DeleteFunc(slices.Clone(only.Trials), func(t result.Trial) bool { return t.Benchmark != v.benchmark })
-		for i := range only.Trials {
-			if v.metric != "" {
-				only.Trials[i].Samples = onlyPlace(&only.Trials[i], v.metric, v.place)
-			}
-		}
-		made := report.New([]result.Run{only}, report.Options{})
-		s.views[v] = &made
-	}
-	return s.views[v]
+// entry is the benchmark of a view, or the reason why the run has none.
+type entry struct {
+	*analysis.Benchmark
+	reason string
 }
 
-// onlyPlace are the samples of a trial with one value of a series.
-func onlyPlace(t *result.Trial, metric string, place int) []result.Sample {
-	var samples []result.Sample
-	at := 0
-	for _, v := range t.Samples {
-		if v.Metric == metric {
-			if at++; at-1 != place {
-				continue
-			}
+// view compares one benchmark of a run with a baseline.
+func (s *source) view(v view) *entry {
+	if s.views[v] == nil {
+		var item *analysis.Item
+		if v.metric != "" {
+			item = &analysis.Item{Metric: v.metric, Place: v.place}
 		}
-		samples = append(samples, v)
+		benchmark, reason := s.sources[v.run].Compare(v.key, v.baseline, item)
+		s.views[v] = &entry{benchmark, reason}
 	}
-	return samples
+	return s.views[v]
 }
 
 // placeOf is the place of an item in the series of a benchmark: its tests are metrics too, in the order of the series.
@@ -183,10 +174,10 @@ func placeOf(run *result.Run, of paper.Of) (place int, series bool) {
 }
 
 // key is the benchmark of a value. It reports false if no plan has it.
-func (s *source) key(of paper.Of) (report.Key, bool) {
-	at := slices.IndexFunc(s.work, func(k report.Key) bool { return k.Name == of.Benchmark && fits(of.Params, k.Params) })
+func (s *source) key(of paper.Of) (analysis.Key, bool) {
+	at := slices.IndexFunc(s.work, func(k analysis.Key) bool { return k.Name == of.Benchmark && fits(of.Params, k.Params) })
 	if at < 0 {
-		return report.Key{}, false
+		return analysis.Key{}, false
 	}
 	return s.work[at], true
 }
@@ -223,7 +214,7 @@ func (s *source) any(values []paper.Of) bool {
 
 // measured is a value of a target with its comparison.
 type measured struct {
-	report.Cell
+	analysis.Cell
 	metric result.Metric
 	// lack is the reason for a missing value. lackRatio is the reason for a missing ratio. Both are empty without a lack.
 	lack, lackRatio string
@@ -265,26 +256,23 @@ func (s *source) measure(of paper.Of, target, other string) measured {
 }
 
 // inRun finds the value of a target in a run that has the target.
-func (s *source) inRun(run int, key report.Key, of paper.Of, target, other string) measured {
-	v := view{run: run, benchmark: key.Name, baseline: other}
+func (s *source) inRun(run int, key analysis.Key, of paper.Of, target, other string) measured {
+	v := view{run: run, key: key, baseline: other}
 	if place, series := placeOf(&s.runs[run], of); series {
 		v.metric, v.place = of.Metric, place
 	}
 	if v.place < 0 {
 		return measured{lack: "not recorded: " + of.Item + " of " + of.Metric}
 	}
-	r := s.view(v)
-	for _, t := range r.Runs[0].Targets {
+	for _, t := range s.runs[run].Targets {
 		if t.Name == target && t.Unavailable != "" {
 			return measured{lack: target + " is not available: " + t.Unavailable}
 		}
 	}
-	all := r.Benchmarks()
-	at := slices.IndexFunc(all, func(b *report.Benchmark) bool { return b.Key == key })
-	if at < 0 {
-		return measured{lack: r.Runs[0].Without(key.Title())}
+	b := s.view(v)
+	if b.Benchmark == nil {
+		return measured{lack: b.reason}
 	}
-	b := all[at]
 	section := b.Sections[0]
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
@@ -307,7 +295,7 @@ func (s *source) inRun(run int, key report.Key, of paper.Of, target, other strin
 			found.Comparison = nil
 			found.lackRatio = s.lackOf(run, key, of, other)
 		case m.DerivedFrom != "":
-			if from := s.inRun(run, key, derived(of, m.DerivedFrom), target, other); proportional(b, m) {
+			if from := s.inRun(run, key, derived(of, m.DerivedFrom), target, other); proportional(b.Benchmark, m) {
 				found.Comparison, found.Emulated = from.Comparison, from.Emulated
 			} else {
 				found.lackRatio = m.Name + " is derived from " + m.DerivedFrom + ", and has no ratio"
@@ -321,7 +309,7 @@ func (s *source) inRun(run int, key report.Key, of paper.Of, target, other strin
 }
 
 // lackOf is the reason why a target has no value.
-func (s *source) lackOf(run int, key report.Key, of paper.Of, target string) string {
+func (s *source) lackOf(run int, key analysis.Key, of paper.Of, target string) string {
 	if m := s.inRun(run, key, of, target, ""); m.lack != "" {
 		return m.lack
 	}
@@ -336,9 +324,9 @@ func derived(of paper.Of, metric string) paper.Of {
 
 // proportional reports whether a derived metric is a multiple of its source on all targets, such as an index. Both then have the same
 // ratios.
-func proportional(b *report.Benchmark, m *report.Metric) bool {
+func proportional(b *analysis.Benchmark, m *analysis.Metric) bool {
 	const tolerance = 1e-9
-	at := slices.IndexFunc(b.Metrics, func(o report.Metric) bool { return o.Name == m.DerivedFrom })
+	at := slices.IndexFunc(b.Metrics, func(o analysis.Metric) bool { return o.Name == m.DerivedFrom })
 	if at < 0 {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -54,9 +55,9 @@ func run(blocks int, factors map[string]float64) result.Run {
 func reproduction(p paper.Paper, runs ...result.Run) *reproduce.Reproduction {
 	var all []reproduce.Run
 	for _, r := range runs {
-		all = append(all, reproduce.Run{Run: r, Report: report.New([]result.Run{r}, report.Options{})})
+		all = append(all, reproduce.Run{Run: r, Report: report.New([]result.Run{r}, analysis.Options{})})
 	}
-	return reproduce.New(p, all, reproduce.Options{Work: []report.Key{{Name: "speed", Params: "n=1"}, {Name: "idle"}}})
+	return reproduce.New(p, all, reproduce.Options{Work: []analysis.Key{{Name: "speed", Params: "n=1"}, {Name: "idle"}}})
 }
 
 var (
@@ -146,9 +147,9 @@ func TestSameNumbers(t *testing.T) {
 		Of: []paper.Of{{Benchmark: "operations.container.lifecycle", Metric: "CreateAndRun"}}, Targets: []string{"oci/runc"}, Others: []string{"native"},
 		Relation: paper.Worse, Margin: 1,
 	}}}
-	full := report.New([]result.Run{measured}, report.Options{})
+	full := report.New([]result.Run{measured}, analysis.Options{})
 	key := full.Benchmarks()[0].Key
-	r := reproduce.New(p, []reproduce.Run{{Run: measured, Report: full}}, reproduce.Options{Work: []report.Key{key}})
+	r := reproduce.New(p, []reproduce.Run{{Run: measured, Report: full}}, reproduce.Options{Work: []analysis.Key{key}})
 	got := r.Claims[0].Comparisons[0].Compared
 	for _, m := range full.Benchmarks()[0].Metrics {
 		if m.Name != "CreateAndRun" {

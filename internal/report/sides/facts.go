@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -33,14 +34,14 @@ func Classes() []Class {
 // Difference is a fact with different values in the runs.
 type Difference struct {
 	Class Class
-	Fact  string
+	Fact  fact.ID
 	// A and B are the values of the sides, each once.
 	A, B []string
 }
 
 // String spells a difference: "Kernel: 6.1.0 in A, 6.1.9 in B".
 func (d Difference) String() string {
-	return fmt.Sprintf("%s: %s in A, %s in B", d.Fact, values(d.A), values(d.B))
+	return fmt.Sprintf("%s: %s in A, %s in B", d.Fact.Name(), values(d.A), values(d.B))
 }
 
 func values(all []string) string {
@@ -102,29 +103,35 @@ func refused(all []Difference, o Options) error {
 	return &DifferError{all}
 }
 
-// machineFacts are the facts that identify a machine. They are compared only if the machines differ.
-var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CPUs", "Memory"}
-
-// targetFact is the name of the fact with the version and the properties of a target, runtimeFact of the fact with the options of its runtime.
-func targetFact(target string) string  { return "Target " + target }
-func runtimeFact(target string) string { return "Runtime of " + target }
-
-// workloadFact is the name of the fact with the definition of a workload, monitorFact of the fact with the monitor of a benchmark. The title of a
-// benchmark is its name, with its parameters behind a blank if a plan has it several times.
-func workloadFact(benchmark string) string { return "Workload " + benchmark }
-func monitorFact(title string) string      { return "Monitor of " + title }
+// classOf is the class of a kind of fact. The identity of a machine is of ClassMachine if the machines differ.
+func classOf(kind fact.Kind) Class {
+	switch kind {
+	case fact.Tool:
+		return ClassTool
+	case fact.Images:
+		return ClassImage
+	case fact.Target:
+		return ClassVersion
+	case fact.Runtime, fact.Workload, fact.Monitor, fact.Setting:
+		return ClassPlan
+	case fact.Parameters:
+		return ClassParams
+	default:
+		return ClassHost
+	}
+}
 
 // Concerns reports whether the difference can affect a benchmark on a target. A fact about another benchmark or target cannot.
 func (d Difference) Concerns(benchmark, target string) bool {
-	for _, of := range []struct {
-		fact func(string) string
-		name string
-	}{{targetFact, target}, {runtimeFact, target}, {workloadFact, benchmark}, {monitorFact, benchmark}} {
-		if title, is := strings.CutPrefix(d.Fact, of.fact("")); is {
-			return title == of.name || strings.HasPrefix(title, of.name+" ")
-		}
+	switch d.Fact.Kind {
+	case fact.Target, fact.Runtime:
+		return d.Fact.Subject == target
+	case fact.Workload, fact.Monitor:
+		name, _, _ := strings.Cut(d.Fact.Subject, " ")
+		return name == benchmark
+	default:
+		return true
 	}
-	return true
 }
 
 // Differences lists the facts that differ between the runs of both sides, without parameters.
@@ -132,40 +139,38 @@ func Differences(a, b []result.Run) []Difference {
 	var all []Difference
 	everything := slices.Concat(a, b)
 	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
-	natural := report.NaturalFacts()
 	monitors := ownMonitors(everything)
-	names, factsA := factsOf(a, monitors)
-	more, factsB := factsOf(b, monitors)
-	for _, n := range more {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
+	ids, factsA := factsOf(a, monitors)
+	others, factsB := factsOf(b, monitors)
+	for _, id := range others {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	for _, n := range names {
-		class := n.class
-		isMachine := class == ClassHost && slices.Contains(machineFacts, n.fact)
-		if isMachine && same || slices.Contains(natural, n.fact) {
+	for _, id := range ids {
+		class := classOf(id.Kind)
+		if id.Kind.Identity() && same || id.Kind.Natural() {
 			continue
 		}
-		if isMachine {
+		if id.Kind.Identity() {
 			class = ClassMachine
 		}
 		runsA, runsB := len(a), len(b)
-		if n.partial {
+		if id.Kind.Partial() {
 			// A target or a benchmark that a side does not have is a cell of one side. A run without it has no values of it.
-			if len(factsA[n]) == 0 || len(factsB[n]) == 0 {
+			if len(factsA[id]) == 0 || len(factsB[id]) == 0 {
 				continue
 			}
 			runsA, runsB = 0, 0
 		}
-		x, y := distinct(factsA[n], runsA), distinct(factsB[n], runsB)
+		x, y := distinct(factsA[id], runsA), distinct(factsB[id], runsB)
 		if both := distinct(slices.Concat(x, y), 0); len(both) > 1 {
-			all = append(all, Difference{class, n.fact, x, y})
+			all = append(all, Difference{class, id, x, y})
 		}
 	}
 	if !same && !slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine }) {
 		all = append([]Difference{{
-			ClassMachine, "Machine", []string{unknownMachine}, []string{unknownMachine},
+			ClassMachine, fact.ID{Kind: fact.Machine}, []string{unknownMachine}, []string{unknownMachine},
 		}}, all...)
 	}
 	return all
@@ -174,59 +179,44 @@ func Differences(a, b []result.Run) []Difference {
 // unknownMachine is the value for machines that differ in no shown fact.
 const unknownMachine = "a machine without a proof that it is the same one: its name, CPU, memory or identity is unknown or differs"
 
-// named is a fact with its class. A partial fact is about a part of the run, and is compared only between runs that have the part.
-type named struct {
-	class   Class
-	fact    string
-	partial bool
-}
-
 // factsOf lists the facts of runs in their order, with the values of the runs that have them. monitors are from ownMonitors.
-func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all map[named][]string) {
-	all = map[named][]string{}
-	put := func(n named, value string) {
-		if _, known := all[n]; !known {
-			names = append(names, n)
+func factsOf(runs []result.Run, monitors map[string]bool) (ids []fact.ID, all map[fact.ID][]string) {
+	all = map[fact.ID][]string{}
+	put := func(id fact.ID, value string) {
+		if _, known := all[id]; !known {
+			ids = append(ids, id)
 		}
-		all[n] = append(all[n], value)
+		all[id] = append(all[id], value)
 	}
-	add := func(class Class, fact, value string) { put(named{class: class, fact: fact}, value) }
-	addPart := func(class Class, fact, value string) { put(named{class: class, fact: fact, partial: true}, value) }
-	later := report.OptionalFacts()
+	add := func(kind fact.Kind, subject, value string) { put(fact.ID{Kind: kind, Subject: subject}, value) }
 	for i := range runs {
 		r := &runs[i]
 		var images []string
-		for _, f := range report.HostFacts(r) {
-			switch f.Name {
-			case "Tool":
-				add(ClassTool, f.Name, f.Text)
-			case "Image":
+		for _, f := range fact.Host(r) {
+			switch {
+			case f.Kind == fact.Image:
 				images = append(images, f.Text)
-			case "KSM": // the number of merged pages differs by nature
+			case f.Kind == fact.KSM: // the number of merged pages differs by nature
 				text, _, _ := strings.Cut(f.Text, ",")
-				add(ClassHost, f.Name, text)
-			default:
-				if !slices.Contains(later, f.Name) {
-					add(ClassHost, f.Name, f.Text)
-				} else if f.Text != "" {
-					addPart(ClassHost, f.Name, f.Text)
-				}
+				put(f.ID, text)
+			case f.Text != "" || !f.Kind.Optional():
+				put(f.ID, f.Text)
 			}
 		}
-		add(ClassImage, "Images", strings.Join(images, "; "))
+		add(fact.Images, "", strings.Join(images, "; "))
 		sections := sectionsOf(r.Plan)
 		runtimes := runtimesOf(sections["runtimes"])
 		for _, t := range r.Targets {
 			if t.Unavailable == "" {
-				addPart(ClassVersion, targetFact(t.Name), properties(t))
+				add(fact.Target, t.Name, fact.TargetText(&t, storageNotes(t)...))
 				_, runtime, _ := strings.Cut(t.Name, "/")
 				runtime, _, _ = strings.Cut(runtime, "@")
-				addPart(ClassPlan, runtimeFact(t.Name), cmp.Or(runtimes[runtime], "no options"))
+				add(fact.Runtime, t.Name, cmp.Or(runtimes[runtime], "no options"))
 			}
 		}
 		workloads := workloadsOf(sections["workloads"])
 		for _, name := range slices.Sorted(maps.Keys(workloads)) {
-			addPart(ClassPlan, workloadFact(name), workloads[name])
+			add(fact.Workload, name, workloads[name])
 		}
 		for _, i := range itemsOf(sections["benchmarks"]) {
 			several, own := monitors[i.name]
@@ -235,33 +225,27 @@ func factsOf(runs []result.Run, monitors map[string]bool) (names []named, all ma
 				title = i.title
 			}
 			if own {
-				addPart(ClassPlan, monitorFact(title), cmp.Or(i.monitor, joined(sections["monitor"]), "none"))
+				add(fact.Monitor, title, cmp.Or(i.monitor, joined(sections["monitor"]), "none"))
 			}
 		}
 		for _, key := range slices.Sorted(slices.Values(settings)) {
 			if len(sections) > 0 { // an import may lack the plan
-				add(ClassPlan, "Plan "+key, cmp.Or(joined(sections[key]), "not set"))
+				add(fact.Setting, key, cmp.Or(joined(sections[key]), "not set"))
 			}
 		}
 	}
-	return names, all
+	return ids, all
 }
 
-// properties spells the properties of a target that can change its results.
-func properties(t result.Target) string {
-	parts := []string{t.Version, t.Isolation}
-	if t.Cgroup != "" && t.Cgroup != "none" {
-		parts = append(parts, "cgroup "+t.Cgroup)
-	}
-	if t.Rootless {
-		parts = append(parts, "rootless")
-	}
-	for _, note := range t.Notes { // of the engines
+// storageNotes are the notes of the engines about the storage of a target, which can change its results.
+func storageNotes(t result.Target) []string {
+	var notes []string
+	for _, note := range t.Notes {
 		if strings.Contains(note, "storage driver") || strings.Contains(note, "snapshotter") {
-			parts = append(parts, note)
+			notes = append(notes, note)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+	return notes
 }
 
 // distinct lists each value once. A fact that some of the runs do not have has the value "" there.
@@ -290,7 +274,7 @@ func conditions(orderA []identity, cellsA map[identity]measured, orderB []identi
 		for _, id := range of.order {
 			for _, m := range of.cells[id].cells {
 				for _, c := range m.Conditions {
-					at := place{report.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name}
+					at := place{analysis.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name()}
 					v, known := found[at]
 					if !known {
 						order = append(order, at)

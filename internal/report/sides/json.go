@@ -121,7 +121,7 @@ func (c *Comparison) JSON(w io.Writer) error {
 		d.Outcome = &o
 	}
 	for _, f := range c.Differences {
-		d.Differences = append(d.Differences, jsonDifference(f))
+		d.Differences = append(d.Differences, jsonDifference{f.Class, f.Fact.Name(), f.A, f.B})
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/report/ci"
 )
 
@@ -16,7 +16,7 @@ var statuses = map[Answer]ci.Status{Worse: ci.Failed, NotWorse: ci.Passed, Incon
 func (c *Comparison) JUnit(w io.Writer) error {
 	var cases []ci.Case
 	for _, k := range c.Gates {
-		suite, name := report.Key{Name: k.Benchmark, Params: k.Params}.Title(), k.Metric.Name+" on "+k.Target
+		suite, name := analysis.Key{Name: k.Benchmark, Params: k.Params}.Title(), k.Metric.Name+" on "+k.Target
 		if k.Metric.Name == "" {
 			suite, name = "gates", k.Gate.String()
 		}

@@ -57,7 +57,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	m.Fold(quantity.Counted(len(oneSided), "benchmark")+" only on one side", []string{"Side", "Benchmark", "Target", "Reason"}, oneSided)
 	var differences [][]string
 	for _, d := range c.Differences {
-		differences = append(differences, []string{d.Fact, values(d.A), values(d.B)})
+		differences = append(differences, []string{d.Fact.Name(), values(d.A), values(d.B)})
 	}
 	m.Fold(quantity.Counted(len(differences), "fact")+" that the runs differ in", []string{"Fact", "A", "B"}, differences)
 	var runs [][]string

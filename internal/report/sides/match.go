@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -33,7 +34,7 @@ func paramsDiffer(orderA, orderB []identity) []Difference {
 		if len(b[s]) == 0 || slices.ContainsFunc(a[s], func(c result.Cell) bool { return slices.Contains(b[s], c) }) {
 			continue
 		}
-		d := Difference{Class: ClassParams, Fact: "Parameters of " + s.benchmark + " on " + s.target, A: paramsOf(a[s]), B: paramsOf(b[s])}
+		d := Difference{Class: ClassParams, Fact: fact.ID{Kind: fact.Parameters, Subject: s.benchmark + " on " + s.target}, A: paramsOf(a[s]), B: paramsOf(b[s])}
 		if !slices.ContainsFunc(all, func(known Difference) bool { return known.Fact == d.Fact }) {
 			all = append(all, d)
 		}
@@ -118,7 +119,7 @@ func (c *Comparison) gaps(side string, order []identity, cells map[identity]meas
 				_, own = collect(runs[i : i+1])
 			}
 			notes = append(notes, fmt.Sprintf("Run %s (side %s) has no value of %s on %s: %s.",
-				runs[i].ID, side, report.Key{Name: id.Benchmark, Params: id.Params}.Title(), id.Target, absence(id, own, runs[i:i+1])))
+				runs[i].ID, side, analysis.Key{Name: id.Benchmark, Params: id.Params}.Title(), id.Target, absence(id, own, runs[i:i+1])))
 		}
 	}
 	return notes
@@ -129,7 +130,7 @@ func absence(id identity, other map[identity]measured, runs []result.Run) string
 	if why := other[id].why(); why != "" {
 		return why
 	}
-	title := report.Key{Name: id.Benchmark, Params: id.Params}.Title()
+	title := analysis.Key{Name: id.Benchmark, Params: id.Params}.Title()
 	for i := range runs {
 		for _, t := range runs[i].Targets {
 			if t.Name == id.Target && t.Unavailable != "" {
@@ -137,7 +138,7 @@ func absence(id identity, other map[identity]measured, runs []result.Run) string
 			}
 		}
 		for _, t := range runs[i].Trials {
-			if (report.Key{Name: t.Benchmark, Params: t.Params}).Title() == title && t.Target == id.Target && t.Reason != "" {
+			if (analysis.Key{Name: t.Benchmark, Params: t.Params}).Title() == title && t.Target == id.Target && t.Reason != "" {
 				return t.Reason
 			}
 		}

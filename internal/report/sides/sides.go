@@ -22,8 +22,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -113,7 +113,7 @@ type Cell struct {
 
 // Title is the benchmark with its parameters.
 func (c *Cell) Title() string {
-	title := report.Key{Name: c.Benchmark, Params: c.Params}.Title()
+	title := analysis.Key{Name: c.Benchmark, Params: c.Params}.Title()
 	if c.ParamsB != "" {
 		title += " (B: " + c.ParamsB + ")"
 	}
@@ -144,7 +144,7 @@ type OneSided struct {
 
 // Title is the benchmark with its parameters, and the metrics unless they are all.
 func (o *OneSided) Title() string {
-	title := report.Key{Name: o.Benchmark, Params: o.Params}.Title()
+	title := analysis.Key{Name: o.Benchmark, Params: o.Params}.Title()
 	if o.Whole {
 		return title
 	}
@@ -157,8 +157,8 @@ func (o *OneSided) Title() string {
 
 // measured is the runs of one side by metric.
 type measured struct {
-	cells []report.Measured // of one run each
-	run   []int             // the index of the run of each
+	cells []analysis.Measured // of one run each
+	run   []int               // the index of the run of each
 }
 
 // identity identifies a metric of a cell.
@@ -262,7 +262,7 @@ func describe(runs []result.Run) (all []Run) {
 func collect(runs []result.Run) (order []identity, cells map[identity]measured) {
 	cells = map[identity]measured{}
 	for i := range runs {
-		for _, m := range report.MeasuredIn(&runs[i]) {
+		for _, m := range analysis.MeasuredIn(&runs[i]) {
 			id := identity{m.Cell, m.Metric.Name}
 			of, known := cells[id]
 			if !known {
@@ -276,7 +276,7 @@ func collect(runs []result.Run) (order []identity, cells map[identity]measured) 
 
 // any reports whether some run has a value.
 func (m measured) any() bool {
-	return slices.ContainsFunc(m.cells, func(c report.Measured) bool { return len(c.Values) > 0 })
+	return slices.ContainsFunc(m.cells, func(c analysis.Measured) bool { return len(c.Values) > 0 })
 }
 
 // why is the reason of a cell without a value.
@@ -368,12 +368,12 @@ func valuesOf(m measured) Values {
 
 // only gives the values of the one run that has some.
 func only(m measured) []float64 {
-	at := slices.IndexFunc(m.cells, func(c report.Measured) bool { return len(c.Values) > 0 })
+	at := slices.IndexFunc(m.cells, func(c analysis.Measured) bool { return len(c.Values) > 0 })
 	return m.cells[at].Values
 }
 
 func allZero(m measured) bool {
-	return !slices.ContainsFunc(m.cells, func(c report.Measured) bool {
+	return !slices.ContainsFunc(m.cells, func(c analysis.Measured) bool {
 		return slices.ContainsFunc(c.Values, func(v float64) bool { return v != 0 })
 	})
 }

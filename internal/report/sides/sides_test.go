@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -486,26 +487,26 @@ func TestMonitorsOfBenchmarks(t *testing.T) {
 
 // A fact about a benchmark or a target concerns no other one.
 func TestDifferencesConcern(t *testing.T) {
-	for fact, want := range map[string][]string{
-		"Kernel":               {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
-		"Plan monitor":         {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
-		"Target oci/runc":      {"a.one on oci/runc", "a.two on oci/runc"},
-		"Runtime of oci/runc":  {"a.one on oci/runc", "a.two on oci/runc"},
-		"Workload a.one":       {"a.one on oci/runc", "a.one on native"},
-		"Monitor of a.one":     {"a.one on oci/runc", "a.one on native"},
-		"Monitor of a.two n=1": {"a.two on oci/runc", "a.two on native"},
-		"Monitor of a":         nil,
+	for id, want := range map[fact.ID][]string{
+		{Kind: fact.Kernel}:                        {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
+		{Kind: fact.Setting, Subject: "monitor"}:   {"a.one on oci/runc", "a.one on native", "a.two on oci/runc", "a.two on native"},
+		{Kind: fact.Target, Subject: "oci/runc"}:   {"a.one on oci/runc", "a.two on oci/runc"},
+		{Kind: fact.Runtime, Subject: "oci/runc"}:  {"a.one on oci/runc", "a.two on oci/runc"},
+		{Kind: fact.Workload, Subject: "a.one"}:    {"a.one on oci/runc", "a.one on native"},
+		{Kind: fact.Monitor, Subject: "a.one"}:     {"a.one on oci/runc", "a.one on native"},
+		{Kind: fact.Monitor, Subject: "a.two n=1"}: {"a.two on oci/runc", "a.two on native"},
+		{Kind: fact.Monitor, Subject: "a"}:         nil,
 	} {
 		var got []string
 		for _, benchmark := range []string{"a.one", "a.two"} {
 			for _, target := range []string{"oci/runc", "native"} {
-				if (sides.Difference{Fact: fact}).Concerns(benchmark, target) {
+				if (sides.Difference{Fact: id}).Concerns(benchmark, target) {
 					got = append(got, benchmark+" on "+target)
 				}
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s concerns %q, want %q", fact, got, want)
+			t.Errorf("%s concerns %q, want %q", id.Name(), got, want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -165,5 +165,5 @@ func (k *Check) subject() string {
 	if k.Metric.Name == "" {
 		return "no metric"
 	}
-	return fmt.Sprintf("%s %s on %s", report.Key{Name: k.Benchmark, Params: k.Params}.Title(), k.Metric.Name, k.Target)
+	return fmt.Sprintf("%s %s on %s", analysis.Key{Name: k.Benchmark, Params: k.Params}.Title(), k.Metric.Name, k.Target)
 }

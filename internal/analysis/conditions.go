@@ -1,0 +1,149 @@
+package analysis
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Condition is a condition of the trials of a benchmark, in words by name.
+type Condition struct {
+	Name   string
+	Values []ConditionValue
+}
+
+// ConditionValue is a value with the targets that had it. Targets is nil if every target had it in each of its trials. A
+// target whose trials differ is listed with each of their values.
+type ConditionValue struct {
+	Value   string
+	Targets []string
+}
+
+// String spells the condition: "cache cold", "path loopback (native), bridge, veth (oci/runc, oci/crun)".
+func (c Condition) String() string { return c.Name + " " + c.Text() }
+
+// Text spells the values.
+func (c Condition) Text() string {
+	var parts []string
+	for _, v := range c.Values {
+		part := v.Value
+		if v.Targets != nil {
+			part += " (" + strings.Join(v.Targets, ", ") + ")"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// conditions collects the conditions of the trials that count, sorted by name. The results in words are apart from the other
+// conditions, in the order of the benchmark.
+func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
+	var measured []Outcome
+	values := map[string][]ConditionValue{}
+	for _, o := range targets {
+		trials := b.valid(o.Target)
+		if len(trials) == 0 {
+			continue
+		}
+		measured = append(measured, o)
+		for _, t := range trials {
+			for name, value := range t.Conditions {
+				if b.unjudged && slices.Contains(b.described.Judged, name) {
+					value = noVerdictOf(b.run)
+				}
+				all := values[name]
+				v := place(&all, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
+				if !slices.Contains(v.Targets, o.Target) {
+					v.Targets = append(v.Targets, o.Target)
+				}
+				values[name] = all
+			}
+		}
+	}
+	condition := func(name string) Condition {
+		c := Condition{Name: name, Values: values[name]}
+		if len(c.Values) == 1 && len(c.Values[0].Targets) == len(measured) && b.always(name, measured) {
+			c.Values[0].Targets = nil
+		}
+		return c
+	}
+	for _, name := range b.described.Statements {
+		if values[name] != nil {
+			stated = append(stated, condition(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(b.described.Statements, name) {
+			others = append(others, condition(name))
+		}
+	}
+	return stated, others
+}
+
+// on spells the values that a target had. It is empty if the target had none.
+func (c Condition) on(target string) string {
+	var parts []string
+	for _, v := range c.Values {
+		if v.Targets == nil || slices.Contains(v.Targets, target) {
+			parts = append(parts, v.Value)
+		}
+	}
+	return strings.Join(parts, ", or in other trials: ")
+}
+
+// StatedRow has the results in words of one target, in the order of Section.Stated. A text is empty if the target has none.
+type StatedRow struct {
+	Target string
+	Texts  []string
+}
+
+// StatedRows are the results in words by target, without targets that have none.
+func (s *Section) StatedRows() []StatedRow {
+	var rows []StatedRow
+	for _, o := range s.Targets {
+		row := StatedRow{Target: o.Target}
+		for _, c := range s.Stated {
+			row.Texts = append(row.Texts, c.on(o.Target))
+		}
+		if o.OK > 0 && strings.Join(row.Texts, "") != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// always reports whether each trial has the condition.
+func (b *builder) always(name string, measured []Outcome) bool {
+	return !slices.ContainsFunc(measured, func(o Outcome) bool {
+		return slices.ContainsFunc(b.valid(o.Target), func(t *result.Trial) bool {
+			_, has := t.Conditions[name]
+			return !has
+		})
+	})
+}
+
+// conditions are the conditions of a benchmark by run.
+func (b *Benchmark) conditions() []fact.Row {
+	table := fact.NewTable(len(b.Sections))
+	for i, s := range b.Sections {
+		if s != nil {
+			for _, c := range slices.Concat(s.Stated, s.Conditions) {
+				*table.Value(fact.ID{Kind: fact.Condition, Subject: c.Name}, i, "not recorded") = c.Text()
+			}
+		}
+	}
+	for i := range table.Rows {
+		f := &table.Rows[i]
+		for run, s := range b.Sections {
+			if s == nil {
+				f.Values[run] = ""
+			}
+		}
+		recorded := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return v == "" })
+		f.Differs = len(slices.Compact(recorded)) > 1
+	}
+	return table.Rows
+}

@@ -1,0 +1,251 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// counts are the judged families of a benchmark in a run, the comparisons in them, and the comparisons without a verdict because the
+// CPU is emulated.
+type counts struct{ families, comparisons, withheld int }
+
+// metrics fills in the cells of one run in the metrics of a benchmark.
+func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
+	filled := b.lay(run, bench, s)
+	// A row depends on no other row, and its seed on no order.
+	var rows []func()
+	for _, m := range filled {
+		for i := range m.Rows {
+			rows = append(rows, func() { b.estimate(m, &m.Rows[i], run, s) })
+		}
+	}
+	concurrently(len(rows), func(i int) { rows[i]() })
+	var all counts
+	for _, m := range filled {
+		if !b.hasComparison(m, s) {
+			continue
+		}
+		judged, withheld := b.judge(m, run, s)
+		if judged > 0 {
+			all.families++
+		}
+		all.comparisons += judged
+		all.withheld += withheld
+	}
+	return all
+}
+
+// lay places the metrics that have values in the run, and their values.
+func (b *builder) lay(run int, bench *Benchmark, s *Section) (filled []*Metric) {
+	bench.Metrics = slices.Grow(bench.Metrics, len(b.described.Metrics)) // the pointers into it stay valid
+	for _, described := range b.described.Metrics {
+		if described.Group != "" {
+			continue
+		}
+		if !slices.ContainsFunc(s.Targets, func(o Outcome) bool { return len(b.points(o.Target, described.Name)) > 0 }) {
+			if !described.Optional {
+				s.Unrecorded = append(s.Unrecorded, described.Name)
+			}
+			continue
+		}
+		m := place(&bench.Metrics, func(m *Metric) bool {
+			return m.Name == described.Name && m.Unit == described.Unit && m.Better == described.Better
+		}, Metric{Metric: described})
+		for i := range s.Targets {
+			o := &s.Targets[i]
+			row := place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
+			row.Cells[run] = b.newCell(described, s, o)
+		}
+		filled = append(filled, m)
+		switch baseline := b.points(s.Baseline, described.Name); {
+		case len(baseline) == 0:
+			s.Unbased = append(s.Unbased, described.Name)
+		case allZero(baseline):
+			s.Zero = append(s.Zero, described.Name)
+		}
+	}
+	return filled
+}
+
+func allZero(points []Point) bool {
+	return !slices.ContainsFunc(points, func(p Point) bool { return p.Value != 0 })
+}
+
+// hasComparison reports whether the metric is compared with the baseline.
+func (b *builder) hasComparison(m *Metric, s *Section) bool {
+	return m.DerivedFrom == "" && !allZero(b.points(s.Baseline, m.Name))
+}
+
+// newCell is a cell without its summary and its comparison.
+func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
+	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
+	if len(c.Points) == 0 {
+		c.Absent = o.OK > 0 && described.Optional
+		return c
+	}
+	c.Baseline = o.Target == s.Baseline
+	c.Worst = b.worsts[[2]string{o.Target, described.Name}]
+	if described.Series {
+		c.Curve = b.curve(o.Target, described.Name)
+	}
+	if described.Trend != "" {
+		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))
+	}
+	return c
+}
+
+// estimate fills in the summary of a cell, and its comparison with the baseline, which judge judges. It runs for several cells at the
+// same time, so it changes nothing else.
+func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
+	c, seed := &row.Cells[run], b.cellSeed(row.Target, m.Name)
+	if len(c.Points) == 0 {
+		return
+	}
+	summary := stats.Summarize(valuesOf(c.Points), seed)
+	c.Summary = &summary
+	if c.Baseline || !b.hasComparison(m, s) {
+		return
+	}
+	compared := stats.Compare(samplesOf(b.points(s.Baseline, m.Name)), samplesOf(c.Points), stats.Direction(m.Better), seed)
+	compared = compared.AtLook(s.look(s.Baseline, row.Target))
+	compared.Lost = s.lost(s.Baseline, row.Target)
+	c.Comparison = &compared
+}
+
+// trend fits a trend to the medians of a curve.
+func trend(curve []Place, seed uint64) *stats.Trend {
+	if len(curve) < stats.MinTrendPlaces {
+		return nil
+	}
+	var places, medians []float64
+	for i, p := range curve {
+		places, medians = append(places, float64(i+1)), append(medians, p.Median)
+	}
+	fitted := stats.FitTrend(places, medians, seed)
+	return &fitted
+}
+
+// judge judges the comparisons of a metric as one family. It returns the numbers of judged comparisons and of those without a verdict
+// because the CPU is emulated.
+func (b *builder) judge(m *Metric, run int, s *Section) (judgedCount, withheldCount int) {
+	native := slices.ContainsFunc(b.run.Targets, func(t result.Target) bool { return t.Name == s.Baseline && t.Kind == result.KindNative })
+	var family []stats.Comparison
+	var members []*Cell
+	for i := range m.Rows {
+		if c := &m.Rows[i].Cells[run]; c.Comparison != nil {
+			family, members = append(family, *c.Comparison), append(members, c)
+		}
+	}
+	unjudged := b.unjudged && m.OfSpeed()
+	for i, compared := range judge(family, unjudged, b.margin) {
+		members[i].Comparison = &compared
+		if native && finite(compared.Ratio) {
+			overhead := stats.Overhead(compared.Ratio)
+			members[i].Overhead = &overhead
+		}
+		if judged(compared) {
+			judgedCount++
+		}
+	}
+	if unjudged {
+		return 0, len(family)
+	}
+	needed := stats.BlocksNeeded(max(1, len(family)))
+	for i := range m.Rows {
+		m.Rows[i].Cells[run].BlocksNeeded = needed
+	}
+	return judgedCount, 0
+}
+
+// judged reports whether the comparison has a verdict.
+func judged(c stats.Comparison) bool {
+	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != stats.Withheld
+}
+
+// pointsOf gives one value a trial for each metric. If the trial has several, it is the last value of a growth, and the median of the others.
+func pointsOf(trials []*result.Trial, metrics []result.Metric) map[string][]Point {
+	at := make(map[string]int, len(metrics))
+	for i, m := range metrics {
+		at[m.Name] = i
+	}
+	values := make([][]float64, len(metrics)) // of the current trial
+	all := make(map[string][]Point, len(metrics))
+	for n, t := range trials {
+		for _, s := range t.Samples {
+			if i, known := at[s.Metric]; known {
+				values[i] = append(values[i], s.Value)
+			}
+		}
+		for i, of := range values {
+			if len(of) == 0 {
+				continue
+			}
+			value := of[len(of)-1]
+			if len(of) > 1 && !metrics[i].Growth {
+				value = stats.Median(of)
+			}
+			name := metrics[i].Name
+			if all[name] == nil {
+				all[name] = make([]Point, 0, len(trials)-n)
+			}
+			all[name] = append(all[name], Point{t, value})
+			values[i] = of[:0]
+		}
+	}
+	return all
+}
+
+// pointsAt gives one value of a series in each trial that has it.
+func pointsAt(trials []*result.Trial, item Item) []Point {
+	var points []Point
+	for _, t := range trials {
+		if series := t.Values(item.Metric); item.Place < len(series) {
+			points = append(points, Point{t, series[item.Place]})
+		}
+	}
+	return points
+}
+
+func valuesOf(points []Point) []float64 {
+	values := make([]float64, len(points))
+	for i, p := range points {
+		values[i] = p.Value
+	}
+	return values
+}
+
+// curve gives a series by place. A shorter trial counts up to its end. The values of all places share one list.
+func curve(trials []*result.Trial, metric string) []Place {
+	var series [][]float64
+	total, longest := 0, 0
+	for _, t := range trials {
+		of := t.Values(metric)
+		series = append(series, of)
+		total, longest = total+len(of), max(longest, len(of))
+	}
+	values := make([]float64, 0, total)
+	all := make([]Place, longest)
+	for i := range all {
+		from := len(values)
+		for _, of := range series {
+			if i < len(of) {
+				values = append(values, of[i])
+			}
+		}
+		all[i].Values = values[from:len(values):len(values)]
+		all[i].Median = stats.Median(all[i].Values)
+	}
+	return all
+}
+
+// cellSeed is the seed of a cell of this benchmark.
+func (b *builder) cellSeed(target, metric string) uint64 {
+	return cellSeed(b.run.Seed, b.key, target, metric)
+}
+
+// cellSeed is result.Cell.Seed for a cell of an analysis.
+func cellSeed(run uint64, key Key, target, metric string) uint64 {
+	return result.Cell{Benchmark: key.Name, Params: key.Params, Target: target}.Seed(run, metric)
+}

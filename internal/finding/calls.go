@@ -1,0 +1,37 @@
+package finding
+
+import (
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+)
+
+// failedShare spells the share: "3 of 40 creates failed".
+func failedShare(f analysis.FailedCalls) string {
+	return fmt.Sprintf("%d of %s failed", f.Failed, quantity.Counted(f.Total, f.Call))
+}
+
+// failures states the failed calls of all runs, one sentence for each target of a run.
+func failures(a *analysis.Analysis) []string {
+	var all []string
+	for i := range a.Runs {
+		of := &a.Runs[i]
+		on := ""
+		if len(a.Runs) > 1 {
+			on = " on " + of.Label
+		}
+		for _, t := range of.Targets {
+			var parts []string
+			for _, f := range of.FailedCalls {
+				if f.Target == t.Name {
+					parts = append(parts, failedShare(f))
+				}
+			}
+			if parts != nil {
+				all = append(all, t.Name+on+": "+quantity.Listed(parts)+".")
+			}
+		}
+	}
+	return all
+}

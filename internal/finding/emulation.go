@@ -1,0 +1,71 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// EmulatedVerdictsFlag is the flag of the report that asks for [analysis.Options].EmulatedVerdicts.
+const EmulatedVerdictsFlag = "--emulated-verdicts"
+
+// Emulation describes the runs of machines with an emulated CPU.
+type Emulation struct {
+	// Runs are indexes into Analysis.Runs.
+	Runs []int
+	// Certain is false if some of the CPUs only may be emulated.
+	Certain bool
+	// Verdicts reports whether the report has verdicts about speed for these runs, because the user asked for them.
+	Verdicts bool
+	// Note states it in sentences, for the top of the report.
+	Note string
+}
+
+// EmulationOf is nil if no run is of a machine whose CPU is emulated, or may be.
+func EmulationOf(a *analysis.Analysis) *Emulation {
+	e := Emulation{Certain: true, Verdicts: a.EmulatedVerdicts}
+	var machines []string
+	for i := range a.Runs {
+		of := &a.Runs[i]
+		if !of.Host.MayBeEmulated() {
+			continue
+		}
+		e.Runs = append(e.Runs, i)
+		e.Certain = e.Certain && of.Host.Nature() == result.Emulated
+		machines = append(machines, of.Label+": "+of.Host.NatureText())
+	}
+	if e.Runs == nil {
+		return nil
+	}
+	is := "is"
+	if !e.Certain {
+		is = "may be"
+	}
+	where := "The CPU of this machine"
+	switch {
+	case len(a.Runs) == 1:
+	case len(e.Runs) == len(a.Runs):
+		where = "The CPU of each of these machines"
+	default:
+		where = "The CPU of some of these machines"
+	}
+	e.Note = fmt.Sprintf("%s %s emulated (%s). Times, rates, CPU time and energy are the emulator's, and even their ratios may differ on a real machine. ",
+		where, is, strings.Join(machines, "; "))
+	if e.Verdicts {
+		e.Note += "Verdicts about speed are in this report because of " + EmulatedVerdictsFlag + ". They hold for the emulator alone."
+	} else {
+		e.Note += "So this report has no verdicts about speed for it; touchstone report " + EmulatedVerdictsFlag + " gives them. Verdicts about memory, numbers of things and limits hold."
+	}
+	return &e
+}
+
+// EmulatedNote explains the cells with the verdict [stats.Withheld]. It is empty without such cells.
+func EmulatedNote(a *analysis.Analysis) string {
+	if !a.AnyWithheld() {
+		return ""
+	}
+	return `"emulated" stands in the place of a verdict: the CPU is emulated, or may be. The ratio is target / baseline then, without a direction. touchstone report ` +
+		EmulatedVerdictsFlag + " gives the verdicts."
+}

@@ -1,0 +1,93 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// ScorecardNote explains a scorecard.
+const ScorecardNote = "A score compares a target with bare metal, unless it names another target, and has its 95 % interval. If a dimension has several " +
+	"metrics, the score is the worst one: a missed goal comes first, then a goal that is not shown, then the largest cost. The goals are the ideal state " +
+	"of sateri, section 3.2. Met needs a value of every metric, with its interval within the goal. Missed needs one interval beyond it and a shown difference. " +
+	"A target that has lost more than 5 % of its trials meets no goal."
+
+// ScoreSources names the source of each score of a row, with its targets if they differ: "performance.cpu.time, TotalTime (oci/runc); …".
+func ScoreSources(c *analysis.Scorecard, r *analysis.ScoreRow) string {
+	type source struct {
+		name    string
+		targets []string
+	}
+	var all []source
+	for i := range r.Scores {
+		if name := ScoreSource(&r.Scores[i]); name != "" {
+			s := place(&all, func(s *source) bool { return s.name == name }, source{name: name})
+			s.targets = append(s.targets, c.Targets[i])
+		}
+	}
+	var parts []string
+	for _, s := range all {
+		if len(all) == 1 {
+			return s.name
+		}
+		parts = append(parts, s.name+" ("+strings.Join(s.targets, ", ")+")")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Score spells a score: a factor for a goal of speed, else the value with its factor.
+func Score(s *analysis.Score) string {
+	switch {
+	case s.Value == nil:
+		return string(s.Verdict)
+	case s.Memory != nil:
+		return fmt.Sprintf("%s (%s)", quantity.Signed(s.Memory.Median, result.Bytes), quantity.TrueMinus(quantity.Percent(s.Share)))
+	case !s.Compared():
+		return quantity.Text(s.Value.Median, s.Metric.Unit)
+	}
+	factor := quantity.Ratio(s.Comparison, s.Metric)
+	if !s.Bare {
+		factor = quantity.AddBaseline(factor, s.Baseline)
+	}
+	if s.IsFactor() {
+		return factor
+	}
+	if !s.Comparison.Differs() {
+		factor += ", " + quantity.VerdictWord(s.Comparison.Verdict, s.Metric)
+	}
+	return fmt.Sprintf("%s (%s)", quantity.Text(s.Value.Median, s.Metric.Unit), factor)
+}
+
+// ScoreInterval spells the 95 % interval of the number that [Score] begins with, or None.
+func ScoreInterval(s *analysis.Score) string {
+	ci, unit := (*stats.Interval)(nil), s.Metric.Unit
+	switch {
+	case s.Value == nil:
+	case s.Memory != nil:
+		ci, unit = s.Memory.CI, result.Bytes
+	case s.IsFactor():
+		return quantity.FactorInterval(s.Comparison)
+	default:
+		ci = s.Value.CI
+	}
+	if ci == nil {
+		return quantity.None
+	}
+	return quantity.Range(ci.Lo, ci.Hi, unit)
+}
+
+// ScoreSource names the benchmark and the metric of the score, and the number of metrics without a value.
+func ScoreSource(s *analysis.Score) string {
+	if s.Value == nil {
+		return ""
+	}
+	source := s.Benchmark.Title() + ", " + s.Metric.Name
+	if s.Lacking > 0 {
+		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, quantity.Counted(s.Metrics+s.Lacking, "metric"))
+	}
+	return source
+}

@@ -347,7 +347,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	if err != nil {
 		return err
 	}
-	run = withoutVariables(run)
+	run = execution.WithoutVariables(run)
 	if opts.concluded != nil {
 		return opts.concluded(run, outcome)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -105,7 +106,7 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 			if err != nil {
 				return err
 			}
-			b.Add(withoutVariables(run))
+			b.Add(execution.WithoutVariables(run))
 		}
 		if h = b.History(notes...); len(h.Series) == 0 {
 			return usage(noHistory(metric, index, in))

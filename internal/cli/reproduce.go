@@ -320,7 +320,7 @@ func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *
 	case run == nil:
 	case run.State == result.Complete:
 		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, shownTime(run.Started))
-		return withoutVariables(*run), imported, nil
+		return execution.WithoutVariables(*run), imported, nil
 	default:
 		if p, err = execution.ResumedPlan(*run); err != nil {
 			return result.Run{}, false, err

@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // databaseName is the name of the results file in an output folder.
@@ -30,16 +29,12 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
-	secret    string // the file with the secret of touchstone serve
-	wait      bool   // for the end of another run on this machine
-	beside    bool   // start beside another run
-	// executed receives the IDs of the recorded runs, and took the time of the last one with its set-up and clean-up.
-	executed []string
-	took     time.Duration
+	secret    string   // the file with the secret of touchstone serve
+	wait      bool     // for the end of another run on this machine
+	beside    bool     // start beside another run
+	executed  []string // the IDs of the recorded runs
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
-	// concluded replaces the usual end of a run. It gets the run so far.
-	concluded func(run result.Run, outcome execution.Outcome) error
 }
 
 func (a *App) benchmarkCommand() *cobra.Command {
@@ -148,18 +143,6 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd
-}
-
-// concurrency is the reaction to another run.
-func (o benchmarkOptions) concurrency() execution.Concurrency {
-	switch {
-	case o.wait:
-		return execution.Wait
-	case o.beside:
-		return execution.Allow
-	default:
-		return execution.Refuse
-	}
 }
 
 // builtinNames are the values of --plan.
@@ -304,63 +287,28 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 }
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
-func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
-	secret, err := a.planSecret(opts.secret, p)
-	if err != nil {
+func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) error {
+	run, err := (&recorder{app: a, opts: opts}).Execute(ctx, experiment.Request{Plan: p, Earlier: earlier})
+	if !run.Recorded {
 		return err
 	}
-	trace, err := openTrace(a.env.Trace)
-	if err != nil {
-		return err
-	}
-	defer func() { err = orExit(trace.Close(), err) }()
-	db, err := openResults(ctx, opts.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = orExit(db.Close(), err) }()
-	progress := &progress{status: a.status}
-	e, err := execution.New(execution.Config{
-		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Secret: secret,
-		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress, Trace: trace.handler(),
-	})
-	if err != nil {
-		return err
-	}
-	defer a.onAbandon(e.Abandon)()
-	progress.clock = e.Clock()
-	began := e.Clock().Now()
-	outcome, err := e.Run(ctx)
-	opts.took = e.Clock().Now().Sub(began)
-	progress.clear()
-	if !outcome.Recorded {
-		return err
-	}
-	opts.executed = append(opts.executed, e.RunID)
+	opts.executed = append(opts.executed, run.ID)
 	// The results so far are shown after an error too.
-	return orExit(err, a.conclude(context.WithoutCancel(ctx), *opts, db, e, outcome))
+	return orExit(err, a.conclude(*opts, p, run.Run, run.Outcome))
 }
 
 // conclude shows the results, writes the report and returns the exit code as an error.
-func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Store, e *execution.Execution, outcome execution.Outcome) error {
-	run, err := db.Run(ctx, e.RunID)
-	if err != nil {
-		return err
-	}
-	run = execution.WithoutVariables(run)
-	if opts.concluded != nil {
-		return opts.concluded(run, outcome)
-	}
-	exported := e.Plan.Export != "" || e.Plan.TouchstoneOutput != ""
+func (a *App) conclude(opts benchmarkOptions, p plan.Plan, run result.Run, outcome execution.Outcome) error {
+	exported := p.Export != "" || p.TouchstoneOutput != ""
 	m := report.New([]result.Run{run}, report.Options{Release: !exported})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
-	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
-	if e.Plan.Export != "" {
-		err = errors.Join(err, a.export(filepath.Join(opts.dir, e.Plan.Export), run))
+	err := errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
+	if p.Export != "" {
+		err = errors.Join(err, a.export(filepath.Join(opts.dir, p.Export), run))
 	}
-	if e.Plan.TouchstoneOutput != "" {
-		err = errors.Join(err, a.appendOutput(filepath.Join(opts.dir, e.Plan.TouchstoneOutput), run))
+	if p.TouchstoneOutput != "" {
+		err = errors.Join(err, a.appendOutput(filepath.Join(opts.dir, p.TouchstoneOutput), run))
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -45,25 +46,25 @@ type selfcheckDocument struct {
 	selfcheck.Check
 }
 
-// conclude judges the runs, and shows and stores the result.
-func (c *checked) conclude() error {
+// concludeSelfcheck judges the runs, and shows and stores the result.
+func (a *App) concludeSelfcheck(c *experiment.Selfcheck, opts selfcheckOptions) error {
 	d := selfcheckDocument{
-		Kind: "touchstone-selfcheck", Version: selfcheckVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
-		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
-		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.commands, c.pace, c.launches),
+		Kind: "touchstone-selfcheck", Version: selfcheckVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.Pilot.Host,
+		Target: c.Target.String(), Binary: c.Binary, Runtime: c.Pilot.Targets[0].Version, Blocks: c.Blocks, Spent: c.Spent.Seconds(), Runs: []string{},
+		Check: c.Check(),
 	}
 	d.Host.Selfcheck = nil
-	for _, r := range c.runs {
+	for _, r := range c.Runs {
 		d.Runs = append(d.Runs, r.ID)
 	}
-	if err := c.app.printSelfcheck(c.opts.format, d); err != nil {
+	if err := a.printSelfcheck(opts.format, d); err != nil {
 		return err
 	}
 	file, err := keepSelfcheck(d)
 	if err != nil {
 		return fmt.Errorf("store the selfcheck: %w", err)
 	}
-	fmt.Fprintf(c.app.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(c.opts.dir, databaseName))
+	fmt.Fprintf(a.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(opts.dir, databaseName))
 	return nil
 }
 
@@ -166,7 +167,7 @@ func selfcheckFile() (string, error) {
 }
 
 // readSelfchecks returns the stored selfchecks in the order of their ends, and the path of the file, which may be absent.
-func readSelfchecks() (all []selfcheckDocument, path string, err error) {
+func readSelfchecks() (checks []selfcheckDocument, path string, err error) {
 	path, err = selfcheckFile()
 	if err != nil {
 		return nil, "", err
@@ -182,18 +183,18 @@ func readSelfchecks() (all []selfcheckDocument, path string, err error) {
 		text, err = textfile.Read(bytes.NewReader(text), selfcheckMaxSize, textfile.Selfchecks)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &all)
+		err = json.Unmarshal(text, &checks)
 	}
 	if err != nil {
 		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
 	}
-	for _, d := range all {
+	for _, d := range checks {
 		if d.Version != selfcheckVersion {
 			return nil, path, fmt.Errorf("read %s: %w (it has version %d and this touchstone knows %d); %s, or remove the file",
 				path, result.ErrVersion, d.Version, selfcheckVersion, result.VersionAdvice)
 		}
 	}
-	return all, path, nil
+	return checks, path, nil
 }
 
 // storable checks that a selfcheck can be stored, before the measurement. It creates the folder of the stored ones.
@@ -215,36 +216,36 @@ func storable() error {
 
 // keepSelfcheck adds a selfcheck to the stored ones, and returns the path of their file.
 func keepSelfcheck(d selfcheckDocument) (string, error) {
-	all, path, err := readSelfchecks()
+	checks, path, err := readSelfchecks()
 	if err != nil {
 		return path, err
 	}
-	all = append(all, d)
-	all = all[max(0, len(all)-mostSelfchecks):]
+	checks = append(checks, d)
+	checks = checks[max(0, len(checks)-mostSelfchecks):]
 	if _, err := trust.MakeDirectory(filepath.Dir(path)); err != nil {
 		return path, err
 	}
 	return path, replaceFile(path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		return enc.Encode(all)
+		return enc.Encode(checks)
 	})
 }
 
 // lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A run of
 // fake targets quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
 func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
-	all, _, err := readSelfchecks()
+	checks, _, err := readSelfchecks()
 	if err != nil {
 		a.line("note: " + oneLine(err.Error()))
 		return nil
 	}
 	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })
-	for _, d := range slices.Backward(all) {
+	for _, d := range slices.Backward(checks) {
 		if strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
 			continue
 		}
-		if here := host.Facts("/"); d.Host.SameMachine(&here) {
+		if facts := host.Facts("/"); d.Host.SameMachine(&facts) {
 			s := d.Summary(d.Date, d.Tool.Version, d.Target)
 			return &s
 		}
@@ -254,20 +255,20 @@ func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 
 // showSelfchecks prints the stored selfchecks.
 func (a *App) showSelfchecks(f format) error {
-	all, path, err := readSelfchecks()
+	checks, path, err := readSelfchecks()
 	if err != nil {
 		return err
 	}
 	if f == formatJSON {
-		if all == nil {
-			all = []selfcheckDocument{}
+		if checks == nil {
+			checks = []selfcheckDocument{}
 		}
-		return f.print(a.env.Stdout, all, nil, nil)
+		return f.print(a.env.Stdout, checks, nil, nil)
 	}
-	if all == nil {
+	if checks == nil {
 		return fmt.Errorf("%s does not exist: no selfcheck is stored; make one with touchstone selfcheck", path)
 	}
-	for i, d := range all {
+	for i, d := range checks {
 		if i > 0 {
 			fmt.Fprintln(a.env.Stdout)
 		}

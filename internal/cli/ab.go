@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -78,9 +77,6 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 			keepGiven(f, "timeout", &o.Timeout)
 			keepGiven(f, "seed", &o.Seed)
 			keepGiven(f, "managed", &o.Managed)
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			if f.Changed("repeat") && (opts.repeats < ab.LeastRuns || opts.repeats > ab.MostRuns) {
 				return usage(fmt.Errorf("--repeat %d: give %d to %d runs; fewer do not show how much the ratio varies from run to run", opts.repeats, ab.LeastRuns, ab.MostRuns))
 			}
@@ -107,9 +103,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	o.Seed = f.Uint64("seed", 0, "`NUMBER` that determines the order of trials; each run adds one to it")
 	f.StringArrayVar(&o.Limits, "limit", nil, "`LIMITS` of containers, such as cpus=2,cpuset=0-1,memory=4GiB,pids=none")
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)

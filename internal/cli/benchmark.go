@@ -95,9 +95,6 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			if f.Changed("plan") && opts.files != nil {
 				return usage(errors.New("--plan and --file exclude each other; leave out one of them"))
 			}
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			if f.Changed("plan") && opts.builtin == "" {
 				return usage(errors.New("--plan names no plan: the built-in plans are " + strings.Join(builtinNames(), ", ")))
 			}
@@ -121,7 +118,6 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f := cmd.Flags()
 	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE` or quoted pattern; several plans run one after the other")
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
 	f.StringSliceVarP(&o.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
 	f.StringSliceVar(&o.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
@@ -137,8 +133,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
 	o.Monitor = f.String("monitor", "", "sample `memory` and CPU time every 100ms, or as in memory=50ms")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts)
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 )
@@ -13,6 +15,20 @@ import (
 type recorder struct {
 	app  *App
 	opts *benchmarkOptions
+}
+
+// addRecorder adds the flags of a verb that executes runs.
+func addRecorder(cmd *cobra.Command, opts *benchmarkOptions) {
+	f := cmd.Flags()
+	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
+	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
+	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if opts.wait && opts.beside {
+			return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
+		}
+		return nil
+	}
 }
 
 // Execute executes one plan, from the beginning or from the end of an earlier part of the run.

@@ -69,9 +69,6 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := cmd.Flags()
 			keepGiven(f, "managed", &opts.overrides.Managed)
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			p, err := loadPaper(args[0])
 			if err != nil {
 				return err
@@ -91,9 +88,7 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 	f.BoolVar(&opts.quick, "quick", false, "short parameters and fewer repetitions")
 	f.StringVar(&opts.table, "table", "", "measure and show one `TABLE` of the study, such as 1 or 'text 5.8'")
 	f.StringSliceVarP(&opts.targets, "targets", "t", nil, "`TARGETS` of the study, separated by commas; * matches a part of a name")
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.fake, "fake", false, "replace each target by a fake one")
 	_ = f.MarkHidden("fake")
 	addEngineFlags(cmd, &opts.overrides)
@@ -113,8 +108,8 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 	}
 	links := []string{}
 	s.Executor, s.Find, s.Found = &recorder{a, &opts.benchmarkOptions}, a.newest(opts.dir), a.showFound
-	s.Publish = func(plan string, r report.Report) error {
-		link := "report-" + plan + ".html"
+	s.Publish = func(r report.Report) error {
+		link := "report-" + r.Runs[0].Name + ".html"
 		links = append(links, link)
 		return a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, link)}, r)
 	}

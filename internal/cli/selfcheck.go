@@ -45,9 +45,6 @@ The result is stored for this machine, and later runs and their reports quote it
   touchstone selfcheck --show`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			keepGiven(cmd.Flags(), "managed", &opts.overrides.Managed)
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			if opts.show {
 				return a.showSelfchecks(opts.format)
 			}
@@ -61,9 +58,7 @@ The result is stored for this machine, and later runs and their reports quote it
 	f.StringVar(&opts.target, "target", "", "the `TARGET` to check (default oci/crun or oci/runc, the first that is installed)")
 	f.DurationVar(&opts.budget, "budget", experiment.SelfcheckBudget, "longest `TIME` for all runs together")
 	f.BoolVar(&opts.show, "show", false, "print the stored results, and measure nothing")
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts.benchmarkOptions)
 	addEngineFlags(cmd, &opts.overrides)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed result", formatTable, formatJSON)
 	return cmd

@@ -36,8 +36,6 @@ type AB struct {
 	Runs, Blocks int
 	// Emulated is set if questions about speed have answers on an emulated CPU too.
 	Emulated bool
-	// Publish shows the report of each run, also of the calibration.
-	Publish func(report.Report) error
 
 	// Comparison is the state of the comparison; nil if the runs ended within the calibration.
 	Comparison *ab.Series

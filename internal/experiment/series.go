@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
 )
 
 // Series is a number of runs, one after the other, with a common budget.
@@ -13,6 +15,8 @@ type Series struct {
 	Budget time.Duration
 	// Line shows a line about the series.
 	Line func(text string)
+	// Publish shows the report of a run. A selfcheck has no reports.
+	Publish func(report.Report) error
 
 	// Spent is the time of the runs so far.
 	Spent time.Duration

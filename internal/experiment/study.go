@@ -29,19 +29,19 @@ type Study struct {
 	Quick bool
 	// Find returns the newest record of a plan, nil without one; see [Newest].
 	Find func(context.Context, plan.Plan) (run *result.Run, imported bool, err error)
-	// Found shows a record that is used again or continued. Publish shows the report of a run of the plan with this name.
-	Found   func(result.Run)
-	Publish func(plan string, r report.Report) error
+	// Found shows a record that is used again or continued.
+	Found func(result.Run)
 
 	// Runs are in the order of the plans.
 	Runs []reproduce.Run
 	// Failed is the number of trials that failed or timed out.
 	Failed int
 
-	plans   []plan.Plan
-	work    []report.Key
-	current string // the name of the plan under way
-	origins origins
+	plans []plan.Plan
+	work  []report.Key
+	// measured and imported are the first runs of this machine and of another one, and machines the names of all others.
+	measured, imported string
+	machines           []string
 }
 
 // NewStudy returns the study with its plans. They are restricted to a table, and to the targets that match a pattern.
@@ -129,7 +129,7 @@ func (s *Study) Run(ctx context.Context) error {
 func (s *Study) next(ctx context.Context) (Request, bool, error) {
 	for len(s.plans) > 0 {
 		p := s.plans[0]
-		s.plans, s.current = s.plans[1:], p.Name
+		s.plans = s.plans[1:]
 		run, imported, err := s.Find(ctx, p)
 		if err != nil || run == nil {
 			return Request{Plan: p}, true, err
@@ -152,42 +152,27 @@ func (s *Study) next(ctx context.Context) (Request, bool, error) {
 	return Request{}, false, nil
 }
 
-// add adds the run of the current plan.
+// add adds a run. It refuses runs of several machines: their values belong to no common place.
 func (s *Study) add(run result.Run, imported bool) error {
-	if err := s.origins.add(run, imported); err != nil {
-		return err
+	if !imported {
+		s.measured = cmp.Or(s.measured, run.ID)
+	} else {
+		s.imported = cmp.Or(s.imported, run.ID)
+		if name := cmp.Or(run.Host.Hostname, "another machine"); !slices.Contains(s.machines, name) {
+			s.machines = append(s.machines, name)
+		}
+	}
+	if s.measured != "" && s.imported != "" {
+		return fmt.Errorf("run %s was measured on this machine and run %s was imported; use another folder with -d for one of them", s.measured, s.imported)
 	}
 	r := report.New([]result.Run{run}, report.Options{})
 	s.Runs = append(s.Runs, reproduce.Run{Run: run, Report: r})
-	return s.Publish(s.current, r)
+	return s.Publish(r)
 }
 
 // Compare compares the runs with the study.
 func (s *Study) Compare() *reproduce.Reproduction {
-	return reproduce.New(s.Paper, s.Runs, reproduce.Options{Work: s.work, Table: s.Table, Quick: s.Quick, Elsewhere: strings.Join(s.origins.machines, " and ")})
-}
-
-// origins are the machines of the runs of a study.
-type origins struct {
-	measured []string // the runs of this machine
-	imported []string
-	machines []string // the names of the machines of imported runs
-}
-
-// add refuses runs of several machines: their values belong to no common place.
-func (o *origins) add(run result.Run, imported bool) error {
-	if !imported {
-		o.measured = append(o.measured, run.ID)
-	} else {
-		o.imported = append(o.imported, run.ID)
-		if name := cmp.Or(run.Host.Hostname, "another machine"); !slices.Contains(o.machines, name) {
-			o.machines = append(o.machines, name)
-		}
-	}
-	if len(o.measured) > 0 && len(o.imported) > 0 {
-		return fmt.Errorf("run %s was measured on this machine and run %s was imported; use another folder with -d for one of them", o.measured[0], o.imported[0])
-	}
-	return nil
+	return reproduce.New(s.Paper, s.Runs, reproduce.Options{Work: s.work, Table: s.Table, Quick: s.Quick, Elsewhere: strings.Join(s.machines, " and ")})
 }
 
 // Newest returns the newest run of a plan in a store, nil without one. A run of the same name with another plan does not count.

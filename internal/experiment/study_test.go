@@ -55,8 +55,8 @@ func newStudy(t *testing.T, table string, patterns ...string) *study {
 		return s.records[p.Name], s.imported[p.Name], nil
 	}
 	s.Found = func(run result.Run) { s.found = append(s.found, run.ID) }
-	s.Publish = func(plan string, r report.Report) error {
-		s.published = append(s.published, plan+" "+r.Runs[0].ID)
+	s.Publish = func(r report.Report) error {
+		s.published = append(s.published, r.Runs[0].Name+" "+r.Runs[0].ID)
 		return nil
 	}
 	return s

@@ -31,12 +31,12 @@ func compareBuilds(t *testing.T, s *script, budget time.Duration) (c *AB, report
 	return c, reports, lines
 }
 
-// slowB makes B take ratio times as long as A, with noise within a run. wander is the standard deviation of the ratio's logarithm between
+// slowB makes B take ratio times as long as A, with noise of 1 % within a run. wander is the standard deviation of the ratio's logarithm between
 // runs.
-func slowB(ratio, noise, wander float64) func(int, int, string) float64 {
+func slowB(ratio, wander float64) func(int, int, string) float64 {
 	random := rand.New(rand.NewPCG(1, 1))
 	return func(n, _ int, name string) float64 {
-		value := noise * random.NormFloat64()
+		value := 0.01 * random.NormFloat64()
 		if name == sideB {
 			value += math.Log(ratio) + wander*float64(1-n%2*2)
 		}
@@ -46,7 +46,7 @@ func slowB(ratio, noise, wander float64) func(int, int, string) float64 {
 
 // The runs end with the answer. Each of them opens the other build first, and has a seed of its own.
 func TestABEndsWithTheAnswer(t *testing.T) {
-	s := &script{value: slowB(1.2, 0.01, 0)}
+	s := &script{value: slowB(1.2, 0)}
 	c, reports, lines := compareBuilds(t, s, time.Minute)
 	must.Do(t, c.Run(t.Context()))
 	if c.Comparison.Answer() != ab.Worse || c.End != Complete || len(c.Comparison.Done) != ab.LeastRuns {
@@ -68,14 +68,14 @@ func TestABEndsWithTheAnswer(t *testing.T) {
 // The design of the advice decides. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
 // alone gives longer runs and no answer.
 func TestABAdvice(t *testing.T) {
-	s := &script{value: slowB(1, 0.01, 0.1)}
+	s := &script{value: slowB(1, 0.1)}
 	c, _, _ := compareBuilds(t, s, 15*time.Second)
 	must.Do(t, c.Run(t.Context()))
 	advice := c.Comparison.Decision()
 	if c.Comparison.Answer() != ab.Inconclusive || advice.Runs <= abManyRuns {
 		t.Fatalf("the answer is %s and the advice %+v, want more runs than a budget alone gives", c.Comparison.Answer(), advice)
 	}
-	s = &script{value: slowB(1, 0.01, 0.1)}
+	s = &script{value: slowB(1, 0.1)}
 	c, _, _ = compareBuilds(t, s, report.TimeWithReserve(advice.Time))
 	c.Runs, c.Blocks = advice.Runs, advice.Blocks
 	must.Do(t, c.Run(t.Context()))
@@ -131,7 +131,7 @@ func TestABEndsBeforeTheAnswer(t *testing.T) {
 		}, OutOfBudget, nil, 1, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, reports, _ := compareBuilds(t, &script{value: slowB(1, 0.01, 0.1), change: c.change}, c.budget)
+			b, reports, _ := compareBuilds(t, &script{value: slowB(1, 0.1), change: c.change}, c.budget)
 			err := b.Run(t.Context())
 			runs := -1
 			if b.Comparison != nil {

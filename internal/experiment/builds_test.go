@@ -18,8 +18,8 @@ import (
 // A build with a path becomes a runtime of its own, with the options that the plan has for the runtime.
 func TestBuildsAreRuntimes(t *testing.T) {
 	options := []target.Option{{Name: "systemd-cgroup", Value: "true"}}
-	given := map[string]target.Runtime{"runc": {Path: "/mine", Options: options}}
-	p := plan.Plan{Runtimes: given}
+	runtimes := map[string]target.Runtime{"runc": {Path: "/mine", Options: options}}
+	p := plan.Plan{Runtimes: runtimes}
 	runc := target.Target{Engine: "oci", Runtime: "runc"}
 	builds := [2]Build{{runc, "/old dir/runc"}, {Target: runc}}
 	must.Do(t, setBuilds(&p, builds))
@@ -27,13 +27,13 @@ func TestBuildsAreRuntimes(t *testing.T) {
 	if a != "oci/runc-a" || b != "oci/runc" || p.Baseline.String() != a {
 		t.Errorf("the targets are %s and %s, the baseline %s", a, b, p.Baseline)
 	}
-	want := map[string]target.Runtime{"runc": given["runc"], "runc-a": {Path: "/old dir/runc", Options: options}}
-	if diff := cmp.Diff(want, p.Runtimes); diff != "" || len(given) != 1 {
+	want := map[string]target.Runtime{"runc": runtimes["runc"], "runc-a": {Path: "/old dir/runc", Options: options}}
+	if diff := cmp.Diff(want, p.Runtimes); diff != "" || len(runtimes) != 1 {
 		t.Errorf("the runtimes (-want +got):\n%s", diff)
 	}
 
-	taken := plan.Plan{Runtimes: map[string]target.Runtime{"runc-a": {Path: "/other"}}}
-	refused(t, setBuilds(&taken, builds), "the plan has a runtime runc-a")
+	conflict := plan.Plan{Runtimes: map[string]target.Runtime{"runc-a": {Path: "/other"}}}
+	refused(t, setBuilds(&conflict, builds), "the plan has a runtime runc-a")
 }
 
 // A comparison without a value would be "not worse" without a measurement.

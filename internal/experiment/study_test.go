@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -47,9 +48,9 @@ func newStudy(t *testing.T, table string, patterns ...string) *study {
 		Name: "table 1", Of: paper.Of{Benchmark: lifecycleName, Metric: "Create"}, Columns: []paper.Column{{}},
 		Rows: []paper.Row{{Of: paper.Of{Target: "fake/b"}, Cells: cell}},
 	}}}
-	made, err := NewStudy(p, studyPlans(t), table, patterns)
+	base, err := NewStudy(p, studyPlans(t), table, patterns)
 	must.Do(t, err)
-	s := &study{Study: made, records: map[string]*result.Run{}, imported: map[string]bool{}}
+	s := &study{Study: base, records: map[string]*result.Run{}, imported: map[string]bool{}}
 	s.Executor = &s.script
 	s.Find = func(_ context.Context, p plan.Plan) (*result.Run, bool, error) {
 		return s.records[p.Name], s.imported[p.Name], nil
@@ -62,12 +63,12 @@ func newStudy(t *testing.T, table string, patterns ...string) *study {
 	return s
 }
 
-// keep makes the record of a plan, which is complete or not.
+// keep makes the record of a plan on this machine.
 func (s *study) keep(t *testing.T, p plan.Plan, state result.State) {
 	t.Helper()
 	run, err := s.script.record(7, p)
 	must.Do(t, err)
-	run.State = state
+	run.State, run.Host = state, host.Facts("/")
 	s.records[p.Name] = &run.Run
 }
 
@@ -104,6 +105,15 @@ func TestStudyExecutesWhatIsMissing(t *testing.T) {
 	}
 	if r := s.Compare(); len(r.Runs) != 2 || len(r.Work) != 2 {
 		t.Errorf("the comparison has %d runs and the work %v", len(r.Runs), r.Work)
+	}
+
+	s = newStudy(t, "")
+	s.keep(t, studyPlans(t)[0], result.Interrupted)
+	must.Do(t, s.Run(t.Context()))
+	equal(t, "the runs with an incomplete record", s.executed(), "one", "two")
+	equal(t, "the incomplete record", s.found, "run-7")
+	if earlier := s.script.requests[0].Earlier; earlier == nil || earlier.ID != "run-7" {
+		t.Errorf("run one resumes %v", earlier)
 	}
 
 	s = newStudy(t, "")
@@ -151,8 +161,15 @@ func TestStudyOfOneMachine(t *testing.T) {
 		s.imported[p.Name] = true
 	}
 	must.Do(t, s.Run(t.Context()))
-	if r := s.Compare(); r.Elsewhere != "here" {
+	if r := s.Compare(); r.Elsewhere != host.Facts("/").Hostname {
 		t.Errorf("the machine of imported runs is %q", r.Elsewhere)
+	}
+
+	s = newStudy(t, "")
+	s.keep(t, studyPlans(t)[0], result.Interrupted)
+	s.imported["one"] = true
+	if err := s.Run(t.Context()); !errors.Is(err, store.ErrImported) || len(s.script.requests) > 0 {
+		t.Errorf("an imported run that is incomplete: %v after %d runs", err, len(s.script.requests))
 	}
 }
 
@@ -184,10 +201,10 @@ func TestNewest(t *testing.T) {
 	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "results.db"))
 	must.Do(t, err)
 	defer func() { must.Do(t, db.Close()) }()
-	p, other := studyPlans(t)[0], studyPlans(t)[0]
-	other.Blocks++
+	p, longer := studyPlans(t)[0], studyPlans(t)[0]
+	longer.Blocks++
 	s := &script{}
-	for n, recorded := range []plan.Plan{p, p, other} {
+	for n, recorded := range []plan.Plan{p, p, longer} {
 		run, err := s.record(n, recorded)
 		must.Do(t, err)
 		run.Started = time.Date(2026, 1, 1, 0, n, 0, 0, time.UTC)

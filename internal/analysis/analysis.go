@@ -530,7 +530,7 @@ type Missing struct {
 	Reason, Output string
 }
 
-// What is the number of these trials in words: "3 of 10 failed".
+// What counts these trials in words: "3 of 10 failed".
 func (m *Missing) What() string {
 	return fmt.Sprintf("%d of %d %s", m.Count, m.Total, quantity.StatusWord(m.Status))
 }

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -81,9 +78,6 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 			keepGiven(f, "timeout", &o.Timeout)
 			keepGiven(f, "seed", &o.Seed)
 			keepGiven(f, "managed", &o.Managed)
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			if f.Changed("repeat") && (opts.repeats < ab.LeastRuns || opts.repeats > ab.MostRuns) {
 				return usage(fmt.Errorf("--repeat %d: give %d to %d runs; fewer do not show how much the ratio varies from run to run", opts.repeats, ab.LeastRuns, ab.MostRuns))
 			}
@@ -110,9 +104,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	o.Seed = f.Uint64("seed", 0, "`NUMBER` that determines the order of trials; each run adds one to it")
 	f.StringArrayVar(&o.Limits, "limit", nil, "`LIMITS` of containers, such as cpus=2,cpuset=0-1,memory=4GiB,pids=none")
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
@@ -122,84 +114,50 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	return cmd
 }
 
-// build is one side of ab: a target, and the binary of its runtime if one is given.
-type build struct {
-	target target.Target
-	path   string // absolute
-}
-
 // parseBuild reads TARGET=PATH or TARGET. The text after the last = is a path if it begins like one and the text before
 // it is a target; the value of an option may begin like a path too.
-func parseBuild(flag, text string) (build, error) {
+func parseBuild(flag, text string) (experiment.Build, error) {
 	if text == "" {
-		return build{}, usage(fmt.Errorf("%s names no build: give %s oci/runc=/path/to/runc", flag, flag))
+		return experiment.Build{}, usage(fmt.Errorf("%s names no build: give %s oci/runc=/path/to/runc", flag, flag))
 	}
-	if at := strings.LastIndex(text, "="); at >= 0 {
-		path := text[at+1:]
-		t, err := target.Parse(text[:at])
+	if index := strings.LastIndex(text, "="); index >= 0 {
+		path := text[index+1:]
+		t, err := target.Parse(text[:index])
 		if err == nil && slices.ContainsFunc([]string{"/", "./", "../"}, func(begin string) bool { return strings.HasPrefix(path, begin) }) {
 			if t.Runtime == "" || t.Engine == fake.Name {
-				return build{}, usage(fmt.Errorf("%s %s: %s has no binary; leave out =%s", flag, text, t, path))
+				return experiment.Build{}, usage(fmt.Errorf("%s %s: %s has no binary; leave out =%s", flag, text, t, path))
 			}
 			path, err := filepath.Abs(path)
-			return build{t, path}, err
+			return experiment.Build{Target: t, Path: path}, err
 		}
 	}
 	t, err := target.Parse(text)
 	if err != nil {
-		return build{}, usage(fmt.Errorf("%s: %w; a path begins with / or ./", flag, err))
+		return experiment.Build{}, usage(fmt.Errorf("%s: %w; a path begins with / or ./", flag, err))
 	}
-	return build{target: t}, nil
+	return experiment.Build{Target: t}, nil
 }
 
-// setBuilds makes two builds the targets of a plan. A build with a path is a runtime of its own, whose name ends in -a or -b. It keeps
-// the options that the plan has for the runtime.
-func setBuilds(p *plan.Plan, builds [2]build) error {
-	p.Runtimes = maps.Clone(p.Runtimes)
-	p.Targets = nil
-	for i, b := range builds {
-		if b.path != "" {
-			name := b.target.Runtime + "-" + string("ab"[i])
-			if p.Runtimes == nil {
-				p.Runtimes = map[string]target.Runtime{}
-			}
-			if _, taken := p.Runtimes[name]; taken {
-				return usage(fmt.Errorf("the plan has a runtime %s, and ab gives this name to %s; rename it in the plan", name, b.path))
-			}
-			p.Runtimes[name] = target.Runtime{Path: b.path, Options: p.Runtimes[b.target.Runtime].Options}
-			b.target.Runtime = name
-		}
-		p.Targets = append(p.Targets, plan.Pattern(b.target))
+// newAB returns the comparison that the flags describe.
+func newAB(opts *abOptions) (*experiment.AB, error) {
+	margin, err := plan.ParseShare("--margin", opts.margin)
+	if err != nil {
+		return nil, usage(err)
 	}
-	a, b := target.Target(p.Targets[0]), target.Target(p.Targets[1])
-	if a.String() == b.String() {
-		return usage(fmt.Errorf("both builds are %s; give each a binary, such as --a %s=/old --b %s=/new", a, a, b))
-	}
-	if (a.Engine == fake.Name) != (b.Engine == fake.Name) {
-		return usage(fmt.Errorf("%s and %s: a fake target and a real one do not share a clock; give two of one kind", a, b))
-	}
-	p.Baseline = a
-	return nil
-}
-
-// abPlan returns the plan of the runs, with its work.
-func (a *App) abPlan(opts *abOptions) (plan.Plan, []plan.Work, error) {
-	var builds [2]build
+	var builds [2]experiment.Build
 	for i, flag := range []string{"--a", "--b"} {
-		b, err := parseBuild(flag, opts.sides[i])
-		if err != nil {
-			return plan.Plan{}, nil, err
+		if builds[i], err = parseBuild(flag, opts.sides[i]); err != nil {
+			return nil, err
 		}
-		builds[i] = b
 	}
 	runtimes, err := userRuntimes()
 	if err != nil {
-		return plan.Plan{}, nil, err
+		return nil, err
 	}
 	p := plan.Quick()
 	if opts.file != "" {
 		if p, err = plan.Load(opts.file); err != nil {
-			return plan.Plan{}, nil, usage(err)
+			return nil, usage(err)
 		}
 		for i := range p.Benchmarks {
 			p.Benchmarks[i].Blocks = 0
@@ -209,64 +167,14 @@ func (a *App) abPlan(opts *abOptions) (plan.Plan, []plan.Work, error) {
 	}
 	p.Baseline, p.Targets = target.Target{}, nil // before flags are checked against them
 	if p, err = applied(p, runtimes, opts.overrides); err != nil {
-		return plan.Plan{}, nil, usage(err)
+		return nil, usage(err)
 	}
-	if err := setBuilds(&p, builds); err != nil {
-		return plan.Plan{}, nil, err
-	}
-	p.Name, p.Precision, p.MaxBlocks, p.Warmup, p.Export, p.TouchstoneOutput = "ab", 0, 0, abWarmup, "", ""
-	work, _, err := execution.Check(p)
-	if err != nil {
-		return plan.Plan{}, nil, usage(err)
-	}
-	return p, work, nil
-}
-
-// abValues selects the values to compare: the named metrics, or the main metric of each benchmark.
-func abValues(work []plan.Work, metrics []string) ([]ab.Value, error) {
-	var values []ab.Value
-	var known []string
-	found := map[string]bool{}
-	for _, w := range work {
-		key := analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}
-		chosen := slices.DeleteFunc(slices.Clone(w.Benchmark.Metrics), func(m result.Metric) bool { return m.DerivedFrom != "" || m.Group != "" })
-		for _, m := range chosen {
-			known = append(known, m.Name)
-		}
-		if metrics == nil && len(chosen) > 0 {
-			at := max(0, slices.IndexFunc(chosen, func(m result.Metric) bool { return m.Phrase != "" }))
-			values = append(values, ab.Value{Key: key, Metric: chosen[at]})
-		}
-		for _, m := range chosen {
-			if slices.Contains(metrics, m.Name) {
-				found[m.Name] = true
-				values = append(values, ab.Value{Key: key, Metric: m})
-			}
-		}
-	}
-	for _, name := range metrics {
-		if !found[name] {
-			slices.Sort(known)
-			return nil, usage(fmt.Errorf("--metric %s: no selected benchmark has this metric; they have %s", name, strings.Join(slices.Compact(known), ", ")))
-		}
-	}
-	if len(values) == 0 {
-		return nil, usage(errors.New("--filter: no selected benchmark has a metric to compare; select others"))
-	}
-	return values, nil
+	return experiment.NewAB(p, builds, opts.metrics, float64(margin))
 }
 
 // ab executes the runs of a comparison, and shows the answer.
 func (a *App) ab(ctx context.Context, opts abOptions) error {
-	margin, err := plan.ParseShare("--margin", opts.margin)
-	if err != nil {
-		return usage(err)
-	}
-	p, work, err := a.abPlan(&opts)
-	if err != nil {
-		return err
-	}
-	values, err := abValues(work, opts.metrics)
+	c, err := newAB(&opts)
 	if err != nil {
 		return err
 	}
@@ -274,14 +182,15 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 	if err != nil {
 		return err
 	}
-	c := abComparison{app: a, opts: &opts, summary: summary, plan: p, design: ab.Design{
-		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(),
-		Margin: float64(margin), Values: values,
-	}}
-	c.broken = c.run(ctx)
-	if c.broken != nil && (c.series == nil || len(c.series.Done) == 0) {
-		return c.broken
+	c.Executor, c.Budget, c.Line = &recorder{a, &opts.benchmarkOptions}, opts.budget, a.line
+	c.Runs, c.Blocks, c.Emulated = opts.repeats, opts.blocks, opts.emulated
+	c.Publish = func(r report.Report) error {
+		return a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, abPage(r.Runs[0].ID))}, r)
+	}
+	broken := c.Run(ctx)
+	if broken != nil && (c.Comparison == nil || len(c.Comparison.Done) == 0) {
+		return broken
 	}
 	// The results so far are shown after an error too.
-	return orExit(c.broken, c.conclude())
+	return orExit(broken, a.concludeAB(c, &opts, summary, broken))
 }

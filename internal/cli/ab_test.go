@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,38 +15,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cli"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
-
-// TestABAdvice: the flags of the advice decide. The ratio varies from run to run by more than the margin and little within a run, so that a larger budget
-// alone gives longer runs and no answer.
-func TestABAdvice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it has many runs")
-	}
-	t.Parallel()
-	dir := t.TempDir()
-	runs := 0
-	compare := func(flags ...string) (code int, output string) {
-		var stdout, stderr bytes.Buffer
-		app := cli.New(cli.Environment{Stdout: &stdout, Stderr: &stderr, RunID: func() string {
-			runs++
-			return fmt.Sprintf("20260111-%06d-aaaa", runs)
-		}})
-		code = app.Run(t.Context(), append([]string{"ab", "--a", "fake/old@jitter=0.01", "--b", "fake/new@jitter=0.01,wander=0.1", "-d", dir}, flags...))
-		return code, stdout.String() + stderr.String()
-	}
-	code, output := compare("--budget", "15s")
-	advice := regexp.MustCompile(`(?m)^a decision would take about .*: repeat with (--repeat \d+ --blocks \d+ --budget \S+)$`).FindStringSubmatch(output)
-	if code != cli.ExitInconclusive || advice == nil {
-		t.Fatalf("exit code %d, want %d and flags that decide:\n%s", code, cli.ExitInconclusive, output)
-	}
-	flags := strings.Fields(advice[1])
-	if n, err := strconv.Atoi(flags[1]); err != nil || n <= 20 {
-		t.Errorf("the advice is %v, want more runs than a budget alone gives", flags)
-	}
-	if code, output = compare(flags...); code != cli.ExitOK {
-		t.Errorf("exit code %d with %v:\n%s", code, flags, output)
-	}
-}
 
 // TestABInterrupted: an interrupt shows the runs so far, without an answer. A pass would need all of them.
 func TestABInterrupted(t *testing.T) {

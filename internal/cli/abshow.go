@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -19,82 +20,83 @@ const (
 	abPageName = "ab.html"
 )
 
-// conclude shows the comparison, writes it, and returns the exit code as an error.
-func (c *abComparison) conclude() error {
-	if c.series == nil {
-		c.series = ab.New(c.design)
-	}
-	d := c.document()
+// abPage is the name of the page of a run.
+func abPage(id string) string { return "report-" + id + ".html" }
+
+// concludeAB shows the comparison, writes it, and returns the exit code as an error. summary is the file of GitHub's summary; it may be
+// empty. broken is the error that ended the runs.
+func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, broken error) error {
+	d := abDocument(c, broken)
 	encode := func(w io.Writer) error { return d.JSON(jsonWriter(w)) }
-	file, page := filepath.Join(c.opts.dir, abName), filepath.Join(c.opts.dir, abPageName)
-	if err := c.app.writeTo(file, encode); err != nil {
+	file, page := filepath.Join(opts.dir, abName), filepath.Join(opts.dir, abPageName)
+	if err := a.writeTo(file, encode); err != nil {
 		return err
 	}
-	if err := c.app.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
+	if err := a.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
 		return err
 	}
-	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[c.opts.format]
-	if err := c.app.writeTo(c.opts.output, write); err != nil {
+	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[opts.format]
+	if err := a.writeTo(opts.output, write); err != nil {
 		return err
 	}
-	if err := appendTo(c.summary, d.Markdown); err != nil {
+	if err := appendTo(summary, d.Markdown); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s and %s, results %s, a page for each run %s\n",
-		page, file, filepath.Join(c.opts.dir, databaseName), filepath.Join(c.opts.dir, abPage("ID")))
+	fmt.Fprintf(a.env.Stderr, "\ncomparison %s and %s, results %s, a page for each run %s\n",
+		page, file, filepath.Join(opts.dir, databaseName), filepath.Join(opts.dir, abPage("ID")))
 	if d.Code != ExitOK {
 		return &exitError{code: d.Code}
 	}
 	return nil
 }
 
-// code is the exit code.
-func (c *abComparison) code() int {
-	switch answer := c.series.Answer(); {
-	case c.broken != nil:
-		return codeOf(c.broken)
-	case c.interrupted:
+// abCode is the exit code.
+func abCode(c *experiment.AB, answer ab.Answer, broken error) int {
+	switch {
+	case broken != nil:
+		return codeOf(broken)
+	case c.End == experiment.Interrupted:
 		return ExitInterrupted
 	case answer == ab.Worse:
 		return ExitWorse
-	case answer == ab.NotWorse && c.failed == nil:
+	case answer == ab.NotWorse && !c.NoRatio:
 		return ExitOK
 	default:
 		return ExitInconclusive
 	}
 }
 
-// document is the comparison so far.
-func (c *abComparison) document() *ab.Document {
-	d := c.series.Document(abPage)
-	d.Tool, d.Code = tool(), c.code()
-	d.Budget, d.Spent = c.opts.budget.Seconds(), c.spent.Seconds()
-	d.A, d.B = c.build(d.A), c.build(d.B)
-	d.Started = c.pilot.Started.UTC()
-	if h := c.pilot.Host; h.Hostname != "" {
+// abDocument is the comparison so far.
+func abDocument(c *experiment.AB, broken error) *ab.Document {
+	series := c.Comparison
+	if series == nil {
+		series = ab.New(c.Design)
+	}
+	d := series.Document(abPage)
+	d.Tool, d.Code = tool(), abCode(c, series.Answer(), broken)
+	d.Budget, d.Spent = c.Budget.Seconds(), c.Spent.Seconds()
+	for _, b := range []*ab.Build{&d.A, &d.B} { // the calibration found the facts
+		if i := slices.IndexFunc(c.Pilot.Targets, func(t result.Target) bool { return t.Name == b.Target }); i >= 0 {
+			b.Binary, b.Version = c.Pilot.Targets[i].Binary, c.Pilot.Targets[i].Version
+		}
+	}
+	d.Started = c.Pilot.Started.UTC()
+	if h := c.Pilot.Host; h.Hostname != "" {
 		d.Machine = &ab.Machine{Hostname: h.Hostname, OS: h.OS, Kernel: h.Kernel, CPU: h.CPU, CPUs: h.CPUs}
 	}
 	switch {
 	case d.Code == ExitInterrupted:
 		d.Unfinished = "interrupted"
-	case c.broken != nil:
-		d.Unfinished = "a run ended with an error: " + c.broken.Error()
-	case c.failed != nil:
+	case broken != nil:
+		d.Unfinished = "a run ended with an error: " + broken.Error()
+	case c.NoRatio:
 		d.Unfinished = "no comparison is possible"
-		pilot := analysis.NewSource(&c.pilot, analysis.Options{})
-		for i, v := range c.design.Values {
-			d.Values[i].Reason = cmp.Or(ab.Find(pilot, v, c.design.A, c.design.B).Reason, "no run followed the calibration, because another value has no ratio")
+		pilot := analysis.NewSource(&c.Pilot, analysis.Options{})
+		for i, v := range c.Design.Values {
+			d.Values[i].Reason = cmp.Or(ab.Find(pilot, v, c.Design.A, c.Design.B).Reason, "no run followed the calibration, because another value has no ratio")
 		}
-	case c.ended:
-		d.Unfinished = fmt.Sprintf("the budget ended after %d of %d runs", len(c.series.Done), c.series.Runs)
+	case c.End == experiment.OutOfBudget:
+		d.Unfinished = fmt.Sprintf("the budget ended after %d of %d runs", len(series.Done), series.Runs)
 	}
 	return d
-}
-
-// build adds the facts about a side that the calibration found.
-func (c *abComparison) build(b ab.Build) ab.Build {
-	if i := slices.IndexFunc(c.pilot.Targets, func(t result.Target) bool { return t.Name == b.Target }); i >= 0 {
-		b.Binary, b.Version = c.pilot.Targets[i].Binary, c.pilot.Targets[i].Version
-	}
-	return b
 }

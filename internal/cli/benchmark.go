@@ -8,17 +8,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // databaseName is the name of the results file in an output folder.
@@ -31,16 +30,12 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
-	secret    string // the file with the secret of touchstone peer
-	wait      bool   // for the end of another run on this machine
-	beside    bool   // start beside another run
-	// executed receives the IDs of the recorded runs, and took the time of the last one with its set-up and clean-up.
-	executed []string
-	took     time.Duration
+	secret    string   // the file with the secret of touchstone peer
+	wait      bool     // for the end of another run on this machine
+	beside    bool     // start beside another run
+	executed  []string // the IDs of the recorded runs
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
-	// concluded replaces the usual end of a run. It gets the run so far.
-	concluded func(run result.Run, outcome execution.Outcome) error
 }
 
 func (a *App) benchmarkCommand() *cobra.Command {
@@ -101,9 +96,6 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			if f.Changed("plan") && opts.files != nil {
 				return usage(errors.New("--plan and --file exclude each other; leave out one of them"))
 			}
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			if f.Changed("plan") && opts.builtin == "" {
 				return usage(errors.New("--plan names no plan: the built-in plans are " + strings.Join(builtinNames(), ", ")))
 			}
@@ -119,7 +111,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
-				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "secret-file", "wait", "allow-concurrent"}, flag.Name)
 			})
 			return a.benchmark(cmd.Context(), opts)
 		},
@@ -127,7 +119,6 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f := cmd.Flags()
 	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE` or quoted pattern; several plans run one after the other")
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
 	f.StringSliceVarP(&o.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
 	f.StringSliceVar(&o.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
@@ -143,24 +134,11 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
 	o.Monitor = f.String("monitor", "", "sample `memory` and CPU time every 100ms, or as in memory=50ms")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts)
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd
-}
-
-// concurrency is the reaction to another run.
-func (o benchmarkOptions) concurrency() execution.Concurrency {
-	switch {
-	case o.wait:
-		return execution.Wait
-	case o.beside:
-		return execution.Allow
-	default:
-		return execution.Refuse
-	}
 }
 
 // builtinNames are the values of --plan.
@@ -305,63 +283,28 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 }
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
-func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
-	secret, err := a.planSecret(opts.secret, p)
-	if err != nil {
+func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) error {
+	run, err := (&recorder{app: a, opts: opts}).Execute(ctx, experiment.Request{Plan: p, Earlier: earlier})
+	if !run.Recorded {
 		return err
 	}
-	trace, err := openTrace(a.env.Trace)
-	if err != nil {
-		return err
-	}
-	defer func() { err = orExit(trace.Close(), err) }()
-	db, err := openResults(ctx, opts.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = orExit(db.Close(), err) }()
-	progress := &progress{status: a.status}
-	e, err := execution.New(execution.Config{
-		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Secret: secret,
-		Selfcheck: a.lastSelfcheck(p), Tool: tool(), Observer: progress, Trace: trace.handler(),
-	})
-	if err != nil {
-		return err
-	}
-	defer a.onAbandon(e.Abandon)()
-	progress.clock = e.Clock()
-	began := e.Clock().Now()
-	outcome, err := e.Run(ctx)
-	opts.took = e.Clock().Now().Sub(began)
-	progress.clear()
-	if !outcome.Recorded {
-		return err
-	}
-	opts.executed = append(opts.executed, e.RunID)
+	opts.executed = append(opts.executed, run.ID)
 	// The results so far are shown after an error too.
-	return orExit(err, a.conclude(context.WithoutCancel(ctx), *opts, db, e, outcome))
+	return orExit(err, a.conclude(*opts, p, run.Run, run.Outcome))
 }
 
 // conclude shows the results, writes the report and returns the exit code as an error.
-func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Store, e *execution.Execution, outcome execution.Outcome) error {
-	run, err := db.Run(ctx, e.RunID)
-	if err != nil {
-		return err
-	}
-	run = withoutVariables(run)
-	if opts.concluded != nil {
-		return opts.concluded(run, outcome)
-	}
-	exported := e.Plan.Export != "" || e.Plan.TouchstoneOutput != ""
+func (a *App) conclude(opts benchmarkOptions, p plan.Plan, run result.Run, outcome execution.Outcome) error {
+	exported := p.Export != "" || p.TouchstoneOutput != ""
 	m := report.New([]result.Run{run}, analysis.Options{Release: !exported})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
-	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
-	if e.Plan.Export != "" {
-		err = errors.Join(err, a.export(filepath.Join(opts.dir, e.Plan.Export), run))
+	err := errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
+	if p.Export != "" {
+		err = errors.Join(err, a.export(filepath.Join(opts.dir, p.Export), run))
 	}
-	if e.Plan.TouchstoneOutput != "" {
-		err = errors.Join(err, a.appendOutput(filepath.Join(opts.dir, e.Plan.TouchstoneOutput), run))
+	if p.TouchstoneOutput != "" {
+		err = errors.Join(err, a.appendOutput(filepath.Join(opts.dir, p.TouchstoneOutput), run))
 	}
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -195,6 +196,8 @@ func codeOf(err error) int {
 	switch {
 	case ok && exit.code != ExitUsage:
 		return exit.code
+	case is[*experiment.UnavailableError](err):
+		return ExitNoTarget
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case ofMachine(err):

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -259,7 +260,7 @@ func (r *runReader) side(texts []string) (sides.Side, error) {
 				return s, fmt.Errorf("%s has no run", ref)
 			}
 			for _, run := range runs {
-				s.Runs = append(s.Runs, withoutVariables(run))
+				s.Runs = append(s.Runs, execution.WithoutVariables(run))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	answer "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -99,7 +100,7 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 			if err != nil {
 				return err
 			}
-			b.Add(withoutVariables(run))
+			b.Add(execution.WithoutVariables(run))
 		}
 		if h = b.History(notes...); len(h.Series) == 0 {
 			return usage(noHistory(metric, index, in))

@@ -1,22 +1,19 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/study"
-	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -72,9 +69,6 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := cmd.Flags()
 			keepGiven(f, "managed", &opts.overrides.Managed)
-			if opts.wait && opts.beside {
-				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
-			}
 			p, err := loadPaper(args[0])
 			if err != nil {
 				return err
@@ -94,9 +88,7 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 	f.BoolVar(&opts.quick, "quick", false, "short parameters and fewer repetitions")
 	f.StringVar(&opts.table, "table", "", "measure and show one `TABLE` of the study, such as 1 or 'text 5.8'")
 	f.StringSliceVarP(&opts.targets, "targets", "t", nil, "`TARGETS` of the study, separated by commas; * matches a part of a name")
-	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
-	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
+	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.fake, "fake", false, "replace each target by a fake one")
 	_ = f.MarkHidden("fake")
 	addEngineFlags(cmd, &opts.overrides)
@@ -107,170 +99,106 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 
 // reproduce measures what is missing, and shows the comparison.
 func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
-	plans, err := studyPlans(&opts)
+	s, err := newStudy(&opts)
 	if err == nil {
 		err = trustResults(opts.dir)
 	}
 	if err != nil {
 		return err
 	}
-	var runs []reproduce.Run
-	var work []analysis.Key
 	links := []string{}
-	origin := origins{}
-	outcomes := outcomes{}
-	for _, p := range plans {
-		work = append(work, p.keys...)
+	s.Executor, s.Find, s.Found = &recorder{a, &opts.benchmarkOptions}, a.newest(opts.dir), a.showFound
+	s.Publish = func(r report.Report) error {
+		link := "report-" + r.Runs[0].Name + ".html"
+		links = append(links, link)
+		return a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, link)}, r)
 	}
-	for _, p := range plans {
-		if outcomes.interrupted {
-			break
-		}
-		run, imported, err := a.study(ctx, opts, p.Plan, &outcomes)
-		if err == nil {
-			err = origin.add(run, imported)
-		}
-		if err != nil {
-			return err
-		}
-		m := report.New([]result.Run{run}, analysis.Options{})
-		link := "report-" + p.Name + ".html"
-		if err := a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, link)}, m); err != nil {
-			return err
-		}
-		runs, links = append(runs, reproduce.Run{Run: run, Report: m}), append(links, link)
+	if err := s.Run(ctx); err != nil {
+		return err
 	}
-	compared := reproduce.New(opts.paper, runs, reproduce.Options{Work: work, Table: opts.table, Quick: opts.quick, Elsewhere: origin.elsewhere()})
-	page := filepath.Join(opts.dir, "reproduction-"+opts.paper.Name+suffixOf(opts.table)+".html")
+	comparison := s.Compare()
+	page := filepath.Join(opts.dir, "reproduction-"+s.Paper.Name+s.Suffix()+".html")
 	err = errors.Join(
-		a.writeReproduction(opts.format, "", compared, links),
-		a.writeReproduction(formatHTML, page, compared, links),
+		a.writeReproduction(opts.format, "", comparison, links),
+		a.writeReproduction(formatHTML, page, comparison, links),
 	)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "\n%s: page %s, results %s\n", compared.Summary(), page, filepath.Join(opts.dir, databaseName))
-	return a.concludeStudy(outcomes, runs)
+	fmt.Fprintf(a.env.Stderr, "\n%s: page %s, results %s\n", comparison.Summary(), page, filepath.Join(opts.dir, databaseName))
+	return a.concludeStudy(s)
+}
+
+// newest returns a function that finds the newest run of a plan in a folder.
+func (a *App) newest(dir string) func(context.Context, plan.Plan) (*result.Run, bool, error) {
+	return func(ctx context.Context, p plan.Plan) (run *result.Run, imported bool, err error) {
+		file := filepath.Join(dir, databaseName)
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return nil, false, nil
+		}
+		err = a.withStore(ctx, dir, func(db *store.Store) error {
+			if err := store.CheckTrust(file); err != nil {
+				return err
+			}
+			run, imported, err = experiment.Newest(ctx, db, p)
+			return err
+		})
+		return run, imported, err
+	}
+}
+
+// showFound shows that a run is shown again or continued.
+func (a *App) showFound(run result.Run) {
+	if run.State == result.Complete {
+		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, shownTime(run.Started))
+		return
+	}
+	fmt.Fprintf(a.env.Stderr, "continuing run %s of %s\n", run.ID, shownTime(run.Started))
 }
 
 // concludeStudy returns the exit code as an error.
-func (a *App) concludeStudy(o outcomes, runs []reproduce.Run) error {
-	available := slices.ContainsFunc(runs, func(r reproduce.Run) bool {
+func (a *App) concludeStudy(s *experiment.Study) error {
+	available := slices.ContainsFunc(s.Runs, func(r reproduce.Run) bool {
 		return slices.ContainsFunc(r.Run.Targets, func(t result.Target) bool { return t.Unavailable == "" })
 	})
 	switch {
-	case o.interrupted:
+	case s.End == experiment.Interrupted:
 		fmt.Fprintln(a.env.Stderr, "interrupted; the same command continues")
 		return &exitError{code: ExitInterrupted}
 	case !available:
 		fmt.Fprintln(a.env.Stderr, "no target of the study is available: see touchstone targets")
 		return &exitError{code: ExitNoTarget}
-	case o.failed > 0:
-		fmt.Fprintf(a.env.Stderr, "%d trials failed or timed out; the reports of the runs list them with the reasons\n", o.failed)
+	case s.Failed > 0:
+		fmt.Fprintf(a.env.Stderr, "%d trials failed or timed out; the reports of the runs list them with the reasons\n", s.Failed)
 		return &exitError{code: ExitTrials}
 	}
 	return nil
 }
 
-// outcomes are how the runs of a study ended.
-type outcomes struct {
-	interrupted bool
-	failed      int
-}
-
-// studyPlan is a plan of a study, restricted to the chosen benchmarks and targets.
-type studyPlan struct {
-	plan.Plan
-	keys []analysis.Key
-}
-
-// studyPlans reads, restricts and checks the plans of a study before the first is executed.
-func studyPlans(opts *reproduceOptions) ([]studyPlan, error) {
+// newStudy returns the study that the flags describe.
+func newStudy(opts *reproduceOptions) (*experiment.Study, error) {
 	runtimes, err := userRuntimes()
 	if err != nil {
 		return nil, err
 	}
-	all, err := plan.Study(opts.paper.Name, opts.quick)
+	study := opts.paper
+	plans, err := plan.Study(study.Name, opts.quick)
+	if err == nil && opts.fake {
+		study, plans, err = withFakes(study, plans)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if opts.fake {
-		if opts.paper, all, err = withFakes(opts.paper, all); err != nil {
-			return nil, err
-		}
-	}
-	matched := map[string]bool{}
-	var known []string
-	var plans []studyPlan
-	for _, p := range all {
-		p, err := applied(p, runtimes, opts.overrides)
-		if err != nil {
+	for i := range plans {
+		if plans[i], err = applied(plans[i], runtimes, opts.overrides); err != nil {
 			return nil, usage(err)
 		}
-		work, _, err := execution.Check(p)
-		if err != nil {
-			return nil, usage(err)
-		}
-		only := studyPlan{}
-		work = slices.DeleteFunc(work, func(w plan.Work) bool {
-			return opts.table != "" && !reproduce.Needs(opts.paper, opts.table, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}, "")
-		})
-		var targets []target.Target
-		for _, pattern := range p.Targets {
-			t, _ := pattern.Exact()
-			known = append(known, t.String())
-			chosen, err := matches(opts.targets, t.String(), matched)
-			if err != nil {
-				return nil, err
-			}
-			needed := opts.table == "" || slices.ContainsFunc(work, func(w plan.Work) bool {
-				return reproduce.Needs(opts.paper, opts.table, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}, t.String())
-			})
-			if chosen && needed {
-				targets = append(targets, t)
-			}
-		}
-		if len(work) == 0 || len(targets) == 0 {
-			continue
-		}
-		for _, w := range work {
-			only.keys = append(only.keys, analysis.Key{Name: w.Benchmark.Name, Params: w.Key()})
-		}
-		only.Plan = p.Only(targets, work)
-		only.Name += suffixOf(opts.table)
-		plans = append(plans, only)
 	}
-	for _, pattern := range opts.targets {
-		if !matched[pattern] {
-			return nil, usage(fmt.Errorf("the study has no target %q; there are %s", pattern, strings.Join(known, ", ")))
-		}
+	s, err := experiment.NewStudy(study, plans, opts.table, opts.targets)
+	if err == nil {
+		s.Quick = opts.quick
 	}
-	if plans == nil {
-		return nil, &exitError{ExitNoTarget, fmt.Errorf("nothing of %s can be measured: %s", opts.table, reproduce.WhyNothing(opts.paper, opts.table))}
-	}
-	return plans, nil
-}
-
-// suffixOf is the end of the name of a run or a page of one table: "-table-1".
-func suffixOf(table string) string {
-	if table == "" {
-		return ""
-	}
-	return "-" + strings.NewReplacer(" ", "-", "/", "-").Replace(table)
-}
-
-// matches reports whether a target is chosen, and marks the patterns that choose it.
-func matches(patterns []string, name string, matched map[string]bool) (bool, error) {
-	chosen := patterns == nil
-	for _, pattern := range patterns {
-		ok, err := path.Match(pattern, name)
-		if err != nil {
-			return false, usage(fmt.Errorf("--targets: %q is no pattern: %w", pattern, err))
-		}
-		matched[pattern] = matched[pattern] || ok
-		chosen = chosen || ok
-	}
-	return chosen, nil
+	return s, err
 }
 
 // trustResults refuses a folder, or results in it, that another user can change: the command executes plans of the results, and writes pages
@@ -283,96 +211,6 @@ func trustResults(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// origins are the machines of the runs of a study.
-type origins struct {
-	here    []string // the runs of this machine
-	foreign []string // the names of other machines
-	runs    []string // the imported runs
-}
-
-// add refuses runs of several machines: their values belong to no common place.
-func (o *origins) add(run result.Run, imported bool) error {
-	if !imported {
-		o.here = append(o.here, run.ID)
-	} else {
-		o.runs = append(o.runs, run.ID)
-		if name := cmp.Or(run.Host.Hostname, "another machine"); !slices.Contains(o.foreign, name) {
-			o.foreign = append(o.foreign, name)
-		}
-	}
-	if len(o.here) > 0 && len(o.runs) > 0 {
-		return fmt.Errorf("run %s was measured on this machine and run %s was imported; use another folder with -d for one of them", o.here[0], o.runs[0])
-	}
-	return nil
-}
-
-func (o *origins) elsewhere() string { return strings.Join(o.foreign, " and ") }
-
-// study returns the run of a plan: the recorded one if it is complete, else it starts or continues one.
-func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *outcomes) (_ result.Run, imported bool, err error) {
-	run, imported, err := a.recorded(ctx, opts.dir, p)
-	if err != nil {
-		return result.Run{}, false, err
-	}
-	var earlier *result.Run
-	switch {
-	case run == nil:
-	case run.State == result.Complete:
-		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, shownTime(run.Started))
-		return withoutVariables(*run), imported, nil
-	default:
-		if p, err = execution.ResumedPlan(*run); err != nil {
-			return result.Run{}, false, err
-		}
-		fmt.Fprintf(a.env.Stderr, "continuing run %s of %s\n", run.ID, shownTime(run.Started))
-		resumed, err := a.load(ctx, opts.dir, run.ID)
-		if err != nil {
-			return result.Run{}, false, err
-		}
-		earlier = &resumed
-	}
-	var measured result.Run
-	opts.concluded = func(run result.Run, outcome execution.Outcome) error {
-		measured, o.interrupted = run, outcome.Interrupted
-		o.failed += outcome.Counts[result.Failed] + outcome.Counts[result.Timeout]
-		return nil
-	}
-	err = a.execute(ctx, &opts.benchmarkOptions, p, earlier)
-	return measured, false, err
-}
-
-// recorded is the newest run of a plan in the folder, nil without one. A run of the same name with another plan does not count.
-func (a *App) recorded(ctx context.Context, dir string, p plan.Plan) (found *result.Run, imported bool, err error) {
-	if _, err := os.Stat(filepath.Join(dir, databaseName)); errors.Is(err, os.ErrNotExist) {
-		return nil, false, nil
-	}
-	err = a.withStore(ctx, dir, func(db *store.Store) error {
-		runs, err := db.Runs(ctx)
-		if err != nil {
-			return err
-		}
-		for _, s := range runs {
-			if s.Name != p.Name {
-				continue
-			}
-			run, err := db.Run(ctx, s.ID)
-			if err != nil {
-				return err
-			}
-			of, err := plan.Parse("run "+run.ID, []byte(run.Plan))
-			if err != nil || !p.Begins(of) {
-				continue // of another version or with other flags
-			}
-			run.State = s.State
-			found = &run
-			imported, err = db.Imported(ctx, run.ID)
-			return err
-		}
-		return nil
-	})
-	return found, imported, err
 }
 
 func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
@@ -91,20 +92,13 @@ func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bo
 			}
 			named[run.ID] = ref
 			if !showEnv {
-				run = withoutVariables(run)
+				run = execution.WithoutVariables(run)
 			}
 			runs = append(runs, run)
 		}
 		return nil
 	})
 	return runs, err
-}
-
-// withoutVariables leaves out the values of environment variables in the plan of a run, also where a program printed them.
-func withoutVariables(run result.Run) result.Run {
-	text, values := plan.Redact(run.Plan)
-	run.Plan = text
-	return result.NewHider(values).Run(run)
 }
 
 // userNames are the names of the user of this process.

@@ -15,6 +15,7 @@ import (
 
 	answer "github.com/touchstone-bench/touchstone/internal/answer/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
@@ -24,25 +25,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
-// conclude judges the runs, and shows and stores the result.
-func (c *checked) conclude() error {
+// concludeSelfcheck shows and stores the result.
+func (a *App) concludeSelfcheck(c *experiment.Selfcheck, opts selfcheckOptions) error {
 	d := selfcheck.Record{
-		Kind: selfcheck.DocumentKind, Version: selfcheck.SchemaVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.pilot.Host,
-		Target: c.target.String(), Binary: c.binary, Runtime: c.pilot.Targets[0].Version, Blocks: c.blocks, Spent: c.spent.Seconds(), Runs: []string{},
-		Check: selfcheck.Evaluate(c.runs, c.base, c.same, c.delayed, c.commands, c.pace, c.launches),
+		Kind: selfcheck.DocumentKind, Version: selfcheck.SchemaVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.Pilot.Host,
+		Target: c.Target.String(), Binary: c.Binary, Runtime: c.Pilot.Targets[0].Version, Blocks: c.Blocks, Spent: c.Spent.Seconds(), Runs: []string{},
+		Check: c.Check(),
 	}
 	d.Host.Selfcheck = nil
-	for _, r := range c.runs {
+	for _, r := range c.Runs {
 		d.Runs = append(d.Runs, r.ID)
 	}
-	if err := c.app.writeDocument(c.app.env.Stdout, c.opts.format, "", answer.Document(&d)); err != nil {
+	if err := a.writeDocument(a.env.Stdout, opts.format, "", answer.Document(&d)); err != nil {
 		return err
 	}
 	file, err := keepSelfcheck(d)
 	if err != nil {
 		return fmt.Errorf("store the selfcheck: %w", err)
 	}
-	fmt.Fprintf(c.app.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(c.opts.dir, databaseName))
+	fmt.Fprintf(a.env.Stderr, "\nselfcheck %s, runs %s\n", file, filepath.Join(opts.dir, databaseName))
 	return nil
 }
 

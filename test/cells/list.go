@@ -32,7 +32,7 @@ func All() []Cell {
 		{"catalogue/network", []string{"internal/bench/performance", "internal/engine/network"}},
 		{"catalogue/monitor", []string{"internal/monitor", "internal/bench/operations"}},
 
-		{"cli/ab", []string{"internal/report/ab"}},
+		{"cli/ab", []string{"internal/experiment", "internal/report/ab"}},
 		{"cli/density", []string{"internal/bench/density"}},
 		{"cli/own", []string{"internal/bench/custom"}},
 		{"cli/portability", []string{"internal/bench/portability", "internal/image/compare"}},

@@ -24,6 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/noise"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -124,10 +125,10 @@ type environment struct {
 	drivers engines.Drivers
 	clock   runner.Clock
 	noise   runner.Noise
-	session *Session      // nil for fake targets
-	turn    machineTurn   // empty for fake targets
-	sampler *host.Sampler // nil for fake targets
-	scratch string        // for fake targets: the directory for trials' files, created when it is needed
+	session *Session       // nil for fake targets
+	turn    machineTurn    // empty for fake targets
+	sampler *noise.Sampler // nil for fake targets
+	scratch string         // for fake targets: the directory for trials' files, created when it is needed
 }
 
 // New prepares an execution and touches nothing on the host.
@@ -234,7 +235,7 @@ func (e *Execution) open(ctx context.Context) error {
 		e.report(Swept, s.String())
 	}
 	if err == nil {
-		e.sampler = host.NewSampler("/")
+		e.sampler = noise.NewSampler("/")
 		e.noise = hostNoise{e.sampler}
 	}
 	return err

@@ -15,7 +15,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/binfmt"
+	"github.com/touchstone-bench/touchstone/internal/host/energy"
+	"github.com/touchstone-bench/touchstone/internal/host/facts"
+	"github.com/touchstone-bench/touchstone/internal/host/noise"
+	"github.com/touchstone-bench/touchstone/internal/host/supply"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -23,18 +27,18 @@ import (
 )
 
 // hostNoise is the real host's noise.
-type hostNoise struct{ *host.Sampler }
+type hostNoise struct{ *noise.Sampler }
 
 func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
 	before := n.Sampler.Begin()
 	return func(waits []bench.Medium) result.Disturbance {
-		var loads []host.Resource
+		var loads []noise.Resource
 		for _, m := range waits {
 			switch m {
 			case bench.Disk:
-				loads = append(loads, host.IO)
+				loads = append(loads, noise.IO)
 			case bench.Memory:
-				loads = append(loads, host.Memory)
+				loads = append(loads, noise.Memory)
 			}
 		}
 		return n.End(before, loads...)
@@ -61,17 +65,17 @@ func (c *pageCache) caveats() []string {
 
 // useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
 func (e *Execution) useHost(config *runner.Config) {
-	config.Memory, config.Supply = e.session.dir.Memory, supply(e.Plan.Pinning.Workload)
-	if _, err := host.Meminfo("/"); err == nil {
-		config.Meminfo = func() (map[string]int64, error) { return host.Meminfo("/") }
+	config.Memory, config.Supply = e.session.dir.Memory, readSupply(e.Plan.Pinning.Workload)
+	if _, err := supply.Meminfo("/"); err == nil {
+		config.Meminfo = func() (map[string]int64, error) { return supply.Meminfo("/") }
 	}
-	if _, err := host.OOMKills("/"); err == nil {
-		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
+	if _, err := supply.OOMKills("/"); err == nil {
+		config.OOMKills = func() (int64, error) { return supply.OOMKills("/") }
 	}
 	if online, err := cpuset.Online("/"); err == nil {
 		config.CPUs = len(online)
 	}
-	if gauge, err := host.OpenEnergy("/"); err == nil {
+	if gauge, err := energy.Open("/"); err == nil {
 		config.Energy = gauge
 	} else {
 		config.NoEnergy = err.Error()
@@ -82,7 +86,7 @@ func (e *Execution) useHost(config *runner.Config) {
 	if !dropsCaches(e.Plan, e.work) {
 		return
 	}
-	caches := host.NewCaches("/")
+	caches := supply.NewCaches("/")
 	if err := caches.Check(); err != nil {
 		e.caches.refused = err.Error()
 		e.report(Note, fmt.Sprintf("the page cache is not dropped: %v", err))
@@ -95,18 +99,18 @@ func (e *Execution) useHost(config *runner.Config) {
 	}
 }
 
-// supply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
+// readSupply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
 // is unknown, for example in a /proc without the kernel's files. A limit of the cgroup that holds the run's cgroups counts, too.
-func supply(cpus string) runner.Supply {
+func readSupply(cpus string) runner.Supply {
 	groups, err := cgroup.Detect("/")
 	if err != nil {
 		groups = &cgroup.Hierarchy{Mode: cgroup.None}
 	}
 	return runner.Supply{
-		Disk:   func(dir string) (runner.Amount, error) { return amount(host.Space(dir)) },
-		Memory: known(func() (runner.Amount, error) { return within(groups.Memory, host.Available) }),
-		Tasks:  known(func() (runner.Amount, error) { return within(groups.Tasks, host.Tasks) }),
-		Files:  known(func() (runner.Amount, error) { return amount(host.Files()) }),
+		Disk:   func(dir string) (runner.Amount, error) { return amount(supply.Space(dir)) },
+		Memory: known(func() (runner.Amount, error) { return within(groups.Memory, supply.Memory) }),
+		Tasks:  known(func() (runner.Amount, error) { return within(groups.Tasks, supply.Tasks) }),
+		Files:  known(func() (runner.Amount, error) { return amount(supply.Files()) }),
 		CPUs:   usableCPUs(cpus),
 	}
 }
@@ -146,7 +150,7 @@ func usableCPUs(list string) int {
 
 // emulator returns the interpreter that this host's kernel starts for a program.
 func emulator(program []byte) bench.Emulator {
-	h, err := host.FindHandler("/", program)
+	h, err := binfmt.Find("/", program)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return bench.Emulator{}
@@ -158,10 +162,10 @@ func emulator(program []byte) bench.Emulator {
 
 // storage describes the file systems of the run. Fake targets use only that of the results.
 func (e *Execution) storage() []result.Storage {
-	all := []result.Storage{{Use: "results", FileSystem: host.FileSystem(e.Folder)}, {Use: "root", FileSystem: host.FileSystem("/")}}
+	all := []result.Storage{{Use: "results", FileSystem: facts.FileSystem(e.Folder)}, {Use: "root", FileSystem: facts.FileSystem("/")}}
 	if e.session != nil {
-		all = append(all, result.Storage{Use: "containers", FileSystem: host.FileSystem(e.session.Data)},
-			result.Storage{Use: "state", FileSystem: host.FileSystem(e.session.State)})
+		all = append(all, result.Storage{Use: "containers", FileSystem: facts.FileSystem(e.session.Data)},
+			result.Storage{Use: "state", FileSystem: facts.FileSystem(e.session.State)})
 	}
 	return slices.DeleteFunc(all, func(s result.Storage) bool { return s.FileSystem == "" })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // remotes are the other machines of a run, with servers of its network benchmarks.
@@ -26,7 +26,7 @@ type remotes struct {
 // findRemotes checks that touchstone serve answers on each machine that the work names, before the first trial.
 func findRemotes(ctx context.Context, work []plan.Work, version string, secret peer.Secret, report func(EventKind, string)) (remotes, error) {
 	r := remotes{}
-	var places []workload.Remote
+	var places []remote.Place
 	for _, w := range work {
 		if at, remote := bench.RemotePeer(w.Params); remote && !slices.Contains(places, at) {
 			places = append(places, at)
@@ -60,7 +60,7 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 }
 
 // open starts a server on another machine for a trial.
-func (r remotes) open(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error) {
+func (r remotes) open(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
 	s, err := r.client.Open(ctx, at, server)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // placed is a fake engine that records its cgroup parents.
@@ -160,7 +160,7 @@ func TestLimitWithoutController(t *testing.T) {
 				l.config.Cgroups.Mounts[i].Controllers = slices.DeleteFunc(m.Controllers, func(c string) bool { return c == controller })
 			}
 			l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
-				spec := t.Spec(workload.Exit(0)...)
+				spec := t.Spec(probe.Exit(0)...)
 				spec.Resources = limits
 				_, _, err := t.Create(ctx, spec)
 				return err

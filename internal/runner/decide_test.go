@@ -13,12 +13,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // created is a benchmark whose value is the time of create, as the options of the fake target set it.
 func created(ctx context.Context, t bench.Trial) error {
-	_, span, err := t.Create(ctx, t.Spec(workload.Exit(0)...))
+	_, span, err := t.Create(ctx, t.Spec(probe.Exit(0)...))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // A program without a limit of its own that takes more memory than the run may have is killed in the run's cgroup. The session checks that
@@ -31,7 +31,7 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	l.config.Clock = runner.SystemClock{}
 	l.config.Supply = runner.Supply{Memory: has(limit*mib+128*mib, gib)} // 128 MiB are the reserve
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		c, err := bench.Launch(ctx, t, t.Spec(workload.Grow(taken)...))
+		c, err := bench.Launch(ctx, t, t.Spec(probe.Grow(taken)...))
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // program is the path of a program that a test installs.
@@ -201,7 +201,7 @@ func TestTooMuchOutputEndsTheTrial(t *testing.T) {
 			l.Errorf("%d bytes are kept, want %d", n, bench.MaxOutput)
 		}
 		var flood runner.OutputLimitError
-		if _, _, err := t.Create(ctx, t.Spec(workload.Ready()...)); !errors.As(err, &flood) {
+		if _, _, err := t.Create(ctx, t.Spec(probe.Ready()...)); !errors.As(err, &flood) {
 			l.Errorf("a call after the flood: %v", err)
 		}
 		return nil
@@ -396,7 +396,7 @@ func TestHostEnd(t *testing.T) {
 		l, target, host := hostHarness(t)
 		var during []string
 		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
-			spec := t.Spec(workload.Ready()...)
+			spec := t.Spec(probe.Ready()...)
 			spec.Resources.CPUSet = "5"
 			c, err := t.Network.CreateHost(ctx, spec)
 			if err != nil {
@@ -427,7 +427,7 @@ func TestHostEnd(t *testing.T) {
 
 func TestHostEndFails(t *testing.T) {
 	create := func(ctx context.Context, t bench.Trial) error {
-		_, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...))
+		_, err := t.Network.CreateHost(ctx, t.Spec(probe.Ready()...))
 		return err
 	}
 	t.Run("not created", func(t *testing.T) {
@@ -479,7 +479,7 @@ func TestHostEndWithoutCgroups(t *testing.T) {
 		if _, err := t.Cost.Usage(); err != nil {
 			l.Errorf("the cost before: %v", err)
 		}
-		if _, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...)); err != nil {
+		if _, err := t.Network.CreateHost(ctx, t.Spec(probe.Ready()...)); err != nil {
 			return err
 		}
 		_, err := t.Cost.Usage()

@@ -24,7 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // A cell is given up after failuresAllowed consecutive trials without success, or timeoutsAllowed of them that exceeded a
@@ -64,7 +64,7 @@ type Config struct {
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
 	// Remote starts a server on another machine: see bench.Network. It may be nil.
-	Remote func(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error)
+	Remote func(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error)
 	// CPUs is the number of the machine's CPUs; 0 if unknown. A CPU limit above it is not set, because no engine can hold
 	// it and some refuse it.
 	CPUs int

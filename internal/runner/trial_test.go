@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func TestPhasesAreExact(t *testing.T) {
@@ -141,7 +141,7 @@ func TestFailures(t *testing.T) {
 		{"fake/a@fail=wait", exit, result.Failed, "scripted fault: call 1 of wait fails", ""},
 		{"fake/a", func(ctx context.Context, t bench.Trial) error {
 			t.Record("Value", 1)
-			_, err := bench.InContainer(ctx, t, t.Spec(workload.Probe, "dance"))
+			_, err := bench.InContainer(ctx, t, t.Spec(probe.Path, "dance"))
 			return err
 		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
 		{"fake/a", runsProgram, result.Failed, `execute "/usr/bin/program": no such file or directory`, ""},
@@ -172,7 +172,7 @@ func TestFailures(t *testing.T) {
 			return nil
 		}, result.Timeout, "the trial took longer than its limit of 1h0m0s: " + errBroken.Error(), ""},
 		{"fake/a@hang=start", func(ctx context.Context, t bench.Trial) error {
-			c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+			c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 			if err != nil {
 				return err
 			}
@@ -247,7 +247,7 @@ func TestInterrupted(t *testing.T) {
 				}
 				dirs[dir] = true
 				stop("create")
-				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 				if err != nil {
 					return err
 				}
@@ -302,7 +302,7 @@ func TestLeftContainersAreRemoved(t *testing.T) {
 		errs := make(chan error)
 		for i := range 8 {
 			go func() {
-				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 				if err == nil && i%2 > 0 {
 					_, err = t.Time(ctx, "start", c.Start)
 				}

@@ -23,7 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // peerHarness is bare metal, with the image's root file system.
@@ -259,7 +259,7 @@ func networkPeers() []peer {
 	}
 	// One test alone is too short for redis-benchmark, which counts whole milliseconds.
 	redis := value{name: "all tests", pattern: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
-	for _, test := range workload.RedisTests() {
+	for _, test := range programs.RedisTests() {
 		redis.metrics = append(redis.metrics, test.Name)
 	}
 	return []peer{

@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -59,7 +59,7 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 }
 
 // lacking names the work that does not fit on this machine, whatever its targets cost.
-func lacking(work []plan.Work, s runner.Supply) []string {
+func lacking(work []plan.Work, s guard.Supply) []string {
 	var notes []string
 	for _, w := range work {
 		if err := s.Lack(w.Needs()); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 // Work that does not fit on the machine is named before anything is opened.
@@ -23,9 +23,9 @@ func TestLackIsNamedBeforeTheRun(t *testing.T) {
 		{Benchmark: bench.Benchmark{Name: "a.nothing.x"}},
 		{Benchmark: bench.Benchmark{Name: "a.wide.x", Needs: needs(bench.Needs{CPUs: 3})}},
 	}
-	got := lacking(work, runner.Supply{
+	got := lacking(work, guard.Supply{
 		CPUs:   2,
-		Memory: func() (runner.Amount, error) { return runner.Amount{Free: 6 << 30, Total: 8 << 30}, nil },
+		Memory: func() (guard.Amount, error) { return guard.Amount{Free: 6 << 30, Total: 8 << 30}, nil },
 	})
 	want := []string{
 		"a.large.x n=9 is skipped: memory: it needs 8.0 GiB (programs with 8.0 GiB), and the host has 5.6 GiB above its reserve of 409.6 MiB: 2.4 GiB are missing; " +

@@ -30,6 +30,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -123,7 +124,7 @@ type Execution struct {
 // are simulated and touch nothing.
 type environment struct {
 	drivers engines.Drivers
-	clock   runner.Clock
+	clock   meter.Clock
 	noise   runner.Noise
 	session *Session       // nil for fake targets
 	turn    machineTurn    // empty for fake targets
@@ -140,7 +141,7 @@ func New(config Config) (*Execution, error) {
 	var err error
 	switch {
 	case !slices.ContainsFunc(e.Plan.Targets, isFake):
-		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), runner.SystemClock{}
+		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), meter.System{}
 		e.session = NewSession(e.RunID, e.Plan)
 	case slices.ContainsFunc(e.Plan.Targets, func(t plan.Pattern) bool { return !isFake(t) }):
 		err = &UsageError{errors.New("a plan has either fake targets or real ones: the two kinds do not share a clock")}
@@ -151,7 +152,7 @@ func New(config Config) (*Execution, error) {
 }
 
 // Clock returns the clock of the execution. Fake targets have a simulated one.
-func (e *Execution) Clock() runner.Clock { return e.clock }
+func (e *Execution) Clock() meter.Clock { return e.clock }
 
 // Abandon removes at once all resources of the execution on the host. It may be called from another goroutine while
 // Run is under way; the program must end right after.

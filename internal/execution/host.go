@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -101,26 +102,26 @@ func (e *Execution) useHost(config *runner.Config) {
 
 // readSupply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
 // is unknown, for example in a /proc without the kernel's files. A limit of the cgroup that holds the run's cgroups counts, too.
-func readSupply(cpus string) runner.Supply {
+func readSupply(cpus string) guard.Supply {
 	groups, err := cgroup.Detect("/")
 	if err != nil {
 		groups = &cgroup.Hierarchy{Mode: cgroup.None}
 	}
-	return runner.Supply{
-		Disk:   func(dir string) (runner.Amount, error) { return amount(supply.Space(dir)) },
-		Memory: known(func() (runner.Amount, error) { return within(groups.Memory, supply.Memory) }),
-		Tasks:  known(func() (runner.Amount, error) { return within(groups.Tasks, supply.Tasks) }),
-		Files:  known(func() (runner.Amount, error) { return amount(supply.Files()) }),
+	return guard.Supply{
+		Disk:   func(dir string) (guard.Amount, error) { return amount(supply.Space(dir)) },
+		Memory: known(func() (guard.Amount, error) { return within(groups.Memory, supply.Memory) }),
+		Tasks:  known(func() (guard.Amount, error) { return within(groups.Tasks, supply.Tasks) }),
+		Files:  known(func() (guard.Amount, error) { return amount(supply.Files()) }),
 		CPUs:   usableCPUs(cpus),
 	}
 }
 
-func amount(free, total int64, err error) (runner.Amount, error) {
-	return runner.Amount{Free: free, Total: total}, err
+func amount(free, total int64, err error) (guard.Amount, error) {
+	return guard.Amount{Free: free, Total: total}, err
 }
 
 // known returns the function if it works now, and nil if it does not.
-func known(read func() (runner.Amount, error)) func() (runner.Amount, error) {
+func known(read func() (guard.Amount, error)) func() (guard.Amount, error) {
 	if _, err := read(); err != nil {
 		return nil
 	}
@@ -128,16 +129,16 @@ func known(read func() (runner.Amount, error)) func() (runner.Amount, error) {
 }
 
 // within returns the amount of the machine, or the allowance of the cgroup if less of it is free.
-func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (runner.Amount, error) {
+func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (guard.Amount, error) {
 	machine, err := amount(has("/"))
 	if err != nil {
-		return runner.Amount{}, err
+		return guard.Amount{}, err
 	}
 	limit, limited, err := allowed()
 	if err != nil || !limited || limit.Free >= machine.Free {
 		return machine, err
 	}
-	return runner.Amount{Free: limit.Free, Total: limit.Total}, nil
+	return guard.Amount{Free: limit.Free, Total: limit.Total}, nil
 }
 
 // usableCPUs counts the CPUs of a list, or the CPUs of this process if the list is empty.

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -21,7 +22,7 @@ func (e *Execution) rule() *result.Stopping {
 	targets := len(slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) }))
 	return &result.Stopping{
 		Looks:       stats.Looks(e.Plan.Blocks, e.Plan.BlockLimit()),
-		Comparisons: runner.Comparisons(e.work, targets),
+		Comparisons: decision.Comparisons(e.work, targets),
 		Precision:   float64(e.Plan.Precision),
 	}
 }
@@ -49,7 +50,7 @@ func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.
 	earlier := rule.Stopped
 	rule.Stopped = nil
 	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Seed: run.Seed}
-	config.Decide = &runner.Decide{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
+	config.Decide = &decision.Rule{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
 	config.Stopped = func(stop result.Stop) error {
 		rule.Stopped = append(rule.Stopped, stop)
 		if slices.Contains(earlier, stop) {

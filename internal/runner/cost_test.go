@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 // served is a fake engine with cgroups and a daemon.
@@ -146,7 +146,7 @@ func TestMemoryOfTheHost(t *testing.T) {
 	l.config.Meminfo = func() (map[string]int64, error) {
 		return map[string]int64{"MemTotal": much, "MemFree": much, "MemAvailable": much, "AnonPages": much, "Slab": much}, nil
 	}
-	l.config.Supply.Tasks = func() (runner.Amount, error) { return runner.Amount{Free: 7, Total: 9}, nil }
+	l.config.Supply.Tasks = func() (guard.Amount, error) { return guard.Amount{Free: 7, Total: 9}, nil }
 	l.work("test.x.x", func(_ context.Context, trial bench.Trial) error {
 		memory, err := trial.Cost.Host()
 		own := memory["MemAvailable"] - much

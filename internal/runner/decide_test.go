@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
@@ -32,7 +33,7 @@ func decidingHarness(t *testing.T, targets ...string) (l *harness, stops *[]resu
 	l = newHarness(t, targets...)
 	stops = new([]result.Stop)
 	l.config.Warmup = 1
-	l.config.Decide = &runner.Decide{Looks: stats.Looks(8, 40), Comparisons: len(targets) - 1, Baseline: targets[0]}
+	l.config.Decide = &decision.Rule{Looks: stats.Looks(8, 40), Comparisons: len(targets) - 1, Baseline: targets[0]}
 	l.config.Stopped = func(s result.Stop) error {
 		*stops = append(*stops, s)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/latency"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // trialLatency implements bench.Latency.
@@ -39,7 +40,7 @@ func (t trialLatency) Forget(c engine.Container, output bench.Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.containers = slices.DeleteFunc(t.containers, func(other engine.Container) bool { return other == c })
-	t.watches = slices.DeleteFunc(t.watches, func(other *watch) bool { return bench.Watch(other) == output })
+	t.watches = slices.DeleteFunc(t.watches, func(other *meter.Watch) bool { return bench.Watch(other) == output })
 }
 
 // latencies are the times of a metric.

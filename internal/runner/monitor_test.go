@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // meminfo is a machine of 1000 MiB that the test fills.
@@ -285,13 +285,13 @@ func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
 	}
 }
 
-var _ runner.Clock = runner.SystemClock{}
+var _ meter.Clock = meter.System{}
 
 // The system's clock calls in time, and not after stop.
 func TestTicksOfTheSystemClock(t *testing.T) {
 	calls := make(chan int)
 	n := 0
-	stop := runner.SystemClock{}.Every(ms, func() {
+	stop := meter.System{}.Every(ms, func() {
 		n++
 		if n <= 3 {
 			calls <- n

@@ -18,6 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // LimitError reports a call or a trial that exceeded its time limit.
@@ -77,7 +79,7 @@ type trial struct {
 	containers []engine.Container
 	fresh      []string // images that were made for this trial
 	pulled     []string // images that the engine may have, even if the pull failed
-	watches    []*watch
+	watches    []*meter.Watch
 	phases     []result.Phase
 	failed     map[string]int // calls, by the name of the phase
 	samples    []result.Sample
@@ -114,7 +116,7 @@ func (t *trial) Require(n bench.Needs) error {
 	if err := supports(t.engine, n.Capabilities); err != nil {
 		return err
 	}
-	return t.r.fits(n, plain)
+	return t.r.fits(n, guard.Least)
 }
 
 func (t *trial) Spec(argv ...string) engine.Spec {
@@ -324,7 +326,7 @@ func limited(ctx context.Context, err error) error {
 }
 
 func (t *trial) Watch() bench.Watch {
-	w := newWatch(t.now, func() { t.cancel(OutputLimitError{}) })
+	w := meter.NewWatch(t.now, func() { t.cancel(OutputLimitError{}) })
 	t.mu.Lock()
 	t.watches = append(t.watches, w)
 	t.mu.Unlock()

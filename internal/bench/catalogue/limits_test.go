@@ -60,7 +60,7 @@ func (e *worker) pass(d, used time.Duration) {
 	e.used += used
 }
 
-// Now implements runner.Clock: the engine is the clock of its trials.
+// Now implements meter.Clock: the engine is the clock of its trials.
 func (e *worker) Now() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +75,7 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 	return context.WithCancel(ctx)
 }
 
-// Every implements runner.Clock. Nothing that a worker runs is sampled.
+// Every implements meter.Clock. Nothing that a worker runs is sampled.
 func (e *worker) Every(time.Duration, func()) (stop func()) { return func() {} }
 
 func (e *worker) Sleep(ctx context.Context, d time.Duration) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -233,7 +234,7 @@ func (e *wire) output(args string) string {
 }
 
 // runOnWire executes a trial between containers of e and its host's end.
-func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock runner.Clock) result.Trial {
+func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock meter.Clock) result.Trial {
 	t.Helper()
 	b := find(t, name)
 	params, err := b.Resolve(given, false)

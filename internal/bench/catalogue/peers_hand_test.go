@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -110,7 +111,7 @@ func (l *peerHarness) measure(p peer) ([]float64, []program, error) {
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: target.Native, Engine: l}}, Host: l,
 		WorkloadCPUs: l.cpu, HostCPUs: l.cpu,
 		Stop: stats.StopRule{Min: 1}, TrialLimit: peerLimit, CallLimit: peerLimit,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
+		Clock: meter.System{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
 		Record: func(t result.Trial) error { trial = t; return nil },
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package runner
+package meter
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 )
 
-// watch implements bench.Watch. It reads the clock before it handles the first bytes.
-type watch struct {
+// Watch implements bench.Watch. It reads the clock before it handles the first bytes.
+type Watch struct {
 	now func() time.Duration
 	// flooded is called when the output exceeds bench.MaxOutput.
 	flooded func()
@@ -30,11 +30,11 @@ type watch struct {
 	closed   bool
 }
 
-func newWatch(now func() time.Duration, flooded func()) *watch {
-	return &watch{now: now, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
+func NewWatch(now func() time.Duration, flooded func()) *Watch {
+	return &Watch{now: now, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
 }
 
-func (w *watch) Write(p []byte) (int, error) {
+func (w *Watch) Write(p []byte) (int, error) {
 	at := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,13 +59,13 @@ func (w *watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *watch) Endless() {
+func (w *Watch) Endless() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.endless = true
 }
 
-func (w *watch) Close() error {
+func (w *Watch) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
@@ -75,7 +75,7 @@ func (w *watch) Close() error {
 	return nil
 }
 
-func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
+func (w *Watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	select {
 	case <-w.line:
 	case <-w.ended:
@@ -95,13 +95,13 @@ func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	return w.text, w.first, nil
 }
 
-func (w *watch) Last() time.Duration {
+func (w *Watch) Last() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
 
-func (w *watch) Ended(ctx context.Context) error {
+func (w *Watch) Ended(ctx context.Context) error {
 	select {
 	case <-w.ended:
 		return nil
@@ -115,7 +115,7 @@ func (w *watch) Ended(ctx context.Context) error {
 	}
 }
 
-func (w *watch) Bytes() []byte {
+func (w *Watch) Bytes() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return bytes.Clone(w.data)

@@ -1,4 +1,4 @@
-package runner
+package decision
 
 import (
 	"math/rand/v2"
@@ -21,13 +21,13 @@ var valueMetrics = []result.Metric{{Name: "Value"}, {Name: "Shim", Component: "s
 
 // A resumed run has all trials of its first part before its first check.
 func TestSeriesOfFirstBlocks(t *testing.T) {
-	var m measured
+	var m Measured
 	for _, block := range []int{0, 2, 1, 3, 7, 5} {
-		m.add(trialOf(block, 10-float64(block), 100, 0), valueMetrics)
+		m.Add(trialOf(block, 10-float64(block), 100, 0), valueMetrics)
 	}
 	failed := trialOf(4, 1)
 	failed.Status = result.Failed
-	m.add(failed, valueMetrics)
+	m.Add(failed, valueMetrics)
 	if len(m.series) != 1 {
 		t.Fatalf("%d series, want one: costs of components are left out", len(m.series))
 	}
@@ -45,21 +45,21 @@ func TestSeriesOfFirstBlocks(t *testing.T) {
 func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 	rule := stats.StopRule{Min: 6, Max: 1000, Precision: 0.02}
 	metrics := []result.Metric{{Name: "Steady"}, {Name: "Wide"}}
-	var m measured
+	var m Measured
 	add := func(from, to int) {
 		for block := from; block < to; block++ {
-			m.add(&result.Trial{Status: result.OK, Block: block, Samples: []result.Sample{{Metric: "Steady", Value: 1}, {Metric: "Wide", Value: float64(block)}}}, metrics)
+			m.Add(&result.Trial{Status: result.OK, Block: block, Samples: []result.Sample{{Metric: "Steady", Value: 1}, {Metric: "Wide", Value: float64(block)}}}, metrics)
 		}
 	}
 	add(0, 6)
-	if m.enough(rule, 6) {
+	if m.Enough(rule, 6) {
 		t.Fatal("enough blocks although a series is wide")
 	}
 	add(6, 11)
-	if m.enough(rule, 11) || len(m.series[0].read) != 6 || len(m.series[1].read) != 11 {
+	if m.Enough(rule, 11) || len(m.series[0].read) != 6 || len(m.series[1].read) != 11 {
 		t.Errorf("the second check has read %d steady and %d wide values, want 6 and 11", len(m.series[0].read), len(m.series[1].read))
 	}
-	if m.enough(rule, 6) || m.enough(rule, 11) {
+	if m.Enough(rule, 6) || m.Enough(rule, 11) {
 		t.Error("a repeated check has another result")
 	}
 }
@@ -68,12 +68,12 @@ func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 // median would be several times as wide.
 func TestPrecisionOfManyBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var m measured
+	var m Measured
 	const blocks = 60
 	for block := range blocks {
-		m.add(trialOf(block, 100+5*random.NormFloat64()), valueMetrics)
+		m.Add(trialOf(block, 100+5*random.NormFloat64()), valueMetrics)
 	}
-	if !m.enough(stats.StopRule{Min: 10, Max: 1000, Precision: 0.03}, blocks) {
+	if !m.Enough(stats.StopRule{Min: 10, Max: 1000, Precision: 0.03}, blocks) {
 		t.Error("60 blocks with a variation of 5 % do not give a median within 3 %")
 	}
 }

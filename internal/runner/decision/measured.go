@@ -1,4 +1,4 @@
-package runner
+package decision
 
 import (
 	"cmp"
@@ -8,10 +8,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// measured holds the values of one benchmark for the stop rule: a series for each metric on each target. Each trial adds its values once, and
+// Measured holds the values of one benchmark for the stop rule: a series for each metric on each target. Each trial adds its values once, and
 // is not kept. A check sorts whole series, but as few as possible, and [stats.StopRule] makes checks rarer as the blocks grow. So the checks hardly add to the time
 // of a block, however many blocks there are.
-type measured struct {
+type Measured struct {
 	series []*series
 	at     map[seriesKey]int // index in series
 	// imprecise is the series that the last check found imprecise. The next check begins with it.
@@ -35,8 +35,8 @@ type blockValue struct {
 	value float64
 }
 
-// add adds the values of a trial. Costs of single components are left out: they are often near zero, and no verdict uses them.
-func (m *measured) add(t *result.Trial, metrics []result.Metric) {
+// Add adds the values of a trial. Costs of single components are left out: they are often near zero, and no verdict uses them.
+func (m *Measured) Add(t *result.Trial, metrics []result.Metric) {
 	if t.Status != result.OK {
 		return
 	}
@@ -90,9 +90,9 @@ func valueOf(m result.Metric, values []float64) float64 {
 	return stats.Median(values)
 }
 
-// enough reports whether a rule needs no block after the first blocks. The rule requires the precision of every series, so the first
+// Enough reports whether a rule needs no block after the first blocks. The rule requires the precision of every series, so the first
 // imprecise one decides.
-func (m *measured) enough(rule stats.StopRule, blocks int) bool {
+func (m *Measured) Enough(rule stats.StopRule, blocks int) bool {
 	if blocks < m.open {
 		return false
 	}

@@ -1,4 +1,7 @@
-package runner
+// Package meter has the clock of all measurements, and the reader that stamps a program's output by it.
+//
+// It is the only package of the runner that reads the time. Everything else takes a [Clock], so that the fake engine can move it.
+package meter
 
 import (
 	"context"
@@ -18,19 +21,19 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// SystemClock is the host's CLOCK_MONOTONIC.
-type SystemClock struct{}
+// System is the host's CLOCK_MONOTONIC.
+type System struct{}
 
 // Now reads the clock.
-func (SystemClock) Now() time.Time { return time.Now() }
+func (System) Now() time.Time { return time.Now() }
 
 // WithTimeoutCause is context.WithTimeoutCause.
-func (SystemClock) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+func (System) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, cause)
 }
 
 // Every calls f in a goroutine of its own.
-func (SystemClock) Every(d time.Duration, f func()) (stop func()) {
+func (System) Every(d time.Duration, f func()) (stop func()) {
 	ticker := time.NewTicker(d)
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -52,7 +55,7 @@ func (SystemClock) Every(d time.Duration, f func()) (stop func()) {
 }
 
 // Sleep waits for a timer.
-func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
+func (System) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

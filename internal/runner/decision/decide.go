@@ -1,4 +1,7 @@
-package runner
+// Package decision has the rules that end the blocks of a benchmark: enough precision, or closed comparisons.
+//
+// The rules see only the values of trials. So a resumed run, which feeds them the trials of its first part, comes to the same decisions.
+package decision
 
 import (
 	"slices"
@@ -8,13 +11,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Decide is a rule that ends a cell once all its deciding comparisons with the baseline are closed. It is fixed before the run.
+// Rule is a rule that ends a cell once all its deciding comparisons with the baseline are closed. It is fixed before the run.
 //
 // The deciding metrics of a benchmark are those that findings are about, which have a phrase; without one they are all metrics with a
 // verdict. A comparison is closed if its difference is shown over all comparisons of the run, or if its ratio is precise: a ratio of pairs
 // that are all equal always is. Only whole cells end, and
 // the others keep their random order, so the blocks stay comparable.
-type Decide struct {
+type Rule struct {
 	// Looks are the numbers of blocks for the tests of the rule.
 	Looks []int
 	// Comparisons is the number of comparisons of the whole run, which share the error stats.Alpha.
@@ -48,11 +51,12 @@ func deciding(metrics []result.Metric) []result.Metric {
 	return judged
 }
 
-// decisions are the state of the rule for one benchmark. A nil value ends nothing.
-type decisions struct {
-	rule    *Decide
+// State are the state of the rule for one benchmark. A nil value ends nothing.
+type State struct {
+	rule    *Rule
 	looks   *stats.Sequential
 	metrics []result.Metric
+	seed    uint64
 	values  map[seriesKey][]stats.Sample
 	// measured has the number of results by target.
 	measured map[string]int
@@ -64,21 +68,16 @@ type decisions struct {
 	over bool
 }
 
-func (r *run) newDecisions(w plan.Work) *decisions {
-	if r.Decide == nil || w.Blocks > 0 {
-		return nil
-	}
-	if r.looks == nil {
-		r.looks = stats.NewSequential(r.Decide.Looks)
-	}
-	return &decisions{
-		rule: r.Decide, looks: r.looks, metrics: deciding(w.Benchmark.Metrics),
+// New returns the state of a rule for a benchmark with these metrics. The tests of all benchmarks share the looks.
+func New(rule *Rule, looks *stats.Sequential, metrics []result.Metric, seed uint64) *State {
+	return &State{
+		rule: rule, looks: looks, metrics: deciding(metrics), seed: seed,
 		values: map[seriesKey][]stats.Sample{}, measured: map[string]int{}, stopped: map[string]int{},
 	}
 }
 
-// add adds the values of a trial.
-func (d *decisions) add(t *result.Trial) {
+// Add adds the values of a trial.
+func (d *State) Add(t *result.Trial) {
 	if d == nil || t.Status != result.OK {
 		return
 	}
@@ -92,10 +91,10 @@ func (d *decisions) add(t *result.Trial) {
 }
 
 // most is the greatest number of blocks.
-func (d *decisions) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
+func (d *State) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
 
-// blocks are the least and the greatest number of blocks of a target. known blocks are measured already, and the target ends at a look.
-func (d *decisions) blocks(target string, known int) (least, most int) {
+// Blocks are the least and the greatest number of blocks of a target. known blocks are measured already, and the target ends at a look.
+func (d *State) Blocks(target string, known int) (least, most int) {
 	if blocks, stopped := d.stopped[target]; stopped {
 		return blocks, blocks
 	}
@@ -103,11 +102,11 @@ func (d *decisions) blocks(target string, known int) (least, most int) {
 	return d.rule.Looks[max(0, next)], d.most()
 }
 
-// enough reports whether the benchmark needs no block of this number.
-func (d *decisions) enough(block int) bool { return d.over && block >= d.looked || block >= d.most() }
+// Enough reports whether the benchmark needs no block of this number.
+func (d *State) Enough(block int) bool { return d.over && block >= d.looked || block >= d.most() }
 
-// ended reports whether a target has no block of this number.
-func (d *decisions) ended(target string, block int) bool {
+// Ended reports whether a target has no block of this number.
+func (d *State) Ended(target string, block int) bool {
 	if d == nil {
 		return false
 	}
@@ -116,34 +115,37 @@ func (d *decisions) ended(target string, block int) bool {
 }
 
 // first are the values of a metric on a target in the first blocks. A resumed run may already hold trials of later blocks.
-func (d *decisions) first(target, metric string, blocks int) []stats.Sample {
+func (d *State) first(target, metric string, blocks int) []stats.Sample {
 	return slices.DeleteFunc(slices.Clone(d.values[seriesKey{target, metric}]), func(s stats.Sample) bool { return s.Block >= blocks })
 }
 
-// decide looks at a benchmark, if this number of blocks is a look before the last, and ends the cells whose comparisons are closed. A resumed run comes
-// to the same decisions.
-func (r *run) decide(i, blocks int) error {
-	d := r.decisions[i]
+// Look looks at the benchmark, if this number of blocks is a look before the last, and ends the cells whose comparisons are closed. The cells are in the
+// order of the targets, and gaveUp reports those that have ended without the rule. stop records the end of a cell. A resumed run comes to the same
+// decisions.
+func (d *State) Look(blocks int, cells []result.Cell, gaveUp func(result.Cell) bool, stop func(result.Stop) error) error {
 	if d == nil || d.over || blocks <= d.looked || blocks >= d.most() || !slices.Contains(d.rule.Looks, blocks) {
 		return nil
 	}
 	d.looked = blocks
-	baseline := d.baseline(r.Targets)
+	end := func(cell result.Cell, reason result.StopReason) error {
+		d.stopped[cell.Target] = blocks
+		return stop(result.Stop{Cell: cell, Blocks: blocks, Reason: reason})
+	}
+	baseline, hasBaseline := d.baseline(cells)
 	open := false
-	for _, t := range r.Targets {
-		cell := cellOf(r.Work[i], t.Name)
-		if _, stopped := d.stopped[t.Name]; stopped || r.over[cell] || t.Name == baseline {
+	for _, cell := range cells {
+		if _, stopped := d.stopped[cell.Target]; stopped || gaveUp(cell) || cell == baseline {
 			continue
 		}
-		reason, closed := d.closed(cell, baseline, blocks, r.Seed)
-		if !closed && r.over[cellOf(r.Work[i], baseline)] {
+		reason, closed := d.closed(cell, baseline.Target, blocks)
+		if !closed && hasBaseline && gaveUp(baseline) {
 			reason, closed = result.Incomparable, true
 		}
 		if !closed {
 			open = true
 			continue
 		}
-		if err := r.end(d, cell, blocks, reason); err != nil {
+		if err := end(cell, reason); err != nil {
 			return err
 		}
 	}
@@ -151,39 +153,30 @@ func (r *run) decide(i, blocks int) error {
 		return nil
 	}
 	d.over = true
-	if cell := cellOf(r.Work[i], baseline); baseline != "" && !r.over[cell] {
-		return r.end(d, cell, blocks, result.AllStopped)
+	if hasBaseline && !gaveUp(baseline) {
+		return end(baseline, result.AllStopped)
 	}
 	return nil
 }
 
-func (r *run) end(d *decisions, cell result.Cell, blocks int, reason result.StopReason) error {
-	d.stopped[cell.Target] = blocks
-	if r.Stopped == nil {
-		return nil
+// baseline is the cell of the run's baseline if it has a result, else the first cell that has one. It is false without results.
+func (d *State) baseline(cells []result.Cell) (result.Cell, bool) {
+	hasResult := func(c result.Cell) bool { return d.measured[c.Target] > 0 }
+	if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Target == d.rule.Baseline && hasResult(c) }); i >= 0 {
+		return cells[i], true
 	}
-	return r.Stopped(result.Stop{Cell: cell, Blocks: blocks, Reason: reason})
-}
-
-// baseline is the run's baseline if it has a result, else the first target that has one. It is empty without results.
-func (d *decisions) baseline(targets []Target) string {
-	if d.measured[d.rule.Baseline] > 0 {
-		return d.rule.Baseline
+	if i := slices.IndexFunc(cells, hasResult); i >= 0 {
+		return cells[i], true
 	}
-	for _, t := range targets {
-		if d.measured[t.Name] > 0 {
-			return t.Name
-		}
-	}
-	return ""
+	return result.Cell{}, false
 }
 
 // closed reports whether all deciding comparisons of a cell are closed, and why.
-func (d *decisions) closed(cell result.Cell, baseline string, blocks int, seed uint64) (reason result.StopReason, closed bool) {
+func (d *State) closed(cell result.Cell, baseline string, blocks int) (reason result.StopReason, closed bool) {
 	reason = result.Incomparable
 	look := d.looks.At(blocks, false)
 	for _, m := range d.metrics {
-		c := stats.Compare(d.first(baseline, m.Name, blocks), d.first(cell.Target, m.Name, blocks), stats.Direction(m.Better), cell.Seed(seed, m.Name))
+		c := stats.Compare(d.first(baseline, m.Name, blocks), d.first(cell.Target, m.Name, blocks), stats.Direction(m.Better), cell.Seed(d.seed, m.Name))
 		switch {
 		case c.Verdict == stats.NotComparable || c.N == 0:
 			continue

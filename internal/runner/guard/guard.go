@@ -1,9 +1,11 @@
-package runner
+// Package guard keeps a run from exhausting the host: it refuses a benchmark that does not fit, and limits the run's own cgroup.
+//
+// The amounts are from functions, so that a test has any host. The runner measures the cost of a container and asks again with it.
+package guard
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -38,10 +40,10 @@ const (
 	largestShare = 8
 )
 
-// pairBytes is the kernel memory for each pair of containers, in bytes. Each cgroup of memory has a table of all file systems of the host: a
+// PairBytes is the kernel memory for each pair of containers, in bytes. Each cgroup of memory has a table of all file systems of the host: a
 // block of 1 KiB for 64 of them (struct shrinker_info_unit of Linux 6.7 and later has 520 bytes). The tables are charged to no cgroup. A container
 // of a bare runtime has one cgroup and up to 6 file systems. A pod has three and about twice as many, but takes far more memory itself.
-const pairBytes = 6 * 1024 / 64
+const PairBytes = 6 * 1024 / 64
 
 // reserveOf is the reserve of a number of things.
 func reserveOf(total int64) int64 { return total / reserveShare }
@@ -51,15 +53,27 @@ func reserveOfBytes(total int64) int64 {
 	return min(max(reserveOf(total), leastReserve), mostReserve, total/largestShare)
 }
 
-// plain is the least cost of a container. It serves until the cost is measured.
-var plain = unit{tasks: 1}
+// Cost is the cost of one idle container of a target.
+type Cost struct {
+	Memory int64 // bytes
+	Pair   int64 // bytes for each pair of containers
+	Tasks  int64 // processes and threads
+	Files  int64 // open files of this program
+}
+
+// Least is the least cost of a container. It serves until the cost is measured.
+var Least = Cost{Tasks: 1}
+
+// Directories are the run's directories for files, on a disk and in memory. Memory is empty on a host without such a directory; a benchmark that
+// needs it reports that itself.
+type Directories struct{ Data, Memory string }
 
 // Lack returns an *engine.UnsupportedError with the missing amount if the host cannot have a benchmark's CPUs, memory, processes or
 // open files on any target. Other errors mean that the host's resources cannot be read.
-func (s Supply) Lack(n bench.Needs) error { return s.lack(n, plain) }
+func (s Supply) Lack(n bench.Needs) error { return s.lack(n, Least) }
 
 // lack also takes the cost of each container into account.
-func (s Supply) lack(n bench.Needs, each unit) error {
+func (s Supply) lack(n bench.Needs, each Cost) error {
 	if s.CPUs > 0 && n.CPUs > s.CPUs {
 		return &engine.UnsupportedError{
 			What: "CPUs", Reason: fmt.Sprintf("it needs %d, and containers have %d", n.CPUs, s.CPUs), Advice: "pin less, set smaller parameters, or use a larger machine",
@@ -72,8 +86,8 @@ func (s Supply) lack(n bench.Needs, each unit) error {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	part(containers*each.memory, "%d containers of %s", containers, bytesText(each.memory))
-	kernel := containers * containers * each.pair
+	part(containers*each.Memory, "%d containers of %s", containers, bytesText(each.Memory))
+	kernel := containers * containers * each.Pair
 	part(kernel, "the kernel's tables for them with %s", bytesText(kernel))
 	part(n.Memory, "programs with %s", bytesText(n.Memory))
 	files := n.Space.Memory + n.Space.Tmpfs
@@ -85,14 +99,14 @@ func (s Supply) lack(n bench.Needs, each unit) error {
 		reserve             func(total int64) int64
 		text                func(n int64) string
 	}{
-		{"memory", "free memory", strings.Join(parts, ", "), containers*each.memory + kernel + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
+		{"memory", "free memory", strings.Join(parts, ", "), containers*each.Memory + kernel + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
 		{
 			"processes and threads", "raise kernel.pid_max and kernel.threads-max",
-			fmt.Sprintf("%d containers of %d", containers, each.tasks), containers * each.tasks, s.Tasks, reserveOf, countText,
+			fmt.Sprintf("%d containers of %d", containers, each.Tasks), containers * each.Tasks, s.Tasks, reserveOf, countText,
 		},
 		{
 			"open files", "raise the limit (ulimit -n)",
-			fmt.Sprintf("%d containers of %d", containers, each.files), containers * each.files, s.Files, reserveOf, countText,
+			fmt.Sprintf("%d containers of %d", containers, each.Files), containers * each.Files, s.Files, reserveOf, countText,
 		},
 	} {
 		if one.need == 0 || one.supply == nil {
@@ -118,18 +132,15 @@ func (s Supply) lack(n bench.Needs, each unit) error {
 }
 
 // room returns an *engine.UnsupportedError if the files of a benchmark do not fit into the run's directories.
-func (r *run) room(need bench.Space) error {
-	if r.Memory == "" {
-		need.Memory = 0 // Scratch reports that the host has no such directory
-	}
+func (s Supply) room(need bench.Space, dirs Directories) error {
 	for _, at := range []struct {
 		dir  string
 		need int64
-	}{{r.Data, need.Disk}, {r.Memory, need.Memory}} {
-		if at.need == 0 || r.Supply.Disk == nil {
+	}{{dirs.Data, need.Disk}, {dirs.Memory, need.Memory}} {
+		if at.need == 0 || s.Disk == nil {
 			continue
 		}
-		has, err := r.Supply.Disk(at.dir)
+		has, err := s.Disk(at.dir)
 		if err != nil {
 			return err
 		}
@@ -146,15 +157,15 @@ func (r *run) room(need bench.Space) error {
 	return nil
 }
 
-// fits returns an error if a benchmark does not fit on the host, with containers of a given cost.
-func (r *run) fits(n bench.Needs, each unit) error {
-	if r.Memory == "" {
-		n.Space.Memory = 0 // as in room
+// Fits returns an error if a benchmark does not fit on the host, with containers of a given cost: an *engine.UnsupportedError as Lack.
+func (s Supply) Fits(n bench.Needs, dirs Directories, each Cost) error {
+	if dirs.Memory == "" {
+		n.Space.Memory = 0
 	}
-	if err := r.room(n.Space); err != nil {
+	if err := s.room(n.Space, dirs); err != nil {
 		return err
 	}
-	return r.Supply.lack(n, each)
+	return s.lack(n, each)
 }
 
 // bytesText formats an amount of memory or space: "12.3 GiB".
@@ -170,25 +181,12 @@ func bytesText(n int64) string {
 
 func countText(n int64) string { return fmt.Sprint(n) }
 
-// limitGroup limits the memory and the processes of the run's own cgroup, which holds the containers and the private daemons. A workload that
+// Limit limits the memory and the processes of the run's own cgroup, which holds the containers and the private daemons. A workload that
 // takes too much is killed there, before the host is out of memory. The limit is the part that was available when the run began
 // and not the whole of the host, so that other programs keep theirs.
 //
-// The limit is above the need of every benchmark that fits, so it changes no result. Without cgroups or without a controller
-// the cgroup has no limits.
-func (r *run) limitGroup() error {
-	if r.Cgroups == nil {
-		return nil
-	}
-	name := "/" + engine.Prefix + r.RunID
-	group, err := r.Cgroups.Create(name)
-	if errors.Is(err, fs.ErrExist) {
-		group, err = r.Cgroups.Open(name)
-	}
-	if err != nil {
-		return err
-	}
-	r.group = group
+// The limit is above the need of every benchmark that fits, so it changes no result. Without a controller the cgroup has no limits.
+func Limit(group *cgroup.Group, s Supply) error {
 	now, err := group.Level()
 	if err != nil {
 		return err
@@ -208,7 +206,7 @@ func (r *run) limitGroup() error {
 		return err
 	}
 	return errors.Join(
-		limit(r.Supply.Memory, reserveOfBytes, now.Memory, func(n int64) cgroup.Limits { return cgroup.Limits{Memory: n} }),
-		limit(r.Supply.Tasks, reserveOf, now.Tasks, func(n int64) cgroup.Limits { return cgroup.Limits{PIDs: n} }),
+		limit(s.Memory, reserveOfBytes, now.Memory, func(n int64) cgroup.Limits { return cgroup.Limits{Memory: n} }),
+		limit(s.Tasks, reserveOf, now.Tasks, func(n int64) cgroup.Limits { return cgroup.Limits{PIDs: n} }),
 	)
 }

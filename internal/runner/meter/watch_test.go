@@ -1,4 +1,4 @@
-package runner
+package meter
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func TestFirstLine(t *testing.T) {
 		{"flood with the line at its end", []string{strings.Repeat("x", bench.MaxOutput-1), "\n"}, strings.Repeat("x", bench.MaxOutput-1), time.Second, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWatch(ticks(), func() {})
+			w := NewWatch(ticks(), func() {})
 			for _, text := range tt.writes {
 				if n, err := io.WriteString(w, text); n != len(text) || err != nil {
 					t.Fatalf("Write() = %d, %v", n, err)
@@ -67,7 +67,7 @@ func TestFirstLine(t *testing.T) {
 }
 
 func TestWatchLimitsItsOutput(t *testing.T) {
-	w := newWatch(ticks(), func() {})
+	w := NewWatch(ticks(), func() {})
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 	for written := 0; written < 3*bench.MaxOutput; written += len(chunk) {
 		if n, err := w.Write(chunk); n != len(chunk) || err != nil {
@@ -85,7 +85,7 @@ func TestWatchLimitsItsOutput(t *testing.T) {
 }
 
 func TestEndlessWatchKeepsTheEnd(t *testing.T) {
-	w := newWatch(ticks(), func() { t.Error("the output counts as a flood") })
+	w := NewWatch(ticks(), func() { t.Error("the output counts as a flood") })
 	w.Endless()
 	const line = "0123456789abcde\n"
 	for written := 0; written < 3*bench.MaxOutput; written += 1000 * len(line) {
@@ -106,7 +106,7 @@ func TestEndlessWatchKeepsTheEnd(t *testing.T) {
 }
 
 func TestWatchStopsWithItsContext(t *testing.T) {
-	w := newWatch(ticks(), func() {})
+	w := NewWatch(ticks(), func() {})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go cancel(why)
@@ -124,7 +124,7 @@ func TestWatchStopsWithItsContext(t *testing.T) {
 
 // One goroutine writes and many read: a test for the race detector.
 func TestWatchIsSharedByGoroutines(t *testing.T) {
-	w := newWatch(ticks(), func() {})
+	w := NewWatch(ticks(), func() {})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -144,11 +144,5 @@ func TestWatchIsSharedByGoroutines(t *testing.T) {
 	wg.Wait()
 	if got := string(w.Bytes()); got != "ready\ndone\n" {
 		t.Errorf("Bytes() = %q", got)
-	}
-}
-
-func TestMiddleOfOverhead(t *testing.T) {
-	if got := middle([]time.Duration{9, 1, 5}); got != 5 {
-		t.Errorf("middle = %v, want 5", got)
 	}
 }

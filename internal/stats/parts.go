@@ -188,7 +188,7 @@ func signedRanks(logRatios []float64) (ranks []float64, signed int) {
 		}
 	}
 	ranks = make([]float64, len(logRatios))
-	for k, rank := range midranks(sizes, roundingError) {
+	for k, rank := range Midranks(sizes, roundingError) {
 		ranks[at[k]] = math.Copysign(rank, logRatios[at[k]])
 	}
 	return ranks, len(at)
@@ -196,7 +196,7 @@ func signedRanks(logRatios []float64) (ranks []float64, signed int) {
 
 // rankDifferences are the differences within blocks of the ranks among all values of both sides.
 func rankDifferences(logA, logB []float64) []float64 {
-	ranks := midranks(slices.Concat(logA, logB), roundingError)
+	ranks := Midranks(slices.Concat(logA, logB), roundingError)
 	return subtracted(ranks[len(logA):], ranks[:len(logA)])
 }
 

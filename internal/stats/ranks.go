@@ -11,9 +11,9 @@ import (
 // difference comes from floating-point arithmetic, not from a measurement.
 const roundingError = 1e-9
 
-// midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
+// Midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
 // with the least value of a group if the two differ by at most tolerance.
-func midranks(values []float64, tolerance float64) []float64 {
+func Midranks(values []float64, tolerance float64) []float64 {
 	ascending := order(values)
 	ranks := make([]float64, len(values))
 	for from := 0; from < len(ascending); {
@@ -65,7 +65,7 @@ func signedRankSum(values []float64) (doubled []int, smaller int) {
 		}
 	}
 	var positive, negative int
-	for i, rank := range midranks(sizes, roundingError) {
+	for i, rank := range Midranks(sizes, roundingError) {
 		doubled = append(doubled, int(2*rank))
 		if signed[i] > 0 {
 			positive += doubled[i]

@@ -63,13 +63,13 @@ func TestFacts(t *testing.T) {
 // Results are published, so facts must not contain anything from the fixtures that identifies a machine.
 func TestFactsHoldNoSecrets(t *testing.T) {
 	private := regexp.MustCompile(`(?i)abcdef|DC:A6|0f2b6c1e|4c0f37a2|738a4d67|web3-root|10\.1\.2|example\.org/|SECRET|secret words`)
-	seen := false
+	hasPrivate := false
 	for _, name := range machines(t) {
 		raw, err := os.ReadFile(filepath.Join("testdata", name+".txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen = seen || private.Match(raw)
+		hasPrivate = hasPrivate || private.Match(raw)
 		text, err := json.Marshal(Facts(hosttest.Unpack(t, filepath.Join("testdata", name+".txtar"))))
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestFactsHoldNoSecrets(t *testing.T) {
 			t.Errorf("%s: facts hold %q", name, found)
 		}
 	}
-	if !seen {
+	if !hasPrivate {
 		t.Error("no fixture holds anything private: the test cannot fail")
 	}
 }

@@ -188,32 +188,32 @@ func (m state) kindsReading() reading {
 		return good("all CPUs are alike, as far as the kernel reports")
 	}
 	slow, fast := kinds[0], kinds[len(kinds)-1]
-	now := fmt.Sprintf("%d kinds, and %s are slower than %s", len(kinds), slow, fast)
+	text := fmt.Sprintf("%d kinds, and %s are slower than %s", len(kinds), slow, fast)
 	if !ranked {
-		now = fmt.Sprintf("%d designs, %s and %s, of unknown speed", len(kinds), slow, fast)
+		text = fmt.Sprintf("%d designs, %s and %s, of unknown speed", len(kinds), slow, fast)
 	}
-	r := poor(now, fmt.Sprintf("pin the workload to one kind (--pin workload=%s)", fast))
-	r.about = "the CPUs are of " + now
+	r := poor(text, fmt.Sprintf("pin the workload to one kind (--pin workload=%s)", fast))
+	r.about = "the CPUs are of " + text
 	return r
 }
 
 func (m state) virtualReading() reading {
-	now := m.facts.NatureText()
+	text := m.facts.NatureText()
 	nature := m.facts.Nature()
 	switch flags := " " + m.CPUInfo()["flags"] + " "; {
 	case m.Exists("sys/module/kvm_pvm"):
-		now += "; its own KVM is paravirtual (module kvm_pvm)"
+		text += "; its own KVM is paravirtual (module kvm_pvm)"
 	case nature != result.Physical && (strings.Contains(flags, " vmx ") || strings.Contains(flags, " svm ")):
-		now += "; it can run nested virtual machines"
+		text += "; it can run nested virtual machines"
 	}
 	switch nature {
 	case result.Physical:
-		return good(now)
+		return good(text)
 	case result.Emulated, result.GuestOrEmulated:
-		return poor(now, "check features and failures here, and measure on a real machine")
+		return poor(text, "check features and failures here, and measure on a real machine")
 	case result.Guest:
 	}
-	return poor(now, "measure on bare metal or on a dedicated instance; otherwise compare only targets of one run, with more blocks")
+	return poor(text, "measure on bare metal or on a dedicated instance; otherwise compare only targets of one run, with more blocks")
 }
 
 func (m state) stealReading() reading {
@@ -227,15 +227,15 @@ func (m state) stealReading() reading {
 		return unknown("this hypervisor may not report the time that it withholds")
 	}
 	boot := float64(times.Steal) / float64(times.Total)
-	now := fmt.Sprintf("%.1f %% of the CPU time since boot", 100*boot)
+	share := fmt.Sprintf("%.1f %% of the CPU time since boot", 100*boot)
 	if m.sample != nil {
-		now += fmt.Sprintf(", %.1f %% now", 100*m.sample.steal)
+		share += fmt.Sprintf(", %.1f %% now", 100*m.sample.steal)
 	}
 	if boot <= stealSinceBoot && (m.sample == nil || m.sample.steal <= machine.StealMark) {
-		return good(now)
+		return good(share)
 	}
-	r := poor(now, "use a dedicated machine, or more blocks")
-	r.about = "the hypervisor has withheld " + now
+	r := poor(share, "use a dedicated machine, or more blocks")
+	r.about = "the hypervisor has withheld " + share
 	return r
 }
 
@@ -255,29 +255,29 @@ func (m state) loadReading() reading {
 	if err != nil {
 		return unknown("/proc/loadavg has no number")
 	}
-	now := fmt.Sprintf("load average %.2f on %d CPUs", load, m.facts.CPUs)
+	summary := fmt.Sprintf("load average %.2f on %d CPUs", load, m.facts.CPUs)
 	if m.sample != nil {
-		now += fmt.Sprintf(", %.0f %% of the CPU time in use", 100*m.sample.busy)
+		summary += fmt.Sprintf(", %.0f %% of the CPU time in use", 100*m.sample.busy)
 	}
 	if load <= max(busyLeast, busyShare*float64(m.facts.CPUs)) && (m.sample == nil || m.sample.busy <= busySample) {
-		return good(now)
+		return good(summary)
 	}
-	r = poor(now, "stop them or wait")
+	r = poor(summary, "stop them or wait")
 	r.about = fmt.Sprintf("the load average is %.2f on %d CPUs before the run", load, m.facts.CPUs)
 	return r
 }
 
 func (m state) swapReading() reading {
-	total, known := m.memory["SwapTotal"]
-	switch used := total - m.memory["SwapFree"]; {
-	case !known:
+	total, hasSwap := m.memory["SwapTotal"]
+	switch bytes := total - m.memory["SwapFree"]; {
+	case !hasSwap:
 		return unknown("/proc/meminfo has no SwapTotal")
 	case total == 0:
 		return good("none")
-	case used > swapInUse:
-		now := fmt.Sprintf("%d MiB", used>>20)
-		r := poor(now+" in use", "free memory, then swapoff -a && swapon -a")
-		r.about = now + " of swap are in use"
+	case bytes > swapInUse:
+		amount := fmt.Sprintf("%d MiB", bytes>>20)
+		r := poor(amount+" in use", "free memory, then swapoff -a && swapon -a")
+		r.about = amount + " of swap are in use"
 		return r
 	}
 	swappiness, r, ok := m.read(machine.Swappiness, "the kernel has no swappiness")
@@ -292,16 +292,16 @@ func (m state) swapReading() reading {
 }
 
 func (m state) memoryReading() reading {
-	available, known := m.memory["MemAvailable"]
-	if !known {
+	available, ok := m.memory["MemAvailable"]
+	if !ok {
 		return unknown("/proc/meminfo has no MemAvailable")
 	}
-	now := fmt.Sprintf("%d MiB", available>>20)
+	amount := fmt.Sprintf("%d MiB", available>>20)
 	if available >= lowBytes && float64(available) >= lowShare*float64(m.facts.Memory) {
-		return good(now + " available")
+		return good(amount + " available")
 	}
-	r := poor(now+" available", "free memory, or start fewer containers")
-	r.about = "only " + now + " of memory are available"
+	r := poor(amount+" available", "free memory, or start fewer containers")
+	r.about = "only " + amount + " of memory are available"
 	return r
 }
 
@@ -422,15 +422,15 @@ func (m state) controllerReading() reading {
 	if m.groups == nil || m.groups.Mode == cgroup.None {
 		return unknown("no cgroup file system is mounted, or the mounts cannot be read")
 	}
-	refused := m.groups.Refusal("memory")
-	if refused == nil {
+	refusal := m.groups.Refusal("memory")
+	if refusal == nil {
 		return good("offered")
 	}
-	r := poor("not offered", refused.Remedy)
+	r := poor("not offered", refusal.Remedy)
 	if _, ok := m.groups.Controller("memory"); ok {
 		r.now = "offered, and not passed on"
 	}
-	r.about = refused.Cause
+	r.about = refusal.Cause
 	return r
 }
 

@@ -55,27 +55,27 @@ const SampleTime = 1500 * time.Millisecond
 // values since boot count.
 func Inspect(ctx context.Context, root string, pause func(ctx context.Context) error) ([]Finding, error) {
 	m := newState(root, facts.Read(root))
-	before, ok := m.CPUTimes()
+	start, ok := m.CPUTimes()
 	if err := pause(ctx); err != nil {
 		return nil, err
 	}
-	if after, again := m.CPUTimes(); ok && again {
-		m.sample = newUsage(before, after)
+	if end, hasEnd := m.CPUTimes(); ok && hasEnd {
+		m.sample = newUsage(start, end)
 	}
 	tuner, tuned := tune.New(root), map[string]string{}
 	for _, t := range tune.InEffect(root) {
 		tuned[t.Setting] = t.Before
 	}
-	var all []Finding
+	var findings []Finding
 	for _, c := range checks {
 		r := c.read(m)
 		f := Finding{Name: c.name, Rating: r.rating, Now: r.now, Effect: c.effect, Source: c.source, Before: tuned[c.name]}
 		if r.rating == Poor {
 			f.Remedy, f.Tunable = r.remedy, tuner.Improves(c.name)
 		}
-		all = append(all, f)
+		findings = append(findings, f)
 	}
-	return all, nil
+	return findings, nil
 }
 
 // Pause waits for SampleTime.
@@ -135,16 +135,16 @@ func poor(now, remedy string) reading { return reading{rating: Poor, now: now, r
 // the facts of the machine.
 func Warnings(root string, h result.Host) []string {
 	m := newState(root, h)
-	var all []string
+	var reasons []string
 	for _, c := range checks {
 		if !c.warns {
 			continue
 		}
 		if r := c.read(m); r.rating == Poor && r.about != "" {
-			all = append(all, r.about+": "+c.effect+"; "+r.remedy)
+			reasons = append(reasons, r.about+": "+c.effect+"; "+r.remedy)
 		}
 	}
-	return all
+	return reasons
 }
 
 // usage is the use of all CPUs between two readings, as shares of their time.

@@ -36,7 +36,7 @@ const (
 )
 
 func TestFindings(t *testing.T) {
-	none := hosttest.Files{}
+	empty := hosttest.Files{}
 	meminfo := func(lines ...string) hosttest.Files { return hosttest.Files{"proc/meminfo": strings.Join(lines, "\n")} }
 	for _, tt := range []struct {
 		name  string
@@ -44,29 +44,29 @@ func TestFindings(t *testing.T) {
 		want  Rating
 		now   string // a part of Now
 	}{
-		{"governor", none, Unknown, "no CPU frequency driver"},
+		{"governor", empty, Unknown, "no CPU frequency driver"},
 		{"governor", hosttest.Files{hosttest.Governor: "performance"}, Good, "performance"},
 		{"governor", hosttest.Files{hosttest.Governor: "performance", hosttest.CPUs + "cpufreq/policy1/scaling_governor": "powersave"}, Poor, "performance,powersave"},
 		{"governor", hosttest.Files{hosttest.Governor + "/": ""}, Unreadable, "is a directory"},
 		{"governor", hosttest.Files{hosttest.CPUs + "cpufreq/policy0/": ""}, Unknown, "no governor"},
 
-		{"turbo", none, Unknown, "no switch"},
+		{"turbo", empty, Unknown, "no switch"},
 		{"turbo", hosttest.Files{machine.NoTurbo: "1"}, Good, "off"},
 		{"turbo", hosttest.Files{machine.NoTurbo: "0"}, Poor, "on"},
 		{"turbo", hosttest.Files{machine.Boost: "0"}, Good, "off"},
 		{"turbo", hosttest.Files{machine.Boost: "1"}, Poor, "on"},
 		{"turbo", hosttest.Files{machine.Boost + "/": ""}, Unreadable, "boost"},
 
-		{"smt", none, Unknown, "does not report"},
+		{"smt", empty, Unknown, "does not report"},
 		{"smt", hosttest.Files{hosttest.CPUs + "smt/active": "0", machine.SMT: "notsupported"}, Good, "notsupported"},
 		{"smt", hosttest.Files{hosttest.CPUs + "smt/active": "0"}, Good, "off"},
 		{"smt", hosttest.Files{hosttest.CPUs + "smt/active": "1", machine.SMT: "on"}, Poor, "on"},
 		{"smt", hosttest.Files{hosttest.CPUs + "smt/active/": ""}, Unreadable, "smt/active"},
 
-		{"cpu-kinds", none, Good, "alike"},
+		{"cpu-kinds", empty, Good, "alike"},
 		{"cpu-kinds", hosttest.Files{hosttest.CPUs + "online": "0-1", hosttest.CPUs + "cpu0/cpu_capacity": "380", hosttest.CPUs + "cpu1/cpu_capacity": "1024"}, Poor, "2 kinds"},
 
-		{"thermal", none, Unknown, "no temperature"},
+		{"thermal", empty, Unknown, "no temperature"},
 		{"thermal", zone("45000", "passive", "95000"), Good, "45 °C on cpu-thermal, 50 K below"},
 		{"thermal", zone("88000", "passive", "95000"), Poor, "7 K below"},
 		{"thermal", zone("88000", "active", "95000"), Unknown, "no temperature"}, // a fan, which slows nothing
@@ -76,7 +76,7 @@ func TestFindings(t *testing.T) {
 		{"thermal", hosttest.Files{hosttest.CPUs + "online": "0", hosttest.CPUs + "cpu0/thermal_throttle/core_throttle_count": "0"}, Good, "throttled 0 times"},
 		{"thermal", hosttest.Files{hosttest.CPUs + "online": "0", hosttest.CPUs + "cpu0/thermal_throttle/core_throttle_count": "3"}, Poor, "throttled 3 times"},
 
-		{"virtualisation", none, Good, "no hypervisor"},
+		{"virtualisation", empty, Good, "no hypervisor"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": "flags\t: fpu"}, Good, "no hypervisor"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": guest}, Poor, "guest of a hypervisor that is not identified"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": guest, "sys/module/kvm_pvm/": ""}, Poor, "module kvm_pvm"},
@@ -84,24 +84,24 @@ func TestFindings(t *testing.T) {
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": "flags\t: fpu vmx"}, Good, "no hypervisor"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": "model name\t: QEMU TCG CPU\n" + guest}, Poor, "qemu"},
 
-		{"steal", none, Unknown, "no times"},
+		{"steal", empty, Unknown, "no times"},
 		{"steal", hosttest.Files{"proc/stat": idleStat}, Good, "no hypervisor"},
 		{"steal", hosttest.Files{"proc/stat": idleStat, "proc/cpuinfo": guest}, Good, "0.0 %"},
 		{"steal", hosttest.Files{"proc/stat": "cpu  100 0 100 9600 0 0 0 200 0 0", "proc/cpuinfo": guest}, Poor, "2.0 % of the CPU time since boot"},
 
-		{"load", none, Unknown, "does not exist"},
+		{"load", empty, Unknown, "does not exist"},
 		{"load", hosttest.Files{"proc/loadavg": "0.10 0.2 0.3 1/2 3"}, Good, "0.10"},
 		{"load", hosttest.Files{"proc/loadavg": "2.00 0.2 0.3 1/2 3"}, Poor, "2.00"},
 		{"load", hosttest.Files{"proc/loadavg": "x"}, Unknown, "no number"},
 		{"load", hosttest.Files{"proc/loadavg/": ""}, Unreadable, "loadavg"},
 
-		{"irqbalance", none, Unknown, "does not show the processes"},
+		{"irqbalance", empty, Unknown, "does not show the processes"},
 		{"irqbalance", hosttest.Files{"proc/1/comm": "init"}, Good, "not running"},
 		{"irqbalance", hosttest.Files{"proc/1/comm": "init", "proc/200/comm": "irqbalance", "proc/200/stat": hosttest.Irqbalance}, Poor, "running"},
 		{"irqbalance", hosttest.Files{"proc/1/comm": "init", "proc/200/comm": "irqbalance", "proc/200/stat": strings.Replace(hosttest.Irqbalance, " S ", " T ", 1)}, Good, "stopped"},
 		{"irqbalance", hosttest.Files{"proc/1/comm": "init", "proc/200/comm": "irqbalance", "proc/200/stat": strings.Replace(hosttest.Irqbalance, " S ", " Z ", 1)}, Good, "not running"},
 
-		{"swap", none, Unknown, "no SwapTotal"},
+		{"swap", empty, Unknown, "no SwapTotal"},
 		{"swap", meminfo("SwapTotal: 0 kB", "SwapFree: 0 kB"), Good, "none"},
 		{"swap", meminfo("SwapTotal: 1000000 kB", "SwapFree: 100000 kB"), Poor, "in use"},
 		{"swap", hosttest.Files{"proc/meminfo": "SwapTotal: 1000 kB\nSwapFree: 1000 kB", machine.Swappiness: "60"}, Poor, "not in use, swappiness 60"},
@@ -109,23 +109,23 @@ func TestFindings(t *testing.T) {
 		{"swap", meminfo("SwapTotal: 1000 kB", "SwapFree: 1000 kB"), Unknown, "no swappiness"},
 		{"swap", hosttest.Files{"proc/meminfo": "SwapTotal: 1000 kB\nSwapFree: 1000 kB", machine.Swappiness + "/": ""}, Unreadable, "swappiness"},
 
-		{"memory", none, Unknown, "no MemAvailable"},
+		{"memory", empty, Unknown, "no MemAvailable"},
 		{"memory", meminfo("MemTotal: 8000000 kB", "MemAvailable: 4000000 kB"), Good, "3906 MiB available"},
 		{"memory", meminfo("MemTotal: 8000000 kB", "MemAvailable: 400000 kB"), Poor, "390 MiB available"},
 
-		{"thp", none, Unknown, "no transparent huge pages"},
+		{"thp", empty, Unknown, "no transparent huge pages"},
 		{"thp", hosttest.Files{machine.THP: "always [madvise] never"}, Good, "madvise"},
 		{"thp", hosttest.Files{machine.THP: "always madvise [never]"}, Good, "never"},
 		{"thp", hosttest.Files{machine.THP: "[always] madvise never"}, Poor, "always"},
 		{"thp", hosttest.Files{machine.THP + "/": ""}, Unreadable, "enabled"},
 
-		{"ksm", none, Unknown, "no KSM"},
+		{"ksm", empty, Unknown, "no KSM"},
 		{"ksm", hosttest.Files{machine.KSM + "run": "0"}, Good, "off"},
 		{"ksm", hosttest.Files{machine.KSM + "run": "2"}, Good, "off"},
 		{"ksm", hosttest.Files{machine.KSM + "run": "1", machine.KSM + "pages_sharing": "77"}, Poor, "on, 77 pages merged"},
 		{"ksm", hosttest.Files{machine.KSM + "run/": ""}, Unreadable, "run"},
 
-		{"favordynmods", none, Unknown, "no table of mounts"},
+		{"favordynmods", empty, Unknown, "no table of mounts"},
 		{"favordynmods", hosttest.Files{hosttest.Mounts + "/": ""}, Unreadable, "mount table"},
 		{"favordynmods", hosttest.Files{hosttest.Mounts: "1 0 0:1 / / rw - ext4 /dev/x rw"}, Unknown, "no cgroup file system"},
 		{"favordynmods", hosttest.Files{hosttest.Mounts: hosttest.MountV2, hosttest.Release: "5.15.0-1"}, Good, "always on before Linux 6.0"},
@@ -135,25 +135,25 @@ func TestFindings(t *testing.T) {
 		{"favordynmods", hosttest.Files{hosttest.Mounts: hosttest.MountV1, hosttest.Release: "6.1.0"}, Poor, "off"},
 		{"favordynmods", hosttest.Files{hosttest.Mounts: hosttest.MountV2}, Unknown, "version"},
 
-		{"timer-slack", none, Unknown, "before 4.6"},
+		{"timer-slack", empty, Unknown, "before 4.6"},
 		{"timer-slack", hosttest.Files{"proc/self/timerslack_ns": "50000"}, Good, "50 µs"},
 		{"timer-slack", hosttest.Files{"proc/self/timerslack_ns": "4000000"}, Poor, "4000 µs"},
 		{"timer-slack", hosttest.Files{"proc/self/timerslack_ns": "x"}, Unknown, "no number"},
 
-		{"mitigations", none, Unknown, "does not list"},
+		{"mitigations", empty, Unknown, "does not list"},
 		{"mitigations", hosttest.Files{hosttest.CPUs + "vulnerabilities/meltdown": "Not affected", hosttest.CPUs + "vulnerabilities/spectre_v2": "Mitigation: IBRS"}, Good, "on"},
 		{"mitigations", hosttest.Files{hosttest.CPUs + "vulnerabilities/meltdown": "Vulnerable", hosttest.CPUs + "vulnerabilities/spectre_v2": "Mitigation: IBRS"}, Poor, "meltdown"},
 
-		{"battery", none, Good, "not on battery"},
+		{"battery", empty, Good, "not on battery"},
 		{"battery", hosttest.Files{"sys/class/power_supply/AC/type": "Mains", "sys/class/power_supply/AC/online": "0"}, Poor, "on battery"},
-		{"voltage", none, Unknown, "Raspberry Pi"},
+		{"voltage", empty, Unknown, "Raspberry Pi"},
 		{"voltage", hosttest.Files{"sys/class/hwmon/hwmon0/name": "rpi_volt", "sys/class/hwmon/hwmon0/in0_lcrit_alarm": "0"}, Good, "sufficient"},
 		{"voltage", hosttest.Files{"sys/class/hwmon/hwmon0/name": "rpi_volt", "sys/class/hwmon/hwmon0/in0_lcrit_alarm": "1"}, Poor, "too low"},
 		{"voltage", hosttest.Files{"sys/class/hwmon/hwmon0/name": "rpi_volt", "sys/class/hwmon/hwmon0/in0_lcrit_alarm/": ""}, Unreadable, "alarm"},
 
-		{"psi", none, Poor, "not offered"},
+		{"psi", empty, Poor, "not offered"},
 		{"psi", hosttest.Files{"proc/pressure/cpu": "some avg10=0.00"}, Good, "offered"},
-		{"memory-controller", none, Unknown, "no cgroup"},
+		{"memory-controller", empty, Unknown, "no cgroup"},
 		{"memory-controller", hosttest.Files{hosttest.Mounts: hosttest.MountV2, "proc/self/cgroup": "0::/", "sys/fs/cgroup/cgroup.controllers": "cpu memory"}, Good, "offered"},
 		{"memory-controller", hosttest.Files{hosttest.Mounts: hosttest.MountV2, "proc/self/cgroup": "0::/", "sys/fs/cgroup/cgroup.controllers": "cpu"}, Poor, "not offered"},
 		{"memory-controller", hosttest.Files{

@@ -21,7 +21,7 @@ func (m state) thermalReading() reading {
 		}
 	}
 	for _, zone := range m.Glob("sys/class/thermal/thermal_zone*") {
-		now, ok := m.celsius(path.Join(zone, "temp"))
+		temperature, ok := m.celsius(path.Join(zone, "temp"))
 		if !ok {
 			continue
 		}
@@ -30,7 +30,7 @@ func (m state) thermalReading() reading {
 				continue
 			}
 			if limit, ok := m.celsius(strings.TrimSuffix(kind, "_type") + "_temp"); ok && limit > 0 { // a disabled one is 0 or below
-				consider(m.Text(path.Join(zone, "type")), now, limit)
+				consider(m.Text(path.Join(zone, "type")), temperature, limit)
 			}
 		}
 	}
@@ -40,10 +40,10 @@ func (m state) thermalReading() reading {
 			continue
 		}
 		for _, input := range m.Glob(path.Join(dir, "temp*_input")) {
-			now, ok := m.celsius(input)
-			limit, known := m.celsius(strings.TrimSuffix(input, "_input") + "_crit")
-			if ok && known && limit > 0 {
-				consider(name, now, limit)
+			temperature, ok := m.celsius(input)
+			limit, hasLimit := m.celsius(strings.TrimSuffix(input, "_input") + "_crit")
+			if ok && hasLimit && limit > 0 {
+				consider(name, temperature, limit)
 			}
 		}
 	}
@@ -63,11 +63,11 @@ func (m state) thermalReading() reading {
 	if counted {
 		parts = append(parts, fmt.Sprintf("throttled %d times since boot", throttled))
 	}
-	now := strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
 	if throttled == 0 && (!closest.hasHeadroom || closest.limit-closest.now >= headroomLeast) {
-		return good(now)
+		return good(text)
 	}
-	return poor(now, "improve the cooling, let the machine cool down, or switch turbo off")
+	return poor(text, "improve the cooling, let the machine cool down, or switch turbo off")
 }
 
 // celsius reads a temperature that the kernel gives in thousandths.

@@ -124,19 +124,19 @@ func openRAPL(t machine.Tree) (*Gauge, error) {
 }
 
 func (r *rapl) used() (float64, error) {
-	now, err := count(r.Tree, path.Join(r.dir, "energy_uj"))
+	counter, err := count(r.Tree, path.Join(r.dir, "energy_uj"))
 	if err != nil {
 		return 0, fmt.Errorf("read the RAPL counter: %w", err)
 	}
-	before := r.last
-	r.last = now
+	last := r.last
+	r.last = counter
 	switch {
-	case now >= before:
-		return float64(now-before) / 1e6, nil
-	case before <= r.most:
-		return float64(r.most-before+now) / 1e6, nil
+	case counter >= last:
+		return float64(counter-last) / 1e6, nil
+	case last <= r.most:
+		return float64(r.most-last+counter) / 1e6, nil
 	}
-	return 0, fmt.Errorf("read the RAPL counter: /%s/energy_uj went from %d back to %d, and its range is unknown", r.dir, before, now)
+	return 0, fmt.Errorf("read the RAPL counter: /%s/energy_uj went from %d back to %d, and its range is unknown", r.dir, last, counter)
 }
 
 // count reads a file with one whole number.
@@ -218,20 +218,20 @@ func (b *battery) used() (joules float64, err error) {
 	if err := b.discharging(); err != nil {
 		return 0, err
 	}
-	now, voltage := uint64(0), uint64(0)
+	charge, voltage := uint64(0), uint64(0)
 	if b.charge {
-		now, voltage, err = b.chargeAndVoltage()
+		charge, voltage, err = b.chargeAndVoltage()
 	} else {
-		now, err = count(b.Tree, path.Join(b.dir, "energy_now")) // µWh
+		charge, err = count(b.Tree, path.Join(b.dir, "energy_now")) // µWh
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the battery %s: %w", path.Base(b.dir), err)
 	}
 	// A correction of the gauge can raise it a little, so the difference may be negative.
-	joules = (float64(b.last) - float64(now)) / 1e6 * secondsPerHour
+	joules = (float64(b.last) - float64(charge)) / 1e6 * secondsPerHour
 	if b.charge {
 		joules *= (float64(b.voltage) + float64(voltage)) / 2 / 1e6
 	}
-	b.last, b.voltage = now, voltage
+	b.last, b.voltage = charge, voltage
 	return joules, nil
 }

@@ -57,7 +57,7 @@ var initial = map[string]string{"proc/self/ns/uts": "uts:[4026531838]", "proc/se
 // isOutside reports whether this program is in the initial namespaces. Virtual machines that are made from images have marks of containers.
 func (t reader) isOutside() bool {
 	for link, number := range initial {
-		if now, err := fs.ReadLink(t.FS, link); err != nil || now != number {
+		if namespace, err := fs.ReadLink(t.FS, link); err != nil || namespace != number {
 			return false
 		}
 	}

@@ -43,20 +43,20 @@ func (t reader) serial() string {
 	if serial := t.Board("serial-number"); serial != "" {
 		return serial
 	}
-	var all []string
+	var addresses []string
 	for _, file := range t.Glob("sys/class/net/*/address") {
 		dir := path.Dir(file)
 		if removable(t, dir) {
 			continue
 		}
 		if t.Exists(path.Join(dir, "device")) && t.Text(path.Join(dir, "addr_assign_type")) == "0" {
-			all = append(all, t.Text(file))
+			addresses = append(addresses, t.Text(file))
 		}
 	}
-	if len(all) == 0 {
+	if len(addresses) == 0 {
 		return ""
 	}
-	return slices.Min(all)
+	return slices.Min(addresses)
 }
 
 // removable reports whether a network device is on a bus of removable devices, such as USB: a dock or a telephone.

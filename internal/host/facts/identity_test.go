@@ -12,14 +12,14 @@ import (
 
 // changed returns the files with other contents.
 func changed(files map[string]string, changes ...string) map[string]string {
-	all := map[string]string{}
+	result := map[string]string{}
 	for name, text := range files {
-		all[name] = text
+		result[name] = text
 	}
 	for i := 0; i < len(changes); i += 2 {
-		all[changes[i]] = changes[i+1]
+		result[changes[i]] = changes[i+1]
 	}
-	return all
+	return result
 }
 
 // Hosts with a usual name are one machine only if their identity proves it.
@@ -97,8 +97,8 @@ func TestSettings(t *testing.T) {
 	if got == nil || *got != want {
 		t.Errorf("the settings are %+v, want %+v", got, want)
 	}
-	if none := fixture(nil).settings(nil); none != nil {
-		t.Errorf("a machine without files has the settings %+v", none)
+	if settings := fixture(nil).settings(nil); settings != nil {
+		t.Errorf("a machine without files has the settings %+v", settings)
 	}
 }
 

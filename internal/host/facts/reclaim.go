@@ -16,17 +16,17 @@ func (t reader) reclaim(memory map[string]int64) *result.Reclaim {
 		KSM:             t.Number(machine.KSM + "run"),
 		KSMSharing:      t.Number(machine.KSM + "pages_sharing"),
 	}
-	if available, known := memory["MemAvailable"]; known {
+	if available, ok := memory["MemAvailable"]; ok {
 		r.Available = &available
 	}
-	total, known := memory["SwapTotal"]
-	if free, also := memory["SwapFree"]; known && also {
-		used := max(0, total-free)
-		r.SwapUsed = &used
+	total, hasTotal := memory["SwapTotal"]
+	if free, hasFree := memory["SwapFree"]; hasTotal && hasFree {
+		bytes := max(0, total-free)
+		r.SwapUsed = &bytes
 	}
 	if zswap := t.Text("sys/module/zswap/parameters/enabled"); zswap != "" {
-		on := zswap == "Y" || zswap == "1"
-		r.Zswap = &on
+		enabled := zswap == "Y" || zswap == "1"
+		r.Zswap = &enabled
 	}
 	if r == (result.Reclaim{}) {
 		return nil

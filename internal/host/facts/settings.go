@@ -29,8 +29,8 @@ func (t reader) settings(cpuinfo map[string]string) *result.Settings {
 
 // preemption returns the selected model, which the kernel puts in brackets: "none voluntary (full)". Only root can read it.
 func preemption(models string) string {
-	_, after, _ := strings.Cut(models, "(")
-	model, _, _ := strings.Cut(after, ")")
+	_, rest, _ := strings.Cut(models, "(")
+	model, _, _ := strings.Cut(rest, ")")
 	return model
 }
 
@@ -43,7 +43,7 @@ func microcode(t reader, cpuinfo map[string]string) string {
 
 // joined returns the different values of files in the directories that match a pattern: "intel_pstate balance_performance".
 func (t reader) joined(pattern string, files ...string) string {
-	var all []string
+	var entries []string
 	for _, dir := range t.Glob(pattern) {
 		var values []string
 		for _, file := range files {
@@ -52,11 +52,11 @@ func (t reader) joined(pattern string, files ...string) string {
 			}
 		}
 		if values != nil {
-			all = append(all, strings.Join(values, " "))
+			entries = append(entries, strings.Join(values, " "))
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
+	slices.Sort(entries)
+	return strings.Join(slices.Compact(entries), ", ")
 }
 
 // FileSystem describes the file system of a directory of this machine: "ext4", "overlay". It is empty if it is
@@ -79,16 +79,16 @@ func FileSystem(dir string) string {
 
 // fileSystem finds the mount of a path: the last one with the longest mount point.
 func (t reader) fileSystem(dir string) (kind string) {
-	longest := -1
+	length := -1
 	for _, line := range t.Lines("proc/self/mountinfo") {
-		before, after, ok := strings.Cut(line, " - ")
-		fields, types := strings.Fields(before), strings.Fields(after)
+		mount, source, ok := strings.Cut(line, " - ")
+		fields, types := strings.Fields(mount), strings.Fields(source)
 		if !ok || len(fields) < 5 || len(types) == 0 {
 			continue
 		}
 		point := unescape(fields[4])
-		if within := point == "/" || dir == point || strings.HasPrefix(dir, point+"/"); within && len(point) >= longest {
-			kind, longest = types[0], len(point)
+		if contains := point == "/" || dir == point || strings.HasPrefix(dir, point+"/"); contains && len(point) >= length {
+			kind, length = types[0], len(point)
 		}
 	}
 	return kind

@@ -118,10 +118,10 @@ func (t Tree) kindsBy(online cpuset.Set, file string, like float64) (kinds []cpu
 	}
 	sorted := slices.Clone(online)
 	slices.SortStableFunc(sorted, func(a, b int) int { return speed[a] - speed[b] })
-	least := 0 // lowest speed of the last kind
+	slowest := 0 // lowest speed of the last kind
 	for _, cpu := range sorted {
-		if len(kinds) == 0 || float64(speed[cpu]) > like*float64(least) {
-			kinds, least = append(kinds, nil), speed[cpu]
+		if len(kinds) == 0 || float64(speed[cpu]) > like*float64(slowest) {
+			kinds, slowest = append(kinds, nil), speed[cpu]
 		}
 		kinds[len(kinds)-1] = append(kinds[len(kinds)-1], cpu)
 	}

@@ -128,11 +128,11 @@ func appendOpen(list []*source, s *source) []*source {
 
 // Close closes the files. Later samples have no values. It is idempotent.
 func (s *Sampler) Close() {
-	all := []*source{s.stat, s.load, s.cpuinfo, s.undervolt}
-	for _, more := range [][]*source{s.pressure[:], s.throttle, s.speed, s.ceiling} {
-		all = append(all, more...)
+	sources := []*source{s.stat, s.load, s.cpuinfo, s.undervolt}
+	for _, group := range [][]*source{s.pressure[:], s.throttle, s.speed, s.ceiling} {
+		sources = append(sources, group...)
 	}
-	for _, src := range all {
+	for _, src := range sources {
 		src.close()
 	}
 }
@@ -192,16 +192,16 @@ func share(part, whole float64) *float64 {
 
 // marks returns the reasons why a trial counts as disturbed.
 func (s *Sampler) marks(b, e Snapshot, d result.Disturbance, loads []Resource) []string {
-	var all []string
-	mark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	own := func(r Resource) bool { return slices.Contains(loads, r) }
+	var reasons []string
+	mark := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	isLoad := func(r Resource) bool { return slices.Contains(loads, r) }
 	if d.Steal != nil && *d.Steal > machine.StealMark && e.steal-b.steal >= stealTicks {
 		mark("the hypervisor withheld %.1f %% of the CPU time", 100**d.Steal)
 	}
-	if d.MemoryPressure != nil && *d.MemoryPressure > memoryMark && !own(Memory) {
+	if d.MemoryPressure != nil && *d.MemoryPressure > memoryMark && !isLoad(Memory) {
 		mark("programs waited for memory %.1f %% of the time", 100**d.MemoryPressure)
 	}
-	if d.IOPressure != nil && *d.IOPressure > ioMark && !own(IO) {
+	if d.IOPressure != nil && *d.IOPressure > ioMark && !isLoad(IO) {
 		mark("programs waited for I/O %.1f %% of the time", 100**d.IOPressure)
 	}
 	if d.Throttled != nil && *d.Throttled > 0 {
@@ -216,7 +216,7 @@ func (s *Sampler) marks(b, e Snapshot, d result.Disturbance, loads []Resource) [
 	if alarm := s.undervolt.read(8); len(alarm) > 0 && alarm[0] == '1' {
 		mark("the power supply's voltage was too low")
 	}
-	return all
+	return reasons
 }
 
 // meanSpeed returns the mean frequency of the CPUs in MHz, or 0 if it is unknown.

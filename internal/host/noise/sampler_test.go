@@ -216,11 +216,11 @@ func TestSampler(t *testing.T) {
 			rewrite(t, root, tt.before)
 			s := NewSampler(root)
 			defer s.Close()
-			now := time.Hour
-			s.now = func() time.Duration { return now }
+			clock := time.Hour
+			s.now = func() time.Duration { return clock }
 			b := s.Begin()
 			rewrite(t, root, tt.changes)
-			now += tt.elapsed
+			clock += tt.elapsed
 			got := s.End(b, tt.loads...)
 			want := quiet()
 			tt.want(&want)

@@ -27,8 +27,8 @@ func Space(dir string) (free, total int64, err error) {
 // machine at root. Without the value, for example in a /proc with subset=pid, the error is fs.ErrNotExist.
 func Memory(root string) (free, total int64, err error) {
 	memory := machine.At(root).Meminfo()
-	free, known := memory["MemAvailable"]
-	if !known {
+	free, ok := memory["MemAvailable"]
+	if !ok {
 		return 0, 0, fmt.Errorf("read the available memory: no MemAvailable in /proc/meminfo: %w", fs.ErrNotExist)
 	}
 	return free, memory["MemTotal"], nil
@@ -47,7 +47,7 @@ func Meminfo(root string) (map[string]int64, error) {
 	}
 	listed := listed(t) * int64(os.Getpagesize())
 	for _, name := range []string{"MemFree", "MemAvailable"} {
-		if _, known := info[name]; known {
+		if _, ok := info[name]; ok {
 			info[name] += listed
 		}
 	}
@@ -84,8 +84,8 @@ func Tasks(root string) (free, total int64, err error) {
 	if len(fields) < 4 {
 		return 0, 0, fmt.Errorf("count processes: no number in /proc/loadavg: %w", fs.ErrNotExist)
 	}
-	_, all, _ := strings.Cut(fields[3], "/")
-	n, err := strconv.ParseInt(all, 10, 64)
+	_, count, _ := strings.Cut(fields[3], "/")
+	n, err := strconv.ParseInt(count, 10, 64)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count processes in /proc/loadavg: %w", err)
 	}

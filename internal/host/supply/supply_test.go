@@ -74,17 +74,17 @@ func TestTasks(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	before, total, err := Files()
-	if err != nil || total <= before {
-		t.Fatalf("Files = %d of %d, %v", before, total, err)
+	start, total, err := Files()
+	if err != nil || total <= start {
+		t.Fatalf("Files = %d of %d, %v", start, total, err)
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = r.Close(), w.Close() }()
-	if after, _, err := Files(); err != nil || after != before-2 {
-		t.Errorf("with a pipe: Files = %d, %v, want %d", after, err, before-2)
+	if rest, _, err := Files(); err != nil || rest != start-2 {
+		t.Errorf("with a pipe: Files = %d, %v, want %d", rest, err, start-2)
 	}
 }
 
@@ -119,9 +119,9 @@ func TestDropFails(t *testing.T) {
 		t.Errorf("Drop created %v, %v", entries, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := errors.New("the trial is over")
-	cancel(ended)
-	if err := NewCaches(rootWith(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
+	reason := errors.New("the trial is over")
+	cancel(reason)
+	if err := NewCaches(rootWith(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, reason) {
 		t.Errorf("Drop with an ended context: %v", err)
 	}
 }

@@ -68,8 +68,8 @@ func isUnified(i *mountinfo.Info) bool { return i.FSType == "cgroup2" }
 
 // unifiedOptions returns the options of cgroup2 that a remount must repeat to keep them.
 func unifiedOptions(i *mountinfo.Info) []string {
-	known := []string{"nsdelegate", "memory_localevents", "memory_recursiveprot", "memory_hugetlb_accounting", "pids_localevents"}
-	return slices.DeleteFunc(strings.Split(i.VFSOptions, ","), func(o string) bool { return !slices.Contains(known, o) })
+	repeat := []string{"nsdelegate", "memory_localevents", "memory_recursiveprot", "memory_hugetlb_accounting", "pids_localevents"}
+	return slices.DeleteFunc(strings.Split(i.VFSOptions, ","), func(o string) bool { return !slices.Contains(repeat, o) })
 }
 
 // mountFlags are the options of a mount point that a remount must repeat.
@@ -85,16 +85,16 @@ func (t host) favorTunable() (*mountinfo.Info, error) {
 		return nil, err
 	}
 	kernel, ok := t.version()
-	at := slices.IndexFunc(mounts, isUnified)
+	index := slices.IndexFunc(mounts, isUnified)
 	switch {
 	case !ok || kernel.before(favorSince):
 		return nil, errors.New("the option exists since Linux 6.0")
-	case at < 0:
+	case index < 0:
 		return nil, errors.New("no cgroup2 is mounted, and a v1 hierarchy does not accept the option in a remount; boot with cgroup_favordynmods=true")
 	case !kernel.before(favorLasts):
 		return nil, errors.New("since Linux 6.18 it cannot be put back before the next boot; boot with cgroup_favordynmods=true")
 	}
-	return mounts[at], nil
+	return mounts[index], nil
 }
 
 // readFavor returns on or off for the mount at a directory.
@@ -103,11 +103,11 @@ func (t host) readFavor(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(mounts, func(i *mountinfo.Info) bool { return isUnified(i) && i.Mountpoint == dir })
+	index := slices.IndexFunc(mounts, func(i *mountinfo.Info) bool { return isUnified(i) && i.Mountpoint == dir })
 	switch {
-	case at < 0:
+	case index < 0:
 		return "", errGone
-	case hasOption(mounts[at].VFSOptions, favordynmods):
+	case hasOption(mounts[index].VFSOptions, favordynmods):
 		return "on", nil
 	}
 	return "off", nil
@@ -119,16 +119,16 @@ func (t *Tuner) setFavor(dir, value string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(mounts, func(i *mountinfo.Info) bool { return isUnified(i) && i.Mountpoint == dir })
-	if at < 0 {
+	index := slices.IndexFunc(mounts, func(i *mountinfo.Info) bool { return isUnified(i) && i.Mountpoint == dir })
+	if index < 0 {
 		return errGone
 	}
-	options := unifiedOptions(mounts[at])
+	options := unifiedOptions(mounts[index])
 	if value == "on" {
 		options = append(options, favordynmods)
 	}
 	flags := uintptr(unix.MS_REMOUNT)
-	for option := range strings.SplitSeq(mounts[at].Options, ",") {
+	for option := range strings.SplitSeq(mounts[index].Options, ",") {
 		flags |= mountFlags[option]
 	}
 	return t.remount(filepath.Join(t.root, dir), flags, strings.Join(options, ","))
@@ -145,7 +145,7 @@ func Favordynmods(t machine.Tree) (now, remedy string, err error) {
 		return "", "", err
 	}
 	kernel, ok := m.version()
-	at := slices.IndexFunc(mounts, isUnified)
+	index := slices.IndexFunc(mounts, isUnified)
 	switch {
 	case len(mounts) == 0:
 		return "", "", machine.Unknown("no cgroup file system is mounted")
@@ -155,19 +155,19 @@ func Favordynmods(t machine.Tree) (now, remedy string, err error) {
 		return "", "", machine.Unknown("the version of the kernel is not known")
 	case kernel.before(favorSince):
 		return "always on before Linux 6.0", "", nil
-	case kernel.before(favorParameter) && at < 0:
+	case kernel.before(favorParameter) && index < 0:
 		return "off", "boot with cgroup v2 or with Linux 6.7 or newer: a v1 hierarchy has this option only when it is first mounted", nil
 	}
 	var ways []string
 	if !kernel.before(favorParameter) {
 		ways = append(ways, "boot with cgroup_favordynmods=true")
 	}
-	if at >= 0 {
+	if index >= 0 {
 		lasts := ""
 		if !kernel.before(favorLasts) {
 			lasts = ", which lasts until the next boot"
 		}
-		ways = append(ways, fmt.Sprintf("mount -o remount,%s %s%s", strings.Join(append(unifiedOptions(mounts[at]), favordynmods), ","), mounts[at].Mountpoint, lasts))
+		ways = append(ways, fmt.Sprintf("mount -o remount,%s %s%s", strings.Join(append(unifiedOptions(mounts[index]), favordynmods), ","), mounts[index].Mountpoint, lasts))
 	}
 	return "off", strings.Join(ways, "; or "), nil
 }

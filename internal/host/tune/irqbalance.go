@@ -35,17 +35,17 @@ func (t host) daemons() ([]daemon, error) {
 	if !t.Exists("proc/1/comm") {
 		return nil, errors.New("/proc does not show the processes of other users")
 	}
-	var all []daemon
+	var daemons []daemon
 	for _, file := range t.Glob("proc/[0-9]*/comm") {
 		pid := path.Base(path.Dir(file))
 		if t.Text(file) != irqbalance || !t.ofRoot(pid) {
 			continue
 		}
 		if d, ok := t.process(pid); ok {
-			all = append(all, d)
+			daemons = append(daemons, d)
 		}
 	}
-	return all, nil
+	return daemons, nil
 }
 
 // ofRoot reports whether a process has no other user than root. Any user can give a process the name of a daemon.
@@ -117,7 +117,7 @@ func (t *Tuner) setDaemon(key, state string) error {
 		return err
 	}
 	for range tries {
-		if now, err := t.readDaemon(key); err != nil || now == state {
+		if current, err := t.readDaemon(key); err != nil || current == state {
 			return err
 		}
 		time.Sleep(interval)

@@ -22,11 +22,11 @@ func (t *Tuner) offlineCPUs() ([]int, error) {
 		if err != nil {
 			continue // not the directory of a CPU
 		}
-		now, err := t.readFile(file)
+		state, err := t.readFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read whether CPU %d is offline: %w", cpu, err)
 		}
-		if now == "0" {
+		if state == "0" {
 			cpus = append(cpus, cpu)
 		}
 	}
@@ -57,7 +57,7 @@ func (t *Tuner) takeOffline(file string) (status Status, reason string) {
 	if !t.Exists(file) {
 		return Gone, "they were removed from the machine since"
 	}
-	if now, err := t.readFile(file); err == nil && now == "0" {
+	if state, err := t.readFile(file); err == nil && state == "0" {
 		return Back, ""
 	}
 	k, _ := knobOf(smt)

@@ -70,7 +70,7 @@ func TestRestoreTakesCPUsOffline(t *testing.T) {
 		mustRestore(t, simulated(t, root), false)
 		isRestored(t, root)
 	})
-	for name, between := range map[string]func(t *testing.T, root string){
+	for name, change := range map[string]func(t *testing.T, root string){
 		"nothing between": func(*testing.T, string) {},
 		"a tune between": func(t *testing.T, root string) {
 			mustRestore(t, refusing(t, root, onlineFile(3)), false)
@@ -96,7 +96,7 @@ func TestRestoreTakesCPUsOffline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := newUntuned(t)
 			mustTune(t, simulated(t, root))
-			between(t, root)
+			change(t, root)
 			mustRestore(t, simulated(t, root), false)
 			isRestored(t, root)
 		})

@@ -143,20 +143,20 @@ func InEffect(root string) []result.Tuned {
 		return nil
 	}
 	t := New(root)
-	var all []result.Tuned
+	var settings []result.Tuned
 	for _, c := range record.Changes {
 		k, _ := knobOf(c.Setting) // it exists, because the record is valid
-		if now, err := k.read(t, c.Key); err != nil || now != c.After {
+		if value, err := k.read(t, c.Key); err != nil || value != c.After {
 			continue
 		}
-		i := slices.IndexFunc(all, func(t result.Tuned) bool { return t.Setting == c.Setting })
+		i := slices.IndexFunc(settings, func(t result.Tuned) bool { return t.Setting == c.Setting })
 		if i < 0 {
-			all = append(all, result.Tuned{Setting: c.Setting, Before: c.Before, After: c.After})
+			settings = append(settings, result.Tuned{Setting: c.Setting, Before: c.Before, After: c.After})
 			continue
 		}
-		all[i].Before, all[i].After = with(all[i].Before, c.Before), with(all[i].After, c.After)
+		settings[i].Before, settings[i].After = with(settings[i].Before, c.Before), with(settings[i].After, c.After)
 	}
-	return all
+	return settings
 }
 
 // with adds a value to a list of different values.

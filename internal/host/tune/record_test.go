@@ -103,16 +103,16 @@ func TestLockStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	early, err := os.OpenFile(filepath.Join(root, lockDir, lockName), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(root, lockDir, lockName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = early.Close() }()
-	if info, err := early.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the lock has the mode %v: %v", info.Mode(), err)
 	}
 	unlock()
-	if err := unix.Flock(int(early.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := simulated(t, root).lock(); err == nil || !strings.Contains(err.Error(), "under way") {
@@ -189,7 +189,7 @@ func TestKilledTuner(t *testing.T) {
 			break
 		}
 		steps++
-		if now := values(t, root); !maps.Equal(now, original()) && !maps.Equal(now, afterTune()) {
+		if state := values(t, root); !maps.Equal(state, original()) && !maps.Equal(state, afterTune()) {
 			torn++
 		}
 		switch _, err := simulated(t, root).Restore(t.Context(), false); {
@@ -224,13 +224,13 @@ func TestKilledTuner(t *testing.T) {
 
 // crash runs a tuner that kills this process at a step.
 func crash(t *testing.T, root string) {
-	at, err := strconv.Atoi(os.Getenv(crashAt))
+	step, err := strconv.Atoi(os.Getenv(crashAt))
 	if err != nil {
 		t.Fatal(err)
 	}
 	tuner := simulated(t, root)
 	tuner.step = func() {
-		if at--; at == 0 {
+		if step--; step == 0 {
 			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 			select {} // until the signal arrives
 		}

@@ -168,12 +168,12 @@ func fileKnob(name, absent string, values ...value) knob {
 			for _, v := range values {
 				for _, file := range t.Glob(v.pattern) {
 					found = true
-					now, err := t.readFile(file)
+					text, err := t.readFile(file)
 					if err != nil {
 						return nil, err
 					}
-					if now == v.poor || v.poor == "" && now != v.wanted {
-						changes = append(changes, Change{name, file, now, v.wanted})
+					if text == v.poor || v.poor == "" && text != v.wanted {
+						changes = append(changes, Change{name, file, text, v.wanted})
 					}
 				}
 			}
@@ -259,12 +259,12 @@ func (t *Tuner) change(k knob, key, value string) error {
 		return explain(err)
 	}
 	t.step()
-	now, err := k.read(t, key)
+	result, err := k.read(t, key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("check the new value: %w", err)
-	case now != value:
-		return fmt.Errorf("the kernel accepted %s without an error, and the value is %s", value, now)
+	case result != value:
+		return fmt.Errorf("the kernel accepted %s without an error, and the value is %s", value, result)
 	}
 	return nil
 }
@@ -329,10 +329,10 @@ func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []
 	if len(changes) == 0 {
 		return outcomes, nil
 	}
-	known, knownOffline := slices.Clone(record.Changes), slices.Clone(record.Offline)
+	recorded, offline := slices.Clone(record.Changes), slices.Clone(record.Offline)
 	for i, c := range changes {
-		if at := slices.IndexFunc(known, c.sameValue); at >= 0 {
-			changes[i].Before = known[at].Before
+		if index := slices.IndexFunc(recorded, c.sameValue); index >= 0 {
+			changes[i].Before = recorded[index].Before
 		} else {
 			record.Changes = append(record.Changes, c)
 		}
@@ -357,10 +357,10 @@ func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []
 		if err := t.change(k, c.Key, c.After); err != nil {
 			outcomes = append(outcomes, Outcome{c, Refused, err.Error()})
 			// A value that is as before needs no record. Any other one does, also after an error.
-			if now, err := k.read(t, c.Key); err == nil && now == c.Before && !slices.ContainsFunc(known, c.sameValue) {
+			if value, err := k.read(t, c.Key); err == nil && value == c.Before && !slices.ContainsFunc(recorded, c.sameValue) {
 				record.Changes = slices.DeleteFunc(record.Changes, c.sameValue)
 				if c.isSMT() {
-					record.Offline = knownOffline
+					record.Offline = offline
 				}
 			}
 			continue
@@ -430,16 +430,16 @@ func (t *Tuner) Restore(ctx context.Context, force bool) (outcomes []Outcome, er
 // restore puts one value back.
 func (t *Tuner) restore(c Change, force bool) Outcome {
 	k, _ := knobOf(c.Setting) // it exists, because the record is valid
-	now, err := k.read(t, c.Key)
+	value, err := k.read(t, c.Key)
 	switch {
 	case errors.Is(err, errGone):
 		return Outcome{c, Gone, err.Error()}
 	case err != nil:
 		return Outcome{c, Refused, err.Error()}
-	case now == c.Before:
+	case value == c.Before:
 		return Outcome{c, Back, ""}
-	case now != c.After && !force:
-		return Outcome{c, Foreign, fmt.Sprintf("another program has set it to %s since", now)}
+	case value != c.After && !force:
+		return Outcome{c, Foreign, fmt.Sprintf("another program has set it to %s since", value)}
 	}
 	if err := t.change(k, c.Key, c.Before); err != nil {
 		return Outcome{c, Refused, err.Error()}

@@ -129,8 +129,8 @@ func TestRealForeignProcess(t *testing.T) {
 		if d, _ := kernel.process(pid); d.state != running {
 			t.Errorf("%s: the process is %s", what, d.state)
 		}
-		all, err := kernel.daemons()
-		for _, d := range all {
+		daemons, err := kernel.daemons()
+		for _, d := range daemons {
 			if d.pid == pid && c.user != nil {
 				t.Errorf("%s: it is listed", what)
 			}
@@ -147,13 +147,13 @@ func TestRealKSM(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("changes a setting of the machine, as root and not with -short")
 	}
-	before, err := os.ReadFile(run)
+	original, err := os.ReadFile(run)
 	if err != nil {
 		t.Skipf("the kernel has no KSM: %v", err)
 	}
 	tuner := realKernel(t)
 	t.Cleanup(func() {
-		if err := tuner.write(machine.KSM+"run", strings.TrimSpace(string(before))); err != nil {
+		if err := tuner.write(machine.KSM+"run", strings.TrimSpace(string(original))); err != nil {
 			t.Error(err)
 		}
 	})

@@ -62,12 +62,12 @@ func simulated(t testing.TB, root string) *Tuner {
 		return os.WriteFile(filepath.Join(root, name), []byte(strings.Replace(string(text), from, to, 1)), 0o600)
 	}
 	tuner.signal = func(key string, s unix.Signal) error {
-		from, to := " S ", " T "
+		old, state := " S ", " T "
 		if s == unix.SIGCONT {
-			from, to = to, from
+			old, state = state, old
 		}
 		pid, _, _ := strings.Cut(key, "@")
-		return replace("proc/"+pid+"/stat", from, to)
+		return replace("proc/"+pid+"/stat", old, state)
 	}
 	tuner.remount = func(dir string, flags uintptr, options string) error {
 		want := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RELATIME)
@@ -77,7 +77,7 @@ func simulated(t testing.TB, root string) *Tuner {
 		return os.WriteFile(filepath.Join(root, hosttest.Mounts), []byte(strings.TrimSuffix(hosttest.MountV2, "seclabel,nsdelegate,memory_recursiveprot")+"seclabel,"+options+"\n"), 0o600)
 	}
 	tuner.write = func(name, value string) error {
-		if now, err := tuner.readFile(name); name == machine.SMT && (err != nil || now != value) {
+		if current, err := tuner.readFile(name); name == machine.SMT && (err != nil || current != value) {
 			state := map[string]string{"on": "1", "off": "0"}[value]
 			if err := errors.Join(tuner.writeFile(onlineFile(1), state), tuner.writeFile(onlineFile(3), state)); err != nil {
 				return err
@@ -91,20 +91,20 @@ func simulated(t testing.TB, root string) *Tuner {
 // values are the settings of a machine, without the kernel's other files.
 func values(t testing.TB, root string) map[string]string {
 	t.Helper()
-	tuner, all := New(root), map[string]string{}
+	tuner, states := New(root), map[string]string{}
 	for key, setting := range map[string]string{
 		hosttest.Governor: "governor", hosttest.CPUs + "cpufreq/policy1/scaling_governor": "governor", machine.Boost: "turbo", machine.THP: "thp", machine.KSM + "run": "ksm",
 		machine.Swappiness: "swap", machine.SMT: "smt", "200@1234": irqbalance, "/sys/fs/cgroup": favordynmods,
 		onlineFile(1): "smt", onlineFile(2): "smt", onlineFile(3): "smt",
 	} {
 		k, _ := knobOf(setting)
-		now, err := k.read(tuner, key)
+		state, err := k.read(tuner, key)
 		if err != nil {
-			now = err.Error()
+			state = err.Error()
 		}
-		all[key] = now
+		states[key] = state
 	}
-	return all
+	return states
 }
 
 func original() map[string]string {
@@ -132,11 +132,11 @@ func hasValues(t *testing.T, what string, root string, want map[string]string) {
 
 // statuses are the outcomes by setting and key.
 func statuses(outcomes []Outcome) map[string]Status {
-	all := map[string]Status{}
+	byKey := map[string]Status{}
 	for _, o := range outcomes {
-		all[strings.TrimSpace(o.Setting+" "+o.Key)] = o.Status
+		byKey[strings.TrimSpace(o.Setting+" "+o.Key)] = o.Status
 	}
-	return all
+	return byKey
 }
 
 func newUntuned(t *testing.T) (root string) {
@@ -205,11 +205,11 @@ func TestTuneAndRestore(t *testing.T) {
 	if diff := cmp.Diff(want, InEffect(root)); diff != "" {
 		t.Errorf("the settings of a tuned machine (-want +got):\n%s", diff)
 	}
-	if now, remedy, err := Irqbalance(tuner.Tree); now != stopped || remedy != "" || err != nil {
-		t.Errorf("after tune irqbalance is %q with the remedy %q, %v", now, remedy, err)
+	if state, remedy, err := Irqbalance(tuner.Tree); state != stopped || remedy != "" || err != nil {
+		t.Errorf("after tune irqbalance is %q with the remedy %q, %v", state, remedy, err)
 	}
-	if now, remedy, err := Favordynmods(tuner.Tree); now != "on" || remedy != "" || err != nil {
-		t.Errorf("after tune favordynmods is %q with the remedy %q, %v", now, remedy, err)
+	if state, remedy, err := Favordynmods(tuner.Tree); state != "on" || remedy != "" || err != nil {
+		t.Errorf("after tune favordynmods is %q with the remedy %q, %v", state, remedy, err)
 	}
 
 	for _, o := range mustTune(t, tuner) {
@@ -460,8 +460,8 @@ func TestInterruptedTune(t *testing.T) {
 	if _, err := tuner.Apply(ctx, nil, false); !errors.Is(err, interrupted) {
 		t.Errorf("the error is %v", err)
 	}
-	if now := values(t, root); maps.Equal(now, original()) || maps.Equal(now, afterTune()) {
-		t.Errorf("the interrupted tune changed all or nothing: %v", now)
+	if state := values(t, root); maps.Equal(state, original()) || maps.Equal(state, afterTune()) {
+		t.Errorf("the interrupted tune changed all or nothing: %v", state)
 	}
 	mustRestore(t, simulated(t, root), false)
 	hasValues(t, "after restore", root, original())
@@ -472,14 +472,14 @@ func TestSMTIsRestoredFirst(t *testing.T) {
 	const policy1 = hosttest.CPUs + "cpufreq/policy1"
 	root := newUntuned(t)
 	tuner := simulated(t, root)
-	set, hidden := tuner.write, filepath.Join(root, "hidden")
+	set, parking := tuner.write, filepath.Join(root, "hidden")
 	tuner.write = func(name, value string) error {
 		if name == machine.SMT {
-			from, to := filepath.Join(root, policy1), hidden
+			source, destination := filepath.Join(root, policy1), parking
 			if value == "on" {
-				from, to = to, from
+				source, destination = destination, source
 			}
-			if err := os.Rename(from, to); err != nil {
+			if err := os.Rename(source, destination); err != nil {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 	}
 }
 
-// Independent values are precise after many blocks. In another order than that of the blocks they would look dependent, and the interval of the
+// Independent values are precise after many blocks. In an order unlike the blocks they would look dependent, and the interval of the
 // median would be several times as wide.
 func TestPrecisionOfManyBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

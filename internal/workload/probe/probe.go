@@ -261,7 +261,7 @@ func Reach(addr netip.AddrPort, limit time.Duration) []string {
 // Write calls a program that makes a new file with one line. It exits with code 1 if it fails.
 func Write(file string) []string { return []string{Path, "write", file} }
 
-// CPUs calls a program that writes one line: the CPUs on which it may run, in the kernel's format ("0-3,6"). In a sandbox with
+// CPUs calls a program that writes one line: the CPUs that it may use, in the kernel's format ("0-3,6"). In a sandbox with
 // virtual CPUs only their number has a meaning.
 func CPUs() []string { return []string{Path, "cpus"} }
 

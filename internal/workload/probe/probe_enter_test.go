@@ -38,7 +38,7 @@ func rootfs(t *testing.T) string {
 	}
 	dir := filepath.Join(parent, "rootfs")
 	if err := image.WriteRootfs(t.Context(), dir); err != nil {
-		t.Fatal(err) // says how to build the probe
+		t.Fatal(err) // the error has the command that builds the probe
 	}
 	return dir
 }

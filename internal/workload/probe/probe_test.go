@@ -33,7 +33,7 @@ func binary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "probe")
 	if err := image.WriteProbe(path); err != nil {
-		t.Fatal(err) // says how to build it
+		t.Fatal(err) // the error has the command that builds it
 	}
 	return path
 }

@@ -237,7 +237,7 @@ func (r RedisRun) test(test RedisTest, row []string) (workload.Values, error) {
 	return values, nil
 }
 
-// RedisListens reports whether a line of the server's output says that it can be reached.
+// RedisListens reports whether a line of the server's output means that it can be reached.
 func RedisListens(line string) (bool, error) {
 	if !utf8.ValidString(line) {
 		return false, fmt.Errorf("read the server's output: %q is no text", workload.Excerpt(line))

@@ -64,10 +64,10 @@ func left(l *harness) (dirs []string) {
 func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l, p := newPlaced(t)
 	l.config.Stop.Min = 2
-	there := 0
+	count := 0
 	l.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
 		if len(left(l)) > 0 {
-			there++
+			count++
 		}
 		_, err := t.Cost.Usage()
 		return err
@@ -75,8 +75,8 @@ func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l.ok()
 	top := "/" + engine.Prefix + l.config.RunID
 	equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
-	if dirs := left(l); there != 2 || len(dirs) > 0 {
-		t.Errorf("%d of 2 trials had a group; left are %q", there, dirs)
+	if dirs := left(l); count != 2 || len(dirs) > 0 {
+		t.Errorf("%d of 2 trials had a group; left are %q", count, dirs)
 	}
 	for _, trial := range l.trials {
 		if trial.Status != result.OK {

@@ -143,7 +143,7 @@ type crowded struct {
 }
 
 func (c *crowded) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	made, err := c.Engine.Create(ctx, spec)
+	container, err := c.Engine.Create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (c *crowded) Create(ctx context.Context, spec engine.Spec) (engine.Containe
 	}
 	c.available -= c.noise[c.created]
 	c.live++
-	return &crowdedContainer{Container: made, crowded: c}, nil
+	return &crowdedContainer{Container: container, crowded: c}, nil
 }
 
 func (c *crowded) Info() engine.Info {

@@ -43,15 +43,15 @@ func (l *harness) needsImage() {
 // The pull of an image is not part of any trial. The image is removed at the end of the run, which the harness checks.
 func TestImageIsPulledOnce(t *testing.T) {
 	l := newHarness(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
-	var told []string
-	l.config.Pulling = func(target string, image bench.Image) { told = append(told, target[:6]+" "+string(image)) }
+	var reports []string
+	l.config.Pulling = func(target string, image bench.Image) { reports = append(reports, target[:6]+" "+string(image)) }
 	l.config.Stop.Min = 3
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
 	l.needsImage()
 	l.ok()
-	slices.Sort(told)
-	equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, told)
+	slices.Sort(reports)
+	equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, reports)
 	for _, trial := range l.trials {
 		if trial.Status != result.OK || trial.Elapsed > time.Second || trial.Phases[0].Start != 0 {
 			t.Errorf("trial %d is %s and took %v with %v: %s", trial.Seq, trial.Status, trial.Elapsed, trial.Phases, trial.Reason)
@@ -308,9 +308,9 @@ func TestDropCachesNeedsPermission(t *testing.T) {
 
 func TestScratchInMemory(t *testing.T) {
 	memory := t.TempDir()
-	for _, there := range []bool{true, false} {
+	for _, exists := range []bool{true, false} {
 		l := newHarness(t, "fake/a")
-		if there {
+		if exists {
 			l.config.Memory = memory
 		}
 		var dirs []string
@@ -326,7 +326,7 @@ func TestScratchInMemory(t *testing.T) {
 		})
 		l.ok()
 		trial := l.only()
-		if !there {
+		if !exists {
 			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no file system in memory") {
 				t.Errorf("without memory: %s because %q", trial.Status, trial.Reason)
 			}
@@ -412,9 +412,9 @@ func TestHostEnd(t *testing.T) {
 		if trial := l.only(); (trial.Status == result.OK) == bad || trial.Conditions["cpus of the host's end"] != "0" || len(trial.Phases) > 0 {
 			t.Errorf("%s because %q under %v with the phases %v", trial.Status, trial.Reason, trial.Conditions, trial.Phases)
 		}
-		asked := (*host.asked)[0]
-		if asked.Join != "/proc/7/ns/net" || asked.Network != engine.HostNet || asked.Resources.CPUSet != "0" {
-			t.Errorf("the host's engine was asked for %+v", asked)
+		request := (*host.asked)[0]
+		if request.Join != "/proc/7/ns/net" || request.Network != engine.HostNet || request.Resources.CPUSet != "0" {
+			t.Errorf("the host's engine was asked for %+v", request)
 		}
 		top := "/" + engine.Prefix + l.config.RunID
 		equal(t, "the host's engine was placed in", []string{top + "/t1-host", ""}, host.groups)

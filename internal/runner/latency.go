@@ -17,12 +17,12 @@ func (t trialLatency) Sample(metric string, d time.Duration) error {
 	t.mustDeclare(metric)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := slices.IndexFunc(t.latencies, func(l latencies) bool { return l.metric == metric })
-	if at < 0 {
-		at = len(t.latencies)
+	index := slices.IndexFunc(t.latencies, func(l latencies) bool { return l.metric == metric })
+	if index < 0 {
+		index = len(t.latencies)
 		t.latencies = append(t.latencies, latencies{metric, latency.New()})
 	}
-	return t.latencies[at].Record(d)
+	return t.latencies[index].Record(d)
 }
 
 func (t trialLatency) Quantile(metric string, q float64) time.Duration {

@@ -50,13 +50,13 @@ func MeasureOverhead(ctx context.Context, clock meter.Clock, launcher *process.L
 func MeasureRequests(ctx context.Context, clock meter.Clock, targets []Target) map[string]time.Duration {
 	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
 	requests := map[string]time.Duration{}
-	for _, of := range targets {
-		p, ok := of.Engine.(engine.Pinger)
+	for _, target := range targets {
+		p, ok := target.Engine.(engine.Pinger)
 		if !ok {
 			continue
 		}
-		name := of.Engine.Info().Target.Engine
-		if _, known := requests[name]; known {
+		name := target.Engine.Info().Target.Engine
+		if _, ok := requests[name]; ok {
 			continue
 		}
 		if took, err := t.ping(ctx, p); err == nil {

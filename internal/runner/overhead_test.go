@@ -75,14 +75,14 @@ func TestMeasureRequests(t *testing.T) {
 }
 
 func TestSystemClock(t *testing.T) {
-	before := meter.System{}.Now()
+	start := meter.System{}.Now()
 	ctx, cancel := meter.System{}.WithTimeoutCause(t.Context(), time.Nanosecond, errBroken)
 	defer cancel()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), errBroken) {
 		t.Errorf("the cause of the end is %v", context.Cause(ctx))
 	}
-	if took := (meter.System{}).Now().Sub(before); took < time.Nanosecond {
+	if took := (meter.System{}).Now().Sub(start); took < time.Nanosecond {
 		t.Errorf("a nanosecond took %v", took)
 	}
 }

@@ -58,23 +58,23 @@ func (p *pace) note(t result.Trial) {
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
-		known := 0 // the number of blocks that are known to be measured
+		count := 0 // the number of blocks that are known to be measured
 		if i == work {
-			known = block + 1
+			count = block + 1
 		}
 		for _, t := range r.Targets {
 			cell := cellOf(w, t.Name)
 			if r.over[cell] {
 				continue
 			}
-			least, most := r.blocks(i, t.Name, known)
+			lower, upper := r.blocks(i, t.Name, count)
 			done := r.pace.cells[cell].n
-			total := max(r.Warmup+most, done)
+			total := max(r.Warmup+upper, done)
 			p.Total += total
 			p.Done += done
-			p.AtMost = p.AtMost || least < most
+			p.AtMost = p.AtMost || lower < upper
 			p.Left += time.Duration(total-done) * r.pace.of(cell)
-			p.Least += time.Duration(max(r.Warmup+least, done)-done) * r.pace.of(cell)
+			p.Least += time.Duration(max(r.Warmup+lower, done)-done) * r.pace.of(cell)
 		}
 	}
 	if r.Budget > 0 {

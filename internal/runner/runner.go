@@ -288,9 +288,9 @@ func (r *run) skips() error {
 
 // lack returns an error if a benchmark cannot run on any target.
 func (r *run) lack(w plan.Work) error {
-	files, known := r.Images[w.Benchmark.Image]
+	files, ok := r.Images[w.Benchmark.Image]
 	switch {
-	case !known:
+	case !ok:
 		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "it was not prepared for this run"}
 	case files.Err != nil:
 		return files.Err
@@ -371,15 +371,15 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 	for _, n := range r.order(w, block, warmup) {
 		t := r.Targets[n]
 		cell := cellOf(w, t.Name)
-		at := slot{cell, block, warmup}
-		if r.over[cell] || r.done[at] || !warmup && r.decisions[i].Ended(t.Name, block) {
+		next := slot{cell, block, warmup}
+		if r.over[cell] || r.done[next] || !warmup && r.decisions[i].Ended(t.Name, block) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return false, nil
 		}
 		if reason := r.stopped(cell); reason != "" {
-			if err := r.skip(at, reason); err != nil {
+			if err := r.skip(next, reason); err != nil {
 				return false, err
 			}
 			continue

@@ -63,11 +63,11 @@ func TestStepsBoundThePhase(t *testing.T) {
 			return err
 		})
 		t.Record("Value", span.Seconds())
-		_, again := t.Time(ctx, "start", func(ctx context.Context) error {
+		_, startErr := t.Time(ctx, "start", func(ctx context.Context) error {
 			advance(1 * ms)
 			return engine.Call(ctx, func() error { advance(16 * ms); return nil })
 		})
-		return errors.Join(err, again)
+		return errors.Join(err, startErr)
 	})
 	l.ok()
 	want := []result.Phase{
@@ -313,11 +313,11 @@ func TestLeftContainersAreRemoved(t *testing.T) {
 				errs <- err
 			}()
 		}
-		var all []error
+		var failures []error
 		for range 8 {
-			all = append(all, <-errs)
+			failures = append(failures, <-errs)
 		}
-		return errors.Join(all...)
+		return errors.Join(failures...)
 	})
 	l.ok() // checks that no container is left
 	for _, trial := range l.trials {
@@ -334,10 +334,10 @@ func TestSpecsAndScratchDifferByTrial(t *testing.T) {
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 		for range 12 {
 			id := t.Spec("/probe").ID
-			for other := range ids {
+			for oldID := range ids {
 				// runsc accepts a prefix of an ID as the ID.
-				if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
-					l.Errorf("IDs %s and %s are ambiguous", id, other)
+				if strings.HasPrefix(id, oldID) || strings.HasPrefix(oldID, id) {
+					l.Errorf("IDs %s and %s are ambiguous", id, oldID)
 				}
 			}
 			ids[id] = true

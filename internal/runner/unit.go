@@ -26,16 +26,16 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 		out.Status, out.Reason = statusOf(err)
 		return &out
 	}
-	each, known := r.units[t.Name]
-	if !known {
+	cost, ok := r.units[t.Name]
+	if !ok {
 		measured, failure := r.measureUnit(ctx, t)
 		if failure != nil {
 			return failure
 		}
-		each = measured
-		r.units[t.Name] = each
+		cost = measured
+		r.units[t.Name] = cost
 	}
-	if err := r.fits(n, each); err != nil {
+	if err := r.fits(n, cost); err != nil {
 		var out result.Trial
 		out.Status, out.Reason = statusOf(err)
 		return &out
@@ -45,11 +45,11 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 
 // measureUnit measures the cost of one idle container as a trial that is not recorded.
 func (r *run) measureUnit(ctx context.Context, t Target) (guard.Cost, *result.Trial) {
-	var each guard.Cost
+	var cost guard.Cost
 	work := plan.Work{Benchmark: bench.Benchmark{
 		Name: "one container", Image: bench.ProbeImage,
 		Run: func(ctx context.Context, trial bench.Trial) (err error) {
-			each, err = r.oneMore(ctx, trial, r.charged(t.Engine))
+			cost, err = r.oneMore(ctx, trial, r.charged(t.Engine))
 			return err
 		},
 	}}
@@ -58,7 +58,7 @@ func (r *run) measureUnit(ctx context.Context, t Target) (guard.Cost, *result.Tr
 		out.Reason = "measure the cost of one container: " + out.Reason
 		return guard.Cost{}, &out
 	}
-	return each, nil
+	return cost, nil
 }
 
 // measuredContainers is the number of containers that measureUnit starts. The first one also pays for the runtime's files in the page cache
@@ -84,17 +84,17 @@ func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (guard.
 			return guard.Cost{}, err
 		}
 	}
-	smallest := func(of func(level) int64) int64 {
-		least := of(levels[1]) - of(levels[0])
+	minimum := func(of func(level) int64) int64 {
+		fall := of(levels[1]) - of(levels[0])
 		for i := range levels[1:] {
-			least = min(least, of(levels[i+1])-of(levels[i]))
+			fall = min(fall, of(levels[i+1])-of(levels[i]))
 		}
-		return max(0, least)
+		return max(0, fall)
 	}
 	cost := func(host, group func(level) int64) int64 {
 		const others = measuredContainers - 1
 		charge := max(0, group(levels[others])-group(levels[0])+others-1) / others
-		fall := smallest(host)
+		fall := minimum(host)
 		if complete {
 			fall = min(fall, 2*charge)
 		}
@@ -108,7 +108,7 @@ func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (guard.
 		Pair:   pair,
 		Memory: cost(func(l level) int64 { return l.memory }, func(l level) int64 { return l.group.Memory }),
 		Tasks:  max(1, cost(func(l level) int64 { return l.tasks }, func(l level) int64 { return l.group.Tasks })),
-		Files:  smallest(func(l level) int64 { return l.files }),
+		Files:  minimum(func(l level) int64 { return l.files }),
 	}, nil
 }
 

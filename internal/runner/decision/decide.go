@@ -43,12 +43,12 @@ func Comparisons(work []plan.Work, targets int) int {
 
 // deciding are the metrics that decide about the cells of a benchmark.
 func deciding(metrics []result.Metric) []result.Metric {
-	judged := slices.DeleteFunc(slices.Clone(metrics), func(m result.Metric) bool { return !m.IsJudged() })
-	leading := slices.DeleteFunc(slices.Clone(judged), func(m result.Metric) bool { return m.Phrase == "" })
+	verdicts := slices.DeleteFunc(slices.Clone(metrics), func(m result.Metric) bool { return !m.IsJudged() })
+	leading := slices.DeleteFunc(slices.Clone(verdicts), func(m result.Metric) bool { return m.Phrase == "" })
 	if len(leading) > 0 {
 		return leading
 	}
-	return judged
+	return verdicts
 }
 
 // State are the state of the rule for one benchmark. A nil value ends nothing.
@@ -95,7 +95,7 @@ func (d *State) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
 
 // Blocks are the least and the greatest number of blocks of a target. known blocks are measured already, and the target ends at a look.
 func (d *State) Blocks(target string, known int) (least, most int) {
-	if blocks, stopped := d.stopped[target]; stopped {
+	if blocks, ok := d.stopped[target]; ok {
 		return blocks, blocks
 	}
 	next := slices.IndexFunc(d.rule.Looks, func(look int) bool { return look >= known })
@@ -110,8 +110,8 @@ func (d *State) Ended(target string, block int) bool {
 	if d == nil {
 		return false
 	}
-	blocks, stopped := d.stopped[target]
-	return stopped && block >= blocks
+	blocks, ok := d.stopped[target]
+	return ok && block >= blocks
 }
 
 // first are the values of a metric on a target in the first blocks. A resumed run may already hold trials of later blocks.
@@ -134,14 +134,14 @@ func (d *State) Look(blocks int, cells []result.Cell, gaveUp func(result.Cell) b
 	baseline, hasBaseline := d.baseline(cells)
 	open := false
 	for _, cell := range cells {
-		if _, stopped := d.stopped[cell.Target]; stopped || gaveUp(cell) || cell == baseline {
+		if _, hasEnd := d.stopped[cell.Target]; hasEnd || gaveUp(cell) || cell == baseline {
 			continue
 		}
-		reason, closed := d.closed(cell, baseline.Target, blocks)
-		if !closed && hasBaseline && gaveUp(baseline) {
-			reason, closed = result.Incomparable, true
+		reason, isClosed := d.closed(cell, baseline.Target, blocks)
+		if !isClosed && hasBaseline && gaveUp(baseline) {
+			reason, isClosed = result.Incomparable, true
 		}
-		if !closed {
+		if !isClosed {
 			open = true
 			continue
 		}

@@ -49,8 +49,8 @@ func (m *Measured) Add(t *result.Trial, metrics []result.Metric) {
 			continue
 		}
 		key := seriesKey{t.Target, metric.Name}
-		i, known := m.at[key]
-		if !known {
+		i, ok := m.at[key]
+		if !ok {
 			if m.at == nil {
 				m.at = map[seriesKey]int{}
 			}
@@ -63,11 +63,11 @@ func (m *Measured) Add(t *result.Trial, metrics []result.Metric) {
 }
 
 func (s *series) add(v blockValue) {
-	at := len(s.next)
-	for at > 0 && s.next[at-1].block > v.block {
-		at--
+	index := len(s.next)
+	for index > 0 && s.next[index-1].block > v.block {
+		index--
 	}
-	s.next = slices.Insert(s.next, at, v)
+	s.next = slices.Insert(s.next, index, v)
 }
 
 // first returns the values of the first blocks, in the order of the blocks: the precision depends on it. A resumed run may already hold trials of

@@ -133,23 +133,23 @@ func (s Supply) lack(n bench.Needs, each Cost) error {
 
 // room returns an *engine.UnsupportedError if the files of a benchmark do not fit into the run's directories.
 func (s Supply) room(need bench.Space, dirs Directories) error {
-	for _, at := range []struct {
+	for _, place := range []struct {
 		dir  string
 		need int64
 	}{{dirs.Data, need.Disk}, {dirs.Memory, need.Memory}} {
-		if at.need == 0 || s.Disk == nil {
+		if place.need == 0 || s.Disk == nil {
 			continue
 		}
-		has, err := s.Disk(at.dir)
+		has, err := s.Disk(place.dir)
 		if err != nil {
 			return err
 		}
 		reserve := reserveOfBytes(has.Total)
-		if spare := max(0, has.Free-reserve); at.need > spare {
+		if spare := max(0, has.Free-reserve); place.need > spare {
 			return &engine.UnsupportedError{
 				What: "space for its files",
 				Reason: fmt.Sprintf("it writes up to %s, and %s has %s above its reserve of %s: %s are missing",
-					bytesText(at.need), at.dir, bytesText(spare), bytesText(reserve), bytesText(at.need-spare)),
+					bytesText(place.need), place.dir, bytesText(spare), bytesText(reserve), bytesText(place.need-spare)),
 				Advice: "make room there, or set smaller parameters",
 			}
 		}
@@ -187,7 +187,7 @@ func countText(n int64) string { return fmt.Sprint(n) }
 //
 // The limit is above the need of every benchmark that fits, so it changes no result. Without a controller the cgroup has no limits.
 func Limit(group *cgroup.Group, s Supply) error {
-	now, err := group.Level()
+	level, err := group.Level()
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func Limit(group *cgroup.Group, s Supply) error {
 		return err
 	}
 	return errors.Join(
-		limit(s.Memory, reserveOfBytes, now.Memory, func(n int64) cgroup.Limits { return cgroup.Limits{Memory: n} }),
-		limit(s.Tasks, reserveOf, now.Tasks, func(n int64) cgroup.Limits { return cgroup.Limits{PIDs: n} }),
+		limit(s.Memory, reserveOfBytes, level.Memory, func(n int64) cgroup.Limits { return cgroup.Limits{Memory: n} }),
+		limit(s.Tasks, reserveOf, level.Tasks, func(n int64) cgroup.Limits { return cgroup.Limits{PIDs: n} }),
 	)
 }

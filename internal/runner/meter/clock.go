@@ -35,9 +35,9 @@ func (System) WithTimeoutCause(ctx context.Context, d time.Duration, cause error
 // Every calls f in a goroutine of its own.
 func (System) Every(d time.Duration, f func()) (stop func()) {
 	ticker := time.NewTicker(d)
-	end, ended := make(chan struct{}), make(chan struct{})
+	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		for {
 			select {
 			case <-ticker.C:
@@ -50,7 +50,7 @@ func (System) Every(d time.Duration, f func()) (stop func()) {
 	return sync.OnceFunc(func() {
 		ticker.Stop()
 		close(end)
-		<-ended
+		<-done
 	})
 }
 

@@ -35,23 +35,23 @@ func NewWatch(now func() time.Duration, flooded func()) *Watch {
 }
 
 func (w *Watch) Write(p []byte) (int, error) {
-	at := w.now()
+	stamp := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.gotFirst && len(p) > 0 {
-		w.first, w.gotFirst = at, true
+		w.first, w.gotFirst = stamp, true
 	}
-	w.last = at
+	w.last = stamp
 	const half = bench.MaxOutput / 2
 	if w.endless && len(w.data)+len(p) > bench.MaxOutput {
 		w.data = append(w.data[:0], w.data[max(0, len(w.data)-half):]...)
 	}
-	kept := p[:min(len(p), bench.MaxOutput-len(w.data))]
-	w.data = append(w.data, kept...)
-	if len(kept) < len(p) {
+	prefix := p[:min(len(p), bench.MaxOutput-len(w.data))]
+	w.data = append(w.data, prefix...)
+	if len(prefix) < len(p) {
 		w.flooded()
 	}
-	if !w.hasLine && bytes.IndexByte(kept, '\n') >= 0 {
+	if !w.hasLine && bytes.IndexByte(prefix, '\n') >= 0 {
 		line, _, _ := bytes.Cut(w.data, []byte{'\n'})
 		w.hasLine, w.text = true, string(line)
 		close(w.line)

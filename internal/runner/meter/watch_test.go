@@ -16,12 +16,12 @@ import (
 // ticks is a clock that advances by a second at each reading.
 func ticks() func() time.Duration {
 	var mu sync.Mutex
-	var now time.Duration
+	var clock time.Duration
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		now += time.Second
-		return now
+		clock += time.Second
+		return clock
 	}
 }
 
@@ -55,9 +55,9 @@ func TestFirstLine(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			line, at, err := w.FirstLine(t.Context())
-			if line != tt.line || at != tt.at || !errors.Is(err, tt.err) {
-				t.Errorf("FirstLine() = %.20q at %v, %v; want %.20q at %v, %v", line, at, err, tt.line, tt.at, tt.err)
+			line, stamp, err := w.FirstLine(t.Context())
+			if line != tt.line || stamp != tt.at || !errors.Is(err, tt.err) {
+				t.Errorf("FirstLine() = %.20q at %v, %v; want %.20q at %v, %v", line, stamp, err, tt.line, tt.at, tt.err)
 			}
 			if err := w.Ended(t.Context()); err != nil {
 				t.Errorf("Ended() = %v", err)
@@ -100,8 +100,8 @@ func TestEndlessWatchKeepsTheEnd(t *testing.T) {
 	if len(got) > bench.MaxOutput || !bytes.HasSuffix(got, []byte(line+"the end\n")) {
 		t.Errorf("%d bytes are kept, want at most %d with the end of the output", len(got), bench.MaxOutput)
 	}
-	if first, at, err := w.FirstLine(t.Context()); first+"\n" != line || at != time.Second || err != nil {
-		t.Errorf("FirstLine() = %q at %v, %v", first, at, err)
+	if first, stamp, err := w.FirstLine(t.Context()); first+"\n" != line || stamp != time.Second || err != nil {
+		t.Errorf("FirstLine() = %q at %v, %v", first, stamp, err)
 	}
 }
 

@@ -30,6 +30,7 @@ type Watch struct {
 	closed   bool
 }
 
+// NewWatch returns a Watch on a clock. It calls flooded for too much output.
 func NewWatch(now func() time.Duration, flooded func()) *Watch {
 	return &Watch{now: now, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
 }
@@ -59,12 +60,14 @@ func (w *Watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Endless implements bench.Watch.
 func (w *Watch) Endless() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.endless = true
 }
 
+// Close ends the output. It is idempotent.
 func (w *Watch) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,6 +78,7 @@ func (w *Watch) Close() error {
 	return nil
 }
 
+// FirstLine implements bench.Watch.
 func (w *Watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	select {
 	case <-w.line:
@@ -95,12 +99,14 @@ func (w *Watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	return w.text, w.first, nil
 }
 
+// Last implements bench.Watch.
 func (w *Watch) Last() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
 
+// Ended implements bench.Watch.
 func (w *Watch) Ended(ctx context.Context) error {
 	select {
 	case <-w.ended:
@@ -115,6 +121,7 @@ func (w *Watch) Ended(ctx context.Context) error {
 	}
 }
 
+// Bytes implements bench.Watch.
 func (w *Watch) Bytes() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -135,14 +135,14 @@ func (p *parser) metric(f Fields) error {
 func (p *parser) call(f Fields) error {
 	var c Call
 	var unit string
-	into := map[string]any{
+	targets := map[string]any{
 		"call": &c.Name, "unit": &unit, "count": &c.Count, "k": &c.Batch,
 		"min": &c.Min, "p50": &c.P50, "p90": &c.P90, "p99": &c.P99, "max": &c.Max, "hist": &c.Histogram,
 	}
 	if f.has("tail") {
-		into["tail"] = &c.Tail
+		targets["tail"] = &c.Tail
 	}
-	if err := f.Decode(into); err != nil {
+	if err := f.Decode(targets); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.output.Calls, func(other Call) bool { return other.Name == c.Name }) {
@@ -196,15 +196,15 @@ func (c Call) checkTail() error {
 	if c.Batch != 1 || len(c.Tail) == 0 || len(c.Tail) > maxTail {
 		return fmt.Errorf("the tail has %d values of batches of %d calls; it must have 1 to %d values of single calls", len(c.Tail), c.Batch, maxTail)
 	}
-	var longest uint64
+	var maximum uint64
 	for i, value := range c.Tail {
 		if len(value) != 2 || value[0] >= c.Count || i > 0 && value[0] <= c.Tail[i-1][0] {
 			return fmt.Errorf("value %d of the tail has no place after the others", i+1)
 		}
-		longest = max(longest, value[1])
+		maximum = max(maximum, value[1])
 	}
-	if float64(longest) != c.Max {
-		return fmt.Errorf("the longest time in the tail is %d, and the maximum %v", longest, c.Max)
+	if float64(maximum) != c.Max {
+		return fmt.Errorf("the longest time in the tail is %d, and the maximum %v", maximum, c.Max)
 	}
 	return nil
 }
@@ -229,6 +229,7 @@ func (p *parser) last(f Fields) error {
 // null, duplicate or different in case only.
 type Fields map[string]json.RawMessage
 
+// ReadFields reads a line with one JSON object.
 func ReadFields(line []byte) (Fields, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
@@ -282,7 +283,7 @@ func (f Fields) Decode(into map[string]any) error {
 		}
 	}
 	for name := range f {
-		if _, known := into[name]; !known {
+		if _, ok := into[name]; !ok {
 			return fmt.Errorf("there are unknown fields: %q", f.names())
 		}
 	}

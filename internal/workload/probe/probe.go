@@ -178,12 +178,12 @@ func ParseForks(line string) (p ForksProgress, err error) {
 	if len(words) != 6 || words[0] != "forks" || words[2] != "live" || words[4] != "refused" {
 		return ForksProgress{}, fmt.Errorf("read the program's progress: %q is not \"forks N live N refused N\"", workload.Excerpt(line))
 	}
-	for i, into := range []*int{&p.Total, &p.Live, &p.Refused} {
+	for i, field := range []*int{&p.Total, &p.Live, &p.Refused} {
 		n, err := workload.Whole(words[2*i+1])
 		if err != nil {
 			return ForksProgress{}, fmt.Errorf("read the program's progress: %w", err)
 		}
-		*into = int(n)
+		*field = int(n)
 	}
 	return p, nil
 }

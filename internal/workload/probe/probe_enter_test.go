@@ -122,8 +122,8 @@ func TestProbeEnterGate(t *testing.T) {
 		if err := open.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := io.ReadAll(ready); err != nil || string(all) != "c" {
-			t.Errorf("%q, %v over descriptor 3, want c", all, err)
+		if text, err := io.ReadAll(ready); err != nil || string(text) != "c" {
+			t.Errorf("%q, %v over descriptor 3, want c", text, err)
 		}
 		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 125 || stderr.Len() > 0 {
 			t.Errorf("%v, %q; want code 125 and silence", err, &stderr)
@@ -260,10 +260,10 @@ func TestProbeEnterJoinsCgroups(t *testing.T) {
 func TestProbeEnterCPUs(t *testing.T) {
 	needRoot(t)
 	root := rootfs(t)
-	all := strings.TrimSpace(run(t, enter(t, root, nil, probe.CPUs()...)).stdout)
-	last := all[strings.LastIndexAny(all, "-,")+1:]
-	for _, list := range []string{last, all, last + "," + all} {
-		want := all
+	cpus := strings.TrimSpace(run(t, enter(t, root, nil, probe.CPUs()...)).stdout)
+	last := cpus[strings.LastIndexAny(cpus, "-,")+1:]
+	for _, list := range []string{last, cpus, last + "," + cpus} {
+		want := cpus
 		if list == last {
 			want = last
 		}

@@ -53,7 +53,7 @@ func run(t *testing.T, cmd *exec.Cmd) result {
 	}
 	cmd.Stderr = &stderr
 	err := cmd.Run()
-	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
 		t.Fatal(err)
 	}
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
@@ -246,25 +246,25 @@ func TestProbeSyscallStdin(t *testing.T) {
 
 // The times of single calls are counted once each, and the largest 4000 follow with their numbers.
 func TestProbeSingleCall(t *testing.T) {
-	for samples, kept := range map[int]int{100: 100, 20_000: 4000} {
+	for samples, limit := range map[int]int{100: 100, 20_000: 4000} {
 		p := probe.SingleCall("stat", samples)
 		output := measure(t, p)
 		c := output.Calls[0]
-		if len(output.Calls) != 1 || c.Name != "stat" || c.Count != uint64(samples) || c.Batch != 1 || len(c.Tail) != kept {
-			t.Fatalf("%d calls of %s with a tail of %d, want %d of stat with %d", c.Count, c.Name, len(c.Tail), samples, kept)
+		if len(output.Calls) != 1 || c.Name != "stat" || c.Count != uint64(samples) || c.Batch != 1 || len(c.Tail) != limit {
+			t.Fatalf("%d calls of %s with a tail of %d, want %d of stat with %d", c.Count, c.Name, len(c.Tail), samples, limit)
 		}
-		var shortest, longest uint64 = math.MaxUint64, 0
+		var minimum, maximum uint64 = math.MaxUint64, 0
 		for _, v := range c.Tail {
-			shortest, longest = min(shortest, v[1]), max(longest, v[1])
+			minimum, maximum = min(minimum, v[1]), max(maximum, v[1])
 		}
-		var above uint64
+		var sum uint64
 		for _, bucket := range c.Histogram {
-			if bucket[0] > shortest {
-				above += bucket[1]
+			if bucket[0] > minimum {
+				sum += bucket[1]
 			}
 		}
-		if float64(longest) != c.Max || above > uint64(kept) || kept == samples && float64(shortest) != c.Min {
-			t.Errorf("the tail is from %d to %d, of %v to %v, and %d calls are in buckets above it", shortest, longest, c.Min, c.Max, above)
+		if float64(maximum) != c.Max || sum > uint64(limit) || limit == samples && float64(minimum) != c.Min {
+			t.Errorf("the tail is from %d to %d, of %v to %v, and %d calls are in buckets above it", minimum, maximum, c.Min, c.Max, sum)
 		}
 	}
 }
@@ -390,18 +390,18 @@ func wantEmpty(t *testing.T, dir string) {
 }
 
 func TestProbeFilesFails(t *testing.T) {
-	taken := t.TempDir()
-	kept := filepath.Join(taken, "touchstone-files", "kept")
-	if err := os.Mkdir(filepath.Dir(kept), 0o755); err != nil {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "touchstone-files", "kept")
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(kept, nil, 0o644); err != nil {
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ dir, want string }{
-		{filepath.Join(taken, "missing"), "missing: ENOENT (2)"},
-		{kept, "kept: ENOTDIR (20)"},
-		{taken, "touchstone-files: EEXIST (17)"},
+		{filepath.Join(dir, "missing"), "missing: ENOENT (2)"},
+		{file, "kept: ENOTDIR (20)"},
+		{dir, "touchstone-files: EEXIST (17)"},
 	}
 	for _, test := range tests {
 		got := runProbe(t, probe.Files(probe.PaperFilesLoad(test.dir, 1), time.Millisecond).Args...)
@@ -409,7 +409,7 @@ func TestProbeFilesFails(t *testing.T) {
 			t.Errorf("files in %s: %+v, want code 1 and %q", test.dir, got, test.want)
 		}
 	}
-	if _, err := os.Stat(kept); err != nil {
+	if _, err := os.Stat(file); err != nil {
 		t.Errorf("a file that the probe did not make was removed: %v", err)
 	}
 }

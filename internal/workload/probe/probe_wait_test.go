@@ -118,8 +118,8 @@ func TestProbeServe(t *testing.T) {
 				t.Errorf("on %s, GET %.20s: %d %q, %v; want 200 and %q", tt.on, path, status, body, err, probe.ServeBody)
 			}
 		}
-		if taken := runProbe(t, tt.serve(port)...); taken.code != 1 || taken.stderr != "serve: listen on "+tt.on+": EADDRINUSE (98)\n" {
-			t.Errorf("a second server on the port: %+v", taken)
+		if result := runProbe(t, tt.serve(port)...); result.code != 1 || result.stderr != "serve: listen on "+tt.on+": EADDRINUSE (98)\n" {
+			t.Errorf("a second server on the port: %+v", result)
 		}
 		wantTermination(t, cmd)
 	}
@@ -138,8 +138,8 @@ func TestProbeReach(t *testing.T) {
 	if got := runProbe(t, probe.Reach(address, time.Second)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
 		t.Errorf("without a server: %+v", got)
 	}
-	early := exec.CommandContext(t.Context(), binary(t), probe.Reach(address, time.Minute)[1:]...)
-	if err := early.Start(); err != nil {
+	client := exec.CommandContext(t.Context(), binary(t), probe.Reach(address, time.Minute)[1:]...)
+	if err := client.Start(); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp4", address.String())
@@ -147,7 +147,7 @@ func TestProbeReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	if err := early.Wait(); err != nil {
+	if err := client.Wait(); err != nil {
 		t.Errorf("a client that was early: %v", err)
 	}
 	if got := runProbe(t, probe.Reach(address, time.Minute)...); got != (result{}) {
@@ -185,8 +185,8 @@ func sequence(t *testing.T, p workload.Program) *exec.Cmd {
 
 func TestProbeSequence(t *testing.T) {
 	dir := t.TempDir()
-	var first, second, third string
-	p := probe.Sequence(dir, says("echo one > file; echo done", &first), says("sleep 0.02; cat file", &second), says(":", &third))
+	var first, second, output string
+	p := probe.Sequence(dir, says("echo one > file; echo done", &first), says("sleep 0.02; cat file", &second), says(":", &output))
 	cmd := sequence(t, p)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	r := run(t, cmd)
@@ -197,8 +197,8 @@ func TestProbeSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first != "done\n" || second != "one\n" || third != "" {
-		t.Errorf("the programs wrote %q, %q, %q", first, second, third)
+	if first != "done\n" || second != "one\n" || output != "" {
+		t.Errorf("the programs wrote %q, %q, %q", first, second, output)
 	}
 	if took := values["sleep 0.02; cat file"]; took < 0.02 || took > 60 {
 		t.Errorf("a script that sleeps for 20 ms took %v s", took)
@@ -272,8 +272,8 @@ func TestProbeTick(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
 	}
-	if used := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime(); used > 40*time.Millisecond {
-		t.Errorf("20 lines took %v of CPU time", used)
+	if cpuTime := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime(); cpuTime > 40*time.Millisecond {
+		t.Errorf("20 lines took %v of CPU time", cpuTime)
 	}
 }
 

@@ -29,7 +29,7 @@ func Sequence(dir string, programs ...workload.Program) workload.Program {
 }
 
 func parseSequence(stdout []byte, programs []workload.Program) (workload.Values, error) {
-	all := workload.Values{}
+	results := workload.Values{}
 	for i, p := range programs {
 		output, took, rest, err := cutStep(stdout, i+1, len(programs))
 		if err != nil {
@@ -45,16 +45,16 @@ func parseSequence(stdout []byte, programs []workload.Program) (workload.Values,
 			values[p.Elapsed] = took.Seconds()
 		}
 		for name := range values {
-			if _, twice := all[name]; twice {
+			if _, twice := results[name]; twice {
 				return nil, fmt.Errorf("step %d of %d has %s once more", i+1, len(programs), name)
 			}
 		}
-		maps.Copy(all, values)
+		maps.Copy(results, values)
 	}
 	if len(stdout) > 0 {
 		return nil, fmt.Errorf("more output follows the last step: %q", workload.Excerpt(string(stdout)))
 	}
-	return all, nil
+	return results, nil
 }
 
 // cutStep separates the output of a step from the rest.

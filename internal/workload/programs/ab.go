@@ -66,19 +66,19 @@ func abProgram(run abRun, server netip.AddrPort, d time.Duration, options ...str
 }
 
 func (run abRun) read(stdout []byte) (workload.Values, error) {
-	before, after, ok := bytes.Cut(stdout, []byte(abTable))
-	if !ok || !bytes.HasPrefix(before, []byte("This is ApacheBench, Version 2.")) {
+	head, rest, ok := bytes.Cut(stdout, []byte(abTable))
+	if !ok || !bytes.HasPrefix(head, []byte("This is ApacheBench, Version 2.")) {
 		return nil, fmt.Errorf("%w, or it is not a report of ab 2: %q", workload.ErrCutOff, workload.Excerpt(string(stdout)))
 	}
-	times, after, err := abTimes(after)
+	times, rest, err := abTimes(rest)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasSuffix(after, []byte(abLast)) {
+	if !bytes.HasSuffix(rest, []byte(abLast)) {
 		return nil, workload.ErrCutOff
 	}
 	r := abReport{}
-	if err := r.read(append(slices.Clone(before), after...)); err != nil {
+	if err := r.read(append(slices.Clone(head), rest...)); err != nil {
 		return nil, err
 	}
 	if err := r.check(run); err != nil {
@@ -121,7 +121,7 @@ func abKnown(requests float64) int {
 // abTimes reads the percentiles of the times, in ms, and returns the text that follows.
 func abTimes(text []byte) (times []float64, rest []byte, err error) {
 	for n := range abRows {
-		line, after, ok := bytes.Cut(text, []byte("\n"))
+		line, rest, ok := bytes.Cut(text, []byte("\n"))
 		if !ok {
 			return nil, nil, workload.ErrCutOff
 		}
@@ -133,7 +133,7 @@ func abTimes(text []byte) (times []float64, rest []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		times, text = append(times, time), after
+		times, text = append(times, time), rest
 	}
 	return times, text, nil
 }
@@ -182,7 +182,7 @@ func (r *abReport) read(text []byte) error {
 			}
 			r.posted = posted
 		}
-		if n, wanted := numbers[name]; wanted {
+		if n, ok := numbers[name]; ok {
 			digits, ok := strings.CutSuffix(value, n.unit)
 			v, err := readDecimal(digits)
 			if err != nil || !ok {

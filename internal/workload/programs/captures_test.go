@@ -271,8 +271,8 @@ func FuzzPrograms(f *testing.F) {
 					t.Errorf("%q: %s = %v of %q", tt.program.Args, name, v, output)
 				}
 			}
-			if again, err := tt.program.Parse(output); err != nil || !maps.Equal(got, again) {
-				t.Errorf("%q: %v, and then %v, %v", tt.program.Args, got, again, err)
+			if repeat, err := tt.program.Parse(output); err != nil || !maps.Equal(got, repeat) {
+				t.Errorf("%q: %v, and then %v, %v", tt.program.Args, got, repeat, err)
 			}
 		}
 		if rates, err := programs.Rates(output); err == nil && (len(rates) == 0 || slices.Min(rates) < 0) {

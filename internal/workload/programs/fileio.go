@@ -134,11 +134,11 @@ func (m FileMode) random() bool { return m == RndRead || m == RndWrite }
 // syncs returns the number of sysbench's events that are syncs of a file. Syncs count as events like requests, except for the
 // syncs at the end. If they were left out, a sequential write would end before the last file, and the next mode would fail.
 func (f FileIO) syncs(mode FileMode) int {
-	every := f.every(mode)
-	if every == 0 {
+	interval := f.every(mode)
+	if interval == 0 {
 		return 0
 	}
-	return f.Files * ((f.requests(mode) - 1) / every)
+	return f.Files * ((f.requests(mode) - 1) / interval)
 }
 
 // check returns an error if the report belongs to another mode, or its numbers contradict each other.
@@ -159,14 +159,14 @@ func (f FileIO) check(r *sysbenchReport, mode FileMode) (err error) {
 			return err
 		}
 	}
-	does, other, mib, otherMiB := reads, writes, readMiB, wroteMiB
+	does, counterpart, mib, otherMiB := reads, writes, readMiB, wroteMiB
 	if mode.writes() {
-		does, other, mib, otherMiB = writes, reads, wroteMiB, readMiB
+		does, counterpart, mib, otherMiB = writes, reads, wroteMiB, readMiB
 	}
 	const rounded = 0.0051 // of all of them
 	synced := mode.writes() && (f.Syncs.End || f.syncs(mode) > 0)
 	switch {
-	case does == 0 || other != 0 || otherMiB != 0 || (syncs > 0) != synced:
+	case does == 0 || counterpart != 0 || otherMiB != 0 || (syncs > 0) != synced:
 		return fmt.Errorf("mode %s did %v reads, %v writes and %v syncs a second", mode, reads, writes, syncs)
 	case math.Abs(mib-does*fileBlock/(1<<20)) > 2*rounded:
 		return fmt.Errorf("%v requests of %d bytes a second are not %v MiB", does, fileBlock, mib)

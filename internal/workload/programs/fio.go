@@ -141,15 +141,15 @@ func (f Fio) check(job fioJob, run FioRun) (float64, error) {
 		return 0, fmt.Errorf("it is another job: %q, mode %q with blocks of %q",
 			workload.Excerpt(job.Name), workload.Excerpt(string(job.Options.Mode)), workload.Excerpt(job.Options.Block))
 	}
-	side, other := job.Read, job.Write
+	side, counterpart := job.Read, job.Write
 	if run.Mode.writes() {
-		side, other = other, side
+		side, counterpart = counterpart, side
 	}
-	if !side.whole() || !other.whole() {
+	if !side.whole() || !counterpart.whole() {
 		return 0, errors.New("a number is missing: the report has another version")
 	}
-	if *other.Count != 0 {
-		return 0, fmt.Errorf("mode %s made %d requests of the other kind", run.Mode, *other.Count)
+	if *counterpart.Count != 0 {
+		return 0, fmt.Errorf("mode %s made %d requests of the other kind", run.Mode, *counterpart.Count)
 	}
 	return side.check(run, uint64(f.MiB)<<20)
 }
@@ -276,8 +276,8 @@ func (f *FioReports) read(text string) (FioProgress, error) {
 		if count < f.bins[bin] {
 			return FioProgress{}, errors.New("a counter falls")
 		}
-		if more := count - f.bins[bin]; more > 0 {
-			p.Requests[float64(ns)/1e9] = float64(more)
+		if growth := count - f.bins[bin]; growth > 0 {
+			p.Requests[float64(ns)/1e9] = float64(growth)
 		}
 	}
 	if *side.Bytes < f.bytes {

@@ -29,6 +29,7 @@ const IperfListening = "-----"
 // IperfServer calls a server for one test. It exits with code 0 after the test.
 func IperfServer() []string { return IperfServe("--port", strconv.Itoa(IperfPort)) }
 
+// IperfServe calls a server for one test with further options.
 func IperfServe(options ...string) []string {
 	return append([]string{Iperf, "--server", "--one-off", "--forceflush"}, options...)
 }

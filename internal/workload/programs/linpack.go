@@ -63,11 +63,11 @@ func readLinpack(stdout []byte, n, runs, threads int) (workload.Values, error) {
 		return nil, err
 	}
 	var program string
-	var version, size, count, used uint64
+	var version, size, count, threadCount uint64
 	var rate, residual float64
 	var seconds []float64
 	err = f.Decode(map[string]any{
-		"program": &program, "version": &version, "n": &size, "runs": &count, "threads": &used,
+		"program": &program, "version": &version, "n": &size, "runs": &count, "threads": &threadCount,
 		"seconds": &seconds, "flops_per_second": &rate, "residual": &residual,
 	})
 	if err != nil {
@@ -79,14 +79,14 @@ func readLinpack(stdout []byte, n, runs, threads int) (workload.Values, error) {
 	if size != uint64(n) || count != uint64(runs) || len(seconds) != runs {
 		return nil, fmt.Errorf("it has %d runs of %d equations with %d times instead of %d runs of %d", count, size, len(seconds), runs, n)
 	}
-	if used == 0 || threads > 0 && used != uint64(threads) {
-		return nil, fmt.Errorf("it ran %d threads instead of %d", used, threads)
+	if threadCount == 0 || threads > 0 && threadCount != uint64(threads) {
+		return nil, fmt.Errorf("it ran %d threads instead of %d", threadCount, threads)
 	}
 	if residual >= maxResidual {
 		return nil, fmt.Errorf("the solution is wrong: its residual is %v", residual)
 	}
 	fastest, operations := math.Inf(1), LinpackOperations(n)
-	values := workload.Values{"FlopPerSecond": rate, "Threads": float64(used)}
+	values := workload.Values{"FlopPerSecond": rate, "Threads": float64(threadCount)}
 	for i, s := range seconds {
 		if s <= 0 {
 			return nil, errors.New("a run took no time")

@@ -29,6 +29,7 @@ func netserverData(server netip.AddrPort) string { return strconv.Itoa(int(serve
 // killed.
 func NetperfServer() []string { return NetperfServe("-p", strconv.Itoa(NetserverPort)) }
 
+// NetperfServe calls a server with further options.
 func NetperfServe(options ...string) []string {
 	return append([]string{Netserver, "-D", "-f", "-N", "-4"}, options...)
 }
@@ -156,7 +157,7 @@ func transactions(values workload.Values, done, elapsed float64, test NetperfTes
 	if test != UDPRR {
 		filled = 0.5
 	}
-	if busy := done * mean; busy < filled*elapsed-mean || busy > 1.1*elapsed+2*mean {
+	if duration := done * mean; duration < filled*elapsed-mean || duration > 1.1*elapsed+2*mean {
 		return nil, fmt.Errorf("%g transactions of %g s each do not fill %g s: a packet was lost, or the program stood still", done, mean, elapsed)
 	}
 	values["MeanLatency"], values["P50Latency"], values["P99Latency"] = mean, p50, p99

@@ -63,8 +63,8 @@ func TestProgramArguments(t *testing.T) {
 	} {
 		got, want := strings.Join(tt.program.Args, " "), tt.want
 		if rest, inside := strings.CutPrefix(want, "…"); inside {
-			before, end, open := strings.Cut(rest, "…")
-			if at := strings.Index(got, before); at < 0 || !open && !strings.HasSuffix(got, before) || end != "" {
+			head, end, open := strings.Cut(rest, "…")
+			if index := strings.Index(got, head); index < 0 || !open && !strings.HasSuffix(got, head) || end != "" {
 				t.Errorf("%s, want %s", got, want)
 			}
 		} else if got != want {
@@ -108,7 +108,7 @@ func TestFioEnds(t *testing.T) {
 // The syncs are events of sysbench's: without them a mode would do less than the paper's work.
 func TestEventsOfFileIO(t *testing.T) {
 	paper := programs.Syncs{Every: 100, Random: true, End: true} // of sysbench 0.4
-	all := programs.Syncs{Every: 100, End: true}                 // the default of sysbench 1.0
+	syncs := programs.Syncs{Every: 100, End: true}               // the default of sysbench 1.0
 	for _, tt := range []struct {
 		syncs programs.Syncs
 		mode  programs.FileMode
@@ -119,10 +119,10 @@ func TestEventsOfFileIO(t *testing.T) {
 		{paper, programs.SeqWrite, 128 * 1024},
 		{paper, programs.SeqRewrite, 128 * 1024},
 		{paper, programs.RndWrite, 10_000 + 128*99},
-		{all, programs.SeqRead, 128 * 1024},
-		{all, programs.SeqWrite, 128*1024 + 128*1310},
-		{all, programs.SeqRewrite, 128*1024 + 128*1310},
-		{all, programs.RndWrite, 10_000 + 128*99},
+		{syncs, programs.SeqRead, 128 * 1024},
+		{syncs, programs.SeqWrite, 128*1024 + 128*1310},
+		{syncs, programs.SeqRewrite, 128*1024 + 128*1310},
+		{syncs, programs.RndWrite, 10_000 + 128*99},
 		{programs.Syncs{}, programs.SeqWrite, 128 * 1024},
 		{programs.Syncs{}, programs.RndWrite, 10_000},
 	} {
@@ -167,12 +167,12 @@ func TestIperfCongestion(t *testing.T) {
 // On a busy host netperf's timer fires twice. TCP repeats a lost packet: if the test ends before the repetition, the transaction counts in
 // the elapsed time only.
 func TestNetperfOnABusyHost(t *testing.T) {
-	late := "catcher: timer popped with times_up != 0\n" + string(workloadtest.Read(t, "netperf-tcp-maerts.txt"))
-	if got, err := netperf(programs.TCPMaerts).Parse([]byte(late)); err != nil || got["Throughput"] != 6078.58e6 {
+	output := "catcher: timer popped with times_up != 0\n" + string(workloadtest.Read(t, "netperf-tcp-maerts.txt"))
+	if got, err := netperf(programs.TCPMaerts).Parse([]byte(output)); err != nil || got["Throughput"] != 6078.58e6 {
 		t.Errorf("told twice: %v, %v", got, err)
 	}
-	lost := strings.Replace(string(workloadtest.Read(t, "netperf-tcp-rr.txt")), "MEAN_LATENCY=82.17", "MEAN_LATENCY=69.70", 1)
-	if got, err := netperf(programs.TCPRR).Parse([]byte(lost)); err != nil || math.Abs(got["MeanLatency"]-69.7e-6) > 1e-12 {
+	gap := strings.Replace(string(workloadtest.Read(t, "netperf-tcp-rr.txt")), "MEAN_LATENCY=82.17", "MEAN_LATENCY=69.70", 1)
+	if got, err := netperf(programs.TCPRR).Parse([]byte(gap)); err != nil || math.Abs(got["MeanLatency"]-69.7e-6) > 1e-12 {
 		t.Errorf("a loss at its end: %v, %v", got, err)
 	}
 }
@@ -183,8 +183,8 @@ func TestABOfFewRequests(t *testing.T) {
 		"1": {"BitsPerSecond", "Latency"}, "2": {"BitsPerSecond", "Latency", "P50Latency"}, "50": {"BitsPerSecond", "Latency", "P50Latency"},
 		"51": {"BitsPerSecond", "Latency", "P50Latency", "P99Latency"},
 	} {
-		few := strings.NewReplacer("29949.55", requests, "29950", requests).Replace(string(workloadtest.Read(t, "ab-small.txt")))
-		got, err := abSmall.Parse([]byte(few))
+		output := strings.NewReplacer("29949.55", requests, "29950", requests).Replace(string(workloadtest.Read(t, "ab-small.txt")))
+		got, err := abSmall.Parse([]byte(output))
 		if names := slices.Sorted(maps.Keys(got)); err != nil || !slices.Equal(names, want) {
 			t.Errorf("of %s requests there are %q, %v; want %q", requests, names, err, want)
 		}
@@ -230,7 +230,7 @@ func TestLocalRedisFill(t *testing.T) {
 // A bare process shares the ports of the host, where the user may have a Redis.
 func TestRedisSweepHasNoPort(t *testing.T) {
 	argv := programs.RedisSweep(10, time.Minute)
-	if at := slices.Index(argv, "--port"); at < 0 || argv[at+1] != "0" || slices.Contains(argv, "--bind") {
+	if index := slices.Index(argv, "--port"); index < 0 || argv[index+1] != "0" || slices.Contains(argv, "--bind") {
 		t.Errorf("the server has a port: %q", argv)
 	}
 	for line := range strings.Lines(argv[2]) {
@@ -252,8 +252,8 @@ func TestRates(t *testing.T) {
 		t.Errorf("Rates() = %v, %v", got, err)
 	}
 	// A busy host delays the second line: the third one comes at once.
-	late := line + strings.Replace(line, "1s", "3s", 1) + strings.Replace(line, "1s", "3s", 1) + strings.Replace(line, "1s", "4s", 1)
-	if got, err := programs.Rates([]byte(late)); err != nil || len(got) != 4 || !math.IsNaN(got[2]) || got[1] != 859.58 || got[3] != 859.58 {
+	lines := line + strings.Replace(line, "1s", "3s", 1) + strings.Replace(line, "1s", "3s", 1) + strings.Replace(line, "1s", "4s", 1)
+	if got, err := programs.Rates([]byte(lines)); err != nil || len(got) != 4 || !math.IsNaN(got[2]) || got[1] != 859.58 || got[3] != 859.58 {
 		t.Errorf("Rates() of a late line = %v, %v", got, err)
 	}
 	for _, text := range []string{

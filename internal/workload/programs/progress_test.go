@@ -109,11 +109,11 @@ func TestRedisLines(t *testing.T) {
 
 // The calls have a time limit, so that a program whose controller is killed ends by itself.
 func TestLoadsHaveTimeLimits(t *testing.T) {
-	at := netip.MustParseAddrPort("10.0.0.1:80")
+	address := netip.MustParseAddrPort("10.0.0.1:80")
 	fio := programs.Fio{Dir: "/data", MiB: 1, Direct: true}
 	for _, args := range [][]string{
 		programs.LinpackLines(100, 2, time.Minute), probe.StreamLines(1, time.Minute), probe.Forks(10, time.Minute, false),
-		programs.NetperfLines(programs.TCPRR, at, time.Minute, 100*time.Millisecond), programs.IperfLines(at, time.Minute, 100*time.Millisecond), programs.RedisSweep(1, time.Minute),
+		programs.NetperfLines(programs.TCPRR, address, time.Minute, 100*time.Millisecond), programs.IperfLines(address, time.Minute, 100*time.Millisecond), programs.RedisSweep(1, time.Minute),
 		fio.Lines(programs.FioRun{Mode: programs.FioRandRead, Metric: "m", Block: 4096, For: time.Minute}, 100*time.Millisecond),
 	} {
 		if line := strings.Join(args, " "); !strings.Contains(line, " 60 ") && !strings.Contains(line, "60000") && !strings.HasSuffix(line, " 60") && !strings.Contains(line, "=60\n") {

@@ -191,7 +191,7 @@ func (r RedisRun) read(stdout []byte) (workload.Values, error) {
 	if len(rows) != len(tests) {
 		return nil, fmt.Errorf("it has %d tests instead of %d", len(rows), len(tests))
 	}
-	all := workload.Values{}
+	results := workload.Values{}
 	for i, test := range tests {
 		if rows[i][0] != test.title {
 			return nil, fmt.Errorf("test %d is %q instead of %q", i+1, workload.Excerpt(rows[i][0]), test.title)
@@ -200,9 +200,9 @@ func (r RedisRun) read(stdout []byte) (workload.Values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", test.title, err)
 		}
-		maps.Copy(all, values)
+		maps.Copy(results, values)
 	}
-	return all, nil
+	return results, nil
 }
 
 // test reads the requests a second and the latencies of a test, in ms, and checks them.
@@ -211,21 +211,21 @@ func (r RedisRun) test(test RedisTest, row []string) (workload.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, of := workload.Values{test.Name: rate}, map[string]float64{}
+	values, latencies := workload.Values{test.Name: rate}, map[string]float64{}
 	for i, latency := range redisLatencies() {
 		ms, err := readDecimal(row[1+i])
 		if err != nil {
 			return nil, err
 		}
-		of[latency] = ms * 1e-3
-		values[RedisValue(test, latency)] = of[latency]
+		latencies[latency] = ms * 1e-3
+		values[RedisValue(test, latency)] = latencies[latency]
 	}
 	if !(rate > 0) {
 		return nil, errors.New("no request was answered")
 	}
-	avg := of[RedisAvg]
-	ordered := slices.IsSorted([]float64{of[RedisMin], of[RedisP50], of[RedisP95], of[RedisP99], of[RedisMax]})
-	if !(avg > 0) || !ordered || avg < of[RedisMin] || avg > of[RedisMax] {
+	avg := latencies[RedisAvg]
+	ordered := slices.IsSorted([]float64{latencies[RedisMin], latencies[RedisP50], latencies[RedisP95], latencies[RedisP99], latencies[RedisMax]})
+	if !(avg > 0) || !ordered || avg < latencies[RedisMin] || avg > latencies[RedisMax] {
 		return nil, errors.New("the latencies are not in order")
 	}
 	// By Little's law, the mean number of requests in flight is at most the number of clients. The rate comes from a time in

@@ -83,8 +83,8 @@ func (z SevenZip) parse(stdout []byte) (workload.Values, error) {
 	if !bytes.HasPrefix(stdout, []byte(sevenZipBanner)) {
 		return nil, fmt.Errorf("it begins with %q instead of %q", workload.Excerpt(string(stdout)), sevenZipBanner)
 	}
-	above, table, found := strings.Cut(string(stdout), sevenZipTable)
-	_, text, counted := strings.Cut(above, sevenZipThreads)
+	head, table, found := strings.Cut(string(stdout), sevenZipTable)
+	_, text, counted := strings.Cut(head, sevenZipThreads)
 	text, _, _ = strings.Cut(text, "\n")
 	if !found || !counted {
 		return nil, fmt.Errorf("it has no table of compressing and decompressing: %w, or it is of another version", workload.ErrCutOff)
@@ -116,11 +116,11 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 	}
 	var sums [2]rating
 	for i, d := range rows {
-		both, err := directions(lines[i], strconv.Itoa(d)+":")
+		pair, err := directions(lines[i], strconv.Itoa(d)+":")
 		if err != nil {
 			return averages, total, err
 		}
-		for j, r := range both {
+		for j, r := range pair {
 			if err := r.check(threads); err != nil {
 				return averages, total, fmt.Errorf("%q: %w", workload.Excerpt(lines[i]), err)
 			}
@@ -146,8 +146,8 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 			return averages, total, errors.New("the averages do not match the lines of the dictionaries")
 		}
 	}
-	both := rating{usage: (averages[0].usage + averages[1].usage) / 2, rating: (averages[0].rating + averages[1].rating) / 2}
-	if !both.like(total) {
+	mean := rating{usage: (averages[0].usage + averages[1].usage) / 2, rating: (averages[0].rating + averages[1].rating) / 2}
+	if !mean.like(total) {
 		return averages, total, errors.New("the total is not the average of both directions")
 	}
 	return averages, total, nil

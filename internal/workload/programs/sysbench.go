@@ -118,8 +118,8 @@ func (r *sysbenchReport) check() error {
 	if r.threads, err = r.setting("Number of threads: "); err != nil {
 		return err
 	}
-	var sum, each float64
-	for name, value := range map[string]*float64{"min": &r.latency.min, "max": &r.latency.max, "avg": &each, "sum": &sum} {
+	var sum, average float64
+	for name, value := range map[string]*float64{"min": &r.latency.min, "max": &r.latency.max, "avg": &average, "sum": &sum} {
 		if *value, err = r.number(sysbenchLatency, name); err != nil {
 			return err
 		}
@@ -139,10 +139,10 @@ func (r *sysbenchReport) check() error {
 		return errors.New("it completed no event in its time")
 	case math.Abs(mean*float64(r.threads)-float64(r.events)) > 1e-4*float64(r.threads):
 		return fmt.Errorf("%d threads with %v events each cannot have %d together", r.threads, mean, r.events)
-	case math.Abs(r.latency.mean-each) > 2*rounded:
-		return fmt.Errorf("%d events of %v s each cannot take %v s together", r.events, each, sum)
-	case r.latency.min > each || each > r.latency.max:
-		return fmt.Errorf("the latencies %v, %v, %v s are not in order", r.latency.min, each, r.latency.max)
+	case math.Abs(r.latency.mean-average) > 2*rounded:
+		return fmt.Errorf("%d events of %v s each cannot take %v s together", r.events, average, sum)
+	case r.latency.min > average || average > r.latency.max:
+		return fmt.Errorf("the latencies %v, %v, %v s are not in order", r.latency.min, average, r.latency.max)
 	case sum > r.seconds*float64(r.threads)+1e-4*float64(r.threads):
 		return fmt.Errorf("events took %v s together, more than the time of %d threads in %v s", sum, r.threads, r.seconds)
 	}
@@ -285,8 +285,8 @@ func PaperMemoryLoad(totalMiB int) MemoryLoad {
 // the sum of all events, which has the same steps. The minimum is the lowest bucket of the histogram, with an error of up to
 // 1 % and 0.5 µs.
 func SysbenchMemory(load MemoryLoad) workload.Program {
-	each := int64(load.TotalMiB) * 1024 / int64(load.BlockKiB) / int64(load.Threads) // sysbench drops the rest
-	events := int(each) * load.Threads
+	operations := int64(load.TotalMiB) * 1024 / int64(load.BlockKiB) / int64(load.Threads) // sysbench drops the rest
+	events := int(operations) * load.Threads
 	parse := func(r *sysbenchReport) (workload.Values, error) { return r.memory(load, events) }
 	return sysbench(
 		"memory", load.Threads, events, parse, "--memory-block-size="+strconv.Itoa(load.BlockKiB)+"K",

@@ -66,9 +66,9 @@ const reach = 64
 
 // checkDigits refuses a part of a number.
 func (m match) checkDigits() error {
-	before, after := m.text[max(0, m.number.start-reach):m.number.start], m.text[m.number.end:min(len(m.text), m.number.end+reach)]
-	cutWord := wordBefore.Match(before) && m.groups[0] == m.number.start
-	if !digitBefore.Match(before) && !digitAfter.Match(after) && !cutWord && !m.groupBefore(before) && !m.groupAfter(after) {
+	head, tail := m.text[max(0, m.number.start-reach):m.number.start], m.text[m.number.end:min(len(m.text), m.number.end+reach)]
+	cutWord := wordBefore.Match(head) && m.groups[0] == m.number.start
+	if !digitBefore.Match(head) && !digitAfter.Match(tail) && !cutWord && !m.groupBefore(head) && !m.groupAfter(tail) {
 		return nil
 	}
 	return m.fault(m.number.start, m.number.end, fmt.Sprintf("the group of the expression %q takes %q, a part of a number or word; put the complete number into the group; "+
@@ -83,13 +83,13 @@ func (m match) groupAfter(after []byte) bool {
 	if blankAfter.Match(after) && firstGroup.MatchString(number) {
 		return !m.requires(end, end+1) || !m.requires(end+1, end+2)
 	}
-	at := markAfter.FindSubmatchIndex(after)
-	if at == nil {
+	place := markAfter.FindSubmatchIndex(after)
+	if place == nil {
 		return false
 	}
-	mark, rest := string(after[at[2]:at[3]]), after[at[3]:]
+	mark, rest := string(after[place[2]:place[3]]), after[place[3]:]
 	grouped := mark != ":" && (mark != "," || firstGroup.MatchString(number) && laterGroup.Match(rest) || pointGroups.MatchString(number))
-	return !m.requires(end, end+at[3]) || grouped && !m.requires(end+at[3], end+at[3]+1)
+	return !m.requires(end, end+place[3]) || grouped && !m.requires(end+place[3], end+place[3]+1)
 }
 
 // groupBefore is groupAfter for the text before the number.
@@ -98,13 +98,13 @@ func (m match) groupBefore(before []byte) bool {
 	if blankBefore.Match(before) && laterGroup.MatchString(number) {
 		return !m.requires(start-1, start) || !m.requires(start-2, start-1)
 	}
-	at := markBefore.FindSubmatchIndex(before)
-	if at == nil {
+	place := markBefore.FindSubmatchIndex(before)
+	if place == nil {
 		return false
 	}
-	mark, rest := string(before[at[2]:at[3]]), before[:at[2]]
+	mark, rest := string(before[place[2]:place[3]]), before[:place[2]]
 	grouped := mark != ":" && (mark != "," || laterGroup.MatchString(number) || pointGroups.Match(rest))
-	mid := start - (at[3] - at[2])
+	mid := start - (place[3] - place[2])
 	return !m.requires(mid, start) || grouped && !m.requires(mid-1, mid)
 }
 
@@ -125,15 +125,15 @@ const (
 // word returns the word after the number on its line; it is empty without one.
 func (m match) word() span {
 	rest := m.text[m.number.end:min(len(m.text), m.number.end+reach)]
-	if at := wordAfter.FindSubmatchIndex(rest); at != nil {
+	if place := wordAfter.FindSubmatchIndex(rest); place != nil {
 		n := 2
-		if at[n] < 0 {
+		if place[n] < 0 {
 			n = 4
 		}
-		return span{m.number.end + at[n], m.number.end + at[n+1]}
+		return span{m.number.end + place[n], m.number.end + place[n+1]}
 	}
-	if at := wordInParentheses.FindSubmatchIndex(rest); at != nil && isUnit(string(rest[at[2]:at[3]])) {
-		return span{m.number.end + at[2], m.number.end + at[3]}
+	if place := wordInParentheses.FindSubmatchIndex(rest); place != nil && isUnit(string(rest[place[2]:place[3]])) {
+		return span{m.number.end + place[2], m.number.end + place[3]}
 	}
 	return span{m.number.end, m.number.end}
 }
@@ -141,8 +141,8 @@ func (m match) word() span {
 // checkWord refuses a word after the number that the expression does not contain.
 func (m match) checkWord(word span) error {
 	if !word.begins() || m.groups[1] >= word.end && !slices.ContainsFunc(otherWords(m.of(word)), func(other string) bool {
-		end, same := m.replaced(word, other)
-		return same && end >= len(other) // it takes the whole word
+		end, matches := m.replaced(word, other)
+		return matches && end >= len(other) // it takes the whole word
 	}) {
 		return nil
 	}
@@ -153,9 +153,9 @@ func (m match) checkWord(word span) error {
 
 // checkUnit refuses a group for the unit that takes a part of a word.
 func (m match) checkUnit(unit span) error {
-	before, _ := utf8.DecodeLastRune(m.text[:unit.start])
-	whole := wholeWord.FindIndex(m.text[unit.start:min(len(m.text), unit.start+reach)])
-	if unit.start != m.number.end && wordBefore.MatchString(string(before)) || whole == nil || unit.start+whole[1] != unit.end {
+	char, _ := utf8.DecodeLastRune(m.text[:unit.start])
+	place := wholeWord.FindIndex(m.text[unit.start:min(len(m.text), unit.start+reach)])
+	if unit.start != m.number.end && wordBefore.MatchString(string(char)) || place == nil || unit.start+place[1] != unit.end {
 		return m.fault(unit.start, unit.end, fmt.Sprintf("the group for the unit of the expression %q takes %q, which is not a whole word; put the whole unit into it", m.Regexp, workload.Excerpt(m.of(unit))))
 	}
 	return nil
@@ -165,11 +165,11 @@ var wholeWord = regexp.MustCompile(`^(?:` + unitWord + `|#` + ratePart + `)`)
 
 // checkEnd refuses the first part of a time in several units, such as 1m 30s.
 func (m match) checkEnd(word span, first term) error {
-	at := nextTerm.FindSubmatch(m.text[word.end:min(len(m.text), word.end+reach)])
-	if at == nil || m.scale.unit != "s" || !wholeNumber.MatchString(first.number) {
+	groups := nextTerm.FindSubmatch(m.text[word.end:min(len(m.text), word.end+reach)])
+	if groups == nil || m.scale.unit != "s" || !wholeNumber.MatchString(first.number) {
 		return nil
 	}
-	if factor, ok := m.scale.words[string(at[1])]; ok && factor < first.factor {
+	if factor, ok := m.scale.words[string(groups[1])]; ok && factor < first.factor {
 		return m.fault(m.number.start, word.end, fmt.Sprintf("the group of the expression %q takes the first part of a time in several units; put all of it into the group, such as ([0-9.hms ]+)", m.Regexp))
 	}
 	return nil
@@ -183,8 +183,8 @@ var (
 // requires reports whether the expression contains a character beside the number: it does not match the same number with another in its place.
 func (m match) requires(start, end int) bool {
 	return !slices.ContainsFunc([]string{"x", "~"}, func(other string) bool {
-		_, same := m.replaced(span{start, end}, other)
-		return same
+		_, matches := m.replaced(span{start, end}, other)
+		return matches
 	})
 }
 
@@ -192,10 +192,10 @@ func (m match) requires(start, end int) bool {
 // where the match then ends, from the start of the part.
 func (m match) replaced(part span, other string) (end int, same bool) {
 	_, size := utf8.DecodeLastRune(m.text[:m.groups[0]])
-	from := min(m.groups[0]-size, part.start) // one character more, for ^ and \b
-	to := min(len(m.text), max(m.groups[1], part.end)+reach)
-	text := bytes.Join([][]byte{m.text[from:part.start], m.text[part.end:to]}, []byte(other))
-	number := span{m.number.start - from, m.number.end - from}
+	start := min(m.groups[0]-size, part.start) // one character more, for ^ and \b
+	limit := min(len(m.text), max(m.groups[1], part.end)+reach)
+	text := bytes.Join([][]byte{m.text[start:part.start], m.text[part.end:limit]}, []byte(other))
+	number := span{m.number.start - start, m.number.end - start}
 	if part.end <= m.number.start {
 		longer := len(other) - (part.end - part.start)
 		number = span{number.start + longer, number.end + longer}
@@ -204,7 +204,7 @@ func (m match) replaced(part span, other string) (end int, same bool) {
 	if found == nil || found[2*m.expression.number] != number.start || found[2*m.expression.number+1] != number.end {
 		return 0, false
 	}
-	return found[1] - (part.start - from), true
+	return found[1] - (part.start - start), true
 }
 
 // fault is an error about a part of the output, with its line.

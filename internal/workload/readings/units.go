@@ -81,13 +81,13 @@ func (s Scale) terms(text, unit string) ([]term, error) {
 	}
 	var terms []term
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimPrefix(rest, " ") {
-		at := firstTerm.FindStringSubmatch(rest)
-		if at == nil {
+		place := firstTerm.FindStringSubmatch(rest)
+		if place == nil {
 			return nil, fmt.Errorf("%q is not a number with a unit", workload.Excerpt(text))
 		}
-		factor, err := s.of(at[2])
+		factor, err := s.of(place[2])
 		if err != nil {
-			return nil, fmt.Errorf("the number %q: %w", at[1], err)
+			return nil, fmt.Errorf("the number %q: %w", place[1], err)
 		}
 		if len(terms) > 0 {
 			last := terms[len(terms)-1]
@@ -95,8 +95,8 @@ func (s Scale) terms(text, unit string) ([]term, error) {
 				return nil, fmt.Errorf("%q has more than one number", workload.Excerpt(text))
 			}
 		}
-		terms = append(terms, term{at[1], factor})
-		rest = rest[len(at[0]):]
+		terms = append(terms, term{place[1], factor})
+		rest = rest[len(place[0]):]
 	}
 	if terms == nil {
 		return nil, fmt.Errorf("%q is not a number with a unit", workload.Excerpt(text))
@@ -132,12 +132,12 @@ func otherWords(word string) []string {
 		"ns", "us", "µs", "ms", "s", "m", "min", "h", "msec", "sec", "seconds", "B", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB", "KBytes", "MBytes", "Kbits/sec", "Mbits/sec",
 		"Gbits/sec", "Mbit/s", "Gbit/s", "B/s", "KB/s", "MB/s", "MiB/s", "GiB/s", "k", "M", "G", "%", rest, "K" + rest, "M" + rest, "G" + rest, "K" + word, "M" + word, "m" + word,
 	}
-	unit, factor, known := meaning(word)
-	for _, other := range candidates {
-		otherUnit, otherFactor, otherKnown := meaning(other)
-		same := known && otherKnown && unit == otherUnit && factor == otherFactor
-		if other != "" && !same && !strings.EqualFold(other, word) {
-			words = append(words, other)
+	unit, factor, ok := meaning(word)
+	for _, candidate := range candidates {
+		otherUnit, otherFactor, otherKnown := meaning(candidate)
+		matches := ok && otherKnown && unit == otherUnit && factor == otherFactor
+		if candidate != "" && !matches && !strings.EqualFold(candidate, word) {
+			words = append(words, candidate)
 		}
 	}
 	return words
@@ -148,7 +148,7 @@ func (s Scale) examples() string {
 	byFactor := map[float64]string{}
 	for _, word := range slices.Sorted(maps.Keys(s.words)) {
 		factor := s.words[word]
-		if held, ok := byFactor[factor]; word != "" && (!ok || len(word) < len(held)) {
+		if name, ok := byFactor[factor]; word != "" && (!ok || len(word) < len(name)) {
 			byFactor[factor] = word
 		}
 	}
@@ -214,8 +214,8 @@ func unitWords(binary bool) map[string]map[string]float64 {
 	}
 	add("s", 1, small, "s", "sec", "secs", "second", "seconds")
 	add("s", 1, nil, "Sec", "Secs", "Second", "Seconds")
-	for _, long := range []prefix{{"milli", 1e-3}, {"micro", 1e-6}, {"nano", 1e-9}} {
-		add("s", long.factor, nil, long.text+"s", long.text+"second", long.text+"seconds")
+	for _, entry := range []prefix{{"milli", 1e-3}, {"micro", 1e-6}, {"nano", 1e-9}} {
+		add("s", entry.factor, nil, entry.text+"s", entry.text+"second", entry.text+"seconds")
 	}
 	add("s", 60, nil, "m", "min", "mins", "minute", "minutes")
 	add("s", 3600, nil, "h", "hr", "hrs", "hour", "hours")
@@ -226,18 +226,18 @@ func unitWords(binary bool) map[string]map[string]float64 {
 	add("B/s", 1, ofBytes(binary), sizes...) // wrk has the second in its label
 	bits := slices.Concat(decimal, powers())
 	add("bit/s", 1, bits, "bps", "bit", "bits", "Bit", "Bits", "b")
-	for _, per := range perSecond {
+	for _, suffix := range perSecond {
 		for _, size := range sizes {
-			add("B/s", 1, ofBytes(binary), size+per)
+			add("B/s", 1, ofBytes(binary), size+suffix)
 		}
 		for _, size := range []string{"bit", "bits", "Bit", "Bits", "b"} {
-			add("bit/s", 1, bits, size+per)
+			add("bit/s", 1, bits, size+suffix)
 		}
 		for _, event := range []string{
 			"op", "ops", "req", "reqs", "request", "requests", "query", "queries", "transaction", "transactions", "tx", "event", "events", "call", "calls",
 			"iter", "iteration", "iterations", "msg", "msgs", "message", "messages", "packet", "packets", "pkt", "pkts", "frame", "frames", "io", "ios", "IO", "IOs", "",
 		} {
-			add("1/s", 1, decimal, event+per)
+			add("1/s", 1, decimal, event+suffix)
 		}
 	}
 	add("1/s", 1, decimal, "", "Hz", "iops", "IOPS", "tps", "qps", "rps", "fps", "pps")

@@ -29,8 +29,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %q, %v; want %q", text, r, err, want)
 			continue
 		}
-		if again, err := remote.Parse(r.String()); err != nil || again != r {
-			t.Errorf("Parse(%q) = %v, %v; want %v", r, again, err, r)
+		if repeat, err := remote.Parse(r.String()); err != nil || repeat != r {
+			t.Errorf("Parse(%q) = %v, %v; want %v", r, repeat, err, r)
 		}
 	}
 	for text, reason := range map[string]string{
@@ -75,8 +75,8 @@ func FuzzRemote(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := remote.Parse(r.String()); err != nil || again != r {
-			t.Errorf("%q is %v, and its text %q is %v, %v", text, r, r, again, err)
+		if repeat, err := remote.Parse(r.String()); err != nil || repeat != r {
+			t.Errorf("%q is %v, and its text %q is %v, %v", text, r, r, repeat, err)
 		}
 		if strings.ContainsAny(r.String(), " =,\n") {
 			t.Errorf("%q has the text %q, which no parameter can have", text, r)
@@ -86,26 +86,26 @@ func FuzzRemote(f *testing.F) {
 
 // The servers listen only at the address, on ports of their own.
 func TestServed(t *testing.T) {
-	used := []uint16{7480}
+	ports := []uint16{7480}
 	for _, s := range remote.Servers() {
-		at := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.7"), s.Port(7480))
-		if slices.Contains(used, at.Port()) || at.Port() >= 7480+remote.Ports {
-			t.Errorf("%s has port %d; others have %v", s, at.Port(), used)
+		address := netip.AddrPortFrom(netip.MustParseAddr("192.0.2.7"), s.Port(7480))
+		if slices.Contains(ports, address.Port()) || address.Port() >= 7480+remote.Ports {
+			t.Errorf("%s has port %d; others have %v", s, address.Port(), ports)
 		}
-		used = append(used, at.Port())
+		ports = append(ports, address.Port())
 		if s == remote.Netserver {
-			used = append(used, at.Port()+1) // data connections
+			ports = append(ports, address.Port()+1) // data connections
 		}
-		args := strings.Join(s.Args(at, "/data"), " ")
+		args := strings.Join(s.Args(address, "/data"), " ")
 		if s == remote.Nginx {
-			args += string(programs.WebFiles("/data", at)["/"+programs.NginxConfig])
+			args += string(programs.WebFiles("/data", address)["/"+programs.NginxConfig])
 		}
-		if !strings.Contains(args, "192.0.2.7") || strings.Contains(args, "0.0.0.0") || !strings.Contains(args, at.Addr().String()) {
+		if !strings.Contains(args, "192.0.2.7") || strings.Contains(args, "0.0.0.0") || !strings.Contains(args, address.Addr().String()) {
 			t.Errorf("%s is called with %q", s, args)
 		}
 	}
-	if len(used) != remote.Ports {
-		t.Errorf("the ports are %v, and Ports is %d", used, remote.Ports)
+	if len(ports) != remote.Ports {
+		t.Errorf("the ports are %v, and Ports is %d", ports, remote.Ports)
 	}
 	local := string(programs.WebFiles("/data", netip.AddrPort{})["/"+programs.NginxConfig])
 	if !strings.Contains(local, "listen 8080;") {

@@ -84,15 +84,15 @@ func ResumedPlan(run result.Run) (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("resume run %s: %w", run.ID, store.ErrUnderWay)
 	case result.Interrupted, result.Killed:
 	}
-	now := host.Facts("/")
-	if now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU || now.Identity.Contradicts(run.Host.Identity) {
+	facts := host.Facts("/")
+	if facts.Hostname != run.Host.Hostname || facts.Kernel != run.Host.Kernel || facts.CPU != run.Host.CPU || facts.Identity.Contradicts(run.Host.Identity) {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
 			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
 	}
 	// A run without root cannot read the tuning.
-	if isRoot() && run.Host.Root && !slices.Equal(now.Tuned, run.Host.Tuned) {
+	if isRoot() && run.Host.Root && !slices.Equal(facts.Tuned, run.Host.Tuned) {
 		return plan.Plan{}, fmt.Errorf("run %s was made %s, and the machine is now %s; its results would be mixed: use touchstone host tune or restore, or start a new run",
-			run.ID, tuning(&run.Host), tuning(&now))
+			run.ID, tuning(&run.Host), tuning(&facts))
 	}
 	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
 	if err != nil {
@@ -126,13 +126,13 @@ func sameTargets(then, now []result.Target) error {
 // sameImages checks that the images are unchanged since the run started.
 func sameImages(then, now []result.Image) error {
 	for _, i := range then {
-		at := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
+		index := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
 		switch {
 		case i.Unavailable != "":
-		case at < 0 || now[at].Unavailable != "":
+		case index < 0 || now[index].Unavailable != "":
 			return fmt.Errorf("image %s was available when the run started and is not available now", i.Name)
-		case now[at].Digest != i.Digest:
-			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[at].Digest)
+		case now[index].Digest != i.Digest:
+			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[index].Digest)
 		}
 	}
 	return nil

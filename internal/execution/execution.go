@@ -267,9 +267,9 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	from := run.Started
+	start := run.Started
 	if e.Earlier != nil {
-		from = time.Now().UTC()
+		start = time.Now().UTC()
 	}
 	e.metrics.bench = run.Bench
 	config, err := e.runnerConfig(ctx, run, files)
@@ -286,8 +286,8 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
-	ended := from.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
-	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, ended, caveats))
+	end := start.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
+	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, end, caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
 

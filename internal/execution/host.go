@@ -31,7 +31,7 @@ import (
 type hostNoise struct{ *noise.Sampler }
 
 func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
-	before := n.Sampler.Begin()
+	start := n.Sampler.Begin()
 	return func(waits []bench.Medium) result.Disturbance {
 		var loads []noise.Resource
 		for _, m := range waits {
@@ -42,7 +42,7 @@ func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
 				loads = append(loads, noise.Memory)
 			}
 		}
-		return n.End(before, loads...)
+		return n.End(start, loads...)
 	}
 }
 
@@ -54,14 +54,14 @@ type pageCache struct {
 
 // caveats states for the run's record what happened to the page cache.
 func (c *pageCache) caveats() []string {
-	var all []string
+	var notes []string
 	if n := c.drops.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
+		notes = append(notes, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
 	}
 	if c.refused != "" {
-		all = append(all, "the page cache was not dropped, although the plan allows it: "+c.refused)
+		notes = append(notes, "the page cache was not dropped, although the plan allows it: "+c.refused)
 	}
-	return all
+	return notes
 }
 
 // useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
@@ -163,23 +163,23 @@ func emulator(program []byte) bench.Emulator {
 
 // storage describes the file systems of the run. Fake targets use only that of the results.
 func (e *Execution) storage() []result.Storage {
-	all := []result.Storage{{Use: "results", FileSystem: facts.FileSystem(e.Folder)}, {Use: "root", FileSystem: facts.FileSystem("/")}}
+	places := []result.Storage{{Use: "results", FileSystem: facts.FileSystem(e.Folder)}, {Use: "root", FileSystem: facts.FileSystem("/")}}
 	if e.session != nil {
-		all = append(all, result.Storage{Use: "containers", FileSystem: facts.FileSystem(e.session.Data)},
+		places = append(places, result.Storage{Use: "containers", FileSystem: facts.FileSystem(e.session.Data)},
 			result.Storage{Use: "state", FileSystem: facts.FileSystem(e.session.State)})
 	}
-	return slices.DeleteFunc(all, func(s result.Storage) bool { return s.FileSystem == "" })
+	return slices.DeleteFunc(places, func(s result.Storage) bool { return s.FileSystem == "" })
 }
 
 // pinned states for the run's record the CPUs of the parts of the run.
 func (e *Execution) pinned() []string {
-	var all []string
+	var notes []string
 	p := e.Plan.Pinning
 	if p.Engines != "" && !slices.ContainsFunc(e.targets, hasPrivateDaemon) {
 		p.Engines = ""
 		const note = "pinning: engines has no effect: the run has no private daemon"
 		e.report(Note, note)
-		all = append(all, note)
+		notes = append(notes, note)
 	}
 	for _, part := range []struct{ what, cpus string }{
 		{"containers, and programs on native,", p.Workload},
@@ -187,10 +187,10 @@ func (e *Execution) pinned() []string {
 		{"Touchstone, with the peer programs on the host,", p.Touchstone},
 	} {
 		if part.cpus != "" {
-			all = append(all, fmt.Sprintf("%s stayed on CPUs %s", part.what, part.cpus))
+			notes = append(notes, fmt.Sprintf("%s stayed on CPUs %s", part.what, part.cpus))
 		}
 	}
-	return all
+	return notes
 }
 
 // tuned states for the run's record the variables of the caller's environment that change Touchstone itself.
@@ -210,19 +210,19 @@ func hasPrivateDaemon(t runner.Target) bool {
 // openHostEngine opens the engine for programs outside the targets: the peer programs on the host, and the aggressors of
 // benchmarks that keep them apart. It returns nil if the run has neither.
 func (e *Execution) openHostEngine(ctx context.Context) (engine.Engine, error) {
-	wanted := slices.ContainsFunc(e.work, func(w plan.Work) bool {
+	needs := slices.ContainsFunc(e.work, func(w plan.Work) bool {
 		return w.Benchmark.Needs != nil && w.Benchmark.Needs(w.Params).Host
 	})
 	bridged := slices.ContainsFunc(e.targets, func(t runner.Target) bool {
 		return available(t) && t.Engine.Supports(engine.NetworkBridge) == nil
 	})
-	if !wanted && !bridged {
+	if !needs && !bridged {
 		return nil, nil
 	}
-	opened, err := e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
+	native, err := e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
 	if engine.Unsupported(err) { // benchmarks that need such a program are skipped
 		e.report(Note, fmt.Sprintf("no program runs outside of the targets: %v", err))
 		return nil, nil
 	}
-	return opened, err
+	return native, err
 }

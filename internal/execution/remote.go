@@ -28,8 +28,8 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 	r := remotes{}
 	var places []remote.Place
 	for _, w := range work {
-		if at, remote := bench.RemotePeer(w.Params); remote && !slices.Contains(places, at) {
-			places = append(places, at)
+		if place, remote := bench.RemotePeer(w.Params); remote && !slices.Contains(places, place) {
+			places = append(places, place)
 		}
 	}
 	if places == nil {
@@ -40,8 +40,8 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 		return r, err
 	}
 	var errs []error
-	for _, at := range places {
-		about, err := r.client.Check(ctx, at)
+	for _, place := range places {
+		about, err := r.client.Check(ctx, place)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
@@ -49,9 +49,9 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 			errs = append(errs, err)
 			continue
 		}
-		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", at, about.Facts[peer.AboutMachine])
+		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", place, about.Facts[peer.AboutMachine])
 		if about.Same {
-			note = fmt.Sprintf("the servers of peer=%s are on this machine, in another network namespace: this is no measurement between two machines", at)
+			note = fmt.Sprintf("the servers of peer=%s are on this machine, in another network namespace: this is no measurement between two machines", place)
 		}
 		report(Note, note)
 		r.caveats = append(r.caveats, note)
@@ -109,11 +109,11 @@ func describeInterface(a netip.Addr) map[string]string {
 
 // interfaceWith returns the name of the interface with an address.
 func interfaceWith(a netip.Addr) (string, error) {
-	all, err := net.Interfaces()
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		return "", fmt.Errorf("not known: %w", err)
 	}
-	for _, i := range all {
+	for _, i := range interfaces {
 		addresses, err := i.Addrs()
 		if err != nil {
 			continue // the interface has disappeared

@@ -70,9 +70,9 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 	for _, s := range rule.Stopped {
 		counts[s.Reason]++
 	}
-	most := rule.Looks[len(rule.Looks)-1]
+	maximum := rule.Looks[len(rule.Looks)-1]
 	if len(rule.Stopped) == 0 {
-		return []string{fmt.Sprintf("no cell was decided before %d blocks; each p-value is for all looks of the rule together", most)}
+		return []string{fmt.Sprintf("no cell was decided before %d blocks; each p-value is for all looks of the rule together", maximum)}
 	}
 	var parts []string
 	for _, reason := range []result.StopReason{result.Decided, result.Precise, result.Incomparable, result.AllStopped} {
@@ -81,18 +81,18 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 		}
 	}
 	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; each p-value is for all looks of the rule together",
-		len(rule.Stopped), most, strings.Join(parts, ", "))}
+		len(rule.Stopped), maximum, strings.Join(parts, ", "))}
 }
 
 // estimate spells the time that a run takes.
 func estimate(p runner.Progress) string {
-	most, least := p.Left.Round(time.Second), p.Least.Round(time.Second)
+	upper, lower := p.Left.Round(time.Second), p.Least.Round(time.Second)
 	switch {
-	case !p.AtMost || least == most:
-		return fmt.Sprintf("the run takes about %v more", most)
-	case least == 0:
-		return fmt.Sprintf("the run takes at most about %v more", most)
+	case !p.AtMost || lower == upper:
+		return fmt.Sprintf("the run takes about %v more", upper)
+	case lower == 0:
+		return fmt.Sprintf("the run takes at most about %v more", upper)
 	default:
-		return fmt.Sprintf("the run takes at most about %v more, and at least about %v", most, least)
+		return fmt.Sprintf("the run takes at most about %v more, and at least about %v", upper, lower)
 	}
 }

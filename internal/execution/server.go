@@ -75,15 +75,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.session.Close()) }()
-	made, err := makeWorkload(ctx, s.session.Launcher, report)
+	source, err := makeWorkload(ctx, s.session.Launcher, report)
 	if err != nil {
 		return err
 	}
-	digest, _, err := digestAndSize(made.Image)
+	digest, _, err := digestAndSize(source.Image)
 	if err != nil {
 		return err
 	}
-	s.rootfs, s.web = made.rootfs, filepath.Join(s.session.dir.Data, "web")
+	s.rootfs, s.web = source.rootfs, filepath.Join(s.session.dir.Data, "web")
 	if s.host, err = (native.Driver{Unprivileged: true}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
 		return err
 	}

@@ -107,15 +107,15 @@ func freePorts(t *testing.T) netip.AddrPort {
 	const first, last, span = 10_000, 32_000, 20
 	for range 100 {
 		port := first + span*rand.IntN((last-first)/span)
-		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-		l, err := net.Listen("tcp4", at.String())
+		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
+		l, err := net.Listen("tcp4", address.String())
 		if err != nil {
 			continue // another program uses it
 		}
 		_ = l.Close()
-		s := &Server{ServerConfig: ServerConfig{Listen: at}}
+		s := &Server{ServerConfig: ServerConfig{Listen: address}}
 		if !slices.ContainsFunc(remote.Servers(), func(w remote.Server) bool { return s.free(t.Context(), w) != nil }) {
-			return at
+			return address
 		}
 	}
 	t.Fatal("no free ports")

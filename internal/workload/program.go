@@ -3,8 +3,8 @@
 // A [Program] is the argument vector of a call and the parser of its output. The parser is a pure function, so that tests can
 // use output that was captured from every runtime. Nothing here runs a process.
 //
-// The packages below it have the programs: probe has this project's own, programs those of the workload image, readings the programs of a user, whose
-// output only the plan describes, and remote the servers on another machine.
+// The packages below it have the programs: probe has this project's own program, programs the tools of the workload image, readings a user's own
+// programs, and remote the servers on another machine.
 package workload
 
 import (
@@ -44,7 +44,7 @@ func Whole(s string) (uint64, error) {
 	return n, nil
 }
 
-// Excerpt keeps an error message short, whatever a program writes.
+// Excerpt keeps an error message short if a program writes much.
 func Excerpt(s string) string { return s[:min(len(s), MaxName)] }
 
 // Milliseconds rounds up, so that a program never has a time of 0.

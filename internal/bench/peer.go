@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // The values of the parameter of Peer.
@@ -50,13 +51,13 @@ func PeerOrRemote(value string) Param {
 		if v == HostPeer || v == ContainerPeer {
 			return nil
 		}
-		if _, err := workload.ParseRemote(v); err != nil {
-			return fmt.Errorf("must be %s, %s, or the address of another machine such as 192.0.2.7 or bench2.example:%d: %w", HostPeer, ContainerPeer, workload.RemotePort, err)
+		if _, err := remote.Parse(v); err != nil {
+			return fmt.Errorf("must be %s, %s, or the address of another machine such as 192.0.2.7 or bench2.example:%d: %w", HostPeer, ContainerPeer, remote.Port, err)
 		}
 		return nil
 	}
 	p.Canonical = func(v string) string {
-		if r, err := workload.ParseRemote(v); err == nil {
+		if r, err := remote.Parse(v); err == nil {
 			return r.String()
 		}
 		return v
@@ -65,8 +66,8 @@ func PeerOrRemote(value string) Param {
 }
 
 // RemotePeer returns the place of the server on another machine, and false if the parameter of PeerOrRemote selects none.
-func RemotePeer(p Params) (workload.Remote, bool) {
-	r, err := workload.ParseRemote(p[peer])
+func RemotePeer(p Params) (remote.Place, bool) {
+	r, err := remote.Parse(p[peer])
 	return r, err == nil
 }
 
@@ -124,7 +125,7 @@ type Server struct {
 	End       Ending
 	// Remote is the same server on another machine, for benchmarks with the parameter of PeerOrRemote. There touchstone peer starts and
 	// ends it.
-	Remote workload.Served
+	Remote remote.Server
 }
 
 // reachable is the deadline for a server to listen, far more than any server needs in the slowest sandbox.
@@ -152,7 +153,7 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 const reachableElsewhere = 10 * time.Second
 
 // elsewhere is Serve for a server on another machine.
-func (s Server) elsewhere(ctx context.Context, t Trial, at workload.Remote, use func(ctx context.Context, at netip.AddrPort) error) (err error) {
+func (s Server) elsewhere(ctx context.Context, t Trial, at remote.Place, use func(ctx context.Context, at netip.AddrPort) error) (err error) {
 	out, err := t.Network.Outward()
 	if err != nil {
 		return err
@@ -176,7 +177,7 @@ func (s Server) elsewhere(ctx context.Context, t Trial, at workload.Remote, use 
 	serving, stop := remote.Watch(ctx)
 	defer stop()
 	control := remote.Control()
-	if _, err = AsClient(serving, t, t.Spec(workload.Reach(control, reachableElsewhere)...)); err != nil {
+	if _, err = AsClient(serving, t, t.Spec(probe.Reach(control, reachableElsewhere)...)); err != nil {
 		err = fmt.Errorf("reach %s from a container of the target: %w; this machine itself reaches it: check the route and the firewall of containers", control, err)
 	} else {
 		err = use(serving, remote.Server())
@@ -238,7 +239,7 @@ func (s Server) run(ctx context.Context, t Trial, use func(ctx context.Context, 
 
 // reach waits until the server accepts a connection from a place.
 func (Server) reach(ctx context.Context, t Trial, where Where, at netip.AddrPort) error {
-	if _, err := where(ctx, t, t.Spec(workload.Reach(at, reachable)...)); err != nil {
+	if _, err := where(ctx, t, t.Spec(probe.Reach(at, reachable)...)); err != nil {
 		return fmt.Errorf("reach the server at %s: %w", at, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // Where runs the program of a spec to its exit in some place and returns its standard output: InContainer, AsClient or
@@ -156,7 +157,7 @@ func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, creat
 // Start launches a container that runs the probe's ready command, and waits for its first line. The options complete the
 // container's spec.
 func Start(ctx context.Context, t Trial, options ...func(*engine.Spec)) (*Running, error) {
-	spec := t.Spec(workload.Ready()...)
+	spec := t.Spec(probe.Ready()...)
 	for _, option := range options {
 		option(&spec)
 	}
@@ -171,8 +172,8 @@ func Start(ctx context.Context, t Trial, options ...func(*engine.Spec)) (*Runnin
 // Ready waits for the first line of the probe's ready command, and returns the time of its first byte.
 func (r *Running) Ready(ctx context.Context) (time.Duration, error) {
 	line, first, err := r.FirstLine(ctx)
-	if err == nil && line != workload.ReadyLine {
-		err = fmt.Errorf("the program's first line is %q instead of %q", line, workload.ReadyLine)
+	if err == nil && line != probe.ReadyLine {
+		err = fmt.Errorf("the program's first line is %q instead of %q", line, probe.ReadyLine)
 	}
 	return first, err
 }
@@ -297,7 +298,7 @@ func (e *Exit) Failure() error {
 }
 
 // HistogramOf is the histogram of a system call of the probe as a distribution of a metric, in seconds.
-func HistogramOf(metric string, c workload.Call) result.Distribution {
+func HistogramOf(metric string, c probe.Call) result.Distribution {
 	d := result.Distribution{Metric: metric, Unit: result.Seconds, Batch: c.Batch}
 	for _, bucket := range c.Histogram {
 		d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])

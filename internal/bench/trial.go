@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // Trial is one execution of a benchmark on one target. Its methods and the methods of its parts may be called from
@@ -112,7 +112,7 @@ type Network interface {
 	Outward() (engine.Outward, error)
 	// Remote starts a server on another machine, where touchstone peer runs. The error is the reason if that machine does not
 	// answer, or serves another client.
-	Remote(ctx context.Context, at workload.Remote, server workload.Served) (Remote, error)
+	Remote(ctx context.Context, at remote.Place, server remote.Server) (Remote, error)
 }
 
 // Remote is a server on another machine. touchstone peer there serves no other client until Close.

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/check"
+	"github.com/touchstone-bench/touchstone/internal/host/tune"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 	"github.com/touchstone-bench/touchstone/internal/turn"
 )
@@ -70,7 +71,7 @@ way, nothing is changed without --allow-concurrent. Runs of other users are name
 
 A setting that the machine refuses is listed with the reason, and the others are changed. The exit
 code is 1 if nothing was changed and a setting was refused, or if a setting of --only was refused or
-is not available. A machine that needs no change gives 0.`, host.RecordFile("/")),
+is not available. A machine that needs no change gives 0.`, tune.RecordFile("/")),
 		Example: `  sudo touchstone host tune
   sudo touchstone host tune --only governor,thp --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,7 +84,7 @@ is not available. A machine that needs no change gives 0.`, host.RecordFile("/")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "change only these settings, separated by commas")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes, and change nothing")
 	cmd.Flags().BoolVar(&beside, "allow-concurrent", false, besideHelp)
-	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(host.Settings(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(tune.Settings(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -111,12 +112,12 @@ const besideHelp = "change settings also during a run; it divides the run's tria
 
 func (a *App) showHost(ctx context.Context, format format) error {
 	defer a.clear()
-	a.show(fmt.Sprintf("sampling the use of the CPUs for %v …", host.SampleTime))
-	pause := host.Pause
+	a.show(fmt.Sprintf("sampling the use of the CPUs for %v …", check.SampleTime))
+	pause := check.Pause
 	if a.env.Root != "/" { // the counters of a copy do not change
 		pause = func(context.Context) error { return nil }
 	}
-	findings, err := host.Inspect(ctx, a.env.Root, pause)
+	findings, err := check.Inspect(ctx, a.env.Root, pause)
 	if err != nil {
 		return err
 	}
@@ -134,17 +135,17 @@ func (a *App) showHost(ctx context.Context, format format) error {
 		return err
 	}
 	for _, f := range findings {
-		if f.Rating == host.Poor {
+		if f.Rating == check.Poor {
 			printPoor(w, a.env.Width, f)
 		}
 	}
-	if slices.ContainsFunc(findings, func(f host.Finding) bool { return f.Rating == host.Unreadable }) && os.Geteuid() != 0 {
+	if slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Rating == check.Unreadable }) && os.Geteuid() != 0 {
 		fmt.Fprintln(w, "\nroot can read more properties.")
 	}
 	return a.mentionTuning()
 }
 
-func printPoor(w io.Writer, width int, f host.Finding) {
+func printPoor(w io.Writer, width int, f check.Finding) {
 	fmt.Fprintln(w)
 	printWrapped(w, width, f.Name+": ", f.Effect)
 	remedy := f.Remedy
@@ -159,9 +160,9 @@ func printPoor(w io.Writer, width int, f host.Finding) {
 
 // mentionTuning prints which settings are changed now. It prints nothing to a user who cannot read the record.
 func (a *App) mentionTuning() error {
-	record, err := host.ReadTuning(a.env.Root)
+	record, err := tune.ReadRecord(a.env.Root)
 	switch {
-	case errors.Is(err, host.ErrNotTuned), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, tune.ErrNotTuned), errors.Is(err, os.ErrPermission):
 		return nil
 	case err != nil:
 		return err
@@ -178,8 +179,8 @@ func (a *App) mentionTuning() error {
 
 func (a *App) tuneHost(ctx context.Context, only []string, dry, beside bool) error {
 	for _, name := range only {
-		if !slices.Contains(host.Settings(), name) {
-			return usage(fmt.Errorf("--only: no setting has the name %q; the settings are %s", name, strings.Join(host.Settings(), ", ")))
+		if !slices.Contains(tune.Settings(), name) {
+			return usage(fmt.Errorf("--only: no setting has the name %q; the settings are %s", name, strings.Join(tune.Settings(), ", ")))
 		}
 	}
 	if !dry {
@@ -189,17 +190,17 @@ func (a *App) tuneHost(ctx context.Context, only []string, dry, beside bool) err
 		}
 		defer release()
 	}
-	outcomes, err := host.NewTuner(a.env.Root).Tune(ctx, only, dry)
+	outcomes, err := tune.New(a.env.Root).Apply(ctx, only, dry)
 	a.printOutcomes(outcomes, false)
 	if err != nil {
 		return err
 	}
-	changed := slices.ContainsFunc(outcomes, func(o host.Outcome) bool { return o.Status == host.Changed })
+	changed := slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.Status == tune.Changed })
 	if changed {
 		fmt.Fprintln(a.env.Stdout, "touchstone host restore puts the values back, and so does a restart of the machine")
 	}
-	failed := slices.ContainsFunc(outcomes, func(o host.Outcome) bool {
-		return o.Status == host.Refused && (!changed || len(only) > 0) || o.Status == host.Unavailable && len(only) > 0
+	failed := slices.ContainsFunc(outcomes, func(o tune.Outcome) bool {
+		return o.Status == tune.Refused && (!changed || len(only) > 0) || o.Status == tune.Unavailable && len(only) > 0
 	})
 	if failed {
 		return &exitError{code: ExitFailure}
@@ -213,8 +214,8 @@ func (a *App) restoreHost(ctx context.Context, force, beside bool) error {
 		return err
 	}
 	defer release()
-	outcomes, err := host.NewTuner(a.env.Root).Restore(ctx, force)
-	if errors.Is(err, host.ErrNotTuned) {
+	outcomes, err := tune.New(a.env.Root).Restore(ctx, force)
+	if errors.Is(err, tune.ErrNotTuned) {
 		fmt.Fprintln(a.env.Stdout, "nothing to restore: "+err.Error())
 		return nil
 	}
@@ -222,13 +223,13 @@ func (a *App) restoreHost(ctx context.Context, force, beside bool) error {
 	if err != nil {
 		return err
 	}
-	status := func(s host.Status) bool {
-		return slices.ContainsFunc(outcomes, func(o host.Outcome) bool { return o.Status == s })
+	status := func(s tune.Status) bool {
+		return slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.Status == s })
 	}
-	if status(host.Foreign) {
-		printWrapped(a.env.Stdout, a.env.Width, "", fmt.Sprintf("--force puts back also the values that were left alone; to keep them, remove %s", host.RecordFile(a.env.Root)))
+	if status(tune.Foreign) {
+		printWrapped(a.env.Stdout, a.env.Width, "", fmt.Sprintf("--force puts back also the values that were left alone; to keep them, remove %s", tune.RecordFile(a.env.Root)))
 	}
-	if status(host.Foreign) || status(host.Refused) {
+	if status(tune.Foreign) || status(tune.Refused) {
 		return &exitError{code: ExitFailure}
 	}
 	return nil
@@ -258,9 +259,9 @@ func (a *App) aloneOnHost(ctx context.Context, beside bool) (release func(), err
 }
 
 // printOutcomes prints one line for the values of a setting that had the same outcome. back is set for changes from the tuned value to the one before.
-func (a *App) printOutcomes(outcomes []host.Outcome, back bool) {
+func (a *App) printOutcomes(outcomes []tune.Outcome, back bool) {
 	type line struct {
-		host.Outcome
+		tune.Outcome
 		values int
 	}
 	var lines []line
@@ -284,7 +285,7 @@ func (a *App) printOutcomes(outcomes []host.Outcome, back bool) {
 		if l.values > 1 {
 			text += fmt.Sprintf(" (%d values)", l.values)
 		}
-		reason := cmp.Or(l.Reason, map[host.Status]string{host.Kept: "no poor value"}[l.Status])
+		reason := cmp.Or(l.Reason, map[tune.Status]string{tune.Kept: "no poor value"}[l.Status])
 		if reason != "" {
 			text += ": " + reason
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/peer"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 func (a *App) peerCommand() *cobra.Command {
@@ -38,7 +38,7 @@ secret is a fresh one unless the variable or --secret-file has one here too, as 
 machines. Anyone who reaches the address can use the servers during a trial, because they
 have no password of their own. So do not name an address that strangers reach.
 
-The first ^C ends the servers and removes everything. The second ^C does so at once.`, workload.RemotePort, workload.RemotePorts-1),
+The first ^C ends the servers and removes everything. The second ^C does so at once.`, remote.Port, remote.Ports-1),
 		Example: `  touchstone peer --listen 192.0.2.7
   touchstone peer --listen 192.0.2.7:9000
   touchstone peer --listen 192.0.2.7 --secret-file secret`,
@@ -63,7 +63,7 @@ func parseListen(text string) (netip.AddrPort, error) {
 	if text == "" {
 		return netip.AddrPort{}, errors.New("--listen names no address: give the IPv4 address of this machine's interface to the other machine, such as --listen 192.0.2.7")
 	}
-	r, err := workload.ParseRemote(text)
+	r, err := remote.Parse(text)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("--listen: %w; give the IPv4 address of this machine's interface to the other machine", err)
 	}
@@ -99,9 +99,9 @@ func (a *App) servePeer(ctx context.Context, at netip.AddrPort, secretFile strin
 		Ready: func() {
 			ready = true
 			progress.clear()
-			name := workload.Remote{Host: at.Addr().String(), Port: at.Port()}
+			name := remote.Place{Host: at.Addr().String(), Port: at.Port()}
 			fmt.Fprintf(a.env.Stdout, "listening on %s, TCP ports %d to %d and UDP port %d; on the other machine, write in a plan below benchmarks:\n",
-				at.Addr(), at.Port(), at.Port()+workload.RemotePorts-1, workload.ServedNetserver.Port(at.Port())+1)
+				at.Addr(), at.Port(), at.Port()+remote.Ports-1, remote.Netserver.Port(at.Port())+1)
 			fmt.Fprintf(a.env.Stdout, "  - {name: performance.network, params: {peer: %q}}\n", name)
 			if !given {
 				fmt.Fprintf(a.env.Stdout, "and set %s to this secret there, or write it to a file for --secret-file:\n  %s\n", peer.SecretVariable, secret.Reveal())

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // plainInterval is the time between lines of progress where a line cannot be redrawn.
@@ -17,7 +18,7 @@ const plainInterval = 10 * time.Second
 // line every plainInterval. Failures, skips and notes always get a line of their own.
 type progress struct {
 	status
-	clock runner.Clock
+	clock meter.Clock
 	last  time.Time // of the last plain line, or of the first trial
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // TestMain makes the test binary touchstone if its name is touchstone.
@@ -98,7 +98,7 @@ func TestScripts(t *testing.T) {
 // ownAddress is an IPv4 address of this machine, or an empty string if only the loopback interface has one.
 func ownAddress() string {
 	own, err := peer.Own()
-	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return workload.CheckRemote(a) == nil }); err == nil && i >= 0 {
+	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return remote.Check(a) == nil }); err == nil && i >= 0 {
 		return own[i].String()
 	}
 	return ""

@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cli"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // Commands returns the pages of docs/cli by their names.
@@ -124,7 +124,7 @@ func Benchmarks(page []byte, suite string) ([]byte, error) {
 func Programs(page []byte) ([]byte, error) {
 	var w strings.Builder
 	w.WriteString("\n| program | packages of Debian |\n|---|---|\n")
-	for _, tool := range workload.Tools() {
+	for _, tool := range programs.Tools() {
 		fmt.Fprintf(&w, "| %s | %s |\n", tool.Name, strings.Join(tool.Packages, ", "))
 	}
 	w.WriteString("\n")

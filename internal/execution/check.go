@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -53,13 +53,13 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
 	}
 	if !slices.ContainsFunc(p.Targets, isFake) {
-		notes = append(notes, lacking(work, supply(p.Pinning.Workload))...)
+		notes = append(notes, lacking(work, readSupply(p.Pinning.Workload))...)
 	}
 	return work, notes, err
 }
 
 // lacking names the work that does not fit on this machine, whatever its targets cost.
-func lacking(work []plan.Work, s runner.Supply) []string {
+func lacking(work []plan.Work, s guard.Supply) []string {
 	var notes []string
 	for _, w := range work {
 		if err := s.Lack(w.Needs()); err != nil {
@@ -84,15 +84,15 @@ func ResumedPlan(run result.Run) (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("resume run %s: %w", run.ID, store.ErrUnderWay)
 	case result.Interrupted, result.Killed:
 	}
-	now := host.Facts("/")
-	if now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU || now.Identity.Contradicts(run.Host.Identity) {
+	facts := host.Facts("/")
+	if facts.Hostname != run.Host.Hostname || facts.Kernel != run.Host.Kernel || facts.CPU != run.Host.CPU || facts.Identity.Contradicts(run.Host.Identity) {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
 			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
 	}
 	// A run without root cannot read the tuning.
-	if isRoot() && run.Host.Root && !slices.Equal(now.Tuned, run.Host.Tuned) {
+	if isRoot() && run.Host.Root && !slices.Equal(facts.Tuned, run.Host.Tuned) {
 		return plan.Plan{}, fmt.Errorf("run %s was made %s, and the machine is now %s; its results would be mixed: use touchstone host tune or restore, or start a new run",
-			run.ID, tuning(&run.Host), tuning(&now))
+			run.ID, tuning(&run.Host), tuning(&facts))
 	}
 	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
 	if err != nil {
@@ -126,13 +126,13 @@ func sameTargets(then, now []result.Target) error {
 // sameImages checks that the images are unchanged since the run started.
 func sameImages(then, now []result.Image) error {
 	for _, i := range then {
-		at := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
+		index := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
 		switch {
 		case i.Unavailable != "":
-		case at < 0 || now[at].Unavailable != "":
+		case index < 0 || now[index].Unavailable != "":
 			return fmt.Errorf("image %s was available when the run started and is not available now", i.Name)
-		case now[at].Digest != i.Digest:
-			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[at].Digest)
+		case now[index].Digest != i.Digest:
+			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[index].Digest)
 		}
 	}
 	return nil

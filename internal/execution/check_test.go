@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 // Work that does not fit on the machine is named before anything is opened.
@@ -23,9 +23,9 @@ func TestLackIsNamedBeforeTheRun(t *testing.T) {
 		{Benchmark: bench.Benchmark{Name: "a.nothing.x"}},
 		{Benchmark: bench.Benchmark{Name: "a.wide.x", Needs: needs(bench.Needs{CPUs: 3})}},
 	}
-	got := lacking(work, runner.Supply{
+	got := lacking(work, guard.Supply{
 		CPUs:   2,
-		Memory: func() (runner.Amount, error) { return runner.Amount{Free: 6 << 30, Total: 8 << 30}, nil },
+		Memory: func() (guard.Amount, error) { return guard.Amount{Free: 6 << 30, Total: 8 << 30}, nil },
 	})
 	want := []string{
 		"a.large.x n=9 is skipped: memory: it needs 8.0 GiB (programs with 8.0 GiB), and the host has 5.6 GiB above its reserve of 409.6 MiB: 2.4 GiB are missing; " +
@@ -38,20 +38,20 @@ func TestLackIsNamedBeforeTheRun(t *testing.T) {
 }
 
 func TestResumeRequiresSameImages(t *testing.T) {
-	then := []result.Image{{Name: "workload", Digest: "sha256:1"}, {Name: "mine", Unavailable: "no"}}
+	images := []result.Image{{Name: "workload", Digest: "sha256:1"}, {Name: "mine", Unavailable: "no"}}
 	for name, tt := range map[string]struct {
 		now []result.Image
 		err string
 	}{
-		"the same":         {slices.Clone(then), ""},
-		"one more":         {append(slices.Clone(then), result.Image{Name: "more"}), ""},
+		"the same":         {slices.Clone(images), ""},
+		"one more":         {append(slices.Clone(images), result.Image{Name: "more"}), ""},
 		"another digest":   {[]result.Image{{Name: "workload", Digest: "sha256:2"}}, "image workload was sha256:1 when the run started and is sha256:2 now"},
 		"none":             {nil, "image workload was available when the run started and is not available now"},
 		"unavailable":      {[]result.Image{{Name: "workload", Unavailable: "no"}}, "is not available now"},
-		"available now":    {[]result.Image{then[0], {Name: "mine", Digest: "sha256:3"}}, ""},
-		"in another order": {[]result.Image{then[1], then[0]}, ""},
+		"available now":    {[]result.Image{images[0], {Name: "mine", Digest: "sha256:3"}}, ""},
+		"in another order": {[]result.Image{images[1], images[0]}, ""},
 	} {
-		err := sameImages(then, tt.now)
+		err := sameImages(images, tt.now)
 		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v, want %q", name, err, tt.err)
 		}
@@ -63,8 +63,8 @@ func TestResumeOnATunedMachine(t *testing.T) {
 	if !isRoot() {
 		t.Skip("only root can read the tuning of a machine")
 	}
-	here := host.Facts("/")
-	run := result.Run{ID: "x", State: result.Interrupted, Host: here, Plan: "version: 1\ntargets: [native]\nbenchmarks: [operations]\n"}
+	facts := host.Facts("/")
+	run := result.Run{ID: "x", State: result.Interrupted, Host: facts, Plan: "version: 1\ntargets: [native]\nbenchmarks: [operations]\n"}
 	if _, err := ResumedPlan(run); err != nil {
 		t.Errorf("with equal settings: %v", err)
 	}

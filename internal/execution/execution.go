@@ -24,11 +24,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/noise"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -122,12 +124,12 @@ type Execution struct {
 // are simulated and touch nothing.
 type environment struct {
 	drivers engines.Drivers
-	clock   runner.Clock
+	clock   meter.Clock
 	noise   runner.Noise
-	session *Session      // nil for fake targets
-	turn    machineTurn   // empty for fake targets
-	sampler *host.Sampler // nil for fake targets
-	scratch string        // for fake targets: the directory for trials' files, created when it is needed
+	session *Session       // nil for fake targets
+	turn    machineTurn    // empty for fake targets
+	sampler *noise.Sampler // nil for fake targets
+	scratch string         // for fake targets: the directory for trials' files, created when it is needed
 }
 
 // New prepares an execution and touches nothing on the host.
@@ -139,7 +141,7 @@ func New(config Config) (*Execution, error) {
 	var err error
 	switch {
 	case !slices.ContainsFunc(e.Plan.Targets, isFake):
-		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), runner.SystemClock{}
+		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), meter.System{}
 		e.session = NewSession(e.RunID, e.Plan)
 	case slices.ContainsFunc(e.Plan.Targets, func(t plan.Pattern) bool { return !isFake(t) }):
 		err = &UsageError{errors.New("a plan has either fake targets or real ones: the two kinds do not share a clock")}
@@ -150,7 +152,7 @@ func New(config Config) (*Execution, error) {
 }
 
 // Clock returns the clock of the execution. Fake targets have a simulated one.
-func (e *Execution) Clock() runner.Clock { return e.clock }
+func (e *Execution) Clock() meter.Clock { return e.clock }
 
 // Abandon removes at once all resources of the execution on the host. It may be called from another goroutine while
 // Run is under way; the program must end right after.
@@ -241,7 +243,7 @@ func (e *Execution) open(ctx context.Context) error {
 		e.report(Swept, s.String())
 	}
 	if err == nil {
-		e.sampler = host.NewSampler("/")
+		e.sampler = noise.NewSampler("/")
 		e.noise = hostNoise{e.sampler}
 	}
 	return err
@@ -272,9 +274,9 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	from := run.Started
+	start := run.Started
 	if e.Earlier != nil {
-		from = time.Now().UTC()
+		start = time.Now().UTC()
 	}
 	e.metrics.bench = run.Bench
 	config, err := e.runnerConfig(ctx, run, files)
@@ -291,8 +293,8 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
-	ended := from.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
-	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, ended, caveats))
+	end := start.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
+	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, end, caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
 

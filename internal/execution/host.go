@@ -15,29 +15,34 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/binfmt"
+	"github.com/touchstone-bench/touchstone/internal/host/energy"
+	"github.com/touchstone-bench/touchstone/internal/host/facts"
+	"github.com/touchstone-bench/touchstone/internal/host/noise"
+	"github.com/touchstone-bench/touchstone/internal/host/supply"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // hostNoise is the real host's noise.
-type hostNoise struct{ *host.Sampler }
+type hostNoise struct{ *noise.Sampler }
 
 func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
-	before := n.Sampler.Begin()
+	start := n.Sampler.Begin()
 	return func(waits []bench.Medium) result.Disturbance {
-		var loads []host.Resource
+		var loads []noise.Resource
 		for _, m := range waits {
 			switch m {
 			case bench.Disk:
-				loads = append(loads, host.IO)
+				loads = append(loads, noise.IO)
 			case bench.Memory:
-				loads = append(loads, host.Memory)
+				loads = append(loads, noise.Memory)
 			}
 		}
-		return n.End(before, loads...)
+		return n.End(start, loads...)
 	}
 }
 
@@ -49,29 +54,29 @@ type pageCache struct {
 
 // caveats states for the run's record what happened to the page cache.
 func (c *pageCache) caveats() []string {
-	var all []string
+	var notes []string
 	if n := c.drops.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
+		notes = append(notes, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
 	}
 	if c.refused != "" {
-		all = append(all, "the page cache was not dropped, although the plan allows it: "+c.refused)
+		notes = append(notes, "the page cache was not dropped, although the plan allows it: "+c.refused)
 	}
-	return all
+	return notes
 }
 
 // useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
 func (e *Execution) useHost(config *runner.Config) {
-	config.Memory, config.Supply = e.session.dir.Memory, supply(e.Plan.Pinning.Workload)
-	if _, err := host.Meminfo("/"); err == nil {
-		config.Meminfo = func() (map[string]int64, error) { return host.Meminfo("/") }
+	config.Memory, config.Supply = e.session.dir.Memory, readSupply(e.Plan.Pinning.Workload)
+	if _, err := supply.Meminfo("/"); err == nil {
+		config.Meminfo = func() (map[string]int64, error) { return supply.Meminfo("/") }
 	}
-	if _, err := host.OOMKills("/"); err == nil {
-		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
+	if _, err := supply.OOMKills("/"); err == nil {
+		config.OOMKills = func() (int64, error) { return supply.OOMKills("/") }
 	}
 	if online, err := cpuset.Online("/"); err == nil {
 		config.CPUs = len(online)
 	}
-	if gauge, err := host.OpenEnergy("/"); err == nil {
+	if gauge, err := energy.Open("/"); err == nil {
 		config.Energy = gauge
 	} else {
 		config.NoEnergy = err.Error()
@@ -82,7 +87,7 @@ func (e *Execution) useHost(config *runner.Config) {
 	if !dropsCaches(e.Plan, e.work) {
 		return
 	}
-	caches := host.NewCaches("/")
+	caches := supply.NewCaches("/")
 	if err := caches.Check(); err != nil {
 		e.caches.refused = err.Error()
 		e.report(Note, fmt.Sprintf("the page cache is not dropped: %v", err))
@@ -95,28 +100,28 @@ func (e *Execution) useHost(config *runner.Config) {
 	}
 }
 
-// supply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
+// readSupply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
 // is unknown, for example in a /proc without the kernel's files. A limit of the cgroup that holds the run's cgroups counts, too.
-func supply(cpus string) runner.Supply {
+func readSupply(cpus string) guard.Supply {
 	groups, err := cgroup.Detect("/")
 	if err != nil {
 		groups = &cgroup.Hierarchy{Mode: cgroup.None}
 	}
-	return runner.Supply{
-		Disk:   func(dir string) (runner.Amount, error) { return amount(host.Space(dir)) },
-		Memory: known(func() (runner.Amount, error) { return within(groups.Memory, host.Available) }),
-		Tasks:  known(func() (runner.Amount, error) { return within(groups.Tasks, host.Tasks) }),
-		Files:  known(func() (runner.Amount, error) { return amount(host.Files()) }),
+	return guard.Supply{
+		Disk:   func(dir string) (guard.Amount, error) { return amount(supply.Space(dir)) },
+		Memory: known(func() (guard.Amount, error) { return within(groups.Memory, supply.Memory) }),
+		Tasks:  known(func() (guard.Amount, error) { return within(groups.Tasks, supply.Tasks) }),
+		Files:  known(func() (guard.Amount, error) { return amount(supply.Files()) }),
 		CPUs:   usableCPUs(cpus),
 	}
 }
 
-func amount(free, total int64, err error) (runner.Amount, error) {
-	return runner.Amount{Free: free, Total: total}, err
+func amount(free, total int64, err error) (guard.Amount, error) {
+	return guard.Amount{Free: free, Total: total}, err
 }
 
 // known returns the function if it works now, and nil if it does not.
-func known(read func() (runner.Amount, error)) func() (runner.Amount, error) {
+func known(read func() (guard.Amount, error)) func() (guard.Amount, error) {
 	if _, err := read(); err != nil {
 		return nil
 	}
@@ -124,16 +129,16 @@ func known(read func() (runner.Amount, error)) func() (runner.Amount, error) {
 }
 
 // within returns the amount of the machine, or the allowance of the cgroup if less of it is free.
-func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (runner.Amount, error) {
+func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (guard.Amount, error) {
 	machine, err := amount(has("/"))
 	if err != nil {
-		return runner.Amount{}, err
+		return guard.Amount{}, err
 	}
 	limit, limited, err := allowed()
 	if err != nil || !limited || limit.Free >= machine.Free {
 		return machine, err
 	}
-	return runner.Amount{Free: limit.Free, Total: limit.Total}, nil
+	return guard.Amount{Free: limit.Free, Total: limit.Total}, nil
 }
 
 // usableCPUs counts the CPUs of a list, or the CPUs of this process if the list is empty.
@@ -146,7 +151,7 @@ func usableCPUs(list string) int {
 
 // emulator returns the interpreter that this host's kernel starts for a program.
 func emulator(program []byte) bench.Emulator {
-	h, err := host.FindHandler("/", program)
+	h, err := binfmt.Find("/", program)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return bench.Emulator{}
@@ -158,23 +163,23 @@ func emulator(program []byte) bench.Emulator {
 
 // storage describes the file systems of the run. Fake targets use only that of the results.
 func (e *Execution) storage() []result.Storage {
-	all := []result.Storage{{Use: "results", FileSystem: host.FileSystem(e.Folder)}, {Use: "root", FileSystem: host.FileSystem("/")}}
+	places := []result.Storage{{Use: "results", FileSystem: facts.FileSystem(e.Folder)}, {Use: "root", FileSystem: facts.FileSystem("/")}}
 	if e.session != nil {
-		all = append(all, result.Storage{Use: "containers", FileSystem: host.FileSystem(e.session.Data)},
-			result.Storage{Use: "state", FileSystem: host.FileSystem(e.session.State)})
+		places = append(places, result.Storage{Use: "containers", FileSystem: facts.FileSystem(e.session.Data)},
+			result.Storage{Use: "state", FileSystem: facts.FileSystem(e.session.State)})
 	}
-	return slices.DeleteFunc(all, func(s result.Storage) bool { return s.FileSystem == "" })
+	return slices.DeleteFunc(places, func(s result.Storage) bool { return s.FileSystem == "" })
 }
 
 // pinned states for the run's record the CPUs of the parts of the run.
 func (e *Execution) pinned() []string {
-	var all []string
+	var notes []string
 	p := e.Plan.Pinning
 	if p.Engines != "" && !slices.ContainsFunc(e.targets, hasPrivateDaemon) {
 		p.Engines = ""
 		const note = "pinning: engines has no effect: the run has no private daemon"
 		e.report(Note, note)
-		all = append(all, note)
+		notes = append(notes, note)
 	}
 	for _, part := range []struct{ what, cpus string }{
 		{"containers, and programs on native,", p.Workload},
@@ -182,10 +187,10 @@ func (e *Execution) pinned() []string {
 		{"Touchstone, with the peer programs on the host,", p.Touchstone},
 	} {
 		if part.cpus != "" {
-			all = append(all, fmt.Sprintf("%s stayed on CPUs %s", part.what, part.cpus))
+			notes = append(notes, fmt.Sprintf("%s stayed on CPUs %s", part.what, part.cpus))
 		}
 	}
-	return all
+	return notes
 }
 
 // tuned states for the run's record the variables of the caller's environment that change Touchstone itself.
@@ -205,19 +210,19 @@ func hasPrivateDaemon(t runner.Target) bool {
 // openHostEngine opens the engine for programs outside the targets: the peer programs on the host, and the aggressors of
 // benchmarks that keep them apart. It returns nil if the run has neither.
 func (e *Execution) openHostEngine(ctx context.Context) (engine.Engine, error) {
-	wanted := slices.ContainsFunc(e.work, func(w plan.Work) bool {
+	needs := slices.ContainsFunc(e.work, func(w plan.Work) bool {
 		return w.Benchmark.Needs != nil && w.Benchmark.Needs(w.Params).Host
 	})
 	bridged := slices.ContainsFunc(e.targets, func(t runner.Target) bool {
 		return available(t) && t.Engine.Supports(engine.NetworkBridge) == nil
 	})
-	if !wanted && !bridged {
+	if !needs && !bridged {
 		return nil, nil
 	}
-	opened, err := e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
+	native, err := e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
 	if engine.Unsupported(err) { // benchmarks that need such a program are skipped
 		e.report(Note, fmt.Sprintf("no program runs outside of the targets: %v", err))
 		return nil, nil
 	}
-	return opened, err
+	return native, err
 }

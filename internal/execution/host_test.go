@@ -17,9 +17,9 @@ import (
 func TestPageCacheIsDroppedOnlyForColdReads(t *testing.T) {
 	for cache, want := range map[string]bool{"": false, "warm": false, "cold": true} {
 		var events recorder
-		allowed := true
+		ok := true
 		e := &Execution{
-			Config:      Config{Plan: plan.Plan{DropCaches: &allowed}, Observer: &events},
+			Config:      Config{Plan: plan.Plan{DropCaches: &ok}, Observer: &events},
 			environment: environment{session: &Session{dir: &workdir.Dir{}}},
 			work:        []plan.Work{{}, {Params: bench.Params{"cache": cache}}},
 		}

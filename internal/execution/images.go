@@ -37,26 +37,26 @@ type publisher func(ctx context.Context, as string, image v1.Image) (ref string,
 
 // imagesOf lists the images of work, without the probe's image, which every run has.
 func imagesOf(work []plan.Work) []bench.Image {
-	var all []bench.Image
+	var images []bench.Image
 	for _, w := range work {
-		if name := w.Benchmark.Image; name != bench.ProbeImage && !slices.Contains(all, name) {
-			all = append(all, name)
+		if name := w.Benchmark.Image; name != bench.ProbeImage && !slices.Contains(images, name) {
+			images = append(images, name)
 		}
 	}
-	return all
+	return images
 }
 
 // images prepares the images that the run's work needs, if at least one target works.
 func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, []result.Image, error) {
-	wanted := imagesOf(e.work)
+	names := imagesOf(e.work)
 	if e.session == nil {
-		return fakeFiles(wanted), nil, nil
+		return fakeFiles(names), nil, nil
 	}
 	probe := runner.Image{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
-	if len(wanted) == 0 || !slices.ContainsFunc(e.targets, available) {
+	if len(names) == 0 || !slices.ContainsFunc(e.targets, available) {
 		return map[bench.Image]runner.Image{bench.ProbeImage: probe}, nil, nil
 	}
-	files, facts, err := prepareImages(ctx, wanted, e.makeImage, e.session.Registry.Publish)
+	files, facts, err := prepareImages(ctx, names, e.makeImage, e.session.Registry.Publish)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,14 +76,14 @@ func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, 
 	var facts []result.Image
 	for i, name := range images {
 		fact := result.Image{Name: string(name)}
-		made, err := maker(ctx, name)
+		source, err := maker(ctx, name)
 		var ref string
 		if err == nil {
-			fact.UpdatedList = made.updatedList
-			ref, err = publish(ctx, publishedName(name, i), made.Image)
+			fact.UpdatedList = source.updatedList
+			ref, err = publish(ctx, publishedName(name, i), source.Image)
 		}
 		if err == nil {
-			fact.Digest, fact.Size, err = digestAndSize(made.Image)
+			fact.Digest, fact.Size, err = digestAndSize(source.Image)
 		}
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
@@ -92,7 +92,7 @@ func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, 
 			err = unavailable(name, err)
 			fact = result.Image{Name: string(name), Unavailable: err.Error()}
 		}
-		files[name] = runner.Image{Rootfs: made.rootfs, Ref: ref, Err: err}
+		files[name] = runner.Image{Rootfs: source.rootfs, Ref: ref, Err: err}
 		facts = append(facts, fact)
 	}
 	return files, facts, nil
@@ -147,16 +147,16 @@ func (e *Execution) makeImage(ctx context.Context, name bench.Image) (madeImage,
 
 // makeWorkload makes the workload image.
 func makeWorkload(ctx context.Context, launcher *process.Launcher, report func(EventKind, string)) (madeImage, error) {
-	made, err := debian.Build(ctx, debian.Options{Launcher: launcher, Progress: func(step string) { report(Step, step) }})
+	built, err := debian.Build(ctx, debian.Options{Launcher: launcher, Progress: func(step string) { report(Step, step) }})
 	if err != nil {
 		return madeImage{}, err
 	}
-	if !made.Pinned() {
+	if !built.Pinned() {
 		report(Note, UnpinnedNote)
 	}
 	report(Step, "unpacking the workload image")
-	rootfs, err := made.Rootfs(ctx) // this may rebuild a damaged image
-	return madeImage{made.OCI(), rootfs, !made.Pinned()}, err
+	rootfs, err := built.Rootfs(ctx) // this may rebuild a damaged image
+	return madeImage{built.OCI(), rootfs, !built.Pinned()}, err
 }
 
 // load reads an image of the user's, from a file or a directory, and unpacks it below dir. dir belongs to the run

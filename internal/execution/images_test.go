@@ -30,8 +30,8 @@ func makes(t *testing.T, fails map[bench.Image]error) imageMaker {
 		if err := fails[name]; err != nil {
 			return madeImage{}, err
 		}
-		made, err := random.Image(1000, 2)
-		return madeImage{made, "/rootfs/of/" + string(name), name == bench.WorkloadImage}, err
+		source, err := random.Image(1000, 2)
+		return madeImage{source, "/rootfs/of/" + string(name), name == bench.WorkloadImage}, err
 	}
 }
 
@@ -65,16 +65,16 @@ func TestImagesArePublished(t *testing.T) {
 
 // An unavailable image is an error of its own, and the others are still published.
 func TestUnavailableImage(t *testing.T) {
-	refused := errors.New("the registry is full")
+	refusal := errors.New("the registry is full")
 	publish := func(_ context.Context, as string, _ v1.Image) (string, error) {
 		if as == "custom-3:latest" {
-			return "", refused
+			return "", refusal
 		}
 		return as, nil
 	}
-	own := &engine.UnsupportedError{What: "x", Reason: "y", Advice: "z"}
+	cause := &engine.UnsupportedError{What: "x", Reason: "y", Advice: "z"}
 	images := []bench.Image{bench.WorkloadImage, "a.tar", "b.tar", "c.tar"}
-	files, facts, err := prepareImages(t.Context(), images, makes(t, map[bench.Image]error{bench.WorkloadImage: errors.New("no mirror responds"), "a.tar": own}), publish)
+	files, facts, err := prepareImages(t.Context(), images, makes(t, map[bench.Image]error{bench.WorkloadImage: errors.New("no mirror responds"), "a.tar": cause}), publish)
 	must.Do(t, err)
 	for i, want := range []string{
 		"image workload: no mirror responds",
@@ -105,15 +105,15 @@ func TestUnavailableImage(t *testing.T) {
 func TestUsersImageIsRead(t *testing.T) {
 	imageDir, cache := t.TempDir(), filepath.Join(t.TempDir(), "none")
 	t.Setenv(image.CacheVariable, cache)
-	wanted, err := image.Build(runtime.GOARCH)
+	source, err := image.Build(runtime.GOARCH)
 	must.Do(t, err)
 	dir := t.TempDir()
 	saved, err := layout.Write(dir, empty.Index)
 	must.Do(t, err)
-	must.Do(t, saved.AppendImage(wanted))
+	must.Do(t, saved.AppendImage(source))
 	loaded, err := load(t.Context(), imageDir, dir)
 	must.Do(t, err)
-	want, err := wanted.Digest()
+	want, err := source.Digest()
 	must.Do(t, err)
 	if got, err := loaded.Digest(); got != want || err != nil {
 		t.Errorf("the digest is %v, %v; want %v", got, err, want)

@@ -21,7 +21,7 @@ func (m *metrics) known(t result.Trial) result.Trial {
 	if i < 0 {
 		return t // the store refuses it
 	}
-	unknown := func(metric string) bool {
+	isNew := func(metric string) bool {
 		if slices.ContainsFunc(m.bench[i].Metrics, func(d result.Metric) bool { return d.Name == metric }) {
 			return false
 		}
@@ -31,7 +31,7 @@ func (m *metrics) known(t result.Trial) result.Trial {
 		}
 		return true
 	}
-	t.Samples = slices.DeleteFunc(slices.Clone(t.Samples), func(s result.Sample) bool { return unknown(s.Metric) })
-	t.Distributions = slices.DeleteFunc(slices.Clone(t.Distributions), func(d result.Distribution) bool { return unknown(d.Metric) })
+	t.Samples = slices.DeleteFunc(slices.Clone(t.Samples), func(s result.Sample) bool { return isNew(s.Metric) })
+	t.Distributions = slices.DeleteFunc(slices.Clone(t.Distributions), func(d result.Distribution) bool { return isNew(d.Metric) })
 	return t
 }

@@ -30,8 +30,8 @@ func TestMetricsOfAnEarlierVersion(t *testing.T) {
 	if len(trial.Samples) != 3 || len(trial.Distributions) != 1 {
 		t.Error("the trial itself has changed")
 	}
-	other := result.Trial{Cell: result.Cell{Benchmark: "x.y.z"}, Samples: []result.Sample{{Metric: "New"}}}
-	if diff := cmp.Diff(other, m.known(other), cmpopts.EquateEmpty()); diff != "" {
+	second := result.Trial{Cell: result.Cell{Benchmark: "x.y.z"}, Samples: []result.Sample{{Metric: "New"}}}
+	if diff := cmp.Diff(second, m.known(second), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("a trial of an unknown benchmark (-want +got):\n%s", diff)
 	}
 }

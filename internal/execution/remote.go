@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // remotes are the other machines of a run, with servers of its network benchmarks.
@@ -26,10 +26,10 @@ type remotes struct {
 // findRemotes checks that touchstone peer answers on each machine that the work names, before the first trial.
 func findRemotes(ctx context.Context, work []plan.Work, version string, secret peer.Secret, report func(EventKind, string)) (remotes, error) {
 	r := remotes{}
-	var places []workload.Remote
+	var places []remote.Place
 	for _, w := range work {
-		if at, remote := bench.RemotePeer(w.Params); remote && !slices.Contains(places, at) {
-			places = append(places, at)
+		if place, remote := bench.RemotePeer(w.Params); remote && !slices.Contains(places, place) {
+			places = append(places, place)
 		}
 	}
 	if places == nil {
@@ -40,8 +40,8 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 		return r, err
 	}
 	var errs []error
-	for _, at := range places {
-		about, err := r.client.Check(ctx, at)
+	for _, place := range places {
+		about, err := r.client.Check(ctx, place)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
@@ -49,9 +49,9 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 			errs = append(errs, err)
 			continue
 		}
-		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", at, about.Facts[peer.AboutMachine])
+		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", place, about.Facts[peer.AboutMachine])
 		if about.Same {
-			note = fmt.Sprintf("the servers of peer=%s are on this machine, in another network namespace: this is no measurement between two machines", at)
+			note = fmt.Sprintf("the servers of peer=%s are on this machine, in another network namespace: this is no measurement between two machines", place)
 		}
 		report(Note, note)
 		r.caveats = append(r.caveats, note)
@@ -60,7 +60,7 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 }
 
 // open starts a server on another machine for a trial.
-func (r remotes) open(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error) {
+func (r remotes) open(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
 	s, err := r.client.Open(ctx, at, server)
 	if err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func describeInterface(a netip.Addr) map[string]string {
 
 // interfaceWith returns the name of the interface with an address.
 func interfaceWith(a netip.Addr) (string, error) {
-	all, err := net.Interfaces()
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		return "", fmt.Errorf("not known: %w", err)
 	}
-	for _, i := range all {
+	for _, i := range interfaces {
 		addresses, err := i.Addrs()
 		if err != nil {
 			continue // the interface has disappeared

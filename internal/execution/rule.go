@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -21,7 +22,7 @@ func (e *Execution) rule() *result.Stopping {
 	targets := len(slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) }))
 	return &result.Stopping{
 		Looks:       stats.Looks(e.Plan.Blocks, e.Plan.BlockLimit()),
-		Comparisons: runner.Comparisons(e.work, targets),
+		Comparisons: decision.Comparisons(e.work, targets),
 		Precision:   float64(e.Plan.Precision),
 	}
 }
@@ -49,7 +50,7 @@ func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.
 	earlier := rule.Stopped
 	rule.Stopped = nil
 	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Seed: run.Seed}
-	config.Decide = &runner.Decide{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
+	config.Decide = &decision.Rule{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
 	config.Stopped = func(stop result.Stop) error {
 		rule.Stopped = append(rule.Stopped, stop)
 		if slices.Contains(earlier, stop) {
@@ -69,9 +70,9 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 	for _, s := range rule.Stopped {
 		counts[s.Reason]++
 	}
-	most := rule.Looks[len(rule.Looks)-1]
+	maximum := rule.Looks[len(rule.Looks)-1]
 	if len(rule.Stopped) == 0 {
-		return []string{fmt.Sprintf("no cell was decided before %d blocks; each p-value is for all looks of the rule together", most)}
+		return []string{fmt.Sprintf("no cell was decided before %d blocks; each p-value is for all looks of the rule together", maximum)}
 	}
 	var parts []string
 	for _, reason := range []result.StopReason{result.Decided, result.Precise, result.Incomparable, result.AllStopped} {
@@ -80,18 +81,18 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 		}
 	}
 	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; each p-value is for all looks of the rule together",
-		len(rule.Stopped), most, strings.Join(parts, ", "))}
+		len(rule.Stopped), maximum, strings.Join(parts, ", "))}
 }
 
 // estimate spells the time that a run takes.
 func estimate(p runner.Progress) string {
-	most, least := p.Left.Round(time.Second), p.Least.Round(time.Second)
+	upper, lower := p.Left.Round(time.Second), p.Least.Round(time.Second)
 	switch {
-	case !p.AtMost || least == most:
-		return fmt.Sprintf("the run takes about %v more", most)
-	case least == 0:
-		return fmt.Sprintf("the run takes at most about %v more", most)
+	case !p.AtMost || lower == upper:
+		return fmt.Sprintf("the run takes about %v more", upper)
+	case lower == 0:
+		return fmt.Sprintf("the run takes at most about %v more", upper)
 	default:
-		return fmt.Sprintf("the run takes at most about %v more, and at least about %v", most, least)
+		return fmt.Sprintf("the run takes at most about %v more, and at least about %v", upper, lower)
 	}
 }

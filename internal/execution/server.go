@@ -22,7 +22,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // ServerConfig describes a Server.
@@ -32,7 +34,7 @@ type ServerConfig struct {
 	Version string
 	// Secret is the clients' too.
 	Secret peer.Secret
-	// Listen is an address of this machine, with the first of workload.RemotePorts ports.
+	// Listen is an address of this machine, with the first of remote.Ports ports.
 	Listen netip.AddrPort
 	// Report receives events, and Ready is called when clients are served. Several goroutines may call Report.
 	Report func(Event)
@@ -73,15 +75,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.session.Close()) }()
-	made, err := makeWorkload(ctx, s.session.Launcher, report)
+	source, err := makeWorkload(ctx, s.session.Launcher, report)
 	if err != nil {
 		return err
 	}
-	digest, _, err := digestAndSize(made.Image)
+	digest, _, err := digestAndSize(source.Image)
 	if err != nil {
 		return err
 	}
-	s.rootfs, s.web = made.rootfs, filepath.Join(s.session.dir.Data, "web")
+	s.rootfs, s.web = source.rootfs, filepath.Join(s.session.dir.Data, "web")
 	if s.host, err = (native.Driver{Unprivileged: true}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (s *Server) canListen(ctx context.Context) error {
 	if err == nil {
 		err = listener.Close()
 	}
-	for _, server := range workload.AllServed() {
+	for _, server := range remote.Servers() {
 		if err == nil {
 			err = s.free(ctx, server)
 		}
@@ -135,17 +137,17 @@ func inOneLine(about map[string]string) string {
 }
 
 // at is the address of a server.
-func (s *Server) at(server workload.Served) netip.AddrPort {
+func (s *Server) at(server remote.Server) netip.AddrPort {
 	return netip.AddrPortFrom(s.Listen.Addr(), server.Port(s.Listen.Port()))
 }
 
 // free returns an error if another program uses the server's port. A client would measure that program.
-func (s *Server) free(ctx context.Context, server workload.Served) error {
+func (s *Server) free(ctx context.Context, server remote.Server) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp4", s.at(server).String())
 	if err != nil {
 		return fmt.Errorf("%s: %w; name a port that is free, with the %d ports after it: --listen %s:PORT",
-			server, err, workload.RemotePorts-1, s.Listen.Addr())
+			server, err, remote.Ports-1, s.Listen.Addr())
 	}
 	return l.Close()
 }
@@ -160,7 +162,7 @@ const (
 const webFiles = "/data"
 
 // start starts a server, and returns when it listens.
-func (s *Server) start(ctx context.Context, server workload.Served, at netip.AddrPort) (_ peer.Process, err error) {
+func (s *Server) start(ctx context.Context, server remote.Server, at netip.AddrPort) (_ peer.Process, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s did not listen within %v", server, startLimit))
 	defer cancel()
 	if err := s.free(ctx, server); err != nil {
@@ -172,7 +174,7 @@ func (s *Server) start(ctx context.Context, server workload.Served, at netip.Add
 	if server.Writes() {
 		spec.Mounts = []engine.Mount{{Target: "/tmp"}}
 	}
-	if server == workload.ServedNginx {
+	if server == remote.Nginx {
 		if err := s.writeWeb(at); err != nil {
 			return nil, fmt.Errorf("write the web server's files: %w", err)
 		}
@@ -203,7 +205,7 @@ func (s *Server) spec(argv ...string) engine.Spec {
 // writeWeb writes nginx's files. The user nobody reads them; on the host the directory above is private.
 func (s *Server) writeWeb(at netip.AddrPort) error {
 	err := errors.Join(os.MkdirAll(s.web, 0o755), os.Chmod(s.web, 0o755)) //nolint:gosec // see above
-	for name, content := range workload.WebFiles(webFiles, at) {
+	for name, content := range programs.WebFiles(webFiles, at) {
 		file := filepath.Join(s.web, name)
 		err = errors.Join(err, os.WriteFile(file, content, 0o644), os.Chmod(file, 0o644)) //nolint:gosec // whatever the umask
 	}
@@ -243,7 +245,7 @@ func (s *Server) awaitListening(ctx context.Context, p serverProcess, at netip.A
 
 // reach runs a program that connects to an address until it succeeds.
 func (s *Server) reach(ctx context.Context, at netip.AddrPort) error {
-	spec := s.spec(workload.Reach(at, startLimit)...)
+	spec := s.spec(probe.Reach(at, startLimit)...)
 	spec.Process.Stdout, spec.Process.Stderr = io.Discard, io.Discard
 	c, err := s.host.Create(ctx, spec)
 	if err != nil {
@@ -254,7 +256,7 @@ func (s *Server) reach(ctx context.Context, at netip.AddrPort) error {
 
 // serverProcess implements peer.Process.
 type serverProcess struct {
-	server workload.Served
+	server remote.Server
 	c      engine.Container
 	out    *serverOutput
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // bare imitates bare metal. A program runs until it is deleted, or exits at once.
@@ -106,15 +107,15 @@ func freePorts(t *testing.T) netip.AddrPort {
 	const first, last, span = 10_000, 32_000, 20
 	for range 100 {
 		port := first + span*rand.IntN((last-first)/span)
-		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-		l, err := net.Listen("tcp4", at.String())
+		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
+		l, err := net.Listen("tcp4", address.String())
 		if err != nil {
 			continue // another program uses it
 		}
 		_ = l.Close()
-		s := &Server{ServerConfig: ServerConfig{Listen: at}}
-		if !slices.ContainsFunc(workload.AllServed(), func(w workload.Served) bool { return s.free(t.Context(), w) != nil }) {
-			return at
+		s := &Server{ServerConfig: ServerConfig{Listen: address}}
+		if !slices.ContainsFunc(remote.Servers(), func(w remote.Server) bool { return s.free(t.Context(), w) != nil }) {
+			return address
 		}
 	}
 	t.Fatal("no free ports")
@@ -134,8 +135,8 @@ func reached() map[string]engine.Exit { return map[string]engine.Exit{"/probe re
 
 // Servers run in the host's network, from the image, and listen before their client is answered.
 func TestServerStarts(t *testing.T) {
-	for _, which := range workload.AllServed() {
-		host := &bare{exits: reached(), output: map[string]string{"iperf3": workload.IperfListening + "----\n"}}
+	for _, which := range remote.Servers() {
+		host := &bare{exits: reached(), output: map[string]string{"iperf3": programs.IperfListening + "----\n"}}
 		s := newTestServer(t, host)
 		p, err := s.start(t.Context(), which, s.at(which))
 		must.Do(t, err)
@@ -146,8 +147,8 @@ func TestServerStarts(t *testing.T) {
 		if spec.Network != engine.HostNet || spec.Join != "" || spec.Rootfs != "/image" || !strings.HasPrefix(spec.ID, engine.Prefix+s.RunID+"-") {
 			t.Errorf("%s is %+v", which, spec)
 		}
-		if which == workload.ServedNginx {
-			config, err := os.ReadFile(filepath.Join(spec.Mounts[1].Source, workload.NginxConfig))
+		if which == remote.Nginx {
+			config, err := os.ReadFile(filepath.Join(spec.Mounts[1].Source, programs.NginxConfig))
 			if err != nil || !strings.Contains(string(config), "listen "+s.at(which).String()+";") {
 				t.Errorf("nginx is configured by %s, %v", config, err)
 			}
@@ -165,14 +166,14 @@ func TestServerStarts(t *testing.T) {
 func TestServerFails(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		which workload.Served
+		which remote.Server
 		host  *bare
 		want  string
 	}{
-		{"exit", workload.ServedIperf, &bare{exits: map[string]engine.Exit{"iperf3": {Code: 1}}, output: map[string]string{"iperf3": "iperf3: error -\n unable"}}, "iperf3 ended: exit code 1: iperf3: error - unable"},
-		{"exit with 0", workload.ServedIperf, &bare{exits: map[string]engine.Exit{"iperf3": {}}}, "iperf3 exited before it had a client"},
-		{"exit while it is reached", workload.ServedNginx, &bare{exits: map[string]engine.Exit{"nginx": {Code: 1}}}, "nginx ended: exit code 1"},
-		{"not reached", workload.ServedNetserver, &bare{exits: map[string]engine.Exit{"/probe reach": {Code: 1}}}, "exit code 1"},
+		{"exit", remote.Iperf, &bare{exits: map[string]engine.Exit{"iperf3": {Code: 1}}, output: map[string]string{"iperf3": "iperf3: error -\n unable"}}, "iperf3 ended: exit code 1: iperf3: error - unable"},
+		{"exit with 0", remote.Iperf, &bare{exits: map[string]engine.Exit{"iperf3": {}}}, "iperf3 exited before it had a client"},
+		{"exit while it is reached", remote.Nginx, &bare{exits: map[string]engine.Exit{"nginx": {Code: 1}}}, "nginx ended: exit code 1"},
+		{"not reached", remote.Netserver, &bare{exits: map[string]engine.Exit{"/probe reach": {Code: 1}}}, "exit code 1"},
 	} {
 		s := newTestServer(t, tt.host)
 		_, err := s.start(t.Context(), tt.which, s.at(tt.which))
@@ -182,15 +183,15 @@ func TestServerFails(t *testing.T) {
 	}
 	host := &bare{}
 	s := newTestServer(t, host)
-	l, err := net.Listen("tcp4", s.at(workload.ServedNginx).String())
+	l, err := net.Listen("tcp4", s.at(remote.Nginx).String())
 	must.Do(t, err)
 	defer func() { _ = l.Close() }()
-	if _, err := s.start(t.Context(), workload.ServedNginx, s.at(workload.ServedNginx)); err == nil || !strings.Contains(err.Error(), "in use; name a port that is free") || len(host.specs) > 0 {
+	if _, err := s.start(t.Context(), remote.Nginx, s.at(remote.Nginx)); err == nil || !strings.Contains(err.Error(), "in use; name a port that is free") || len(host.specs) > 0 {
 		t.Errorf("at a port of another program: start() = %v after %+v", err, host.specs)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("stopped"))
-	if _, err := newTestServer(t, &bare{}).start(ctx, workload.ServedIperf, s.at(workload.ServedIperf)); err == nil {
+	if _, err := newTestServer(t, &bare{}).start(ctx, remote.Iperf, s.at(remote.Iperf)); err == nil {
 		t.Error("a stopped server starts programs")
 	}
 }
@@ -265,16 +266,16 @@ func TestRemoteServer(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }()
 	r := remotes{client: peer.Client{Version: "v1", Secret: secret, Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
-	remote, err := r.open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: s.Listen.Port()}, workload.ServedNginx)
+	client, err := r.open(t.Context(), remote.Place{Host: "127.0.0.1", Port: s.Listen.Port()}, remote.Nginx)
 	must.Do(t, err)
-	if remote.Server() != s.at(workload.ServedNginx) || remote.Control() != s.Listen {
-		t.Errorf("the server is at %s and %s", remote.Server(), remote.Control())
+	if client.Server() != s.at(remote.Nginx) || client.Control() != s.Listen {
+		t.Errorf("the server is at %s and %s", client.Server(), client.Control())
 	}
-	about := remote.About()
+	about := client.About()
 	if about["interface"] != "lo" || about["server's machine"] != "Linux" || about["server"] != "this machine, in another network namespace" || about["server's other"] != "" {
 		t.Errorf("the conditions are %v", about)
 	}
-	if err := remote.Close(); err != nil || host.processes() != 0 {
+	if err := client.Close(); err != nil || host.processes() != 0 {
 		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()

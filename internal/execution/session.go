@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/facts"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -68,7 +68,7 @@ func (s *Session) Open(ctx context.Context, waiting func(reason string)) ([]work
 	s.dir = dir
 	s.mu.Unlock()
 	s.State, s.Data, s.Memory, s.Rootfs, s.Probe = dir.State, dir.Data, dir.Memory, filepath.Join(dir.Data, "rootfs"), filepath.Join(dir.Data, "probe")
-	s.Container = host.Container("/")
+	s.Container = facts.Container("/")
 	err = s.prepare(ctx)
 	if err == nil {
 		err = process.Pin(s.pinning.Touchstone)

@@ -28,17 +28,17 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	wanted, err := selectTargets(e.Plan, e.drivers, candidates)
+	selection, err := selectTargets(e.Plan, e.drivers, candidates)
 	if err != nil {
 		return nil, err
 	}
 	if e.session != nil {
-		e.session.Targets = wanted
+		e.session.Targets = selection
 	}
 	var facts []result.Target
-	for _, t := range wanted {
+	for _, t := range selection {
 		e.report(Opening, t.String())
-		opened, failures, err := e.openTarget(ctx, t)
+		target, failures, err := e.openTarget(ctx, t)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -46,7 +46,7 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 		var open *engine.OpenError
 		switch {
 		case err == nil:
-			info = opened.Info()
+			info = target.Info()
 		case t.Engine == fake.Name && !errors.As(err, &open):
 			return nil, &UsageError{err} // its options are wrong
 		case !engine.Unsupported(err):
@@ -60,7 +60,7 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 				e.absent = append(e.absent, t.String())
 			}
 		}
-		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
+		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: target, Err: err})
 		fact := targetFacts(info, e.drivers.Describe(t.Engine).Kind, err)
 		if failed := len(failures); err == nil && failed > 0 {
 			fact.FailedTries = failed
@@ -212,17 +212,17 @@ func selectTargets(p plan.Plan, drivers engines.Drivers, candidates []engine.Can
 // engine or a runtime is installed if some candidate with it may work, or if the plan has its path or
 // socket. An engine without a daemon is also installed for a runtime that the plan defines.
 func installed(p plan.Plan, drivers engines.Drivers, candidates []engine.Candidate) func(engine.Candidate) bool {
-	present, runtimes := map[string]bool{}, map[string]bool{}
+	names, runtimes := map[string]bool{}, map[string]bool{}
 	for name := range p.Engines.Sockets {
-		present[name] = true
+		names[name] = true
 	}
 	for name := range p.Runtimes {
 		runtimes[name] = true
 	}
 	for _, c := range candidates {
 		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, drivers.Describe(c.Target.Engine), c) && named {
-			present[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
+			names[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
 		}
 	}
-	return func(c engine.Candidate) bool { return present[c.Target.Engine] && runtimes[c.Target.Runtime] }
+	return func(c engine.Candidate) bool { return names[c.Target.Engine] && runtimes[c.Target.Runtime] }
 }

@@ -37,7 +37,7 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 		return e.joinOthers(ctx)
 	}
 	for {
-		mine, others, err := turn.Take(ctx, e.RunID)
+		mine, rivals, err := turn.Take(ctx, e.RunID)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -50,10 +50,10 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 		}
 		if e.Concurrency == Refuse {
 			return fmt.Errorf("%s, and two runs would measure each other: "+
-				"--wait waits for the end; --allow-concurrent starts nevertheless, and both reports mention it", turn.UnderWay(others))
+				"--wait waits for the end; --allow-concurrent starts nevertheless, and both reports mention it", turn.UnderWay(rivals))
 		}
-		e.report(Step, "waiting for the end of "+turn.List(others))
-		if err := others[0].Wait(ctx); err != nil {
+		e.report(Step, "waiting for the end of "+turn.List(rivals))
+		if err := rivals[0].Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -61,16 +61,16 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 
 // joinOthers announces the run beside others.
 func (e *Execution) joinOthers(ctx context.Context) error {
-	mine, others, err := turn.Join(ctx, e.RunID)
+	mine, rivals, err := turn.Join(ctx, e.RunID)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	e.turn = machineTurn{Turn: mine, unknown: err}
-	for _, o := range others {
+	for _, o := range rivals {
 		e.turn.beside = append(e.turn.beside, o.ID)
 	}
-	if len(others) > 0 {
-		e.report(Note, turn.UnderWay(others)+": they disturb each other")
+	if len(rivals) > 0 {
+		e.report(Note, turn.UnderWay(rivals)+": they disturb each other")
 	}
 	if err != nil {
 		e.report(Note, err.Error())
@@ -80,29 +80,29 @@ func (e *Execution) joinOthers(ctx context.Context) error {
 
 // caveats states for the run's record the other runs at its start.
 func (t machineTurn) caveats() []string {
-	var all []string
+	var notes []string
 	for _, id := range t.beside {
-		all = append(all, besideCaveat(id))
+		notes = append(notes, besideCaveat(id))
 	}
 	if t.unknown != nil {
-		all = append(all, "another run may have measured on this machine at the same time: "+t.unknown.Error())
+		notes = append(notes, "another run may have measured on this machine at the same time: "+t.unknown.Error())
 	}
-	return all
+	return notes
 }
 
 // laterCaveats states for the record the other runs that it does not state yet.
 func (t machineTurn) laterCaveats(stated []string) []string {
-	all := t.caveats()
+	caveats := t.caveats()
 	if t.Turn != nil {
 		joined, err := t.Joined()
 		for _, id := range joined {
-			all = append(all, besideCaveat(id))
+			caveats = append(caveats, besideCaveat(id))
 		}
 		if err != nil {
-			all = append(all, err.Error())
+			caveats = append(caveats, err.Error())
 		}
 	}
-	return slices.DeleteFunc(all, func(c string) bool { return slices.Contains(stated, c) })
+	return slices.DeleteFunc(caveats, func(c string) bool { return slices.Contains(stated, c) })
 }
 
 func besideCaveat(id string) string {

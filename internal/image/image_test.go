@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // architectures returns the architectures with a probe. The host's must be one of them.
@@ -130,7 +130,7 @@ func TestBuild(t *testing.T) {
 			if config.OS != "linux" || config.Architecture != arch || len(config.History) != 1 {
 				t.Errorf("config %+v", config)
 			}
-			if got := slices.Concat(config.Config.Entrypoint, config.Config.Cmd); !slices.Equal(got, workload.Pause()) {
+			if got := slices.Concat(config.Config.Entrypoint, config.Config.Cmd); !slices.Equal(got, probe.Pause()) {
 				t.Errorf("without arguments the image runs %q, want pause", got)
 			}
 			if len(config.Config.Env) != 1 || !strings.HasPrefix(config.Config.Env[0], "PATH=/") {

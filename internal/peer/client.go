@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // Time limits of a client.
@@ -51,7 +51,7 @@ func NewClient(version string, secret Secret) (Client, error) {
 }
 
 // Check returns a description of the other machine if touchstone peer of this version answers there and is idle. It starts no server.
-func (c Client) Check(ctx context.Context, at workload.Remote) (About, error) {
+func (c Client) Check(ctx context.Context, at remote.Place) (About, error) {
 	s, err := c.Open(ctx, at, "")
 	if err != nil {
 		return About{}, err
@@ -76,7 +76,7 @@ type Session struct {
 	// Server is the server's address.
 	Server netip.AddrPort
 
-	name workload.Served
+	name remote.Server
 	conn *net.TCPConn
 
 	ended chan struct{} // closed with the connection
@@ -87,7 +87,7 @@ type Session struct {
 }
 
 // Open starts a server on another machine, and returns when it listens. The errors name the place, the reason and the remedy.
-func (c Client) Open(ctx context.Context, at workload.Remote, server workload.Served) (*Session, error) {
+func (c Client) Open(ctx context.Context, at remote.Place, server remote.Server) (*Session, error) {
 	s, err := c.open(ctx, at, server)
 	if err != nil {
 		return nil, fmt.Errorf("use the server on another machine, %s: %w", at, err)
@@ -95,7 +95,7 @@ func (c Client) Open(ctx context.Context, at workload.Remote, server workload.Se
 	return s, nil
 }
 
-func (c Client) open(ctx context.Context, at workload.Remote, server workload.Served) (*Session, error) {
+func (c Client) open(ctx context.Context, at remote.Place, server remote.Server) (*Session, error) {
 	address, err := c.resolve(ctx, at.Host)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (c Client) resolve(ctx context.Context, host string) (netip.Addr, error) {
 			return netip.Addr{}, fmt.Errorf("find its address: %w; correct the name, or write the IPv4 address", err)
 		}
 		address = found[0].Unmap()
-		if err := workload.CheckRemote(address); err != nil {
+		if err := remote.Check(address); err != nil {
 			return netip.Addr{}, fmt.Errorf("the address of %s: %w", host, err)
 		}
 	}
@@ -169,7 +169,7 @@ func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) 
 		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone peer --listen %[1]s on that machine", control)
 	case limited.Err() != nil, isTimeout(err):
 		return nil, fmt.Errorf("no answer within %v: the machine is down, or a firewall drops packets to its TCP ports %d to %d",
-			connectLimit, control.Port(), control.Port()+workload.RemotePorts-1)
+			connectLimit, control.Port(), control.Port()+remote.Ports-1)
 	default:
 		return nil, fmt.Errorf("%w; check the address and the route", err)
 	}

@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // request is a line of a client. The first one has a version and a nonce, and the second one a server and a proof.
@@ -44,7 +44,7 @@ type request struct {
 	Nonce   string `json:"nonce,omitempty"`
 	Proof   string `json:"proof,omitempty"`
 	// Server is the server to start. It is empty in a check.
-	Server workload.Served `json:"server,omitempty"`
+	Server remote.Server `json:"server,omitempty"`
 }
 
 // answer is a line of a server: of the handshake, the description of the machine, or the reason of a failure.
@@ -152,7 +152,7 @@ func Own() ([]netip.Addr, error) {
 
 // Listen listens at an address of this machine: an IPv4 address that other machines can reach.
 func Listen(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
-	if err := workload.CheckRemote(at.Addr()); err != nil {
+	if err := remote.Check(at.Addr()); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; name the address of the interface to the other machine", at, err)
 	}
 	own, err := Own()

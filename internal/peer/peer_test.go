@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // served is an imitated server.
 type served struct {
-	server workload.Served
+	server remote.Server
 	at     netip.AddrPort
 	exit   chan error
 	stops  error
@@ -43,7 +43,7 @@ func (p *served) Stop() error {
 type machine struct {
 	*Server
 	Client
-	at    workload.Remote
+	at    remote.Place
 	stop  context.CancelFunc
 	ended chan error
 
@@ -63,7 +63,7 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{ended: make(chan error, 1)}
 	m.Server = &Server{
 		Version: "v1", Secret: testSecret, Machine: "there", About: map[string]string{AboutMachine: "Linux"},
-		Start: func(_ context.Context, server workload.Served, at netip.AddrPort) (Process, error) {
+		Start: func(_ context.Context, server remote.Server, at netip.AddrPort) (Process, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.fails != nil {
@@ -80,7 +80,7 @@ func newMachine(t *testing.T) *machine {
 		},
 	}
 	m.Client = client("v1")
-	m.at = workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
+	m.at = remote.Place{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.stop = cancel
 	go func() { m.ended <- m.Serve(ctx, l) }()
@@ -109,7 +109,7 @@ func client(version string) Client {
 // Invariant server-session: A server on another machine is this version's, serves one client, and ends with it, also if the client is killed.
 func TestSessions(t *testing.T) {
 	m := newMachine(t)
-	for i, server := range workload.AllServed() {
+	for i, server := range remote.Servers() {
 		s, err := m.Open(t.Context(), m.at, server)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestSessions(t *testing.T) {
 		if s.Same || s.Facts[AboutMachine] != "Linux" || s.Local.String() != "127.0.0.1" {
 			t.Errorf("the machine is described by %+v", s.About)
 		}
-		if server == workload.ServedIperf {
+		if server == remote.Iperf {
 			p.exit <- nil // after its client
 		}
 		ctx, stop := s.Watch(t.Context())
@@ -162,11 +162,11 @@ func TestCheck(t *testing.T) {
 // Invariant server-session.
 func TestOneClientAtATime(t *testing.T) {
 	m := newMachine(t)
-	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	s, err := m.Open(t.Context(), m.at, remote.Nginx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, server := range []workload.Served{workload.ServedIperf, ""} {
+	for _, server := range []remote.Server{remote.Iperf, ""} {
 		if _, err := m.Open(t.Context(), m.at, server); err == nil || !strings.Contains(err.Error(), "busy with a trial of 127.0.0.1") {
 			t.Errorf("a second client for %q gets %v", server, err)
 		}
@@ -175,7 +175,7 @@ func TestOneClientAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 { // the next session never meets the end of the last one
-		s, err := m.Open(t.Context(), m.at, workload.ServedNetserver)
+		s, err := m.Open(t.Context(), m.at, remote.Netserver)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestOneClientAtATime(t *testing.T) {
 // Invariant server-session.
 func TestLostClient(t *testing.T) {
 	m := newMachine(t)
-	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	s, err := m.Open(t.Context(), m.at, remote.Nginx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
-			s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+			s, err := m.Open(t.Context(), m.at, remote.Nginx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestFailures(t *testing.T) {
 func TestServerStays(t *testing.T) {
 	m := newMachine(t)
 	m.stops = errors.New("a process stays")
-	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	s, err := m.Open(t.Context(), m.at, remote.Nginx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestServerStays(t *testing.T) {
 }
 
 // speak answers the first connection with a text, or closes it.
-func speak(t *testing.T, text string) workload.Remote {
+func speak(t *testing.T, text string) remote.Place {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -258,7 +258,7 @@ func speak(t *testing.T, text string) workload.Remote {
 			_ = conn.Close()
 		}
 	}()
-	return workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
+	return remote.Place{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
 }
 
 // closedPort returns a port at which nothing listens to the end of the test.
@@ -294,13 +294,13 @@ func TestErrors(t *testing.T) {
 	named.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
 	for name, tt := range map[string]struct {
 		client Client
-		at     workload.Remote
+		at     remote.Place
 		want   []string
 	}{
-		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone peer --listen 127.0.0.1:"}},
-		"unknown name":     {client("v1"), workload.Remote{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
-		"this machine":     {named, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
-		"loopback":         {named, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
+		"refused":          {client("v1"), remote.Place{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone peer --listen 127.0.0.1:"}},
+		"unknown name":     {client("v1"), remote.Place{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
+		"this machine":     {named, remote.Place{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
+		"loopback":         {named, remote.Place{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
 		"another version":  {client("v2"), m.at, []string{"this is touchstone v1, and the client is v2", "install one version"}},
 		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone peer", "SSH-2.0"}},
 		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone peer"}},
@@ -309,7 +309,7 @@ func TestErrors(t *testing.T) {
 		"half a line":      {client("v1"), speak(t, `{"touchstone":"v1"`), []string{"not touchstone peer"}},
 		"a failed program": {client("v1"), failing.at, []string{"touchstone peer there reports: address", "in use"}},
 	} {
-		_, err := tt.client.Open(t.Context(), tt.at, workload.ServedIperf)
+		_, err := tt.client.Open(t.Context(), tt.at, remote.Iperf)
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -344,7 +344,7 @@ func TestSilence(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}()
-	_, err = client("v1").Open(ctx, workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, workload.ServedIperf)
+	_, err = client("v1").Open(ctx, remote.Place{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, remote.Iperf)
 	if !errors.Is(err, over) {
 		t.Errorf("Open() = %v", err)
 	}

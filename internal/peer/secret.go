@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/trust"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // SecretVariable is the environment variable with the secret of both machines.
@@ -132,7 +132,7 @@ const (
 type handshake struct {
 	version                  string
 	clientNonce, serverNonce string
-	server                   workload.Served
+	server                   remote.Server
 }
 
 // proof is a side's proof that it has the secret.
@@ -158,7 +158,7 @@ var errStranger = refusalError("the secret is missing or another: set " + Secret
 
 // admit is the server's part of a handshake. It returns the server that an authenticated client requests. The error is io.EOF if the client
 // closes the connection before its first byte.
-func (s *Server) admit(conn net.Conn, reader *bufio.Reader) (workload.Served, error) {
+func (s *Server) admit(conn net.Conn, reader *bufio.Reader) (remote.Server, error) {
 	var hello request
 	if err := receive(reader, &hello); err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func (s *Server) admit(conn net.Conn, reader *bufio.Reader) (workload.Served, er
 }
 
 // authenticate is the client's part of a handshake.
-func (c Client) authenticate(ctx context.Context, conn net.Conn, reader *bufio.Reader, server workload.Served) error {
+func (c Client) authenticate(ctx context.Context, conn net.Conn, reader *bufio.Reader, server remote.Server) error {
 	h := handshake{version: c.Version, clientNonce: newNonce(), server: server}
 	hello, err := c.ask(ctx, conn, reader, request{Version: c.Version, Nonce: h.clientNonce})
 	switch {

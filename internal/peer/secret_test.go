@@ -18,11 +18,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // dial connects to a server without a handshake.
-func dial(t *testing.T, at workload.Remote) (net.Conn, *bufio.Reader) {
+func dial(t *testing.T, at remote.Place) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp4", at.String())
 	if err != nil {
@@ -33,7 +33,7 @@ func dial(t *testing.T, at workload.Remote) (net.Conn, *bufio.Reader) {
 }
 
 // claim sends a client's two lines, the second one by the server's nonce, and returns the second answer with all that follows it.
-func claim(t *testing.T, at workload.Remote, nonce string, second func(serverNonce string) request) string {
+func claim(t *testing.T, at remote.Place, nonce string, second func(serverNonce string) request) string {
 	t.Helper()
 	conn, reader := dial(t, at)
 	var hello answer
@@ -65,27 +65,27 @@ func TestStrangers(t *testing.T) {
 	}
 	want := string(refusal) + "\n"
 	nonce := newNonce()
-	proof := func(secret Secret, side string, server workload.Served) func(string) request {
+	proof := func(secret Secret, side string, server remote.Server) func(string) request {
 		return func(serverNonce string) request {
 			h := handshake{version: "v1", clientNonce: nonce, serverNonce: serverNonce, server: server}
 			return request{Proof: h.proof(secret, side), Server: server}
 		}
 	}
-	replayed := record(t, m, workload.ServedNginx)
+	replayed := record(t, m, remote.Nginx)
 	if len(m.started) != 1 {
 		t.Fatalf("%d servers were started", len(m.started))
 	}
 	<-m.started[0].gone
 	strangers := map[string]func(string) request{
-		"no secret":        func(string) request { return request{Server: workload.ServedNginx} },
+		"no secret":        func(string) request { return request{Server: remote.Nginx} },
 		"no secret, check": func(string) request { return request{} },
-		"empty secret":     proof(secretOf(""), clientSide, workload.ServedNginx),
-		"wrong secret":     proof(secretOf("another-secret-of-the-tests"), clientSide, workload.ServedNginx),
-		"the server's own": proof(testSecret, serverSide, workload.ServedNginx),
-		"reflected nonce":  func(serverNonce string) request { return request{Proof: serverNonce, Server: workload.ServedNginx} },
+		"empty secret":     proof(secretOf(""), clientSide, remote.Nginx),
+		"wrong secret":     proof(secretOf("another-secret-of-the-tests"), clientSide, remote.Nginx),
+		"the server's own": proof(testSecret, serverSide, remote.Nginx),
+		"reflected nonce":  func(serverNonce string) request { return request{Proof: serverNonce, Server: remote.Nginx} },
 		"another server": func(serverNonce string) request {
-			r := proof(testSecret, clientSide, workload.ServedIperf)(serverNonce)
-			r.Server = workload.ServedNginx
+			r := proof(testSecret, clientSide, remote.Iperf)(serverNonce)
+			r.Server = remote.Nginx
 			return r
 		},
 	}
@@ -105,7 +105,7 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("strangers started %d servers", len(m.started)-1)
 	}
 	// A stranger does not learn that a trial is under way.
-	s, err := m.Open(t.Context(), m.at, workload.ServedNetserver)
+	s, err := m.Open(t.Context(), m.at, remote.Netserver)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 // record returns the lines of a client in a session for a server.
-func record(t *testing.T, m *machine, server workload.Served) []request {
+func record(t *testing.T, m *machine, server remote.Server) []request {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +154,7 @@ func record(t *testing.T, m *machine, server workload.Served) []request {
 			_ = outer.(*net.TCPConn).CloseWrite()
 		}
 	})
-	s, err := m.Open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, server)
+	s, err := m.Open(t.Context(), remote.Place{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, server)
 	if err == nil {
 		err = s.Close()
 	}
@@ -209,7 +209,7 @@ func TestImpostors(t *testing.T) {
 			})
 			c := client("v1")
 			c.Secret = tt.secret
-			err := c.authenticate(t.Context(), here, bufio.NewReader(here), workload.ServedNginx)
+			err := c.authenticate(t.Context(), here, bufio.NewReader(here), remote.Nginx)
 			_ = here.Close()
 			ended.Wait()
 			if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // Process is a server that was started for a session.
@@ -32,7 +32,7 @@ type Server struct {
 	Machine string
 	About   map[string]string
 	// Start starts a server at an address, and returns when it listens.
-	Start func(ctx context.Context, server workload.Served, at netip.AddrPort) (Process, error)
+	Start func(ctx context.Context, server remote.Server, at netip.AddrPort) (Process, error)
 	// Report receives messages for the user. Several goroutines may call it.
 	Report func(message string)
 
@@ -121,7 +121,7 @@ func (s *Server) wait(from netip.Addr) (leave func(), ok bool) {
 func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, from netip.Addr, admitted func()) {
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReaderSize(conn, longestRequest)
-	var asked workload.Served
+	var asked remote.Server
 	err := within(ctx, conn, handshakeLimit, func() (err error) {
 		asked, err = s.admit(conn, reader)
 		return err
@@ -168,8 +168,8 @@ func (s *Server) tell(client netip.Addr, reason error) {
 }
 
 // take begins a session for a client. A check begins none, and fails during a session.
-func (s *Server) take(asked workload.Served, client netip.Addr) error {
-	if asked != "" && !slices.Contains(workload.AllServed(), asked) {
+func (s *Server) take(asked remote.Server, client netip.Addr) error {
+	if asked != "" && !slices.Contains(remote.Servers(), asked) {
 		return fmt.Errorf("it has no server %.50q", asked)
 	}
 	s.mu.Lock()
@@ -208,7 +208,7 @@ func (s *Server) hello() answer {
 }
 
 // session starts a server, and ends it when the client closes the connection.
-func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which workload.Served, at netip.AddrPort, client netip.Addr) (err error) {
+func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which remote.Server, at netip.AddrPort, client netip.Addr) (err error) {
 	process, err := s.Start(ctx, which, netip.AddrPortFrom(at.Addr(), which.Port(at.Port())))
 	if err != nil {
 		return err

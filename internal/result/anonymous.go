@@ -170,8 +170,8 @@ func (a *anonymiser) words(text string) string {
 // peer replaces the address of another machine in parameters, so that different machines stay distinct.
 func (a *anonymiser) peer(params string) string {
 	return peerPattern.ReplaceAllStringFunc(params, func(item string) string {
-		before, address, _ := strings.Cut(item, "=")
-		return before + "=" + anonymousPeer(slices.Index(a.peers, address))
+		key, address, _ := strings.Cut(item, "=")
+		return key + "=" + anonymousPeer(slices.Index(a.peers, address))
 	})
 }
 

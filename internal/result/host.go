@@ -23,9 +23,9 @@ func (h *Host) SameMachine(other *Host) bool {
 	if h.CPU == "" || h.Memory <= 0 || other.Memory <= 0 {
 		return false
 	}
-	least, most := min(h.Memory, other.Memory), max(h.Memory, other.Memory)
+	lower, upper := min(h.Memory, other.Memory), max(h.Memory, other.Memory)
 	return h.Hostname == other.Hostname && h.Arch == other.Arch && h.CPU == other.CPU && h.CPUs == other.CPUs &&
-		h.Virtual == other.Virtual && float64(most-least) <= memoryTolerance*float64(most) &&
+		h.Virtual == other.Virtual && float64(upper-lower) <= memoryTolerance*float64(upper) &&
 		!h.Identity.Contradicts(other.Identity) && (!h.unnamed() || h.Identity.proves(other.Identity))
 }
 
@@ -57,8 +57,8 @@ func (i *Identity) Contradicts(other *Identity) bool {
 
 // proves reports whether two identities that do not contradict each other are of one machine: one boot, or one system on one board.
 func (i *Identity) proves(other *Identity) bool {
-	same := func(a, b string) bool { return a != "" && a == b }
-	return i != nil && other != nil && (same(i.Boot, other.Boot) || same(i.System, other.System) && same(i.Board, other.Board))
+	matches := func(a, b string) bool { return a != "" && a == b }
+	return i != nil && other != nil && (matches(i.Boot, other.Boot) || matches(i.System, other.System) && matches(i.Board, other.Board))
 }
 
 // Settings are facts of the kernel and the firmware that change the times of starts, as the kernel spells them. An unknown one is empty.

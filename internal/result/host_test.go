@@ -22,14 +22,14 @@ func TestSameMachine(t *testing.T) {
 		"the name of another system":       {func(h *Host) { h.Identity = &Identity{System: "b"} }, false},
 		"no identity":                      {func(h *Host) { h.Identity = nil }, true},
 	} {
-		other := server
-		c.change(&other)
-		if server.SameMachine(&other) != c.same || other.SameMachine(&server) != c.same {
-			t.Errorf("%s: it is the same machine: %v and the other way round %v, want %v", name, server.SameMachine(&other), other.SameMachine(&server), c.same)
+		twin := server
+		c.change(&twin)
+		if server.SameMachine(&twin) != c.same || twin.SameMachine(&server) != c.same {
+			t.Errorf("%s: it is the same machine: %v and the other way round %v, want %v", name, server.SameMachine(&twin), twin.SameMachine(&server), c.same)
 		}
 	}
-	for name, unknown := range map[string]Host{"nothing": {}, "no name": {CPU: "c", Memory: 1}, "no CPU": {Hostname: "h", Memory: 1}, "no memory": {Hostname: "h", CPU: "c"}} {
-		if unknown.SameMachine(&unknown) {
+	for name, facts := range map[string]Host{"nothing": {}, "no name": {CPU: "c", Memory: 1}, "no CPU": {Hostname: "h", Memory: 1}, "no memory": {Hostname: "h", CPU: "c"}} {
+		if facts.SameMachine(&facts) {
 			t.Errorf("%s is known, and it is the same machine", name)
 		}
 	}
@@ -70,10 +70,10 @@ func TestOfSpeed(t *testing.T) {
 		Bytes: false, Count: false, Ratio: true, Score: true,
 	}
 	for _, unit := range Units() {
-		of, known := want[unit]
+		scale, ok := want[unit]
 		m := Metric{Unit: unit}
-		if got := m.OfSpeed(); got != of || !known {
-			t.Errorf("a metric in %s is of speed: %v, want %v", unit, got, of)
+		if got := m.OfSpeed(); got != scale || !ok {
+			t.Errorf("a metric in %s is of speed: %v, want %v", unit, got, scale)
 		}
 	}
 	for name, m := range map[string]Metric{

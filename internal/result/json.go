@@ -61,12 +61,12 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	if int64(len(data)) > limit {
 		return Document{}, fmt.Errorf("read result document: %w", ErrTooLarge)
 	}
-	all := collector{runs: []Run{}}
-	doc, err := Read(bytes.NewReader(data), &all)
+	runs := collector{runs: []Run{}}
+	doc, err := Read(bytes.NewReader(data), &runs)
 	if err != nil {
 		return Document{}, err
 	}
-	doc.Runs = all.runs
+	doc.Runs = runs.runs
 	return doc, nil
 }
 
@@ -87,15 +87,15 @@ func (c *collector) Trial(trial Trial) error {
 func (*collector) End() error { return nil }
 
 func validateRuns(runs []Run) error {
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for i := range runs {
 		if err := runs[i].Validate(); err != nil {
 			return err
 		}
-		if seen[runs[i].ID] {
+		if names[runs[i].ID] {
 			return fmt.Errorf("run %q occurs twice", runs[i].ID)
 		}
-		seen[runs[i].ID] = true
+		names[runs[i].ID] = true
 	}
 	return nil
 }

@@ -187,9 +187,9 @@ func TestEncodeIsCanonical(t *testing.T) {
 
 // TestDocumentRoundTrip: a document comes back as it was, also with a field that this version does not know.
 func TestDocumentRoundTrip(t *testing.T) {
-	known := encoded(t, fullDocument())
+	document := encoded(t, fullDocument())
 	for name, data := range map[string][]byte{
-		"the document": known, "the document with an unknown field": bytes.Replace(known, []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1),
+		"the document": document, "the document with an unknown field": bytes.Replace(document, []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1),
 	} {
 		got, err := Decode(bytes.NewReader(data))
 		must.Do(t, err)
@@ -248,11 +248,11 @@ func TestDecodeIsLimited(t *testing.T) {
 
 // requests are round trips to n engines.
 func requests(n int) map[string]time.Duration {
-	all := map[string]time.Duration{}
+	durations := map[string]time.Duration{}
 	for i := range n {
-		all["engine"+strconv.Itoa(i)] = 300 * time.Microsecond
+		durations["engine"+strconv.Itoa(i)] = 300 * time.Microsecond
 	}
-	return all
+	return durations
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -364,17 +364,17 @@ func TestValidateRefuses(t *testing.T) {
 }
 
 func TestConditionText(t *testing.T) {
-	long := strings.Repeat("é", MaxCondition)
+	longText := strings.Repeat("é", MaxCondition)
 	for text, want := range map[string]string{
 		"": "", "  ext4 on\tsda1\n": "ext4 on sda1", "a\x1b[31mb": "a\uFFFD[31mb", "\xff": "\uFFFD",
-		long: long[:MaxCondition-4] + "…",
+		longText: longText[:MaxCondition-4] + "…",
 	} {
 		got := ConditionText(text)
 		if got != want {
 			t.Errorf("ConditionText(%.40q) = %.40q of %d bytes, want %.40q of %d", text, got, len(got), want, len(want))
 		}
-		if again := ConditionText(got); again != got {
-			t.Errorf("ConditionText(%.40q) = %.40q: it changes what it gave", got, again)
+		if repeat := ConditionText(got); repeat != got {
+			t.Errorf("ConditionText(%.40q) = %.40q: it changes what it gave", got, repeat)
 		}
 	}
 }
@@ -399,7 +399,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Decode(bytes.NewReader(encoded(t, doc)))
+		repeat, err := Decode(bytes.NewReader(encoded(t, doc)))
 		if err != nil {
 			t.Fatalf("what Encode wrote: %v", err)
 		}
@@ -409,7 +409,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		doc.Schema = SchemaVersion
-		equal(t, "a document changed on its way through JSON", doc, again, cmpopts.EquateEmpty())
+		equal(t, "a document changed on its way through JSON", doc, repeat, cmpopts.EquateEmpty())
 	})
 }
 

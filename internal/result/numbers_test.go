@@ -123,13 +123,13 @@ func TestNumbersAreNeverAbsent(t *testing.T) {
 			}
 		}
 	}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, place := range numberPlaces(doc, nil) {
 		name := place.String()
-		if name == "schema_version" || seen[name] {
+		if name == "schema_version" || names[name] {
 			continue
 		}
-		seen[name] = true
+		names[name] = true
 		if _, err := Decode(strings.NewReader(inOrder(t, replaced(doc, place, nil, false)))); err == nil || !strings.Contains(err.Error(), "is null in the place of a number") {
 			t.Errorf("null for %s: %v", name, err)
 		}
@@ -147,8 +147,8 @@ func TestNumbersAreNeverAbsent(t *testing.T) {
 		"runs.trials.timelines.at_ns", "runs.benchmarks.metrics.bound.most", "runs.seed", "runs.host.cpus", "runs.host.selfcheck.limits.minutes", "runs.stopping.looks",
 		"runs.trials.host.steal", "runs.trials.failed_calls.create", "runs.overhead.exec_ns",
 	} {
-		if !seen[name] {
-			t.Errorf("the document has no number %s: %v", name, seen)
+		if !names[name] {
+			t.Errorf("the document has no number %s: %v", name, names)
 		}
 	}
 }
@@ -209,9 +209,9 @@ func schemaObjects(t *testing.T) []object {
 	must.Do(t, err)
 	var root object
 	must.Do(t, json.Unmarshal(data, &root))
-	all := []object{root}
+	objects := []object{root}
 	for _, o := range root.Defs {
-		all = append(all, o)
+		objects = append(objects, o)
 	}
-	return all
+	return objects
 }

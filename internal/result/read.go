@@ -171,8 +171,8 @@ func (r *runReader) run(s *stream) error {
 			if err := begin(); err != nil {
 				return err
 			}
-			before := s.dec.InputOffset()
-			defer func() { trials = s.dec.InputOffset() - before }()
+			start := s.dec.InputOffset()
+			defer func() { trials = s.dec.InputOffset() - start }()
 			last := 0
 			return s.list("runs.trials", func() error {
 				trial, err := readTrial(s)
@@ -331,11 +331,11 @@ func scan(r io.ReadSeeker, read func(*stream) error) error {
 	case !errors.As(err, &fault):
 		return fmt.Errorf("read result document: %w", err)
 	}
-	at, err := position(r, fault.offset)
+	place, err := position(r, fault.offset)
 	if err != nil {
 		return fmt.Errorf("read result document: %w", err)
 	}
-	return fmt.Errorf("decode result document: %s%w", at, fault)
+	return fmt.Errorf("decode result document: %s%w", place, fault)
 }
 
 // position returns the line and the column, both from 1, of the last of the first offset bytes, or of the last byte if offset is −1. It is
@@ -397,17 +397,17 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 	if err := s.open(path, '{', "an object"); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for s.more() {
 		t, err := s.token()
 		if err != nil {
 			return err
 		}
 		key, _ := t.(string) // the decoder accepts only strings here
-		if seen[key] {
+		if names[key] {
 			return s.invalid(fmt.Errorf("the key %.50q occurs twice", key))
 		}
-		seen[key] = true
+		names[key] = true
 		read := func() error { return s.field(path, key, into) }
 		for name, list := range lists {
 			if strings.EqualFold(name, key) { // like encoding/json
@@ -425,7 +425,7 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 		return err
 	}
 	err := checkKeys(path, reflect.TypeOf(into).Elem(), func(name string) bool {
-		for key := range seen {
+		for key := range names {
 			if strings.EqualFold(key, name) {
 				return true
 			}
@@ -593,8 +593,8 @@ func (s *stream) explain(path string, start int64, err error) error {
 		// The decoder counts from another place than the start of the document. The value is still in its buffer.
 		offset := s.dec.InputOffset() + 1
 		rest, _ := io.ReadAll(s.dec.Buffered())
-		if again := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(rest, new(json.RawMessage)), &again) && again.Error() == syntax.Error() {
-			offset = s.dec.InputOffset() + again.Offset
+		if fault := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(rest, new(json.RawMessage)), &fault) && fault.Error() == syntax.Error() {
+			offset = s.dec.InputOffset() + fault.Offset
 		}
 		return fault(offset, err.Error())
 	case errors.As(err, &typ):

@@ -209,8 +209,8 @@ func TestReadLocatesFaults(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("the error is %v, want %q", err, c.want)
 			}
-			if at := line(c.text, c.at); name != "text after the document" && name != "a metric of a sample" && !strings.Contains(err.Error(), at) {
-				t.Errorf("the error is %v, want %q", err, at)
+			if place := line(c.text, c.at); name != "text after the document" && name != "a metric of a sample" && !strings.Contains(err.Error(), place) {
+				t.Errorf("the error is %v, want %q", err, place)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func (t Trial) withTexts(change func(string) string) Trial {
 
 // withTexts returns a run with changed texts. Names, numbers and facts of the host stay.
 func (r Run) withTexts(change func(string) string) Run {
-	each := func(texts []string) []string {
+	changeAll := func(texts []string) []string {
 		texts = slices.Clone(texts)
 		for i := range texts {
 			texts[i] = change(texts[i])
@@ -106,7 +106,7 @@ func (r Run) withTexts(change func(string) string) Run {
 	r.Targets, r.Bench, r.Images, r.Trials = slices.Clone(r.Targets), slices.Clone(r.Bench), slices.Clone(r.Images), slices.Clone(r.Trials)
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		t.Version, t.Unavailable, t.Notes = change(t.Version), change(t.Unavailable), each(t.Notes)
+		t.Version, t.Unavailable, t.Notes = change(t.Version), change(t.Unavailable), changeAll(t.Notes)
 	}
 	for i := range r.Bench {
 		b := &r.Bench[i]
@@ -118,7 +118,7 @@ func (r Run) withTexts(change func(string) string) Run {
 	for i := range r.Images {
 		r.Images[i].Unavailable = change(r.Images[i].Unavailable)
 	}
-	r.Caveats = each(r.Caveats)
+	r.Caveats = changeAll(r.Caveats)
 	for i := range r.Trials {
 		r.Trials[i] = r.Trials[i].withTexts(change)
 	}

@@ -44,28 +44,28 @@ func leaky(text string) Run {
 }
 
 func TestHiderOfRuns(t *testing.T) {
-	before, run := leaky("a s3cret b"), leaky("a s3cret b")
-	run.Plan, before.Plan, run.Host, before.Host = "", "", Host{}, Host{}
-	hidden := NewHider([]string{"s3cret"}).Run(run)
-	equal(t, "the caller's run changed", before, run)
-	if text := encoded(t, Document{Runs: []Run{hidden}}); bytes.Contains(text, []byte("s3cret")) {
+	original, run := leaky("a s3cret b"), leaky("a s3cret b")
+	run.Plan, original.Plan, run.Host, original.Host = "", "", Host{}, Host{}
+	public := NewHider([]string{"s3cret"}).Run(run)
+	equal(t, "the caller's run changed", original, run)
+	if text := encoded(t, Document{Runs: []Run{public}}); bytes.Contains(text, []byte("s3cret")) {
 		t.Errorf("the value is still in\n%s", text)
 	}
 	want := leaky("a (redacted) b")
 	want.Plan, want.Host = "", Host{}
-	equal(t, "the result", want, hidden)
+	equal(t, "the result", want, public)
 }
 
 // Trials with equal conditions share them. A hider must not make a copy for each trial.
 func TestHiderKeepsConditionsWithoutSecrets(t *testing.T) {
 	conditions := map[string]string{"cpus": "2-3"}
 	run := Run{Trials: []Trial{{Conditions: conditions}, {Conditions: map[string]string{"key": "s3cret"}}}}
-	hidden := NewHider([]string{"s3cret"}).Run(run)
-	hidden.Trials[0].Conditions["cpus"] = "4"
+	public := NewHider([]string{"s3cret"}).Run(run)
+	public.Trials[0].Conditions["cpus"] = "4"
 	if conditions["cpus"] != "4" {
 		t.Error("a trial without a secret has a copy of its conditions")
 	}
-	if got, was := hidden.Trials[1].Conditions["key"], run.Trials[1].Conditions["key"]; got == "s3cret" || was != "s3cret" {
+	if got, was := public.Trials[1].Conditions["key"], run.Trials[1].Conditions["key"]; got == "s3cret" || was != "s3cret" {
 		t.Errorf("the secret is %q after hiding, and %q in the run itself", got, was)
 	}
 }
@@ -95,13 +95,13 @@ func TestAnonymous(t *testing.T) {
 		run.Stopping.Stopped = []Stop{{Cell: run.Trials[len(run.Trials)-1].Cell, Blocks: 13, Reason: Decided}}
 		return run
 	}
-	before, run := change(leaky(text)), change(leaky(text))
+	original, run := change(leaky(text)), change(leaky(text))
 	got := run.Anonymous("", "bob", "root")
-	equal(t, "the caller's run changed", before, run)
+	equal(t, "the caller's run changed", original, run)
 	public := string(encoded(t, Document{Runs: []Run{got}}))
 	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
-		if at := strings.Index(public, leak); at >= 0 {
-			t.Errorf("%q is still there: …%s…", leak, public[max(0, at-60):min(len(public), at+60)])
+		if index := strings.Index(public, leak); index >= 0 {
+			t.Errorf("%q is still there: …%s…", leak, public[max(0, index-60):min(len(public), index+60)])
 		}
 	}
 	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS", "peer=machine-1.\"", "peer=machine-2.\"", "peer=machine-3.\"", "peer=host", "of peer=machine-2. are", "peer: machine-3."} {
@@ -110,7 +110,7 @@ func TestAnonymous(t *testing.T) {
 		}
 	}
 	equal(t, "the samples changed", run.Trials[0].Samples, got.Trials[0].Samples)
-	if again := got.Anonymous(); cmp.Diff(got, again) != "" {
-		t.Errorf("a second time changes it (-once +twice):\n%s", cmp.Diff(got, again))
+	if repeat := got.Anonymous(); cmp.Diff(got, repeat) != "" {
+		t.Errorf("a second time changes it (-once +twice):\n%s", cmp.Diff(got, repeat))
 	}
 }

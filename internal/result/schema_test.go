@@ -109,7 +109,7 @@ func TestSchemaMatchesTypes(t *testing.T) {
 		t.Errorf("the schema is of version %v, want %d", version, SchemaVersion)
 	}
 	words := constants(t)
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	var match func(path string, typ reflect.Type, schema object)
 	match = func(path string, typ reflect.Type, schema object) {
 		if schema.Description == "" && !strings.HasSuffix(path, "[]") {
@@ -141,10 +141,10 @@ func TestSchemaMatchesTypes(t *testing.T) {
 				schema = root.Defs[typ.Name()]
 				path = typ.Name()
 			}
-			if seen[path] {
+			if names[path] {
 				return
 			}
-			seen[path] = true
+			names[path] = true
 			if schema.Type != "object" || string(schema.Additional) != "false" {
 				t.Errorf("%s: the schema does not close the object", path)
 			}
@@ -175,7 +175,7 @@ func TestSchemaMatchesTypes(t *testing.T) {
 	}
 	match("Document", reflect.TypeFor[Document](), root)
 	for name := range root.Defs {
-		if !seen[name] {
+		if !names[name] {
 			t.Errorf("the schema defines %q, which no type needs", name)
 		}
 	}
@@ -189,17 +189,17 @@ type field struct {
 
 // fields returns the fields of a struct in the view of encoding/json.
 func fields(typ reflect.Type) []field {
-	var all []field
+	var list []field
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		if f.Anonymous {
-			all = append(all, fields(f.Type)...)
+			list = append(list, fields(f.Type)...)
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		all = append(all, field{name, f.Type, !strings.HasPrefix(options, "omit"), options == "string"})
+		list = append(list, field{name, f.Type, !strings.HasPrefix(options, "omit"), options == "string"})
 	}
-	return all
+	return list
 }
 
 func jsonType(typ reflect.Type) string {

@@ -154,16 +154,16 @@ func (s *Stopping) validate() error {
 
 // distinct refuses an item without a name, and a repeated name.
 func distinct[T any](what string, items []T, name func(T) string) error {
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for i, item := range items {
 		n := name(item)
 		switch {
 		case n == "":
 			return fmt.Errorf("%s %d has no name", what, i+1)
-		case seen[n]:
+		case names[n]:
 			return fmt.Errorf("%s %q occurs twice", what, n)
 		}
-		seen[n] = true
+		names[n] = true
 	}
 	return nil
 }
@@ -204,8 +204,8 @@ func validateMetrics(metrics []Metric) error {
 		if m.Growth && !m.Series {
 			return fmt.Errorf("metric %q: only a series can have a growth", m.Name)
 		}
-		if with := m.Agreement.With; with != "" && !describes(metrics, with) || !(m.Agreement.Tolerance >= 0) {
-			return fmt.Errorf("metric %q: it cannot agree with %q up to %v: the benchmark has no such metric, or the tolerance is no number from 0", m.Name, with, m.Agreement.Tolerance)
+		if partner := m.Agreement.With; partner != "" && !describes(metrics, partner) || !(m.Agreement.Tolerance >= 0) {
+			return fmt.Errorf("metric %q: it cannot agree with %q up to %v: the benchmark has no such metric, or the tolerance is no number from 0", m.Name, partner, m.Agreement.Tolerance)
 		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
 			return fmt.Errorf("metric %q: the bound %v is not a number, or has no text for a target that exceeds it", m.Name, m.Bound.Most)
@@ -237,11 +237,11 @@ func (r *Run) validateTrial(t *Trial) error {
 			return fmt.Errorf("phase %d (%q) lacks a name or has a negative time", i+1, p.Name)
 		}
 	}
-	at := slices.IndexFunc(r.Bench, func(b Benchmark) bool { return b.Name == t.Benchmark })
-	if at < 0 {
+	index := slices.IndexFunc(r.Bench, func(b Benchmark) bool { return b.Name == t.Benchmark })
+	if index < 0 {
 		return errors.New("the run describes no such benchmark")
 	}
-	metrics := r.Bench[at].Metrics
+	metrics := r.Bench[index].Metrics
 	for i, s := range t.Samples {
 		if !describes(metrics, s.Metric) {
 			return fmt.Errorf("sample %d: the benchmark describes no metric %q", i+1, s.Metric)
@@ -328,9 +328,9 @@ func (d *Distribution) validateTail() error {
 	case len(t.At) > MaxTail:
 		return fmt.Errorf("its tail has %d values; %d are allowed", len(t.At), MaxTail)
 	}
-	for i, at := range t.At {
-		if at < 0 || i > 0 && at <= t.At[i-1] || uint64(at) >= values {
-			return fmt.Errorf("place %d of its tail is %d of %d values; places must be in ascending order from 0", i+1, at, values)
+	for i, place := range t.At {
+		if place < 0 || i > 0 && place <= t.At[i-1] || uint64(place) >= values {
+			return fmt.Errorf("place %d of its tail is %d of %d values; places must be in ascending order from 0", i+1, place, values)
 		}
 		if !finite(t.Values[i]) {
 			return fmt.Errorf("value %d of its tail is %v, which is not a finite number", i+1, t.Values[i])
@@ -354,9 +354,9 @@ func (l *Timeline) validate() error {
 	case len(l.At) > MaxTimelinePoints:
 		return fmt.Errorf("it has %d values; %d are allowed", len(l.At), MaxTimelinePoints)
 	}
-	for i, at := range l.At {
-		if at < 0 || i > 0 && at < l.At[i-1] {
-			return fmt.Errorf("time %d is %v; times must be in ascending order from 0", i+1, at)
+	for i, time := range l.At {
+		if time < 0 || i > 0 && time < l.At[i-1] {
+			return fmt.Errorf("time %d is %v; times must be in ascending order from 0", i+1, time)
 		}
 		if !finite(l.Values[i]) {
 			return fmt.Errorf("value %d is %v, which is not a finite number", i+1, l.Values[i])
@@ -379,7 +379,7 @@ func fieldsOf[T any](v any) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for field, value := range reflect.ValueOf(v).Elem().Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if of, ok := value.Interface().(T); ok && !yield(name, of) {
+			if object, ok := value.Interface().(T); ok && !yield(name, object) {
 				return
 			}
 		}

@@ -51,19 +51,19 @@ func manyBlocks(t testing.TB, blocks int) *harness {
 func TestBlocksDoNotGrowWithTheirNumber(t *testing.T) {
 	perBlock := func(blocks int) float64 {
 		l := manyBlocks(t, blocks)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
 		out := l.ok()
-		runtime.ReadMemStats(&after)
+		runtime.ReadMemStats(&end)
 		if out.Counts[result.OK] != 2*blocks {
 			t.Fatalf("%d trials, want %d", out.Counts[result.OK], 2*blocks)
 		}
-		return float64(after.TotalAlloc-before.TotalAlloc) / float64(blocks)
+		return float64(end.TotalAlloc-start.TotalAlloc) / float64(blocks)
 	}
-	few, many := perBlock(100), perBlock(1000)
-	t.Logf("a block of 100 takes %.0f bytes, and of 1000 %.0f", few, many)
-	if many > 1.1*few {
-		t.Errorf("a block of 1000 takes %.0f bytes, a block of 100 takes %.0f", many, few)
+	smallRun, largeRun := perBlock(100), perBlock(1000)
+	t.Logf("a block of 100 takes %.0f bytes, and of 1000 %.0f", smallRun, largeRun)
+	if largeRun > 1.1*smallRun {
+		t.Errorf("a block of 1000 takes %.0f bytes, a block of 100 takes %.0f", largeRun, smallRun)
 	}
 }
 

@@ -95,8 +95,8 @@ func (r *run) tryOut(ctx context.Context, t Target) error {
 		},
 	}}
 	r.breaker.tryOuts++
-	as := attempt{name: fmt.Sprintf("try%d", r.breaker.tryOuts), what: "it", limit: r.patience(), hurried: true}
-	if out, _ := r.execute(ctx, work, t, as); out.Status != result.OK {
+	try := attempt{name: fmt.Sprintf("try%d", r.breaker.tryOuts), what: "it", limit: r.patience(), hurried: true}
+	if out, _ := r.execute(ctx, work, t, try); out.Status != result.OK {
 		return errors.New(strings.ReplaceAll(out.Reason, "\n", "; "))
 	}
 	return nil

@@ -61,20 +61,20 @@ func tenMinutes(t *testing.T, targets ...string) *harness {
 //
 // Invariant quarantine: A target that hangs is quarantined, and leaves the others nine tenths of their blocks.
 func TestHangingTargetIsQuarantined(t *testing.T) {
-	alone := tenMinutes(t, healthy...)
-	alone.took()
+	baseline := tenMinutes(t, healthy...)
+	baseline.took()
 	const bad = "fake/bad@hang=start+delete"
 	for _, warmup := range []int{0, 1} {
 		l := tenMinutes(t, append([]string{bad}, healthy...)...)
 		l.config.Warmup = warmup
 		out, took := l.took()
 		for _, target := range healthy {
-			if got, want := okOn(l, target)+warmup, okOn(alone, target); 10*got < 9*want {
+			if got, want := okOn(l, target)+warmup, okOn(baseline, target); 10*got < 9*want {
 				t.Errorf("%s has %d blocks beside a target that hangs, and %d alone", target, got, want)
 			}
 		}
-		if most := l.config.Budget + l.config.CallLimit; took > most {
-			t.Errorf("the run took %v, want at most %v", took, most)
+		if limit := l.config.Budget + l.config.CallLimit; took > limit {
+			t.Errorf("the run took %v, want at most %v", took, limit)
 		}
 		var ends []string
 		for _, trial := range l.trials {
@@ -145,7 +145,7 @@ func TestTryOutAcquits(t *testing.T) {
 //
 // Invariant clean-up-deadline: A trial's clean-up has one deadline; then its cgroup is killed.
 func TestCleanUpHasOneDeadline(t *testing.T) {
-	for target, most := range map[string]time.Duration{
+	for target, limit := range map[string]time.Duration{
 		"fake/a@hang=delete":              55 * time.Second, // of a call, and ten of the clean-up, and ten of the try-out with its own
 		"fake/a@hang=delete#1+delete#2":   45 * time.Second,
 		"fake/a@hang=delete,create=500ms": 80 * time.Second,
@@ -153,15 +153,15 @@ func TestCleanUpHasOneDeadline(t *testing.T) {
 		l := newHarness(t, target)
 		l.config.TrialLimit, l.config.CallLimit = 2*time.Minute, 30*time.Second
 		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-			var all []*bench.Running
+			var containers []*bench.Running
 			for range 50 {
 				c, err := bench.Start(ctx, t)
 				if err != nil {
 					return err
 				}
-				all = append(all, c)
+				containers = append(containers, c)
 			}
-			for _, c := range all {
+			for _, c := range containers {
 				if _, err := c.Remove(ctx, t); err != nil {
 					return err
 				}
@@ -170,10 +170,10 @@ func TestCleanUpHasOneDeadline(t *testing.T) {
 		})
 		_, took := l.took()
 		trial := l.only()
-		if trial.Status != result.Timeout || trial.Elapsed > most {
-			t.Errorf("%s: %s after %v of at most %v: %s", target, trial.Status, trial.Elapsed, most, trial.Reason)
+		if trial.Status != result.Timeout || trial.Elapsed > limit {
+			t.Errorf("%s: %s after %v of at most %v: %s", target, trial.Status, trial.Elapsed, limit, trial.Reason)
 		}
-		if took > most+30*time.Second+30*time.Second {
+		if took > limit+30*time.Second+30*time.Second {
 			t.Errorf("%s: the run took %v", target, took)
 		}
 		if left := l.driver.Leftovers(); strings.Contains(target, "#") && len(left) > 0 {
@@ -295,8 +295,8 @@ func TestHangingPullIsTriedTwice(t *testing.T) {
 	}
 	l.needsImage()
 	_, took := l.took()
-	if most := 5 * time.Minute; took > most {
-		t.Errorf("the run took %v, want at most %v", took, most)
+	if limit := 5 * time.Minute; took > limit {
+		t.Errorf("the run took %v, want at most %v", took, limit)
 	}
 	if got := okOn(l, "fake/good"); got != 40 {
 		t.Errorf("the other target has %d blocks, want 40", got)

@@ -33,15 +33,15 @@ func (r *run) cut() error {
 	r.out.Caveats = append(r.out.Caveats, text)
 	for _, w := range r.Work {
 		for _, t := range r.Targets {
-			at := slot{Cell: cellOf(w, t.Name)}
-			if r.done[at] {
+			next := slot{Cell: cellOf(w, t.Name)}
+			if r.done[next] {
 				continue
 			}
-			reason := r.stopped(at.Cell)
+			reason := r.stopped(next.Cell)
 			if reason == "" {
 				reason = fmt.Sprintf("the budget of %v ended before its first measured trial", r.Budget)
 			}
-			if err := r.skip(at, reason); err != nil {
+			if err := r.skip(next, reason); err != nil {
 				return err
 			}
 		}

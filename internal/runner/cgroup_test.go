@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // placed is a fake engine that records its cgroup parents.
@@ -65,10 +65,10 @@ func left(l *harness) (dirs []string) {
 func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l, p := newPlaced(t)
 	l.config.Stop.Min = 2
-	there := 0
+	count := 0
 	l.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
 		if len(left(l)) > 0 {
-			there++
+			count++
 		}
 		_, err := t.Cost.Usage()
 		return err
@@ -76,8 +76,8 @@ func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l.ok()
 	top := "/" + engine.Prefix + l.config.RunID
 	equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
-	if dirs := left(l); there != 2 || len(dirs) > 0 {
-		t.Errorf("%d of 2 trials had a group; left are %q", there, dirs)
+	if dirs := left(l); count != 2 || len(dirs) > 0 {
+		t.Errorf("%d of 2 trials had a group; left are %q", count, dirs)
 	}
 	for _, trial := range l.trials {
 		if trial.Status != result.OK {
@@ -163,7 +163,7 @@ func TestLimitWithoutController(t *testing.T) {
 				l.config.Cgroups.Mounts[i].Controllers = slices.DeleteFunc(m.Controllers, func(c string) bool { return c == controller })
 			}
 			l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
-				spec := t.Spec(workload.Exit(0)...)
+				spec := t.Spec(probe.Exit(0)...)
 				spec.Resources = limits
 				_, _, err := t.Create(ctx, spec)
 				return err

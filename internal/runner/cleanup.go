@@ -43,14 +43,14 @@ func (t *trial) cleanUp(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	patience := t.r.patience()
 	c := cleaner{trial: t, ctx: ctx, each: t.r.CallLimit}
-	whole := t.r.CallLimit + t.now()
+	limit := t.r.CallLimit + t.now()
 	if t.hurried {
-		c.each, whole = patience/2, patience/2
+		c.each, limit = patience/2, patience/2
 	}
 	if t.r.Budget > 0 {
-		whole = min(whole, max(patience/2, t.r.Budget-t.r.elapsed()+patience/2))
+		limit = min(limit, max(patience/2, t.r.Budget-t.r.elapsed()+patience/2))
 	}
-	gentle, cancel := t.r.Clock.WithTimeoutCause(ctx, whole, &LimitError{cleaningUp, whole})
+	gentle, cancel := t.r.Clock.WithTimeoutCause(ctx, limit, &LimitError{cleaningUp, limit})
 	defer cancel()
 	c.gentle = gentle
 	c.remove(t.leftContainers())
@@ -80,11 +80,11 @@ const cleaningUp = "the clean-up"
 
 // leftContainers are the trial's containers, the newest first.
 func (t *trial) leftContainers() []leftover {
-	var all []leftover
+	var objects []leftover
 	for _, c := range slices.Backward(t.containers) {
-		all = append(all, leftover{what: "container " + c.ID(), remove: c.Delete})
+		objects = append(objects, leftover{what: "container " + c.ID(), remove: c.Delete})
 	}
-	return all
+	return objects
 }
 
 func (t *trial) leftImages() []leftover {
@@ -92,11 +92,11 @@ func (t *trial) leftImages() []leftover {
 	if !ok {
 		return nil
 	}
-	var all []leftover
+	var objects []leftover
 	for _, ref := range t.pulled {
-		all = append(all, leftover{what: "image " + ref, remove: func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) }})
+		objects = append(objects, leftover{what: "image " + ref, remove: func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) }})
 	}
-	return all
+	return objects
 }
 
 // cleaner is one clean-up.
@@ -184,17 +184,17 @@ func (r *run) removeAtOnce(ctx context.Context, what string, limit time.Duration
 // removeRest removes the run's images, and the objects that no clean-up has removed, also if the run is interrupted: the user's own engines
 // outlive the run.
 func (r *run) removeRest(ctx context.Context) {
-	all := r.left
+	objects := r.left
 	for _, p := range r.pulled {
-		all = append(all, leftover{p.target, "image " + p.ref, func(ctx context.Context) error { return p.engine.RemoveImage(ctx, p.ref) }})
+		objects = append(objects, leftover{p.target, "image " + p.ref, func(ctx context.Context) error { return p.engine.RemoveImage(ctx, p.ref) }})
 	}
 	limit := r.CallLimit
 	if r.Budget > 0 {
 		limit = min(limit, max(r.patience()/2, r.Budget-r.elapsed()+r.patience()))
 	}
-	for i, err := range r.removeAtOnce(context.WithoutCancel(ctx), "the removal", limit, all) {
+	for i, err := range r.removeAtOnce(context.WithoutCancel(ctx), "the removal", limit, objects) {
 		if err != nil {
-			r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the %s stays with %s: %v", all[i].what, all[i].target, err))
+			r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the %s stays with %s: %v", objects[i].what, objects[i].target, err))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // stubborn is an engine whose containers are removed only after their processes were killed by somebody else.
@@ -61,7 +62,7 @@ func TestRealCleanUpKillsTheCgroup(t *testing.T) {
 	l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
 	e := enginetest.Open(t, native.Driver{}, "native", s)
 	l.config.Targets = []runner.Target{{Name: "native", Engine: stubborn{e, e.(engine.CgroupPlacer)}}}
-	l.config.Clock, l.config.CallLimit = runner.SystemClock{}, 3*time.Second
+	l.config.Clock, l.config.CallLimit = meter.System{}, 3*time.Second
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		for range 3 {
 			if _, err := bench.Start(ctx, t); err != nil {

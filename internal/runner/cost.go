@@ -123,7 +123,7 @@ func (t trialCost) daemonUsage() (engine.Usage, error) {
 	if err := t.sameDaemon(); err != nil {
 		return engine.Usage{}, err
 	}
-	own, err := t.group.Usage()
+	usage, err := t.group.Usage()
 	if err != nil {
 		return engine.Usage{}, fmt.Errorf("read the usage of the trial: %w", err)
 	}
@@ -131,19 +131,19 @@ func (t trialCost) daemonUsage() (engine.Usage, error) {
 	if err != nil {
 		return engine.Usage{}, fmt.Errorf("read the usage of the daemon: %w", err)
 	}
-	return engine.Usage{CPU: own.CPU + daemon.CPU - t.cost.before, IncludesDaemon: true}, nil
+	return engine.Usage{CPU: usage.CPU + daemon.CPU - t.cost.before, IncludesDaemon: true}, nil
 }
 
 // sameDaemon returns an error if the daemon's cost for this trial cannot be separated from its earlier cost or from its
 // cost for others.
 func (t trialCost) sameDaemon() error {
-	before, now := t.cost.daemon, t.engine.(engine.DaemonBacked).Daemon()
+	old, daemon := t.cost.daemon, t.engine.(engine.DaemonBacked).Daemon()
 	switch {
-	case t.group == nil || before.Cgroup == nil:
+	case t.group == nil || old.Cgroup == nil:
 		return unknown("the daemon or its containers share a cgroup with other processes")
 	case t.cost.err != nil:
 		return unknown("the usage of the daemon before the trial is unknown: " + t.cost.err.Error())
-	case now.Cgroup == nil || now.Cgroup.Path() != before.Cgroup.Path() || !slices.Equal(now.PIDs, before.PIDs):
+	case daemon.Cgroup == nil || daemon.Cgroup.Path() != old.Cgroup.Path() || !slices.Equal(daemon.PIDs, old.PIDs):
 		return unknown("the daemon was restarted during the trial")
 	}
 	return nil
@@ -220,13 +220,13 @@ func (t trialCost) Host() (bench.HostMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := monitor.Own()
+	usage, err := monitor.Own()
 	if err != nil {
 		return nil, fmt.Errorf("read the memory of this program: %w", err)
 	}
 	for name, sign := range map[string]int64{"MemFree": 1, "MemAvailable": 1, "AnonPages": -1} {
-		if value, known := memory[name]; known {
-			memory[name] = value + sign*own
+		if value, ok := memory[name]; ok {
+			memory[name] = value + sign*usage
 		}
 	}
 	return memory, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 // served is a fake engine with cgroups and a daemon.
@@ -50,7 +50,7 @@ func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration 
 // The cost of a trial includes the CPU time of the daemon during the trial, and not before it.
 func TestUsageWithADaemon(t *testing.T) {
 	l, s := newServed(t)
-	before := work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup)
+	base := work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup)
 	var usage engine.Usage
 	var during time.Duration
 	l.config.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) (err error) {
@@ -62,8 +62,8 @@ func TestUsageWithADaemon(t *testing.T) {
 	if trial := l.only(); trial.Status != result.OK {
 		t.Fatal(trial.Reason)
 	}
-	if usage.CPU < during/2 || usage.CPU > during+before/2 {
-		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, during, before)
+	if usage.CPU < during/2 || usage.CPU > during+base/2 {
+		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, during, base)
 	}
 	if usage.PeakMemory != 0 {
 		t.Errorf("the peak memory is %d, want unknown", usage.PeakMemory)
@@ -146,11 +146,11 @@ func TestMemoryOfTheHost(t *testing.T) {
 	l.config.Meminfo = func() (map[string]int64, error) {
 		return map[string]int64{"MemTotal": much, "MemFree": much, "MemAvailable": much, "AnonPages": much, "Slab": much}, nil
 	}
-	l.config.Supply.Tasks = func() (runner.Amount, error) { return runner.Amount{Free: 7, Total: 9}, nil }
+	l.config.Supply.Tasks = func() (guard.Amount, error) { return guard.Amount{Free: 7, Total: 9}, nil }
 	l.work("test.x.x", func(_ context.Context, trial bench.Trial) error {
 		memory, err := trial.Cost.Host()
-		own := memory["MemAvailable"] - much
-		if err != nil || own < 1<<20 || own > 1<<30 || memory["MemFree"] != much+own || memory["AnonPages"] != much-own || memory["Slab"] != much {
+		share := memory["MemAvailable"] - much
+		if err != nil || share < 1<<20 || share > 1<<30 || memory["MemFree"] != much+share || memory["AnonPages"] != much-share || memory["Slab"] != much {
 			t.Errorf("the memory is %v, %v", memory, err)
 		}
 		if tasks, err := trial.Cost.Tasks(); tasks != 7 || err != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // created is a benchmark whose value is the time of create, as the options of the fake target set it.
 func created(ctx context.Context, t bench.Trial) error {
-	_, span, err := t.Create(ctx, t.Spec(workload.Exit(0)...))
+	_, span, err := t.Create(ctx, t.Spec(probe.Exit(0)...))
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func decidingHarness(t *testing.T, targets ...string) (l *harness, stops *[]resu
 	l = newHarness(t, targets...)
 	stops = new([]result.Stop)
 	l.config.Warmup = 1
-	l.config.Decide = &runner.Decide{Looks: stats.Looks(8, 40), Comparisons: len(targets) - 1, Baseline: targets[0]}
+	l.config.Decide = &decision.Rule{Looks: stats.Looks(8, 40), Comparisons: len(targets) - 1, Baseline: targets[0]}
 	l.config.Stopped = func(s result.Stop) error {
 		*stops = append(*stops, s)
 		return nil
@@ -66,12 +67,12 @@ func TestDecidedCellEnds(t *testing.T) {
 	if len(*stops) != 1 || (*stops)[0].Target != slowFake || (*stops)[0].Reason != result.Decided {
 		t.Fatalf("stopped: %v, want only %s", *stops, slowFake)
 	}
-	at := (*stops)[0].Blocks
-	if at < 10 || at > 25 || !slices.Contains(stats.Looks(8, 40), at) {
-		t.Errorf("%s ended after %d blocks", slowFake, at)
+	blocks := (*stops)[0].Blocks
+	if blocks < 10 || blocks > 25 || !slices.Contains(stats.Looks(8, 40), blocks) {
+		t.Errorf("%s ended after %d blocks", slowFake, blocks)
 	}
-	equal(t, "blocks", map[string]int{baseFake: 40, slowFake: at, equalFake: 40}, measuredBlocks(l, "test.one.x"))
-	if last := l.at[len(l.at)-1]; last.Total != 3+40+at+40 || last.Done != last.Total-1 {
+	equal(t, "blocks", map[string]int{baseFake: 40, slowFake: blocks, equalFake: 40}, measuredBlocks(l, "test.one.x"))
+	if last := l.at[len(l.at)-1]; last.Total != 3+40+blocks+40 || last.Done != last.Total-1 {
 		t.Errorf("progress at the last trial: %+v", last)
 	}
 	if !l.at[0].AtMost {
@@ -117,8 +118,8 @@ func TestBenchmarkEndsWithItsCells(t *testing.T) {
 	if len(*stops) != 2 || (*stops)[0].Target != slowFake || (*stops)[1].Target != baseFake || (*stops)[1].Reason != result.AllStopped {
 		t.Fatalf("stopped: %v", *stops)
 	}
-	at := (*stops)[0].Blocks
-	equal(t, "blocks", map[string]int{baseFake: at, slowFake: at}, measuredBlocks(l, "test.one.x"))
+	blocks := (*stops)[0].Blocks
+	equal(t, "blocks", map[string]int{baseFake: blocks, slowFake: blocks}, measuredBlocks(l, "test.one.x"))
 	equal(t, "blocks of a benchmark with a number of its own", map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x"))
 }
 
@@ -174,12 +175,12 @@ func TestResumedRunDecidesAlike(t *testing.T) {
 		l.work("test.one.x", created)
 		return l, stops
 	}
-	whole, want := fresh()
-	whole.ok()
+	reference, want := fresh()
+	reference.ok()
 	if len(*want) == 0 {
 		t.Fatal("no cell ended early")
 	}
-	for _, n := range []int{1, 20, 3 + 3*(*want)[0].Blocks - 1, 3 + 3*(*want)[0].Blocks, len(whole.trials) - 1} {
+	for _, n := range []int{1, 20, 3 + 3*(*want)[0].Blocks - 1, 3 + 3*(*want)[0].Blocks, len(reference.trials) - 1} {
 		first, _ := fresh()
 		first.interruptAfter(n)
 		// The clock of the fake targets begins again, so the values of the second part are those of the whole run.
@@ -190,19 +191,19 @@ func TestResumedRunDecidesAlike(t *testing.T) {
 			return nil
 		}
 		values := map[int]float64{}
-		for _, trial := range whole.trials {
+		for _, trial := range reference.trials {
 			values[trial.Seq] = trial.Values("Value")[0]
 		}
 		second.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
-			at := second.started[len(second.started)-1].Seq
-			t.Record("Value", values[at])
+			seq := second.started[len(second.started)-1].Seq
+			t.Record("Value", values[seq])
 			return nil
 		}
 		second.ok()
 		if diff := cmp.Diff(*want, stops); diff != "" {
 			t.Errorf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run:\n%s", n, diff)
 		}
-		if diff := cmp.Diff(spell(whole.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
+		if diff := cmp.Diff(spell(reference.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
 			t.Errorf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n, diff)
 		}
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // A program without a limit of its own that takes more memory than the run may have is killed in the run's cgroup. The session checks that
@@ -28,10 +30,10 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	l.config.RunID, l.config.Cgroups = s.RunID, s.Cgroups
 	l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
 	l.config.Targets = []runner.Target{{Name: "native", Engine: enginetest.Open(t, native.Driver{}, "native", s)}}
-	l.config.Clock = runner.SystemClock{}
-	l.config.Supply = runner.Supply{Memory: has(limit*mib+128*mib, gib)} // 128 MiB are the reserve
+	l.config.Clock = meter.System{}
+	l.config.Supply = guard.Supply{Memory: has(limit*mib+128*mib, gib)} // 128 MiB are the reserve
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		c, err := bench.Launch(ctx, t, t.Spec(workload.Grow(taken)...))
+		c, err := bench.Launch(ctx, t, t.Spec(probe.Grow(taken)...))
 		if err != nil {
 			return err
 		}

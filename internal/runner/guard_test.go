@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 const (
@@ -22,8 +22,8 @@ const (
 )
 
 // has returns a resource with a constant amount.
-func has(free, total int64) func() (runner.Amount, error) {
-	return func() (runner.Amount, error) { return runner.Amount{Free: free, Total: total}, nil }
+func has(free, total int64) func() (guard.Amount, error) {
+	return func() (guard.Amount, error) { return guard.Amount{Free: free, Total: total}, nil }
 }
 
 // The reserves are 1228 MiB of memory of 24 GiB, 128 MiB of 1 GiB and 8 MiB of 64 MiB.
@@ -34,38 +34,38 @@ func TestNeedsAreCheckedFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		needs        bench.Needs
-		data, memory runner.Amount // of the directories
-		supply       runner.Supply
+		data, memory guard.Amount // of the directories
+		supply       guard.Supply
 		reason       string
 	}{
 		{
 			name: "just enough", needs: bench.Needs{Space: bench.Space{Disk: 2 * gib, Memory: 56 * mib, Tmpfs: 72 * mib}, Memory: 768 * mib, CPUs: 2},
-			data: runner.Amount{Free: 4 * gib, Total: 40 * gib}, memory: runner.Amount{Free: 64 * mib, Total: 64 * mib},
-			supply: runner.Supply{Memory: has(gib, gib), CPUs: 2},
+			data: guard.Amount{Free: 4 * gib, Total: 40 * gib}, memory: guard.Amount{Free: 64 * mib, Total: 64 * mib},
+			supply: guard.Supply{Memory: has(gib, gib), CPUs: 2},
 		},
-		{name: "nothing needed", supply: runner.Supply{Memory: has(0, gib), Tasks: has(2000, 32768), Files: has(0, 1024), CPUs: 1}},
+		{name: "nothing needed", supply: guard.Supply{Memory: has(0, gib), Tasks: has(2000, 32768), Files: has(0, 1024), CPUs: 1}},
 		{name: "nothing known", needs: bench.Needs{Containers: 1 << 20, Memory: 1 << 60, CPUs: 1000}},
 		{
-			name: "disk", needs: bench.Needs{Space: bench.Space{Disk: 2 * gib}}, data: runner.Amount{Free: 4*gib - 1, Total: 80 * gib},
+			name: "disk", needs: bench.Needs{Space: bench.Space{Disk: 2 * gib}}, data: guard.Amount{Free: 4*gib - 1, Total: 80 * gib},
 			reason: "space for its files: it writes up to 2.0 GiB, and DATA has 0 KiB above its reserve of 4.0 GiB: 2.0 GiB are missing; make room there, or set smaller parameters",
 		},
 		{
-			name: "directory in memory", needs: bench.Needs{Space: bench.Space{Memory: 57 * mib}}, memory: runner.Amount{Free: 64 * mib, Total: 64 * mib},
-			supply: runner.Supply{Memory: has(gib, gib)},
+			name: "directory in memory", needs: bench.Needs{Space: bench.Space{Memory: 57 * mib}}, memory: guard.Amount{Free: 64 * mib, Total: 64 * mib},
+			supply: guard.Supply{Memory: has(gib, gib)},
 			reason: "space for its files: it writes up to 57.0 MiB, and MEMORY has 56.0 MiB above its reserve of 8.0 MiB: 1.0 MiB are missing; make room there, or set smaller parameters",
 		},
 		{
-			name: "memory", needs: bench.Needs{Space: bench.Space{Tmpfs: gib}, Memory: 23 * gib}, supply: runner.Supply{Memory: has(24*gib, 24*gib)},
+			name: "memory", needs: bench.Needs{Space: bench.Space{Tmpfs: gib}, Memory: 23 * gib}, supply: guard.Supply{Memory: has(24*gib, 24*gib)},
 			reason: "memory: it needs 24.0 GiB (programs with 23.0 GiB, files with 1.0 GiB), and the host has 22.8 GiB above its reserve of 1.2 GiB: 1.2 GiB are missing; " +
 				"free memory, or set smaller parameters",
 		},
 		{
-			name: "processes", needs: bench.Needs{Containers: 31_000}, supply: runner.Supply{Tasks: has(32_000, 32_768)},
+			name: "processes", needs: bench.Needs{Containers: 31_000}, supply: guard.Supply{Tasks: has(32_000, 32_768)},
 			reason: "processes and threads: it needs 31000 (31000 containers of 1), and the host has 30362 above its reserve of 1638: 638 are missing; " +
 				"raise kernel.pid_max and kernel.threads-max, or set smaller parameters",
 		},
 		{
-			name: "CPUs", needs: bench.Needs{CPUs: 4}, supply: runner.Supply{CPUs: 2},
+			name: "CPUs", needs: bench.Needs{CPUs: 4}, supply: guard.Supply{CPUs: 2},
 			reason: "CPUs: it needs 4, and containers have 2; pin less, set smaller parameters, or use a larger machine",
 		},
 	} {
@@ -82,8 +82,8 @@ func TestNeedsAreCheckedFirst(t *testing.T) {
 			}
 			l.config.Supply = tt.supply
 			if tt.data.Total+tt.memory.Total > 0 {
-				l.config.Supply.Disk = func(dir string) (runner.Amount, error) {
-					return map[string]runner.Amount{l.config.Data: tt.data, l.config.Memory: tt.memory}[dir], nil
+				l.config.Supply.Disk = func(dir string) (guard.Amount, error) {
+					return map[string]guard.Amount{l.config.Data: tt.data, l.config.Memory: tt.memory}[dir], nil
 				}
 			}
 			l.ok()
@@ -97,14 +97,14 @@ func TestNeedsAreCheckedFirst(t *testing.T) {
 
 // A benchmark is skipped if a resource that it needs cannot be read.
 func TestUnreadableSupply(t *testing.T) {
-	broken := func() (runner.Amount, error) { return runner.Amount{}, errBroken }
+	broken := func() (guard.Amount, error) { return guard.Amount{}, errBroken }
 	for name, tt := range map[string]struct {
 		needs  bench.Needs
-		supply runner.Supply
+		supply guard.Supply
 	}{
-		"disk":   {bench.Needs{Space: bench.Space{Disk: 1}}, runner.Supply{Disk: func(string) (runner.Amount, error) { return broken() }}},
-		"memory": {bench.Needs{Memory: 1}, runner.Supply{Memory: broken}},
-		"tasks":  {bench.Needs{Containers: 2}, runner.Supply{Tasks: broken}},
+		"disk":   {bench.Needs{Space: bench.Space{Disk: 1}}, guard.Supply{Disk: func(string) (guard.Amount, error) { return broken() }}},
+		"memory": {bench.Needs{Memory: 1}, guard.Supply{Memory: broken}},
+		"tasks":  {bench.Needs{Containers: 2}, guard.Supply{Tasks: broken}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newHarness(t, "fake/a")
@@ -124,8 +124,8 @@ func TestSpaceWithoutMemoryDirectory(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.work("test.one.x", live)
 	l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Space: bench.Space{Memory: 1 << 60}} }
-	l.config.Supply = runner.Supply{
-		Disk:   func(string) (runner.Amount, error) { return runner.Amount{}, errBroken },
+	l.config.Supply = guard.Supply{
+		Disk:   func(string) (guard.Amount, error) { return guard.Amount{}, errBroken },
 		Memory: has(gib, gib),
 	}
 	l.ok()
@@ -146,7 +146,7 @@ type crowded struct {
 }
 
 func (c *crowded) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	made, err := c.Engine.Create(ctx, spec)
+	container, err := c.Engine.Create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (c *crowded) Create(ctx context.Context, spec engine.Spec) (engine.Containe
 	}
 	c.available -= c.noise[c.created]
 	c.live++
-	return &crowdedContainer{Container: made, crowded: c}, nil
+	return &crowdedContainer{Container: container, crowded: c}, nil
 }
 
 func (c *crowded) Info() engine.Info {
@@ -178,13 +178,13 @@ func (c *crowdedContainer) Delete(ctx context.Context) error {
 	return c.Container.Delete(ctx)
 }
 
-func (c *crowded) supply() runner.Supply {
-	return runner.Supply{
-		Memory: func() (runner.Amount, error) {
-			return runner.Amount{Free: c.available - c.live*c.each, Total: c.total}, nil
+func (c *crowded) supply() guard.Supply {
+	return guard.Supply{
+		Memory: func() (guard.Amount, error) {
+			return guard.Amount{Free: c.available - c.live*c.each, Total: c.total}, nil
 		},
-		Tasks: func() (runner.Amount, error) { return runner.Amount{Free: 30_000 - c.live*c.tasks, Total: 32_768}, nil },
-		Files: func() (runner.Amount, error) { return runner.Amount{Free: 20_000 - c.live*c.files, Total: 20_000}, nil },
+		Tasks: func() (guard.Amount, error) { return guard.Amount{Free: 30_000 - c.live*c.tasks, Total: 32_768}, nil },
+		Files: func() (guard.Amount, error) { return guard.Amount{Free: 20_000 - c.live*c.files, Total: 20_000}, nil },
 	}
 }
 
@@ -246,7 +246,7 @@ func TestContainersAreExtrapolated(t *testing.T) {
 // A target whose containers do not start has no cost: the trial has the reason, and the next one measures again.
 func TestUnitFails(t *testing.T) {
 	l := newHarness(t, "fake/a@fail=create#2")
-	l.config.Supply = runner.Supply{Memory: has(12*gib, 24*gib)}
+	l.config.Supply = guard.Supply{Memory: has(12*gib, 24*gib)}
 	l.config.Stop.Min, l.config.Stop.Max = 2, 2
 	l.work("test.one.x", live)
 	l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Containers: 2} }
@@ -264,7 +264,7 @@ func TestUnitFails(t *testing.T) {
 // Invariant host-guard.
 func TestRunsCgroupIsLimited(t *testing.T) {
 	l, _ := newPlaced(t)
-	l.config.Supply = runner.Supply{Memory: has(12*gib, 24*gib), Tasks: has(30_000, 32_768)}
+	l.config.Supply = guard.Supply{Memory: has(12*gib, 24*gib), Tasks: has(30_000, 32_768)}
 	found := map[string]int64{}
 	l.config.Work[0].Benchmark.Run = func(context.Context, bench.Trial) error {
 		for _, m := range l.config.Cgroups.Mounts {
@@ -300,7 +300,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 // A host whose memory cannot be read has no limit, and the run states it.
 func TestRunsCgroupWithoutLimit(t *testing.T) {
 	l, _ := newPlaced(t)
-	l.config.Supply = runner.Supply{Memory: func() (runner.Amount, error) { return runner.Amount{}, errBroken }}
+	l.config.Supply = guard.Supply{Memory: func() (guard.Amount, error) { return guard.Amount{}, errBroken }}
 	outcome := l.ok()
 	if want := "the run's cgroup has no limit that protects the host: " + errBroken.Error(); !slices.Contains(outcome.Caveats, want) {
 		t.Errorf("caveats: %q, want %q", outcome.Caveats, want)

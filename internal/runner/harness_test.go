@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // equal reports how got differs from want.
@@ -243,7 +243,7 @@ func values(value func(n int) float64) func(context.Context, bench.Trial) error 
 
 // exit runs a container until it exits.
 func exit(ctx context.Context, t bench.Trial) error {
-	_, err := bench.InContainer(ctx, t, t.Spec(workload.Exit(0)...))
+	_, err := bench.InContainer(ctx, t, t.Spec(probe.Exit(0)...))
 	return err
 }
 

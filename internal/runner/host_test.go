@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // program is the path of a program that a test installs.
@@ -43,15 +43,15 @@ func (l *harness) needsImage() {
 // The pull of an image is not part of any trial. The image is removed at the end of the run, which the harness checks.
 func TestImageIsPulledOnce(t *testing.T) {
 	l := newHarness(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
-	var told []string
-	l.config.Pulling = func(target string, image bench.Image) { told = append(told, target[:6]+" "+string(image)) }
+	var reports []string
+	l.config.Pulling = func(target string, image bench.Image) { reports = append(reports, target[:6]+" "+string(image)) }
 	l.config.Stop.Min = 3
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
 	l.needsImage()
 	l.ok()
-	slices.Sort(told)
-	equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, told)
+	slices.Sort(reports)
+	equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, reports)
 	for _, trial := range l.trials {
 		if trial.Status != result.OK || trial.Elapsed > time.Second || trial.Phases[0].Start != 0 {
 			t.Errorf("trial %d is %s and took %v with %v: %s", trial.Seq, trial.Status, trial.Elapsed, trial.Phases, trial.Reason)
@@ -203,7 +203,7 @@ func TestTooMuchOutputEndsTheTrial(t *testing.T) {
 			l.Errorf("%d bytes are kept, want %d", n, bench.MaxOutput)
 		}
 		var flood runner.OutputLimitError
-		if _, _, err := t.Create(ctx, t.Spec(workload.Ready()...)); !errors.As(err, &flood) {
+		if _, _, err := t.Create(ctx, t.Spec(probe.Ready()...)); !errors.As(err, &flood) {
 			l.Errorf("a call after the flood: %v", err)
 		}
 		return nil
@@ -310,9 +310,9 @@ func TestDropCachesNeedsPermission(t *testing.T) {
 
 func TestScratchInMemory(t *testing.T) {
 	memory := t.TempDir()
-	for _, there := range []bool{true, false} {
+	for _, exists := range []bool{true, false} {
 		l := newHarness(t, "fake/a")
-		if there {
+		if exists {
 			l.config.Memory = memory
 		}
 		var dirs []string
@@ -328,7 +328,7 @@ func TestScratchInMemory(t *testing.T) {
 		})
 		l.ok()
 		trial := l.only()
-		if !there {
+		if !exists {
 			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no file system in memory") {
 				t.Errorf("without memory: %s because %q", trial.Status, trial.Reason)
 			}
@@ -400,7 +400,7 @@ func TestHostEnd(t *testing.T) {
 		l, target, host := hostHarness(t)
 		var during []string
 		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
-			spec := t.Spec(workload.Ready()...)
+			spec := t.Spec(probe.Ready()...)
 			spec.Resources.CPUSet = "5"
 			c, err := t.Network.CreateHost(ctx, spec)
 			if err != nil {
@@ -416,9 +416,9 @@ func TestHostEnd(t *testing.T) {
 		if trial := l.only(); (trial.Status == result.OK) == bad || trial.Conditions["cpus of the host's end"] != "0" || len(trial.Phases) > 0 {
 			t.Errorf("%s because %q under %v with the phases %v", trial.Status, trial.Reason, trial.Conditions, trial.Phases)
 		}
-		asked := (*host.asked)[0]
-		if asked.Join != "/proc/7/ns/net" || asked.Network != engine.HostNet || asked.Resources.CPUSet != "0" {
-			t.Errorf("the host's engine was asked for %+v", asked)
+		request := (*host.asked)[0]
+		if request.Join != "/proc/7/ns/net" || request.Network != engine.HostNet || request.Resources.CPUSet != "0" {
+			t.Errorf("the host's engine was asked for %+v", request)
 		}
 		top := "/" + engine.Prefix + l.config.RunID
 		equal(t, "the host's engine was placed in", []string{top + "/t1-host", ""}, host.groups)
@@ -431,7 +431,7 @@ func TestHostEnd(t *testing.T) {
 
 func TestHostEndFails(t *testing.T) {
 	create := func(ctx context.Context, t bench.Trial) error {
-		_, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...))
+		_, err := t.Network.CreateHost(ctx, t.Spec(probe.Ready()...))
 		return err
 	}
 	t.Run("not created", func(t *testing.T) {
@@ -483,7 +483,7 @@ func TestHostEndWithoutCgroups(t *testing.T) {
 		if _, err := t.Cost.Usage(); err != nil {
 			l.Errorf("the cost before: %v", err)
 		}
-		if _, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...)); err != nil {
+		if _, err := t.Network.CreateHost(ctx, t.Spec(probe.Ready()...)); err != nil {
 			return err
 		}
 		_, err := t.Cost.Usage()

@@ -94,7 +94,7 @@ func TestPullThatLies(t *testing.T) {
 func TestMinimalImage(t *testing.T) {
 	l := newHarness(t, "fake/a@no=pull")
 	l.config.Emulator = func(program []byte) bench.Emulator { return bench.Emulator{Name: "for " + string(program)} }
-	var made []bench.Minimal
+	var images []bench.Minimal
 	l.work("test.one.x", func(ctx context.Context, tr bench.Trial) error {
 		for _, arch := range []string{"arm64", "386"} {
 			m, err := tr.Images.Minimal(ctx, arch)
@@ -104,16 +104,16 @@ func TestMinimalImage(t *testing.T) {
 			if info, err := os.Stat(m.Rootfs); err != nil || !info.IsDir() || m.Ref == "" || m.Emulator.Name != "for "+arch {
 				t.Errorf("%+v: %v", m, err)
 			}
-			made = append(made, m)
+			images = append(images, m)
 		}
 		tr.Record("Value", 1)
 		return nil
 	})
 	l.ok()
-	if trial := l.only(); trial.Status != result.OK || len(made) != 2 || made[0].Rootfs == made[1].Rootfs {
-		t.Fatalf("%s because %q with %+v", trial.Status, trial.Reason, made)
+	if trial := l.only(); trial.Status != result.OK || len(images) != 2 || images[0].Rootfs == images[1].Rootfs {
+		t.Fatalf("%s because %q with %+v", trial.Status, trial.Reason, images)
 	}
-	for _, m := range made {
+	for _, m := range images {
 		if _, err := os.Stat(m.Rootfs); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left: %v", m.Rootfs, err)
 		}

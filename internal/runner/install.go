@@ -50,8 +50,8 @@ func (t trialInstall) DaemonCPU() (time.Duration, error) {
 	if err := t.ownDaemon(); err != nil {
 		return 0, err
 	}
-	used, err := t.cost.daemon.Cgroup.Usage()
-	return used.CPU, err
+	usage, err := t.cost.daemon.Cgroup.Usage()
+	return usage.CPU, err
 }
 
 // ownDaemon returns an error unless the daemon serves only this run and is the one from the start of the trial.

@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/latency"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // trialLatency implements bench.Latency.
@@ -16,12 +17,12 @@ func (t trialLatency) Sample(metric string, d time.Duration) error {
 	t.mustDeclare(metric)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := slices.IndexFunc(t.latencies, func(l latencies) bool { return l.metric == metric })
-	if at < 0 {
-		at = len(t.latencies)
+	index := slices.IndexFunc(t.latencies, func(l latencies) bool { return l.metric == metric })
+	if index < 0 {
+		index = len(t.latencies)
 		t.latencies = append(t.latencies, latencies{metric, latency.New()})
 	}
-	return t.latencies[at].Record(d)
+	return t.latencies[index].Record(d)
 }
 
 func (t trialLatency) Quantile(metric string, q float64) time.Duration {
@@ -39,7 +40,7 @@ func (t trialLatency) Forget(c engine.Container, output bench.Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.containers = slices.DeleteFunc(t.containers, func(other engine.Container) bool { return other == c })
-	t.watches = slices.DeleteFunc(t.watches, func(other *watch) bool { return bench.Watch(other) == output })
+	t.watches = slices.DeleteFunc(t.watches, func(other *meter.Watch) bool { return bench.Watch(other) == output })
 }
 
 // latencies are the times of a metric.

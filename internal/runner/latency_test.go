@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/latency"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // Many times become one distribution with the largest ones whole, and leave neither phases nor containers behind.
@@ -21,7 +21,7 @@ func TestManyTimesAreReduced(t *testing.T) {
 	l := newHarness(t, "fake/a@create=10ms,start=5ms")
 	l.work("latency.test", func(ctx context.Context, tr bench.Trial) error {
 		for n := range samples {
-			spec := tr.Spec(workload.Exit(0)...)
+			spec := tr.Spec(probe.Exit(0)...)
 			output := tr.Watch()
 			spec.Process.Stdout = output
 			c, span, err := tr.Create(ctx, spec)

@@ -172,15 +172,15 @@ func (m *monitored) sample(all bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := m.r.threadCPU()
-	at := m.now()
-	since := m.sinceRate(at, m.rated)
-	m.host(at)
-	m.cgroups(at, since)
+	stamp := m.now()
+	elapsed := m.sinceRate(stamp, m.rated)
+	m.host(stamp)
+	m.cgroups(stamp, elapsed)
 	end := m.r.threadCPU()
 	m.cheap = end - began
 	m.spentCheap += m.cheap
 	left := m.allowed() - m.spent - m.cheap
-	due := at-m.lastMemory >= memoryEvery
+	due := stamp-m.lastMemory >= memoryEvery
 	need := m.list
 	if due {
 		need += m.memory
@@ -188,13 +188,13 @@ func (m *monitored) sample(all bool) {
 	switch {
 	case m.broken[componentCPU]:
 	case all || need <= left:
-		m.components(at)
+		m.components(stamp)
 		listed := m.r.threadCPU()
 		m.list, end = listed-end, listed
 		if all || due || m.memory+2*m.list+m.cheap <= left { // the next sample remains affordable
-			m.componentMemory(at)
+			m.componentMemory(stamp)
 			end = m.r.threadCPU()
-			m.memory, m.lastMemory = end-listed, at
+			m.memory, m.lastMemory = end-listed, stamp
 			m.readings++
 		}
 	default:
@@ -204,9 +204,9 @@ func (m *monitored) sample(all bool) {
 	cost := end - began
 	m.spent += cost
 	m.cost += cost
-	if since > 0 {
-		m.add(cgroupCPU, "memory monitor", result.Ratio, at, m.cost.Seconds()/since.Seconds())
-		m.rated, m.cost = at, 0
+	if elapsed > 0 {
+		m.add(cgroupCPU, "memory monitor", result.Ratio, stamp, m.cost.Seconds()/elapsed.Seconds())
+		m.rated, m.cost = stamp, 0
 	}
 	if m.samples++; m.samples == result.MaxTimelinePoints-1 {
 		m.thin()
@@ -215,8 +215,8 @@ func (m *monitored) sample(all bool) {
 
 // sinceRate is the time since the latest rate, or 0 if it is too short: a rate over a short time is noise, and the next sample has it.
 func (m *monitored) sinceRate(at, latest time.Duration) time.Duration {
-	if since := at - latest; since >= m.interval/2 {
-		return since
+	if elapsed := at - latest; elapsed >= m.interval/2 {
+		return elapsed
 	}
 	return 0
 }
@@ -270,8 +270,8 @@ func (m *monitored) components(at time.Duration) {
 	if m.failed(componentCPU, err) {
 		return
 	}
-	for c, used := range cpu {
-		m.used[c] += used
+	for c, usage := range cpu {
+		m.used[c] += usage
 	}
 	for _, l := range m.lines {
 		// The memory is not read each time. Without a process it is known.
@@ -279,14 +279,14 @@ func (m *monitored) components(at time.Duration) {
 			l.At, l.Values = append(l.At, at), append(l.Values, 0)
 		}
 	}
-	since := m.sinceRate(at, m.listed)
-	if since == 0 {
+	elapsed := m.sinceRate(at, m.listed)
+	if elapsed == 0 {
 		return
 	}
 	m.listed = at
 	values := map[monitor.Component]float64{}
-	for c, used := range m.used {
-		values[c] = used.Seconds() / since.Seconds()
+	for c, usage := range m.used {
+		values[c] = usage.Seconds() / elapsed.Seconds()
 	}
 	clear(m.used)
 	m.addComponents(componentCPU, result.Ratio, at, values)
@@ -354,11 +354,11 @@ func (m *monitored) add(group, name string, unit result.Unit, at time.Duration, 
 
 // thin drops every second value of all timelines, and halves the rate of the samples, so that a long trial stays below the limit.
 func (m *monitored) thin() {
-	all := m.lines
+	lines := m.lines
 	if m.total != nil {
-		all = append(slices.Clip(all), m.total)
+		lines = append(slices.Clip(lines), m.total)
 	}
-	for _, l := range all {
+	for _, l := range lines {
 		n := 0
 		for i := 0; i < len(l.At); i += 2 {
 			l.At[n], l.Values[n] = l.At[i], l.Values[i]
@@ -404,8 +404,8 @@ func (t *trial) endMonitor() error {
 		m.lacks("peak, mean and area of memory", "some trials are shorter than the time of two samples; sample more often, with monitor: {memory: 10ms}")
 		return m.sampler.Close()
 	}
-	if used := m.line(hostMemory, string(monitor.Used)); used != nil {
-		m.summarize(used, bench.HostMemoryPeak, bench.HostMemoryMean, bench.HostMemoryArea)
+	if line := m.line(hostMemory, string(monitor.Used)); line != nil {
+		m.summarize(line, bench.HostMemoryPeak, bench.HostMemoryMean, bench.HostMemoryArea)
 	}
 	if m.total != nil {
 		m.summarize(m.total, bench.CgroupMemoryPeak, bench.CgroupMemoryMean, bench.CgroupMemoryArea)
@@ -432,11 +432,11 @@ func (m *monitored) summarize(l *result.Timeline, peak, mean, area string) {
 	if length == 0 || !m.declares(peak) {
 		return
 	}
-	above := func(i int) float64 { return max(0, l.Values[i]-l.Values[0]) }
+	growth := func(i int) float64 { return max(0, l.Values[i]-l.Values[0]) }
 	highest, sum := 0.0, 0.0
 	for i := 1; i <= last; i++ {
-		highest = max(highest, above(i))
-		sum += (above(i-1) + above(i)) / 2 * (l.At[i] - l.At[i-1]).Seconds()
+		highest = max(highest, growth(i))
+		sum += (growth(i-1) + growth(i)) / 2 * (l.At[i] - l.At[i-1]).Seconds()
 	}
 	m.Record(peak, highest)
 	m.Record(mean, sum/length)

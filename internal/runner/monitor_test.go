@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // meminfo is a machine of 1000 MiB that the test fills.
@@ -143,14 +143,14 @@ func TestCostOfSamplesIsBounded(t *testing.T) {
 	if got := trial.Conditions["monitor"]; !strings.Contains(got, "less often") {
 		t.Errorf("the condition is %q", got)
 	}
-	own := lineOf(t, trial, "CPU use of the cgroups and of the monitor", "memory monitor")
+	line := lineOf(t, trial, "CPU use of the cgroups and of the monitor", "memory monitor")
 	sum := 0.0
-	for i, use := range own.Values {
-		since := own.At[0]
+	for i, use := range line.Values {
+		start := line.At[0]
 		if i > 0 {
-			since = own.At[i] - own.At[i-1]
+			start = line.At[i] - line.At[i-1]
 		}
-		sum += use * since.Seconds()
+		sum += use * start.Seconds()
 	}
 	if sum < 0.5 || sum > 1 {
 		t.Errorf("the samples of 100 s took %v s, want at most 1 %%, and not much less", sum)
@@ -165,15 +165,15 @@ func TestLongTrials(t *testing.T) {
 	})
 	l.config.Work[0].Monitor = 10 * ms
 	l.ok()
-	used := lineOf(t, l.only(), "Memory of the host", "used")
+	line := lineOf(t, l.only(), "Memory of the host", "used")
 	if got := l.only().Conditions["monitor"]; got != "memory every 40ms" {
 		t.Errorf("the condition is %q", got)
 	}
-	if n := len(used.At); n > result.MaxTimelinePoints || n < result.MaxTimelinePoints/2 {
+	if n := len(line.At); n > result.MaxTimelinePoints || n < result.MaxTimelinePoints/2 {
 		t.Errorf("90,000 intervals give %d values", n)
 	}
-	for i := 1; i < len(used.At)-1; i++ {
-		if step := used.At[i] - used.At[i-1]; step != 40*ms {
+	for i := 1; i < len(line.At)-1; i++ {
+		if step := line.At[i] - line.At[i-1]; step != 40*ms {
 			t.Fatalf("values %d and %d are %v apart, want a multiple of the interval that is the same for all", i, i+1, step)
 		}
 	}
@@ -289,13 +289,13 @@ func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
 	}
 }
 
-var _ runner.Clock = runner.SystemClock{}
+var _ meter.Clock = meter.System{}
 
 // The system's clock calls in time, and not after stop.
 func TestTicksOfTheSystemClock(t *testing.T) {
 	calls := make(chan int)
 	n := 0
-	stop := runner.SystemClock{}.Every(ms, func() {
+	stop := meter.System{}.Every(ms, func() {
 		n++
 		if n <= 3 {
 			calls <- n

@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // trialNetwork implements bench.Network.
@@ -52,7 +52,7 @@ func (t trialNetwork) Outward() (engine.Outward, error) {
 	return outgoing.Outward()
 }
 
-func (t trialNetwork) Remote(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error) {
+func (t trialNetwork) Remote(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
 	if t.r.Remote == nil {
 		return nil, &engine.UnsupportedError{What: "a server on another machine", Reason: "this run has no client for it"}
 	}

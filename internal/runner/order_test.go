@@ -26,8 +26,8 @@ func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
 		if t.Benchmark != benchmark {
 			continue
 		}
-		if now := (block{t.Block, t.Warmup}); last == nil || *last != now {
-			blocks, last = append(blocks, nil), &now
+		if current := (block{t.Block, t.Warmup}); last == nil || *last != current {
+			blocks, last = append(blocks, nil), &current
 		}
 		blocks[len(blocks)-1] = append(blocks[len(blocks)-1], t.Target)
 	}
@@ -46,12 +46,12 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 	}
 	for i, trial := range l.trials {
 		// A round is a block of each benchmark, and the first two are warm-up.
-		round, within := i/6, i%6
+		round, position := i/6, i%6
 		want := result.Trial{Seq: i + 1, Block: round - 2, Warmup: round < 2, Status: result.OK}
 		if want.Warmup {
 			want.Block = round
 		}
-		want.Benchmark = []string{"test.one.x", "test.two.x"}[within/3]
+		want.Benchmark = []string{"test.one.x", "test.two.x"}[position/3]
 		if trial.Seq != want.Seq || trial.Block != want.Block || trial.Warmup != want.Warmup ||
 			trial.Benchmark != want.Benchmark || trial.Status != want.Status {
 			t.Errorf("trial %d is %v, want %v", i, spell(l.trials[i:i+1]), spell([]result.Trial{want}))
@@ -129,25 +129,25 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 		l.config.Work[1].Benchmark.Needs = bench.Always(engine.CanExec)
 		return l
 	}
-	whole := fresh()
-	out := whole.ok()
+	reference := fresh()
+	out := reference.ok()
 	// Skipped are fake/less in test.two.x, and fake/bad in both benchmarks after it is given up.
 	if len(out.Caveats) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
 		t.Fatalf("the run lacks what this test is about: %+v", out)
 	}
-	if one, two := len(orders(whole.trials, "test.one.x")), len(orders(whole.trials, "test.two.x")); one != 1+10 || two != 1+18+1 {
+	if one, two := len(orders(reference.trials, "test.one.x")), len(orders(reference.trials, "test.two.x")); one != 1+10 || two != 1+18+1 {
 		// The skipped trial of fake/less comes first and counts as a block.
 		t.Fatalf("%d and %d blocks, warm-up included, want 11 and 20", one, two)
 	}
-	for n := range len(whole.trials) {
+	for n := range len(reference.trials) {
 		first := fresh()
 		first.interruptAfter(n + 1)
 		second := first.again()
-		again := second.ok()
-		if diff := cmp.Diff(spell(whole.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
+		outcome := second.ok()
+		if diff := cmp.Diff(spell(reference.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
 			t.Fatalf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n+1, diff)
 		}
-		if diff := cmp.Diff(out.Counts, again.Counts); diff != "" {
+		if diff := cmp.Diff(out.Counts, outcome.Counts); diff != "" {
 			t.Errorf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run:\n%s", n+1, diff)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // Repetitions of the measurement of Touchstone's own overhead.
@@ -21,7 +22,7 @@ const (
 
 // MeasureOverhead measures Touchstone's own part in a measurement: an empty timed region, and the start of a bare process
 // that exits at once.
-func MeasureOverhead(ctx context.Context, clock Clock, launcher *process.Launcher, probe string) (result.Overhead, error) {
+func MeasureOverhead(ctx context.Context, clock meter.Clock, launcher *process.Launcher, probe string) (result.Overhead, error) {
 	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
 	nothing := func(context.Context) error { return nil }
 	var empty, execs []time.Duration
@@ -46,16 +47,16 @@ func MeasureOverhead(ctx context.Context, clock Clock, launcher *process.Launche
 
 // MeasureRequests measures the round trip of a request that does nothing, by the name of the engine. Engines without a daemon have no
 // entry, nor has a daemon that does not answer: its targets fail later, each with the reason.
-func MeasureRequests(ctx context.Context, clock Clock, targets []Target) map[string]time.Duration {
+func MeasureRequests(ctx context.Context, clock meter.Clock, targets []Target) map[string]time.Duration {
 	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
 	requests := map[string]time.Duration{}
-	for _, of := range targets {
-		p, ok := of.Engine.(engine.Pinger)
+	for _, target := range targets {
+		p, ok := target.Engine.(engine.Pinger)
 		if !ok {
 			continue
 		}
-		name := of.Engine.Info().Target.Engine
-		if _, known := requests[name]; known {
+		name := target.Engine.Info().Target.Engine
+		if _, ok := requests[name]; ok {
 			continue
 		}
 		if took, err := t.ping(ctx, p); err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -27,7 +28,7 @@ func TestMeasureOverhead(t *testing.T) {
 	t.Cleanup(func() {
 		must.Do(t, launcher.Close())
 	})
-	o, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe)
+	o, err := runner.MeasureOverhead(t.Context(), meter.System{}, launcher, probe)
 	must.Do(t, err)
 	if o.EmptyRegion <= 0 || o.Exec <= o.EmptyRegion {
 		t.Errorf("%+v: an empty region takes some time, and a process more", o)
@@ -36,7 +37,7 @@ func TestMeasureOverhead(t *testing.T) {
 	if o, err = runner.MeasureOverhead(t.Context(), fake.NewClock(), launcher, probe); err != nil || o.EmptyRegion != 0 || o.Exec != 0 {
 		t.Errorf("on a clock that stands: %+v, %v", o, err)
 	}
-	if _, err := runner.MeasureOverhead(t.Context(), runner.SystemClock{}, launcher, probe+"-missing"); err == nil {
+	if _, err := runner.MeasureOverhead(t.Context(), meter.System{}, launcher, probe+"-missing"); err == nil {
 		t.Error("the overhead of a program that is not there was measured")
 	}
 }
@@ -74,14 +75,14 @@ func TestMeasureRequests(t *testing.T) {
 }
 
 func TestSystemClock(t *testing.T) {
-	before := runner.SystemClock{}.Now()
-	ctx, cancel := runner.SystemClock{}.WithTimeoutCause(t.Context(), time.Nanosecond, errBroken)
+	start := meter.System{}.Now()
+	ctx, cancel := meter.System{}.WithTimeoutCause(t.Context(), time.Nanosecond, errBroken)
 	defer cancel()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), errBroken) {
 		t.Errorf("the cause of the end is %v", context.Cause(ctx))
 	}
-	if took := (runner.SystemClock{}).Now().Sub(before); took < time.Nanosecond {
+	if took := (meter.System{}).Now().Sub(start); took < time.Nanosecond {
 		t.Errorf("a nanosecond took %v", took)
 	}
 }
@@ -89,7 +90,7 @@ func TestSystemClock(t *testing.T) {
 // BenchmarkTime measures the runner's own part of a timed region: Overhead.EmptyRegion with the context around it.
 func BenchmarkTime(b *testing.B) {
 	l := newHarness(b, "fake/a")
-	l.config.Clock = runner.SystemClock{}
+	l.config.Clock = meter.System{}
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		nothing := func(context.Context) error { return nil }
 		for b.Loop() {

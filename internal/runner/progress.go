@@ -3,7 +3,9 @@ package runner
 import (
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -56,23 +58,23 @@ func (p *pace) note(t result.Trial) {
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
-		known := 0 // the number of blocks that are known to be measured
+		count := 0 // the number of blocks that are known to be measured
 		if i == work {
-			known = block + 1
+			count = block + 1
 		}
 		for _, t := range r.Targets {
 			cell := cellOf(w, t.Name)
 			if r.over[cell] {
 				continue
 			}
-			least, most := r.blocks(i, t.Name, known)
+			lower, upper := r.blocks(i, t.Name, count)
 			done := r.pace.cells[cell].n
-			total := max(r.Warmup+most, done)
+			total := max(r.Warmup+upper, done)
 			p.Total += total
 			p.Done += done
-			p.AtMost = p.AtMost || least < most
+			p.AtMost = p.AtMost || lower < upper
 			p.Left += time.Duration(total-done) * r.pace.of(cell)
-			p.Least += time.Duration(max(r.Warmup+least, done)-done) * r.pace.of(cell)
+			p.Least += time.Duration(max(r.Warmup+lower, done)-done) * r.pace.of(cell)
 		}
 	}
 	if r.Budget > 0 {
@@ -85,7 +87,7 @@ func (r *run) progress(work, block int) Progress {
 // blocks are the least and the greatest number of blocks of a cell. known blocks are measured already.
 func (r *run) blocks(i int, target string, known int) (least, most int) {
 	if d := r.decisions[i]; d != nil {
-		return d.blocks(target, known)
+		return d.Blocks(target, known)
 	}
 	rule := r.stop(i)
 	least = max(rule.Min, known)
@@ -125,9 +127,9 @@ func (r *run) estimate(block int) {
 // enough reports whether a benchmark needs no block of this number.
 func (r *run) enough(i, block int) bool {
 	if d := r.decisions[i]; d != nil {
-		return d.enough(block)
+		return d.Enough(block)
 	}
-	r.ready[i] = r.ready[i] || r.measured[i].enough(r.stop(i), block)
+	r.ready[i] = r.ready[i] || r.measured[i].Enough(r.stop(i), block)
 	return r.ready[i]
 }
 
@@ -136,3 +138,28 @@ func (r *run) spent(part time.Duration) bool { return r.Budget > 0 && r.elapsed(
 
 // elapsed is the time that the run has taken, the trials of earlier processes included.
 func (r *run) elapsed() time.Duration { return r.earlier + r.Clock.Now().Sub(r.began) }
+
+// decisionsOf returns the state of the rule that ends cells; nil without a rule, and for a benchmark with a number of blocks of its own.
+func (r *run) decisionsOf(w plan.Work) *decision.State {
+	if r.Decide == nil || w.Blocks > 0 {
+		return nil
+	}
+	if r.looks == nil {
+		r.looks = stats.NewSequential(r.Decide.Looks)
+	}
+	return decision.New(r.Decide, r.looks, w.Benchmark.Metrics, r.Seed)
+}
+
+// decide applies the rule to a benchmark after a number of blocks.
+func (r *run) decide(i, blocks int) error {
+	var cells []result.Cell
+	for _, t := range r.Targets {
+		cells = append(cells, cellOf(r.Work[i], t.Name))
+	}
+	return r.decisions[i].Look(blocks, cells, func(cell result.Cell) bool { return r.over[cell] }, func(s result.Stop) error {
+		if r.Stopped == nil {
+			return nil
+		}
+		return r.Stopped(s)
+	})
+}

@@ -23,8 +23,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/decision"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // A cell is given up after failuresAllowed consecutive trials without success, or timeoutsAllowed of them that exceeded a
@@ -53,7 +56,7 @@ type Config struct {
 	// DropCaches drops the host's page cache; nil if the user has not allowed it.
 	DropCaches func(context.Context) error
 	// Supply reads the free resources of the host.
-	Supply Supply
+	Supply guard.Supply
 	// Meminfo reads the host's memory in bytes, by the names of /proc/meminfo; nil if unknown.
 	Meminfo func() (map[string]int64, error)
 	// OOMKills counts the processes that the kernel has killed because the host was out of memory; nil if unknown.
@@ -64,7 +67,7 @@ type Config struct {
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
 	// Remote starts a server on another machine: see bench.Network. It may be nil.
-	Remote func(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error)
+	Remote func(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error)
 	// CPUs is the number of the machine's CPUs; 0 if unknown. A CPU limit above it is not set, because no engine can hold
 	// it and some refuse it.
 	CPUs int
@@ -73,7 +76,7 @@ type Config struct {
 	Warmup int
 	Stop   stats.StopRule
 	// Decide ends single cells of benchmarks without a number of blocks of their own; nil ends none. Stop is then not used for them.
-	Decide *Decide
+	Decide *decision.Rule
 	// Stopped is called when Decide ends a cell, also for the decisions that an earlier process has made; it may be nil. After an error
 	// the run ends.
 	Stopped func(result.Stop) error
@@ -89,7 +92,7 @@ type Config struct {
 	// Done are the trials that an earlier process recorded for this run.
 	Done []result.Trial
 
-	Clock   Clock
+	Clock   meter.Clock
 	Cgroups *cgroup.Hierarchy // nil if trials have no cgroups
 	// Proc is the kernel's proc file system, for monitored benchmarks. It is empty if the targets are not on this host.
 	Proc string
@@ -187,16 +190,16 @@ type run struct {
 	over      map[result.Cell]bool // skipped or given up: no trial will follow
 	failed    map[result.Cell]streak
 	work      map[result.Cell][]int // indexes of work; for the stop rule
-	measured  []measured            // by index of work, without warm-up; for the stop rule
+	measured  []decision.Measured   // by index of work, without warm-up; for the stop rule
 	ready     []bool                // by index of work: the stop rule needs no more blocks
-	decisions []*decisions          // by index of work; nil without Decide
+	decisions []*decision.State     // by index of work; nil without Decide
 	pulled    []pulled
-	hungPulls map[pulled]int    // pulls that exceeded their limit
-	left      []leftover        // the objects of trials that no clean-up has removed yet
-	group     *cgroup.Group     // of the whole run; nil without cgroups
-	units     map[string]unit   // by target: the cost of one container, once it is known
-	looks     *stats.Sequential // of Decide
-	estimated bool              // Estimated was called
+	hungPulls map[pulled]int        // pulls that exceeded their limit
+	left      []leftover            // the objects of trials that no clean-up has removed yet
+	group     *cgroup.Group         // of the whole run; nil without cgroups
+	units     map[string]guard.Cost // by target: the cost of one container, once it is known
+	looks     *stats.Sequential     // of Decide
+	estimated bool                  // Estimated was called
 	breaker   breaker
 	pace      pace
 	out       Outcome
@@ -220,14 +223,14 @@ func (s streak) over() bool {
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
-		work: map[result.Cell][]int{}, measured: make([]measured, len(config.Work)), ready: make([]bool, len(config.Work)), units: map[string]unit{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
+		work: map[result.Cell][]int{}, measured: make([]decision.Measured, len(config.Work)), ready: make([]bool, len(config.Work)), units: map[string]guard.Cost{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
 	}
 	for i, w := range r.Work {
 		for _, t := range r.Targets {
 			cell := cellOf(w, t.Name)
 			r.work[cell] = append(r.work[cell], i)
 		}
-		r.decisions = append(r.decisions, r.newDecisions(w))
+		r.decisions = append(r.decisions, r.decisionsOf(w))
 	}
 	r.pace.earlier = r.Expected
 	for _, t := range r.Done {
@@ -285,9 +288,9 @@ func (r *run) skips() error {
 
 // lack returns an error if a benchmark cannot run on any target.
 func (r *run) lack(w plan.Work) error {
-	files, known := r.Images[w.Benchmark.Image]
+	files, ok := r.Images[w.Benchmark.Image]
 	switch {
-	case !known:
+	case !ok:
 		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "it was not prepared for this run"}
 	case files.Err != nil:
 		return files.Err
@@ -298,7 +301,7 @@ func (r *run) lack(w plan.Work) error {
 			return err
 		}
 	}
-	return r.fits(n, plain)
+	return r.fits(n, guard.Least)
 }
 
 // supports returns the engine's error for the first capability that it does not support.
@@ -358,7 +361,7 @@ func (r *run) rounds(ctx context.Context) (complete bool, err error) {
 func (r *run) remains(i, block int, warmup bool) bool {
 	return slices.ContainsFunc(r.Targets, func(t Target) bool {
 		cell := cellOf(r.Work[i], t.Name)
-		return !r.over[cell] && !r.done[slot{cell, block, warmup}] && (warmup || !r.decisions[i].ended(t.Name, block))
+		return !r.over[cell] && !r.done[slot{cell, block, warmup}] && (warmup || !r.decisions[i].Ended(t.Name, block))
 	})
 }
 
@@ -368,15 +371,15 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 	for _, n := range r.order(w, block, warmup) {
 		t := r.Targets[n]
 		cell := cellOf(w, t.Name)
-		at := slot{cell, block, warmup}
-		if r.over[cell] || r.done[at] || !warmup && r.decisions[i].ended(t.Name, block) {
+		next := slot{cell, block, warmup}
+		if r.over[cell] || r.done[next] || !warmup && r.decisions[i].Ended(t.Name, block) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return false, nil
 		}
 		if reason := r.stopped(cell); reason != "" {
-			if err := r.skip(at, reason); err != nil {
+			if err := r.skip(next, reason); err != nil {
 				return false, err
 			}
 			continue
@@ -468,9 +471,9 @@ func (r *run) note(t result.Trial) {
 		return
 	}
 	for _, i := range r.work[t.Cell] {
-		r.decisions[i].add(&t)
+		r.decisions[i].Add(&t)
 		if r.Stop.Precision > 0 {
-			r.measured[i].add(&t, r.Work[i].Benchmark.Metrics)
+			r.measured[i].Add(&t, r.Work[i].Benchmark.Metrics)
 		}
 	}
 }

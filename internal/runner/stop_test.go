@@ -74,10 +74,10 @@ func TestPreciseRequiresEveryMetric(t *testing.T) {
 //
 // Invariant budget-sum: The budget of a run includes its trials in earlier processes.
 func TestBudgetCountsEarlierTrials(t *testing.T) {
-	whole := newHarness(t, "fake/a")
-	whole.config.Stop.Min, whole.config.Budget = 100, 100*ms // a trial takes 23 ms
-	whole.work("test.one.x", live)
-	out := whole.ok()
+	reference := newHarness(t, "fake/a")
+	reference.config.Stop.Min, reference.config.Budget = 100, 100*ms // a trial takes 23 ms
+	reference.work("test.one.x", live)
+	out := reference.ok()
 
 	first := newHarness(t, "fake/a")
 	first.config.Stop.Min, first.config.Budget = 100, 100*ms
@@ -85,7 +85,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	first.interruptAfter(3)
 	second := first.again()
 	resumed := second.ok()
-	if got, want := len(first.trials)+len(second.trials), len(whole.trials); got != want {
+	if got, want := len(first.trials)+len(second.trials), len(reference.trials); got != want {
 		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
 	}
 	if diff := cmp.Diff(out.Caveats, resumed.Caveats); diff != "" {

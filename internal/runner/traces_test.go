@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // A delete that returns success and does nothing fails the trial, whether the benchmark or the runner has called it.
@@ -26,7 +26,7 @@ func TestDeleteThatLies(t *testing.T) {
 			return err
 		},
 		"of the runner": func(ctx context.Context, t bench.Trial) error {
-			_, span, err := t.Create(ctx, t.Spec(workload.Ready()...))
+			_, span, err := t.Create(ctx, t.Spec(probe.Ready()...))
 			t.Record("Value", span.Seconds())
 			return err
 		},

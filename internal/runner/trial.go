@@ -18,6 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 // LimitError reports a call or a trial that exceeded its time limit.
@@ -77,7 +79,7 @@ type trial struct {
 	containers []engine.Container
 	fresh      []string // images that were made for this trial
 	pulled     []string // images that the engine may have, even if the pull failed
-	watches    []*watch
+	watches    []*meter.Watch
 	phases     []result.Phase
 	failed     map[string]int // calls, by the name of the phase
 	samples    []result.Sample
@@ -114,7 +116,7 @@ func (t *trial) Require(n bench.Needs) error {
 	if err := supports(t.engine, n.Capabilities); err != nil {
 		return err
 	}
-	return t.r.fits(n, plain)
+	return t.r.fits(n, guard.Least)
 }
 
 // Invariant object-names.
@@ -221,8 +223,8 @@ func (t *trial) canLimit(r engine.Resources) error {
 		if !limit.wanted {
 			continue
 		}
-		if refused := t.group.Refusal(limit.controller); refused != nil {
-			return &engine.UnsupportedError{What: limit.what, Reason: refused.Cause, Advice: refused.Remedy}
+		if refusal := t.group.Refusal(limit.controller); refusal != nil {
+			return &engine.UnsupportedError{What: limit.what, Reason: refusal.Cause, Advice: refusal.Remedy}
 		}
 	}
 	return nil
@@ -234,7 +236,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		bench.Span
 		failed bool // the engine went on without it
 	}
-	var whole bench.Span
+	var total bench.Span
 	var steps []step
 	began := t.now()
 	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
@@ -256,9 +258,9 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 			}
 			return err
 		})
-		whole, err = t.span(func() error { return call(ctx) })
+		total, err = t.span(func() error { return call(ctx) })
 		if region != nil {
-			whole = *region
+			total = *region
 		}
 		return err
 	})
@@ -275,16 +277,16 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		return bench.Span{}, err // a failure never becomes a time
 	}
 	if len(t.latencies) > 0 {
-		return whole, nil
+		return total, nil
 	}
-	t.phases = append(t.phases, phaseOf(phase, whole))
+	t.phases = append(t.phases, phaseOf(phase, total))
 	for _, s := range steps {
 		t.phases = append(t.phases, phaseOf(phase+"/"+s.name, s.Span))
 		if t.work.Benchmark.Steps && !s.failed && t.declares(s.name) {
 			t.samples = append(t.samples, result.Sample{Metric: s.name, Value: s.Seconds()})
 		}
 	}
-	return whole, nil
+	return total, nil
 }
 
 // span times one call.
@@ -317,15 +319,15 @@ func timedOut(err error) bool {
 
 // limited adds the limit that was exceeded to an error: the callee may only know of a cancelled context.
 func limited(ctx context.Context, err error) error {
-	var limit, known *LimitError
-	if err == nil || !errors.As(context.Cause(ctx), &limit) || errors.As(err, &known) {
+	var limit, cause *LimitError
+	if err == nil || !errors.As(context.Cause(ctx), &limit) || errors.As(err, &cause) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", limit, err)
 }
 
 func (t *trial) Watch() bench.Watch {
-	w := newWatch(t.now, func() { t.cancel(OutputLimitError{}) })
+	w := meter.NewWatch(t.now, func() { t.cancel(OutputLimitError{}) })
 	t.mu.Lock()
 	t.watches = append(t.watches, w)
 	t.mu.Unlock()
@@ -427,8 +429,8 @@ func (t *trial) run(ctx context.Context) (err error) {
 			err = fmt.Errorf("the benchmark itself is broken, please report it: %v\n%s", p, debug.Stack())
 		}
 		// The benchmark may have returned no error, or only the cancelled context's.
-		var flood, known OutputLimitError
-		if errors.As(context.Cause(ctx), &flood) && !errors.As(err, &known) {
+		var flood, cause OutputLimitError
+		if errors.As(context.Cause(ctx), &flood) && !errors.As(err, &cause) {
 			err = errors.Join(flood, err)
 		}
 	}()
@@ -457,11 +459,11 @@ func (t *trial) makeGroup() error {
 
 // output is the end of the output of the trial's programs.
 func (t *trial) output() string {
-	var all []byte
+	var output []byte
 	for _, w := range t.watches {
-		all = append(all, w.Bytes()...)
+		output = append(output, w.Bytes()...)
 	}
-	return strings.ToValidUTF8(string(all[max(0, len(all)-outputShown):]), "\uFFFD")
+	return strings.ToValidUTF8(string(output[max(0, len(output)-outputShown):]), "\uFFFD")
 }
 
 func statusOf(err error) (result.Status, string) {

@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // Invariant clock: Only the runner (and the host's sampler) reads a clock; engines and benchmarks cannot.
@@ -67,11 +67,11 @@ func TestStepsBoundThePhase(t *testing.T) {
 			return err
 		})
 		t.Record("Value", span.Seconds())
-		_, again := t.Time(ctx, "start", func(ctx context.Context) error {
+		_, startErr := t.Time(ctx, "start", func(ctx context.Context) error {
 			advance(1 * ms)
 			return engine.Call(ctx, func() error { advance(16 * ms); return nil })
 		})
-		return errors.Join(err, again)
+		return errors.Join(err, startErr)
 	})
 	l.ok()
 	want := []result.Phase{
@@ -147,7 +147,7 @@ func TestFailures(t *testing.T) {
 		{"fake/a@fail=wait", exit, result.Failed, "scripted fault: call 1 of wait fails", ""},
 		{"fake/a", func(ctx context.Context, t bench.Trial) error {
 			t.Record("Value", 1)
-			_, err := bench.InContainer(ctx, t, t.Spec(workload.Probe, "dance"))
+			_, err := bench.InContainer(ctx, t, t.Spec(probe.Path, "dance"))
 			return err
 		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
 		{"fake/a", runsProgram, result.Failed, `execute "/usr/bin/program": no such file or directory`, ""},
@@ -178,7 +178,7 @@ func TestFailures(t *testing.T) {
 			return nil
 		}, result.Timeout, "the trial took longer than its limit of 1h0m0s: " + errBroken.Error(), ""},
 		{"fake/a@hang=start", func(ctx context.Context, t bench.Trial) error {
-			c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+			c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 			if err != nil {
 				return err
 			}
@@ -253,7 +253,7 @@ func TestInterrupted(t *testing.T) {
 				}
 				dirs[dir] = true
 				stop("create")
-				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 				if err != nil {
 					return err
 				}
@@ -310,7 +310,7 @@ func TestLeftContainersAreRemoved(t *testing.T) {
 		errs := make(chan error)
 		for i := range 8 {
 			go func() {
-				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				c, _, err := t.Create(ctx, t.Spec(probe.Ready()...))
 				if err == nil && i%2 > 0 {
 					_, err = t.Time(ctx, "start", c.Start)
 				}
@@ -321,11 +321,11 @@ func TestLeftContainersAreRemoved(t *testing.T) {
 				errs <- err
 			}()
 		}
-		var all []error
+		var failures []error
 		for range 8 {
-			all = append(all, <-errs)
+			failures = append(failures, <-errs)
 		}
-		return errors.Join(all...)
+		return errors.Join(failures...)
 	})
 	l.ok() // checks that no container is left
 	for _, trial := range l.trials {
@@ -342,10 +342,10 @@ func TestSpecsAndScratchDifferByTrial(t *testing.T) {
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 		for range 12 {
 			id := t.Spec("/probe").ID
-			for other := range ids {
+			for oldID := range ids {
 				// runsc accepts a prefix of an ID as the ID.
-				if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
-					l.Errorf("IDs %s and %s are ambiguous", id, other)
+				if strings.HasPrefix(id, oldID) || strings.HasPrefix(oldID, id) {
+					l.Errorf("IDs %s and %s are ambiguous", id, oldID)
 				}
 			}
 			ids[id] = true

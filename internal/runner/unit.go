@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -9,15 +11,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
-
-// unit is the cost of one idle container of a target.
-type unit struct {
-	memory int64 // bytes
-	pair   int64 // bytes for each pair of containers
-	tasks  int64 // processes and threads
-	files  int64 // open files of this program
-}
 
 // crowd checks whether the containers of a benchmark fit on the host together. The first benchmark with more than one container
 // measures the cost of one, outside of the trials. The result is nil if they fit, and otherwise a trial without its cell.
@@ -31,16 +26,16 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 		out.Status, out.Reason = statusOf(err)
 		return &out
 	}
-	each, known := r.units[t.Name]
-	if !known {
+	cost, ok := r.units[t.Name]
+	if !ok {
 		measured, failure := r.measureUnit(ctx, t)
 		if failure != nil {
 			return failure
 		}
-		each = measured
-		r.units[t.Name] = each
+		cost = measured
+		r.units[t.Name] = cost
 	}
-	if err := r.fits(n, each); err != nil {
+	if err := r.fits(n, cost); err != nil {
 		var out result.Trial
 		out.Status, out.Reason = statusOf(err)
 		return &out
@@ -49,21 +44,21 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 }
 
 // measureUnit measures the cost of one idle container as a trial that is not recorded.
-func (r *run) measureUnit(ctx context.Context, t Target) (unit, *result.Trial) {
-	var each unit
+func (r *run) measureUnit(ctx context.Context, t Target) (guard.Cost, *result.Trial) {
+	var cost guard.Cost
 	work := plan.Work{Benchmark: bench.Benchmark{
 		Name: "one container", Image: bench.ProbeImage,
 		Run: func(ctx context.Context, trial bench.Trial) (err error) {
-			each, err = r.oneMore(ctx, trial, r.charged(t.Engine))
+			cost, err = r.oneMore(ctx, trial, r.charged(t.Engine))
 			return err
 		},
 	}}
 	out, _ := r.execute(ctx, work, t, r.asTrial(0)) // no trial of the run has this number
 	if out.Status != result.OK {
 		out.Reason = "measure the cost of one container: " + out.Reason
-		return unit{}, &out
+		return guard.Cost{}, &out
 	}
-	return each, nil
+	return cost, nil
 }
 
 // measuredContainers is the number of containers that measureUnit starts. The first one also pays for the runtime's files in the page cache
@@ -78,42 +73,42 @@ const measuredContainers = 5
 // MemAvailable by one container. It includes that memory, but on a busy host other programs change MemAvailable far more than a
 // container does, which the minimum does not always suppress; so it counts up to twice the charge. The processes of a user's daemon are
 // not in the run's cgroup, and the cost on its targets is the fall. The number of processes has the same formula.
-func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (unit, error) {
+func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (guard.Cost, error) {
 	var levels [measuredContainers]level
 	for i := range levels {
 		if _, err := bench.Start(ctx, t); err != nil {
-			return unit{}, err
+			return guard.Cost{}, err
 		}
 		var err error
 		if levels[i], err = r.level(); err != nil {
-			return unit{}, err
+			return guard.Cost{}, err
 		}
 	}
-	smallest := func(of func(level) int64) int64 {
-		least := of(levels[1]) - of(levels[0])
+	minimum := func(of func(level) int64) int64 {
+		fall := of(levels[1]) - of(levels[0])
 		for i := range levels[1:] {
-			least = min(least, of(levels[i+1])-of(levels[i]))
+			fall = min(fall, of(levels[i+1])-of(levels[i]))
 		}
-		return max(0, least)
+		return max(0, fall)
 	}
 	cost := func(host, group func(level) int64) int64 {
 		const others = measuredContainers - 1
 		charge := max(0, group(levels[others])-group(levels[0])+others-1) / others
-		fall := smallest(host)
+		fall := minimum(host)
 		if complete {
 			fall = min(fall, 2*charge)
 		}
 		return max(charge, fall)
 	}
-	pair := int64(pairBytes)
+	pair := int64(guard.PairBytes)
 	if t.Info.Isolation == engine.NoIsolation {
 		pair = 0 // it mounts no file system
 	}
-	return unit{
-		pair:   pair,
-		memory: cost(func(l level) int64 { return l.memory }, func(l level) int64 { return l.group.Memory }),
-		tasks:  max(1, cost(func(l level) int64 { return l.tasks }, func(l level) int64 { return l.group.Tasks })),
-		files:  smallest(func(l level) int64 { return l.files }),
+	return guard.Cost{
+		Pair:   pair,
+		Memory: cost(func(l level) int64 { return l.memory }, func(l level) int64 { return l.group.Memory }),
+		Tasks:  max(1, cost(func(l level) int64 { return l.tasks }, func(l level) int64 { return l.group.Tasks })),
+		Files:  minimum(func(l level) int64 { return l.files }),
 	}, nil
 }
 
@@ -146,7 +141,7 @@ func (r *run) level() (l level, err error) {
 	}
 	for _, one := range []struct {
 		used   *int64
-		supply func() (Amount, error)
+		supply func() (guard.Amount, error)
 	}{{&l.memory, r.Supply.Memory}, {&l.tasks, r.Supply.Tasks}, {&l.files, r.Supply.Files}} {
 		if one.supply == nil {
 			continue
@@ -158,4 +153,26 @@ func (r *run) level() (l level, err error) {
 		*one.used = has.Total - has.Free
 	}
 	return l, nil
+}
+
+// fits returns an error if a benchmark does not fit on the host, with containers of a given cost.
+func (r *run) fits(n bench.Needs, each guard.Cost) error {
+	return r.Supply.Fits(n, guard.Directories{Data: r.Data, Memory: r.Memory}, each)
+}
+
+// limitGroup makes the run's own cgroup, with the limits that protect the host.
+func (r *run) limitGroup() error {
+	if r.Cgroups == nil {
+		return nil
+	}
+	name := "/" + engine.Prefix + r.RunID
+	group, err := r.Cgroups.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		group, err = r.Cgroups.Open(name)
+	}
+	if err != nil {
+		return err
+	}
+	r.group = group
+	return guard.Limit(group, r.Supply)
 }

@@ -68,7 +68,7 @@ func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 		for _, i := range targets[target] {
 			of.values, of.before = append(of.values, away[i]), append(of.before, turns[i].Before+1)
 		}
-		of.ranks = midranks(of.values, roundingError)
+		of.ranks = Midranks(of.values, roundingError)
 		series = append(series, of)
 	}
 	random := rand.New(generator(seed, 4))

@@ -17,7 +17,7 @@ const dependenceLevel = 0.01
 // G. E. P. Box, Biometrika 65 (1978) 297–303, on ranks, so that outliers do not hide it, over a fifth of the values but at most ten
 // lags. It is false below MinDependence.
 func dependent(values []float64) bool {
-	return len(values) >= MinDependence && dependentRanks(midranks(values, 0))
+	return len(values) >= MinDependence && dependentRanks(Midranks(values, 0))
 }
 
 // dependentRanks is dependent for the ranks of values.
@@ -46,7 +46,7 @@ func medianInflation(values []float64) float64 {
 	if len(values) < MinDependence {
 		return 1
 	}
-	return rankInflation(midranks(values, 0))
+	return rankInflation(Midranks(values, 0))
 }
 
 // rankInflation is medianInflation for the ranks of values.

@@ -180,7 +180,7 @@ func (s *swapper) statistics(mask []uint64) (t [len(parts)]float64) {
 
 // rankDifferences are the differences within blocks of the ranks among all values of both sides.
 func rankDifferences(logA, logB []float64) []float64 {
-	ranks := midranks(slices.Concat(logA, logB), roundingError)
+	ranks := Midranks(slices.Concat(logA, logB), roundingError)
 	return subtracted(ranks[len(logA):], ranks[:len(logA)])
 }
 

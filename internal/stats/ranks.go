@@ -11,9 +11,9 @@ import (
 // difference comes from floating-point arithmetic, not from a measurement.
 const roundingError = 1e-9
 
-// midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
+// Midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
 // with the least value of a group if the two differ by at most tolerance.
-func midranks(values []float64, tolerance float64) []float64 {
+func Midranks(values []float64, tolerance float64) []float64 {
 	ascending := order(values)
 	ranks := make([]float64, len(values))
 	for from := 0; from < len(ascending); {
@@ -69,7 +69,7 @@ func signedRanks(logRatios []float64) (ranks []float64, signed int) {
 		}
 	}
 	ranks = make([]float64, len(logRatios))
-	for k, rank := range midranks(sizes, roundingError) {
+	for k, rank := range Midranks(sizes, roundingError) {
 		ranks[places[k]] = math.Copysign(rank, logRatios[places[k]])
 	}
 	return ranks, len(places)

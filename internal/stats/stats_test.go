@@ -312,7 +312,7 @@ func TestSelectRank(t *testing.T) {
 }
 
 func TestMidranks(t *testing.T) {
-	got := midranks([]float64{3, 1, 3, 2, 3 + 1e-12}, roundingError)
+	got := Midranks([]float64{3, 1, 3, 2, 3 + 1e-12}, roundingError)
 	if want := []float64{4, 1, 4, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("midranks are %v, want %v", got, want)
 	}

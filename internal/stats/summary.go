@@ -42,7 +42,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
-	ranks := midranks(values, 0)
+	ranks := Midranks(values, 0)
 	s.Median = median(sorted)
 	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)

@@ -173,7 +173,7 @@ func inflation(r float64, n int) float64 {
 // hide it. A fit of so many parameters makes the residuals of a short series less correlated than the errors, by about
 // (parameters − 1 + 2 r·parameters) / n (Kendall, Biometrika 41 (1954) 403, for a mean). The result is corrected for that, and not negative.
 func correlation(residuals []float64, parameters float64) float64 {
-	return rankCorrelation(midranks(residuals, 0), parameters)
+	return rankCorrelation(Midranks(residuals, 0), parameters)
 }
 
 // rankCorrelation is correlation for the ranks of residuals.

@@ -24,7 +24,7 @@ const (
 
 // warnings checks values, in the order of measurement, for properties that the median and its
 // interval hide.
-func warnings(values []float64) []Warning { return rankedWarnings(values, midranks(values, 0)) }
+func warnings(values []float64) []Warning { return rankedWarnings(values, Midranks(values, 0)) }
 
 // rankedWarnings is warnings for values with their ranks.
 func rankedWarnings(values, ranks []float64) []Warning {

@@ -29,7 +29,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 	"github.com/touchstone-bench/touchstone/test/inventory"
 )
@@ -98,7 +98,7 @@ func (h *host) foreignContainer() {
 	config, err := json.Marshal(specs.Spec{
 		Version: "1.0.2",
 		Root:    &specs.Root{Path: "rootfs", Readonly: true},
-		Process: &specs.Process{Args: workload.Ready(), Cwd: "/"},
+		Process: &specs.Process{Args: probe.Ready(), Cwd: "/"},
 		Mounts:  []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc"}},
 		Linux: &specs.Linux{
 			CgroupsPath: "/touchstone-by-hand",
@@ -119,7 +119,7 @@ func (h *host) foreignContainer() {
 	if err != nil {
 		h.Fatalf("start a container by hand: %v", err)
 	}
-	h.awaitLine(r, workload.ReadyLine)
+	h.awaitLine(r, probe.ReadyLine)
 }
 
 // awaitLine waits until a bystander's program has written a line. Until the runtime executes the program, its process is "runc init" with
@@ -164,7 +164,7 @@ func (h *host) userDaemon() {
 	tw := tar.NewWriter(&archive)
 	h.must(tw.AddFS(os.DirFS(rootfs).(fs.ReadLinkFS)))
 	h.must(tw.Close())
-	entrypoint, err := json.Marshal(workload.Ready())
+	entrypoint, err := json.Marshal(probe.Ready())
 	h.must(err)
 	load := exec.Command("docker", "import", "--change", "ENTRYPOINT "+string(entrypoint), "-", userImage)
 	load.Stdin = &archive
@@ -173,7 +173,7 @@ func (h *host) userDaemon() {
 	}
 	run := []string{"docker", "run", "--detach", "--network", "none", "--name", foreignName + "-t1-00001", "--label", engine.Label + "=" + foreignRun, userImage}
 	h.command(run...)
-	h.awaitFollowed(workload.ReadyLine, "docker", "logs", "--follow", foreignName+"-t1-00001")
+	h.awaitFollowed(probe.ReadyLine, "docker", "logs", "--follow", foreignName+"-t1-00001")
 	h.hasDocker = true
 }
 
@@ -268,13 +268,13 @@ func (h *host) foreignPod(socket string) {
 	h.must(err)
 	container, err := h.cri.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandbox.PodSandboxId, SandboxConfig: pod, Config: &cri.ContainerConfig{
 		Metadata: &cri.ContainerMetadata{Name: foreignName}, Image: &cri.ImageSpec{Image: userImage, UserSpecifiedImage: userImage}, Labels: labels,
-		Command: workload.Ready(), LogPath: "log", Linux: &cri.LinuxContainerConfig{},
+		Command: probe.Ready(), LogPath: "log", Linux: &cri.LinuxContainerConfig{},
 	}})
 	if err == nil {
 		_, err = h.cri.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: container.ContainerId})
 	}
 	h.must(err)
-	h.awaitFollowed(workload.ReadyLine, "tail", "--follow=name", "--retry", "--lines=+1", filepath.Join(pod.LogDirectory, "log"))
+	h.awaitFollowed(probe.ReadyLine, "tail", "--follow=name", "--retry", "--lines=+1", filepath.Join(pod.LogDirectory, "log"))
 }
 
 // daemonObjects adds the objects in the user's containerd to the state.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
@@ -134,7 +134,7 @@ func (h *host) ports() (addresses []string) {
 func (h *host) secrets() {
 	h.Helper()
 	p := h.plan(fmt.Sprintf("targets: [oci/runc, podman/runc]\nengines: {managed: true}\nbenchmarks: [app.secret.test]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 40s, call: 30s}\n"+
-		"workloads:\n  - {name: app.secret.test, image: probe, argv: [%s], env: {TOKEN: %s}, parse: [{metric: Rate, regex: 'rate: ([0-9]+) op', unit: 1/s, better: higher}]}\n", strings.Join(workload.Exit(0), ", "), secret))
+		"workloads:\n  - {name: app.secret.test, image: probe, argv: [%s], env: {TOKEN: %s}, parse: [{metric: Rate, regex: 'rate: ([0-9]+) op', unit: 1/s, better: higher}]}\n", strings.Join(probe.Exit(0), ", "), secret))
 	// The arguments are read until the end, because a command may be short.
 	var reader sync.WaitGroup
 	reader.Go(func() {

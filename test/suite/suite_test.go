@@ -39,7 +39,7 @@ func TestMachinePackages(t *testing.T) {
 	// The fake engine has no process, and the others start only processes of their own, in private directories.
 	harmless := []string{
 		"internal/engine/fake", "internal/engine/enginetest", "internal/image", "internal/store", "internal/trust",
-		"internal/turn", "internal/workload", "internal/bench/catalogue", "test/lab", "test/pages",
+		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", "test/lab", "test/pages",
 	}
 	uses := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`)
 	all := packages(checkout)

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 )
 
 // diskHarness is a fake target that records its containers, with a page cache that can be dropped.
@@ -382,13 +383,13 @@ func TestMissingMounts(t *testing.T) {
 	const gib = 1 << 30
 	room := func(disk, memory int64) func(*runner.Config) {
 		return func(c *runner.Config) {
-			c.Supply.Disk = func(dir string) (runner.Amount, error) {
+			c.Supply.Disk = func(dir string) (guard.Amount, error) {
 				if dir == c.Data {
-					return runner.Amount{Free: disk, Total: disk}, nil
+					return guard.Amount{Free: disk, Total: disk}, nil
 				}
-				return runner.Amount{Free: gib, Total: gib}, nil
+				return guard.Amount{Free: gib, Total: gib}, nil
 			}
-			c.Supply.Memory = func() (runner.Amount, error) { return runner.Amount{Free: memory, Total: memory}, nil }
+			c.Supply.Memory = func() (guard.Amount, error) { return guard.Amount{Free: memory, Total: memory}, nil }
 		}
 	}
 	all := []string{"Bind", "Rootfs", "BindTmpfs", "Tmpfs"}

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/test/record"
@@ -175,7 +176,7 @@ func (l *realHarness) trials(t *testing.T, b bench.Benchmark, given bench.Params
 		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
 		Stop: stats.StopRule{Min: n}, TrialLimit: hanging, CallLimit: hanging,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
+		Clock: meter.System{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	}
 	for _, change := range changes {

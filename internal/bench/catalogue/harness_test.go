@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -62,7 +63,7 @@ func run(t testing.TB, name, targetName string, given bench.Params, changes ...f
 }
 
 // runOn executes one trial on an engine, with changes to the configuration of the run.
-func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given bench.Params, changes ...func(*runner.Config)) result.Trial {
+func runOn(t testing.TB, name string, e engine.Engine, clock meter.Clock, given bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
 	b := find(t, name)
 	params, err := b.Resolve(given, false)
@@ -105,7 +106,7 @@ func (images) Forget(string) {}
 
 // growing is a gauge of energy. The power in watts is the time in seconds, so that work takes more than the idle time before.
 type growing struct {
-	clock runner.Clock
+	clock meter.Clock
 	began time.Time
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
 const (
@@ -216,7 +217,7 @@ func (c *member) Delete(context.Context) error {
 
 func inCrowd(t *testing.T, e *crowd, params bench.Params, changes ...func(*runner.Config)) (trial result.Trial) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { trial = runOn(t, isolationPIDs, e, runner.SystemClock{}, params, changes...) })
+	synctest.Test(t, func(t *testing.T) { trial = runOn(t, isolationPIDs, e, meter.System{}, params, changes...) })
 	return trial
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // worker is an engine whose containers run a program in steps that the test controls.
@@ -60,7 +60,7 @@ func (e *worker) pass(d, used time.Duration) {
 	e.used += used
 }
 
-// Now implements runner.Clock: the engine is the clock of its trials.
+// Now implements meter.Clock: the engine is the clock of its trials.
 func (e *worker) Now() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +75,7 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 	return context.WithCancel(ctx)
 }
 
-// Every implements runner.Clock. Nothing that a worker runs is sampled.
+// Every implements meter.Clock. Nothing that a worker runs is sampled.
 func (e *worker) Every(time.Duration, func()) (stop func()) { return func() {} }
 
 func (e *worker) Sleep(ctx context.Context, d time.Duration) error {
@@ -850,13 +850,13 @@ func TestFirstInstructionRefusesAGuestsClock(t *testing.T) {
 	const name = "operations.container.lifecycle"
 	e := newWorker(func(w *working) {
 		w.engine.pass(3*time.Second, 0)
-		w.say(workload.ReadyLine + "\n")
+		w.say(probe.ReadyLine + "\n")
 	})
 	e.exit = engine.Exit{Signal: 9}
 	if got := sample(t, runOn(t, name, e, e, nil), "FirstInstruction"); got != 3 {
 		t.Errorf("FirstInstruction = %v, want 3", got)
 	}
-	e.work = func(w *working) { w.say(workload.ReadyLine + " 0.001\n") }
+	e.work = func(w *working) { w.say(probe.ReadyLine + " 0.001\n") }
 	if trial := runOn(t, name, e, e, nil); trial.Status != result.Failed || len(trial.Values("FirstInstruction")) > 0 {
 		t.Errorf("a line with a time: %s with %v", trial.Status, trial.Samples)
 	}

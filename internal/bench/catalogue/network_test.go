@@ -22,8 +22,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // wire is a network of imitated containers: engine, network and the host's end in one. Only containers have limits. Its clients write the captured output of
@@ -101,8 +104,8 @@ func (c *wired) Start(context.Context) error {
 		switch {
 		case c.wire.dumb:
 			c.wire.hangs()
-		case c.spec.Process.Args[0] == workload.Iperf:
-			_, _ = io.WriteString(c.spec.Process.Stdout, workload.IperfListening+"\n")
+		case c.spec.Process.Args[0] == programs.Iperf:
+			_, _ = io.WriteString(c.spec.Process.Stdout, programs.IperfListening+"\n")
 		}
 		return nil
 	}
@@ -116,11 +119,11 @@ func (c *wired) Start(context.Context) error {
 			exit = e
 		}
 	}
-	if c.spec.Process.Args[0] != workload.Probe {
+	if c.spec.Process.Args[0] != probe.Path {
 		_, _ = io.WriteString(c.spec.Process.Stdout, c.wire.output(args))
 	}
 	c.end(exit)
-	if c.spec.Process.Args[0] == workload.Iperf {
+	if c.spec.Process.Args[0] == programs.Iperf {
 		c.wire.each(func(s *wired) { s.end(engine.Exit{}) }) // the server exits after one client
 	}
 	return nil
@@ -137,7 +140,7 @@ func (c *wired) Exec(_ context.Context, p engine.Process) (engine.Exit, error) {
 			return e, nil
 		}
 	}
-	if p.Args[0] != workload.Probe {
+	if p.Args[0] != probe.Path {
 		_, _ = io.WriteString(p.Stdout, c.wire.output(args))
 	}
 	return engine.Exit{}, nil
@@ -157,7 +160,7 @@ func (e *wire) each(do func(*wired)) {
 
 func (c *wired) isServer() bool {
 	args := c.spec.Process.Args
-	return slices.Contains([]string{workload.Netserver, workload.Nginx, workload.RedisServer}, args[0]) || slices.Contains(args, "--server")
+	return slices.Contains([]string{programs.Netserver, programs.Nginx, programs.RedisServer}, args[0]) || slices.Contains(args, "--server")
 }
 
 func (c *wired) end(exit engine.Exit) {
@@ -207,7 +210,7 @@ func captures() map[string]string {
 		"--reverse": "iperf3-receive.json", "--json": "iperf3-send.json",
 		"-t TCP_STREAM": "netperf-tcp-stream.txt", "-t TCP_MAERTS": "netperf-tcp-maerts.txt", "-t TCP_RR": "netperf-tcp-rr.txt",
 		"-t TCP_CRR": "netperf-tcp-crr.txt", "-t UDP_RR": "netperf-udp-rr.txt",
-		"/small": "ab-small.txt", "/large": "ab-large.txt", workload.NginxPost: "ab-post.txt", workload.RedisBenchmark: "redis-benchmark-native.csv",
+		"/small": "ab-small.txt", "/large": "ab-large.txt", programs.NginxPost: "ab-post.txt", programs.RedisBenchmark: "redis-benchmark-native.csv",
 		"INFO": "redis-info.txt",
 	}
 }
@@ -231,7 +234,7 @@ func (e *wire) output(args string) string {
 }
 
 // runOnWire executes a trial between containers of e and its host's end.
-func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock runner.Clock) result.Trial {
+func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock meter.Clock) result.Trial {
 	t.Helper()
 	b := find(t, name)
 	params, err := b.Resolve(given, false)
@@ -310,12 +313,12 @@ func TestRedisValues(t *testing.T) {
 	// The series cover sateri's tables A.1 to A.9.
 	for _, metric := range []string{"LatencyAvg", "LatencyMin", "LatencyP50", "LatencyP95", "LatencyP99", "LatencyMax"} {
 		values := trial.Values(metric)
-		if len(values) != len(workload.RedisTests()) {
+		if len(values) != len(programs.RedisTests()) {
 			t.Errorf("%s has %d values, want one for each test", metric, len(values))
 		}
 	}
 	p99 := trial.Values("LatencyP99")
-	for i, test := range workload.RedisTests() {
+	for i, test := range programs.RedisTests() {
 		if named := trial.Values(test.Name + "P99"); len(named) > 0 && named[0] != p99[i] {
 			t.Errorf("%sP99 is %v, and %v in the series", test.Name, named, p99[i])
 		}
@@ -329,7 +332,7 @@ func TestRedisInOneContainer(t *testing.T) {
 	if trial.Status != result.OK || len(trial.Values("SET")) != 1 {
 		t.Fatalf("%s because %s", trial.Status, trial.Reason)
 	}
-	if len(e.runs) != 4 || !strings.HasPrefix(e.runs[0], "container "+workload.RedisServer) {
+	if len(e.runs) != 4 || !strings.HasPrefix(e.runs[0], "container "+programs.RedisServer) {
 		t.Fatalf("the trial runs %q", e.runs)
 	}
 	for _, run := range e.runs[1:] {
@@ -415,7 +418,7 @@ func TestRedisRequests(t *testing.T) {
 		}
 		var asked []string
 		for _, run := range e.runs {
-			if _, args, ok := strings.Cut(run, workload.RedisBenchmark); ok {
+			if _, args, ok := strings.Cut(run, programs.RedisBenchmark); ok {
 				fields := strings.Fields(args)
 				asked = append(asked, fields[slices.Index(fields, "-n")+1])
 			}
@@ -480,24 +483,24 @@ func TestNetworkFaults(t *testing.T) {
 		{"nobody listens", []string{networkNetperf, networkHTTP, databaseRedis}, &wire{exits: map[string]engine.Exit{"reach": failed}}, "reach the server at 10.9.0.2:"},
 		{
 			"a client fails", overNetwork(),
-			&wire{exits: map[string]engine.Exit{"--json": failed, workload.Netperf + " ": failed, workload.AB: failed, workload.RedisBenchmark: failed}},
+			&wire{exits: map[string]engine.Exit{"--json": failed, programs.Netperf + " ": failed, programs.AB: failed, programs.RedisBenchmark: failed}},
 			"ended: exit code 1",
 		},
 		{
 			"a client is killed", overNetwork(),
-			&wire{exits: map[string]engine.Exit{"--json": {Signal: 9}, workload.Netperf + " ": {Signal: 9}, workload.AB: {Signal: 9}, workload.RedisBenchmark: {Signal: 9}}},
+			&wire{exits: map[string]engine.Exit{"--json": {Signal: 9}, programs.Netperf + " ": {Signal: 9}, programs.AB: {Signal: 9}, programs.RedisBenchmark: {Signal: 9}}},
 			"killed by signal 9",
 		},
 		{
 			"unknown output of a client", overNetwork(),
-			&wire{outputs: map[string]string{"--json": "{}", workload.Netperf + " ": "hello\n", workload.AB: "hello\n", workload.RedisBenchmark: "hello\n"}},
+			&wire{outputs: map[string]string{"--json": "{}", programs.Netperf + " ": "hello\n", programs.AB: "hello\n", programs.RedisBenchmark: "hello\n"}},
 			"read ",
 		},
 		{
 			"too much output of a client", overNetwork(),
 			&wire{outputs: map[string]string{
-				"--json": strings.Repeat("{", 2*bench.MaxOutput), workload.Netperf + " ": strings.Repeat("PROTOCOL=TCP\n", bench.MaxOutput/6),
-				workload.AB: strings.Repeat("x", 2*bench.MaxOutput), workload.RedisBenchmark: strings.Repeat("\"\n", bench.MaxOutput),
+				"--json": strings.Repeat("{", 2*bench.MaxOutput), programs.Netperf + " ": strings.Repeat("PROTOCOL=TCP\n", bench.MaxOutput/6),
+				programs.AB: strings.Repeat("x", 2*bench.MaxOutput), programs.RedisBenchmark: strings.Repeat("\"\n", bench.MaxOutput),
 			}},
 			"output",
 		},
@@ -577,11 +580,11 @@ const otherMachine = "192.0.2.7"
 type far struct {
 	refuses, lost, stays error
 
-	opened []workload.Served
+	opened []remote.Server
 	inUse  int
 }
 
-func (f *far) open(_ context.Context, at workload.Remote, server workload.Served) (bench.Remote, error) {
+func (f *far) open(_ context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
 	if f.refuses != nil {
 		return nil, f.refuses
 	}
@@ -592,8 +595,8 @@ func (f *far) open(_ context.Context, at workload.Remote, server workload.Served
 
 type farServer struct {
 	*far
-	at     workload.Remote
-	server workload.Served
+	at     remote.Place
+	server remote.Server
 }
 
 func (s farServer) Server() netip.AddrPort {
@@ -628,25 +631,25 @@ func (e *wire) Outward() (engine.Outward, error) {
 
 // remotely lists the benchmarks whose server can be on another machine, each with its servers there and parts of its clients' arguments.
 func remotely() map[string]struct {
-	servers []workload.Served
+	servers []remote.Server
 	calls   []string
 } {
 	return map[string]struct {
-		servers []workload.Served
+		servers []remote.Server
 		calls   []string
 	}{
 		networkBandwidth: {
-			[]workload.Served{workload.ServedIperf, workload.ServedIperf},
+			[]remote.Server{remote.Iperf, remote.Iperf},
 			[]string{"reach", "--client 192.0.2.7 --port 7481 ", "reach", "--client 192.0.2.7 --port 7481 "},
 		},
 		networkNetperf: {
-			[]workload.Served{workload.ServedNetserver},
+			[]remote.Server{remote.Netserver},
 			[]string{
 				"reach", "-H 192.0.2.7 -p 7482 -t TCP_STREAM ", "-p 7482 -t TCP_RR -l 1 -P 0 -- -P ,7483 ", "-p 7482 -t TCP_CRR ", "-p 7482 -t UDP_RR ",
 			},
 		},
 		networkHTTP: {
-			[]workload.Served{workload.ServedNetserver, workload.ServedNginx},
+			[]remote.Server{remote.Netserver, remote.Nginx},
 			[]string{
 				"reach", "-p 7482 -t TCP_MAERTS ", "-p 7482 -t TCP_STREAM ", "-p 7482 -t TCP_RR ",
 				"reach", "http://192.0.2.7:7484/large", "http://192.0.2.7:7484/small", "http://192.0.2.7:7484/post",

@@ -21,9 +21,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // peerHarness is bare metal, with the image's root file system.
@@ -110,7 +111,7 @@ func (l *peerHarness) measure(p peer) ([]float64, []program, error) {
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: target.Native, Engine: l}}, Host: l,
 		WorkloadCPUs: l.cpu, HostCPUs: l.cpu,
 		Stop: stats.StopRule{Min: 1}, TrialLimit: peerLimit, CallLimit: peerLimit,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
+		Clock: meter.System{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
 		Record: func(t result.Trial) error { trial = t; return nil },
 	})
 	if err != nil {
@@ -259,7 +260,7 @@ func networkPeers() []peer {
 	}
 	// One test alone is too short for redis-benchmark, which counts whole milliseconds.
 	redis := value{name: "all tests", pattern: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
-	for _, test := range workload.RedisTests() {
+	for _, test := range programs.RedisTests() {
 		redis.metrics = append(redis.metrics, test.Name)
 	}
 	return []peer{

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The fake engine's option score=0.5 halves the rates of its bare machine and doubles the times.
@@ -90,7 +91,7 @@ func TestBlogbenchMixture(t *testing.T) {
 		t.Errorf("the bounded mixture has the conditions %v", trial.Conditions)
 	}
 	for mib, want := range map[int]int{0: 0, 128: 12, 512: 49, 1024: 98} {
-		if got := workload.BlogbenchBlogs(mib); got != want {
+		if got := probe.BlogbenchBlogs(mib); got != want {
 			t.Errorf("%d blogs fit into %d MiB, want %d", got, mib, want)
 		}
 	}
@@ -98,11 +99,11 @@ func TestBlogbenchMixture(t *testing.T) {
 
 func TestLatencyKeepsTheDistributions(t *testing.T) {
 	trial := ok(t, "performance.syscall.latency", "fake/a@score=0.5", nil)
-	if len(trial.Distributions) != len(workload.Calls()) {
-		t.Fatalf("%d distributions, want %d", len(trial.Distributions), len(workload.Calls()))
+	if len(trial.Distributions) != len(probe.Calls()) {
+		t.Fatalf("%d distributions, want %d", len(trial.Distributions), len(probe.Calls()))
 	}
 	close := cmpopts.EquateApprox(1e-12, 0)
-	for i, name := range workload.Calls() {
+	for i, name := range probe.Calls() {
 		if d := trial.Distributions[i]; d.Metric != name || d.Unit != result.Seconds || d.Batch != 100 || !slices.Equal(d.Counts, []uint64{10}) {
 			t.Errorf("distribution %d is %+v, want one of %s", i, d, name)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // captureDir is the directory with the captured output of programs.
@@ -37,10 +37,10 @@ func imitations() map[string]fake.Program {
 		"/usr/bin/linpack":  linpack,
 		"/usr/bin/fio":      fio,
 		"/usr/bin/sqlite3":  sqlite(),
-		workload.Nginx:      idleNginx,
+		programs.Nginx:      idleNginx,
 		"/usr/bin/sh":       redisSweep,
 	}
-	for _, tool := range workload.Tools() {
+	for _, tool := range programs.Tools() {
 		for _, file := range tool.Files {
 			text, err := os.ReadFile(filepath.Join(captureDir, path.Base(file)+"-native.txt"))
 			if _, scripted := all[file]; !scripted && err == nil {
@@ -64,7 +64,7 @@ func redisSweep(args []string, _ engine.Spec) fake.Behaviour {
 		if n == 1 {
 			return values
 		}
-		return strconv.Itoa(workload.RedisSweeps * 4096)
+		return strconv.Itoa(programs.RedisSweeps * 4096)
 	}}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/readings"
 )
 
 // Workload is a program of the user, and the metrics in its output. The tags are the keys of a plan.
@@ -73,11 +73,11 @@ const (
 func Autos() []string { return []string{auto, autoBinary} }
 
 // AutoUnits lists the units of metrics that may have an Auto scale.
-func AutoUnits() []string { return workload.AutoUnits() }
+func AutoUnits() []string { return readings.AutoUnits() }
 
 // Multiple returns the unit of a metric for a word that programs print as a unit, and the scale in the spelling of a plan; empty for 1.
 func Multiple(word string) (unit, scale string, ok bool) {
-	unit, factor, ok := workload.Multiple(word)
+	unit, factor, ok := readings.Multiple(word)
 	if ok && factor != 1 {
 		scale = formatFactor(factor)
 	}
@@ -108,18 +108,18 @@ func spelled[T ~string](words ...T) []string {
 }
 
 // Reading returns the reader of the metric's value.
-func (m Metric) Reading() (workload.Reading, error) {
-	scale := workload.Factor(cmp.Or(m.Scale.Factor, 1))
+func (m Metric) Reading() (readings.Reading, error) {
+	scale := readings.Factor(cmp.Or(m.Scale.Factor, 1))
 	if m.Scale.Auto != "" {
 		var err error
-		if scale, err = workload.Auto(m.Unit, m.Scale.Auto == autoBinary); err != nil {
-			return workload.Reading{}, err
+		if scale, err = readings.Auto(m.Unit, m.Scale.Auto == autoBinary); err != nil {
+			return readings.Reading{}, err
 		}
 	}
 	if m.JSON != "" {
-		return workload.JSON(m.Name, m.JSON, scale)
+		return readings.JSON(m.Name, m.JSON, scale)
 	}
-	return workload.Regex(m.Name, m.Regex, scale)
+	return readings.Regex(m.Name, m.Regex, scale)
 }
 
 // help describes the source of the metric.
@@ -136,14 +136,14 @@ func (m Metric) help() string {
 
 // Benchmark makes the benchmark. The error describes the first metric with an unusable expression or path.
 func Benchmark(w Workload) (bench.Benchmark, error) {
-	var readings []workload.Reading
+	var rules []readings.Reading
 	var metrics []result.Metric
 	for _, m := range w.Metrics {
 		reading, err := m.Reading()
 		if err != nil {
 			return bench.Benchmark{}, fmt.Errorf("%s of %s: %w", m.Name, w.Name, err)
 		}
-		readings = append(readings, reading)
+		rules = append(rules, reading)
 		metrics = append(metrics, result.Metric{Name: m.Name, Unit: result.Unit(m.Unit), Better: result.Direction(m.Better), Help: m.help()})
 	}
 	var env []string
@@ -163,7 +163,7 @@ func Benchmark(w Workload) (bench.Benchmark, error) {
 	case bridge:
 		network, needs = engine.Bridged, append(needs, engine.NetworkBridge)
 	}
-	program := workload.Custom(w.Args, env, readings...)
+	program := readings.Program(w.Args, env, rules...)
 	summary := w.Summary
 	if summary == "" {
 		summary = strings.Join(w.Args, " ")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The headings of the parts of memory that is not returned.
@@ -57,7 +57,7 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 	var running []*bench.Running
 	created := bench.Span{}
 	for i := range n {
-		c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
+		c, err := bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 		if err != nil {
 			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // The workloads.
@@ -58,8 +58,8 @@ func withWorkload() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			config := filepath.Join(dir, workload.NginxConfig)
-			if err := os.WriteFile(config, []byte(workload.IdleNginxConfiguration(bench.DataDir)), 0o600); err != nil {
+			config := filepath.Join(dir, programs.NginxConfig)
+			if err := os.WriteFile(config, []byte(programs.IdleNginxConfiguration(bench.DataDir)), 0o600); err != nil {
 				return fmt.Errorf("write the web server's configuration: %w", err)
 			}
 			return measure(ctx, t, func(ctx context.Context, t bench.Trial) (*bench.Running, error) { return idleNginx(ctx, t, dir) })
@@ -76,7 +76,7 @@ const (
 
 // idleNginx starts nginx and waits until it listens.
 func idleNginx(ctx context.Context, t bench.Trial, dir string) (*bench.Running, error) {
-	spec := t.Spec(workload.NginxServer(bench.DataDir)...)
+	spec := t.Spec(programs.NginxServer(bench.DataDir)...)
 	spec.Mounts = []engine.Mount{{Source: dir, Target: bench.DataDir, ReadOnly: true}}
 	log := t.Watch()
 	spec.Process.Stderr = log
@@ -88,8 +88,8 @@ func idleNginx(ctx context.Context, t bench.Trial, dir string) (*bench.Running, 
 	if err != nil {
 		return nil, fmt.Errorf("wait for the web server: %w", err)
 	}
-	if !strings.Contains(line, workload.NginxListening) {
-		return nil, fmt.Errorf("the web server's first line is %.200q instead of %q", line, workload.NginxListening)
+	if !strings.Contains(line, programs.NginxListening) {
+		return nil, fmt.Errorf("the web server's first line is %.200q instead of %q", line, programs.NginxListening)
 	}
 	return c, nil
 }
@@ -101,10 +101,10 @@ const firstPort = 16379
 func loadedRedis(ctx context.Context, t bench.Trial, port int) (*bench.Running, error) {
 	listening := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listening) })
-	spec := t.Spec(workload.LocalRedis(port)...)
+	spec := t.Spec(programs.LocalRedis(port)...)
 	spec.Process.Stderr = t.Watch()
 	log := bench.Lines(t, func(line string, _ time.Duration) {
-		if ready, err := workload.RedisListens(line); err == nil && ready {
+		if ready, err := programs.RedisListens(line); err == nil && ready {
 			once()
 		}
 	})
@@ -116,7 +116,7 @@ func loadedRedis(ctx context.Context, t bench.Trial, port int) (*bench.Running, 
 	if err := await(ctx, log, listening); err != nil {
 		return nil, fmt.Errorf("wait for Redis: %w", err)
 	}
-	_, err = bench.Measure(ctx, t, bench.Within(c.Container), workload.LocalRedisFill(port, t.Int("keys")))
+	_, err = bench.Measure(ctx, t, bench.Within(c.Container), programs.LocalRedisFill(port, t.Int("keys")))
 	return c, err
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // Numbers of equations of the paper.
@@ -40,7 +40,7 @@ func cpu() bench.Benchmark {
 				fmt.Sprintf("n = %d beside n = %d; the paper has %d beside %d", n, noise, paperVictim, paperAggressor))
 			start := func(n int, with launcher) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
-					spec := limited(t, t.Spec(workload.LinpackLines(n, t.Int("threads"), longest(t))...))
+					spec := limited(t, t.Spec(programs.LinpackLines(n, t.Int("threads"), longest(t))...))
 					_, err := p.launch(ctx, t, with, spec, solutions(n))
 					return err
 				}
@@ -57,7 +57,7 @@ func matrix(n int) int64 { return 8 * int64(n) * int64(n) }
 func solutions(n int) reader {
 	count := 0
 	return func(line string) (step, bool, error) {
-		got, err := workload.ParseSolved(line)
+		got, err := programs.ParseSolved(line)
 		if err == nil && got != count+1 {
 			err = fmt.Errorf("solution %d follows solution %d", got, count)
 		}
@@ -65,6 +65,6 @@ func solutions(n int) reader {
 			return step{}, false, err
 		}
 		count = got
-		return step{work: workload.LinpackOperations(n)}, true, nil
+		return step{work: programs.LinpackOperations(n)}, true, nil
 	}
 }

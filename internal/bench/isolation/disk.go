@@ -7,7 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 const (
@@ -41,14 +41,14 @@ func disk() bench.Benchmark {
 			if direct && t.Info.Isolation == engine.UserKernel {
 				t.Condition("direct I/O", "requested, but gVisor ignores it: its files may be read from the page cache")
 			}
-			start := func(with launcher, run workload.FioRun) func(context.Context, bench.Trial, *party) error {
+			start := func(with launcher, run programs.FioRun) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
-					return p.fio(ctx, t, with, limited(t, t.Spec()), workload.Fio{MiB: t.Int("mib"), Direct: direct}, run)
+					return p.fio(ctx, t, with, limited(t, t.Spec()), programs.Fio{MiB: t.Int("mib"), Direct: direct}, run)
 				}
 			}
 			return scene{
-				victim:    start(bench.Follow, workload.FioRun{Mode: workload.FioRandRead, Metric: "victim", Block: randomBlock}),
-				aggressor: start(asAggressor(t), workload.FioRun{Mode: workload.FioWrite, Metric: "aggressor", Block: sequentialBlock}),
+				victim:    start(bench.Follow, programs.FioRun{Mode: programs.FioRandRead, Metric: "victim", Block: randomBlock}),
+				aggressor: start(asAggressor(t), programs.FioRun{Mode: programs.FioWrite, Metric: "aggressor", Block: sequentialBlock}),
 			}.run(ctx, t)
 		},
 	}
@@ -60,7 +60,7 @@ func fioInterval(t bench.Trial) time.Duration {
 }
 
 // fio runs fio in a directory of its own on the host's disk.
-func (p *party) fio(ctx context.Context, t bench.Trial, with launcher, spec engine.Spec, f workload.Fio, run workload.FioRun) error {
+func (p *party) fio(ctx context.Context, t bench.Trial, with launcher, spec engine.Spec, f programs.Fio, run programs.FioRun) error {
 	volume, err := bench.Bind.Mount(t)
 	if err != nil {
 		return err
@@ -74,8 +74,8 @@ func (p *party) fio(ctx context.Context, t bench.Trial, with launcher, spec engi
 }
 
 // requests returns the reader of fio's reports. The unit of work is a request.
-func requests(mode workload.FioMode) reader {
-	reports := workload.FioReports{Mode: mode}
+func requests(mode programs.FioMode) reader {
+	reports := programs.FioReports{Mode: mode}
 	return func(line string) (step, bool, error) {
 		p, ok, err := reports.Line(line)
 		if err != nil || !ok || len(p.Requests) == 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func memory() bench.Benchmark {
@@ -30,7 +30,7 @@ func memory() bench.Benchmark {
 		Run: func(ctx context.Context, t bench.Trial) error {
 			start := func(with launcher) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
-					spec := limited(t, t.Spec(workload.StreamLines(t.Int("mib"), longest(t))...))
+					spec := limited(t, t.Spec(probe.StreamLines(t.Int("mib"), longest(t))...))
 					_, err := p.launch(ctx, t, with, spec, moves)
 					return err
 				}
@@ -42,6 +42,6 @@ func memory() bench.Benchmark {
 
 // moves reads the lines of the probe's stream.
 func moves(line string) (step, bool, error) {
-	n, err := workload.ParseMoved(line)
+	n, err := probe.ParseMoved(line)
 	return step{work: float64(n)}, err == nil, err
 }

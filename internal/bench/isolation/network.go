@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // Intervals of the reports of netperf and iperf3. iperf3's is the shortest that it accepts.
@@ -50,13 +50,13 @@ func network() bench.Benchmark {
 
 // transactions runs a server of netperf in a container, and its client.
 func transactions(ctx context.Context, t bench.Trial, p *party) error {
-	spec := limited(t, t.Spec(workload.NetperfServer()...))
-	at, err := p.serve(ctx, t, bench.Follow, bench.Server{Spec: spec, Port: workload.NetserverPort})
+	spec := limited(t, t.Spec(programs.NetperfServer()...))
+	at, err := p.serve(ctx, t, bench.Follow, bench.Server{Spec: spec, Port: programs.NetserverPort})
 	if err != nil {
 		return err
 	}
-	var reports workload.NetperfReports
-	client := limited(t, t.Spec(workload.NetperfLines(workload.TCPRR, at, longest(t), netperfInterval)...))
+	var reports programs.NetperfReports
+	client := limited(t, t.Spec(programs.NetperfLines(programs.TCPRR, at, longest(t), netperfInterval)...))
 	_, err = p.launch(ctx, t, bench.FollowClient, client, func(line string) (step, bool, error) {
 		rate, seconds, ok, err := reports.Line(line)
 		if !ok || err != nil {
@@ -73,7 +73,7 @@ func transactions(ctx context.Context, t bench.Trial, p *party) error {
 
 // stream runs a server of iperf3 in a container, and a client that sends to it.
 func stream(ctx context.Context, t bench.Trial, p *party) error {
-	at, err := p.serve(ctx, t, bench.Follow, iperfServer(limited(t, t.Spec(workload.IperfServer()...))))
+	at, err := p.serve(ctx, t, bench.Follow, iperfServer(limited(t, t.Spec(programs.IperfServer()...))))
 	if err != nil {
 		return err
 	}
@@ -86,15 +86,15 @@ func loopback(ctx context.Context, t bench.Trial, p *party) error {
 	if err != nil {
 		return err
 	}
-	server := limited(t, t.Spec(workload.IperfServer()...))
+	server := limited(t, t.Spec(programs.IperfServer()...))
 	if _, err := p.launch(ctx, t, bench.FollowAtHost, server, silence); err != nil {
 		return err
 	}
-	return p.send(ctx, t, bench.FollowAtHost, netip.AddrPortFrom(link.Host, workload.IperfPort))
+	return p.send(ctx, t, bench.FollowAtHost, netip.AddrPortFrom(link.Host, programs.IperfPort))
 }
 
 func iperfServer(spec engine.Spec) bench.Server {
-	return bench.Server{Spec: spec, Port: workload.IperfPort, Listening: workload.IperfListening}
+	return bench.Server{Spec: spec, Port: programs.IperfPort, Listening: programs.IperfListening}
 }
 
 // serve starts a server and returns its address.
@@ -112,9 +112,9 @@ func silence(string) (step, bool, error) { return step{}, false, nil }
 
 // send starts a client of iperf3.
 func (p *party) send(ctx context.Context, t bench.Trial, with launcher, at netip.AddrPort) error {
-	client := limited(t, t.Spec(workload.IperfLines(at, longest(t), iperfInterval)...))
+	client := limited(t, t.Spec(programs.IperfLines(at, longest(t), iperfInterval)...))
 	_, err := p.launch(ctx, t, with, client, func(line string) (step, bool, error) {
-		bytes, ok, err := workload.ParseIperfLine(line)
+		bytes, ok, err := programs.ParseIperfLine(line)
 		return step{work: bytes}, ok && bytes > 0, err
 	})
 	return err

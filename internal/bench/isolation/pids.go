@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // bombMargin is the number of processes that the fork bomb makes at most, over its limit. It bounds the harm of a limit that
@@ -68,21 +68,21 @@ func bomb(t bench.Trial, once bool) engine.Spec {
 	if spec.Resources.PIDs == 0 {
 		spec.Resources.PIDs = int64(t.Int("limit"))
 	}
-	spec.Process.Args = workload.Forks(int(bombMargin*spec.Resources.PIDs), longest(t), once)
+	spec.Process.Args = probe.Forks(int(bombMargin*spec.Resources.PIDs), longest(t), once)
 	return limited(t, spec)
 }
 
 // confirm proves that the limit holds, by a container that forks until it is refused and then exits. Without a proof the
 // trial is skipped: no fork bomb runs without a limit.
 func confirm(ctx context.Context, t bench.Trial) error {
-	var last workload.ForksProgress
+	var last probe.ForksProgress
 	var bad error
 	spec := bomb(t, true)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := newParty("dry run", newGate(), func(error) {})
 	c, err := p.launch(ctx, t, asAggressor(t), spec, func(line string) (step, bool, error) {
-		last, bad = workload.ParseForks(line)
+		last, bad = probe.ParseForks(line)
 		return step{}, bad == nil, bad
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func confirm(ctx context.Context, t bench.Trial) error {
 		return c.Exit.Err
 	case bad != nil:
 		return bad
-	case c.Exit.Code == workload.ForksUnlimited:
+	case c.Exit.Code == probe.ForksUnlimited:
 		return unconfirmed(fmt.Sprintf("a program could make %d processes under a limit of %d", bombMargin*spec.Resources.PIDs, spec.Resources.PIDs))
 	case failure != nil:
 		return unconfirmed(fmt.Sprintf("a program that forks until it is refused does not survive it: %v", failure))
@@ -120,9 +120,9 @@ func confirm(ctx context.Context, t bench.Trial) error {
 
 // forks returns the reader of the fork bomb's lines.
 func forks() reader {
-	var last workload.ForksProgress
+	var last probe.ForksProgress
 	return func(line string) (step, bool, error) {
-		now, err := workload.ParseForks(line)
+		now, err := probe.ParseForks(line)
 		if err == nil && (now.Total < last.Total || now.Refused < last.Refused) {
 			err = fmt.Errorf("the fork bomb counts backwards: %q", line)
 		}

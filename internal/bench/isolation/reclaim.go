@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // valuesPerMiB is the number of Redis's values in a MiB of data.
@@ -45,8 +45,8 @@ func reclaim() bench.Benchmark {
 				aggressor: func(ctx context.Context, t bench.Trial, p *party) error {
 					spec := t.Spec()
 					spec.Resources.Memory = int64(t.Int("hog")) << 20
-					f := workload.Fio{MiB: overcommit * t.Int("hog")}
-					return p.fio(ctx, t, asAggressor(t), limited(t, spec), f, workload.FioRun{Mode: workload.FioRead, Metric: "hog", Block: sequentialBlock})
+					f := programs.Fio{MiB: overcommit * t.Int("hog")}
+					return p.fio(ctx, t, asAggressor(t), limited(t, spec), f, programs.FioRun{Mode: programs.FioRead, Metric: "hog", Block: sequentialBlock})
 				},
 			}.run(ctx, t)
 		},
@@ -55,12 +55,12 @@ func reclaim() bench.Benchmark {
 
 // redis runs a filled server and a client that reads its values, in one container.
 func (p *party) redis(ctx context.Context, t bench.Trial, values int) error {
-	spec := limited(t, t.Spec(workload.RedisSweep(values, longest(t))...))
+	spec := limited(t, t.Spec(programs.RedisSweep(values, longest(t))...))
 	spec.Process.Env = []string{"LC_ALL=C"}
-	lines := workload.RedisSwept{Values: values}
+	lines := programs.RedisSwept{Values: values}
 	_, err := p.launch(ctx, t, bench.Follow, spec, func(line string) (step, bool, error) {
 		swept, err := lines.Line(line)
-		return step{work: workload.RedisSweeps}, swept, err
+		return step{work: programs.RedisSweeps}, swept, err
 	})
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // Benchmarks lists the suite.
@@ -50,7 +50,7 @@ func execs() bench.Benchmark {
 				// The code is random, so that only the process itself can bring it back.
 				want, got := engine.Exit{Code: 1 + rand.IntN(mostCode)}, engine.Exit{}
 				span, err := t.Time(ctx, "exec", func(ctx context.Context) (err error) {
-					got, err = c.Exec(ctx, engine.Process{Args: workload.Exit(want.Code)})
+					got, err = c.Exec(ctx, engine.Process{Args: probe.Exit(want.Code)})
 					return err
 				})
 				if err == nil && got != want {
@@ -72,7 +72,7 @@ func starts() bench.Benchmark {
 		Params:  samples(50_000),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return repeat(t, metric, func() (time.Duration, error) {
-				c, err := bench.Launch(ctx, t, t.Spec(workload.Exit(0)...))
+				c, err := bench.Launch(ctx, t, t.Spec(probe.Exit(0)...))
 				if err != nil {
 					return 0, err
 				}

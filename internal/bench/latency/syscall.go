@@ -7,7 +7,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // syscalls measures inside of the container. The probe keeps the histogram and the largest times itself, in the form of the other benchmarks.
@@ -24,12 +24,12 @@ func syscalls() bench.Benchmark {
 		},
 		Needs: bench.InMemory(func(p bench.Params) int64 { return 16*int64(p.Int("samples")) + 1<<20 }),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			p := workload.SingleCall(t.Param("call"), t.Int("samples"))
+			p := probe.SingleCall(t.Param("call"), t.Int("samples"))
 			values, text, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), p)
 			if err != nil {
 				return err
 			}
-			out, err := workload.Parse(text)
+			out, err := probe.Parse(text)
 			if err != nil {
 				return err
 			}
@@ -44,11 +44,11 @@ func syscalls() bench.Benchmark {
 
 // calls are the calls whose names can be values of parameters.
 func calls() []string {
-	return slices.DeleteFunc(workload.Calls(), func(name string) bool { return strings.Contains(name, " ") })
+	return slices.DeleteFunc(probe.Calls(), func(name string) bool { return strings.Contains(name, " ") })
 }
 
 // distribution is the distribution of a call with its tail.
-func distribution(metric string, c workload.Call) result.Distribution {
+func distribution(metric string, c probe.Call) result.Distribution {
 	d := bench.HistogramOf(metric, c)
 	d.Tail = &result.Tail{}
 	for _, value := range c.Tail {

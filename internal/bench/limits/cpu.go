@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func cpuTime() bench.Benchmark {
@@ -35,7 +35,7 @@ func cpuTime() bench.Benchmark {
 		Run: func(ctx context.Context, t bench.Trial) error {
 			limit := float64(t.Int("percent")) / 100
 			t.Condition("CPU limit", percentOfCPU(limit))
-			p := workload.SysbenchCPU(t.Int("prime"), t.Int("events"), 1)
+			p := programs.SysbenchCPU(t.Int("prime"), t.Int("events"), 1)
 			spec := bench.SpecOf(t, p)
 			spec.Resources.CPU = limit
 			var used usage

@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // beyond is the memory that the program allocates, over its limit. Then it exits, so that the host is in no danger if the
@@ -52,7 +52,7 @@ func memoryOOM() bench.Benchmark {
 			mib := t.Int("mib")
 			limit := int64(mib) << 20
 			t.Condition("memory limit", strconv.Itoa(mib)+" MiB")
-			spec := t.Spec(workload.Grow(beyond * mib)...)
+			spec := t.Spec(probe.Grow(beyond * mib)...)
 			spec.Resources.Memory = limit
 			end, err := grow(ctx, t, spec, beyond*limit)
 			if err != nil {
@@ -90,7 +90,7 @@ func (g *growth) line(line string, at time.Duration) {
 	if g.err != nil {
 		return
 	}
-	held, err := workload.ParseHeld(line)
+	held, err := probe.ParseHeld(line)
 	if err == nil && (held <= g.held || held > g.most) {
 		err = fmt.Errorf("the program reports %d of %d bytes after %d", held, g.most, g.held)
 	}

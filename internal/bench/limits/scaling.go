@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // Bounds of a limit that holds and of a program that responds to it. As with limits.cpu.time, the kernel allows slightly
@@ -57,14 +57,14 @@ func cpuScaling() bench.Benchmark {
 			},
 		),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			p := workload.SysbenchCPUProgress(t.Int("prime"), t.Int("events"), 1)
+			p := programs.SysbenchCPUProgress(t.Int("prime"), t.Int("events"), 1)
 			full, steps := float64(t.Int("percent"))/100, t.Int("steps")
 			run := &progress{t: t, first: full * float64(t.Int("from")) / 100, full: full, steps: steps, passed: make(chan struct{}, steps+2)}
 			values, text, err := bench.Run(ctx, t, run.scale, bench.SpecOf(t, p), p)
 			if err != nil {
 				return err
 			}
-			rates, err := workload.Rates(text)
+			rates, err := programs.Rates(text)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ type progress struct {
 }
 
 func (p *progress) line(line string, at time.Duration) {
-	if workload.IsProgress(line) {
+	if programs.IsProgress(line) {
 		p.mu.Lock()
 		p.seconds = append(p.seconds, at)
 		p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func exec() bench.Benchmark {
@@ -21,7 +21,7 @@ func exec() bench.Benchmark {
 		// The code is random, so that only the process itself can bring it back.
 		want, got := engine.Exit{Code: 1 + rand.IntN(mostCode)}, engine.Exit{}
 		err := timed(ctx, t, "Exec", func(ctx context.Context) (err error) {
-			got, err = c.Exec(ctx, engine.Process{Args: workload.Exit(want.Code)})
+			got, err = c.Exec(ctx, engine.Process{Args: probe.Exit(want.Code)})
 			return err
 		})
 		if err == nil && got != want {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func lifecycle() bench.Benchmark {
@@ -24,7 +24,7 @@ func lifecycle() bench.Benchmark {
 		Steps:      true,
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
-			c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
+			c, err := bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func pause() bench.Benchmark {
@@ -53,9 +53,9 @@ type writer struct{ lines atomic.Int64 }
 
 // start runs the process in a container, and waits for its first line.
 func (w *writer) start(ctx context.Context, t bench.Trial) (engine.Container, error) {
-	spec := t.Spec(workload.Tick(interval)...)
+	spec := t.Spec(probe.Tick(interval)...)
 	spec.Process.Stdout = bench.Lines(t, func(line string, _ time.Duration) {
-		if _, err := workload.ParseTick(line); err == nil {
+		if _, err := probe.ParseTick(line); err == nil {
 			w.lines.Add(1)
 		}
 	})
@@ -65,7 +65,7 @@ func (w *writer) start(ctx context.Context, t bench.Trial) (engine.Container, er
 	}
 	line, _, err := c.FirstLine(ctx)
 	if err == nil {
-		_, err = workload.ParseTick(line)
+		_, err = probe.ParseTick(line)
 	}
 	return c.Container, err
 }

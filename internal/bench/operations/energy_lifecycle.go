@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // mostLives ends the loop on a target whose calls take no time, such as a fake one.
@@ -40,7 +40,7 @@ func energyLifecycle() bench.Benchmark {
 
 // live runs one container from create to delete.
 func live(ctx context.Context, t bench.Trial) error {
-	c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
+	c, err := bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 	if err != nil {
 		return err
 	}

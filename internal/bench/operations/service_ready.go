@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func service() bench.Benchmark {
@@ -23,7 +23,7 @@ func service() bench.Benchmark {
 		},
 		Needs: bench.Always(engine.NetworkHost),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			spec := t.Spec(workload.Serve(0)...)
+			spec := t.Spec(probe.Serve(0)...)
 			spec.Network = engine.HostNet
 			c, err := bench.Launch(ctx, t, spec)
 			if err != nil {
@@ -33,7 +33,7 @@ func service() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			port, err := workload.ParseServing(line)
+			port, err := probe.ParseServing(line)
 			if err != nil {
 				return err
 			}
@@ -59,15 +59,15 @@ func get(ctx context.Context, t bench.Trial, port int) error {
 	if err != nil {
 		return fmt.Errorf("send a request to the server in the container: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, int64(len(workload.ServeBody))+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(len(probe.ServeBody))+1))
 	if err := response.Body.Close(); err != nil {
 		return fmt.Errorf("close the response of the server in the container: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("read the response of the server in the container: %w", err)
 	}
-	if response.StatusCode != http.StatusOK || string(body) != workload.ServeBody {
-		return fmt.Errorf("the server in the container responded with %s %q instead of 200 %q", response.Status, body, workload.ServeBody)
+	if response.StatusCode != http.StatusOK || string(body) != probe.ServeBody {
+		return fmt.Errorf("the server in the container responded with %s %q instead of 200 %q", response.Status, body, probe.ServeBody)
 	}
 	return nil
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func dav1d() bench.Benchmark {
 	var frames []string
-	for _, n := range workload.DecodedFrames() {
+	for _, n := range programs.DecodedFrames() {
 		frames = append(frames, strconv.Itoa(n))
 	}
 	b := ofProgram(bench.Benchmark{
@@ -23,11 +24,11 @@ func dav1d() bench.Benchmark {
 			{Name: "frames", Help: "number of frames that are decoded", Quick: frames[0], Paper: frames[len(frames)-1], Check: bench.OneOf(frames...)},
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper"),
 		},
-	}, func(t bench.Trial) workload.Program { return workload.Dav1d(t.Int("frames"), threads(t)) })
+	}, func(t bench.Trial) workload.Program { return programs.Dav1d(t.Int("frames"), threads(t)) })
 	measure := b.Run
 	b.Run = func(ctx context.Context, t bench.Trial) error {
 		// The verification comes first, so that the clip is in the page cache on all targets.
-		if _, err := bench.Measure(ctx, t, bench.InContainer, workload.Dav1dVerify(t.Int("frames"))); err != nil {
+		if _, err := bench.Measure(ctx, t, bench.InContainer, programs.Dav1dVerify(t.Int("frames"))); err != nil {
 			return err
 		}
 		return measure(ctx, t)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func linpack() bench.Benchmark {
@@ -28,14 +28,14 @@ func linpack() bench.Benchmark {
 	}
 	b.Run = func(ctx context.Context, t bench.Trial) error {
 		runs := t.Int("runs")
-		values, err := bench.Measure(ctx, t, bench.InContainer, workload.Linpack(t.Int("n"), runs, threads(t)))
+		values, err := bench.Measure(ctx, t, bench.InContainer, programs.Linpack(t.Int("n"), runs, threads(t)))
 		if err != nil {
 			return err
 		}
 		t.Condition("threads", strconv.Itoa(int(values["Threads"])))
 		t.Record("FlopPerSecond", values["FlopPerSecond"])
 		for i := range runs {
-			t.Record(series.Name, values[workload.LinpackRun(i)])
+			t.Record(series.Name, values[programs.LinpackRun(i)])
 		}
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func sevenZip() bench.Benchmark {
@@ -42,6 +43,6 @@ func sevenZip() bench.Benchmark {
 			return int64(pairs) * 13 << p.Int("dictionary")
 		}),
 	}, func(t bench.Trial) workload.Program {
-		return workload.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Passes: t.Int("passes"), Step: t.Duration("step")}.Program()
+		return programs.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Passes: t.Int("passes"), Step: t.Duration("step")}.Program()
 	})
 }

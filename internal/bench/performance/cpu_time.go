@@ -4,6 +4,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func cpuTime() bench.Benchmark {
@@ -22,6 +23,6 @@ func cpuTime() bench.Benchmark {
 			{Name: "threads", Help: "number of threads that share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 		},
 	}, func(t bench.Trial) workload.Program {
-		return workload.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads"))
+		return programs.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads"))
 	})
 }

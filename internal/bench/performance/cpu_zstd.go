@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func zstd() bench.Benchmark {
@@ -22,6 +23,6 @@ func zstd() bench.Benchmark {
 			{Name: "seconds", Help: "minimum time of each direction; zstd's own value is 3", Quick: "1", Paper: "3", Check: bench.IntRange(1, 3600)},
 		},
 	}, func(t bench.Trial) workload.Program {
-		return workload.Zstd(t.Int("level"), time.Duration(t.Int("seconds"))*time.Second)
+		return programs.Zstd(t.Int("level"), time.Duration(t.Int("seconds"))*time.Second)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // redisSteps is the resolution of latencies: redis-benchmark counts them in a histogram (HdrHistogram from 10 µs, hence 8).
@@ -30,23 +31,23 @@ func redisLatencies() []redisLatency {
 		return m
 	}
 	return []redisLatency{
-		{series("LatencyAvg", "mean", ""), workload.RedisAvg},
-		{series("LatencyMin", "minimum", redisSteps), workload.RedisMin},
-		{series("LatencyP50", "median", redisSteps), workload.RedisP50},
-		{series("LatencyP95", "95th percentile", redisSteps), workload.RedisP95},
-		{series("LatencyP99", "99th percentile", redisSteps), workload.RedisP99},
-		{series("LatencyMax", "maximum", redisSteps), workload.RedisMax},
+		{series("LatencyAvg", "mean", ""), programs.RedisAvg},
+		{series("LatencyMin", "minimum", redisSteps), programs.RedisMin},
+		{series("LatencyP50", "median", redisSteps), programs.RedisP50},
+		{series("LatencyP95", "95th percentile", redisSteps), programs.RedisP95},
+		{series("LatencyP99", "99th percentile", redisSteps), programs.RedisP99},
+		{series("LatencyMax", "maximum", redisSteps), programs.RedisMax},
 	}
 }
 
 // named reports whether a test has metrics for its latencies beside the series.
-func named(test workload.RedisTest) bool {
+func named(test programs.RedisTest) bool {
 	return slices.Contains([]string{"SET", "GET"}, test.Name)
 }
 
 func redis() bench.Benchmark {
 	var rates, times []result.Metric
-	for _, test := range workload.RedisTests() {
+	for _, test := range programs.RedisTests() {
 		rates = append(rates, bench.Higher(test.Name, result.PerSecond, "completed requests per second: "+test.Title()))
 		if named(test) {
 			times = append(times,
@@ -91,16 +92,16 @@ func redis() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			run := redisTrial{
-				RedisRun: workload.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")},
+				RedisRun: programs.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")},
 				within:   t.Duration("duration"), snapshots: t.Param("persistence") == snapshots, client: bench.AsClient,
 			}
-			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}
+			server := bench.Server{Spec: t.Spec(programs.RedisServe()...), Port: programs.RedisPort, End: bench.Terminated}
 			if run.snapshots {
 				m, err := bench.Bind.Mount(t)
 				if err != nil {
 					return err
 				}
-				server.Spec = t.Spec(workload.RedisPersist(bench.DataDir)...)
+				server.Spec = t.Spec(programs.RedisPersist(bench.DataDir)...)
 				m.Into(&server.Spec)
 				t.Condition("snapshots on", m.On)
 			}
@@ -126,7 +127,7 @@ const (
 
 // redisTrial is a run of redis-benchmark in a trial.
 type redisTrial struct {
-	workload.RedisRun
+	programs.RedisRun
 	// within is the time of all tests together; 0 sets no limit.
 	within time.Duration
 	// snapshots is set if the server writes snapshots.
@@ -162,11 +163,11 @@ func (run redisTrial) measure(ctx context.Context, t bench.Trial) error {
 	}
 	t.Condition("requests in each test", strconv.Itoa(run.Requests))
 	if run.snapshots {
-		health, err := bench.Measure(ctx, t, run.client, workload.RedisHealth(run.Server))
+		health, err := bench.Measure(ctx, t, run.client, programs.RedisHealth(run.Server))
 		if err != nil {
 			return err
 		}
-		t.Condition("snapshots", strconv.Itoa(int(health[workload.RedisSaves])))
+		t.Condition("snapshots", strconv.Itoa(int(health[programs.RedisSaves])))
 	}
 	recordRedis(t, results)
 	return nil
@@ -177,7 +178,7 @@ func (run redisTrial) measure(ctx context.Context, t bench.Trial) error {
 // target have the same.
 func requestsWithin(d time.Duration, results workload.Values, most int) int {
 	var one float64 // seconds for one request in each test
-	for _, test := range workload.RedisTests() {
+	for _, test := range programs.RedisTests() {
 		one += 1 / results[test.Name]
 	}
 	n := fewestRequests
@@ -192,14 +193,14 @@ func requestsWithin(d time.Duration, results workload.Values, most int) int {
 }
 
 func recordRedis(t bench.Trial, results workload.Values) {
-	for _, test := range workload.RedisTests() {
+	for _, test := range programs.RedisTests() {
 		t.Record(test.Name, results[test.Name])
 		if named(test) {
-			t.Record(test.Name+"P50", results[workload.RedisValue(test, workload.RedisP50)])
-			t.Record(test.Name+"P99", results[workload.RedisValue(test, workload.RedisP99)])
+			t.Record(test.Name+"P50", results[programs.RedisValue(test, programs.RedisP50)])
+			t.Record(test.Name+"P99", results[programs.RedisValue(test, programs.RedisP99)])
 		}
 		for _, l := range redisLatencies() {
-			t.Record(l.metric.Name, results[workload.RedisValue(test, l.of)])
+			t.Record(l.metric.Name, results[programs.RedisValue(test, l.of)])
 		}
 	}
 }

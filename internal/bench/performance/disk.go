@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // stage is a program that works on the files of a benchmark.
@@ -75,7 +76,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 		for _, st := range stages {
 			programs = append(programs, st.Program)
 		}
-		return bench.Measure(ctx, t, bench.InContainer, workload.Sequence(bench.DataDir, programs...), s.Into)
+		return bench.Measure(ctx, t, bench.InContainer, probe.Sequence(bench.DataDir, programs...), s.Into)
 	}
 	c, err := bench.Start(ctx, t, s.Into)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 				return nil, err
 			}
 		}
-		values, err := bench.Measure(ctx, t, bench.Within(c.Container), workload.Sequence(bench.DataDir, st.Program))
+		values, err := bench.Measure(ctx, t, bench.Within(c.Container), probe.Sequence(bench.DataDir, st.Program))
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The values of the parameter mixture.
@@ -56,15 +57,15 @@ func diskBlog() bench.Benchmark {
 		},
 	}, blogSpace, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
 		// The seed is the same in every trial, so that all targets get the same files.
-		load := workload.PaperFilesLoad(bench.DataDir, 1)
+		load := probe.PaperFilesLoad(bench.DataDir, 1)
 		if t.Param("mixture") == blogbenchMixture {
 			load.BlogbenchMiB = t.Int("space")
 		}
-		values, err := bench.Measure(ctx, t, bench.InContainer, workload.Files(load, t.Duration("duration")), on.Into)
+		values, err := bench.Measure(ctx, t, bench.InContainer, probe.Files(load, t.Duration("duration")), on.Into)
 		if err != nil {
 			return nil, err
 		}
-		if most := workload.BlogbenchBlogs(load.BlogbenchMiB); most > 0 && int(values["BlogsWritten"]) > most {
+		if most := probe.BlogbenchBlogs(load.BlogbenchMiB); most > 0 && int(values["BlogsWritten"]) > most {
 			t.Condition("blogs", fmt.Sprintf("more than the %d that fit into the space were written: the oldest were replaced", most))
 		}
 		return values, nil

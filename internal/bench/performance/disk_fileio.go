@@ -8,10 +8,11 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // fileBenchmark completes a benchmark that runs modes of sysbench's fileio.
-func fileBenchmark(b bench.Benchmark, stages func(p bench.Params, f workload.FileIO) []stage) bench.Benchmark {
+func fileBenchmark(b bench.Benchmark, stages func(p bench.Params, f programs.FileIO) []stage) bench.Benchmark {
 	b.Image = bench.WorkloadImage
 	return onStorage(b, fileBytes, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
 		values, err := on.measure(ctx, t, stages(t.Params, fileIO(t))...)
@@ -67,21 +68,21 @@ func fsyncParam(paper string, random bool) bench.Param {
 const maxSyncEvery = 1_000_000
 
 // syncsOf reads a value of the parameter fsync.
-func syncsOf(v string) (s workload.Syncs, ok bool) {
+func syncsOf(v string) (s programs.Syncs, ok bool) {
 	switch v {
 	case syncEnd:
-		return workload.Syncs{End: true}, true
+		return programs.Syncs{End: true}, true
 	case syncNever:
-		return workload.Syncs{}, true
+		return programs.Syncs{}, true
 	}
 	number, every := strings.CutPrefix(v, syncEvery)
 	if !every {
 		if number, s.Random = strings.CutPrefix(v, syncRandom); !s.Random {
-			return workload.Syncs{}, false
+			return programs.Syncs{}, false
 		}
 	}
 	if bench.IntRange(1, maxSyncEvery)(number) != nil {
-		return workload.Syncs{}, false
+		return programs.Syncs{}, false
 	}
 	n, err := strconv.Atoi(number)
 	s.Every, s.End = n, true
@@ -89,7 +90,7 @@ func syncsOf(v string) (s workload.Syncs, ok bool) {
 }
 
 // recordSyncs records the syncs of all modes.
-func recordSyncs(t bench.Trial, s workload.Syncs) {
+func recordSyncs(t bench.Trial, s programs.Syncs) {
 	text := "none"
 	switch {
 	case s.Random:
@@ -121,8 +122,8 @@ func existingParam() bench.Param {
 }
 
 // fileIO reads the parameters of the functions above, as far as the benchmark has them, and records the syncs.
-func fileIO(t bench.Trial) workload.FileIO {
-	f := workload.FileIO{Files: t.Int("files"), MiB: t.Int("mib")}
+func fileIO(t bench.Trial) programs.FileIO {
+	f := programs.FileIO{Files: t.Int("files"), MiB: t.Int("mib")}
 	if t.Has("requests") {
 		f.Requests = t.Int("requests")
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // diskMount has a metric for each volume. Volumes other than Bind may be unsupported by the target or too large for the host:
@@ -50,7 +50,7 @@ func diskMount() bench.Benchmark {
 					continue
 				}
 				t.Condition(metric+" on", m.On)
-				values, err := storage{m, bench.Warm}.measure(ctx, t, stage{Program: f.Run(workload.SeqWrite, metric)})
+				values, err := storage{m, bench.Warm}.measure(ctx, t, stage{Program: f.Run(programs.SeqWrite, metric)})
 				if err != nil {
 					return err
 				}

@@ -3,7 +3,7 @@ package performance
 import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func diskRead() bench.Benchmark {
@@ -16,11 +16,11 @@ func diskRead() bench.Benchmark {
 			bench.Seconds("RndRead", "time of the random reads of 16 KiB (espe: FileRndRead)"),
 		},
 		Params: fileParams("8", requestsParam(), bench.OnParam(bench.Bind, bench.Rootfs), bench.CacheParam(bench.Warm, bench.Warm)),
-	}, func(_ bench.Params, f workload.FileIO) []stage {
+	}, func(_ bench.Params, f programs.FileIO) []stage {
 		return []stage{
 			{Program: f.Prepare()},
-			{Program: f.Run(workload.SeqRead, "SeqRead"), reads: true},
-			{Program: f.Run(workload.RndRead, "RndRead"), reads: true},
+			{Program: f.Run(programs.SeqRead, "SeqRead"), reads: true},
+			{Program: f.Run(programs.RndRead, "RndRead"), reads: true},
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // sqliteSpace is the most space that the database, its journal and the script take for each insertion, in bytes.
@@ -28,7 +29,7 @@ func diskSQLite() bench.Benchmark {
 		return 1<<20 + int64(p.Int("insertions"))*sqliteSpace
 	}, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
 		var stages []stage
-		for _, p := range workload.Insertions(t.Int("insertions"), "TotalTime") {
+		for _, p := range programs.Insertions(t.Int("insertions"), "TotalTime") {
 			stages = append(stages, stage{Program: p})
 		}
 		return on.measure(ctx, t, stages...)

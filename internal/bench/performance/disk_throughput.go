@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // The sizes of the requests in a sweep, in KiB. The paper's are the sizes of IOzone's automatic mode.
@@ -101,7 +102,7 @@ func diskThroughput() bench.Benchmark {
 			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
 	}, func(p bench.Params) int64 { return int64(p.Int("mib")) << 20 }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
-		f := workload.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
+		f := programs.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
 		d, block, rndBlock := t.Duration("duration"), t.Int("block")<<10, t.Int("rndblock")<<10
 		if block > f.MiB<<20 || rndBlock > f.MiB<<20 {
 			return nil, fmt.Errorf("requests of %d and %d bytes do not fit into a file of %d MiB", block, rndBlock, f.MiB)
@@ -111,15 +112,15 @@ func diskThroughput() bench.Benchmark {
 		}
 		// With a cold cache the file is read once: a repetition would read it from the cache.
 		again := on.cache == bench.Warm
-		sequential := workload.FioRun{Mode: workload.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
+		sequential := programs.FioRun{Mode: programs.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
 		if again {
 			sequential.For = d
 		}
-		runs := []workload.FioRun{
-			{Mode: workload.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
+		runs := []programs.FioRun{
+			{Mode: programs.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
 			sequential,
-			{Mode: workload.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
-			{Mode: workload.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
+			{Mode: programs.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
+			{Mode: programs.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
 		}
 		sweep := sweepOf(t.Params)
 		for i, size := range sweep {
@@ -127,8 +128,8 @@ func diskThroughput() bench.Benchmark {
 				return nil, fmt.Errorf("requests of %d bytes do not fit into a file of %d MiB: leave them out of sweep, or set mib", size, f.MiB)
 			}
 			runs = append(runs,
-				workload.FioRun{Mode: workload.FioWrite, Metric: inSweep(writeSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d},
-				workload.FioRun{Mode: workload.FioRead, Metric: inSweep(readSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d, Again: again},
+				programs.FioRun{Mode: programs.FioWrite, Metric: inSweep(writeSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d},
+				programs.FioRun{Mode: programs.FioRead, Metric: inSweep(readSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d, Again: again},
 			)
 		}
 		values, err := on.measure(ctx, t, on.runs(f, runs...)...)
@@ -141,20 +142,20 @@ func diskThroughput() bench.Benchmark {
 		}
 		on.recordCache(t)
 		if f.Direct {
-			err = on.checkDirect(t, workload.FioFile)
+			err = on.checkDirect(t, programs.FioFile)
 		}
 		return values, err
 	})
 }
 
 // runs groups fio's runs into calls. A cold cache needs a call for each run; otherwise one call saves fio's start-up time.
-func (s storage) runs(f workload.Fio, runs ...workload.FioRun) []stage {
+func (s storage) runs(f programs.Fio, runs ...programs.FioRun) []stage {
 	if s.cache == bench.Warm {
 		return []stage{{Program: f.Run(runs...)}}
 	}
 	var stages []stage
 	for _, r := range runs {
-		stages = append(stages, stage{Program: f.Run(r), reads: r.Mode == workload.FioRead || r.Mode == workload.FioRandRead})
+		stages = append(stages, stage{Program: f.Run(r), reads: r.Mode == programs.FioRead || r.Mode == programs.FioRandRead})
 	}
 	return stages
 }

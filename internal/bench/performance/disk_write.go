@@ -4,6 +4,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func diskWrite() bench.Benchmark {
@@ -17,9 +18,9 @@ func diskWrite() bench.Benchmark {
 			bench.Seconds("RndWrite", "time of the random writes of 16 KiB to existing files, with the syncs (espe: FileRndWrite)"),
 		},
 		Params: fileParams("8", requestsParam(), fsyncParam(syncRandom+"100", true), existingParam(), bench.OnParam(bench.Bind, bench.Rootfs)),
-	}, func(p bench.Params, f workload.FileIO) []stage {
-		stages := []stage{{Program: f.Run(workload.SeqWrite, "SeqWrite")}}
-		for _, next := range []workload.Program{f.Run(workload.SeqRewrite, "SeqRewrite"), f.Run(workload.RndWrite, "RndWrite")} {
+	}, func(p bench.Params, f programs.FileIO) []stage {
+		stages := []stage{{Program: f.Run(programs.SeqWrite, "SeqWrite")}}
+		for _, next := range []workload.Program{f.Run(programs.SeqRewrite, "SeqRewrite"), f.Run(programs.RndWrite, "RndWrite")} {
 			if p.Param("existing") == emptyFiles {
 				for _, empty := range f.Empty() {
 					stages = append(stages, stage{Program: empty})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 func energyCPU() bench.Benchmark {
@@ -27,7 +27,7 @@ func energyCPU() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return bench.RecordEnergy(ctx, t, t.Duration("idle"), func(ctx context.Context) (int, error) {
-				_, err := bench.Measure(ctx, t, bench.InContainer, workload.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads")))
+				_, err := bench.Measure(ctx, t, bench.InContainer, programs.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads")))
 				return t.Int("events"), err
 			})
 		},

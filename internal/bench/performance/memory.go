@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // sysbenchMemory is a benchmark of access to memory with sysbench. TouchStone has three benchmarks of this program, each with its
@@ -34,12 +35,12 @@ func sysbenchMemory(facet, summary, source, quick, paper string, metrics ...resu
 		},
 		Needs: bench.InMemory(func(p bench.Params) int64 { return memoryLoad(p).Bytes() }),
 	}, func(t bench.Trial) workload.Program {
-		return workload.SysbenchMemory(memoryLoad(t.Params))
+		return programs.SysbenchMemory(memoryLoad(t.Params))
 	})
 }
 
-func memoryLoad(p bench.Params) workload.MemoryLoad {
-	return workload.MemoryLoad{
+func memoryLoad(p bench.Params) programs.MemoryLoad {
+	return programs.MemoryLoad{
 		TotalMiB: p.Int("mib"), BlockKiB: p.Int("kib"), Threads: p.Int("threads"),
 		Scope: p.Param("scope"), Operation: p.Param("operation"), Access: p.Param("access"),
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func stream() bench.Benchmark {
@@ -26,6 +27,6 @@ func stream() bench.Benchmark {
 		},
 		Needs: bench.InMemory(func(p bench.Params) int64 { return 3 * int64(p.Int("copies")) * int64(p.Int("mib")) << 20 }),
 	}, func(t bench.Trial) workload.Program {
-		return workload.StreamCopies(t.Int("copies"), t.Int("mib"), t.Duration("duration"))
+		return probe.StreamCopies(t.Int("copies"), t.Int("mib"), t.Duration("duration"))
 	})
 }

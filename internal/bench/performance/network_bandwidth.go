@@ -8,6 +8,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 func bandwidth() bench.Benchmark {
@@ -25,11 +27,11 @@ func bandwidth() bench.Benchmark {
 		},
 	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		omit := t.Duration("omit")
-		toServer, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
+		toServer, clients, err := iperf(ctx, t, programs.IperfTest{Duration: each, Omit: omit})
 		if err != nil {
 			return err
 		}
-		fromServer, servers, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
+		fromServer, servers, err := iperf(ctx, t, programs.IperfTest{Duration: each, Omit: omit, Reverse: true})
 		if err != nil {
 			return err
 		}
@@ -55,10 +57,10 @@ func bandwidth() bench.Benchmark {
 }
 
 // iperf runs one test of iperf3 with its own server. It also returns the sender's congestion control.
-func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values workload.Values, congestion string, err error) {
+func iperf(ctx context.Context, t bench.Trial, test programs.IperfTest) (values workload.Values, congestion string, err error) {
 	server := bench.Server{
-		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
-		Remote: workload.ServedIperf,
+		Spec: t.Spec(programs.IperfServer()...), Port: programs.IperfPort, Listening: programs.IperfListening, End: bench.ByItself,
+		Remote: remote.Iperf,
 	}
 	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		test.Server = at
@@ -67,7 +69,7 @@ func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values 
 		if values, text, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), p); err != nil {
 			return err
 		}
-		congestion, err = workload.IperfCongestion(text)
+		congestion, err = programs.IperfCongestion(text)
 		return err
 	})
 	return values, congestion, err

@@ -12,7 +12,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // webRoot is the directory of the web server's files in its container.
@@ -50,15 +51,15 @@ func web() bench.Benchmark {
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-		stream, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPMaerts, at, d))
+		stream, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPMaerts, at, d))
 		if err != nil {
 			return err
 		}
-		upload, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPStream, at, d))
+		upload, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPStream, at, d))
 		if err != nil {
 			return err
 		}
-		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, at, d))
+		turns, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPRR, at, d))
 		if err != nil {
 			return err
 		}
@@ -75,26 +76,26 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for name, content := range workload.WebFiles(webRoot, netip.AddrPort{}) {
+	for name, content := range programs.WebFiles(webRoot, netip.AddrPort{}) {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return fmt.Errorf("write the web server's files: %w", err)
 		}
 	}
-	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated, Remote: workload.ServedNginx}
+	server := bench.Server{Spec: t.Spec(programs.NginxServer(webRoot)...), Port: programs.NginxPort, End: bench.Terminated, Remote: remote.Nginx}
 	files := func(spec *engine.Spec) {
 		spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
 	}
 	files(&server.Spec)
 	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.LargeFile, workload.LargeBytes, d))
+		large, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(at, programs.LargeFile, programs.LargeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.SmallFile, workload.SmallBytes, d))
+		small, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(at, programs.SmallFile, programs.SmallBytes, d))
 		if err != nil {
 			return err
 		}
-		post := workload.ABPost(at, workload.NginxPost, len(workload.NginxAnswer), webRoot+workload.SentFile, workload.SentBytes, d)
+		post := programs.ABPost(at, programs.NginxPost, len(programs.NginxAnswer), webRoot+programs.SentFile, programs.SentBytes, d)
 		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
 		if err != nil {
 			return err

@@ -7,15 +7,16 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
-		bench.Higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server, over one connection"),
-		bench.Scored(result.DimensionNetwork, bench.Higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection")),
-		bench.Higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
-		bench.Higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
+		bench.Higher(string(programs.TCPStream), result.BitsPerSecond, "payload from the client to the server, over one connection"),
+		bench.Scored(result.DimensionNetwork, bench.Higher(string(programs.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection")),
+		bench.Higher(string(programs.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
+		bench.Higher(string(programs.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
 	}
 	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.netperf",
@@ -26,10 +27,10 @@ func netperf() bench.Benchmark {
 		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
 			var rate float64 // of the previous test
 			for _, m := range metrics {
-				test := workload.NetperfTest(m.Name)
-				run := workload.NetperfRun(test, at, each)
-				if test == workload.TCPCRR {
-					run = workload.NetperfCount(test, at, connections(rate*each.Seconds()))
+				test := programs.NetperfTest(m.Name)
+				run := programs.NetperfRun(test, at, each)
+				if test == programs.TCPCRR {
+					run = programs.NetperfCount(test, at, connections(rate*each.Seconds()))
 				}
 				values, err := bench.Measure(ctx, t, bench.AsClient, run)
 				if err != nil {
@@ -48,5 +49,5 @@ func netperf() bench.Benchmark {
 func connections(transactions float64) int { return max(100, int(transactions/5)) }
 
 func netserver(t bench.Trial) bench.Server {
-	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce, Remote: workload.ServedNetserver}
+	return bench.Server{Spec: t.Spec(programs.NetperfServer()...), Port: programs.NetserverPort, End: bench.ByForce, Remote: remote.Netserver}
 }

@@ -6,14 +6,14 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // latency has a metric for each system call: the median of its distribution. The whole distributions are kept beside the
 // samples.
 func latency() bench.Benchmark {
 	var metrics []result.Metric
-	for _, name := range workload.Calls() {
+	for _, name := range probe.Calls() {
 		metrics = append(metrics, bench.Seconds(name, "median time of one call, timed in batches"))
 	}
 	return bench.Benchmark{
@@ -23,12 +23,12 @@ func latency() bench.Benchmark {
 		Metrics: metrics,
 		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			p := workload.Latency(t.Duration("duration"))
+			p := probe.Latency(t.Duration("duration"))
 			values, text, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), p)
 			if err != nil {
 				return err
 			}
-			out, err := workload.Parse(text)
+			out, err := probe.Parse(text)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func unixbench() bench.Benchmark {
@@ -29,9 +30,9 @@ func unixbench() bench.Benchmark {
 		},
 	}, func(t bench.Trial) workload.Program {
 		if t.Param("fd") == standardInput {
-			return workload.SyscallStdin(t.Int("copies"), t.Duration("duration"))
+			return probe.SyscallStdin(t.Int("copies"), t.Duration("duration"))
 		}
-		return workload.Syscall(t.Int("copies"), t.Duration("duration"))
+		return probe.Syscall(t.Int("copies"), t.Duration("duration"))
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // other is the value of the parameter architecture for an architecture that is not the host's.
@@ -112,7 +112,7 @@ func attempt(ctx context.Context, t bench.Trial, arch string) (*attempted, error
 		return nil, err
 	}
 	a := &attempted{image: image}
-	spec := t.Spec(workload.Exit(bench.MinimalCode)...) // the program ignores its arguments
+	spec := t.Spec(probe.Exit(bench.MinimalCode)...) // the program ignores its arguments
 	spec.Rootfs = image.Rootfs
 	if t.Require(bench.Needs{Capabilities: []engine.Capability{engine.CanPull}}) == nil {
 		spec.Image = image.Ref

@@ -10,7 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 const ratePrefix = "scalability.rate."
@@ -71,7 +71,7 @@ func drive(ctx context.Context, t bench.Trial, workers, lives int) error {
 
 // life creates, starts and deletes one container, whose program exits at once.
 func life(ctx context.Context, t bench.Trial) (bench.Span, error) {
-	c, err := bench.Launch(ctx, t, t.Spec(workload.Exit(0)...))
+	c, err := bench.Launch(ctx, t, t.Spec(probe.Exit(0)...))
 	if err != nil {
 		return bench.Span{}, err
 	}

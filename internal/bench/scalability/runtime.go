@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 const prefix = "scalability.runtime."
@@ -69,7 +69,7 @@ func run(ctx context.Context, t bench.Trial, n int) error {
 	crowd := make([]member, n)
 	// The next container starts as soon as the engine has started this one, before its first byte.
 	err := each(crowd, func(m *member) (err error) {
-		m.Running, err = bench.Launch(ctx, t, t.Spec(workload.Ready()...))
+		m.Running, err = bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 		return err
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // guestTarget is the target with virtual machines.
@@ -76,7 +76,7 @@ func TestGuestOptions(t *testing.T) {
 	}
 	var out bytes.Buffer
 	spec := enginetest.Spec(s, "options")
-	spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
+	spec.Process = engine.Process{Args: probe.CPUs(), Stdout: &out}
 	c := enginetest.Running(t, e, spec)
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", only(t, s, "qemu-system")))
 	must.Do(t, err)

@@ -35,6 +35,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -128,7 +129,7 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 		Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
 		Work:   []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
 		Stop: stats.StopRule{Min: trials}, TrialLimit: peerLimit, CallLimit: peerLimit,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Programs: programs, Noise: unwatched{}, Observer: unwatched{},
+		Clock: meter.System{}, Cgroups: l.session.Cgroups, Programs: programs, Noise: unwatched{}, Observer: unwatched{},
 		Record: func(t result.Trial) error {
 			if t.Status != result.OK {
 				return fmt.Errorf("%s: %s", t.Status, t.Reason)

@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // graceOfTest is the grace period in checkPods.
@@ -34,7 +34,7 @@ func checkPods(t *testing.T, d *cri.Driver, name string, s engine.Session) {
 		s.Pods = c.pods
 		e := enginetest.Open(t, d, name, s)
 		spec := enginetest.Spec(s, fmt.Sprintf("pods-%d", n))
-		spec.Process.Args = []string{workload.Probe, "stream", "--mib", "1", "--ms", "600000", "--lines"}
+		spec.Process.Args = []string{probe.Path, "stream", "--mib", "1", "--ms", "600000", "--lines"}
 		b := enginetest.Ready(t, e, spec)
 		// The last number is the ID in the innermost namespace.
 		if ids := strings.Fields(enginetest.HostStatus(t, spec.ID)["NSpid"]); len(ids) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 const (
@@ -94,7 +94,7 @@ func (p *peers) spec() engine.Spec {
 	p.lives++
 	return engine.Spec{
 		ID: fmt.Sprintf("%s%s-%05d", engine.Prefix, p.e.session.RunID, p.lives), Image: p.e.session.Registry.Probe(),
-		Process: engine.Process{Args: workload.Exit(0), Stdout: io.Discard},
+		Process: engine.Process{Args: probe.Exit(0), Stdout: io.Discard},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -47,7 +47,7 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	s, socket := private(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	c, err := e.Create(t.Context(), engine.Spec{
-		ID: engine.Prefix + s.RunID + "-pause", Rootfs: s.Rootfs, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
+		ID: engine.Prefix + s.RunID + "-pause", Rootfs: s.Rootfs, Image: s.Registry.Probe(), Process: engine.Process{Args: probe.Ready()},
 	})
 	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
@@ -67,7 +67,7 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	// The daemon handles the event of a process's exit after all events of pauses before it.
 	settle := func() {
 		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-			_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: workload.Exit(0)})
+			_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: probe.Exit(0)})
 		}
 	}
 	p := c.(engine.Pauser)

@@ -23,7 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // user returns a session and the socket of a daemon that Touchstone did not start. The daemon is on the host's network, and has an image and
@@ -116,7 +116,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	}
 	must.Do(t, err)
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
+		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: probe.Ready()},
 		HostConfig: &api.HostConfig{NetworkMode: "none"},
 	})
 	if err == nil {

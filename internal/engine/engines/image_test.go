@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // pulling are targets of each engine that pulls. The targets of one engine share a session, its daemon and the pulled images.
@@ -65,7 +65,7 @@ func runConfigured(t *testing.T, s engine.Session, e engine.Engine, configured v
 	spec := enginetest.Spec(s, "configured")
 	spec.Image, spec.Writable = pulled(t, s, e, "configured:latest", configured), true
 	// Only from the root directory does this path lead to a directory, and only root can write there.
-	run(t, e, spec, workload.Write("data/../written"))
+	run(t, e, spec, probe.Write("data/../written"))
 }
 
 // runPrograms runs programs of the workload image, which is large.

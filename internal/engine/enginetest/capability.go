@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -32,7 +32,7 @@ func (s *suite) testSupports(t *testing.T) {
 			t.Errorf("Supports(%s) refuses without a reason", c)
 		}
 	}
-	container := s.create(t, s.spec(workload.Exit(0))).Container
+	container := s.create(t, s.spec(probe.Exit(0))).Container
 	for _, c := range engine.Capabilities() {
 		has, ok := promised[c]
 		if ok && s.engine.Supports(c) == nil && !has(s.engine) && !has(container) {
@@ -80,7 +80,7 @@ func (s *suite) testExec(t *testing.T) {
 	x := optional[engine.Execer](t, b)
 
 	exit, err := repeatSilent(t, func() (engine.Exit, error) {
-		return x.Exec(s.context(t), engine.Process{Args: workload.Exit(3)})
+		return x.Exec(s.context(t), engine.Process{Args: probe.Exit(3)})
 	})
 	if want := (engine.Exit{Code: 3}); err != nil || exit != want {
 		t.Errorf("Exec = %v, %v; want %v", exit, err, want)
@@ -89,7 +89,7 @@ func (s *suite) testExec(t *testing.T) {
 	var stdout, stderr *output
 	exit, err = repeatSilent(t, func() (engine.Exit, error) {
 		stdout, stderr = newOutput(), newOutput()
-		return x.Exec(s.context(t), engine.Process{Args: workload.Syscall(1, 10*time.Millisecond).Args, Stdout: stdout, Stderr: stderr})
+		return x.Exec(s.context(t), engine.Process{Args: probe.Syscall(1, 10*time.Millisecond).Args, Stdout: stdout, Stderr: stderr})
 	})
 	if err != nil || !exit.OK() {
 		t.Errorf("Exec = %v, %v; want %v; Stderr: %s", exit, err, engine.Exit{}, stderr)
@@ -106,7 +106,7 @@ func (s *suite) testExec(t *testing.T) {
 
 	s.wantState(t, b, engine.Running)
 	s.kill(t, b, killed)
-	if exit, err := x.Exec(s.context(t), engine.Process{Args: workload.Exit(0)}); err == nil {
+	if exit, err := x.Exec(s.context(t), engine.Process{Args: probe.Exit(0)}); err == nil {
 		t.Errorf("Exec in a stopped container = %v, want an error", exit)
 	}
 }
@@ -211,7 +211,7 @@ func (s *suite) testStats(t *testing.T) {
 	b := s.startReady(t)
 	if s.engine.Supports(engine.CanExec) == nil {
 		// gVisor counts in hundredths of a second: the load makes sure that some time is used.
-		load := engine.Process{Args: workload.Syscall(1, 500*time.Millisecond).Args}
+		load := engine.Process{Args: probe.Syscall(1, 500*time.Millisecond).Args}
 		exit, err := repeatSilent(t, func() (engine.Exit, error) { return optional[engine.Execer](t, b).Exec(s.context(t), load) })
 		if err != nil || !exit.OK() {
 			t.Fatalf("Exec of a load = %v, %v", exit, err)
@@ -230,7 +230,7 @@ func (s *suite) testStats(t *testing.T) {
 
 func (s *suite) testHostNetwork(t *testing.T) {
 	s.needs(t, engine.NetworkHost)
-	spec := s.spec(workload.Serve(0))
+	spec := s.spec(probe.Serve(0))
 	spec.Network = engine.HostNet
 	b := s.start(t, spec)
 	url := fmt.Sprintf("http://127.0.0.1:%d/", s.servingPort(t, b))
@@ -247,7 +247,7 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if err != nil || response.StatusCode != http.StatusOK || string(body) != workload.ServeBody {
+	if err != nil || response.StatusCode != http.StatusOK || string(body) != probe.ServeBody {
 		t.Errorf("the container answered %s, %q, %v", response.Status, body, err)
 	}
 	s.kill(t, b, killed)
@@ -294,7 +294,7 @@ func (s *suite) testPull(t *testing.T) {
 		t.Fatalf("Pull: %v", err)
 	}
 	t.Cleanup(func() { s.removeImage(t, p, ref) })
-	spec := s.spec(workload.Ready())
+	spec := s.spec(probe.Ready())
 	spec.Image = ref
 	b := s.start(t, spec)
 	s.wantReady(t, b)
@@ -308,7 +308,7 @@ func (s *suite) testPull(t *testing.T) {
 	if err := p.Pull(s.context(t), ref); err == nil || !strings.Contains(err.Error(), ref) {
 		t.Errorf("Pull of a missing image: %v, want an error with %s", err, ref)
 	}
-	spec = s.spec(workload.Ready())
+	spec = s.spec(probe.Ready())
 	spec.Image = ref
 	if c, err := s.engine.Create(s.context(t), spec); err == nil {
 		s.deleteAfter(t, c)
@@ -325,7 +325,7 @@ func (s *suite) removeImage(t *testing.T, p engine.Puller, ref string) {
 
 // files writes and reads small files in a directory of the container.
 func files(dir string) []string {
-	return workload.Files(workload.FilesLoad{Dir: dir, Writers: 1, Readers: 1, Seed: 1}, 100*time.Millisecond).Args
+	return probe.Files(probe.FilesLoad{Dir: dir, Writers: 1, Readers: 1, Seed: 1}, 100*time.Millisecond).Args
 }
 
 func (s *suite) testMount(t *testing.T) {
@@ -362,7 +362,7 @@ func (s *suite) wantUnwritable(t *testing.T, spec engine.Spec) {
 		t.Errorf("Wait = %v, %v; want a failure: %v must not be able to write", exit, err, spec.Process.Args)
 	}
 	s.delete(t, b)
-	if _, err := workload.Parse([]byte(b.stdout.String())); err == nil {
+	if _, err := probe.Parse([]byte(b.stdout.String())); err == nil {
 		t.Errorf("%v reports success", spec.Process.Args)
 	}
 }

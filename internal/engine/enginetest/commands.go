@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // poison is a variable of this program's environment that no program started by it may get. The environment is a closed list, so one
@@ -65,7 +65,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Cleanup(func() { Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 	operation("start", c.Start)
 	operation("exec", func(ctx context.Context) error {
-		_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+		_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Exit(0)})
 		return err
 	})
 	operation("delete", func(ctx context.Context) error {

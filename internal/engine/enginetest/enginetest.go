@@ -37,7 +37,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -355,7 +355,7 @@ func (s *suite) complete(t *testing.T, spec engine.Spec) testContainer {
 // startReady starts the probe's command ready and waits for its first line.
 func (s *suite) startReady(t *testing.T) testContainer {
 	t.Helper()
-	b := s.start(t, s.spec(workload.Ready()))
+	b := s.start(t, s.spec(probe.Ready()))
 	s.wantReady(t, b)
 	return b
 }
@@ -363,15 +363,15 @@ func (s *suite) startReady(t *testing.T) testContainer {
 func (s *suite) wantReady(t *testing.T, b testContainer) {
 	t.Helper()
 	line, err := b.stdout.firstLine(s.context(t))
-	if err != nil || line != workload.ReadyLine {
-		t.Fatalf("first line of output = %q, %v; want %q; Stderr: %s", line, err, workload.ReadyLine, b.stderr)
+	if err != nil || line != probe.ReadyLine {
+		t.Fatalf("first line of output = %q, %v; want %q; Stderr: %s", line, err, probe.ReadyLine, b.stderr)
 	}
 }
 
 // wantReport checks that the output of a measuring program is complete.
 func wantReport(t *testing.T, stdout *output) {
 	t.Helper()
-	if _, err := workload.Parse([]byte(stdout.String())); err != nil {
+	if _, err := probe.Parse([]byte(stdout.String())); err != nil {
 		t.Errorf("the output is incomplete: %v", err)
 	}
 }

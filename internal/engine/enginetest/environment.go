@@ -16,7 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -34,7 +34,7 @@ func (s *suite) testWritable(t *testing.T) {
 		return spec
 	}
 	for range 2 { // the program fails if the file exists
-		s.complete(t, writable(workload.Write(written)))
+		s.complete(t, writable(probe.Write(written)))
 	}
 	wantReport(t, s.complete(t, writable(files(filepath.Dir(written)))).stdout)
 	s.wantRootUnchanged(t)
@@ -53,7 +53,7 @@ func (s *suite) testTmpfs(t *testing.T) {
 	s.needs(t, engine.CanTmpfs)
 	dir := filepath.Dir(written)
 	for range 2 {
-		spec := s.spec(workload.Write(written))
+		spec := s.spec(probe.Write(written))
 		spec.Mounts = []engine.Mount{{Target: dir}}
 		s.complete(t, spec)
 	}
@@ -80,7 +80,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 			last = cpu
 		}
 	}
-	spec := s.spec(workload.CPUs())
+	spec := s.spec(probe.CPUs())
 	spec.Resources.CPUSet = fmt.Sprint(last)
 	got := strings.TrimSpace(s.complete(t, spec).stdout.String())
 	switch s.engine.Info().Isolation {
@@ -107,7 +107,7 @@ func (s *suite) testLimits(t *testing.T) {
 		Check(t, placer.SetCgroupParent(parent))
 		t.Cleanup(func() { Check(t, placer.SetCgroupParent("")) }) // after the removal of the container
 	}
-	spec := s.spec(workload.Ready())
+	spec := s.spec(probe.Ready())
 	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
 	b := s.start(t, spec)
 	s.wantReady(t, b)
@@ -155,11 +155,11 @@ const sandboxLimit = 10 * time.Second
 // program must at least not succeed.
 func (s *suite) testProcessLimit(t *testing.T) {
 	const limit = 256
-	spec := s.spec(workload.Syscall(8, 10*time.Millisecond).Args)
+	spec := s.spec(probe.Syscall(8, 10*time.Millisecond).Args)
 	spec.Resources.PIDs = limit
 	wantReport(t, s.complete(t, spec).stdout)
 
-	spec = s.spec(workload.Syscall(limit, 10*time.Millisecond).Args)
+	spec = s.spec(probe.Syscall(limit, 10*time.Millisecond).Args)
 	spec.Resources.PIDs = limit
 	b := s.start(t, spec)
 	shared := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
@@ -212,7 +212,7 @@ func (s *suite) servingPort(t *testing.T, server testContainer) uint16 {
 	if err != nil {
 		t.Fatalf("first line of output: %v; Stderr: %s", err, server.stderr)
 	}
-	port, err := workload.ParseServing(line)
+	port, err := probe.ParseServing(line)
 	must.Do(t, err)
 	return uint16(port)
 }
@@ -240,14 +240,14 @@ func (s *suite) testBridge(t *testing.T) {
 			t.Errorf("Link describes the network by %v, without its %s", link.About, name)
 		}
 	}
-	server := s.start(t, s.bridged(workload.ServeAny(0)))
+	server := s.start(t, s.bridged(probe.ServeAny(0)))
 	addr := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
 	for range 2 { // a later container has another network than an earlier one
-		s.complete(t, s.bridged(workload.Reach(addr, reachLimit)))
+		s.complete(t, s.bridged(probe.Reach(addr, reachLimit)))
 	}
 	s.kill(t, server, killed)
 	s.delete(t, server)
-	late := s.start(t, s.bridged(workload.Reach(addr, 50*time.Millisecond)))
+	late := s.start(t, s.bridged(probe.Reach(addr, 50*time.Millisecond)))
 	if exit, err := late.Wait(s.context(t)); err != nil || exit.Code != 1 {
 		t.Errorf("Wait = %v, %v; want code 1: the server at %v has exited", exit, err, addr)
 	}
@@ -267,12 +267,12 @@ func (s *suite) testHostEnd(t *testing.T) {
 		spec.Network, spec.Join = engine.HostNet, link.Namespace
 		return s.started(t, s.createOn(t, s.Host, spec))
 	}
-	server := s.start(t, s.bridged(workload.ServeAny(0)))
+	server := s.start(t, s.bridged(probe.ServeAny(0)))
 	inside := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
-	s.wantExit(t, host(workload.Reach(inside, reachLimit)), engine.Exit{})
+	s.wantExit(t, host(probe.Reach(inside, reachLimit)), engine.Exit{})
 
-	outside := host(workload.ServeAny(0))
+	outside := host(probe.ServeAny(0))
 	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, outside))
-	s.complete(t, s.bridged(workload.Reach(addr, reachLimit)))
+	s.complete(t, s.bridged(probe.Reach(addr, reachLimit)))
 	s.kill(t, outside, killed)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // GuestGaps are the gaps of Kata Containers with every engine.
@@ -153,7 +153,7 @@ func (g *Guests) running(t *testing.T, name string) engine.Container {
 // ready waits until a program has written that it runs.
 func ready(ctx context.Context, out *output) error {
 	line, err := out.firstLine(ctx)
-	if err == nil && line != workload.ReadyLine {
+	if err == nil && line != probe.ReadyLine {
 		err = fmt.Errorf("the program wrote %q", line)
 	}
 	return err
@@ -170,7 +170,7 @@ func (g *Guests) gone(t *testing.T, c engine.Container) {
 func (g *Guests) works(t *testing.T, name string) {
 	t.Helper()
 	spec := Spec(g.session, name)
-	spec.Process.Args = workload.Exit(3)
+	spec.Process.Args = probe.Exit(3)
 	c, _ := g.start(t, spec)
 	if exit, err := c.Wait(limited(t)); err != nil || exit.Code != 3 {
 		t.Errorf("Wait for the next container: %v, %v; want exit code 3", exit, err)
@@ -271,7 +271,7 @@ func (g *Guests) OutOfMemory(t *testing.T) {
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			spec := Spec(g.session, f.name)
-			spec.Process.Args, spec.Resources.Memory = workload.Grow(f.mib), f.limit
+			spec.Process.Args, spec.Resources.Memory = probe.Grow(f.mib), f.limit
 			c, _ := g.start(t, spec)
 			if exit, err := c.Wait(limited(t)); err != nil || exit.Signal != unix.SIGKILL {
 				t.Errorf("Wait: %v, %v; want a kill", exit, err)
@@ -290,7 +290,7 @@ func PanicOnOOM(text string) string {
 // Panic checks that the panic of a guest's kernel fails the container with the reason. The guests must have the change PanicOnOOM.
 func (g *Guests) Panic(t *testing.T) {
 	spec := Spec(g.session, "panic")
-	spec.Process.Args, spec.Resources.Memory = workload.Grow(128), 64<<20
+	spec.Process.Args, spec.Resources.Memory = probe.Grow(128), 64<<20
 	c, _ := g.start(t, spec)
 	exit, err := c.Wait(limited(t))
 	wantLost(t, exit, err)
@@ -304,7 +304,7 @@ func (g *Guests) Hangs(t *testing.T) {
 	Check(t, g.signal(limited(t), c.ID(), g.runtime.Guest.Program, 0, unix.SIGSTOP))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)}); err == nil {
+	if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Exit(0)}); err == nil {
 		t.Error("Exec in a stopped guest works")
 	}
 	g.gone(t, c)
@@ -403,7 +403,7 @@ func (g *Guests) life(t *testing.T, name string, limit time.Duration) error {
 		func() error { return c.Start(ctx) },
 		func() error { return ready(ctx, out) },
 		func() error {
-			_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+			_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Exit(0)})
 			return err
 		},
 		func() error { return c.Kill(ctx, unix.SIGKILL) },

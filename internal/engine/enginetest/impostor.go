@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The impostors take the place of runsc, and change one thing. These are the names of their programs.
@@ -99,7 +99,7 @@ func SilentExec(t *testing.T, d Opener, name string, s engine.Session) {
 	t.Helper()
 	e := Open(t, d, impostor(t, &s, name, silentExec), s)
 	c := Running(t, e, Spec(s, "silent"))
-	_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: workload.Exit(0)})
+	_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: probe.Exit(0)})
 	var silent *runtimes.SilentExecError
 	if !errors.As(err, &silent) || !strings.Contains(err.Error(), "gVisor gave no reason") {
 		t.Errorf("Exec with a runsc that fails without a reason = %v; want the known cause", err)

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -25,7 +25,7 @@ import (
 func Spec(s engine.Session, name string) engine.Spec {
 	return engine.Spec{
 		ID: engine.Prefix + s.RunID + "-" + name, Rootfs: s.Rootfs, Image: s.Registry.Probe(),
-		Process: engine.Process{Args: workload.Ready()},
+		Process: engine.Process{Args: probe.Ready()},
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *suite) testManyLives(t *testing.T) {
 		t.Skip("the engine leaves the same with each runtime, and a sandbox takes long")
 	}
 	Steady(t, 12, func(n int) {
-		args := workload.Ready()
+		args := probe.Ready()
 		if n%4 == 3 {
 			args = []string{"/no-such-program"}
 		}
@@ -207,7 +207,7 @@ func (s *suite) testManyLives(t *testing.T) {
 		ctx, cancel := context.WithCancel(s.context(t))
 		defer cancel()
 		context.AfterFunc(later, cancel)
-		c, err := s.engine.Create(ctx, s.spec(workload.Ready()))
+		c, err := s.engine.Create(ctx, s.spec(probe.Ready()))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			t.Errorf("Create: %v", err)
@@ -278,7 +278,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 	for given, want := range map[string]string{"0": "0", "1": "1", "": everywhere} {
 		var out bytes.Buffer
 		spec := Spec(s, "cpus"+given)
-		spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
+		spec.Process = engine.Process{Args: probe.CPUs(), Stdout: &out}
 		spec.Resources.CPUSet = given
 		c := Running(t, e, spec)
 		_, err := c.Wait(t.Context())

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 const sigkill = syscall.SIGKILL
@@ -41,7 +41,7 @@ func (s *suite) testInfo(t *testing.T) {
 }
 
 func (s *suite) testLifecycle(t *testing.T) {
-	b := s.create(t, s.spec(workload.Ready()))
+	b := s.create(t, s.spec(probe.Ready()))
 	s.wantState(t, b, engine.Created)
 	if got := b.stdout.String(); got != "" {
 		t.Errorf("the process wrote %q before it was started", got)
@@ -56,13 +56,13 @@ func (s *suite) testLifecycle(t *testing.T) {
 }
 
 func (s *suite) testExitCode(t *testing.T) {
-	b := s.start(t, s.spec(workload.Exit(7)))
+	b := s.start(t, s.spec(probe.Exit(7)))
 	s.wantExit(t, b, engine.Exit{Code: 7})
 	s.wantGone(t, b)
 }
 
 func (s *suite) testOutputIsWhole(t *testing.T) {
-	b := s.complete(t, s.spec(workload.Latency(50*time.Millisecond).Args))
+	b := s.complete(t, s.spec(probe.Latency(50*time.Millisecond).Args))
 	wantReport(t, b.stdout)
 	if !b.stdout.isClosed() || !b.stderr.isClosed() {
 		t.Error("the writers are not closed when Delete has returned")
@@ -74,7 +74,7 @@ func (s *suite) testOutputIsWhole(t *testing.T) {
 
 func (s *suite) testOutputsAreSeparate(t *testing.T) {
 	const name = "no-such-command"
-	complaint := s.start(t, s.spec([]string{workload.Probe, name}))
+	complaint := s.start(t, s.spec([]string{probe.Path, name}))
 	exit, err := complaint.Wait(s.context(t))
 	if err != nil || exit.Code == 0 {
 		t.Errorf("Wait = %v, %v; want a code other than 0", exit, err)
@@ -90,7 +90,7 @@ func (s *suite) testOutputsAreSeparate(t *testing.T) {
 
 // testNoWriters checks that a process runs without writers for its output.
 func (s *suite) testNoWriters(t *testing.T) {
-	spec := s.spec(workload.Syscall(1, 10*time.Millisecond).Args)
+	spec := s.spec(probe.Syscall(1, 10*time.Millisecond).Args)
 	spec.Process.Stdout, spec.Process.Stderr = nil, nil
 	s.complete(t, spec)
 }
@@ -116,7 +116,7 @@ func (s *suite) testWaitIsShared(t *testing.T) {
 }
 
 func (s *suite) testKillAfterExit(t *testing.T) {
-	b := s.start(t, s.spec(workload.Exit(3)))
+	b := s.start(t, s.spec(probe.Exit(3)))
 	s.wantExit(t, b, engine.Exit{Code: 3})
 	s.kill(t, b, engine.Exit{Code: 3})
 	s.delete(t, b)
@@ -150,7 +150,7 @@ func (s *suite) testMissingProgram(t *testing.T) {
 		s.delete(t, c)
 	}
 	// The ID is free, because nothing is left.
-	again := s.spec(workload.Exit(0))
+	again := s.spec(probe.Exit(0))
 	again.ID = spec.ID
 	s.complete(t, again)
 }
@@ -169,9 +169,9 @@ func (s *suite) testTwoContainers(t *testing.T) {
 }
 
 func (s *suite) testDuplicateID(t *testing.T) {
-	spec := s.spec(workload.Ready())
+	spec := s.spec(probe.Ready())
 	b := s.create(t, spec)
-	again := s.spec(workload.Exit(0))
+	again := s.spec(probe.Exit(0))
 	again.ID = spec.ID
 	if c, err := s.engine.Create(s.context(t), again); err == nil {
 		s.deleteAfter(t, c)
@@ -193,7 +193,7 @@ func (s *suite) testDeleteRunning(t *testing.T) {
 }
 
 func (s *suite) testDeleteCreated(t *testing.T) {
-	b := s.create(t, s.spec(workload.Ready()))
+	b := s.create(t, s.spec(probe.Ready()))
 	s.delete(t, b)
 	s.wantGone(t, b)
 	s.delete(t, b)
@@ -253,7 +253,7 @@ func (s *suite) cancelled(ctx context.Context, t *testing.T, method string, must
 
 func (s *suite) testCancelledCreate(t *testing.T) {
 	s.eachCancelled(t, func(ctx context.Context, ended bool) {
-		spec := s.spec(workload.Ready())
+		spec := s.spec(probe.Ready())
 		var c engine.Container
 		err := s.cancelled(ctx, t, "Create", ended, func() (err error) {
 			c, err = s.engine.Create(ctx, spec)
@@ -269,7 +269,7 @@ func (s *suite) testCancelledCreate(t *testing.T) {
 
 func (s *suite) testCancelledStart(t *testing.T) {
 	s.eachCancelled(t, func(ctx context.Context, ended bool) {
-		b := s.create(t, s.spec(workload.Ready()))
+		b := s.create(t, s.spec(probe.Ready()))
 		_ = s.cancelled(ctx, t, "Start", ended, func() error { return b.Start(ctx) })
 		s.delete(t, b)
 		s.wantGone(t, b)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // testSteps checks that the timed region of each method holds exactly its recorded steps: no request to a daemon and no
@@ -22,9 +22,9 @@ import (
 // of containerd (ADR 11).
 func (s *suite) testSteps(t *testing.T) {
 	for _, running := range []bool{true, false} {
-		args := workload.Exit(3)
+		args := probe.Exit(3)
 		if running {
-			args = workload.Ready()
+			args = probe.Ready()
 		}
 		spec := s.spec(args)
 		var b testContainer
@@ -56,7 +56,7 @@ func (s *suite) exactOptions(t *testing.T, b testContainer) {
 	if s.engine.Supports(engine.CanExec) == nil {
 		s.exact(t, "Exec", func(ctx context.Context) error {
 			_, err := repeatSilent(t, func() (engine.Exit, error) {
-				return optional[engine.Execer](t, b).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+				return optional[engine.Execer](t, b).Exec(ctx, engine.Process{Args: probe.Exit(0)})
 			})
 			return err
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // run returns the output of a process that exits by itself.
@@ -77,7 +78,7 @@ func TestMountsCanBeWrittenUnlessReadOnly(t *testing.T) {
 // values reads a report, by metric or call.
 func values(t *testing.T, report string) map[string]float64 {
 	t.Helper()
-	out, err := workload.Parse([]byte(report))
+	out, err := probe.Parse([]byte(report))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, report)
 	}
@@ -94,10 +95,10 @@ func values(t *testing.T, report string) map[string]float64 {
 // TestReportsAreComplete passes the reports to the parsers of the probe's output.
 func TestReportsAreComplete(t *testing.T) {
 	for name, load := range map[string]workload.Program{
-		"syscall": workload.Syscall(2, 10*ms),
-		"stream":  workload.Stream(32, 10*ms),
-		"files":   workload.Files(workload.PaperFilesLoad("/tmp", 1), 10*ms),
-		"latency": workload.Latency(10 * ms),
+		"syscall": probe.Syscall(2, 10*ms),
+		"stream":  probe.Stream(32, 10*ms),
+		"files":   probe.Files(probe.PaperFilesLoad("/tmp", 1), 10*ms),
+		"latency": probe.Latency(10 * ms),
 	} {
 		l := newHarness(t, "fake/x@jitter=0.3")
 		report, stderr, exit := l.run(l.spec(load.Args[1:]...))
@@ -116,11 +117,11 @@ func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
 		metric string
 		want   float64
 	}{
-		{workload.Syscall(1, 10*ms), "LoopsPerSecond", 2},
-		{workload.Syscall(1, 10*ms), "Index", 2},
-		{workload.Stream(32, 10*ms), "Triad", 2},
-		{workload.Files(workload.PaperFilesLoad("/tmp", 1), 10*ms), "WriteScore", 2},
-		{workload.Latency(10 * ms), "getpid", 0.5},
+		{probe.Syscall(1, 10*ms), "LoopsPerSecond", 2},
+		{probe.Syscall(1, 10*ms), "Index", 2},
+		{probe.Stream(32, 10*ms), "Triad", 2},
+		{probe.Files(probe.PaperFilesLoad("/tmp", 1), 10*ms), "WriteScore", 2},
+		{probe.Latency(10 * ms), "getpid", 0.5},
 	} {
 		var got []float64
 		for _, name := range []string{"fake/x", "fake/x@score=2"} {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The file that a container writes, and the directory of its mount.
@@ -36,7 +36,7 @@ func (c *check) bind(ctx context.Context, parent string) (reason string, err err
 	defer func() { err = errors.Join(err, unix.Close(watch)) }()
 	var output excerpt
 	exit, refused, err := c.runTwice(ctx, func() engine.Spec {
-		spec := c.spec(engine.NoNetwork, workload.Write(filepath.Join(mountPoint, sharedFile))...)
+		spec := c.spec(engine.NoNetwork, probe.Write(filepath.Join(mountPoint, sharedFile))...)
 		spec.Mounts = []engine.Mount{{Source: dir, Target: mountPoint}}
 		spec.Process.Stderr = &output
 		return spec

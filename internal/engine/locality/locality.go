@@ -22,6 +22,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // Subject is a target of a daemon of the user's.
@@ -176,5 +177,5 @@ func (c *check) token() string { return "/" + c.session.RunID + "-place" }
 
 // waiting is a program that waits, with a word in its arguments that no other process has.
 func waiting(token string) []string {
-	return workload.Sequence("/", workload.Program{Args: workload.Pause()}, workload.Program{Args: []string{token}}).Args
+	return probe.Sequence("/", workload.Program{Args: probe.Pause()}, workload.Program{Args: []string{token}}).Args
 }

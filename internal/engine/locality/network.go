@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // reachLimit is the deadline for a container to reach a listener on its own loopback interface. A refused connection is tried again until then.
@@ -29,7 +29,7 @@ func (c *check) network(ctx context.Context) (err error) {
 	at := listener.Addr().(*net.TCPAddr).AddrPort()
 	var output excerpt
 	exit, refused, err := c.runTwice(ctx, func() engine.Spec {
-		spec := c.spec(engine.HostNet, workload.Reach(netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), reachLimit)...)
+		spec := c.spec(engine.HostNet, probe.Reach(netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), reachLimit)...)
 		spec.Process.Stderr = &output
 		return spec
 	})

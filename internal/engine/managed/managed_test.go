@@ -26,7 +26,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func session(t *testing.T) engine.Session {
@@ -118,7 +118,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	// The daemon's network can be reached only through the daemon.
 	address := "127.0.0.1:" + strconv.Itoa(servedPort(t, filepath.Join(d.Dirs().Data, "served")))
 	within := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
-	if body := get(t, within, "http://"+address); body != workload.ServeBody {
+	if body := get(t, within, "http://"+address); body != probe.ServeBody {
 		t.Errorf("a server in the daemon's network returns %q", body)
 	}
 	if _, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Get("http://" + address); err == nil {
@@ -365,7 +365,7 @@ func servedPort(t *testing.T, file string) int {
 	t.Helper()
 	for {
 		if line, _, ok := strings.Cut(text(file), "\n"); ok {
-			port, err := workload.ParseServing(line)
+			port, err := probe.ParseServing(line)
 			must.Do(t, err)
 			return port
 		}

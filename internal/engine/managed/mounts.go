@@ -21,7 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The size of each file system in memory of a namespace: stateSpace, and containerSpace for each container. Engines, shims and runtimes write
@@ -123,7 +123,7 @@ func (m *Mounts) start(ctx context.Context, name string, needs, memory []string)
 	defer func() { _ = output.Close() }() // it is only read from
 	args := append(append([]string{"daemon"}, options...), "--", m.session.Probe)
 	//nolint:noctx // the process outlives this call; Close ends it
-	cmd := exec.Command(m.session.Probe, append(args, workload.Ready()[1:]...)...)
+	cmd := exec.Command(m.session.Probe, append(args, probe.Ready()[1:]...)...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{}, "/", input, input
 	if m.session.Cgroups != nil {
 		group := m.session.Cgroup() + "/" + name
@@ -157,8 +157,8 @@ func (m *Mounts) start(ctx context.Context, name string, needs, memory []string)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil || strings.TrimSpace(line) != workload.ReadyLine {
-		return fmt.Errorf("its process wrote %q, want %q", line, workload.ReadyLine)
+	if err != nil || strings.TrimSpace(line) != probe.ReadyLine {
+		return fmt.Errorf("its process wrote %q, want %q", line, probe.ReadyLine)
 	}
 	m.mounts, err = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", m.holder.Pid))
 	return err

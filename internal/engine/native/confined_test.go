@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/thread"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // containersCapabilities is the mask of the capabilities that all container engines grant by default: chown, dac_override, fowner, fsetid,
@@ -44,7 +44,7 @@ func TestProcessIsConfined(t *testing.T) {
 		t.Skip("needs root: another user has no rights to lose")
 	}
 	s, e := open(t)
-	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
 	must.Do(t, err)
 	pids, err := g.Procs()
@@ -117,7 +117,7 @@ done
 $b find /dev -type b
 echo x >/dev/null && $b head -c 4 /dev/zero | $b wc -c && echo x >/dev/shm/x && echo works >/dev/stdout
 `
-	sp := spec(s, 1, workload.Ready()...)
+	sp := spec(s, 1, probe.Ready()...)
 	sp.Rootfs = rootfs
 	c := enginetest.Running(t, e, sp)
 	var output bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestImageSeesNoProcessOfTheHost(t *testing.T) {
 
 	p.Walk = true
 	for i, started := range []bool{false, true} {
-		sp := spec(s, i, workload.Ready()...)
+		sp := spec(s, i, probe.Ready()...)
 		sp.Mounts = enginetest.Libraries(t, s.Rootfs)
 		c, err := e.Create(t.Context(), sp)
 		must.Do(t, err)
@@ -89,14 +89,14 @@ func TestExecSharesTheProcesses(t *testing.T) {
 	}
 	rootfs, _ := enginetest.Workload(t)
 	s, e := open(t)
-	sp := spec(s, 1, workload.Ready()...)
+	sp := spec(s, 1, probe.Ready()...)
 	sp.Rootfs = rootfs
 	c := enginetest.Running(t, e, sp)
 	var out bytes.Buffer
 	script := "/bin/busybox sleep 1000 >/dev/null 2>&1 & /bin/busybox readlink /proc/1/exe"
 	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/bin/busybox", "sh", "-c", script}, Stdout: &out})
-	if err != nil || !exit.OK() || out.String() != workload.Probe+"\n" {
-		t.Errorf("the first process is %q, %v, %v; want %s", out.String(), exit, err, workload.Probe)
+	if err != nil || !exit.OK() || out.String() != probe.Path+"\n" {
+		t.Errorf("the first process is %q, %v, %v; want %s", out.String(), exit, err, probe.Path)
 	}
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
 	must.Do(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func open(t *testing.T) (engine.Session, engine.Engine) {
@@ -36,11 +36,11 @@ func spec(s engine.Session, n int, args ...string) engine.Spec {
 
 func TestCreateFails(t *testing.T) {
 	s, e := open(t)
-	mount := spec(s, 1, workload.Ready()...)
+	mount := spec(s, 1, probe.Ready()...)
 	mount.Mounts = []engine.Mount{{Source: filepath.Join(s.State, "no-such-source"), Target: "/data"}}
-	target := spec(s, 2, workload.Ready()...)
+	target := spec(s, 2, probe.Ready()...)
 	target.Mounts = []engine.Mount{{Source: t.TempDir(), Target: "/no-such-target"}}
-	rootfs := spec(s, 3, workload.Ready()...)
+	rootfs := spec(s, 3, probe.Ready()...)
 	rootfs.Rootfs = filepath.Join(s.State, "no-such-rootfs")
 	for _, tt := range []struct {
 		spec engine.Spec
@@ -74,12 +74,12 @@ func TestProgramThatCannotRun(t *testing.T) {
 			t.Errorf("start of %s: %v", program, err)
 		}
 	}
-	c := enginetest.Running(t, e, spec(s, 10, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 10, probe.Ready()...))
 	if _, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}}); err == nil || !strings.Contains(err.Error(), "/no-such-program") {
 		t.Errorf("Exec of a missing program: %v", err)
 	}
 	// The output and exit code of a program are no errors of Exec.
-	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{workload.Probe, "dance"}})
+	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{probe.Path, "dance"}})
 	if err != nil || exit.Code != 2 {
 		t.Errorf("Exec of a program that fails = %v, %v", exit, err)
 	}
@@ -92,7 +92,7 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
-	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
 	must.Do(t, err)
 	pids, err := g.Procs()
@@ -127,7 +127,7 @@ func TestOptions(t *testing.T) {
 // Delete removes the writable directory, and so does a failed Create.
 func TestWritableIsRemoved(t *testing.T) {
 	s, e := open(t)
-	for n, args := range [][]string{workload.Write("/data/x"), {"/no-such-program"}} {
+	for n, args := range [][]string{probe.Write("/data/x"), {"/no-such-program"}} {
 		sp := spec(s, n, args...)
 		sp.Writable = true
 		c, err := e.Create(t.Context(), sp)
@@ -149,7 +149,7 @@ func TestWritableIsRemoved(t *testing.T) {
 func TestExecObeysItsContext(t *testing.T) {
 	s, e := open(t)
 	why := errors.New("enough")
-	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
 	for range 10 { // the process and the context end in any order
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := &line{got: make(chan struct{})}
@@ -157,7 +157,7 @@ func TestExecObeysItsContext(t *testing.T) {
 			<-out.got // it runs
 			cancel(why)
 		}()
-		if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Ready(), Stdout: out}); !errors.Is(err, why) {
+		if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Ready(), Stdout: out}); !errors.Is(err, why) {
 			t.Errorf("Exec with a context that ends: %v, want the cause", err)
 		}
 	}
@@ -183,7 +183,7 @@ func (l *line) Write(p []byte) (int, error) {
 // A process that was killed or deleted before its start cannot be started.
 func TestStartAfterTheEnd(t *testing.T) {
 	s, e := open(t)
-	c, err := e.Create(t.Context(), spec(s, 1, workload.Ready()...))
+	c, err := e.Create(t.Context(), spec(s, 1, probe.Ready()...))
 	must.Do(t, err)
 	enginetest.Check(t, c.Kill(t.Context(), syscall.SIGKILL))
 	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != syscall.SIGKILL {

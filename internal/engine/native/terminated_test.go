@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 const terminatedVariable = "TOUCHSTONE_TEST_TERMINATED"
@@ -27,7 +27,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	}
 	if os.Getenv(terminatedVariable) != "" {
 		s, e := open(t)
-		enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
+		enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
 		fmt.Println("session", s.RunID, s.State)
 		select {} // until SIGTERM
 	}

@@ -23,7 +23,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
+	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
 // lab is the workload image with an engine for unprivileged processes, and with the ordinary one.
@@ -125,8 +127,8 @@ func childWith(t *testing.T, argv ...string) (pid int) {
 
 // testRights checks the IDs, the capabilities and the namespaces of a process, as the host sees them.
 func (l *lab) testRights(t *testing.T) {
-	enginetest.Running(t, l.unprivileged, l.spec(workload.Ready()...))
-	proc := fmt.Sprintf("/proc/%d", childWith(t, workload.Ready()...))
+	enginetest.Running(t, l.unprivileged, l.spec(probe.Ready()...))
+	proc := fmt.Sprintf("/proc/%d", childWith(t, probe.Ready()...))
 	status, err := os.ReadFile(proc + "/status")
 	must.Do(t, err)
 	const none = "0000000000000000"
@@ -186,7 +188,7 @@ try b touch /dev/x /x
 	if out, _ := l.run(t, l.unprivileged, small); out != "writes\n" {
 		t.Errorf("with /tmp the program's output is\n%s", out)
 	}
-	writable := l.spec(workload.Ready()...)
+	writable := l.spec(probe.Ready()...)
 	writable.Writable = true
 	if c, err := l.unprivileged.Create(t.Context(), writable); !engine.Unsupported(err) {
 		t.Errorf("Create with a writable root = %v, %v", c, err)
@@ -243,13 +245,13 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 	at := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
 	reads := func(file string) (ok bool, output string) {
-		server := l.spec(workload.ServedNetserver.Args(at, "")...)
+		server := l.spec(remote.Netserver.Args(at, "")...)
 		server.Network = engine.HostNet
 		c := enginetest.Running(t, l.unprivileged, server)
-		if out, exit := l.run(t, l.ordinary, l.spec(workload.Reach(at, time.Minute)...)); !exit.OK() {
+		if out, exit := l.run(t, l.ordinary, l.spec(probe.Reach(at, time.Minute)...)); !exit.OK() {
 			t.Fatalf("netserver is not reached: %v: %s", exit, out)
 		}
-		out, exit := l.run(t, l.ordinary, l.spec(workload.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
+		out, exit := l.run(t, l.ordinary, l.spec(programs.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
 		must.Do(t, c.Delete(t.Context()))
 		if strings.Contains(out, "must be less than") {
 			t.Fatal(out)

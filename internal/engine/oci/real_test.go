@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // quick are the targets of the tests in this file, which test the engine and not the runtimes.
@@ -180,7 +180,7 @@ func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 				t.Errorf("Start of a running container: %v", err)
 			}
 			_, err = e.Create(t.Context(), engine.Spec{
-				ID: engine.Prefix + s.RunID + "-real-2", Rootfs: filepath.Join(s.State, "no-such-directory"), Process: engine.Process{Args: workload.Ready()},
+				ID: engine.Prefix + s.RunID + "-real-2", Rootfs: filepath.Join(s.State, "no-such-directory"), Process: engine.Process{Args: probe.Ready()},
 			})
 			// Not every runtime names the missing file.
 			prefix := fmt.Sprintf("create container %q with %s: ", engine.Prefix+s.RunID+"-real-2", name)

@@ -19,7 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -57,7 +57,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
 	e := enginetest.Open(t, podman.Driver{}, "podman/runc", s)
 	spec := enginetest.Spec(s, "private")
-	spec.Process.Args, spec.Resources.Memory = workload.Grow(64), 32<<20
+	spec.Process.Args, spec.Resources.Memory = probe.Grow(64), 32<<20
 	c := enginetest.Running(t, e, spec)
 	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != unix.SIGKILL && exit.Code != 128+int(unix.SIGKILL) {
 		t.Errorf("a container beyond its memory limit ended with %+v, %v", exit, err)
@@ -165,7 +165,7 @@ func TestExitWithoutEvent(t *testing.T) {
 	// The engine watches the old directory, and conmon writes to the new one.
 	must.Do(t, errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)))
 	sp := enginetest.Spec(s, "unseen")
-	sp.Process.Args = workload.Exit(7)
+	sp.Process.Args = probe.Exit(7)
 	c := enginetest.Running(t, e, sp)
 	for range 2 {
 		if exit, err := c.Wait(t.Context()); err != nil || exit != (engine.Exit{Code: 7}) {

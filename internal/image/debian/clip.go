@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // encoder is the program that encodes the clip, from the package clipPackage.
@@ -51,7 +51,7 @@ func makeClip(ctx context.Context, launcher *process.Launcher, t *tree, arch arc
 func encode(ctx context.Context, launcher *process.Launcher, argv []string) error {
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }() // this ends writePattern if the encoder exits early
-	go func() { _ = w.CloseWithError(writePattern(w, workload.ClipFrames)) }()
+	go func() { _ = w.CloseWithError(writePattern(w, programs.ClipFrames)) }()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stderr = r, &stderr

@@ -33,7 +33,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // builder is the version of the build. A new version gives images new names.
@@ -335,7 +335,7 @@ func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, 
 		}
 		defer p.close()
 	}
-	b.progress("encoding the clip, %d frames", workload.ClipFrames)
+	b.progress("encoding the clip, %d frames", programs.ClipFrames)
 	made := filepath.Join(b.dir, "clip.ivf")
 	if err := makeClip(ctx, b.Launcher, p.tree, architectures[runtime.GOARCH], b.dir, made); err != nil {
 		return "", err
@@ -367,7 +367,7 @@ func (b *builderOf) packaged(p *packages, clip string) ([]v1.Layer, error) {
 		return nil, err
 	}
 	described := layout{}
-	if err := described.file(workload.ClipPath[1:], clip); err != nil {
+	if err := described.file(programs.ClipPath[1:], clip); err != nil {
 		return nil, err
 	}
 	contents := describe(b.lock, p.debs, licences, builder, theirs)

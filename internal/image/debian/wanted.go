@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/touchstone-bench/touchstone/internal/workload"
+	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
 // base is the part of the image that does not belong to a single program: the shell, the files in /etc that the C library
 // reads, and the library that it opens when a thread is cancelled.
-var base = workload.Tool{
+var base = programs.Tool{
 	Name:     "base",
 	Packages: []string{"base-files", "busybox", "netbase"},
 	Files: []string{
-		workload.Busybox, "/etc/protocols", "/etc/services", "/usr/lib/os-release", "/etc/debian_version",
+		programs.Busybox, "/etc/protocols", "/etc/services", "/usr/lib/os-release", "/etc/debian_version",
 	},
 	Libraries: []string{"libgcc_s.so.1"},
 }
 
 // wanted returns the packages, files and libraries of all tools of the image, sorted.
-func wanted() workload.Tool {
-	var all workload.Tool
-	for _, tool := range append(workload.Tools(), base) {
+func wanted() programs.Tool {
+	var all programs.Tool
+	for _, tool := range append(programs.Tools(), base) {
 		all.Packages = append(all.Packages, tool.Packages...)
 		all.Files = append(all.Files, tool.Files...)
 		all.Libraries = append(all.Libraries, tool.Libraries...)

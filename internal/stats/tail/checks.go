@@ -1,12 +1,13 @@
 package tail
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // level is the level of each single check of a series. The checks together refuse at most one sound series in twenty: see TestCoverageOfBounds.
@@ -53,7 +54,7 @@ func (v Variation) Weight() Weight {
 // LjungBox is the statistic of G. M. Ljung and G. E. P. Box ("On a measure of lack of fit in time series models", Biometrika 65 (1978) 297) of the
 // ranks of values, over 10 lags, with its p-value. Ranks make it independent of the tail's weight.
 func LjungBox(values []float64) (q, p float64) {
-	ranks := midranks(values)
+	ranks := stats.Midranks(values, 0)
 	n := len(ranks)
 	mean := stat.Mean(ranks, nil)
 	var square float64
@@ -101,7 +102,7 @@ func Trend(values []float64) (rho, p float64) {
 	for i := range order {
 		order[i] = float64(i)
 	}
-	rho = stat.Correlation(midranks(values), order, nil)
+	rho = stat.Correlation(stats.Midranks(values, 0), order, nil)
 	if math.IsNaN(rho) {
 		return 0, 1
 	}
@@ -142,25 +143,4 @@ func misfit(shape float64) float64 {
 		}
 	}
 	return misfits[len(misfits)-1].limit
-}
-
-// midranks are the ranks of values from 1; equal values share the mean of their ranks.
-func midranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
-	ranks := make([]float64, len(values))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && values[order[to]] == values[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+to+1) / 2
-		}
-		from = to
-	}
-	return ranks
 }

@@ -36,7 +36,7 @@ func TestABAdvice(t *testing.T) {
 		return code, stdout.String() + stderr.String()
 	}
 	code, output := compare("--budget", "15s")
-	advice := regexp.MustCompile(`(?m)^a decision would take about .*: repeat with (--repeat \d+ --blocks \d+ --budget \S+)$`).FindStringSubmatch(output)
+	advice := regexp.MustCompile(`(?m)^→ repeat with (--repeat \d+ --blocks \d+ --budget \S+): a decision would take about `).FindStringSubmatch(output)
 	if code != cli.ExitInconclusive || advice == nil {
 		t.Fatalf("exit code %d, want %d and flags that decide:\n%s", code, cli.ExitInconclusive, output)
 	}

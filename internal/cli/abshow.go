@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	answerab "github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
@@ -25,19 +26,21 @@ func (c *abComparison) conclude() error {
 		c.series = ab.New(c.design)
 	}
 	d := c.document()
-	encode := func(w io.Writer) error { return d.JSON(jsonWriter(w)) }
+	answer := answerab.Document(d)
 	file, page := filepath.Join(c.opts.dir, abName), filepath.Join(c.opts.dir, abPageName)
-	if err := c.app.writeTo(file, encode); err != nil {
+	write := func(f format, file string) error {
+		return c.app.writeTo(file, func(w io.Writer) error { return c.app.writeDocument(w, f, file, answer) })
+	}
+	if err := write(formatJSON, file); err != nil {
 		return err
 	}
 	if err := c.app.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
 		return err
 	}
-	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[c.opts.format]
-	if err := c.app.writeTo(c.opts.output, write); err != nil {
+	if err := write(c.opts.format, c.opts.output); err != nil {
 		return err
 	}
-	if err := appendTo(c.summary, d.Markdown); err != nil {
+	if err := c.app.appendSummary(c.summary, answer); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.app.env.Stderr, "\ncomparison %s and %s, results %s, a page for each run %s\n",

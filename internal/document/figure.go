@@ -5,7 +5,7 @@ import "github.com/touchstone-bench/touchstone/internal/result"
 // Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate. Its numbers are in the document's tables
 // too, so that a format without drawings loses nothing.
 type Lanes struct {
-	// Name is what the axis shows, and Caption the rest of the description.
+	// Name is the quantity on the axis, and Caption the rest of the description.
 	Name, Caption string
 	Unit          result.Unit
 	// Lines are places with a meaning, such as the ratio 1 or a margin.

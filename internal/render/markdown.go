@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 )
@@ -35,7 +36,7 @@ func writeMarkdown(w io.Writer, d *document.Document, _ Options) error {
 }
 
 func (m *markdown) blocks(blocks []document.Block, level int) {
-	for _, b := range blocks {
+	for _, b := range document.WithoutDetails(blocks) {
 		if m.full {
 			return
 		}
@@ -161,9 +162,14 @@ func inCell(c document.Cell) string {
 	return strings.Join(lines, "<br>")
 }
 
-// plain makes text from results plain in Markdown: it is one line, and no character has a meaning.
+// plain makes text from results plain in Markdown: it is one line without control characters, and no character has a meaning.
 func plain(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
 	return literal.Replace(address.ReplaceAllString(text, "$1\u200b."))
 }
 

@@ -115,7 +115,7 @@ func TestStepsFollowTheirPhase(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("there is no table of phases:\n%s", got)
+	t.Errorf("the report lacks the table of phases:\n%s", got)
 }
 
 func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {

@@ -139,6 +139,7 @@ func clean(s string) string {
 
 // blocks writes blocks one below the other. A blank line is before each table and each section, and after each of them and each group of facts.
 func (p *printer) blocks(blocks []document.Block) {
+	blocks = document.WithoutDetails(blocks)
 	for i, b := range blocks {
 		if i > 0 && parted(blocks[i-1]) {
 			p.gap(b)

@@ -216,3 +216,18 @@ func TestJUnit(t *testing.T) {
 		t.Errorf("the interrupted comparison has the case %+v", c)
 	}
 }
+
+// TestRecords holds that a row has the numbers of its value, and no number that does not exist.
+func TestRecords(t *testing.T) {
+	records := answer.Document(reporttest.Builds()).Records
+	value := func(row int, column string) any { return records.Rows[row][slices.Index(records.Columns, column)] }
+	if n := len(records.Rows); n != 3 {
+		t.Fatalf("%d rows, want 3", n)
+	}
+	if ratio, is := value(0, "ratio").(float64); !is || ratio < 0.99 || ratio > 1 || value(0, "decided_after_runs") != 4 || value(0, "answer") != string(ab.NotWorse) || value(0, "runs") != 8 {
+		t.Errorf("the decided value is %v", records.Rows[0])
+	}
+	if value(2, "ratio") != nil || value(2, "ratio_low") != nil || value(2, "decided_after_runs") != nil || value(2, "reason") == "" {
+		t.Errorf("the value without a ratio is %v", records.Rows[2])
+	}
+}

@@ -14,7 +14,7 @@ import (
 // Document is the document of a comparison.
 func Document(c *sides.Comparison) *document.Document {
 	d := &document.Document{
-		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Data: data(c), Whole: "touchstone compare -o table",
+		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: records(c), Data: data(c), Whole: "touchstone compare -o table",
 	}
 	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, runs(c))
 	d.Blocks = append(d.Blocks, differences(c)...)

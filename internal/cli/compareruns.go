@@ -96,7 +96,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT`", formatTable, formatJSON, formatMarkdown, formatJUnit)
+	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats()...)
 	f := cmd.Flags()
 	f.StringArrayVar(&opts.a, "a", nil, "`RUNS` of side A, in place of the first argument")
 	f.StringArrayVar(&opts.b, "b", nil, "`RUNS` of side B, in place of the second argument")

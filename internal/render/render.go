@@ -32,5 +32,6 @@ func Formats() []Format {
 		{"json", writeJSON},
 		{"markdown", writeMarkdown},
 		{"junit", writeJUnit},
+		{"csv", writeCSV},
 	}
 }

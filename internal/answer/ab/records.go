@@ -13,14 +13,14 @@ func records(c *ab.Document) document.Records {
 	}}
 	for i := range c.Values {
 		v := &c.Values[i]
-		var after any
+		var decision any
 		if v.After > 0 {
-			after = v.After
+			decision = v.After
 		}
 		r.Rows = append(r.Rows, []any{
 			v.Benchmark, v.Params, v.Metric, string(v.Unit), string(v.Better), c.A.Target, c.B.Target, c.Margin,
 			document.NumberOf(v.Ratio), document.NumberOf(v.Lo), document.NumberOf(v.Hi), document.NumberOf(v.Between),
-			v.LostA, v.LostB, len(v.Ratios), after, string(v.Answer), v.Reason,
+			v.LostA, v.LostB, len(v.Ratios), decision, string(v.Answer), v.Reason,
 		})
 	}
 	return r

@@ -26,13 +26,23 @@ type markdown struct {
 // out, and the text says so.
 func writeMarkdown(w io.Writer, d *document.Document, _ Options) error {
 	m := markdown{whole: d.Whole}
-	fmt.Fprintf(&m.text, "### %s\n", plain(d.Title))
+	fmt.Fprintf(&m.text, "### %s\n", plain(heading(d.Title)))
 	for _, t := range append(append([]document.Text{}, d.Notes...), d.Answer...) {
 		m.paragraph(t)
 	}
 	m.blocks(d.Blocks, 4)
 	_, err := io.WriteString(w, m.text.String())
 	return err
+}
+
+// program begins the heading of each text, so that a reader of a comment, and package textfile, know the program.
+const program = "Touchstone"
+
+func heading(title string) string {
+	if strings.HasPrefix(title, program) {
+		return title
+	}
+	return program + ": " + title
 }
 
 func (m *markdown) blocks(blocks []document.Block, level int) {

@@ -62,7 +62,7 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"### before against after\n\nRegression: of ",
+		"### Touchstone: before against after\n\nRegression: of ",
 		"| inconclusive | a.b.c M on native | slower:3% | – | ", "side B has no value: failed 1 of 1: &lt;script&gt;\\|\\*",
 		"<details><summary>6 runs</summary>", " without a shown difference</summary>", "<summary>1 benchmark only on one side</summary>",
 		"- Kernel: 6.1.0 in A, 6.1.9 in B\n",

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	answerab "github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
@@ -27,19 +28,21 @@ func abPage(id string) string { return "report-" + id + ".html" }
 // empty. broken is the error that ended the runs.
 func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, broken error) error {
 	d := abDocument(c, broken)
-	encode := func(w io.Writer) error { return d.JSON(jsonWriter(w)) }
+	answer := answerab.Document(d)
 	file, page := filepath.Join(opts.dir, abName), filepath.Join(opts.dir, abPageName)
-	if err := a.writeTo(file, encode); err != nil {
+	write := func(f format, file string) error {
+		return a.writeTo(file, func(w io.Writer) error { return a.writeDocument(w, f, file, answer) })
+	}
+	if err := write(formatJSON, file); err != nil {
 		return err
 	}
 	if err := a.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
 		return err
 	}
-	write := map[format]func(io.Writer) error{formatTable: d.Text, formatJSON: encode, formatMarkdown: d.Markdown, formatJUnit: d.JUnit}[opts.format]
-	if err := a.writeTo(opts.output, write); err != nil {
+	if err := write(opts.format, opts.output); err != nil {
 		return err
 	}
-	if err := appendTo(summary, d.Markdown); err != nil {
+	if err := a.appendSummary(summary, answer); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.env.Stderr, "\ncomparison %s and %s, results %s, a page for each run %s\n",

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
@@ -95,7 +97,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT`", formatTable, formatJSON, formatMarkdown, formatJUnit)
+	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats()...)
 	f := cmd.Flags()
 	f.StringArrayVar(&opts.a, "a", nil, "`RUNS` of side A, in place of the first argument")
 	f.StringArrayVar(&opts.b, "b", nil, "`RUNS` of side B, in place of the second argument")
@@ -150,14 +152,11 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	if err != nil {
 		return err
 	}
-	write := map[format]func(io.Writer) error{formatTable: c.Text, formatMarkdown: c.Markdown, formatJUnit: c.JUnit}[opts.format]
-	if opts.format == formatJSON {
-		write = func(w io.Writer) error { return c.JSON(jsonWriter(w)) }
-	}
-	if err := a.writeTo(opts.file, write); err != nil {
+	d := compare.Document(c)
+	if err := a.writeTo(opts.file, func(w io.Writer) error { return a.writeDocument(w, opts.format, opts.file, d) }); err != nil {
 		return err
 	}
-	if err := appendTo(summary, c.Markdown); err != nil {
+	if err := a.appendSummary(summary, d); err != nil {
 		return err
 	}
 	return a.gateExit(c)
@@ -225,8 +224,8 @@ func summaryFile(wanted bool) (string, error) {
 	return file, nil
 }
 
-// appendTo appends text to a file, through a cleaner. It does nothing without a file.
-func appendTo(file string, write func(io.Writer) error) error {
+// appendSummary appends an answer in Markdown to a file, through a cleaner. It does nothing without a file.
+func (a *App) appendSummary(file string, d *document.Document) error {
 	if file == "" {
 		return nil
 	}
@@ -234,7 +233,7 @@ func appendTo(file string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("append the summary: %w", err)
 	}
-	if err := errors.Join(write(clean(f)), f.Close()); err != nil {
+	if err := errors.Join(a.writeDocument(clean(f), formatMarkdown, file, d), f.Close()); err != nil {
 		return fmt.Errorf("append the summary to %s: %w", file, err)
 	}
 	return nil

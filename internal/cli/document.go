@@ -3,10 +3,22 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render"
 )
+
+// documentFormats are the formats of an answer, without those that it has nothing for.
+func documentFormats(without ...format) []format {
+	var formats []format
+	for _, f := range render.Formats() {
+		if !slices.Contains(without, format(f.Name)) {
+			formats = append(formats, format(f.Name))
+		}
+	}
+	return formats
+}
 
 // writeDocument writes an answer in a format. A file and a pipe have no colours.
 func (a *App) writeDocument(w io.Writer, f format, file string, d *document.Document) error {

@@ -29,7 +29,7 @@ func TestRealAB(t *testing.T) {
 	fast, slow := wrapped("fast"), wrapped("slow", "--sleep", "create=1s")
 	p := start(t, dir, "ab", "--a", "oci/crun="+fast, "--b", "oci/crun="+slow, "--repeat", "4", "--blocks", "6")
 	p.ends(4)
-	p.says(`^A  oci/crun-a  crun version .*/runtime-fast$`, `^B  oci/crun-b  crun version .*/runtime-slow$`, `^answer: B is worse than the margin$`)
+	p.says(`^A, the old build  oci/crun-a, crun version `, `/runtime-fast$`, `^B, the new build  oci/crun-b, crun version `, `/runtime-slow$`, `^B is worse than the margin\.$`)
 	text, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))
 	must.Do(t, err)
 	var document struct {

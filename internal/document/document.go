@@ -5,6 +5,8 @@
 // and escapes. Text may come from runs of others, and each renderer makes it harmless in its format.
 package document
 
+import "slices"
+
 // Document is one answer.
 type Document struct {
 	// Kind names the answer in addresses and files: "report", "comparison", "history".
@@ -36,7 +38,17 @@ type Section struct {
 	ID, Title string
 	// Folded is set for a part that a page shows on request.
 	Folded bool
+	// Detail is set for a part that only a page shows: drawings, the runs of a value, the method. A terminal and a comment leave it out.
+	Detail bool
 	Blocks []Block
+}
+
+// WithoutDetails leaves out the sections that only a page shows.
+func WithoutDetails(blocks []Block) []Block {
+	return slices.DeleteFunc(slices.Clone(blocks), func(b Block) bool {
+		s, is := b.(Section)
+		return is && s.Detail
+	})
 }
 
 // Facts are names with their texts.

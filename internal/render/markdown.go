@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 )
@@ -25,7 +26,7 @@ type markdown struct {
 // out, and the text says so.
 func writeMarkdown(w io.Writer, d *document.Document, _ Options) error {
 	m := markdown{whole: d.Whole}
-	fmt.Fprintf(&m.text, "### %s\n", plain(d.Title))
+	fmt.Fprintf(&m.text, "### %s\n", plain(heading(d.Title)))
 	for _, t := range append(append([]document.Text{}, d.Notes...), d.Answer...) {
 		m.paragraph(t)
 	}
@@ -34,8 +35,18 @@ func writeMarkdown(w io.Writer, d *document.Document, _ Options) error {
 	return err
 }
 
+// program begins the heading of each text, so that a reader of a comment, and package textfile, know the program.
+const program = "Touchstone"
+
+func heading(title string) string {
+	if strings.HasPrefix(title, program) {
+		return title
+	}
+	return program + ": " + title
+}
+
 func (m *markdown) blocks(blocks []document.Block, level int) {
-	for _, b := range blocks {
+	for _, b := range document.WithoutDetails(blocks) {
 		if m.full {
 			return
 		}
@@ -150,9 +161,14 @@ func inCell(c document.Cell) string {
 	return strings.Join(lines, "<br>")
 }
 
-// plain makes text from results plain in Markdown: it is one line, and no character has a meaning.
+// plain makes text from results plain in Markdown: it is one line without control characters, and no character has a meaning.
 func plain(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
 	return literal.Replace(address.ReplaceAllString(text, "$1\u200b."))
 }
 

@@ -34,5 +34,6 @@ func Formats() []Format {
 		{"html", func(w io.Writer, d *document.Document, _ Options) error { return html.Write(w, d) }},
 		{"markdown", writeMarkdown},
 		{"junit", writeJUnit},
+		{"csv", writeCSV},
 	}
 }

@@ -28,7 +28,7 @@ const (
 // Document is the document of a report.
 func Document(r *report.Report) *document.Document {
 	b := &builder{report: r, single: len(r.Runs) == 1}
-	d := &document.Document{Kind: "report"}
+	d := &document.Document{Kind: "report", Records: records(r)}
 	if e := finding.EmulationOf(r.Analysis); e != nil {
 		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
 	}

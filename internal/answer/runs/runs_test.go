@@ -118,7 +118,7 @@ func TestStepsFollowTheirPhase(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("no table of phases is in the text:\n%s", got)
+	t.Errorf("the report lacks the table of phases:\n%s", got)
 }
 
 // Invariant terminal.

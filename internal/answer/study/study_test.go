@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,5 +35,32 @@ func TestGolden(t *testing.T) {
 		if !opts.Color && strings.Contains(b.String(), "\x1b") {
 			t.Error("text of the study reaches the terminal")
 		}
+	}
+}
+
+// TestRecords holds that each claim has a row with a verdict, and each printed value one with its text.
+func TestRecords(t *testing.T) {
+	r := reporttest.Study()
+	records := study.Document(r).Records
+	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
+	claims, measured := map[any]bool{}, 0
+	for _, row := range records.Rows {
+		switch value(row, "part") {
+		case "claim":
+			claims[value(row, "name")] = true
+			if value(row, "verdict") == "" {
+				t.Errorf("the verdict is missing: %v", row)
+			}
+		case "cell":
+			if value(row, "printed") == "" && value(row, "median") == nil {
+				t.Errorf("the cell is empty: %v", row)
+			}
+			if value(row, "median") != nil {
+				measured++
+			}
+		}
+	}
+	if len(claims) != len(r.Claims) || measured == 0 {
+		t.Errorf("%d of %d claims have rows, and %d cells have our value", len(claims), len(r.Claims), measured)
 	}
 }

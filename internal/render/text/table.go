@@ -28,11 +28,14 @@ type grid struct {
 
 func newGrid(t *document.Table) grid {
 	g := grid{listing: t.Listing, headed: true, prose: t.Prose, left: map[int]bool{}}
-	for _, row := range t.Rows {
+	for r, row := range t.Rows {
 		cells := make([]document.Cell, len(row))
 		for c, cell := range row {
 			for _, span := range cell {
 				span.Text = clean(span.Text)
+				if r == 0 && t.Listing { // like the other listings of the program
+					span.Text = strings.ToUpper(span.Text)
+				}
 				cells[c] = append(cells[c], span)
 			}
 		}

@@ -140,6 +140,7 @@ func clean(s string) string {
 // blocks writes blocks one below the other. A blank line is before each table, each section and each list with a title, and after each table, each section and
 // each group of facts.
 func (p *printer) blocks(blocks []document.Block) {
+	blocks = document.WithoutDetails(blocks)
 	for i, b := range blocks {
 		if list, is := b.(document.List); i > 0 && (parted(blocks[i-1]) || is && list.Title != "") {
 			p.gap(b)

@@ -235,7 +235,7 @@ func TestNoDecisionWithLostTrials(t *testing.T) {
 			}
 		}
 		d := s.Document(func(id string) string { return id })
-		reason, advice := "the interval includes the margin", "a decision would take about "
+		reason, advice := "the interval includes the margin", "repeat with --repeat "
 		if c.prevents {
 			reason, advice = c.target+" has lost 12 % of its blocks", "more runs would not decide: the pages of the runs have the reason of each lost trial of "+c.target
 		}

@@ -1,8 +1,6 @@
 package ab
 
 import (
-	"encoding/json"
-	"io"
 	"math"
 	"time"
 
@@ -16,7 +14,7 @@ const Kind = "touchstone-ab"
 // SchemaVersion is the version of the JSON.
 const SchemaVersion = 1
 
-// Document is a comparison in the form that all formats show. Ratios are B/A. A number that does not exist is nil.
+// Document is a comparison as its JSON has it, and as package answer/ab shows it. Ratios are B/A. A number that does not exist is nil.
 type Document struct {
 	Kind    string      `json:"kind"`
 	Version int         `json:"schema_version"`
@@ -134,13 +132,6 @@ func (s *Series) Document(page func(id string) string) *Document {
 		d.Runs = append(d.Runs, Done{r.ID, r.Took.Seconds(), page(r.ID)})
 	}
 	return d
-}
-
-// JSON writes the comparison as JSON. A number that does not exist is absent.
-func (d *Document) JSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(d)
 }
 
 // number is nil for a number that is not finite.

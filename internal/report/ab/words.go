@@ -59,10 +59,10 @@ func (d *Document) Advice() string {
 	case took == 0:
 		return fmt.Sprintf("no comparison of up to %d runs and %v would decide, as far as these runs show: the ratio is too close to the margin; choose another margin", MostRuns, Longest)
 	case d.DecisionRuns <= d.MostRuns && d.DecisionBlocks <= d.Blocks && budget <= seconds(d.Budget):
-		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat the comparison", quantity.RoundedTime(took))
-	default:
-		return fmt.Sprintf("a decision would take about %v, as far as these runs show: repeat with --repeat %d --blocks %d --budget %v",
-			quantity.RoundedTime(took), d.DecisionRuns, d.DecisionBlocks, quantity.TimeWithReserve(budget))
+		return fmt.Sprintf("repeat the comparison: a decision would take about %v, as far as these runs show", quantity.RoundedTime(took))
+	default: // the flags come first, so that a terminal does not break the line between them
+		return fmt.Sprintf("repeat with --repeat %d --blocks %d --budget %v: a decision would take about %v, as far as these runs show",
+			d.DecisionRuns, d.DecisionBlocks, quantity.TimeWithReserve(budget), quantity.RoundedTime(took))
 	}
 }
 

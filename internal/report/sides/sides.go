@@ -406,8 +406,8 @@ func (c *Comparison) judge() {
 	}
 }
 
-// notable reports whether a reader must see the cell: it shows a difference, also between two single runs, or a difference that lost trials put in doubt.
-func (c *Cell) notable() bool {
+// Notable reports whether a reader must see the cell: it shows a difference, also between two single runs, or a difference that lost trials put in doubt.
+func (c *Cell) Notable() bool {
 	return c.Verdict == stats.Slower || c.Verdict == stats.Faster || c.Verdict == MaybeRun || c.Verdict == stats.TrialsLost
 }
 

@@ -1,19 +1,18 @@
-package sides
+package compare
 
 import (
-	"encoding/json"
-	"io"
 	"math"
 
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Kind marks the JSON of a comparison. docs/schema/comparison.schema.json is its schema.
-const Kind = "touchstone-comparison"
+// kind marks the JSON of a comparison. docs/schema/comparison.schema.json is its schema.
+const kind = "touchstone-comparison"
 
-// SchemaVersion is the version of the JSON.
-const SchemaVersion = 1
+// schemaVersion is the version of the JSON.
+const schemaVersion = 1
 
 type (
 	jsonDocument struct {
@@ -27,7 +26,7 @@ type (
 		Metrics     []jsonMetric     `json:"metrics"`
 		OneSided    []jsonOneSided   `json:"one_sided"`
 		Gates       []jsonGate       `json:"gates"`
-		Outcome     *Answer          `json:"outcome"`
+		Outcome     *sides.Answer    `json:"outcome"`
 	}
 	jsonSide struct {
 		Name string    `json:"name"`
@@ -42,10 +41,10 @@ type (
 		Trials  int          `json:"trials"`
 	}
 	jsonDifference struct {
-		Class Class    `json:"class"`
-		Fact  string   `json:"fact"`
-		A     []string `json:"a"`
-		B     []string `json:"b"`
+		Class sides.Class `json:"class"`
+		Fact  string      `json:"fact"`
+		A     []string    `json:"a"`
+		B     []string    `json:"b"`
 	}
 	jsonMethod struct {
 		// OneRunEach is set if the sides have one run each. No verdict is slower or faster then.
@@ -96,23 +95,23 @@ type (
 		Reason    string   `json:"reason"`
 	}
 	jsonGate struct {
-		Gate       string  `json:"gate"`
-		At         string  `json:"at"`
-		Margin     float64 `json:"margin"`
-		Benchmark  string  `json:"benchmark,omitempty"`
-		Params     string  `json:"params,omitempty"`
-		Target     string  `json:"target,omitempty"`
-		Metric     string  `json:"metric,omitempty"`
-		Answer     Answer  `json:"answer"`
-		Reason     string  `json:"reason"`
-		RunsNeeded int     `json:"runs_needed,omitempty"`
+		Gate       string       `json:"gate"`
+		At         string       `json:"at"`
+		Margin     float64      `json:"margin"`
+		Benchmark  string       `json:"benchmark,omitempty"`
+		Params     string       `json:"params,omitempty"`
+		Target     string       `json:"target,omitempty"`
+		Metric     string       `json:"metric,omitempty"`
+		Answer     sides.Answer `json:"answer"`
+		Reason     string       `json:"reason"`
+		RunsNeeded int          `json:"runs_needed,omitempty"`
 	}
 )
 
-// JSON writes the comparison as JSON. A number that does not exist is null.
-func (c *Comparison) JSON(w io.Writer) error {
+// data is the comparison for JSON. A number that does not exist is null.
+func data(c *sides.Comparison) jsonDocument {
 	d := jsonDocument{
-		Kind: Kind, Version: SchemaVersion, A: sideOf(c.NameA, c.A), B: sideOf(c.NameB, c.B),
+		Kind: kind, Version: schemaVersion, A: sideOf(c.NameA, c.A), B: sideOf(c.NameB, c.B),
 		Differences: []jsonDifference{}, Notes: append([]string{}, c.Notes...),
 		Method:  jsonMethod{c.Single, c.Compared, c.Shown, c.Alone, stats.Alpha * float64(c.Compared)},
 		Metrics: []jsonMetric{}, OneSided: []jsonOneSided{}, Gates: []jsonGate{},
@@ -145,12 +144,10 @@ func (c *Comparison) JSON(w io.Writer) error {
 			k.Gate.String(), k.Gate.At, k.Gate.Margin, k.Benchmark, k.Params, k.Target, k.Metric.Name, k.Answer, k.Why, k.RunsNeeded,
 		})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(d)
+	return d
 }
 
-func sideOf(name string, runs []Run) jsonSide {
+func sideOf(name string, runs []sides.Run) jsonSide {
 	s := jsonSide{Name: name, Runs: []jsonRun{}}
 	for _, r := range runs {
 		s.Runs = append(s.Runs, jsonRun(r))
@@ -158,7 +155,7 @@ func sideOf(name string, runs []Run) jsonSide {
 	return s
 }
 
-func valuesJSON(v Values) jsonValues {
+func valuesJSON(v sides.Values) jsonValues {
 	return jsonValues{Runs: append([]float64{}, v.Runs...), Median: number(v.Median), Trials: v.Trials, Lost: v.Lost}
 }
 

@@ -1,19 +1,42 @@
 package ab_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"flag"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	answer "github.com/touchstone-bench/touchstone/internal/answer/ab"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGolden(t *testing.T) {
+	for _, f := range []string{"table", "markdown", "junit"} {
+		got, file := written(t, f, reporttest.Builds()), filepath.Join("testdata", "builds."+f+".golden")
+		if *update {
+			must.Do(t, os.WriteFile(file, []byte(got), 0o644))
+		}
+		want, err := os.ReadFile(file)
+		must.Do(t, err)
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("the answer differs from %s (-want +got); if it should, run go test -update:\n%s", file, diff)
+		}
+	}
+}
 
 // documents are comparisons with all oddities.
 var documents = sync.OnceValue(func() map[string]*ab.Document {
@@ -22,12 +45,13 @@ var documents = sync.OnceValue(func() map[string]*ab.Document {
 	return all
 })
 
-func written(t *testing.T, d *ab.Document) string {
+// written is a comparison in a format.
+func written(t *testing.T, format string, c *ab.Document) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := d.JSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	formats := render.Formats()
+	place := slices.IndexFunc(formats, func(f render.Format) bool { return f.Name == format })
+	var b strings.Builder
+	must.Do(t, formats[place].Write(&b, answer.Document(c), render.Options{}))
 	return b.String()
 }
 
@@ -46,11 +70,11 @@ func TestDocumentsFollowTheSchema(t *testing.T) {
 		return schema.Validate(instance)
 	}
 	for name, d := range documents() {
-		if err := check(written(t, d)); err != nil {
+		if err := check(written(t, "json", d)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	usual := written(t, reporttest.Builds())
+	usual := written(t, "json", reporttest.Builds())
 	for old, wrong := range map[string]string{
 		`"kind": "touchstone-ab"`:                      `"kind": "touchstone-comparison"`,
 		`"schema_version": 1,`:                         ``,
@@ -75,11 +99,11 @@ func TestDocumentsFollowTheSchema(t *testing.T) {
 func TestDocumentComesBack(t *testing.T) {
 	for name, d := range documents() {
 		var again ab.Document
-		first := written(t, d)
+		first := written(t, "json", d)
 		if err := json.Unmarshal([]byte(first), &again); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if second := written(t, &again); first != second {
+		if second := written(t, "json", &again); first != second {
 			t.Errorf("%s: the document\n%s\nbecomes\n%s", name, first, second)
 		}
 	}
@@ -106,23 +130,16 @@ func TestOddDocuments(t *testing.T) {
 			t.Errorf("no document is called %q", name)
 			continue
 		}
-		var b bytes.Buffer
-		if err := documents()[name].Text(&b); err != nil || !strings.Contains(b.String(), want) {
-			t.Errorf("%s: the text lacks %q: %v\n%s", name, want, err, b.String())
+		if got := written(t, "table", documents()[name]); !strings.Contains(got, want) {
+			t.Errorf("%s: the text lacks %q:\n%s", name, want, got)
 		}
 	}
 	for name, d := range documents() {
-		var text, markdown, junit bytes.Buffer
-		if d.Text(&text) != nil || d.Markdown(&markdown) != nil || d.JUnit(&junit) != nil {
-			t.Fatalf("%s is not written", name)
-		}
-		for format, got := range map[string]string{"text": text.String(), "Markdown": markdown.String(), "JUnit": junit.String()} {
+		for _, format := range []string{"table", "markdown", "junit"} {
+			got := written(t, format, d)
 			if found := regexp.MustCompile(`NaN|Inf|%!|\bnil\b`).FindString(got); found != "" {
-				t.Errorf("%s: the %s has %q:\n%s", name, format, found, got)
+				t.Errorf("%s: the format %s has %q:\n%s", name, format, found, got)
 			}
-		}
-		if strings.Contains(markdown.String(), "<here>") || strings.Contains(markdown.String(), "<script>") {
-			t.Errorf("%s: the Markdown is not plain:\n%s", name, markdown.String())
 		}
 	}
 }
@@ -150,12 +167,9 @@ type problem struct {
 
 func junit(t *testing.T, d *ab.Document) (s suites) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := d.JUnit(&b); err != nil {
-		t.Fatal(err)
-	}
-	if err := xml.Unmarshal(b.Bytes(), &s); err != nil {
-		t.Fatalf("%v:\n%s", err, b.String())
+	text := written(t, "junit", d)
+	if err := xml.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
 	}
 	return s
 }
@@ -163,7 +177,7 @@ func junit(t *testing.T, d *ab.Document) (s suites) {
 // Invariant ab-silence.
 func TestJUnit(t *testing.T) {
 	got := junit(t, reporttest.Builds())
-	if got.Name != "touchstone ab oci/runc-a oci/runc-b" || got.Tests != 3 || got.Failures != 0 || got.Errors != 2 || len(got.Suites) != 2 {
+	if got.Name != "touchstone ab: Is oci/runc-b worse than oci/runc-a by more than 3.0 %?" || got.Tests != 3 || got.Failures != 0 || got.Errors != 2 || len(got.Suites) != 2 {
 		t.Fatalf("the suites are %+v", got)
 	}
 	lifecycle, cpu := got.Suites[0], got.Suites[1]
@@ -204,30 +218,17 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-func TestAdvice(t *testing.T) {
-	const decides = "a decision would take about "
-	runs := func(n int) []ab.Done { return make([]ab.Done, n) }
-	of := func(d ab.Document) ab.Document {
-		d.Answer, d.MostRuns, d.Blocks, d.Budget, d.Spent = ab.Inconclusive, 8, 30, 600, 100
-		if d.Runs == nil {
-			d.Runs = []ab.Done{{Took: 20}, {Took: 25}, {Took: 20}, {Took: 25}} // 10 s for the calibration
-		}
-		return d
+// TestRecords holds that a row has the numbers of its value, and no number that does not exist.
+func TestRecords(t *testing.T) {
+	records := answer.Document(reporttest.Builds()).Records
+	value := func(row int, column string) any { return records.Rows[row][slices.Index(records.Columns, column)] }
+	if n := len(records.Rows); n != 3 {
+		t.Fatalf("%d rows, want 3", n)
 	}
-	decided := of(ab.Document{})
-	decided.Answer = ab.Worse
-	for want, d := range map[string]ab.Document{
-		"": decided,
-		"no comparison of up to 200 runs and 24h0m0s would decide, as far as these runs show: the ratio is too close to the margin; choose another margin": of(ab.Document{}),
-		"the runs are too few to predict the time of a decision: repeat the comparison":                                                                    of(ab.Document{Runs: runs(1)}),
-		decides + "5m0s, as far as these runs show: repeat the comparison":                                                                                 of(ab.Document{Decision: 300, DecisionRuns: 8, DecisionBlocks: 30}),
-		decides + "5m0s, as far as these runs show: repeat with --repeat 12 --blocks 30 --budget 6m12s":                                                    of(ab.Document{Decision: 300, DecisionRuns: 12, DecisionBlocks: 30}),
-		decides + "5m0s, as far as these runs show: repeat with --repeat 8 --blocks 60 --budget 6m12s":                                                     of(ab.Document{Decision: 300, DecisionRuns: 8, DecisionBlocks: 60}),
-		decides + "1h40m0s, as far as these runs show: repeat with --repeat 8 --blocks 30 --budget 2h1m0s":                                                 of(ab.Document{Decision: 6000, DecisionRuns: 8, DecisionBlocks: 30}),
-		"more runs would not decide: do this; do that":                                                                                                     of(ab.Document{Decision: 300, Values: []ab.Outcome{{Remedy: "do this"}, {Remedy: "do that"}, {Remedy: "do this"}}}),
-	} {
-		if got := d.Advice(); got != want {
-			t.Errorf("the advice is %q, want %q", got, want)
-		}
+	if ratio, is := value(0, "ratio").(float64); !is || ratio < 0.99 || ratio > 1 || value(0, "decided_after_runs") != 4 || value(0, "answer") != string(ab.NotWorse) || value(0, "runs") != 8 {
+		t.Errorf("the decided value is %v", records.Rows[0])
+	}
+	if value(2, "ratio") != nil || value(2, "ratio_low") != nil || value(2, "decided_after_runs") != nil || value(2, "reason") == "" {
+		t.Errorf("the value without a ratio is %v", records.Rows[2])
 	}
 }

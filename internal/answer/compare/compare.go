@@ -1,0 +1,169 @@
+// Package compare makes the document of a comparison of runs: the answer of the gates, the sides, and the metrics that show something
+// before all others.
+package compare
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+)
+
+// Document is the document of a comparison.
+func Document(c *sides.Comparison) *document.Document {
+	d := &document.Document{
+		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: records(c), Data: data(c), Whole: "touchstone compare -o table",
+	}
+	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, runs(c))
+	d.Blocks = append(d.Blocks, differences(c)...)
+	d.Blocks = append(d.Blocks, notes(c)...)
+	d.Blocks = append(d.Blocks, gates(c)...)
+	d.Blocks = append(d.Blocks, metrics(c)...)
+	d.Blocks = append(d.Blocks, oneSided(c)...)
+	return d
+}
+
+// tones are the tones of the answers.
+var tones = map[sides.Answer]document.Tone{sides.Worse: document.Bad, sides.NotWorse: document.Good, sides.Inconclusive: document.Strong}
+
+// answer is the answer of the gates if there are some, and the number of differences.
+func answer(c *sides.Comparison) []document.Text {
+	var texts []document.Text
+	if gated := c.GateSummary(); gated != "" {
+		texts = append(texts, document.Text{Text: gated, Tone: tones[c.Outcome()]})
+	}
+	return append(texts, document.Text{Text: c.Summary()})
+}
+
+func side(letter, name string, runs []sides.Run) document.Fact {
+	return document.Fact{Name: letter, Text: name + ", " + counted(len(runs), "run")}
+}
+
+// runs lists the runs of both sides.
+func runs(c *sides.Comparison) document.Block {
+	t := listing("Side", "Run", "Started", "Host", "Plan", "Trials")
+	for _, side := range []struct {
+		letter string
+		runs   []sides.Run
+	}{{"A", c.A}, {"B", c.B}} {
+		for _, r := range side.runs {
+			t.Rows = append(t.Rows, row(side.letter, r.ID, r.Started, r.Host, r.Plan, strconv.Itoa(r.Trials)))
+		}
+	}
+	return document.Section{ID: "runs", Title: counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
+}
+
+// differences lists the facts that differ and were allowed.
+func differences(c *sides.Comparison) []document.Block {
+	var l document.List
+	for _, d := range c.Differences {
+		l.Items = append(l.Items, document.Item{Span: document.Span{Text: d.String()}})
+	}
+	if l.Items == nil {
+		return nil
+	}
+	return []document.Block{document.Section{ID: "differences", Title: "The runs differ, and the comparison was asked for nevertheless", Blocks: []document.Block{l}}}
+}
+
+func notes(c *sides.Comparison) []document.Block {
+	var l document.List
+	for _, note := range c.Notes {
+		l.Items = append(l.Items, document.Item{Span: document.Span{Text: note}})
+	}
+	if l.Items == nil {
+		return nil
+	}
+	return []document.Block{document.Section{ID: "notes", Title: "Notes", Blocks: []document.Block{l}}}
+}
+
+// gates lists the gated metrics, the worst answer first.
+func gates(c *sides.Comparison) []document.Block {
+	t := listing("Answer", "Metric", "Gate", "B against A", "Reason")
+	for _, answer := range []sides.Answer{sides.Worse, sides.Inconclusive, sides.NotWorse} {
+		for i := range c.Gates {
+			k := &c.Gates[i]
+			if k.Answer != answer {
+				continue
+			}
+			ratio := quantity.None
+			if k.Index >= 0 {
+				ratio = quantity.Change(c.Cells[k.Index].Ratio)
+			}
+			cells := row(string(answer), subject(k), k.Gate.String(), ratio, k.Why)
+			cells[0][0].Tone = tones[answer]
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	if len(c.Gates) == 0 {
+		return nil
+	}
+	return []document.Block{document.Section{ID: "gates", Title: "Gates", Blocks: []document.Block{t}}}
+}
+
+// subject names the metric of a check.
+func subject(k *sides.Check) string {
+	if k.Metric.Name == "" {
+		return "no metric"
+	}
+	return fmt.Sprintf("%s %s on %s", title(k), k.Metric.Name, k.Target)
+}
+
+func title(k *sides.Check) string { return analysis.Key{Name: k.Benchmark, Params: k.Params}.Title() }
+
+// oneSided lists what only one side has.
+func oneSided(c *sides.Comparison) []document.Block {
+	t := listing("Side", "Benchmark", "Target", "Reason")
+	for i := range c.OneSided {
+		o := &c.OneSided[i]
+		cells := row(o.Has, o.Title(), o.Target, o.Why)
+		cells[3][0].Tone = document.Faint
+		t.Rows = append(t.Rows, cells)
+	}
+	if len(c.OneSided) == 0 {
+		return nil
+	}
+	return []document.Block{document.Section{ID: "one-sided", Title: counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
+}
+
+// statuses are the answers as results of checks.
+var statuses = map[sides.Answer]document.Status{sides.Worse: document.Failed, sides.NotWorse: document.Passed, sides.Inconclusive: document.Undecided}
+
+// checks are the gated metrics, with a suite for each benchmark.
+func checks(c *sides.Comparison) []document.Check {
+	var list []document.Check
+	for i := range c.Gates {
+		k := &c.Gates[i]
+		suite, name := title(k), k.Metric.Name+" on "+k.Target
+		if k.Metric.Name == "" {
+			suite, name = "gates", k.Gate.String()
+		}
+		list = append(list, document.Check{
+			Suite: suite, Name: name, Status: statuses[k.Answer], Answer: string(k.Answer), Message: fmt.Sprintf("%s: %s", k.Gate, k.Why),
+		})
+	}
+	return list
+}
+
+// listing is a table of records without rows.
+func listing(columns ...string) document.Table {
+	return document.Table{Rows: [][]document.Cell{row(columns...)}, Listing: true}
+}
+
+// row is a row of plain cells.
+func row(texts ...string) []document.Cell {
+	cells := make([]document.Cell, 0, len(texts))
+	for _, text := range texts {
+		cells = append(cells, document.Cell{{Text: text}})
+	}
+	return cells
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,158 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// written is a comparison in a format.
+func written(t *testing.T, format string, c *sides.Comparison) string {
+	t.Helper()
+	formats := render.Formats()
+	place := slices.IndexFunc(formats, func(f render.Format) bool { return f.Name == format })
+	var b strings.Builder
+	must.Do(t, formats[place].Write(&b, compare.Document(c), render.Options{Width: 140}))
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for name, c := range map[string]*sides.Comparison{"sides": reporttest.Sides(), "single": reporttest.SingleSides()} {
+		for _, format := range []string{"table", "markdown", "junit"} {
+			if format == "junit" && len(c.Gates) == 0 {
+				continue
+			}
+			got, file := written(t, format, c), filepath.Join("testdata", name+"."+format+".golden")
+			if *update {
+				must.Do(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			must.Do(t, err)
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("the answer differs from %s (-want +got); if it should, run go test -update:\n%s", file, diff)
+			}
+		}
+	}
+}
+
+// The answer comes first on a page, and no character of a text has a meaning.
+func TestMarkdown(t *testing.T) {
+	got := written(t, "markdown", reporttest.Sides())
+	for _, bad := range []string{"<script", "@team", "https://"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("the text has %q:\n%s", bad, got)
+		}
+	}
+	for _, want := range []string{
+		"### Touchstone: before against after\n\nRegression: of ",
+		"| inconclusive | a.b.c M on native | slower:3% | – | ", "side B has no value: failed 1 of 1: &lt;script&gt;\\|\\*",
+		"<details><summary>6 runs</summary>", " without a shown difference</summary>", "<summary>1 benchmark only on one side</summary>",
+		"- Kernel: 6.1.0 in A, 6.1.9 in B\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the text lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+// Only "not worse" passes, and a gate that selects nothing is no pass.
+func TestJUnit(t *testing.T) {
+	var got struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Suites   []struct {
+			Name  string `xml:"name,attr"`
+			Cases []struct {
+				Error *struct {
+					Message string `xml:"message,attr"`
+				} `xml:"error"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	c := reporttest.Sides()
+	must.Do(t, xml.Unmarshal([]byte(written(t, "junit", c)), &got))
+	answers := map[sides.Answer]int{}
+	for _, k := range c.Gates {
+		answers[k.Answer]++
+	}
+	for answer, n := range map[sides.Answer]int{sides.Worse: got.Failures, sides.Inconclusive: got.Errors, sides.NotWorse: got.Tests - got.Failures - got.Errors} {
+		if n == 0 || n != answers[answer] {
+			t.Errorf("%d cases are %q, want %d, and at least one", n, answer, answers[answer])
+		}
+	}
+	last := got.Suites[len(got.Suites)-1]
+	if last.Name != "gates" || last.Cases[0].Error == nil || !strings.Contains(last.Cases[0].Error.Message, "selects no metric") {
+		t.Errorf("the last suite is %+v", last)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	schema, err := c.Compile("../../../docs/schema/comparison.schema.json")
+	must.Do(t, err)
+	for _, c := range []*sides.Comparison{reporttest.Sides(), reporttest.SingleSides()} {
+		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(written(t, "json", c)))
+		must.Do(t, err)
+		must.Do(t, schema.Validate(instance))
+	}
+}
+
+// TestJSONOfMissingNumbers holds that no number that does not exist breaks the JSON.
+func TestJSONOfMissingNumbers(t *testing.T) {
+	for _, v := range []float64{-1, math.NaN(), math.Inf(1)} {
+		a, b := reporttest.Small(), reporttest.Small()
+		b.ID = "b"
+		i := slices.IndexFunc(b.Trials, func(t result.Trial) bool { return t.Status == result.OK && !t.Warmup })
+		b.Trials[i].Samples[0].Value = v
+		c, err := sides.New(sides.Side{Name: "a", Runs: []result.Run{a}}, sides.Side{Name: "b", Runs: []result.Run{b}}, sides.Options{})
+		must.Do(t, err)
+		if got := written(t, "json", c); !json.Valid([]byte(got)) || !strings.Contains(got, "null") {
+			t.Errorf("%v: the JSON is\n%s", v, got)
+		}
+	}
+}
+
+// TestRecords holds that a row has the numbers of its metric, the answer of its gate, and no number that does not exist.
+func TestRecords(t *testing.T) {
+	c := reporttest.Sides()
+	records := compare.Document(c).Records
+	if want := len(c.Cells) + len(c.OneSided); len(records.Rows) != want {
+		t.Errorf("%d rows, want %d", len(records.Rows), want)
+	}
+	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
+	slower, oneSided := false, false
+	for _, row := range records.Rows {
+		switch {
+		case value(row, "metric") == "CreateAndRun" && value(row, "target") == "oci/runc":
+			ratio, low, high := value(row, "ratio").(float64), value(row, "ratio_low").(float64), value(row, "ratio_high").(float64)
+			slower = low < ratio && ratio < high && value(row, "runs_a") == 3 && value(row, "verdict") == "slower" && value(row, "gate") == "slower:3%" &&
+				value(row, "gate_answer") == string(sides.Worse)
+		case value(row, "benchmark") == "a.b.c":
+			oneSided = value(row, "ratio") == nil && value(row, "verdict") == nil && value(row, "gate_answer") == string(sides.Inconclusive) &&
+				strings.HasPrefix(value(row, "reason").(string), "only side A has values: failed 1 of 1: ")
+		}
+	}
+	if !slower || !oneSided {
+		t.Errorf("slower %v, one-sided %v: %v", slower, oneSided, records.Rows)
+	}
+}

@@ -1,0 +1,61 @@
+package compare
+
+import (
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// records has a row for each metric, and for each that only one side has.
+func records(c *sides.Comparison) document.Records {
+	r := document.Records{Columns: []string{
+		"benchmark", "params", "params_b", "target", "metric", "unit", "better", "median_a", "median_b", "ratio", "ratio_low", "ratio_high",
+		"ratio_of_means", "ratio_of_means_low", "ratio_of_means_high", "runs_a", "runs_b", "trials_a", "trials_b", "lost_a", "lost_b",
+		"p", "p_adjusted", "verdict", "in_metric_alone", "reason", "gate", "gate_answer", "gate_reason",
+	}}
+	gates := map[int]*sides.Check{}
+	for i := range c.Gates {
+		gates[c.Gates[i].Index] = &c.Gates[i]
+	}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		low, high := ends(cell.CI)
+		meanLow, meanHigh := ends(cell.MeanCI)
+		row := []any{
+			cell.Benchmark, cell.Params, cell.ParamsB, cell.Target, cell.Metric.Name, string(cell.Metric.Unit), string(cell.Metric.Better),
+			document.Number(cell.A.Median), document.Number(cell.B.Median), document.Number(cell.Ratio), low, high,
+			document.Number(cell.MeanRatio), meanLow, meanHigh, len(cell.A.Runs), len(cell.B.Runs), cell.A.Trials, cell.B.Trials, cell.A.Lost, cell.B.Lost,
+			document.Number(cell.P), document.Number(cell.Adjusted), cell.Word(), cell.Alone, cell.Why, nil, nil, nil,
+		}
+		if k := gates[i]; k != nil {
+			gate(row, k)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	for _, o := range c.OneSided {
+		for _, m := range o.Metrics {
+			row := make([]any, len(r.Columns))
+			copy(row, []any{o.Benchmark, o.Params, "", o.Target, m.Name, string(m.Unit), string(m.Better)})
+			row[len(row)-4] = "only side " + o.Has + " has values: " + o.Why
+			for i := range c.Gates {
+				if k := &c.Gates[i]; k.Index < 0 && k.Cell == o.Cell && k.Metric.Name == m.Name {
+					gate(row, k)
+				}
+			}
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return r
+}
+
+// gate fills the last columns of a row.
+func gate(row []any, k *sides.Check) {
+	copy(row[len(row)-3:], []any{k.Gate.String(), string(k.Answer), k.Why})
+}
+
+func ends(ci *stats.Interval) (low, high any) {
+	if ci == nil {
+		return nil, nil
+	}
+	return document.Number(ci.Lo), document.Number(ci.Hi)
+}

@@ -1,0 +1,62 @@
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/answer/ab"
+	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/answer/study"
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// answers are an answer of each kind, with hostile text.
+func answers() []*document.Document {
+	run := reporttest.Small()
+	run.Name += reporttest.Hostile
+	run.Host.CPU += reporttest.Hostile
+	run.Caveats = []string{reporttest.Hostile}
+	other := reporttest.Small()
+	other.ID = "other"
+	single, joint := report.New([]result.Run{run}, analysis.Options{}), report.New([]result.Run{run, other}, analysis.Options{})
+	builds := reporttest.Builds()
+	builds.Unfinished, builds.B.Version, builds.Values[0].Reason = reporttest.Hostile, reporttest.Hostile, reporttest.Hostile
+	return []*document.Document{
+		runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study()), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
+		ab.Document(builds),
+	}
+}
+
+// TestEveryAnswerHasEveryFormat holds that a format shows an answer, or names its kind in an error if the answer has nothing for it.
+func TestEveryAnswerHasEveryFormat(t *testing.T) {
+	var kinds []string
+	for _, d := range answers() {
+		kinds = append(kinds, d.Kind)
+		for _, format := range render.Formats() {
+			var b strings.Builder
+			err := format.Write(&b, d, render.Options{})
+			has, special := map[string]bool{"json": d.Data != nil, "junit": d.Checks != nil, "csv": d.Records.Columns != nil}[format.Name]
+			switch {
+			case special && !has:
+				if err == nil || !strings.Contains(err.Error(), d.Kind) {
+					t.Errorf("%s as %s: the error is %v", d.Kind, format.Name, err)
+				}
+			case err != nil || b.Len() == 0:
+				t.Errorf("%s as %s: %d bytes, %v", d.Kind, format.Name, b.Len(), err)
+			case format.Name != "json" && strings.Contains(b.String(), "\x1b"):
+				t.Errorf("%s as %s: an escape of a terminal passes:\n%s", d.Kind, format.Name, b.String())
+			}
+		}
+	}
+	slices.Sort(kinds)
+	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "comparison", "report", "reproduction"}) {
+		t.Errorf("the kinds are %v", kinds)
+	}
+}

@@ -519,6 +519,6 @@ func (p *printer) missing(r *analysis.Run) {
 	}
 	p.title("Trials without a number")
 	for _, miss := range groups {
-		p.wrapped("  - ", fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.What(), miss.Reason))
+		p.wrapped("  - ", fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.Counts(), miss.Reason))
 	}
 }

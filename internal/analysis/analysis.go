@@ -124,13 +124,13 @@ func (a *Analysis) Families() (families, comparisons int) {
 
 // Benchmarks are the benchmarks of all suites.
 func (a *Analysis) Benchmarks() []*Benchmark {
-	var all []*Benchmark
+	var benchmarks []*Benchmark
 	for i := range a.Suites {
 		for n := range a.Suites[i].Benchmarks {
-			all = append(all, &a.Suites[i].Benchmarks[n])
+			benchmarks = append(benchmarks, &a.Suites[i].Benchmarks[n])
 		}
 	}
-	return all
+	return benchmarks
 }
 
 // Run is a run of an analysis. Its Trials and Bench are empty: their content is in the rest of the model.
@@ -205,13 +205,13 @@ type Benchmark struct {
 
 // Derived lists the derived metrics with their sources: "Index from LoopsPerSecond".
 func (b *Benchmark) Derived() []string {
-	var all []string
+	var texts []string
 	for _, m := range b.Metrics {
 		if m.DerivedFrom != "" {
-			all = append(all, m.Name+" from "+m.DerivedFrom)
+			texts = append(texts, m.Name+" from "+m.DerivedFrom)
 		}
 	}
-	return all
+	return texts
 }
 
 // Section is a benchmark in one run, apart from its metrics.
@@ -264,8 +264,8 @@ func (r rule) at(blocks int, stopped bool) *stats.Look {
 }
 
 // look is the look of the comparison of two targets.
-func (s *Section) look(baseline, other string) *stats.Look {
-	a, b := s.outcome(baseline), s.outcome(other)
+func (s *Section) look(baseline, target string) *stats.Look {
+	a, b := s.outcome(baseline), s.outcome(target)
 	if a == nil || b == nil {
 		return nil
 	}
@@ -279,18 +279,18 @@ func (r *Run) look(blocks int) *stats.Look {
 
 // lost are the losses of a comparison of two targets.
 func (s *Section) lost(baseline, other string) stats.Losses {
-	of := func(target string) Outcome {
+	outcome := func(target string) Outcome {
 		if o := s.outcome(target); o != nil {
 			return *o
 		}
 		return Outcome{}
 	}
-	a, b := of(baseline), of(other)
-	without := func(lost, both []int) int {
-		return len(where(lost, func(block int) bool { return !slices.Contains(both, block) }))
+	a, b := outcome(baseline), outcome(other)
+	subtract := func(blocks, common []int) int {
+		return len(where(blocks, func(block int) bool { return !slices.Contains(common, block) }))
 	}
 	return stats.Losses{
-		Baseline: a.LostShare(), Other: b.LostShare(), BaselineBlocks: without(a.lost, b.lost), OtherBlocks: without(b.lost, a.lost),
+		Baseline: a.LostShare(), Other: b.LostShare(), BaselineBlocks: subtract(a.lost, b.lost), OtherBlocks: subtract(b.lost, a.lost),
 	}
 }
 
@@ -368,10 +368,10 @@ func (o *Outcome) LostText() string {
 	if o.Lost == 0 {
 		return ""
 	}
-	lost := Outcome{Failed: o.Failed, Timeout: o.Timeout}
+	ends := Outcome{Failed: o.Failed, Timeout: o.Timeout}
 	var parts []string
 	if o.Failed+o.Timeout > 0 {
-		parts = append(parts, lost.Counts())
+		parts = append(parts, ends.Counts())
 	}
 	if o.Untried > 0 {
 		parts = append(parts, fmt.Sprintf("%d not tried", o.Untried))
@@ -438,8 +438,8 @@ func (m *Metric) WhyUnbased(baseline string) string {
 	return baseline + " has no value"
 }
 
-func (m *Metric) based(on func(Cell) bool) bool {
-	return slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, on) })
+func (m *Metric) based(match func(Cell) bool) bool {
+	return slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, match) })
 }
 
 // Breached reports whether the median of the cell is beyond the bound of the metric. A bound of a time does not hold or break on an
@@ -530,8 +530,8 @@ type Missing struct {
 	Reason, Output string
 }
 
-// What counts these trials in words: "3 of 10 failed".
-func (m *Missing) What() string {
+// Counts spells the number of these trials: "3 of 10 failed".
+func (m *Missing) Counts() string {
 	return fmt.Sprintf("%d of %d %s", m.Count, m.Total, quantity.StatusWord(m.Status))
 }
 

@@ -19,16 +19,16 @@ type Breach struct {
 
 // breaches lists the breaches of a benchmark in one run.
 func (b *Benchmark) breaches(run int) []Breach {
-	var all []Breach
+	var breaches []Breach
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		for _, row := range m.Rows {
 			if c := &row.Cells[run]; m.Breached(c) {
-				all = append(all, Breach{b.Key, row.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
+				breaches = append(breaches, Breach{b.Key, row.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
 			}
 		}
 	}
-	return all
+	return breaches
 }
 
 // doubt is the reason why a median beyond a bound may be chance.

@@ -19,32 +19,32 @@ import (
 func New(runs []result.Run, opts Options) *Analysis {
 	sorted, machines := byMachine(runs)
 	a := &Analysis{Machines: machines, Facts: fact.Hosts(sorted), Versions: fact.Versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts, MinEffect: opts.MinEffect}
-	common, apart := commonBaselines(sorted)
+	common, separate := commonBaselines(sorted)
 	names := labels(sorted)
-	var all [][]builder
+	var work [][]builder
 	for i := range sorted {
 		a.Runs = append(a.Runs, newRun(&sorted[i], names[i]))
-		all = append(all, builders(&sorted[i], common))
+		work = append(work, builders(&sorted[i], common))
 		a.Runs[i].Unjudged = sorted[i].Host.MayBeEmulated() && !opts.EmulatedVerdicts
-		for n := range all[i] {
-			all[i][n].configure(&a.Runs[i], opts)
+		for n := range work[i] {
+			work[i][n].configure(&a.Runs[i], opts)
 		}
 	}
 	for i, m := range machines {
-		for _, at := range m.Runs {
-			a.Runs[at].Machine = i
+		for _, run := range m.Runs {
+			a.Runs[run].Machine = i
 		}
 	}
-	for i := range all {
-		for n := range all[i] {
-			a.add(i, &all[i][n], opts.Release)
+	for i := range work {
+		for n := range work[i] {
+			a.add(i, &work[i][n], opts.Release)
 		}
 		a.judgeTogether(i)
 	}
 	for _, b := range a.Benchmarks() {
-		a.finish(b, apart[b.Key])
+		a.finish(b, separate[b.Key])
 	}
-	a.cover(all)
+	a.cover(work)
 	for i := range a.Runs {
 		a.Runs[i].Disturbances = disturbances(sorted[i].Trials)
 		a.Runs[i].CarryOvers = a.carryOvers(i, sorted[i].Trials)
@@ -82,22 +82,22 @@ func newRun(run *result.Run, label string) Run {
 }
 
 // add adds the benchmark of one run to its place. Suites and benchmarks are in the order of their first run.
-func (a *Analysis) add(run int, from *builder, release bool) {
-	a.Runs[run].Missing = append(a.Runs[run].Missing, from.missing()...)
-	section := from.section()
-	from.fit(section.Targets)
+func (a *Analysis) add(run int, builder *builder, release bool) {
+	a.Runs[run].Missing = append(a.Runs[run].Missing, builder.missing()...)
+	section := builder.section()
+	builder.fit(section.Targets)
 	if release {
-		from.release(section.Targets)
+		builder.release(section.Targets)
 	}
 	if section.skipped() {
-		a.Runs[run].leaveOut(from.key.Title(), section)
+		a.Runs[run].leaveOut(builder.key.Title(), section)
 		return
 	}
-	name, _, _ := strings.Cut(from.key.Name, ".")
+	name, _, _ := strings.Cut(builder.key.Name, ".")
 	suite := place(&a.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
-	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == from.key }, from.benchmark(len(a.Runs)))
+	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == builder.key }, builder.benchmark(len(a.Runs)))
 	b.Sections[run] = section
-	counted := from.metrics(run, b, section)
+	counted := builder.metrics(run, b, section)
 	a.Runs[run].Families += counted.families
 	a.Runs[run].Comparisons += counted.comparisons
 	a.Runs[run].Withheld += counted.withheld
@@ -105,8 +105,8 @@ func (a *Analysis) add(run int, from *builder, release bool) {
 }
 
 // finish fills in the parts of a benchmark that need all its runs.
-func (a *Analysis) finish(b *Benchmark, apart bool) {
-	a.baseline(b, apart)
+func (a *Analysis) finish(b *Benchmark, separate bool) {
+	a.baseline(b, separate)
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		for n := range m.Rows {
@@ -124,13 +124,13 @@ func (a *Analysis) finish(b *Benchmark, apart bool) {
 }
 
 // baseline sets the target of all ratios.
-func (a *Analysis) baseline(b *Benchmark, apart bool) {
-	to := fact.Row{Values: make([]string, len(b.Sections))}
+func (a *Analysis) baseline(b *Benchmark, separate bool) {
+	baselines := fact.Row{Values: make([]string, len(b.Sections))}
 	for i, s := range b.Sections {
 		if s == nil || s.Baseline == "" {
 			continue
 		}
-		to.Values[i] = s.Baseline
+		baselines.Values[i] = s.Baseline
 		if b.Baseline == "" {
 			b.Baseline = s.Baseline
 		}
@@ -138,11 +138,11 @@ func (a *Analysis) baseline(b *Benchmark, apart bool) {
 			b.Note = s.BaselineNote
 		}
 	}
-	if !apart {
+	if !separate {
 		return
 	}
 	var parts []string
-	for _, g := range to.Groups() {
+	for _, g := range baselines.Groups() {
 		if g.Value != "" {
 			parts = append(parts, g.Value+" on "+a.Labels(g.Runs))
 		}
@@ -153,15 +153,15 @@ func (a *Analysis) baseline(b *Benchmark, apart bool) {
 
 // lack gives the reason why a cell has no number.
 func (a *Analysis) lack(b *Benchmark, row *Row, run int) (brief, full string) {
-	of := &a.Runs[run]
-	at := slices.IndexFunc(of.Targets, func(t Target) bool { return t.Name == row.Target })
+	r := &a.Runs[run]
+	index := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == row.Target })
 	switch section := b.Sections[run]; {
-	case at < 0:
+	case index < 0:
 		return "not run", "the run has no such target"
 	case section == nil:
-		return "not run", of.Without(b.Title())
+		return "not run", r.Without(b.Title())
 	case section.outcome(row.Target) == nil:
-		return "not available", of.Targets[at].Unavailable
+		return "not available", r.Targets[index].Unavailable
 	default:
 		o := section.outcome(row.Target)
 		switch {
@@ -198,11 +198,11 @@ func (a *Analysis) across(m *Metric, row *Row) {
 	reference := valuesOf(row.Cells[0].Points)
 	for i := 1; i < len(row.Cells); i++ {
 		if c := &row.Cells[i]; c.Summary != nil {
-			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better))
+			comparison := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better))
 			if row.Cells[0].Emulated || c.Emulated {
-				compared = compared.Withhold()
+				comparison = comparison.Withhold()
 			}
-			c.Across = &compared
+			c.Across = &comparison
 		}
 	}
 }
@@ -233,26 +233,26 @@ type builder struct {
 // the order of parameters. A benchmark without a description has no builder, because its values have no unit.
 func builders(run *result.Run, common map[Key]string) []builder {
 	cells := map[result.Cell][]*result.Trial{}
-	var all []builder
+	var list []builder
 	place := map[string]int{}
 	for i, b := range run.Bench {
 		place[b.Name] = i
 	}
-	known := map[Key]bool{}
+	visited := map[Key]bool{}
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		cells[t.Cell] = append(cells[t.Cell], t)
 		k := Key{t.Benchmark, t.Params}
-		if at, described := place[t.Benchmark]; described && !known[k] {
-			known[k] = true
-			all = append(all, builder{
-				run: run, key: k, described: run.Bench[at], cells: cells, wanted: run.Baseline, common: common[k],
+		if index, described := place[t.Benchmark]; described && !visited[k] {
+			visited[k] = true
+			list = append(list, builder{
+				run: run, key: k, described: run.Bench[index], cells: cells, wanted: run.Baseline, common: common[k],
 				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{}, curves: map[string]map[string][]Place{}, worsts: map[[2]string]*Worst{},
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.Name], place[b.key.Name]) })
-	return all
+	slices.SortStableFunc(list, func(a, b builder) int { return cmp.Compare(place[a.key.Name], place[b.key.Name]) })
+	return list
 }
 
 // configure sets the rules of the run and of the options.
@@ -273,8 +273,8 @@ func (b *builder) trials(target string) []*result.Trial {
 
 // valid gives the trials that count.
 func (b *builder) valid(target string) []*result.Trial {
-	valid, known := b.counted[target]
-	if !known {
+	valid, ok := b.counted[target]
+	if !ok {
 		valid = where(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
 		b.counted[target] = valid
 	}
@@ -294,15 +294,15 @@ func (b *builder) points(target, metric string) []Point {
 
 // curve gives a series on a target by place.
 func (b *builder) curve(target, metric string) []Place {
-	all, known := b.curves[target][metric]
-	if !known {
-		all = curve(b.valid(target), metric)
+	places, ok := b.curves[target][metric]
+	if !ok {
+		places = curve(b.valid(target), metric)
 		if b.curves[target] == nil {
 			b.curves[target] = map[string][]Place{}
 		}
-		b.curves[target][metric] = all
+		b.curves[target][metric] = places
 	}
-	return all
+	return places
 }
 
 // fit fits the worst cases of all metrics on all targets.
@@ -313,18 +313,18 @@ func (b *builder) fit(targets []Outcome) {
 		metric result.Metric
 		worst  *Worst
 	}
-	var all []fit
+	var fits []fit
 	for i := range targets {
 		trials := b.valid(targets[i].Target)
 		for _, m := range b.described.Metrics {
-			all = append(all, fit{target: &targets[i], trials: trials, metric: m})
+			fits = append(fits, fit{target: &targets[i], trials: trials, metric: m})
 		}
 	}
-	concurrently(len(all), func(i int) {
-		f := &all[i]
+	concurrently(len(fits), func(i int) {
+		f := &fits[i]
 		f.worst = worst(f.trials, f.metric, f.target)
 	})
-	for _, f := range all {
+	for _, f := range fits {
 		b.worsts[[2]string{f.target.Target, f.metric.Name}] = f.worst
 	}
 }
@@ -348,13 +348,13 @@ func (b *builder) release(targets []Outcome) {
 
 // samples gives the values of a metric by target.
 func (b *builder) samples(targets []Outcome, metric result.Metric) map[string][]stats.Sample {
-	all := map[string][]stats.Sample{}
+	samplesByTarget := map[string][]stats.Sample{}
 	for _, o := range targets {
 		if samples := samplesOf(b.points(o.Target, metric.Name)); len(samples) > 0 {
-			all[o.Target] = samples
+			samplesByTarget[o.Target] = samples
 		}
 	}
-	return all
+	return samplesByTarget
 }
 
 func (b *builder) section() *Section {
@@ -393,11 +393,11 @@ func (b *builder) baseline(targets []Outcome) (name, note string) {
 	if ok(b.wanted) {
 		return b.wanted, ""
 	}
-	at := slices.IndexFunc(targets, func(o Outcome) bool { return o.OK > 0 })
-	if at < 0 {
+	index := slices.IndexFunc(targets, func(o Outcome) bool { return o.OK > 0 })
+	if index < 0 {
 		return "", ""
 	}
-	name = targets[at].Target
+	name = targets[index].Target
 	if b.wanted == "" {
 		return name, ""
 	}
@@ -410,13 +410,13 @@ func (b *builder) baseline(targets []Outcome) (name, note string) {
 
 // outcomes counts the trials on each target. Unavailable targets are left out, because the list of targets has them.
 func (b *builder) outcomes() []Outcome {
-	var all []Outcome
+	var outcomes []Outcome
 	for _, t := range b.run.Targets {
 		if len(b.trials(t.Name)) > 0 && (t.Unavailable == "" || len(b.valid(t.Name)) > 0) {
-			all = append(all, b.outcome(t.Name))
+			outcomes = append(outcomes, b.outcome(t.Name))
 		}
 	}
-	return all
+	return outcomes
 }
 
 func (b *builder) outcome(target string) Outcome {
@@ -466,14 +466,14 @@ func (b *builder) outcome(target string) Outcome {
 // untried are the blocks that other targets measured after a target was given up or quarantined.
 func (b *builder) untried(target string) []int {
 	trials := b.trials(target)
-	at := slices.IndexFunc(trials, func(t *result.Trial) bool { return t.Status == result.Skipped && !t.Warmup })
-	if at < 0 {
+	index := slices.IndexFunc(trials, func(t *result.Trial) bool { return t.Status == result.Skipped && !t.Warmup })
+	if index < 0 {
 		return nil
 	}
 	blocks := map[int]bool{}
-	for _, other := range b.run.Targets {
-		for _, t := range b.valid(other.Name) {
-			if t.Block >= trials[at].Block {
+	for _, peer := range b.run.Targets {
+		for _, t := range b.valid(peer.Name) {
+			if t.Block >= trials[index].Block {
 				blocks[t.Block] = true
 			}
 		}
@@ -483,7 +483,7 @@ func (b *builder) untried(target string) []int {
 
 // missing lists the cells of the benchmark with trials that did not end well, on targets that were available.
 func (b *builder) missing() []Missing {
-	var all []Missing
+	var gaps []Missing
 	for _, target := range b.run.Targets {
 		if target.Unavailable != "" && len(b.valid(target.Name)) == 0 {
 			continue
@@ -505,12 +505,12 @@ func (b *builder) missing() []Missing {
 			for _, miss := range found {
 				if miss.Status == s {
 					miss.Total = total
-					all = append(all, miss)
+					gaps = append(gaps, miss)
 				}
 			}
 		}
 	}
-	return all
+	return gaps
 }
 
 // phases gives the median duration of each phase with its steps, in the order of their first occurrence. A step without
@@ -521,8 +521,8 @@ func phases(trials []*result.Trial) []Phase {
 	var durations, medians, times [][]float64 // durations are of the current trial
 	for _, t := range trials {
 		for _, p := range t.Phases {
-			i, known := place[p.Name]
-			if !known {
+			i, ok := place[p.Name]
+			if !ok {
 				i = len(names)
 				place[p.Name] = i
 				names = append(names, p.Name)
@@ -538,38 +538,38 @@ func phases(trials []*result.Trial) []Phase {
 			}
 		}
 	}
-	var all []Phase
+	var phases []Phase
 	steps := map[string][]Phase{}
 	for i, name := range names {
 		phase := Phase{Name: name, Seconds: stats.Median(medians[i]), Times: int(stats.Median(times[i]))}
-		whole, step, isStep := strings.Cut(name, "/")
-		if isStep && slices.Contains(names, whole) {
+		parent, step, isStep := strings.Cut(name, "/")
+		if isStep && slices.Contains(names, parent) {
 			phase.Name = step
-			steps[whole] = append(steps[whole], phase)
+			steps[parent] = append(steps[parent], phase)
 		} else {
-			all = append(all, phase)
+			phases = append(phases, phase)
 		}
 	}
-	for i := range all {
-		all[i].Steps = steps[all[i].Name]
+	for i := range phases {
+		phases[i].Steps = steps[phases[i].Name]
 	}
-	return all
+	return phases
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // where gives the items that match.
-func where[T any](all []T, match func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(item T) bool { return !match(item) })
+func where[T any](items []T, match func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !match(item) })
 }
 
 // place is the first matching item of a list. Without one it adds the fresh item.
-func place[T any](all *[]T, match func(*T) bool, fresh T) *T {
-	for i := range *all {
-		if match(&(*all)[i]) {
-			return &(*all)[i]
+func place[T any](items *[]T, match func(*T) bool, fresh T) *T {
+	for i := range *items {
+		if match(&(*items)[i]) {
+			return &(*items)[i]
 		}
 	}
-	*all = append(*all, fresh)
-	return &(*all)[len(*all)-1]
+	*items = append(*items, fresh)
+	return &(*items)[len(*items)-1]
 }

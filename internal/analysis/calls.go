@@ -41,16 +41,16 @@ func failedCalls(run *result.Run) []FailedCalls {
 			total[key{trial.Target, p.Name}]++
 		}
 	}
-	var all []FailedCalls
+	var counts []FailedCalls
 	for _, t := range run.Targets {
 		if n := t.FailedTries; n > 0 {
-			all = append(all, FailedCalls{t.Name, FirstContainer, n, n + 1})
+			counts = append(counts, FailedCalls{t.Name, FirstContainer, n, n + 1})
 		}
 		for _, call := range calls() {
 			if n := failed[key{t.Name, call}]; n > 0 {
-				all = append(all, FailedCalls{t.Name, call, n, n + total[key{t.Name, call}]})
+				counts = append(counts, FailedCalls{t.Name, call, n, n + total[key{t.Name, call}]})
 			}
 		}
 	}
-	return all
+	return counts
 }

@@ -21,7 +21,7 @@ type CarryOver struct {
 
 // carryOvers lists the metrics whose values depend on the target before. All metrics of the run are one family.
 func (a *Analysis) carryOvers(run int, trials []result.Trial) []CarryOver {
-	before := predecessors(trials)
+	predecessor := predecessors(trials)
 	type candidate struct {
 		stats.CarryOver
 		key    Key
@@ -39,13 +39,13 @@ func (a *Analysis) carryOvers(run int, trials []result.Trial) []CarryOver {
 	}
 	concurrently(len(candidates), func(i int) {
 		c := &candidates[i]
-		c.CarryOver = stats.FindCarryOver(turnsOf(c.metric, run, before), c.seed)
+		c.CarryOver = stats.FindCarryOver(turnsOf(c.metric, run, predecessor), c.seed)
 	})
 	var p []float64
 	for _, c := range candidates {
 		p = append(p, c.P)
 	}
-	var shown []CarryOver
+	var effects []CarryOver
 	for i, adjusted := range stats.Holm(p) {
 		c := candidates[i]
 		if adjusted >= stats.Alpha || c.Count == 0 || max(c.Ratio, 1/c.Ratio) < 1+smallCarryOver {
@@ -55,13 +55,13 @@ func (a *Analysis) carryOvers(run int, trials []result.Trial) []CarryOver {
 		if c.Before >= 0 {
 			effect.Before = c.metric.Rows[c.Before].Target
 		}
-		shown = append(shown, effect)
+		effects = append(effects, effect)
 	}
-	return shown
+	return effects
 }
 
 // turnsOf are the values of a metric in a run, with the targets before them. Targets are numbered by their rows.
-func turnsOf(m *Metric, run int, before map[int]string) []stats.Turn {
+func turnsOf(m *Metric, run int, predecessor map[int]string) []stats.Turn {
 	number := map[string]int{"": -1}
 	count := 0
 	for n, row := range m.Rows {
@@ -71,7 +71,7 @@ func turnsOf(m *Metric, run int, before map[int]string) []stats.Turn {
 	turns := make([]stats.Turn, 0, count)
 	for n, row := range m.Rows {
 		for _, point := range row.Cells[run].Points {
-			previous, has := number[before[point.Seq]]
+			previous, has := number[predecessor[point.Seq]]
 			if !has {
 				previous = -1
 			}
@@ -84,12 +84,12 @@ func turnsOf(m *Metric, run int, before map[int]string) []stats.Turn {
 // predecessors are the targets before each trial, by its number: the target of the trial before, of the same benchmark and block. Others have
 // none.
 func predecessors(trials []result.Trial) map[int]string {
-	before := map[int]string{}
+	targets := map[int]string{}
 	for i := 1; i < len(trials); i++ {
 		last, t := &trials[i-1], &trials[i]
 		if last.Benchmark == t.Benchmark && last.Params == t.Params && last.Block == t.Block && last.Warmup == t.Warmup {
-			before[t.Seq] = last.Target
+			targets[t.Seq] = last.Target
 		}
 	}
-	return before
+	return targets
 }

@@ -40,7 +40,7 @@ func (c Condition) Text() string {
 
 // conditions collects the conditions of the trials that count, sorted by name. The results in words are apart from the other
 // conditions, in the order of the benchmark.
-func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
+func (b *builder) conditions(targets []Outcome) (stated, rest []Condition) {
 	var measured []Outcome
 	values := map[string][]ConditionValue{}
 	for _, o := range targets {
@@ -54,12 +54,12 @@ func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
 				if b.unjudged && slices.Contains(b.described.Judged, name) {
 					value = noVerdictOf(b.run)
 				}
-				all := values[name]
-				v := place(&all, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
+				list := values[name]
+				v := place(&list, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
 				if !slices.Contains(v.Targets, o.Target) {
 					v.Targets = append(v.Targets, o.Target)
 				}
-				values[name] = all
+				values[name] = list
 			}
 		}
 	}
@@ -77,10 +77,10 @@ func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(b.described.Statements, name) {
-			others = append(others, condition(name))
+			rest = append(rest, condition(name))
 		}
 	}
-	return stated, others
+	return stated, rest
 }
 
 // on spells the values that a target had. It is empty if the target had none.

@@ -35,11 +35,11 @@ func disturbances(trials []result.Trial) []Disturbance {
 			place(&kinds, func(k *markKind) bool { return k.alike == alike }, markKind{alike: alike}).add(amounts)
 		}
 	}
-	var all []Disturbance
+	var list []Disturbance
 	for _, k := range kinds {
-		all = append(all, Disturbance{k.trials, k.text()})
+		list = append(list, Disturbance{k.trials, k.text()})
 	}
-	return all
+	return list
 }
 
 // markKind is the marks that differ only in their amounts. alike is their text with 0 for each amount, and least and most are the range of each.
@@ -68,17 +68,17 @@ func (k *markKind) add(amounts []amount) {
 // text spells the kind: "programs waited for I/O 3.0 to 14.2 % of the time". A mark with several amounts may have a "to" of its own, so its ranges have a
 // dash: "fell from 2700–2800 to 2400–2600 MHz".
 func (k *markKind) text() string {
-	to := " to "
+	dash := " to "
 	if len(k.least) > 1 {
-		to = "–"
+		dash = "–"
 	}
-	at := -1
+	index := -1
 	return replaceAmounts(k.alike, func(amount) string {
-		at++
-		if k.least[at].value == k.most[at].value {
-			return k.least[at].spelled
+		index++
+		if k.least[index].value == k.most[index].value {
+			return k.least[index].spelled
 		}
-		return k.least[at].spelled + to + k.most[at].spelled
+		return k.least[index].spelled + dash + k.most[index].spelled
 	})
 }
 

@@ -9,15 +9,15 @@ import (
 const EmulatedScore ScoreVerdict = "emulated"
 
 // judge judges a family, or withholds its verdicts.
-func judge(family []stats.Comparison, unjudged bool, margin float64) []stats.Comparison {
-	if !unjudged {
+func judge(family []stats.Comparison, withhold bool, margin float64) []stats.Comparison {
+	if !withhold {
 		return stats.Judge(family, stats.Alpha, margin)
 	}
-	var all []stats.Comparison
+	var comparisons []stats.Comparison
 	for _, c := range family {
-		all = append(all, c.Withhold())
+		comparisons = append(comparisons, c.Withhold())
 	}
-	return all
+	return comparisons
 }
 
 // noVerdictOf explains a missing verdict in a few words.

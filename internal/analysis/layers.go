@@ -104,10 +104,10 @@ func (l *Layers) Merged() bool {
 // layers.
 func (b *builder) layers(targets []Outcome) []Layers {
 	sandbox := map[string][]stats.Sample{}
-	if at := slices.IndexFunc(b.described.Metrics, func(m result.Metric) bool { return m.Layer == result.LayerSandbox }); at >= 0 {
-		sandbox = b.samples(targets, b.described.Metrics[at])
+	if index := slices.IndexFunc(b.described.Metrics, func(m result.Metric) bool { return m.Layer == result.LayerSandbox }); index >= 0 {
+		sandbox = b.samples(targets, b.described.Metrics[index])
 	}
-	var all []Layers
+	var splits []Layers
 	first := true // the metric that the sandbox's step is part of
 	for _, m := range b.described.Metrics {
 		if m.Layer != result.LayerTotal {
@@ -117,10 +117,10 @@ func (b *builder) layers(targets []Outcome) []Layers {
 		out := Layers{Metric: m, Whole: !first, Stacks: s.stacks(targets)}
 		first = false
 		if slices.ContainsFunc(out.Stacks, func(s Stack) bool { return len(s.Parts) > 1 && b.target(s.Target).Kind == result.KindEngine }) {
-			all = append(all, out)
+			splits = append(splits, out)
 		}
 	}
-	return all
+	return splits
 }
 
 // target is a target of the run.
@@ -145,40 +145,40 @@ type splitter struct {
 
 // stacks splits the metric on all targets that have it and take part in the split.
 func (s *splitter) stacks(targets []Outcome) []Stack {
-	var all []Stack
+	var stacks []Stack
 	place := map[string]int{} // of a runtime, in the order of the run
 	for _, o := range targets {
 		t := s.target(o.Target)
 		if t.Kind == "" || len(s.whole[t.Name]) == 0 {
 			continue
 		}
-		if _, known := place[t.Runtime]; !known {
+		if _, ok := place[t.Runtime]; !ok {
 			place[t.Runtime] = len(place)
 		}
 		if stack := s.stack(t); stack.Blocks() > 0 {
-			all = append(all, stack)
+			stacks = append(stacks, stack)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Stack) int {
+	slices.SortStableFunc(stacks, func(a, b Stack) int {
 		return cmp.Or(
 			cmp.Compare(place[a.Runtime], place[b.Runtime]),
 			cmp.Compare(depth(s.target(a.Target).Kind), depth(s.target(b.Target).Kind)),
 		)
 	})
-	return all
+	return stacks
 }
 
 // stack splits one target. Layers stay together if the target that separates them has no values.
 func (s *splitter) stack(t result.Target) Stack {
 	var lacking []string
-	known := func(kind result.Kind, runtime string) []stats.Sample {
-		at := slices.IndexFunc(s.run.Targets, func(t result.Target) bool { return t.Kind == kind && t.Runtime == runtime })
-		if at >= 0 && len(s.whole[s.run.Targets[at].Name]) > 0 {
-			return s.whole[s.run.Targets[at].Name]
+	samples := func(kind result.Kind, runtime string) []stats.Sample {
+		index := slices.IndexFunc(s.run.Targets, func(t result.Target) bool { return t.Kind == kind && t.Runtime == runtime })
+		if index >= 0 && len(s.whole[s.run.Targets[index].Name]) > 0 {
+			return s.whole[s.run.Targets[index].Name]
 		}
 		switch {
-		case at >= 0:
-			lacking = append(lacking, s.run.Targets[at].Name)
+		case index >= 0:
+			lacking = append(lacking, s.run.Targets[index].Name)
 		case kind == result.KindNative:
 			lacking = append(lacking, string(kind))
 		default:
@@ -187,12 +187,12 @@ func (s *splitter) stack(t result.Target) Stack {
 		return nil
 	}
 	var parts split
-	if native := known(result.KindNative, ""); len(native) > 0 {
+	if native := samples(result.KindNative, ""); len(native) > 0 {
 		parts.add(ProcessLayer, native)
 	}
 	depth := depth(t.Kind)
 	if depth >= RuntimeLayer {
-		if bare := known(result.KindRuntime, t.Runtime); len(bare) > 0 {
+		if bare := samples(result.KindRuntime, t.Runtime); len(bare) > 0 {
 			parts.add(RuntimeLayer, bare)
 		}
 	}
@@ -239,31 +239,31 @@ type series struct {
 
 // add adds the part that ends with a layer. The metric up to that layer is whole, and less is in it besides the parts
 // below.
-func (s *split) add(last Layer, whole []stats.Sample, less ...[]stats.Sample) {
-	part := series{first: s.next, last: last, whole: whole, less: less}
+func (s *split) add(last Layer, total []stats.Sample, less ...[]stats.Sample) {
+	part := series{first: s.next, last: last, whole: total, less: less}
 	if len(s.below) > 0 {
 		part.less = append(part.less, s.below)
 		part.subtracted = true
 	}
 	s.series = append(s.series, part)
-	s.below, s.next = whole, last+1
+	s.below, s.next = total, last+1
 }
 
 // blocks are the blocks with values of all parts.
 func (s *split) blocks() map[int]bool {
-	var all [][]stats.Sample
+	var lists [][]stats.Sample
 	for _, p := range s.series {
-		all = append(append(all, p.whole), p.less...)
+		lists = append(append(lists, p.whole), p.less...)
 	}
-	held := map[int]bool{}
-	for i, samples := range all {
+	common := map[int]bool{}
+	for i, samples := range lists {
 		in := map[int]bool{}
 		for _, sample := range samples {
-			in[sample.Block] = i == 0 || held[sample.Block]
+			in[sample.Block] = i == 0 || common[sample.Block]
 		}
-		held = in
+		common = in
 	}
-	return held
+	return common
 }
 
 // within gives the samples of some blocks.
@@ -293,22 +293,22 @@ type ComponentRow struct {
 
 // components collects the groups of the benchmark's metrics, in the order of their first metrics.
 func (b *builder) components(targets []Outcome) []Components {
-	var all []Components
+	var groups []Components
 	for _, m := range b.described.Metrics {
 		if m.Group == "" || len(b.samples(targets, m)) == 0 {
 			continue
 		}
-		c := place(&all, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})
+		c := place(&groups, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})
 		c.Names, c.Metrics = append(c.Names, m.Component), append(c.Metrics, m.Name)
 	}
-	for i := range all {
+	for i := range groups {
 		for _, o := range targets {
-			if row, has := b.componentRow(o.Target, &all[i]); has {
-				all[i].Rows = append(all[i].Rows, row)
+			if row, has := b.componentRow(o.Target, &groups[i]); has {
+				groups[i].Rows = append(groups[i].Rows, row)
 			}
 		}
 	}
-	return all
+	return groups
 }
 
 // componentRow returns false for a target without a value. A trial with values of other components counts as 0 for a
@@ -317,16 +317,16 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 	row := ComponentRow{Target: target, Cells: make([]*stats.Summary, len(c.Metrics))}
 	var sums []float64
 	values := make([][]float64, len(c.Metrics))
-	seen := make([]bool, len(c.Metrics))
+	recorded := make([]bool, len(c.Metrics))
 	for _, t := range b.valid(target) {
 		var sum float64
 		has := false
 		costs := make([]float64, len(c.Metrics))
 		for i, metric := range c.Metrics {
-			if of := t.Values(metric); len(of) > 0 {
-				costs[i] = stats.Median(of)
+			if series := t.Values(metric); len(series) > 0 {
+				costs[i] = stats.Median(series)
 				sum += costs[i]
-				seen[i], has = true, true
+				recorded[i], has = true, true
 			}
 		}
 		if !has {
@@ -338,7 +338,7 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 		}
 	}
 	for i, metric := range c.Metrics {
-		if seen[i] {
+		if recorded[i] {
 			summary := stats.Summarize(values[i], b.cellSeed(target, metric))
 			row.Cells[i] = &summary
 		}

@@ -24,7 +24,7 @@ type Measured struct {
 // MeasuredIn lists the metrics of a run that can be compared with other runs. Components of a cost and derived metrics have no verdicts, and
 // are not among them, as are metrics that a target does not have.
 func MeasuredIn(run *result.Run) []Measured {
-	var all []Measured
+	var cells []Measured
 	for _, b := range builders(run, nil) {
 		targets := b.outcomes()
 		samples := map[string]map[string][]stats.Sample{} // by metric and target
@@ -45,26 +45,26 @@ func MeasuredIn(run *result.Run) []Measured {
 				if m.Group != "" || m.DerivedFrom != "" {
 					continue
 				}
-				of := Measured{
+				cell := Measured{
 					Cell:   result.Cell{Benchmark: b.key.Name, Params: b.key.Params, Target: o.Target},
 					Metric: m, Lost: o.LostShare(), Conditions: words,
 				}
 				for _, s := range samples[m.Name][o.Target] {
-					of.Values = append(of.Values, s.Value)
+					cell.Values = append(cell.Values, s.Value)
 				}
 				switch {
-				case len(of.Values) > 0:
+				case len(cell.Values) > 0:
 				case o.OK == 0:
-					of.Why = o.Why()
+					cell.Why = o.Why()
 					if o.Failed+o.Timeout > 0 {
-						of.Lost = 1
+						cell.Lost = 1
 					}
 				default:
 					continue
 				}
-				all = append(all, of)
+				cells = append(cells, cell)
 			}
 		}
 	}
-	return all
+	return cells
 }

@@ -22,19 +22,19 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 		}
 	}
 	concurrently(len(rows), func(i int) { rows[i]() })
-	var all counts
+	var sum counts
 	for _, m := range filled {
 		if !b.hasComparison(m, s) {
 			continue
 		}
-		judged, withheld := b.judge(m, run, s)
-		if judged > 0 {
-			all.families++
+		comparisons, withheld := b.judge(m, run, s)
+		if comparisons > 0 {
+			sum.families++
 		}
-		all.comparisons += judged
-		all.withheld += withheld
+		sum.comparisons += comparisons
+		sum.withheld += withheld
 	}
-	return all
+	return sum
 }
 
 // lay places the metrics that have values in the run, and their values.
@@ -108,10 +108,10 @@ func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
 	if c.Baseline || !b.hasComparison(m, s) {
 		return
 	}
-	compared := stats.Compare(samplesOf(b.points(s.Baseline, m.Name)), samplesOf(c.Points), stats.Direction(m.Better), seed)
-	compared = compared.AtLook(s.look(s.Baseline, row.Target))
-	compared.Lost = s.lost(s.Baseline, row.Target)
-	c.Comparison = &compared
+	comparison := stats.Compare(samplesOf(b.points(s.Baseline, m.Name)), samplesOf(c.Points), stats.Direction(m.Better), seed)
+	comparison = comparison.AtLook(s.look(s.Baseline, row.Target))
+	comparison.Lost = s.lost(s.Baseline, row.Target)
+	c.Comparison = &comparison
 }
 
 // trend fits a trend to the medians of a curve.
@@ -138,23 +138,23 @@ func (b *builder) judge(m *Metric, run int, s *Section) (judgedCount, withheldCo
 			family, members = append(family, *c.Comparison), append(members, c)
 		}
 	}
-	unjudged := b.unjudged && m.OfSpeed()
-	for i, compared := range judge(family, unjudged, b.margin) {
-		members[i].Comparison = &compared
-		if native && finite(compared.Ratio) {
-			overhead := stats.Overhead(compared.Ratio)
+	withhold := b.unjudged && m.OfSpeed()
+	for i, comparison := range judge(family, withhold, b.margin) {
+		members[i].Comparison = &comparison
+		if native && finite(comparison.Ratio) {
+			overhead := stats.Overhead(comparison.Ratio)
 			members[i].Overhead = &overhead
 		}
-		if judged(compared) {
+		if judged(comparison) {
 			judgedCount++
 		}
 	}
-	if unjudged {
+	if withhold {
 		return 0, len(family)
 	}
-	needed := stats.BlocksNeeded(max(1, len(family)))
+	blocks := stats.BlocksNeeded(max(1, len(family)))
 	for i := range m.Rows {
-		m.Rows[i].Cells[run].BlocksNeeded = needed
+		m.Rows[i].Cells[run].BlocksNeeded = blocks
 	}
 	return judgedCount, 0
 }
@@ -166,35 +166,35 @@ func judged(c stats.Comparison) bool {
 
 // pointsOf gives one value a trial for each metric. If the trial has several, it is the last value of a growth, and the median of the others.
 func pointsOf(trials []*result.Trial, metrics []result.Metric) map[string][]Point {
-	at := make(map[string]int, len(metrics))
+	index := make(map[string]int, len(metrics))
 	for i, m := range metrics {
-		at[m.Name] = i
+		index[m.Name] = i
 	}
 	values := make([][]float64, len(metrics)) // of the current trial
-	all := make(map[string][]Point, len(metrics))
+	points := make(map[string][]Point, len(metrics))
 	for n, t := range trials {
 		for _, s := range t.Samples {
-			if i, known := at[s.Metric]; known {
+			if i, ok := index[s.Metric]; ok {
 				values[i] = append(values[i], s.Value)
 			}
 		}
-		for i, of := range values {
-			if len(of) == 0 {
+		for i, series := range values {
+			if len(series) == 0 {
 				continue
 			}
-			value := of[len(of)-1]
-			if len(of) > 1 && !metrics[i].Growth {
-				value = stats.Median(of)
+			value := series[len(series)-1]
+			if len(series) > 1 && !metrics[i].Growth {
+				value = stats.Median(series)
 			}
 			name := metrics[i].Name
-			if all[name] == nil {
-				all[name] = make([]Point, 0, len(trials)-n)
+			if points[name] == nil {
+				points[name] = make([]Point, 0, len(trials)-n)
 			}
-			all[name] = append(all[name], Point{t, value})
-			values[i] = of[:0]
+			points[name] = append(points[name], Point{t, value})
+			values[i] = series[:0]
 		}
 	}
-	return all
+	return points
 }
 
 // pointsAt gives one value of a series in each trial that has it.
@@ -219,25 +219,25 @@ func valuesOf(points []Point) []float64 {
 // curve gives a series by place. A shorter trial counts up to its end. The values of all places share one list.
 func curve(trials []*result.Trial, metric string) []Place {
 	var series [][]float64
-	total, longest := 0, 0
+	total, length := 0, 0
 	for _, t := range trials {
-		of := t.Values(metric)
-		series = append(series, of)
-		total, longest = total+len(of), max(longest, len(of))
+		row := t.Values(metric)
+		series = append(series, row)
+		total, length = total+len(row), max(length, len(row))
 	}
 	values := make([]float64, 0, total)
-	all := make([]Place, longest)
-	for i := range all {
-		from := len(values)
-		for _, of := range series {
-			if i < len(of) {
-				values = append(values, of[i])
+	places := make([]Place, length)
+	for i := range places {
+		start := len(values)
+		for _, row := range series {
+			if i < len(row) {
+				values = append(values, row[i])
 			}
 		}
-		all[i].Values = values[from:len(values):len(values)]
-		all[i].Median = stats.Median(all[i].Values)
+		places[i].Values = values[start:len(values):len(values)]
+		places[i].Median = stats.Median(places[i].Values)
 	}
-	return all
+	return places
 }
 
 // cellSeed is the seed of a cell of this benchmark.

@@ -46,14 +46,14 @@ func (a *Analysis) Ranking(run int) Ranking {
 		Key
 		metric string
 	}
-	of := func(s scored) source { return source{s.Benchmark, s.Metric.Name} }
+	sourceOf := func(s scored) source { return source{s.Benchmark, s.Metric.Name} }
 	shared := map[source]int{}
 	for _, s := range scores {
-		shared[of(s)]++
+		shared[sourceOf(s)]++
 	}
 	out := Ranking{}
 	for _, d := range result.Dimensions() {
-		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && shared[of(s)] == len(targets) }) {
+		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && shared[sourceOf(s)] == len(targets) }) {
 			out.Dimensions = append(out.Dimensions, d)
 		}
 	}
@@ -66,7 +66,7 @@ func (a *Analysis) Ranking(run int) Ranking {
 		}
 	}
 	for _, target := range targets {
-		mine := where(scores, func(s scored) bool { return s.target == target && shared[of(s)] == len(targets) })
+		mine := where(scores, func(s scored) bool { return s.target == target && shared[sourceOf(s)] == len(targets) })
 		cost := blockCosts(mine, out.Dimensions)
 		if len(cost) == 0 {
 			return Ranking{Apart: true}
@@ -75,8 +75,8 @@ func (a *Analysis) Ranking(run int) Ranking {
 		for i, c := range cost {
 			bare[i] = stats.Sample{Block: c.Block, Value: 1}
 		}
-		compared := stats.Compare(bare, cost, stats.Lower, cellSeed(a.Runs[run].Seed, Key{}, target, ""))
-		one := Ranked{Name: target, Native: compared.AtLook(a.Runs[run].look(compared.N)), cost: cost}
+		comparison := stats.Compare(bare, cost, stats.Lower, cellSeed(a.Runs[run].Seed, Key{}, target, ""))
+		one := Ranked{Name: target, Native: comparison.AtLook(a.Runs[run].look(comparison.N)), cost: cost}
 		for _, s := range mine {
 			one.lost = max(one.lost, s.lost.Other)
 		}
@@ -88,10 +88,10 @@ func (a *Analysis) Ranking(run int) Ranking {
 	slices.SortStableFunc(out.Targets, func(a, b Ranked) int { return cmp.Compare(a.Native.Ratio, b.Native.Ratio) })
 	var family []stats.Comparison
 	for _, t := range out.Targets[1:] {
-		compared := stats.Compare(out.Targets[0].cost, t.cost, stats.Lower, a.Runs[run].Seed)
-		compared = compared.AtLook(a.Runs[run].look(compared.N))
-		compared.Lost = stats.Losses{Baseline: out.Targets[0].lost, Other: t.lost}
-		family = append(family, compared)
+		comparison := stats.Compare(out.Targets[0].cost, t.cost, stats.Lower, a.Runs[run].Seed)
+		comparison = comparison.AtLook(a.Runs[run].look(comparison.N))
+		comparison.Lost = stats.Losses{Baseline: out.Targets[0].lost, Other: t.lost}
+		family = append(family, comparison)
 	}
 	out.Targets[0].Equal = true
 	for i, c := range stats.Judge(family, stats.Alpha, 0) {
@@ -120,12 +120,12 @@ func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
 			}
 		}
 	}
-	var all []stats.Sample
+	var samples []stats.Sample
 	for block, log := range costs {
 		if metrics[block] == len(scores) {
-			all = append(all, stats.Sample{Block: block, Value: math.Exp(log)})
+			samples = append(samples, stats.Sample{Block: block, Value: math.Exp(log)})
 		}
 	}
-	slices.SortFunc(all, func(a, b stats.Sample) int { return cmp.Compare(a.Block, b.Block) })
-	return all
+	slices.SortFunc(samples, func(a, b stats.Sample) int { return cmp.Compare(a.Block, b.Block) })
+	return samples
 }

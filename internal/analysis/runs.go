@@ -23,15 +23,15 @@ type Machine struct {
 func (r *Run) HasHost() bool { return r.Host.CPUs > 0 }
 
 // Differences are the facts and versions that differ between the runs, and those that all runs share.
-func (a *Analysis) Differences() (differ, same []fact.Row) {
+func (a *Analysis) Differences() (differ, equal []fact.Row) {
 	for _, f := range slices.Concat(a.Facts, a.Versions) {
 		if f.Differs {
 			differ = append(differ, f)
 		} else if len(f.Groups()) == 1 {
-			same = append(same, f)
+			equal = append(equal, f)
 		}
 	}
-	return differ, same
+	return differ, equal
 }
 
 // Labels lists the labels of some runs.
@@ -93,10 +93,10 @@ func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 
 // commonBaselines gives a baseline for each benchmark with different baselines in the runs: the first target of the first
 // run that has a trial that is ok in all of them. A benchmark without such a target is in apart.
-func commonBaselines(runs []result.Run) (common map[Key]string, apart map[Key]bool) {
-	common, apart = map[Key]string{}, map[Key]bool{}
+func commonBaselines(runs []result.Run) (common map[Key]string, separate map[Key]bool) {
+	common, separate = map[Key]string{}, map[Key]bool{}
 	if len(runs) == 1 {
-		return common, apart
+		return common, separate
 	}
 	outcomes := map[Key][][]Outcome{}
 	baselines := map[Key][]string{}
@@ -113,18 +113,18 @@ func commonBaselines(runs []result.Run) (common map[Key]string, apart map[Key]bo
 		if !slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
 			continue
 		}
-		at := slices.IndexFunc(outcomes[k][0], func(candidate Outcome) bool {
-			return !slices.ContainsFunc(outcomes[k], func(of []Outcome) bool {
-				return !slices.ContainsFunc(of, func(o Outcome) bool { return o.Target == candidate.Target && o.OK > 0 })
+		index := slices.IndexFunc(outcomes[k][0], func(candidate Outcome) bool {
+			return !slices.ContainsFunc(outcomes[k], func(list []Outcome) bool {
+				return !slices.ContainsFunc(list, func(o Outcome) bool { return o.Target == candidate.Target && o.OK > 0 })
 			})
 		})
-		if at < 0 {
-			apart[k] = true
+		if index < 0 {
+			separate[k] = true
 		} else {
-			common[k] = outcomes[k][0][at].Target
+			common[k] = outcomes[k][0][index].Target
 		}
 	}
-	return common, apart
+	return common, separate
 }
 
 // Coverage is the extent of one benchmark in each run.
@@ -158,9 +158,9 @@ func (c *Covered) String() string {
 }
 
 // cover lists the extent of every benchmark of any run, including benchmarks without a number.
-func (a *Analysis) cover(all [][]builder) {
+func (a *Analysis) cover(work [][]builder) {
 	var keys []Key
-	for _, run := range all {
+	for _, run := range work {
 		for _, b := range run {
 			if !slices.Contains(keys, b.key) {
 				keys = append(keys, b.key)
@@ -172,8 +172,8 @@ func (a *Analysis) cover(all [][]builder) {
 		for i := range a.Runs {
 			c.Cells = append(c.Cells, a.covered(k, i))
 		}
-		c.Differs = slices.ContainsFunc(c.Cells, func(of Covered) bool {
-			return of.Reason != c.Cells[0].Reason || of.Blocks != c.Cells[0].Blocks || !slices.Equal(of.Targets, c.Cells[0].Targets)
+		c.Differs = slices.ContainsFunc(c.Cells, func(cell Covered) bool {
+			return cell.Reason != c.Cells[0].Reason || cell.Blocks != c.Cells[0].Blocks || !slices.Equal(cell.Targets, c.Cells[0].Targets)
 		})
 		a.Coverage = append(a.Coverage, c)
 	}
@@ -239,10 +239,10 @@ func (r *Run) leaveOut(title string, s *Section) {
 	case 1:
 		reasons[0].Targets = nil
 	}
-	same := func(u *Unmeasured) bool {
+	equal := func(u *Unmeasured) bool {
 		return slices.EqualFunc(u.Reasons, reasons, func(a, b Reason) bool { return a.Text == b.Text && slices.Equal(a.Targets, b.Targets) })
 	}
-	u := place(&r.Unmeasured, same, Unmeasured{Reasons: reasons})
+	u := place(&r.Unmeasured, equal, Unmeasured{Reasons: reasons})
 	u.Benchmarks = append(u.Benchmarks, title)
 }
 

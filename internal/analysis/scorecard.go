@@ -114,9 +114,9 @@ const leastDimensions = 2
 // scorecard makes the scorecard of a run. It is empty if the run measured fewer than leastDimensions.
 func (a *Analysis) scorecard(run int) Scorecard {
 	var card Scorecard
-	of := &a.Runs[run]
+	r := &a.Runs[run]
 	scores, metrics, bare := a.scores(run)
-	for _, t := range of.Targets {
+	for _, t := range r.Targets {
 		if t.Kind != result.KindNative && slices.ContainsFunc(scores, func(s scored) bool { return s.target == t.Name }) {
 			card.Targets = append(card.Targets, t.Name)
 		}
@@ -135,15 +135,15 @@ func (a *Analysis) scorecard(run int) Scorecard {
 }
 
 // combine makes the score of a dimension from the scores of its metrics. metrics is the number of metrics that the run measured.
-func combine(all []scored, metrics int) Score {
-	if len(all) == 0 {
+func combine(scores []scored, metrics int) Score {
+	if len(scores) == 0 {
 		return Score{Verdict: NotMeasured}
 	}
 	rank := []ScoreVerdict{Missed, NotShown, EmulatedScore, Met, NoVerdict}
-	worst := slices.MinFunc(all, func(a, b scored) int {
+	worst := slices.MinFunc(scores, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.Verdict), slices.Index(rank, b.Verdict)), cmp.Compare(b.cost, a.cost))
 	})
-	worst.Metrics, worst.Lacking = len(all), metrics-len(all)
+	worst.Metrics, worst.Lacking = len(scores), metrics-len(scores)
 	if worst.Verdict == Met && worst.Lacking > 0 {
 		worst.Verdict = NotShown
 	}

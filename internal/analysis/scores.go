@@ -19,8 +19,8 @@ type scored struct {
 
 // scores lists the scores of all metrics with a dimension. metrics counts the metrics that have a value on some target, by dimension. bare has the dimensions
 // with a value on bare metal.
-func (a *Analysis) scores(run int) (all []scored, metrics map[result.Dimension]int, bare map[result.Dimension]bool) {
-	of := &a.Runs[run]
+func (a *Analysis) scores(run int) (list []scored, metrics map[result.Dimension]int, bare map[result.Dimension]bool) {
+	r := &a.Runs[run]
 	metrics, bare = map[result.Dimension]int{}, map[result.Dimension]bool{}
 	for _, b := range a.Benchmarks() {
 		section := b.Sections[run]
@@ -34,14 +34,14 @@ func (a *Analysis) scores(run int) (all []scored, metrics map[result.Dimension]i
 				continue
 			}
 			metrics[m.Dimension]++
-			native := of.bareMetal(rows, section.Baseline)
+			native := r.bareMetal(rows, section.Baseline)
 			bare[m.Dimension] = bare[m.Dimension] || native != nil
 			var comparisons map[string]*stats.Comparison
 			if native != nil && native.Target != section.Baseline && m.DerivedFrom == "" {
-				comparisons = compareRows(native, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), a.MinEffect, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
+				comparisons = compareRows(native, rows, run, m.Metric, section, r.Unjudged && m.OfSpeed(), a.MinEffect, func(target string) uint64 { return cellSeed(r.Seed, b.Key, target, m.Name) })
 			}
 			for _, row := range rows {
-				if of.native(row.Target) {
+				if r.native(row.Target) {
 					continue
 				}
 				c := &row.Cells[run]
@@ -55,15 +55,15 @@ func (a *Analysis) scores(run int) (all []scored, metrics map[result.Dimension]i
 				if comparisons != nil {
 					s.Comparison = comparisons[row.Target]
 				}
-				s.judge(float64(of.Host.Memory), of.Seed)
+				s.judge(float64(r.Host.Memory), r.Seed)
 				if c.Emulated && s.Verdict != NoVerdict {
 					s.Verdict = EmulatedScore
 				}
-				all = append(all, s)
+				list = append(list, s)
 			}
 		}
 	}
-	return all, metrics, bare
+	return list, metrics, bare
 }
 
 // native reports whether a target is bare metal.
@@ -83,22 +83,22 @@ func (r *Run) bareMetal(rows []Row, baseline string) *Row {
 }
 
 // compareRows compares rows with bare metal that is not their baseline, as one family.
-func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Section, unjudged bool, margin float64, seed func(target string) uint64) map[string]*stats.Comparison {
+func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Section, withhold bool, margin float64, seed func(target string) uint64) map[string]*stats.Comparison {
 	var family []stats.Comparison
 	var targets []string
 	for _, row := range rows {
 		if row.Target != bare.Target {
-			compared := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
-			compared = compared.AtLook(section.look(bare.Target, row.Target))
-			compared.Lost = section.lost(bare.Target, row.Target)
-			family, targets = append(family, compared), append(targets, row.Target)
+			comparison := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
+			comparison = comparison.AtLook(section.look(bare.Target, row.Target))
+			comparison.Lost = section.lost(bare.Target, row.Target)
+			family, targets = append(family, comparison), append(targets, row.Target)
 		}
 	}
-	all := map[string]*stats.Comparison{}
-	for i, compared := range judge(family, unjudged, margin) {
-		all[targets[i]] = &compared
+	comparisons := map[string]*stats.Comparison{}
+	for i, comparison := range judge(family, withhold, margin) {
+		comparisons[targets[i]] = &comparison
 	}
-	return all
+	return comparisons
 }
 
 // judge sets the cost and the verdict of one metric.
@@ -167,9 +167,9 @@ func (s *scored) judgeMemory(memory float64, seed uint64) {
 }
 
 func samplesOf(points []Point) []stats.Sample {
-	all := make([]stats.Sample, len(points))
+	samples := make([]stats.Sample, len(points))
 	for i, p := range points {
-		all[i] = stats.Sample{Block: p.Block, Value: p.Value}
+		samples[i] = stats.Sample{Block: p.Block, Value: p.Value}
 	}
-	return all
+	return samples
 }

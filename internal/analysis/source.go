@@ -28,9 +28,9 @@ func NewSource(run *result.Run, o Options) *Source {
 func (b *Benchmark) Comparison(metric, target string) *stats.Comparison {
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
-		at := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == target })
-		if m.Name == metric && at >= 0 && m.Rows[at].Cells[0].Comparison != nil {
-			return m.Rows[at].Cells[0].Comparison
+		index := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == target })
+		if m.Name == metric && index >= 0 && m.Rows[index].Cells[0].Comparison != nil {
+			return m.Rows[index].Cells[0].Comparison
 		}
 	}
 	return nil
@@ -46,11 +46,11 @@ type Item struct {
 // in an analysis of the run: see [Section].Baseline. With an item its series has only this value. All comparisons of this
 // benchmark are judged together, without the rest of the run, and cells have no worst cases.
 func (s *Source) Compare(key Key, baseline string, item *Item) (*Benchmark, string) {
-	at := slices.IndexFunc(s.builders, func(b builder) bool { return b.key == key })
-	if at < 0 {
+	index := slices.IndexFunc(s.builders, func(b builder) bool { return b.key == key })
+	if index < 0 {
 		return nil, s.Run.Without(key.Title())
 	}
-	b := s.builders[at]
+	b := s.builders[index]
 	b.wanted = baseline
 	if item != nil {
 		b.item, b.values, b.curves = item, map[string]map[string][]Point{}, map[string]map[string][]Place{}

@@ -6,30 +6,30 @@ import (
 
 // comparisons are the comparisons of a run that have a verdict, in the order of the benchmarks.
 func (a *Analysis) comparisons(run int) []*stats.Comparison {
-	var all []*stats.Comparison
+	var comparisons []*stats.Comparison
 	for _, b := range a.Benchmarks() {
 		for m := range b.Metrics {
 			for n := range b.Metrics[m].Rows {
 				if c := b.Metrics[m].Rows[n].Cells[run].Comparison; c != nil && c.Verdict != stats.Withheld && finite(c.P) {
-					all = append(all, c)
+					comparisons = append(comparisons, c)
 				}
 			}
 		}
 	}
-	return all
+	return comparisons
 }
 
 // judgeTogether marks the differences of a run that are shown over all its comparisons, and counts the differences.
 func (a *Analysis) judgeTogether(run int) {
-	all := a.comparisons(run)
-	stats.JudgeTogether(all, stats.Alpha)
-	of := &a.Runs[run]
-	of.Together = len(all)
-	for _, c := range all {
+	comparisons := a.comparisons(run)
+	stats.JudgeTogether(comparisons, stats.Alpha)
+	r := &a.Runs[run]
+	r.Together = len(comparisons)
+	for _, c := range comparisons {
 		if c.Differs() {
-			of.Differences++
+			r.Differences++
 			if c.Everywhere {
-				of.Everywhere++
+				r.Everywhere++
 			}
 		}
 	}

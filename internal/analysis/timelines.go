@@ -64,35 +64,35 @@ const longGap = 4
 
 // timelines collects the timelines of the shown trials, in the order of their first appearance.
 func (b *builder) timelines(targets []Outcome) []Timelines {
-	var all []Timelines
+	var groups []Timelines
 	for _, o := range targets {
 		trials := b.valid(o.Target)
-		shown := medianTrial(trials)
-		if shown == nil {
+		trial := medianTrial(trials)
+		if trial == nil {
 			continue
 		}
-		for i := range shown.Timelines {
-			l := &shown.Timelines[i]
+		for i := range trial.Timelines {
+			l := &trial.Timelines[i]
 			if len(l.Values) == 0 {
 				continue
 			}
-			t := place(&all, func(t *Timelines) bool { return t.Title == l.Group && t.Unit == l.Unit }, Timelines{Title: l.Group, Unit: l.Unit})
-			at := slices.Index(t.Names, l.Name)
-			if at < 0 {
-				at = len(t.Names)
+			t := place(&groups, func(t *Timelines) bool { return t.Title == l.Group && t.Unit == l.Unit }, Timelines{Title: l.Group, Unit: l.Unit})
+			index := slices.Index(t.Names, l.Name)
+			if index < 0 {
+				index = len(t.Names)
 				t.Names = append(t.Names, l.Name)
 			}
-			p := place(&t.Panels, func(p *Panel) bool { return p.Target == o.Target }, newPanel(shown, len(trials)))
-			if missing := at + 1 - len(p.Lines); missing > 0 {
+			p := place(&t.Panels, func(p *Panel) bool { return p.Target == o.Target }, newPanel(trial, len(trials)))
+			if missing := index + 1 - len(p.Lines); missing > 0 {
 				p.Lines = append(p.Lines, make([]*Line, missing)...)
 			}
-			p.Lines[at] = newLine(l)
+			p.Lines[index] = newLine(l)
 		}
 	}
-	for i := range all {
-		all[i].finish()
+	for i := range groups {
+		groups[i].finish()
 	}
-	return all
+	return groups
 }
 
 // medianTrial is the trial of median length, nil without trials.
@@ -109,7 +109,7 @@ func medianTrial(trials []*result.Trial) *result.Trial {
 func newPanel(t *result.Trial, trials int) Panel {
 	p := Panel{Target: t.Target, Seq: t.Seq, Block: t.Block, Trials: trials, End: t.Elapsed.Seconds()}
 	for _, phase := range t.Phases {
-		if whole, _, isStep := strings.Cut(phase.Name, "/"); isStep && slices.ContainsFunc(t.Phases, func(o result.Phase) bool { return o.Name == whole }) {
+		if parent, _, isStep := strings.Cut(phase.Name, "/"); isStep && slices.ContainsFunc(t.Phases, func(o result.Phase) bool { return o.Name == parent }) {
 			continue
 		}
 		p.Regions = append(p.Regions, Region{phase.Name, phase.Start.Seconds(), (phase.Start + phase.Duration).Seconds()})
@@ -125,10 +125,10 @@ func newLine(l *result.Timeline) *Line {
 	}
 	var gaps []float64
 	area, mean := 0.0, l.Values[0]
-	for i, at := range l.At {
-		out.At = append(out.At, at.Seconds())
+	for i, moment := range l.At {
+		out.At = append(out.At, moment.Seconds())
 		if i > 0 {
-			gap := (at - l.At[i-1]).Seconds()
+			gap := (moment - l.At[i-1]).Seconds()
 			gaps = append(gaps, gap)
 			area += (l.Values[i-1]/2 + l.Values[i]/2) * gap
 		}

@@ -43,9 +43,9 @@ func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
 		return nil
 	}
 	w := &Worst{N: series.N, Max: series.Max()}
-	if lost := o.LostText(); lost != "" {
+	if reason := o.LostText(); reason != "" {
 		w.Refusal = &tail.Refusal{
-			Test: LostTrials, Reason: lost + ", and their samples may be the slowest", Advice: "find the cause in the trials without a number, and measure again",
+			Test: LostTrials, Reason: reason + ", and their samples may be the slowest", Advice: "find the cause in the trials without a number, and measure again",
 		}
 		return w
 	}
@@ -98,11 +98,11 @@ func seriesOf(trials []*result.Trial, metric string) (tails, raw tail.Series) {
 
 // Worsts returns the metrics of the only run with a worst case on some target.
 func (b *Benchmark) Worsts() []*Metric {
-	var all []*Metric
+	var metrics []*Metric
 	for i := range b.Metrics {
 		if slices.ContainsFunc(b.Metrics[i].Rows, func(r Row) bool { return r.Cells[0].Worst != nil }) {
-			all = append(all, &b.Metrics[i])
+			metrics = append(metrics, &b.Metrics[i])
 		}
 	}
-	return all
+	return metrics
 }

@@ -11,7 +11,6 @@ import (
 	answerab "github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
-	"github.com/touchstone-bench/touchstone/internal/report/html"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -36,7 +35,7 @@ func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, brok
 	if err := write(formatJSON, file); err != nil {
 		return err
 	}
-	if err := a.writeTo(page, func(w io.Writer) error { return html.WriteBuilds(w, d) }); err != nil {
+	if err := write(formatHTML, page); err != nil {
 		return err
 	}
 	if err := write(opts.format, opts.output); err != nil {

@@ -53,7 +53,7 @@ or the reason why Touchstone does not measure it.`,
 		},
 		ValidArgsFunction: completePaper,
 	}
-	addOutput(cmd, &format, "output format", formatTable, formatJSON, formatYAML, formatMarkdown, formatHTML)
+	addOutput(cmd, &format, "output format", append(documentFormats(formatJUnit), formatYAML)...)
 	cmd.Flags().StringVar(&table, "table", "", "show only the table `NAME`, such as \"table 1\" or 1")
 	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd

@@ -92,7 +92,7 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 	f.BoolVar(&opts.fake, "fake", false, "replace each target by a fake one")
 	_ = f.MarkHidden("fake")
 	addEngineFlags(cmd, &opts.overrides)
-	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", append(documentFormats(formatJUnit), formatHTML)...)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats(formatJUnit)...)
 	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd
 }

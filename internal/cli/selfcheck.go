@@ -60,7 +60,7 @@ The result is stored for this machine, and later runs and their reports quote it
 	f.BoolVar(&opts.show, "show", false, "print the stored results, and measure nothing")
 	addRecorder(cmd, &opts.benchmarkOptions)
 	addEngineFlags(cmd, &opts.overrides)
-	addOutput(cmd, &opts.format, "`FORMAT` of the printed result", formatTable, formatJSON)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed result", documentFormats(formatJUnit)...)
 	return cmd
 }
 

@@ -53,7 +53,7 @@ func Hosts(runs []result.Run) []Row {
 	}
 	several := slices.ContainsFunc(runs, func(r result.Run) bool { return !runs[0].Host.SameMachine(&r.Host) })
 	return table.finish(func(k Kind) bool {
-		return k == Hostname || k.Natural() && !(several && k == Selfcheck) // a selfcheck describes its machine
+		return k == Hostname || k.Natural() && (k != Selfcheck || !several) // a selfcheck describes its machine
 	})
 }
 

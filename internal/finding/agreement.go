@@ -29,19 +29,19 @@ func disagreements(a *analysis.Analysis, run int) WarningGroup {
 		}
 		for i := range b.Metrics {
 			m := &b.Metrics[i]
-			at := slices.IndexFunc(b.Metrics, func(o analysis.Metric) bool {
+			index := slices.IndexFunc(b.Metrics, func(o analysis.Metric) bool {
 				return m.Agreement.With != "" && o.Name == m.Agreement.With && o.Unit == m.Unit
 			})
-			if at < 0 {
+			if index < 0 {
 				continue
 			}
 			for _, row := range m.Rows {
-				summary, other := row.Cells[run].Summary, summaryOf(&b.Metrics[at], row.Target, run)
-				if summary == nil || other == nil || math.Abs(summary.Median-other.Median) <= m.Agreement.Tolerance*max(math.Abs(summary.Median), math.Abs(other.Median)) {
+				summary, reference := row.Cells[run].Summary, summaryOf(&b.Metrics[index], row.Target, run)
+				if summary == nil || reference == nil || math.Abs(summary.Median-reference.Median) <= m.Agreement.Tolerance*max(math.Abs(summary.Median), math.Abs(reference.Median)) {
 					continue
 				}
 				text := fmt.Sprintf("%s on %s: %s is %s, and %s is %s%s", b.Title(), row.Target,
-					m.Name, quantity.Signed(summary.Median, m.Unit), m.Agreement.With, quantity.Signed(other.Median, m.Unit), parts(s, m, row.Target, summary.Median-other.Median))
+					m.Name, quantity.Signed(summary.Median, m.Unit), m.Agreement.With, quantity.Signed(reference.Median, m.Unit), parts(s, m, row.Target, summary.Median-reference.Median))
 				if summary.Median < 0 {
 					text += fmt.Sprintf("; a cost below zero is noise of the host: compare %s instead", m.Agreement.With)
 				}

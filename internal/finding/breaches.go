@@ -49,14 +49,14 @@ func breaches(a *analysis.Analysis) []string {
 			}
 		}
 	}
-	var all []string
+	var texts []string
 	for _, k := range kinds {
 		if len(a.Runs) == 1 {
-			all = append(all, Breach(&k.Breach))
+			texts = append(texts, Breach(&k.Breach))
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s: %s %s on %s: %s is above the bound of %s.",
+		texts = append(texts, fmt.Sprintf("%s: %s %s on %s: %s is above the bound of %s.",
 			k.Title(), k.Target, k.Metric.Bound.Broken, strings.Join(k.where, ", "), k.Metric.Name, quantity.Text(k.Metric.Bound.Most, k.Metric.Unit)))
 	}
-	return all
+	return texts
 }

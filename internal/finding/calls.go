@@ -14,24 +14,24 @@ func failedShare(f analysis.FailedCalls) string {
 
 // failures states the failed calls of all runs, one sentence for each target of a run.
 func failures(a *analysis.Analysis) []string {
-	var all []string
+	var texts []string
 	for i := range a.Runs {
-		of := &a.Runs[i]
-		on := ""
+		run := &a.Runs[i]
+		place := ""
 		if len(a.Runs) > 1 {
-			on = " on " + of.Label
+			place = " on " + run.Label
 		}
-		for _, t := range of.Targets {
+		for _, t := range run.Targets {
 			var parts []string
-			for _, f := range of.FailedCalls {
+			for _, f := range run.FailedCalls {
 				if f.Target == t.Name {
 					parts = append(parts, failedShare(f))
 				}
 			}
 			if parts != nil {
-				all = append(all, t.Name+on+": "+quantity.Listed(parts)+".")
+				texts = append(texts, t.Name+place+": "+quantity.Listed(parts)+".")
 			}
 		}
 	}
-	return all
+	return texts
 }

@@ -28,13 +28,13 @@ func EmulationOf(a *analysis.Analysis) *Emulation {
 	e := Emulation{Certain: true, Verdicts: a.EmulatedVerdicts}
 	var machines []string
 	for i := range a.Runs {
-		of := &a.Runs[i]
-		if !of.Host.MayBeEmulated() {
+		run := &a.Runs[i]
+		if !run.Host.MayBeEmulated() {
 			continue
 		}
 		e.Runs = append(e.Runs, i)
-		e.Certain = e.Certain && of.Host.Nature() == result.Emulated
-		machines = append(machines, of.Label+": "+of.Host.NatureText())
+		e.Certain = e.Certain && run.Host.Nature() == result.Emulated
+		machines = append(machines, run.Label+": "+run.Host.NatureText())
 	}
 	if e.Runs == nil {
 		return nil

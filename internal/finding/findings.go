@@ -58,7 +58,7 @@ type evidence struct {
 // collect lists the rows of all metrics that were compared in at least one run, in two of several. A benchmark without a
 // common baseline has none.
 func collect(a *analysis.Analysis) []evidence {
-	var all []evidence
+	var rows []evidence
 	for _, b := range a.Benchmarks() {
 		if b.Baseline == "" {
 			continue
@@ -83,12 +83,12 @@ func collect(a *analysis.Analysis) []evidence {
 					}
 				}
 				if len(e.runs()) >= min(2, len(a.Runs)) && len(e.runs()) > 0 {
-					all = append(all, e)
+					rows = append(rows, e)
 				}
 			}
 		}
 	}
-	return all
+	return rows
 }
 
 // runs are all runs with a comparison.
@@ -152,23 +152,23 @@ func (e evidence) rank() int {
 // New states the largest differences that are shown: one for each suite and target.
 func New(a *analysis.Analysis) Findings {
 	f := Findings{Breaches: breaches(a), Failures: failures(a), Withheld: withheld(a)}
-	all := collect(a)
+	rows := collect(a)
 	if len(a.Runs) == 1 {
 		f.Summary = summary(a, 0)
 		f.Comparisons = verdicts(a)
 		f.NotMeasured = notMeasured(&a.Runs[0])
 	} else {
-		f.Comparisons = agreement(all)
+		f.Comparisons = agreement(rows)
 	}
 	var opposite, candidates []finding
-	for _, group := range byTarget(all) {
+	for _, group := range byTarget(rows) {
 		if odd := where(group, func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }); len(odd) > 0 {
 			opposite = append(opposite, finding{evidence: odd})
 			continue
 		}
 		for _, v := range []stats.Verdict{stats.Faster, stats.Slower, stats.Mixed} {
-			if shown := where(group, func(e evidence) bool { return e.verdict() == v }); len(shown) > 0 {
-				candidates = append(candidates, finding{shown, v, len(group)})
+			if match := where(group, func(e evidence) bool { return e.verdict() == v }); len(match) > 0 {
+				candidates = append(candidates, finding{match, v, len(group)})
 			}
 		}
 	}
@@ -179,15 +179,15 @@ func New(a *analysis.Analysis) Findings {
 	type topic struct{ target, suite string }
 	covered := map[topic]bool{}
 	perTarget := map[string]int{}
-	most := mostFindings
+	limit := mostFindings
 	if f.Summary != nil {
-		most = mostBeside
+		limit = mostBeside
 	}
 	for _, c := range candidates {
 		lead := c.lead()
 		suite, _, _ := strings.Cut(lead.benchmark.Name, ".")
 		about := topic{lead.row.Target, suite}
-		if len(f.Statements) == most || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
+		if len(f.Statements) == limit || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
 			continue
 		}
 		covered[about] = true
@@ -212,13 +212,13 @@ func falseLast(a, b bool) int {
 func withheld(a *analysis.Analysis) string {
 	var parts []string
 	for i := range a.Runs {
-		of := &a.Runs[i]
-		if of.Withheld == 0 {
+		run := &a.Runs[i]
+		if run.Withheld == 0 {
 			continue
 		}
-		text := quantity.Counted(of.Withheld, "comparison") + " of speed"
+		text := quantity.Counted(run.Withheld, "comparison") + " of speed"
 		if len(a.Runs) > 1 {
-			text += " on " + of.Label
+			text += " on " + run.Label
 		}
 		parts = append(parts, text)
 	}
@@ -229,9 +229,9 @@ func withheld(a *analysis.Analysis) string {
 }
 
 // byTarget groups evidence by benchmark and target.
-func byTarget(all []evidence) [][]evidence {
+func byTarget(rows []evidence) [][]evidence {
 	var groups [][]evidence
-	for _, e := range all {
+	for _, e := range rows {
 		g := place(&groups, func(g *[]evidence) bool {
 			return (*g)[0].benchmark == e.benchmark && (*g)[0].row.Target == e.row.Target
 		}, nil)
@@ -269,8 +269,8 @@ func statement(a *analysis.Analysis, f finding) string {
 	default:
 		out += fmt.Sprintf(", %s on %d of %d metrics", word, len(f.evidence), f.compared)
 	}
-	if alone := quantity.Tier(c.Comparison); alone != "" {
-		out += "; shown in " + alone
+	if tier := quantity.Tier(c.Comparison); tier != "" {
+		out += "; shown in " + tier
 	}
 	out += ")."
 	if slices.ContainsFunc(c.Summary.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal }) {
@@ -297,10 +297,10 @@ func (e evidence) spelled(a *analysis.Analysis, runs []int, baseline string) str
 	var parts []string
 	for _, i := range runs {
 		c := e.row.Cells[i].Comparison
-		on := " on " + a.Runs[i].Label
-		text := "not comparable" + on
+		place := " on " + a.Runs[i].Label
+		text := "not comparable" + place
 		if factor := quantity.Ratio(c, e.metric.Metric); factor != quantity.None {
-			text = quantity.AddBaseline(factor, baseline) + on
+			text = quantity.AddBaseline(factor, baseline) + place
 			baseline = ""
 		}
 		var notes []string
@@ -323,48 +323,48 @@ func (e evidence) spelled(a *analysis.Analysis, runs []int, baseline string) str
 
 // opposites describes the benchmarks on targets that are better than the baseline in one run and worse in another.
 func opposites(a *analysis.Analysis, findings []finding) []string {
-	var all []string
+	var texts []string
 	for i, f := range findings {
 		if i == mostFindings {
-			return append(all, fmt.Sprintf("The same holds for %s more.", quantity.Counted(len(findings)-i, "target")))
+			return append(texts, fmt.Sprintf("The same holds for %s more.", quantity.Counted(len(findings)-i, "target")))
 		}
 		e := f.lead()
-		others := ""
+		rest := ""
 		if n := len(f.evidence) - 1; n > 0 {
-			others = " and " + quantity.Counted(n, "more metric")
+			rest = " and " + quantity.Counted(n, "more metric")
 		}
-		all = append(all, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
-			e.spelled(a, e.better, e.benchmark.Baseline), e.spelled(a, e.worse, ""), e.metric.Name, others, e.benchmark.Title()))
+		texts = append(texts, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
+			e.spelled(a, e.better, e.benchmark.Baseline), e.spelled(a, e.worse, ""), e.metric.Name, rest, e.benchmark.Title()))
 	}
-	return all
+	return texts
 }
 
 // agreement counts the comparisons of several runs by agreement.
-func agreement(all []evidence) string {
-	if len(all) == 0 {
+func agreement(rows []evidence) string {
+	if len(rows) == 0 {
 		return ""
 	}
-	var same, some, none, opposite, mixed int
-	for _, e := range all {
+	var agreeing, partial, equal, opposite, mixed int
+	for _, e := range rows {
 		switch {
 		case len(e.better) > 0 && len(e.worse) > 0:
 			opposite++
 		case len(e.mixed) > 0:
 			mixed++
 		case len(e.better)+len(e.worse) == 0:
-			none++
+			equal++
 		case len(e.none) == 0:
-			same++
+			agreeing++
 		default:
-			some++
+			partial++
 		}
 	}
-	both := ""
+	clause := ""
 	if mixed > 0 {
-		both = fmt.Sprintf("%d with parts that differ in both directions, ", mixed)
+		clause = fmt.Sprintf("%d with parts that differ in both directions, ", mixed)
 	}
 	return fmt.Sprintf("Two runs or more share %d comparisons with the baseline: %d show the same difference in each run, %d opposite ones, "+
-		"%s%d a difference in some runs only, and %d none, which is no proof of equality.", len(all), same, opposite, both, some, none)
+		"%s%d a difference in some runs only, and %d none, which is no proof of equality.", len(rows), agreeing, opposite, clause, partial, equal)
 }
 
 // verdicts counts the comparisons of a single run by verdict.
@@ -401,8 +401,8 @@ func verdicts(a *analysis.Analysis) string {
 		for _, t := range targets[:min(len(targets), mostEqual)] {
 			parts = append(parts, fmt.Sprintf("%s %d", t, equal[t]))
 		}
-		if more := len(targets) - mostEqual; more > 0 {
-			parts = append(parts, quantity.Counted(more, "other target"))
+		if surplus := len(targets) - mostEqual; surplus > 0 {
+			parts = append(parts, quantity.Counted(surplus, "other target"))
 		}
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}
@@ -457,8 +457,8 @@ func notMeasured(r *analysis.Run) []string {
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
 		items = append(items, fmt.Sprintf("%s%s (%s)", g.where, strings.Join(g.targets, ", "), g.reason))
 	}
-	if more := len(gaps) - mostGaps; more > 0 {
-		items = append(items, fmt.Sprintf("and for %d more reasons", more))
+	if rest := len(gaps) - mostGaps; rest > 0 {
+		items = append(items, fmt.Sprintf("and for %d more reasons", rest))
 	}
 	return items
 }

@@ -68,15 +68,15 @@ func TiersNote(r *analysis.Run) string {
 	if r.Differences == 0 {
 		return ""
 	}
-	alone := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
+	single := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
 		quantity.Significant(stats.Alpha*float64(r.Families), 2), quantity.Counted(r.Families, "metric"))
-	together := quantity.Counted(r.Together, "comparison") + " of the run"
+	total := quantity.Counted(r.Together, "comparison") + " of the run"
 	switch r.Everywhere {
 	case 0:
-		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", together, stats.BlocksNeeded(r.Together), alone)
+		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", total, stats.BlocksNeeded(r.Together), single)
 	case r.Differences:
-		return fmt.Sprintf("All differences hold over the %s together: the chance that one of them is false is at most %s.", together, quantity.Percent(stats.Alpha))
+		return fmt.Sprintf("All differences hold over the %s together: the chance that one of them is false is at most %s.", total, quantity.Percent(stats.Alpha))
 	}
 	return fmt.Sprintf("%d of the differences hold over all %s: the chance that one of them is false is at most %s. Each of the other %d holds %s",
-		r.Everywhere, together, quantity.Percent(stats.Alpha), r.Differences-r.Everywhere, alone)
+		r.Everywhere, total, quantity.Percent(stats.Alpha), r.Differences-r.Everywhere, single)
 }

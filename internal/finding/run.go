@@ -30,13 +30,13 @@ func State(r *analysis.Run) string {
 
 // StatusCounts spells the numbers of trials by status: "10 ok", "2 timed out". The number of ok trials is always in it.
 func StatusCounts(r *analysis.Run) []string {
-	var all []string
+	var texts []string
 	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
 		if n := r.Counts[s]; n > 0 || s == result.OK {
-			all = append(all, fmt.Sprintf("%d %s", n, quantity.StatusWord(s)))
+			texts = append(texts, fmt.Sprintf("%d %s", n, quantity.StatusWord(s)))
 		}
 	}
-	return all
+	return texts
 }
 
 // Extent is the extent of a benchmark in words, by run.

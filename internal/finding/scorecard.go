@@ -22,16 +22,16 @@ func ScoreSources(c *analysis.Scorecard, r *analysis.ScoreRow) string {
 		name    string
 		targets []string
 	}
-	var all []source
+	var sources []source
 	for i := range r.Scores {
 		if name := ScoreSource(&r.Scores[i]); name != "" {
-			s := place(&all, func(s *source) bool { return s.name == name }, source{name: name})
+			s := place(&sources, func(s *source) bool { return s.name == name }, source{name: name})
 			s.targets = append(s.targets, c.Targets[i])
 		}
 	}
 	var parts []string
-	for _, s := range all {
-		if len(all) == 1 {
+	for _, s := range sources {
+		if len(sources) == 1 {
 			return s.name
 		}
 		parts = append(parts, s.name+" ("+strings.Join(s.targets, ", ")+")")

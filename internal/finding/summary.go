@@ -18,13 +18,13 @@ func summary(a *analysis.Analysis, run int) []string {
 	if card.Targets == nil {
 		return nil
 	}
-	var all []string
+	var texts []string
 	ranking := a.Ranking(run)
 	if s := cheapest(ranking); s != "" {
-		all = append(all, s)
+		texts = append(texts, s)
 	}
-	all = append(all, safer(a, run, ranking)...)
-	return append(all, untold(card)...)
+	texts = append(texts, safer(a, run, ranking)...)
+	return append(texts, untold(card)...)
 }
 
 // cheapest names the targets that cost least.
@@ -43,22 +43,22 @@ func cheapest(k analysis.Ranking) string {
 	for _, d := range k.Dimensions {
 		dimensions = append(dimensions, string(d))
 	}
-	over := "in " + quantity.Listed(dimensions)
+	scope := "in " + quantity.Listed(dimensions)
 	if k.Metrics > 1 {
-		over = fmt.Sprintf("over %s (geometric mean of %d metrics)", quantity.Listed(dimensions), k.Metrics)
+		scope = fmt.Sprintf("over %s (geometric mean of %d metrics)", quantity.Listed(dimensions), k.Metrics)
 	}
 	best := where(k.Targets, func(t analysis.Ranked) bool { return t.Equal })
 	switch {
 	case best[0].Native.CI == nil:
-		return "Too few blocks to show a share of native speed " + over + "."
+		return "Too few blocks to show a share of native speed " + scope + "."
 	case len(k.Targets) == 1:
-		return fmt.Sprintf("%s: programs have %s of native speed %s.", best[0].Name, share(best[0]), over)
+		return fmt.Sprintf("%s: programs have %s of native speed %s.", best[0].Name, share(best[0]), scope)
 	case k.TooFew:
-		return fmt.Sprintf("Too few blocks to show which target costs least %s.", over)
+		return fmt.Sprintf("Too few blocks to show which target costs least %s.", scope)
 	case len(best) == 1:
-		return fmt.Sprintf("%s costs least: programs have %s of native speed %s.", best[0].Name, share(best[0]), over)
+		return fmt.Sprintf("%s costs least: programs have %s of native speed %s.", best[0].Name, share(best[0]), scope)
 	default:
-		return fmt.Sprintf("%s cost least by the share of native speed %s: no difference from %s is shown.", shares(best), over, best[0].Name)
+		return fmt.Sprintf("%s cost least by the share of native speed %s: no difference from %s is shown.", shares(best), scope, best[0].Name)
 	}
 }
 
@@ -84,19 +84,19 @@ const (
 
 // safer states the cost of the targets with a sandbox, the fastest first.
 func safer(a *analysis.Analysis, run int, k analysis.Ranking) []string {
-	of := &a.Runs[run]
+	r := &a.Runs[run]
 	place := func(name string) int {
 		return slices.IndexFunc(k.Targets, func(t analysis.Ranked) bool { return t.Name == name })
 	}
-	targets := where(of.Targets, func(t analysis.Target) bool { return t.Sandboxed() && slices.Contains(of.Scorecard.Targets, t.Name) })
+	targets := where(r.Targets, func(t analysis.Target) bool { return t.Sandboxed() && slices.Contains(r.Scorecard.Targets, t.Name) })
 	slices.SortStableFunc(targets, func(a, b analysis.Target) int { return cmp.Compare(place(a.Name), place(b.Name)) })
-	var all []string
+	var texts []string
 	for _, t := range targets[:min(len(targets), mostSafer)] {
-		if text := price(&of.Scorecard, slices.Index(of.Scorecard.Targets, t.Name)); text != "" {
-			all = append(all, fmt.Sprintf("%s isolates containers by a %s. %s", t.Name, t.Isolation, text))
+		if text := price(&r.Scorecard, slices.Index(r.Scorecard.Targets, t.Name)); text != "" {
+			texts = append(texts, fmt.Sprintf("%s isolates containers by a %s. %s", t.Name, t.Isolation, text))
 		}
 	}
-	return all
+	return texts
 }
 
 // price spells where a target misses the ideal state, and where it meets it.
@@ -126,8 +126,8 @@ func price(c *analysis.Scorecard, target int) string {
 	for _, m := range missed[:min(len(missed), mostCosts)] {
 		texts = append(texts, m.text)
 	}
-	if more := len(missed) - mostCosts; more > 0 {
-		texts = append(texts, quantity.Counted(more, "more dimension"))
+	if rest := len(missed) - mostCosts; rest > 0 {
+		texts = append(texts, quantity.Counted(rest, "more dimension"))
 	}
 	var parts []string
 	if texts != nil {
@@ -141,7 +141,7 @@ func price(c *analysis.Scorecard, target int) string {
 
 // untold states which goals have no verdict, by reason, and which dimensions have no value.
 func untold(c *analysis.Scorecard) []string {
-	var open, partial, unbased, lost, emulated, bare, missing []string
+	var open, partial, unbased, losing, emulated, bare, missing []string
 	for _, row := range c.Rows {
 		if row.Unmeasured() && row.OnBareMetal {
 			bare = append(bare, string(row.Dimension))
@@ -152,8 +152,8 @@ func untold(c *analysis.Scorecard) []string {
 			continue
 		}
 		add := func(list *[]string, match func(analysis.Score) bool) {
-			if on := targetsWith(c, row, match); on != "" {
-				*list = append(*list, string(row.Dimension)+" on "+on)
+			if targets := targetsWith(c, row, match); targets != "" {
+				*list = append(*list, string(row.Dimension)+" on "+targets)
 			}
 		}
 		add(&open, func(s analysis.Score) bool {
@@ -162,11 +162,11 @@ func untold(c *analysis.Scorecard) []string {
 		add(&partial, func(s analysis.Score) bool {
 			return s.Verdict == analysis.NotShown && s.Bare && s.Lacking > 0 && !s.TrialsLost
 		})
-		add(&lost, func(s analysis.Score) bool { return s.Verdict == analysis.NotShown && s.TrialsLost })
+		add(&losing, func(s analysis.Score) bool { return s.Verdict == analysis.NotShown && s.TrialsLost })
 		add(&unbased, func(s analysis.Score) bool { return s.Verdict == analysis.NotShown && !s.Bare })
 		add(&emulated, func(s analysis.Score) bool { return s.Verdict == analysis.EmulatedScore })
 	}
-	var all []string
+	var texts []string
 	for _, part := range []struct {
 		items         []string
 		before, after string
@@ -174,20 +174,20 @@ func untold(c *analysis.Scorecard) []string {
 		{open, "Neither met nor missed is shown for ", ". More blocks may show it."},
 		{partial, "No verdict without a value of every metric: ", "."},
 		{unbased, "No verdict without a value on bare metal: ", "."},
-		{lost, "No verdict after the loss of more than 5 % of the trials: ", "."},
+		{losing, "No verdict after the loss of more than 5 % of the trials: ", "."},
 		{emulated, "No verdict on an emulated CPU: ", "."},
 	} {
 		if part.items != nil {
-			all = append(all, part.before+strings.Join(part.items, "; ")+part.after)
+			texts = append(texts, part.before+strings.Join(part.items, "; ")+part.after)
 		}
 	}
 	if bare != nil {
-		all = append(all, "Only bare metal has values of "+quantity.Listed(bare)+".")
+		texts = append(texts, "Only bare metal has values of "+quantity.Listed(bare)+".")
 	}
 	if missing != nil {
-		all = append(all, "This run did not measure "+quantity.Listed(missing)+".")
+		texts = append(texts, "This run did not measure "+quantity.Listed(missing)+".")
 	}
-	return all
+	return texts
 }
 
 // targetsWith lists the targets whose scores match, empty without one.

@@ -13,21 +13,21 @@ import (
 
 // Warnings collects the reasons to trust the numbers of a run less. Warnings about all numbers come first.
 func Warnings(a *analysis.Analysis, run int) []WarningGroup {
-	of := &a.Runs[run]
+	r := &a.Runs[run]
 	groups := []WarningGroup{
-		state(of.State),
-		emulation(&of.Host),
-		{Title: "The host", Items: of.Host.Warnings, Advice: "see touchstone host on that machine; touchstone host tune changes some of these settings"},
-		{Title: "Caveats of this run", Items: of.Caveats},
+		state(r.State),
+		emulation(&r.Host),
+		{Title: "The host", Items: r.Host.Warnings, Advice: "see touchstone host on that machine; touchstone host tune changes some of these settings"},
+		{Title: "Caveats of this run", Items: r.Caveats},
 		lostBlocks(a, run),
 		fewBlocks(a, run),
 		disagreements(a, run),
-		disturbed(of),
+		disturbed(r),
 		ofKind(a, run, stats.Bimodal, "Values in two groups"),
 		ofKind(a, run, stats.Drift, "Drift over the run"),
 		ofKind(a, run, stats.Dependence, "Values that depend on the ones before"),
 		dependentRatios(a, run),
-		carryOver(of),
+		carryOver(r),
 		ofKind(a, run, stats.Outliers, "Outliers"),
 	}
 	return slices.DeleteFunc(groups, func(g WarningGroup) bool { return len(g.Items) == 0 })
@@ -100,18 +100,18 @@ func fewBlocks(a *analysis.Analysis, run int) WarningGroup {
 				}
 			}
 		}
-		var few []string
+		var texts []string
 		var counts []int
 		for _, o := range s.Targets {
 			if 0 < o.OK && o.OK < need {
-				few, counts = append(few, fmt.Sprintf("%s %d", o.Target, o.OK)), append(counts, o.OK)
+				texts, counts = append(texts, fmt.Sprintf("%s %d", o.Target, o.OK)), append(counts, o.OK)
 			}
 		}
-		if len(few) == len(s.Targets) && len(few) > 1 && slices.Min(counts) == slices.Max(counts) {
-			few = []string{fmt.Sprintf("%d on each target", counts[0])}
+		if len(texts) == len(s.Targets) && len(texts) > 1 && slices.Min(counts) == slices.Max(counts) {
+			texts = []string{fmt.Sprintf("%d on each target", counts[0])}
 		}
-		if len(few) > 0 {
-			g.Items = append(g.Items, fmt.Sprintf("%s: %s needs %d blocks; measured: %s", b.Title(), what, need, strings.Join(few, ", ")))
+		if len(texts) > 0 {
+			g.Items = append(g.Items, fmt.Sprintf("%s: %s needs %d blocks; measured: %s", b.Title(), what, need, strings.Join(texts, ", ")))
 		}
 	}
 	return g
@@ -161,25 +161,25 @@ func ofKind(a *analysis.Analysis, run int, kind stats.WarningKind, title string)
 }
 
 // disturbed lists the disturbances of the trials behind the numbers.
-func disturbed(of *analysis.Run) WarningGroup {
+func disturbed(run *analysis.Run) WarningGroup {
 	g := WarningGroup{
 		Title:  "Disturbed trials",
 		Advice: "the trials count, and plots show them hollow; stop other programs on the host, and run more blocks",
 	}
-	for _, d := range of.Disturbances {
+	for _, d := range run.Disturbances {
 		g.Items = append(g.Items, quantity.Counted(d.Trials, "trial")+": "+d.Mark)
 	}
 	return g
 }
 
 // carryOver lists the metrics whose values depend on the target before.
-func carryOver(of *analysis.Run) WarningGroup {
+func carryOver(run *analysis.Run) WarningGroup {
 	g := WarningGroup{
 		Title: "Values that depend on the target before",
 		Advice: "a target leaves something to the next: a warm cache, work of a daemon, a hot CPU; the order is random in each block, so the ratios are not biased towards one target, " +
 			"but they hold for this set of targets; measure the two targets without each other to see how much it matters",
 	}
-	for _, c := range of.CarryOvers {
+	for _, c := range run.CarryOvers {
 		previous := "as the first of its block"
 		if c.Before != "" {
 			previous = "after " + c.Before

@@ -374,7 +374,7 @@ func missing(r *analysis.Run) []document.Block {
 	}
 	var l document.List
 	for _, miss := range groups {
-		l.Items = append(l.Items, item(fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.What(), miss.Reason)))
+		l.Items = append(l.Items, item(fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.Counts(), miss.Reason)))
 	}
 	return []document.Block{document.Section{ID: "missing", Title: "Trials without a number", Blocks: []document.Block{l}}}
 }

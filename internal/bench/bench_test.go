@@ -34,15 +34,15 @@ func TestResolve(t *testing.T) {
 		{"given ones go first", bench.Params{"size": "7", "label": "a b"}, true, "label=a b mode=warm size=7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before := bench.Params{}
+			original := bench.Params{}
 			for k, v := range tt.given {
-				before[k] = v
+				original[k] = v
 			}
 			got, err := sized.Resolve(tt.given, tt.paper)
 			if err != nil || got.String() != tt.want {
 				t.Errorf("Resolve() = %s, %v; want %s", got, err, tt.want)
 			}
-			if len(tt.given) > 0 && !cmp.Equal(before, tt.given) {
+			if len(tt.given) > 0 && !cmp.Equal(original, tt.given) {
 				t.Errorf("Resolve changed its argument to %v", tt.given)
 			}
 		})

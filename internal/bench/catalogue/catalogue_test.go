@@ -82,21 +82,21 @@ const scaling = "limits.cpu.scaling"
 // two lines of output. footprint.install needs programs on the host: see costs_test.go. Two goroutines cannot share the
 // clock: isolation_test.go tests the benchmark that starts containers while it waits.
 func onFake() []bench.Benchmark {
-	elsewhere := []string{scaling, "footprint.install", isolationPIDs}
+	exceptions := []string{scaling, "footprint.install", isolationPIDs}
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
-		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(elsewhere, b.Name)
+		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(exceptions, b.Name)
 	})
 }
 
 // An emulated CPU distorts the metrics of the dimensions of speed, and no others: memory, density and footprint.
 func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
-	seen := map[result.Dimension]bool{}
+	dimensions := map[result.Dimension]bool{}
 	for _, b := range (catalogue.Catalogue{}).All() {
 		for _, m := range b.Metrics {
 			if m.Dimension == "" {
 				continue
 			}
-			seen[m.Dimension] = true
+			dimensions[m.Dimension] = true
 			want := !slices.Contains([]result.Dimension{result.DimensionMemoryOverhead, result.DimensionDensity, result.DimensionFootprint}, m.Dimension)
 			if m.OfSpeed() != want {
 				t.Errorf("%s of %s in %s is of speed: %v, but its dimension is %s", m.Name, b.Name, m.Unit, m.OfSpeed(), m.Dimension)
@@ -108,8 +108,8 @@ func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != len(result.Dimensions()) {
-		t.Errorf("the dimensions with a metric are %v", seen)
+	if len(dimensions) != len(result.Dimensions()) {
+		t.Errorf("the dimensions with a metric are %v", dimensions)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestMissingCapabilities(t *testing.T) {
 // No benchmark meets a daemon that does not see this host's directories in a trial: each that mounts one declares it.
 func TestBindMountsAreDeclared(t *testing.T) {
 	const neither = "bind-mount+bind-mount-of-memory"
-	given := map[string][]bench.Params{
+	cases := map[string][]bench.Params{
 		"density.workload":            {{"workload": "nginx"}},
 		"performance.database.redis":  {{"persistence": "snapshots"}, {"persistence": "snapshots", "peer": "same"}},
 		"performance.network.http":    {{}, {"peer": "192.0.2.7"}},
@@ -195,8 +195,8 @@ func TestBindMountsAreDeclared(t *testing.T) {
 		"performance.disk.throughput": {{"on": "bind"}, {"on": "bind-tmpfs"}},
 		"performance.disk.sqlite":     {{"on": "bind"}, {"on": "bind-tmpfs"}},
 	}
-	for name, all := range given {
-		for _, params := range all {
+	for name, sets := range cases {
+		for _, params := range sets {
 			b := find(t, name)
 			resolved, err := b.Resolve(params, false)
 			if err != nil {
@@ -208,12 +208,12 @@ func TestBindMountsAreDeclared(t *testing.T) {
 		}
 	}
 	for _, b := range onFake() {
-		for _, on := range []bench.Params{nil, {"on": "bind"}, {"on": "bind-tmpfs"}} {
-			if _, err := b.Resolve(on, false); err != nil {
+		for _, volume := range []bench.Params{nil, {"on": "bind"}, {"on": "bind-tmpfs"}} {
+			if _, err := b.Resolve(volume, false); err != nil {
 				continue
 			}
-			if trial := run(t, b.Name, "fake/a@no="+neither, on); trial.Status != result.OK && trial.Status != result.Skipped {
-				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, on, trial.Status, trial.Reason)
+			if trial := run(t, b.Name, "fake/a@no="+neither, volume); trial.Status != result.OK && trial.Status != result.Skipped {
+				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, volume, trial.Status, trial.Reason)
 			}
 		}
 	}

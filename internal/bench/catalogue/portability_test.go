@@ -46,11 +46,11 @@ func (e *porter) Create(ctx context.Context, s engine.Spec) (engine.Container, e
 	if err := e.refuse(e.created, e.create); err != nil {
 		return nil, err
 	}
-	of := e.scripted
+	script := e.scripted
 	if e.created == 1 {
-		of = scripted{exit: engine.Exit{Code: bench.MinimalCode}}
+		script = scripted{exit: engine.Exit{Code: bench.MinimalCode}}
 	}
-	c, err := of.Create(ctx, s)
+	c, err := script.Create(ctx, s)
 	return &ported{c, e.refuse(e.created, e.start)}, err
 }
 
@@ -153,14 +153,14 @@ func TestForeignImageWords(t *testing.T) {
 	if trial.Status != result.Failed { // a scripted fault is no matter of the architecture
 		t.Fatalf("%s because %q", trial.Status, trial.Reason)
 	}
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"pull image minimal-arm64 with containerd/runc: no match for platform of 0123456789abcdef0123": "no match for platform of …",
 		"pull image minimal-arm64: no matching manifest at 127.0.0.1:43210/minimal-arm64":              "no matching manifest at …/IMAGE",
 		`no matching manifest {"time":"2026-11-22T20:42:10.349875Z"}`:                                  `no matching manifest {"time":"…"}`,
 	} {
-		e := &porter{pull: errors.New(said)}
+		e := &porter{pull: errors.New(message)}
 		if words := runOn(t, imageRun, e, still{}, bench.Params{"architecture": "arm64"}).Conditions["in the engine's words"]; words != want {
-			t.Errorf("the words of %q are %q, want %q", said, words, want)
+			t.Errorf("the words of %q are %q, want %q", message, words, want)
 		}
 	}
 	e := &porter{}
@@ -169,8 +169,8 @@ func TestForeignImageWords(t *testing.T) {
 	if want := "exec format error in ID"; words != want {
 		t.Errorf("the words are %q, want %q", words, want)
 	}
-	after := &porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec /probe: exec format error\n"}}
-	if words := runOn(t, imageRun, after, still{}, nil).Conditions["in the engine's words"]; words != "exec /probe: exec format error" {
+	runFailure := &porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec /probe: exec format error\n"}}
+	if words := runOn(t, imageRun, runFailure, still{}, nil).Conditions["in the engine's words"]; words != "exec /probe: exec format error" {
 		t.Errorf("the words of a program that ended are %q", words)
 	}
 }

@@ -11,11 +11,11 @@ const ms = time.Millisecond
 
 // evenly returns steps of a unit of work each, one every d from start to end.
 func evenly(start, end, d time.Duration) []step {
-	var all []step
-	for at := start; at <= end; at += d {
-		all = append(all, step{at: at, work: 1})
+	var steps []step
+	for moment := start; moment <= end; moment += d {
+		steps = append(steps, step{at: moment, work: 1})
 	}
-	return all
+	return steps
 }
 
 func TestRates(t *testing.T) {
@@ -90,30 +90,30 @@ func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 		{"a loss of 30 % beside a drift", 0, 0.1, 0.3, 0.98, 1},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		shown, sum := 0, 0.0
+		findings, sum := 0, 0.0
 		for range trials {
 			pass := func(loss float64) change {
 				noise := 0.0
 				phase := func(level float64) []float64 {
-					var all []float64
+					var levels []float64
 					for range mostWindows {
 						noise = tt.correlation*noise + 0.05*math.Sqrt(1-tt.correlation*tt.correlation)*r.NormFloat64()
-						all = append(all, level*(1+noise))
+						levels = append(levels, level*(1+noise))
 					}
-					return all
+					return levels
 				}
 				return changeOf(phase(1), phase(1-loss))
 			}
 			c := pass(1 - (1-tt.drift)*(1-tt.loss)).over(pass(tt.drift))
 			if c.shown() {
-				shown++
+				findings++
 			}
 			sum += c.loss()
 		}
 		if mean := sum / trials; math.Abs(mean-tt.loss) > 0.01 {
 			t.Errorf("%s: the mean loss is %v, want %v", tt.name, mean, tt.loss)
 		}
-		if share := float64(shown) / trials; share < tt.least || share > tt.most {
+		if share := float64(findings) / trials; share < tt.least || share > tt.most {
 			t.Errorf("%s: %v of the trials show a loss, want %v to %v", tt.name, share, tt.least, tt.most)
 		}
 	}
@@ -133,17 +133,17 @@ func TestTail(t *testing.T) {
 		{"fewer than 100 units", window{1450 * ms, 2000 * ms}, 0.1},
 		{"one of 200", window{0, 2090 * ms}, 0.01},
 	} {
-		if got, known := tailOf(steps, tt.w); !known || math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("%s: %v, %v, want %v", tt.name, got, known, tt.want)
+		if got, ok := tailOf(steps, tt.w); !ok || math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, %v, want %v", tt.name, got, ok, tt.want)
 		}
 	}
 	counted := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
-	if got, known := tailOf(counted, window{0, 2 * ms}); !known || got != 0.5 {
-		t.Errorf("of counted units: %v, %v", got, known)
+	if got, ok := tailOf(counted, window{0, 2 * ms}); !ok || got != 0.5 {
+		t.Errorf("of counted units: %v, %v", got, ok)
 	}
 	// A victim that stands still has no tail, and not a tail of 0.
-	for _, still := range [][]step{evenly(0, 100*ms, 10*ms), {{at: 150 * ms, times: []times{}}}} {
-		if got, known := tailOf(still, window{100 * ms, 200 * ms}); known {
+	for _, series := range [][]step{evenly(0, 100*ms, 10*ms), {{at: 150 * ms, times: []times{}}}} {
+		if got, ok := tailOf(series, window{100 * ms, 200 * ms}); ok {
 			t.Errorf("the tail of no unit is %v", got)
 		}
 	}

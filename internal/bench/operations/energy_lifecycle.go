@@ -27,9 +27,9 @@ func energyLifecycle() bench.Benchmark {
 			idle := t.Duration("idle")
 			return bench.RecordEnergy(ctx, t, idle, func(ctx context.Context) (containers int, err error) {
 				began, err := t.Sleep(ctx, 0)
-				for now := began; err == nil && now-began < idle && containers < mostLives; containers++ {
+				for moment := began; err == nil && moment-began < idle && containers < mostLives; containers++ {
 					if err = live(ctx, t); err == nil {
-						now, err = t.Sleep(ctx, 0)
+						moment, err = t.Sleep(ctx, 0)
 					}
 				}
 				return containers, err

@@ -33,11 +33,11 @@ func web() bench.Benchmark {
 			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
 			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},
-	}, "time of each of the six tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		if err := overTCP(ctx, t, each); err != nil {
+	}, "time of each of the six tests", func(ctx context.Context, t bench.Trial, duration time.Duration) error {
+		if err := overTCP(ctx, t, duration); err != nil {
 			return err
 		}
-		return overHTTP(ctx, t, each)
+		return overHTTP(ctx, t, duration)
 	})
 	network := b.Needs
 	b.Needs = func(p bench.Params) bench.Needs {
@@ -49,16 +49,16 @@ func web() bench.Benchmark {
 }
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
-	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-		stream, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPMaerts, at, d))
+	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, addr netip.AddrPort) error {
+		stream, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPMaerts, addr, d))
 		if err != nil {
 			return err
 		}
-		upload, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPStream, at, d))
+		upload, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPStream, addr, d))
 		if err != nil {
 			return err
 		}
-		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, at, d))
+		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, addr, d))
 		if err != nil {
 			return err
 		}
@@ -85,22 +85,22 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
 	}
 	files(&server.Spec)
-	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.LargeFile, workload.LargeBytes, d))
+	return bench.Serve(ctx, t, server, func(ctx context.Context, addr netip.AddrPort) error {
+		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.LargeFile, workload.LargeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.SmallFile, workload.SmallBytes, d))
+		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.SmallFile, workload.SmallBytes, d))
 		if err != nil {
 			return err
 		}
-		post := workload.ABPost(at, workload.NginxPost, len(workload.NginxAnswer), webRoot+workload.SentFile, workload.SentBytes, d)
+		post := workload.ABPost(addr, workload.NginxPost, len(workload.NginxAnswer), webRoot+workload.SentFile, workload.SentBytes, d)
 		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
 		if err != nil {
 			return err
 		}
-		p99, known := small["P99Latency"]
-		if !known {
+		p99, ok := small["P99Latency"]
+		if !ok {
 			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
 		}
 		t.Record("HTTPUpload", sent["BitsPerSecond"])

@@ -22,14 +22,14 @@ func netperf() bench.Benchmark {
 		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
 		Source:  "wang figures 13 and 14",
 		Metrics: metrics,
-	}, "time of each of the four tests except TCP_CRR", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+	}, "time of each of the four tests except TCP_CRR", func(ctx context.Context, t bench.Trial, duration time.Duration) error {
+		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, addr netip.AddrPort) error {
 			var rate float64 // of the previous test
 			for _, m := range metrics {
 				test := workload.NetperfTest(m.Name)
-				run := workload.NetperfRun(test, at, each)
+				run := workload.NetperfRun(test, addr, duration)
 				if test == workload.TCPCRR {
-					run = workload.NetperfCount(test, at, connections(rate*each.Seconds()))
+					run = workload.NetperfCount(test, addr, connections(rate*duration.Seconds()))
 				}
 				values, err := bench.Measure(ctx, t, bench.AsClient, run)
 				if err != nil {

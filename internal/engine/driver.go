@@ -225,11 +225,11 @@ func UnknownShim(t target.Target, shim string) error {
 // called for the same group again.
 func (s Session) SetCgroupParent(group string) error {
 	if group == "" {
-		own, err := s.Cgroups.OwnThreadFiles()
+		files, err := s.Cgroups.OwnThreadFiles()
 		if err != nil {
 			return err
 		}
-		return s.Launcher.SetCgroup(own, nil)
+		return s.Launcher.SetCgroup(files, nil)
 	}
 	g, err := s.Cgroups.Create(group + "/host")
 	if errors.Is(err, fs.ErrExist) {

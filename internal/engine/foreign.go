@@ -37,20 +37,20 @@ func (s Session) RecordForeignDirs(dirs ...string) error { return s.recordForeig
 
 func (s Session) recordForeign(name string, dirs []string) error {
 	file := filepath.Join(s.State, name)
-	known, err := os.ReadFile(file)
+	record, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("record directories that the run leaves: %w", err)
 	}
 	var add strings.Builder
 	for _, dir := range dirs {
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains("\n"+string(known), "\n"+dir+"\n") {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains("\n"+string(record), "\n"+dir+"\n") {
 			add.WriteString(dir + "\n")
 		}
 	}
 	if add.Len() == 0 {
 		return nil
 	}
-	if err := os.WriteFile(file, append(known, add.String()...), 0o600); err != nil {
+	if err := os.WriteFile(file, append(record, add.String()...), 0o600); err != nil {
 		return fmt.Errorf("record directories that the run leaves: %w", err)
 	}
 	return nil

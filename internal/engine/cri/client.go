@@ -182,10 +182,10 @@ func socketPath(socket string) (string, error) {
 // unreachable explains why no CRI engine answers at a socket, with advice.
 func unreachable(name, path string, err error) error {
 	u := &engine.UnsupportedError{What: name}
-	var known *engine.UnsupportedError
+	var cause *engine.UnsupportedError
 	switch {
-	case errors.As(err, &known):
-		u.Reason, u.Advice = known.Reason, known.Advice
+	case errors.As(err, &cause):
+		u.Reason, u.Advice = cause.Reason, cause.Advice
 	case errors.Is(err, fs.ErrNotExist):
 		u.Reason, u.Advice = "no such file", "correct the path of the socket, or start the engine"
 	case errors.Is(err, syscall.ENOTSOCK):

@@ -37,9 +37,9 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
 	must.Do(t, err)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -50,7 +50,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	}()
 	t.Cleanup(func() {
 		_ = l.Close()
-		<-ended
+		<-done
 	})
 	return path
 }
@@ -94,13 +94,13 @@ func TestSocketThatNeverAnswers(t *testing.T) {
 		}
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the caller has gone")
+	errGone := errors.New("the caller has gone")
 	go func() {
 		<-reached
 		<-reached // the second connection is the client's
-		cancel(gone)
+		cancel(errGone)
 	}()
-	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), gone.Error()) {
+	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), errGone.Error()) {
 		t.Errorf("connect to a socket that never answers: %v", err)
 	}
 }

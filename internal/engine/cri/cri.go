@@ -102,8 +102,8 @@ type handler struct {
 // address returns the socket of the user's own engine, or an empty string. must reports that the user has named this
 // socket.
 func (d *Driver) address(s engine.Session) (socket string, must bool) {
-	if given := s.Sockets[d.name]; given != "" && !s.Managed {
-		return given, true
+	if path := s.Sockets[d.name]; path != "" && !s.Managed {
+		return path, true
 	}
 	if d.product == nil || s.Managed {
 		return "", false
@@ -277,8 +277,8 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	if !f.Private && strings.Contains(message(err), "connection refused") {
 		advice = locality.PullAdvice(s, locality.Machine{})
 	}
-	refused := d.explain(err, f, advice)
-	return nil, errors.Join(refused, shared.close(ctx))
+	explanation := d.explain(err, f, advice)
+	return nil, errors.Join(explanation, shared.close(ctx))
 }
 
 // explain is the refusal of an engine before its first container. The advice is for an unknown error.
@@ -334,24 +334,24 @@ type wanted struct {
 
 // targets lists the targets of all runtimes of the host, and the session's targets.
 func (d *Driver) targets(ctx context.Context, s engine.Session) []wanted {
-	var all []wanted
+	var targets []wanted
 	for _, f := range runtimes.Find(ctx, s, d.name) {
 		if f.Err != nil {
 			continue
 		}
 		for _, t := range f.Targets(d.name) {
-			all = append(all, wanted{f.Runtime, t})
+			targets = append(targets, wanted{f.Runtime, t})
 		}
 	}
 	for _, t := range s.Targets {
-		if t.Engine != d.name || slices.ContainsFunc(all, func(w wanted) bool { return w.target.String() == t.String() }) {
+		if t.Engine != d.name || slices.ContainsFunc(targets, func(w wanted) bool { return w.target.String() == t.String() }) {
 			continue
 		}
 		if r, err := runtimes.Get(ctx, s, t); err == nil {
-			all = append(all, wanted{r, t})
+			targets = append(targets, wanted{r, t})
 		}
 	}
-	return all
+	return targets
 }
 
 // open makes an engine for a target, without trying it.
@@ -454,23 +454,23 @@ func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.S
 // identify finds the runtime behind a handler of the user's own engine.
 func identify(ctx context.Context, s engine.Session, t target.Target, c configured) handler {
 	h := handler{configured: c, Kind: runtimes.KindOf("")}
-	var given target.Runtime
+	var rt target.Runtime
 	switch {
 	case c.shim != "" && c.shim != shimRunc:
-		given.Type = c.shim
+		rt.Type = c.shim
 	case c.binary != "":
-		given.Path = c.binary
+		rt.Path = c.binary
 		if path, err := exec.LookPath(c.binary); err == nil {
-			given.Path = path // a shim finds a name without a directory on its PATH
+			rt.Path = path // a shim finds a name without a directory on its PATH
 		}
 	case c.shim == shimRunc:
 		t.Runtime = "runc" // the shim finds it on PATH
 	}
 	if c.shim != "" || c.binary != "" {
-		if kata.IsType(given.Type) && c.config != "" {
-			given.Options = []target.Option{{Name: "config", Value: c.config}}
+		if kata.IsType(rt.Type) && c.config != "" {
+			rt.Options = []target.Option{{Name: "config", Value: c.config}}
 		}
-		s.Runtimes = map[string]target.Runtime{t.Runtime: given}
+		s.Runtimes = map[string]target.Runtime{t.Runtime: rt}
 		r, err := runtimes.Get(ctx, s, t)
 		h.Kind, h.guest = r.Kind, r.Guest // unknown if the runtime is not found
 		h.version = r.Version             // a shim has one although its configuration is not found

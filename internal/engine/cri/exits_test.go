@@ -190,7 +190,7 @@ func TestHangingCall(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.given)
 				defer cancel()
 				began := time.Now()
-				n, err := killing(call, kill)(ctx, 7)
+				n, err := killAfterGrace(call, kill)(ctx, 7)
 				if took := time.Since(began); took != c.took || !errors.Is(err, c.want) || err == nil && n != 7 {
 					t.Errorf("the call took %v and returned %d, %v; want %v and %v", took, n, err, c.took, c.want)
 				}
@@ -253,8 +253,8 @@ func TestHangingRemoval(t *testing.T) {
 
 // A removal that meets the end of a shim is repeated until the engine has noticed the end. Other failures are final.
 func TestRemovalDuringEndOfShim(t *testing.T) {
-	closed := status.Error(codes.Unknown, `failed to kill sandbox container: ttrpc: closed: unknown`)
-	failed, unknown := status.Error(codes.Unknown, "device busy"), status.Error(codes.NotFound, "no such pod")
+	errClosed := status.Error(codes.Unknown, `failed to kill sandbox container: ttrpc: closed: unknown`)
+	failed, errUnknown := status.Error(codes.Unknown, "device busy"), status.Error(codes.NotFound, "no such pod")
 	for _, c := range []struct {
 		name   string
 		closed time.Duration // until the engine notices the end
@@ -264,8 +264,8 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 	}{
 		{name: "works", calls: 1},
 		{name: "ends meanwhile", closed: 20 * time.Millisecond, calls: 50},
-		{name: "ends meanwhile and disappears", closed: 20 * time.Millisecond, then: unknown, calls: 50},
-		{name: "is never noticed", closed: time.Hour, calls: confirmRounds, want: closed},
+		{name: "ends meanwhile and disappears", closed: 20 * time.Millisecond, then: errUnknown, calls: 50},
+		{name: "is never noticed", closed: time.Hour, calls: confirmRounds, want: errClosed},
 		{name: "fails", then: failed, calls: 1, want: failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 				calls, began := 0, time.Now()
 				stop := func(context.Context, *api.StopPodSandboxRequest, ...grpc.CallOption) (*api.StopPodSandboxResponse, error) {
 					if calls++; time.Since(began) < c.closed {
-						return nil, closed
+						return nil, errClosed
 					}
 					return nil, c.then
 				}
@@ -282,7 +282,7 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 					steps++
 					return call()
 				})
-				if err := removing(ctx, "StopPodSandbox", stop, nil); !errors.Is(err, c.want) || calls > c.calls {
+				if err := removeRequest(ctx, "StopPodSandbox", stop, nil); !errors.Is(err, c.want) || calls > c.calls {
 					t.Errorf("the removal returns %v after %d calls, want %v and at most %d calls", err, calls, c.want, c.calls)
 				}
 				if c.closed > 0 && calls == 1 || steps != calls {

@@ -69,9 +69,9 @@ func (c *container) removeByForce(ctx context.Context) error {
 
 // removeHanging calls kill if remove takes longer than hangLimit. An error of that remove may be the effect of kill, so remove is tried again.
 func removeHanging(ctx context.Context, remove func(context.Context) error, kill func(context.Context)) error {
-	removing, end := context.WithCancel(ctx)
+	removeCtx, end := context.WithCancel(ctx)
 	killed := make(chan bool, 1)
-	go func() { killed <- unlessEnded(removing, hangLimit, kill) }()
+	go func() { killed <- unlessEnded(removeCtx, hangLimit, kill) }()
 	err := remove(ctx)
 	end()
 	if hung := <-killed; err != nil && hung && ctx.Err() == nil {
@@ -83,7 +83,7 @@ func removeHanging(ctx context.Context, remove func(context.Context) error, kill
 // watchGuest watches Kata's shim and the hypervisor of a pod in CRI-O. CRI-O reports no exit if the shim is killed, and the exit of the
 // pod late if the hypervisor is killed.
 func (c *container) watchGuest(ctx context.Context) error {
-	now, err := c.statusStep(ctx)
+	snapshot, err := c.statusStep(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *container) watchGuest(ctx context.Context) error {
 			c.mu.Unlock()
 			c.e.exits.lose(errLostGuest, c.name)
 		}),
-		c.watch(ctx, now.pid, func() { c.e.exits.report(c.pod, unknownCode) }),
+		c.watch(ctx, snapshot.pid, func() { c.e.exits.report(c.pod, unknownCode) }),
 	)
 }
 

@@ -243,13 +243,13 @@ func (c *client) sweepImages(ctx context.Context, runID string) (removed int, er
 	}
 	var errs []error
 	for _, i := range list.GetImages() {
-		foreign := slices.IndexFunc(i.GetRepoTags(), func(ref string) bool { return !image.IsOf(ref, runID) })
+		index := slices.IndexFunc(i.GetRepoTags(), func(ref string) bool { return !image.IsOf(ref, runID) })
 		for _, ref := range i.GetRepoTags() {
 			if !image.IsOf(ref, runID) {
 				continue
 			}
-			if foreign >= 0 { // containerd removes an image with all its names
-				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[foreign]))
+			if index >= 0 { // containerd removes an image with all its names
+				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[index]))
 				continue
 			}
 			if _, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)}); err != nil {

@@ -79,11 +79,11 @@ func serve(t *testing.T, server *grpc.Server) (socket string) {
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
 	must.Do(t, err)
-	ended := make(chan error)
-	go func() { ended <- server.Serve(l) }()
+	done := make(chan error)
+	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
 		server.Stop()
-		enginetest.Check(t, <-ended)
+		enginetest.Check(t, <-done)
 	})
 	return socket
 }

@@ -88,14 +88,14 @@ func (c *container) Limits(ctx context.Context) (engine.Resources, error) {
 		l, err := c.group.Limits()
 		return engine.Resources{CPU: l.CPU, Memory: l.Memory, PIDs: l.PIDs}, err
 	}
-	now, err := c.verboseStatus(ctx)
+	snapshot, err := c.verboseStatus(ctx)
 	if err != nil {
 		return engine.Resources{}, c.explain(ctx, op, err)
 	}
-	if now.pid <= 0 {
+	if snapshot.pid <= 0 {
 		return engine.Resources{}, &engine.UnsupportedError{
 			What: "the limits of a container", Reason: c.e.service.title() + " does not report the process of a container",
 		}
 	}
-	return engine.LimitsOf(c.e.session.Cgroups, now.pid)
+	return engine.LimitsOf(c.e.session.Cgroups, snapshot.pid)
 }

@@ -116,9 +116,9 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	f, err := watcher(t).Follow(path, out, nil)
 	must.Do(t, err)
 	log := open(t, path)
-	over, cancel := context.WithCancel(t.Context())
+	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := f.Finish(over); !errors.Is(err, context.Canceled) {
+	if err := f.Finish(deadCtx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Finish with a log that is open for writing: %v", err)
 	}
 	finished := make(chan error)
@@ -269,13 +269,13 @@ func TestManyLogs(t *testing.T) {
 	w := watcher(t)
 	dir := t.TempDir()
 	enginetest.Steady(t, 10, func(number int) {
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for n := range 40 {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d", number, n))
 			out := newSink()
 			f, err := w.Follow(path, out, nil)
 			must.Do(t, err)
-			all.Go(func() {
+			wg.Go(func() {
 				log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
 					t.Error(err)
@@ -290,6 +290,6 @@ func TestManyLogs(t *testing.T) {
 				out.check(t, want.String())
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }

@@ -68,14 +68,14 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Docker: the session has no registry to pull images from")
 	}
-	d, unused, err := userDaemon(ctx, s)
+	d, reason, err := userDaemon(ctx, s)
 	if d == nil && err == nil {
 		d, err = startPrivate(ctx, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.unused = unused
+	d.unused = reason
 	if err := d.pullProbe(ctx); err != nil {
 		err = errors.Join(err, d.close(ctx))
 		if ctx.Err() != nil {
@@ -123,9 +123,9 @@ func (d *daemon) pullProbe(ctx context.Context) error {
 }
 
 // userDaemon connects to the user's own daemon at the place that the user has chosen, at the default socket, or at the socket of a rootless
-// daemon. It returns neither a daemon nor an error if a private one can be started instead; unused is then the reason, or
+// daemon. It returns neither a daemon nor an error if a private one can be started instead; reason is then the cause, or
 // empty if the user has none.
-func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string, err error) {
+func userDaemon(ctx context.Context, s engine.Session) (d *daemon, reason string, err error) {
 	if s.Managed {
 		return nil, "", nil
 	}
@@ -136,9 +136,9 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 	d = &daemon{session: s, endpoint: place}
 	err = d.connect(ctx)
 	if rootless := rootlessSocket(); err != nil && !named && rootless != "" {
-		other := &daemon{session: s, endpoint: endpoint{host: "unix://" + rootless, source: "rootless"}}
-		if other.connect(ctx) == nil {
-			d, err = other, nil
+		candidate := &daemon{session: s, endpoint: endpoint{host: "unix://" + rootless, source: "rootless"}}
+		if candidate.connect(ctx) == nil {
+			d, err = candidate, nil
 		}
 	}
 	switch {
@@ -154,10 +154,10 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 	if exists(defaultSocket) && errors.As(err, &u) {
 		return nil, u.Reason, nil
 	}
-	if other := othersDaemon(); other != "" {
-		unused = fmt.Sprintf("to measure the rootless daemon at %s, run as its user", other)
+	if address := othersDaemon(); address != "" {
+		reason = fmt.Sprintf("to measure the rootless daemon at %s, run as its user", address)
 	}
-	return nil, unused, nil
+	return nil, reason, nil
 }
 
 // connect connects to a running daemon and queries its properties. The error is an *engine.UnsupportedError.

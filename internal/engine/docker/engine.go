@@ -365,20 +365,20 @@ func (d *daemon) inspectBridge(ctx context.Context) (engine.Link, error) {
 	if err != nil {
 		return engine.Link{}, err
 	}
-	var inside netip.Addr // an address of the network, assigned or not
+	var member netip.Addr // an address of the network, assigned or not
 	for _, c := range answer.Network.IPAM.Config {
-		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !inside.IsValid()) {
-			inside = c.Subnet.Masked().Addr().Next()
+		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !member.IsValid()) {
+			member = c.Subnet.Masked().Addr().Next()
 		}
 	}
-	if !inside.IsValid() {
+	if !member.IsValid() {
 		return engine.Link{}, errors.New("it has no subnet")
 	}
 	find := managed.HostLink
 	if d.private != nil {
 		find = d.private.Link
 	}
-	link, err := find(inside)
+	link, err := find(member)
 	if err != nil {
 		return engine.Link{}, err
 	}

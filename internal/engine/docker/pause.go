@@ -48,8 +48,8 @@ func (b *container) setPaused(ctx context.Context, op string, paused bool, send 
 		if !errors.Is(err, engine.ErrRefused) {
 			return err
 		}
-		if late := b.awaitPaused(ctx, !paused); late != nil {
-			return errors.Join(err, b.explain(ctx, op, late))
+		if waitErr := b.awaitPaused(ctx, !paused); waitErr != nil {
+			return errors.Join(err, b.explain(ctx, op, waitErr))
 		}
 	}
 }

@@ -35,8 +35,8 @@ func TestDaemonIsShared(t *testing.T) {
 	for n, e := range engines {
 		err := e.Close()
 		last := n == len(engines)-1
-		if _, gone := os.Stat(socket); err != nil || (gone != nil) != last {
-			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, gone != nil, last)
+		if _, statErr := os.Stat(socket); err != nil || (statErr != nil) != last {
+			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, statErr != nil, last)
 		}
 	}
 }
@@ -52,16 +52,16 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 	must.Do(t, c.Start(t.Context()))
-	other := connect(t, socket)
+	secondClient := connect(t, socket)
 	// The daemon may refuse these requests for a moment too.
 	pause := func() {
 		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-			_, err = other.ContainerPause(t.Context(), c.ID(), client.ContainerPauseOptions{})
+			_, err = secondClient.ContainerPause(t.Context(), c.ID(), client.ContainerPauseOptions{})
 		}
 	}
 	unpause := func() {
 		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-			_, err = other.ContainerUnpause(t.Context(), c.ID(), client.ContainerUnpauseOptions{})
+			_, err = secondClient.ContainerUnpause(t.Context(), c.ID(), client.ContainerUnpauseOptions{})
 		}
 	}
 	// The daemon handles the event of a process's exit after all events of pauses before it.
@@ -80,7 +80,7 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 		{"Resume", p.Resume, func() { unpause(); settle() }, pause},
 	} {
 		tt.wrong()
-		var refused, accepted int
+		var refusals, accepted int
 		var changed sync.WaitGroup
 		ctx := engine.WithStopwatch(t.Context(), func(_ string, call func() error) error {
 			err := call()
@@ -88,7 +88,7 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 			case err == nil:
 				accepted++
 			case errors.Is(err, engine.ErrRefused):
-				if refused++; refused == 1 {
+				if refusals++; refusals == 1 {
 					changed.Go(tt.right)
 				}
 			}
@@ -96,8 +96,8 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 		})
 		err := tt.call(ctx)
 		changed.Wait()
-		if err != nil || refused == 0 || accepted != 1 {
-			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refused, accepted)
+		if err != nil || refusals == 0 || accepted != 1 {
+			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refusals, accepted)
 		}
 	}
 	if err := p.Resume(t.Context()); err == nil || errors.Is(err, engine.ErrRefused) {

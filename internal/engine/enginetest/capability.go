@@ -115,14 +115,14 @@ func repeat[T any](t testing.TB, call func() (T, error), reason func(err error) 
 	t.Helper()
 	for range 2 {
 		result, err := call()
-		why := ""
+		cause := ""
 		if err != nil {
-			why = reason(err)
+			cause = reason(err)
 		}
-		if why == "" {
+		if cause == "" {
 			return result, err
 		}
-		record.Repeat(t, fmt.Sprintf("%s: %v", why, err))
+		record.Repeat(t, fmt.Sprintf("%s: %v", cause, err))
 	}
 	return call()
 }
@@ -266,8 +266,8 @@ func (s *suite) testOutward(t *testing.T) {
 		return
 	}
 	must.Do(t, err)
-	capability, known := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
-	if !known || out.About == "" {
+	capability, isKnown := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
+	if !isKnown || out.About == "" {
 		t.Fatalf("Outward() = %+v; want a network with a description", out)
 	}
 	if err := s.engine.Supports(capability); err != nil {

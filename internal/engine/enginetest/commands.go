@@ -25,8 +25,8 @@ const poison = "TOUCHSTONE_POISON"
 // script also checks that the environment of this program does not reach the runtime.
 func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Helper()
-	about := d.Describe()
-	recorded, original := about.Name+"/recorded", about.Name+"/runc"
+	description := d.Describe()
+	recorded, original := description.Name+"/recorded", description.Name+"/runc"
 	runc, err := exec.LookPath("runc")
 	Require(t, original, err)
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		must.Do(t, call(t.Context()))
 		text, err := os.ReadFile(record)
 		must.Do(t, err)
-		want, declared := about.Commands[verb]
+		want, declared := description.Commands[verb]
 		if !declared {
 			want = []string{verb}
 		}

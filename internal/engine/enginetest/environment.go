@@ -72,11 +72,11 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 // testCPUSet checks that the container runs only on the CPU of its spec. A sandbox shows its own CPUs: only their number is
 // checked.
 func (s *suite) testCPUSet(t *testing.T) {
-	var here unix.CPUSet
-	must.Do(t, unix.SchedGetaffinity(0, &here))
+	var affinity unix.CPUSet
+	must.Do(t, unix.SchedGetaffinity(0, &affinity))
 	last := -1
-	for cpu := range len(here) * 64 {
-		if here.IsSet(cpu) {
+	for cpu := range len(affinity) * 64 {
+		if affinity.IsSet(cpu) {
 			last = cpu
 		}
 	}
@@ -170,7 +170,7 @@ func (s *suite) testProcessLimit(t *testing.T) {
 		defer cancel()
 	}
 	exit, err := b.Wait(ctx)
-	if stopped := !shared && ctx.Err() != nil; !stopped && (err != nil || exit.OK()) {
+	if hasStopped := !shared && ctx.Err() != nil; !hasStopped && (err != nil || exit.OK()) {
 		t.Errorf("Wait = %v, %v; want a failure: the program has more processes than its limit of %d", exit, err, limit)
 	}
 	s.delete(t, b)
@@ -247,12 +247,12 @@ func (s *suite) testBridge(t *testing.T) {
 	}
 	s.kill(t, server, killed)
 	s.delete(t, server)
-	late := s.start(t, s.bridged(workload.Reach(addr, 50*time.Millisecond)))
-	if exit, err := late.Wait(s.context(t)); err != nil || exit.Code != 1 {
+	client := s.start(t, s.bridged(workload.Reach(addr, 50*time.Millisecond)))
+	if exit, err := client.Wait(s.context(t)); err != nil || exit.Code != 1 {
 		t.Errorf("Wait = %v, %v; want code 1: the server at %v has exited", exit, err, addr)
 	}
-	if again, err := s.engine.(engine.Networker).Link(s.context(t)); err != nil || again.Host != link.Host || again.Namespace != link.Namespace {
-		t.Errorf("Link changed from %+v to %+v, %v", link, again, err)
+	if recheck, err := s.engine.(engine.Networker).Link(s.context(t)); err != nil || recheck.Host != link.Host || recheck.Namespace != link.Namespace {
+		t.Errorf("Link changed from %+v to %+v, %v", link, recheck, err)
 	}
 }
 
@@ -268,11 +268,11 @@ func (s *suite) testHostEnd(t *testing.T) {
 		return s.started(t, s.createOn(t, s.Host, spec))
 	}
 	server := s.start(t, s.bridged(workload.ServeAny(0)))
-	inside := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
-	s.wantExit(t, host(workload.Reach(inside, reachLimit)), engine.Exit{})
+	containerAddr := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
+	s.wantExit(t, host(workload.Reach(containerAddr, reachLimit)), engine.Exit{})
 
-	outside := host(workload.ServeAny(0))
-	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, outside))
+	hostServer := host(workload.ServeAny(0))
+	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, hostServer))
 	s.complete(t, s.bridged(workload.Reach(addr, reachLimit)))
-	s.kill(t, outside, killed)
+	s.kill(t, hostServer, killed)
 }

@@ -32,11 +32,11 @@ func impostor(t *testing.T, s *engine.Session, name, role string) string {
 	if err != nil {
 		Require(t, name, &engine.UnsupportedError{What: name, Reason: err.Error()})
 	}
-	other := Parse(t, name)
-	other.Runtime = "other"
-	s.Runtimes = map[string]target.Runtime{other.Runtime: {Path: writeImpostor(t, runsc, role)}}
-	s.Targets = []target.Target{Parse(t, name), other}
-	return other.String()
+	impostorTarget := Parse(t, name)
+	impostorTarget.Runtime = "other"
+	s.Runtimes = map[string]target.Runtime{impostorTarget.Runtime: {Path: writeImpostor(t, runsc, role)}}
+	s.Targets = []target.Target{Parse(t, name), impostorTarget}
+	return impostorTarget.String()
 }
 
 // writeImpostor makes the program. It is a copy of the test, because some machines have no shell. A link to the real runsc is beside it.
@@ -86,11 +86,11 @@ func call(program string, args []string) int {
 	if err != nil {
 		panic(err)
 	}
-	ended, err := p.Wait()
+	state, err := p.Wait()
 	if err != nil {
 		panic(err)
 	}
-	return ended.ExitCode()
+	return state.ExitCode()
 }
 
 // SilentExec checks that the error of an exec has the known cause if runsc gives no reason. The engine must execute by `runsc exec --detach`,

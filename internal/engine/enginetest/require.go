@@ -34,9 +34,9 @@ func Require(t testing.TB, name string, err error) {
 }
 
 // required reports whether MustRun names a target.
-func required(t testing.TB, wanted target.Target) bool {
+func required(t testing.TB, candidate target.Target) bool {
 	t.Helper()
-	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == wanted.String() })
+	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == candidate.String() })
 }
 
 // CheckMustRun fails the test if MustRun names a target of an engine that is not in covered, the list of the engine's tests.
@@ -103,8 +103,8 @@ func parseMustRun(list string) ([]target.Target, error) {
 
 // isOption reports whether an item is name=value. In a target "=" comes after "@".
 func isOption(item string) bool {
-	before, _, ok := strings.Cut(item, "=")
-	return ok && !strings.Contains(before, "@")
+	head, _, ok := strings.Cut(item, "=")
+	return ok && !strings.Contains(head, "@")
 }
 
 // Parse reads the name of a target.

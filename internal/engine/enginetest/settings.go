@@ -57,9 +57,9 @@ func HostStatus(t *testing.T, id string) map[string]string {
 // setting. The kernel shows a filter as mode 2 in the status of the process.
 func Seccomp(t *testing.T, d Opener, name string, s engine.Session, byEngine bool) {
 	t.Helper()
-	own, err := os.ReadFile("/proc/self/status")
+	status, err := os.ReadFile("/proc/self/status")
 	must.Do(t, err)
-	if !strings.Contains(string(own), "\nSeccomp:\t0\n") {
+	if !strings.Contains(string(status), "\nSeccomp:\t0\n") {
 		t.Skip("this process has a seccomp filter itself, which its containers inherit")
 	}
 	for _, c := range []struct {

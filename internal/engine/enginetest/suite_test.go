@@ -346,9 +346,9 @@ type cut struct {
 }
 
 func (c *cut) Write(p []byte) (int, error) {
-	kept := p[:min(len(p), c.left)]
-	c.left -= len(kept)
-	if _, err := c.w.Write(kept); err != nil {
+	part := p[:min(len(p), c.left)]
+	c.left -= len(part)
+	if _, err := c.w.Write(part); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -104,9 +104,9 @@ func TestWander(t *testing.T) {
 		}
 		return float64(l.took(func() error { return e.(engine.Puller).Pull(t.Context(), "image") })) / float64(40*ms)
 	}
-	first, again, other := factor("r1"), factor("r1"), factor("r2")
-	if first != again || first == other || first == 1 || first < 0.5 || other > 2 {
-		t.Errorf("the factors are %g, %g and %g; want one for each run, near 1", first, again, other)
+	first, repeat, rival := factor("r1"), factor("r1"), factor("r2")
+	if first != repeat || first == rival || first == 1 || first < 0.5 || rival > 2 {
+		t.Errorf("the factors are %g, %g and %g; want one for each run, near 1", first, repeat, rival)
 	}
 	l := newHarness(t, "fake/x@wander=0.1")
 	one, two := l.lifecycle(), l.lifecycle()
@@ -174,19 +174,19 @@ func TestDrift(t *testing.T) {
 func TestJitterIsReproducibleAndHasItsWidth(t *testing.T) {
 	creations := func(name string) []float64 {
 		l := newHarness(t, name)
-		var all []float64
+		var durations []float64
 		for range 4000 {
-			all = append(all, l.lifecycle()[0].Seconds())
+			durations = append(durations, l.lifecycle()[0].Seconds())
 		}
-		return all
+		return durations
 	}
 	a := creations("fake/x@jitter=0.1")
 	if !slices.Equal(a, creations("fake/x@jitter=0.1")) {
 		t.Error("the same script has other times")
 	}
-	for _, other := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
-		if slices.Equal(a, creations(other)) {
-			t.Errorf("%s has the noise of another target", other)
+	for _, variant := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
+		if slices.Equal(a, creations(variant)) {
+			t.Errorf("%s has the noise of another target", variant)
 		}
 	}
 	var sum, squares float64
@@ -225,9 +225,9 @@ func TestFirstByteComesAtReady(t *testing.T) {
 	spec := l.spec("ready")
 	spec.Process.Stdout = w
 	c := l.create(spec)
-	before := l.clock.Now()
+	start := l.clock.Now()
 	l.took(func() error { return c.Start(t.Context()) })
-	if got := w.first.Sub(before); got != 3*ms || w.String() != "ready\n" {
+	if got := w.first.Sub(start); got != 3*ms || w.String() != "ready\n" {
 		t.Errorf("%q came %v after the call of start, want ready after 3ms", w.String(), got)
 	}
 }
@@ -595,19 +595,19 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestIDsAreUniqueAcrossEngines(t *testing.T) {
 	l := newHarness(t, "fake/x")
-	other, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
+	sibling, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := l.spec("ready")
 	l.create(spec)
-	if _, err := other.Create(t.Context(), spec); err == nil {
+	if _, err := sibling.Create(t.Context(), spec); err == nil {
 		t.Error("two engines made containers with the same ID")
 	}
-	if err := other.Close(); err != nil {
+	if err := sibling.Close(); err != nil {
 		t.Errorf("Close of an engine without containers: %v", err)
 	}
-	if _, err := other.Create(t.Context(), l.spec("ready")); err == nil {
+	if _, err := sibling.Create(t.Context(), l.spec("ready")); err == nil {
 		t.Error("Create works after Close")
 	}
 }

@@ -131,9 +131,9 @@ func (p program) plan(slow slowness) behaviour {
 	flags.SetOutput(io.Discard)
 	ms := flags.Uint("ms", 1000, "") // the probe's default
 	lines := flags.Bool("lines", false, "")
-	once := flags.Bool("once", false, "")
+	runOnce := flags.Bool("once", false, "")
 	flags.Bool("stdin", false, "")
-	most := flags.Uint("most", 0, "")
+	maximum := flags.Uint("most", 0, "")
 	copies := flags.Uint("copies", 1, "")
 	mib := flags.Uint("mib", 1, "")
 	port := flags.Uint("port", 0, "")
@@ -175,7 +175,7 @@ func (p program) plan(slow slowness) behaviour {
 		}
 		return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, server: s}
 	case "syscall":
-		if most := p.spec.Resources.PIDs; most > 0 && int64(*copies) >= most { // the probe itself is a process too
+		if limit := p.spec.Resources.PIDs; limit > 0 && int64(*copies) >= limit { // the probe itself is a process too
 			return fails(1, "syscall: fork a worker: EAGAIN (11)")
 		}
 		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
@@ -201,7 +201,7 @@ func (p program) plan(slow slowness) behaviour {
 	case "grow":
 		return grow(int64(*mib), p.spec.Resources.Memory)
 	case "forks":
-		return forks(int64(*most), p.spec.Resources.PIDs, *once)
+		return forks(int64(*maximum), p.spec.Resources.PIDs, *runOnce)
 	case "files":
 		if !p.writable(*dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
@@ -237,10 +237,10 @@ func metric(name string, value float64, unit string) string {
 
 // singleCall imitates the times of single calls: each is the same but for the last, which takes twice as long.
 func singleCall(name string, samples int, slow slowness) behaviour {
-	const most = 4000
+	const limit = 4000
 	ns := max(1, int(200*slow(name)))
 	var tail []string
-	for i := max(0, samples-most); i < samples-1; i++ {
+	for i := max(0, samples-limit); i < samples-1; i++ {
 		tail = append(tail, fmt.Sprintf("[%d,%d]", i, ns))
 	}
 	tail = append(tail, fmt.Sprintf("[%d,%d]", samples-1, 2*ns))
@@ -298,22 +298,22 @@ func grow(mib, limit int64) behaviour {
 	if limit > 0 && mib >= limit>>20 {
 		mib, b.Exit = limit>>20-1, engine.Exit{Signal: syscall.SIGKILL}
 	}
-	for held := range mib + 1 {
-		b.first += fmt.Sprintf("held %d\n", held<<20)
+	for size := range mib + 1 {
+		b.first += fmt.Sprintf("held %d\n", size<<20)
 	}
 	return b
 }
 
 // forks makes processes up to a limit, or exits if there is none.
-func forks(most, limit int64, once bool) behaviour {
-	if limit == 0 || limit > most {
+func forks(maximum, limit int64, runOnce bool) behaviour {
+	if limit == 0 || limit > maximum {
 		return fails(3, "forks: no limit refuses another process")
 	}
-	made := func(n int) string { return fmt.Sprintf("forks %d live %d refused %d", limit+int64(n)-1, limit, n) }
-	if once {
-		return writes(made(1))
+	report := func(n int) string { return fmt.Sprintf("forks %d live %d refused %d", limit+int64(n)-1, limit, n) }
+	if runOnce {
+		return writes(report(1))
 	}
-	return behaviour{first: made(1) + "\n", Behaviour: Behaviour{Every: 50 * time.Millisecond, Lines: func(n int) string { return made(n + 1) }}}
+	return behaviour{first: report(1) + "\n", Behaviour: Behaviour{Every: 50 * time.Millisecond, Lines: func(n int) string { return report(n + 1) }}}
 }
 
 // sequence imitates the probe's command sequence, which runs installed programs one after the other, on the fake clock.
@@ -329,22 +329,22 @@ func (p program) sequence(dir string, words []string) behaviour {
 			steps[len(steps)-1] = append(steps[len(steps)-1], w)
 		}
 	}
-	var all behaviour
+	var total behaviour
 	for i, args := range steps {
 		next, err := p.host.loadProgram(args, p.spec)
 		if err != nil || next.scripted == nil {
 			return fails(127, "sequence: run %q: ENOENT (2)", args)
 		}
 		b := next.scripted(next.args, p.spec)
-		all.Took += b.Took
-		all.Stdout += b.Stdout
-		all.Stderr += b.Stderr
-		if all.Exit = b.Exit; !b.Exit.OK() {
+		total.Took += b.Took
+		total.Stdout += b.Stdout
+		total.Stderr += b.Stderr
+		if total.Exit = b.Exit; !b.Exit.OK() {
 			break
 		}
-		all.Stdout += fmt.Sprintf("{\"step\":%d,\"of\":%d,\"ns\":%d}\n", i+1, len(steps), max(b.Took.Nanoseconds(), 1))
+		total.Stdout += fmt.Sprintf("{\"step\":%d,\"of\":%d,\"ns\":%d}\n", i+1, len(steps), max(b.Took.Nanoseconds(), 1))
 	}
-	return all
+	return total
 }
 
 // writable reports whether dir is writable: it is in /tmp, in an innermost mount that is not read-only, or in a writable root.

@@ -137,28 +137,28 @@ func (c *check) spec(network engine.Network, program ...string) engine.Spec {
 	return c.session.TestSpec(fmt.Sprintf("-place-%03d", spawned.Add(1)), network, program...)
 }
 
-// run runs a container to its end. The error of a container that could not run is in refused; err is for the end of the context.
-func (c *check) run(ctx context.Context, spec engine.Spec) (exit engine.Exit, refused, err error) {
+// run runs a container to its end. The error of a container that could not run is in refusal; err is for the end of the context.
+func (c *check) run(ctx context.Context, spec engine.Spec) (exit engine.Exit, refusal, err error) {
 	limited, cancel := c.WithLimit(ctx)
 	defer cancel()
-	container, refused := c.Engine.Create(limited, spec)
-	if refused == nil {
-		if refused = container.Start(limited); refused == nil {
-			exit, refused = container.Wait(limited)
+	container, refusal := c.Engine.Create(limited, spec)
+	if refusal == nil {
+		if refusal = container.Start(limited); refusal == nil {
+			exit, refusal = container.Wait(limited)
 		}
-		refused = errors.Join(refused, engine.Undo(ctx, container))
+		refusal = errors.Join(refusal, engine.Undo(ctx, container))
 	}
 	if ctx.Err() != nil {
-		return exit, refused, context.Cause(ctx)
+		return exit, refusal, context.Cause(ctx)
 	}
-	return exit, refused, nil
+	return exit, refusal, nil
 }
 
 // runTwice is run, which is repeated once if the container could not run: a runtime may fail once in many calls.
-func (c *check) runTwice(ctx context.Context, spec func() engine.Spec) (exit engine.Exit, refused, err error) {
-	exit, refused, err = c.run(ctx, spec())
-	if refused == nil || err != nil {
-		return exit, refused, err
+func (c *check) runTwice(ctx context.Context, spec func() engine.Spec) (exit engine.Exit, refusal, err error) {
+	exit, refusal, err = c.run(ctx, spec())
+	if refusal == nil || err != nil {
+		return exit, refusal, err
 	}
 	return c.run(ctx, spec())
 }

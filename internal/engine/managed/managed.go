@@ -353,10 +353,10 @@ func (d *Daemon) Revive(ctx context.Context) error {
 		return nil
 	}
 	d.mu.Lock()
-	again := d.restarted
+	isRepeat := d.restarted
 	d.restarted = true
 	d.mu.Unlock()
-	if again {
+	if isRepeat {
 		return fmt.Errorf("%w; it was restarted once before", exited)
 	}
 	if d.group != nil {
@@ -375,9 +375,9 @@ var answerLimit = 5 * time.Second
 // then restarts it like Revive. An answer with an error is an answer.
 func (d *Daemon) Recover(ctx context.Context) (killed bool, err error) {
 	if d.Err() == nil {
-		asked, cancel := context.WithTimeout(ctx, answerLimit)
+		askCtx, cancel := context.WithTimeout(ctx, answerLimit)
 		defer cancel()
-		if err := d.config.Answers(asked); err == nil || asked.Err() == nil || ctx.Err() != nil {
+		if err := d.config.Answers(askCtx); err == nil || askCtx.Err() == nil || ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		if err := d.kill(ctx); err != nil {

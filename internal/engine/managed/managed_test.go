@@ -99,14 +99,14 @@ func TestDaemonIsIsolated(t *testing.T) {
 			t.Errorf("the daemon sees /run/%s of the host", name)
 		}
 	}
-	if own, err := os.Readlink("/proc/self/ns/net"); err != nil || own == read("net") {
-		t.Errorf("the daemon is in the host's network %s (%v)", own, err)
+	if namespace, err := os.Readlink("/proc/self/ns/net"); err != nil || namespace == read("net") {
+		t.Errorf("the daemon is in the host's network %s (%v)", namespace, err)
 	}
-	if now := text("/proc/self/mounts"); now != mounts {
-		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+	if table := text("/proc/self/mounts"); table != mounts {
+		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", table, mounts)
 	}
-	if seen := read("lib"); seen != "" {
-		t.Errorf("the daemon sees %s of the host's /var/lib", seen)
+	if listing := read("lib"); listing != "" {
+		t.Errorf("the daemon sees %s of the host's /var/lib", listing)
 	}
 	if _, err := os.Stat("/var/lib/touchstone-test"); err == nil {
 		t.Error("a file that the daemon makes in /var/lib is on the host")
@@ -114,8 +114,8 @@ func TestDaemonIsIsolated(t *testing.T) {
 
 	// The daemon's network can be reached only through the daemon.
 	address := "127.0.0.1:" + strconv.Itoa(servedPort(t, filepath.Join(d.Dirs().Data, "served")))
-	within := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
-	if body := get(t, within, "http://"+address); body != workload.ServeBody {
+	client := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
+	if body := get(t, client, "http://"+address); body != workload.ServeBody {
 		t.Errorf("a server in the daemon's network returns %q", body)
 	}
 	if _, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Get("http://" + address); err == nil {
@@ -123,7 +123,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	}
 	// The registry serves the daemon's network under the same address.
 	path, _, _ := strings.Cut(strings.TrimPrefix(s.Registry.Probe(), s.Registry.Addr()+"/"), ":")
-	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/"+path+"/manifests/latest"); !strings.Contains(body, "schemaVersion") {
+	if body := get(t, client, "http://"+s.Registry.Addr()+"/v2/"+path+"/manifests/latest"); !strings.Contains(body, "schemaVersion") {
 		t.Errorf("the registry returns %q in the daemon's network", body)
 	}
 	// No engine of the user needs the registry, so it does not listen on the host.
@@ -172,10 +172,10 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 		exec sleep 1000`)
 	c.Memory = []string{state}
 	d := start(t, s, c)
-	used, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
+	content, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
 	must.Do(t, err)
 	const limit = 48<<20 + 20*512<<10
-	sizes := strings.Fields(string(used))
+	sizes := strings.Fields(string(content))
 	for _, size := range sizes {
 		if n, err := strconv.Atoi(size); err != nil || n > limit || n < limit/2 {
 			t.Errorf("the daemon wrote %s bytes into a directory in memory (%v), want about %d", size, err, limit)
@@ -190,8 +190,8 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	<-d.Exited()
 	must.Do(t, d.Revive(t.Context()))
-	if again, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(again) > 0 {
-		t.Errorf("the restarted daemon's state has %q (%v), want nothing", again, err)
+	if state, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(state) > 0 {
+		t.Errorf("the restarted daemon's state has %q (%v), want nothing", state, err)
 	}
 }
 
@@ -224,8 +224,8 @@ func TestSharedMounts(t *testing.T) {
 			if got := strings.Count(string(child), "later "); got != want {
 				t.Errorf("the child sees %d of the daemon's two later mounts, want %d:\n%s", got, want, child)
 			}
-			if now := text("/proc/self/mounts"); now != mounts {
-				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+			if table := text("/proc/self/mounts"); table != mounts {
+				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", table, mounts)
 			}
 		})
 	}
@@ -329,13 +329,13 @@ func TestMountsCloseWithStuckProcess(t *testing.T) {
 		<-files.Stalled
 		cancel()
 	}()
-	var stuck *process.StuckError
-	if err := s.Launcher.Run(ctx, cmd); !errors.As(err, &stuck) {
+	var stuckErr *process.StuckError
+	if err := s.Launcher.Run(ctx, cmd); !errors.As(err, &stuckErr) {
 		t.Fatalf("Run() = %v, want a StuckError", err)
 	}
-	before := managed.SetStopLimit(100 * time.Millisecond)
+	previous := managed.SetStopLimit(100 * time.Millisecond)
 	err = m.Close(t.Context())
-	managed.SetStopLimit(before)
+	managed.SetStopLimit(previous)
 	if err == nil || !strings.Contains(err.Error(), "has not exited") {
 		t.Errorf("Close() = %v beside a process that cannot be killed", err)
 	}
@@ -498,8 +498,8 @@ func TestRevive(t *testing.T) {
 	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
 		t.Fatalf("Revive: %v, %v", err, d.Err())
 	}
-	if now := d.Daemon().PIDs; now[0] == was[0] {
-		t.Errorf("the process is still %d", now[0])
+	if pids := d.Daemon().PIDs; pids[0] == was[0] {
+		t.Errorf("the process is still %d", pids[0])
 	}
 	if s.Cgroups != nil {
 		if lives(t, was[1]) {
@@ -530,12 +530,12 @@ func TestRecover(t *testing.T) {
 		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
 	}
 	answer = nil
-	before := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
-	t.Cleanup(func() { managed.SetAnswerLimit(before) })
+	previous := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
+	t.Cleanup(func() { managed.SetAnswerLimit(previous) })
 	must.Do(t, unix.Kill(first, unix.SIGSTOP))
-	ended, cancel := context.WithCancel(t.Context())
+	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if killed, err := d.Recover(ended); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
+	if killed, err := d.Recover(deadCtx); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
 		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", killed, err, d.Err())
 	}
 	if killed, err := d.Recover(t.Context()); !killed || err != nil || d.Daemon().PIDs[0] == first {
@@ -555,11 +555,11 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 	leave := s.SetCgroupParent
 	// The copy of a machine has the real cgroups, and its own file with the cgroups of this process.
 	root := t.TempDir()
-	own := filepath.Join(root, "proc/self/cgroup")
-	err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.Symlink("/sys", filepath.Join(root, "sys")))
+	file := filepath.Join(root, "proc/self/cgroup")
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.Symlink("/sys", filepath.Join(root, "sys")))
 	for _, name := range []string{"cgroup", "mountinfo"} {
 		text, failed := os.ReadFile(filepath.Join("/proc/self", name))
-		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(own), name), text, 0o600))
+		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(file), name), text, 0o600))
 	}
 	must.Do(t, err)
 	if s.Cgroups, err = cgroup.Detect(root); err != nil {
@@ -567,14 +567,14 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 	}
 	d := start(t, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
 	was := d.Daemon().PIDs[0]
-	must.Do(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)))
+	must.Do(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(file)))
 	d.WaitEnd()
 	if err := d.Revive(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "find the cgroups of this process") {
 		t.Errorf("Revive: %v", err)
 	}
 	must.Do(t, leave(""))
-	if now := d.Daemon().PIDs[0]; now == was || lives(t, now) {
-		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", now, lives(t, now), was)
+	if pid := d.Daemon().PIDs[0]; pid == was || lives(t, pid) {
+		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", pid, lives(t, pid), was)
 	}
 	if err := d.Err(); err == nil || !strings.Contains(err.Error(), "was killed by signal 9") {
 		t.Errorf("the exit of the daemon: %v", err)
@@ -604,8 +604,8 @@ func TestShared(t *testing.T) {
 		for range 2 { // idempotent
 			enginetest.Check(t, release())
 		}
-		if ended := last.Err() != nil; ended != (i == len(releases)-1) {
-			t.Errorf("after release %d of %d the daemon has exited: %v", i+1, len(releases), ended)
+		if hasExited := last.Err() != nil; hasExited != (i == len(releases)-1) {
+			t.Errorf("after release %d of %d the daemon has exited: %v", i+1, len(releases), hasExited)
 		}
 	}
 	if starts != 1 {
@@ -655,8 +655,8 @@ func TestProgramsBehindLinks(t *testing.T) {
 		exec sleep 1000`)
 	c.Needs = []string{called}
 	d := start(t, s, c)
-	seen, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
-	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(seen) != want {
-		t.Errorf("the daemon's programs print %q, %v; want %q", seen, err, want)
+	output, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
+	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(output) != want {
+		t.Errorf("the daemon's programs print %q, %v; want %q", output, err, want)
 	}
 }

@@ -41,16 +41,16 @@ type syslog struct {
 // openSyslog makes the socket in the mount namespace of a running daemon. The namespace's own tmpfs holds it, so that it disappears
 // with the namespace, and no process of the host can reach it.
 func openSyslog(pid int, file string) (*syslog, error) {
-	var host, own unix.Stat_t
+	var host, daemonStat unix.Stat_t
 	dir := filepath.Dir(syslogPath)
-	inside := fmt.Sprintf("/proc/%d/root%s", pid, dir)
-	if err := errors.Join(unix.Stat(dir, &host), unix.Stat(inside, &own)); err != nil {
+	daemonDir := fmt.Sprintf("/proc/%d/root%s", pid, dir)
+	if err := errors.Join(unix.Stat(dir, &host), unix.Stat(daemonDir, &daemonStat)); err != nil {
 		return nil, fmt.Errorf("make a system log: %w", err)
 	}
-	if host.Dev == own.Dev && host.Ino == own.Ino {
+	if host.Dev == daemonStat.Dev && host.Ino == daemonStat.Ino {
 		return nil, fmt.Errorf("make a system log: process %d sees the host's %s", pid, dir)
 	}
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(inside, filepath.Base(syslogPath)), Net: "unixgram"})
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(daemonDir, filepath.Base(syslogPath)), Net: "unixgram"})
 	if err != nil {
 		return nil, fmt.Errorf("make a system log: %w", err)
 	}

@@ -318,8 +318,8 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Wait(ctx); err != nil {
 		return fail(err)
 	}
-	if why := complaint(out.Tail()); !exit.OK() && why != "" {
-		return fail(errors.New(why))
+	if cause := complaint(out.Tail()); !exit.OK() && cause != "" {
+		return fail(errors.New(cause))
 	}
 	return exit, nil
 }

@@ -372,14 +372,14 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 		return engine.Exit{}, fail(err)
 	}
 	stdout, stderr := out.Files()
-	ended, err := c.launch(ctx, process.Program{
+	result, err := c.launch(ctx, process.Program{
 		Args: c.argv(log, "exec", "--process", file, c.id), Env: c.e.env, Stdout: stdout, Stderr: stderr,
 	})
 	_ = out.Close()
 	if err != nil {
 		return engine.Exit{}, fail(err)
 	}
-	exit := exitOf(ended.Status)
+	exit := exitOf(result.Status)
 	if err := out.Wait(ctx); err != nil {
 		return engine.Exit{}, fail(err)
 	}

@@ -63,8 +63,8 @@ func (x *exits) known(id string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.look(id)
-	_, waiting := x.waiting[id]
-	return !waiting
+	_, isWaiting := x.waiting[id]
+	return !isWaiting
 }
 
 // finish ends the wait for a removed container. Without an exit file the given exit or error counts.

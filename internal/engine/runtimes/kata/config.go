@@ -94,11 +94,11 @@ func check(options []target.Option) error {
 				wrong = "want an absolute path"
 			}
 		case optionHypervisor:
-			if _, known := hypervisors[o.Value]; !known {
+			if _, ok := hypervisors[o.Value]; !ok {
 				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(hypervisors)), ", ")
 			}
 		case optionFS:
-			if _, known := fileSystems[o.Value]; !known {
+			if _, ok := fileSystems[o.Value]; !ok {
 				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
 			}
 		case optionMemory, optionVCPUs:
@@ -159,25 +159,25 @@ func (c *Config) readDropIns() error {
 	return nil
 }
 
-// merge replaces the values of into by the values of from, table by table.
-func merge(into, from map[string]any) {
-	for key, value := range from {
-		old, wasTable := into[key].(map[string]any)
+// merge replaces the values of base by the values of overlay, table by table.
+func merge(base, overlay map[string]any) {
+	for key, value := range overlay {
+		old, wasTable := base[key].(map[string]any)
 		table, isTable := value.(map[string]any)
 		if wasTable && isTable {
 			merge(old, table)
 		} else {
-			into[key] = value
+			base[key] = value
 		}
 	}
 }
 
 // hypervisorOf returns the one hypervisor of a configuration.
 func hypervisorOf(values map[string]any) (string, error) {
-	all, _ := values["hypervisor"].(map[string]any)
-	names := slices.Sorted(maps.Keys(all))
+	tables, _ := values["hypervisor"].(map[string]any)
+	names := slices.Sorted(maps.Keys(tables))
 	for _, name := range names {
-		if _, ok := all[name].(map[string]any); !ok {
+		if _, ok := tables[name].(map[string]any); !ok {
 			return "", fmt.Errorf("hypervisor.%s is not a table", name)
 		}
 	}
@@ -300,7 +300,7 @@ func (c *Config) set(options []target.Option) error {
 		case optionVCPUs:
 			n, _ := strconv.ParseInt(o.Value, 10, 64) // likewise
 			change(vm, "default_vcpus", n)
-			if most, ok := number(vm["default_maxvcpus"]); ok && most > 0 && most < float64(n) {
+			if limit, ok := number(vm["default_maxvcpus"]); ok && limit > 0 && limit < float64(n) {
 				change(vm, "default_maxvcpus", n)
 			}
 		}

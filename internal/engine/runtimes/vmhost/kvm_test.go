@@ -113,9 +113,9 @@ func TestKVM(t *testing.T) {
 			if !errors.As(err, &lack) || !errors.Is(err, c.kind) || !strings.Contains(lack.Reason, c.reason) || !strings.Contains(lack.Advice, c.advice) {
 				t.Errorf("KVM: %v; want %v with %q and %q", err, c.kind, c.reason, c.advice)
 			}
-			var refused *engine.UnsupportedError
-			if !errors.As(Refuse("oci/runsc@platform=kvm", err), &refused) || refused.What != "oci/runsc@platform=kvm" || refused.Reason != lack.Reason || refused.Advice != lack.Advice {
-				t.Errorf("Refuse: %+v", refused)
+			var refusalErr *engine.UnsupportedError
+			if !errors.As(Refuse("oci/runsc@platform=kvm", err), &refusalErr) || refusalErr.What != "oci/runsc@platform=kvm" || refusalErr.Reason != lack.Reason || refusalErr.Advice != lack.Advice {
+				t.Errorf("Refuse: %+v", refusalErr)
 			}
 		})
 	}
@@ -156,8 +156,8 @@ func TestKVMFailsWithoutProof(t *testing.T) {
 func TestProofIsKept(t *testing.T) {
 	var o once
 	calls := 0
-	lost, cancel := context.WithCancel(t.Context())
-	err := o.once(lost, func(context.Context) error {
+	lostCtx, cancel := context.WithCancel(t.Context())
+	err := o.once(lostCtx, func(context.Context) error {
 		calls++
 		cancel()
 		return &GuestError{Hangs: true}

@@ -115,9 +115,9 @@ func readCPU(dir string, v2 bool) (float64, error) {
 		return 0, nil
 	}
 	limit, err := strconv.ParseFloat(quota[0], 64)
-	each, bad := strconv.ParseFloat(quota[1], 64)
-	if err != nil || bad != nil || limit <= 0 || each <= 0 {
+	length, bad := strconv.ParseFloat(quota[1], 64)
+	if err != nil || bad != nil || limit <= 0 || length <= 0 {
 		return 0, fmt.Errorf("%s has %q, which is no limit", file, quota)
 	}
-	return limit / each, nil
+	return limit / length, nil
 }

@@ -36,7 +36,7 @@ func unifiedTree(t *testing.T, files map[string]string) (*Hierarchy, string) {
 
 // Each reason for a missing controller has its own cause and remedy, and touchstone host reports the same one as a trial.
 func TestRefusal(t *testing.T) {
-	const all = "cpuset cpu io memory pids\n"
+	const controllerList = "cpuset cpu io memory pids\n"
 	for name, tt := range map[string]struct {
 		files       map[string]string
 		err         error    // nil if the controllers are passed on
@@ -45,21 +45,21 @@ func TestRefusal(t *testing.T) {
 		controllers []string
 	}{
 		"root of the tree": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.procs": "1\n2\n"}, controllers: enabled,
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.procs": "1\n2\n"}, controllers: enabled,
 		},
 		"group without processes": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain}, controllers: enabled,
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain}, controllers: enabled,
 		},
 		"passed on already, with processes": {
-			files:       map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.subtree_control": "cpu memory pids\n", "cgroup.procs": "1\n"},
+			files:       map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.subtree_control": "cpu memory pids\n", "cgroup.procs": "1\n"},
 			controllers: enabled,
 		},
 		"namespace with processes": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.procs": "1\n4194305\n"},
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.procs": "1\n4194305\n"},
 			err:   unix.EBUSY, cause: []string{"holds processes: 1 (", "4194305", "no internal processes"}, remedy: "xargs -rn1", controllers: enabled,
 		},
 		"namespace with a process from outside": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.procs": "0\n"},
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.procs": "0\n"},
 			err:   unix.EBUSY, cause: []string{"a process of another PID namespace"}, remedy: "xargs -rn1", controllers: enabled,
 		},
 		"not delegated to the namespace": {

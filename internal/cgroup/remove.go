@@ -55,14 +55,14 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	processes := hold(pids)
 	defer release(processes)
 	// An ID may have been reused before hold opened its pidfd. Only the IDs that are still in the group now may be killed.
-	now, err := g.others()
+	survivors, err := g.others()
 	if err != nil {
 		return err
 	}
 	var killed []*os.Process
 	var errs []error
 	for _, p := range processes {
-		if slices.Contains(now, p.Pid) {
+		if slices.Contains(survivors, p.Pid) {
 			killed = append(killed, p)
 			errs = append(errs, kill(p))
 		}
@@ -82,17 +82,17 @@ func (g *Group) others() ([]int, error) {
 // forbidForks forbids new processes in the group if it has the pids controller. It returns a function that restores the previous limit. If
 // the kernel refuses the limit, Kill works without it: only a fork bomb may take more rounds.
 func (g *Group) forbidForks() (allow func() error) {
-	nothing := func() error { return nil }
+	noop := func() error { return nil }
 	dir, _, ok := g.dir("pids")
-	before, err := words(dir, "pids.max")
-	if !ok || err != nil || len(before) != 1 {
-		return nothing
+	limit, err := words(dir, "pids.max")
+	if !ok || err != nil || len(limit) != 1 {
+		return noop
 	}
 	if err := write(dir, "pids.max", "0"); err != nil {
-		return nothing
+		return noop
 	}
 	return func() error {
-		if err := write(dir, "pids.max", before[0]); err != nil && !gone(err) {
+		if err := write(dir, "pids.max", limit[0]); err != nil && !gone(err) {
 			return fmt.Errorf("allow processes in cgroup %q again: %w", g.path, err)
 		}
 		return nil

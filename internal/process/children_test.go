@@ -116,23 +116,23 @@ func TestPin(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := len(affinities(t))
-			makeThreads(before + 8)
+			baseline := len(affinities(t))
+			makeThreads(baseline + 8)
 			var thread int // the forking thread
 			if err := l.doSoon(func() error { thread = unix.Gettid(); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			now := affinities(t)
-			if len(now) <= before {
-				t.Errorf("no new threads, still %d", len(now))
+			masks := affinities(t)
+			if len(masks) <= baseline {
+				t.Errorf("no new threads, still %d", len(masks))
 			}
-			for id, cpus := range now {
+			for id, cpus := range masks {
 				if want := one; id == thread {
 					if cpus != usual.String() {
 						t.Errorf("the forking thread is on CPUs %s, want %s", cpus, usual)
 					}
 				} else if cpus != want {
-					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(now), cpus, want)
+					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(masks), cpus, want)
 				}
 			}
 			for _, status := range readBy(t, l, "/proc/self/status") {
@@ -154,7 +154,7 @@ func TestPin(t *testing.T) {
 
 func TestPinRefuses(t *testing.T) {
 	usual := usualList(t)
-	before := affinities(t)
+	baseline := affinities(t)
 	for cpus, want := range map[string]string{
 		"1-":                                    `pin this program to CPUs "1-": "1-" is not a CPU or a range of CPUs`,
 		strconv.Itoa(cpuset.Max):                "invalid argument",
@@ -168,7 +168,7 @@ func TestPinRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, cpus := range affinities(t) {
-		if was, ok := before[id]; ok && cpus != was {
+		if was, ok := baseline[id]; ok && cpus != was {
 			t.Errorf("thread %d is on CPUs %s, was on %s", id, cpus, was)
 		}
 	}
@@ -213,12 +213,12 @@ func readBy(t *testing.T, l *Launcher, file string) []string {
 }
 
 func TestChildrenHaveHigherOOMScore(t *testing.T) {
-	own := score(t, "/proc/self/oom_score_adj")
+	self := score(t, "/proc/self/oom_score_adj")
 	l, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := min(own+oomRaise, mostOOMScore)
+	want := min(self+oomRaise, mostOOMScore)
 	// The child of a child inherits the score.
 	for _, got := range readBy(t, l, "/proc/self/oom_score_adj") {
 		if got != strconv.Itoa(want) || l.OOMScore() != want {
@@ -228,8 +228,8 @@ func TestChildrenHaveHigherOOMScore(t *testing.T) {
 	if err := l.Run(t.Context(), exec.Command("/does/not/exist")); err == nil {
 		t.Error("a missing program started")
 	}
-	if got := score(t, "/proc/self/oom_score_adj"); got != own {
-		t.Errorf("this program has OOM score %d, want its old one, %d", got, own)
+	if got := score(t, "/proc/self/oom_score_adj"); got != self {
+		t.Errorf("this program has OOM score %d, want its old one, %d", got, self)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -309,24 +309,24 @@ func TestChildrenKeepUsualTimerSlack(t *testing.T) {
 			t.Errorf("a child has a timer slack of %s ns, want %d", got, usual)
 		}
 	}
-	if own := slacks(t); count(own, usual) != 1 || count(own, slack) != len(own)-1 {
-		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", own, usual, slack)
+	if values := slacks(t); count(values, usual) != 1 || count(values, slack) != len(values)-1 {
+		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", values, usual, slack)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if own := slacks(t); count(own, usual) != len(own) {
-		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", own, usual)
+	if values := slacks(t); count(values, usual) != len(values) {
+		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", values, usual)
 	}
 }
 
 func isSubreaper(t *testing.T) bool {
 	t.Helper()
-	var on int32
-	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0); err != nil {
+	var value int32
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&value)), 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	return on != 0
+	return value != 0
 }
 
 // The number of remembered exits of strays is bounded.

@@ -62,11 +62,11 @@ func (d *dpkg) aptIndex(t tree) ([]*unit, error) {
 			highest[u.name] = u
 		}
 	}
-	var all []*unit
+	var units []*unit
 	for _, u := range highest {
-		all = append(all, u)
+		units = append(units, u)
 	}
-	return newStore("", all, nothing{}).units, nil // sorted
+	return newStore("", units, nothing{}).units, nil // sorted
 }
 
 func readIndex(file string, open func(io.Reader) (io.Reader, error)) ([]*unit, error) {

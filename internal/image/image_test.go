@@ -117,9 +117,9 @@ func TestBuild(t *testing.T) {
 			image, err := Build(arch)
 			must.Do(t, err)
 			wantConsistent(t, image)
-			again, err := Build(arch)
+			second, err := Build(arch)
 			must.Do(t, err)
-			if one, two := digest(t, image), digest(t, again); one != two {
+			if one, two := digest(t, image), digest(t, second); one != two {
 				t.Errorf("two builds have the digests %v and %v", one, two)
 			}
 			if media, err := image.MediaType(); err != nil || media != types.OCIManifestSchema1 {

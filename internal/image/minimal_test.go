@@ -78,9 +78,9 @@ func TestMinimal(t *testing.T) {
 	if err != nil || config.Platform().String() != "linux/arm/v7" {
 		t.Errorf("the platform is %v, %v", config.Platform(), err)
 	}
-	again, _, err := r.Minimal(t.Context(), "arm", filepath.Join(t.TempDir(), "rootfs"))
-	if err != nil || again == ref {
-		t.Errorf("a second image is %s, %v", again, err)
+	second, _, err := r.Minimal(t.Context(), "arm", filepath.Join(t.TempDir(), "rootfs"))
+	if err != nil || second == ref {
+		t.Errorf("a second image is %s, %v", second, err)
 	}
 	if _, _, err := r.Minimal(t.Context(), "arm", dir); err == nil {
 		t.Error("a used directory is accepted")

@@ -173,14 +173,14 @@ func (r *Registry) Serve(l net.Listener) {
 }
 
 // Publish adds an image under a name with a tag, replaces an earlier image with this name, and returns the reference.
-func (r *Registry) Publish(ctx context.Context, as string, image v1.Image) (string, error) {
-	ref, err := name.NewTag(r.Addr()+"/"+r.path+as, name.Insecure, name.StrictValidation)
+func (r *Registry) Publish(ctx context.Context, tag string, image v1.Image) (string, error) {
+	ref, err := name.NewTag(r.Addr()+"/"+r.path+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
-		return "", fmt.Errorf("publish image %s: %w", as, err)
+		return "", fmt.Errorf("publish image %s: %w", tag, err)
 	}
 	p, err := newPublished(ctx, ref, image)
 	if err != nil {
-		return "", fmt.Errorf("publish image %s: %w", as, err)
+		return "", fmt.Errorf("publish image %s: %w", tag, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,9 +256,9 @@ func (r *Registry) Fresh(ctx context.Context, size int64) (string, error) {
 	}
 	r.mu.Lock()
 	r.made++
-	as := fmt.Sprintf("fresh:%d", r.made)
+	tag := fmt.Sprintf("fresh:%d", r.made)
 	r.mu.Unlock()
-	return r.Publish(ctx, as, image)
+	return r.Publish(ctx, tag, image)
 }
 
 func freshImage(size int64) (v1.Image, error) {
@@ -344,9 +344,9 @@ func (r *Registry) own(ref string) map[v1.Hash]int64 {
 		}
 		_ = content.Close() // it was not read
 	}
-	for other, q := range r.images {
+	for candidate, q := range r.images {
 		for hash := range q.blobs {
-			if other != ref {
+			if candidate != ref {
 				delete(sizes, hash)
 			}
 		}

@@ -147,11 +147,11 @@ func (c *Cache) unchanged(name string) error {
 	defer func() { _ = list.Close() }() // it was only read
 	lines := bufio.NewScanner(list)
 	for lines.Scan() {
-		at := strings.IndexByte(lines.Text(), '"')
-		if at < 1 {
+		index := strings.IndexByte(lines.Text(), '"')
+		if index < 1 {
 			return ErrDamaged
 		}
-		file, err := strconv.Unquote(lines.Text()[at:])
+		file, err := strconv.Unquote(lines.Text()[index:])
 		if err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (c *Cache) unchanged(name string) error {
 		if err != nil {
 			return err
 		}
-		if stamp(info) != lines.Text()[:at-1] {
+		if stamp(info) != lines.Text()[:index-1] {
 			return fmt.Errorf("%w: %s was changed", ErrDamaged, file)
 		}
 	}

@@ -90,16 +90,16 @@ func (o Options) fetcher(dir string, room int64) (*fetcher, error) {
 
 // ready checks that the programs and keys for fetching exist.
 func (f *fetcher) ready() error {
-	for program, of := range map[string]string{mmdebstrap: "mmdebstrap", "apt-get": "apt", "dpkg-deb": "dpkg"} {
+	for program, pkg := range map[string]string{mmdebstrap: "mmdebstrap", "apt-get": "apt", "dpkg-deb": "dpkg"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w; %s", err, install(of))
+			return fmt.Errorf("%w; %s", err, install(pkg))
 		}
 	}
-	there := func(pattern string) bool {
+	exists := func(pattern string) bool {
 		found, err := filepath.Glob(pattern)
 		return err == nil && len(found) > 0
 	}
-	if !slices.ContainsFunc(keyrings, there) {
+	if !slices.ContainsFunc(keyrings, exists) {
 		return fmt.Errorf("the keys of Debian's archive are missing (%s); %s", keyrings[0], install("debian-archive-keyring"))
 	}
 	return nil
@@ -120,8 +120,8 @@ type request struct {
 
 // fetch writes a tar archive with the unpacked packages, and with their files in archivesDir. No program of another architecture
 // runs.
-func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, error) {
-	file, err := os.Create(filepath.Join(f.dir, as))
+func (f *fetcher) fetch(ctx context.Context, r request, filename string) (*os.File, error) {
+	file, err := os.Create(filepath.Join(f.dir, filename))
 	if err != nil {
 		return nil, err
 	}

@@ -93,9 +93,9 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		fail("--runs", strconv.Itoa(p.Blocks), f)
 	}
 	if o.Until != nil {
-		until, f := parseUntil(*o.Until)
+		rule, f := parseUntil(*o.Until)
 		fail("--until", *o.Until, f)
-		p.Until = until
+		p.Until = rule
 	}
 	if o.MaxBlocks != nil {
 		p.MaxBlocks = *o.MaxBlocks
@@ -153,7 +153,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	})
 	for _, d := range o.Engines {
 		const key = "engines.sockets"
-		if _, given := p.Engines.Sockets[d.Name]; given {
+		if _, ok := p.Engines.Sockets[d.Name]; ok {
 			if f := o.checkSocket(d.Name); f != nil {
 				problems.add(p.at[key+"."+d.Name], d.Name, problem{key + ": " + f.message, f.advice})
 			}
@@ -184,8 +184,8 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	p.pin(o.Pin, fail)
 	p.limit(o.Limits, fail)
 	if o.DropCaches != nil {
-		allowed := *o.DropCaches
-		p.DropCaches = &allowed
+		value := *o.DropCaches
+		p.DropCaches = &value
 		put(&p.at, "drop-caches", Location{Flag: "--drop-caches"})
 	}
 	if err := problems.err(); err != nil {

@@ -61,9 +61,9 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		again, problem := parsePattern(p.String())
-		if problem != nil || again.String() != p.String() {
-			t.Errorf("%q is %s, which is read as %s (%v)", s, p, again, problem)
+		echo, problem := parsePattern(p.String())
+		if problem != nil || echo.String() != p.String() {
+			t.Errorf("%q is %s, which is read as %s (%v)", s, p, echo, problem)
 		}
 	})
 }

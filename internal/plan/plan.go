@@ -212,9 +212,9 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 	if len(users) == 0 {
 		return p
 	}
-	both := maps.Clone(users)
-	maps.Copy(both, p.Runtimes)
-	p.Runtimes = both
+	union := maps.Clone(users)
+	maps.Copy(union, p.Runtimes)
+	p.Runtimes = union
 	return p
 }
 

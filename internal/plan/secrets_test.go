@@ -45,8 +45,8 @@ func TestRedact(t *testing.T) {
 		if diff := cmp.Diff(string(want.YAML()), string(mustParse(t, "p", redacted).YAML())); diff != "" {
 			t.Errorf("%s: the rest of the plan has changed (-want +got):\n%s", name, diff)
 		}
-		if again, values := Redact(redacted); again != redacted || values != nil {
-			t.Errorf("%s: redacted again: %q\n%s", name, values, again)
+		if echo, values := Redact(redacted); echo != redacted || values != nil {
+			t.Errorf("%s: redacted again: %q\n%s", name, values, echo)
 		}
 	}
 }

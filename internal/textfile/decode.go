@@ -65,8 +65,8 @@ func NewReader(r io.Reader, want ...Kind) (*Reader, error) {
 		return nil, err
 	}
 	err = Recognize(head, want...)
-	if other := (*Error)(nil); packed && errors.As(err, &other) {
-		err = &Error{"it is a file of gzip, and its content: " + other.Problem, "unpack it with gzip -d FILE; " + other.Advice}
+	if inner := (*Error)(nil); packed && errors.As(err, &inner) {
+		err = &Error{"it is a file of gzip, and its content: " + inner.Problem, "unpack it with gzip -d FILE; " + inner.Advice}
 	}
 	return t, err
 }

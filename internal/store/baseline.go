@@ -116,17 +116,17 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Baselines lists the baselines by name.
 func (s *Store) Baselines(ctx context.Context) ([]Baseline, error) {
-	all := []Baseline{}
+	list := []Baseline{}
 	err := s.each(ctx, func(scan scan) error {
 		var b Baseline
 		err := scan(&b.Name, instant{&b.Saved}, document{&b.Runs})
-		all = append(all, b)
+		list = append(list, b)
 		return err
 	}, `SELECT name, saved, runs FROM baseline ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list baselines: %w", s.explain(err))
 	}
-	return all, nil
+	return list, nil
 }
 
 // Baseline returns the runs of a baseline. An unknown name is ErrNoBaseline.
@@ -189,12 +189,12 @@ func (s *Store) RemoveBaseline(ctx context.Context, name string) error {
 
 // noBaseline is the error for an unknown name, with the names that exist.
 func (s *Store) noBaseline(ctx context.Context) error {
-	all, err := s.Baselines(ctx)
+	list, err := s.Baselines(ctx)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, b := range all {
+	for _, b := range list {
 		names = append(names, b.Name)
 	}
 	if len(names) == 0 {

@@ -73,15 +73,15 @@ func TestKilledWriterLosesNoTrial(t *testing.T) {
 	closeStore(t, s)
 
 	for _, trials := range []int{1, 2, 7, 30, 150} {
-		acknowledged := killAfter(t, path, trials)
+		ack := killAfter(t, path, trials)
 		s, err := store.Open(t.Context(), path)
 		must.Do(t, err)
 		run, err := s.Run(t.Context(), "a")
 		must.Do(t, err)
 		last := run.Trials[len(run.Trials)-1].Seq
 		// The kill may have come between the commit and its acknowledgement.
-		if last != acknowledged && last != acknowledged+1 {
-			t.Errorf("the last trial is %d, and %d was recorded last", last, acknowledged)
+		if last != ack && last != ack+1 {
+			t.Errorf("the last trial is %d, and %d was recorded last", last, ack)
 		}
 		checkTrials(t, s, "a", last)
 		closeStore(t, s)

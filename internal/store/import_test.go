@@ -78,9 +78,9 @@ func TestImportConflict(t *testing.T) {
 			s := newStore(t)
 			_, err := importRuns(t, s, withTrials("a", 2))
 			must.Do(t, err)
-			other := withTrials("a", 2)
-			change(&other)
-			if _, err := importRuns(t, s, withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
+			conflict := withTrials("a", 2)
+			change(&conflict)
+			if _, err := importRuns(t, s, withTrials("b", 1), conflict, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
 				t.Fatalf("Import gives %v, want a conflict", err)
 			}
 			run, err := s.Run(t.Context(), "a")
@@ -99,9 +99,9 @@ func TestImportConflict(t *testing.T) {
 func TestImportedRunsCannotResume(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("own", 0), 1)
-	foreign := withTrials("foreign", 1)
-	foreign.State = result.Interrupted
-	_, err := importRuns(t, s, foreign)
+	stranger := withTrials("foreign", 1)
+	stranger.State = result.Interrupted
+	_, err := importRuns(t, s, stranger)
 	must.Do(t, err)
 	for id, want := range map[string]bool{"own": false, "foreign": true} {
 		imported, err := s.Imported(t.Context(), id)
@@ -118,14 +118,14 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	if run.State != result.Interrupted {
 		t.Errorf("the imported run is %s", run.State)
 	}
-	var none *store.IDError
-	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &none) {
+	var idErr *store.IDError
+	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &idErr) {
 		t.Errorf("Imported of no run: %v", err)
 	}
 	// An import of the user's own run does not mark it as imported.
-	own, err := s.Run(t.Context(), "own")
+	original, err := s.Run(t.Context(), "own")
 	must.Do(t, err)
-	_, err = importRuns(t, s, own)
+	_, err = importRuns(t, s, original)
 	must.Do(t, err)
 	if imported, err := s.Imported(t.Context(), "own"); err != nil || imported {
 		t.Errorf("the user's own run is imported: %v, %v", imported, err)

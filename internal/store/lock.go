@@ -30,7 +30,7 @@ func (s *Store) lockFile(runID string) (string, error) {
 }
 
 // lock takes the lock of a run, unless this store has it. ErrUnderWay if another process, or another Store, has it.
-func (s *Store) lock(runID string) (taken bool, err error) {
+func (s *Store) lock(runID string) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.locks[runID] != nil {

@@ -92,12 +92,12 @@ func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Tri
 
 // Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
 // An unknown run is an *IDError.
-func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, caveats []string) error {
+func (s *Store) Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error {
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
 	err := s.write(ctx, func(tx *transaction) error {
-		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&end}, document{&caveats}, runID)
 	})
 	if err != nil {
 		err = fmt.Errorf("finish run %q: %w", runID, s.explain(err))
@@ -150,16 +150,16 @@ func changeRow(ctx context.Context, tx *transaction, runID, query string, args .
 // writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
 // other processes that take or remove locks.
 func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transaction) error) error {
-	taken := false
+	ok := false
 	err := s.write(ctx, func(tx *transaction) error {
 		err := do(tx)
 		if err == nil {
 			s.removeStaleLocks()
-			taken, err = s.lock(runID)
+			ok, err = s.lock(runID)
 		}
 		return err
 	})
-	if err != nil && taken {
+	if err != nil && ok {
 		err = errors.Join(err, s.unlock(runID))
 	}
 	return err
@@ -256,8 +256,8 @@ func (i *importer) End() error {
 	if i.digest == nil {
 		return nil
 	}
-	there, err := storedDigest(i.ctx, i.tx, i.run.ID)
-	if err == nil && !bytes.Equal(there, i.digest.Sum(nil)) {
+	sum, err := storedDigest(i.ctx, i.tx, i.run.ID)
+	if err == nil && !bytes.Equal(sum, i.digest.Sum(nil)) {
 		err = ErrConflict
 	}
 	return i.explain(err)
@@ -292,13 +292,13 @@ func storedDigest(ctx context.Context, tx *transaction, id string) ([]byte, erro
 // newDigest returns a digest of the content of a run, without its trials. Texts do not count, since an export may hide values in them.
 // Absent lists and times of other zones have one spelling. Earlier versions exported a killed run as running.
 func newDigest(run *result.Run) (hash.Hash, error) {
-	alike := run.WithoutTexts().Canonical()
-	alike.Trials = nil
-	if alike.State == result.Killed {
-		alike.State = result.Running
+	form := run.WithoutTexts().Canonical()
+	form.Trials = nil
+	if form.State == result.Killed {
+		form.State = result.Running
 	}
 	digest := sha256.New()
-	return digest, json.NewEncoder(digest).Encode(alike)
+	return digest, json.NewEncoder(digest).Encode(form)
 }
 
 // digestTrial adds a trial to the digest of its run.

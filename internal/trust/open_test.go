@@ -18,18 +18,18 @@ import (
 // TestOpenNeverBlocks: what is no regular file is refused, also by a link, and no process waits for its other end.
 func TestOpenNeverBlocks(t *testing.T) {
 	dir := home(t)
-	at := func(name string) string { return filepath.Join(dir, "out", name) }
-	must.Do(t, unix.Mkfifo(at("pipe"), 0o600), os.Symlink("pipe", at("link-to-pipe")), os.Symlink("file", at("link")), os.Symlink("none", at("dangling")),
-		os.WriteFile(at("file"), []byte("text"), 0o600), os.Symlink("/dev/zero", at("device")), os.Symlink("/proc/self/fd", at("directory")))
+	pathOf := func(name string) string { return filepath.Join(dir, "out", name) }
+	must.Do(t, unix.Mkfifo(pathOf("pipe"), 0o600), os.Symlink("pipe", pathOf("link-to-pipe")), os.Symlink("file", pathOf("link")), os.Symlink("none", pathOf("dangling")),
+		os.WriteFile(pathOf("file"), []byte("text"), 0o600), os.Symlink("/dev/zero", pathOf("device")), os.Symlink("/proc/self/fd", pathOf("directory")))
 	for _, name := range []string{"pipe", "link-to-pipe", "device", "directory"} {
-		f, err := Open(at(name))
+		f, err := Open(pathOf(name))
 		var unsafe *Error
 		if !errors.As(err, &unsafe) {
 			t.Errorf("Open(%s) gives %v, %v", name, f, err)
 		}
 	}
 	for _, name := range []string{"file", "link"} {
-		f, err := Open(at(name))
+		f, err := Open(pathOf(name))
 		must.Do(t, err)
 		if text, err := io.ReadAll(f); err != nil || string(text) != "text" {
 			t.Errorf("%s holds %q, %v", name, text, err)
@@ -37,14 +37,14 @@ func TestOpenNeverBlocks(t *testing.T) {
 		must.Do(t, f.Close())
 	}
 	for _, name := range []string{"none", "dangling", "none/file"} {
-		if _, err := Open(at(name)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(pathOf(name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}
-	if text, err := ReadFile(at("file"), 4); err != nil || string(text) != "text" {
+	if text, err := ReadFile(pathOf("file"), 4); err != nil || string(text) != "text" {
 		t.Errorf("ReadFile gives %q, %v", text, err)
 	}
-	if _, err := ReadFile(at("file"), 3); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
+	if _, err := ReadFile(pathOf("file"), 3); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
 		t.Errorf("a file above the limit: %v", err)
 	}
 }
@@ -115,8 +115,8 @@ func TestAccessLists(t *testing.T) {
 		}
 		file := filepath.Join(dir, "out", "file")
 		_, err := File(file)
-		_, opened := Open(file)
-		for _, err := range []error{err, opened} {
+		_, openErr := Open(file)
+		for _, err := range []error{err, openErr} {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s of %s: %v", c.attribute, c.path, err)
@@ -146,8 +146,8 @@ func TestAccessListOfAncestor(t *testing.T) {
 
 func TestMalformedAccessLists(t *testing.T) {
 	for _, text := range []string{"", "\x02\x00", "\x03\x00\x00\x00", "\x02\x00\x00\x00xyz"} {
-		if who, err := writer([]byte(text)); err == nil {
-			t.Errorf("%q gives %q", text, who)
+		if account, err := writer([]byte(text)); err == nil {
+			t.Errorf("%q gives %q", text, account)
 		}
 	}
 }

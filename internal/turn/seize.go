@@ -22,11 +22,11 @@ func (n names) seize(ctx context.Context, id string, trusted func(uid int) bool,
 		return nil, nil, nil, fmt.Errorf("look for other runs on this machine: %w", err)
 	}
 	defer end()
-	all, err := n.others(ctx)
+	list, err := n.others(ctx)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("look for other runs on this machine: %w", err)
 	}
-	for _, o := range all {
+	for _, o := range list {
 		if o.UID >= 0 && trusted(o.UID) {
 			counting = append(counting, o)
 		} else {

@@ -119,10 +119,10 @@ func sweep(t *testing.T, roots workdir.Roots, groups *cgroup.Hierarchy) []workdi
 }
 
 // root skips the test unless it runs as root.
-func root(t *testing.T, why string) {
+func root(t *testing.T, reason string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: " + why)
+		t.Skip("needs root: " + reason)
 	}
 }
 

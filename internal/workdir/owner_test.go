@@ -21,11 +21,11 @@ func TestRunOfAnotherSession(t *testing.T) {
 	first := newRoots(t)
 	second := newRoots(t)
 	second.Data = first.Data
-	third := newRoots(t)
-	third.Memory = first.State // it shares only this directory
+	thirdRoots := newRoots(t)
+	thirdRoots.Memory = first.State // it shares only this directory
 	id := newID()
 	crash := other(t, first, id)
-	for name, roots := range map[string]workdir.Roots{"the same data": second, "one directory": third} {
+	for name, roots := range map[string]workdir.Roots{"the same data": second, "one directory": thirdRoots} {
 		if swept := sweep(t, roots, nil); len(swept) > 0 {
 			t.Errorf("with %s, the living run was swept: %v", name, swept)
 		}
@@ -89,10 +89,10 @@ func TestRecordOfOwner(t *testing.T) {
 
 // On a shared file system, a run of another host may be alive although its locks are free here.
 func TestRunOfAnotherHostStays(t *testing.T) {
-	for _, which := range []string{"state", "data"} {
+	for _, kind := range []string{"state", "data"} {
 		roots, id := newRoots(t), newID()
 		dead(t, roots, id)
-		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[which], id)
+		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[kind], id)
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
 		swept := sweep(t, roots, nil)
@@ -113,12 +113,12 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 
 // A run of an earlier boot is dead, also if its lock cannot be queried.
 func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
-	for _, earlier := range []bool{true, false} {
+	for _, oldBoot := range []bool{true, false} {
 		roots, id := newRoots(t), newID()
 		dead(t, roots, id)
 		data := filepath.Join(roots.Data, id)
 		record(t, data, func(owner map[string]any) {
-			if earlier {
+			if oldBoot {
 				owner["boot"] = "00000000-0000-0000-0000-000000000000"
 			}
 		})
@@ -126,10 +126,10 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{})
-		if earlier && (err != nil || len(swept) != 1 || !swept[0].Files || exists(t, data)) {
+		if oldBoot && (err != nil || len(swept) != 1 || !swept[0].Files || exists(t, data)) {
 			t.Errorf("the run of an earlier boot: %v, %v", swept, err)
 		}
-		if !earlier && (err == nil || len(swept) > 0 || !exists(t, data)) {
+		if !oldBoot && (err == nil || len(swept) > 0 || !exists(t, data)) {
 			t.Errorf("the run of this boot: %v, %v; want an error", swept, err)
 		}
 	}
@@ -138,15 +138,15 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 // A malformed record is ignored. So are recorded directories that cannot be the run's.
 func TestMalformedRecord(t *testing.T) {
 	id := newID()
-	precious, shared, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	precious, shared, stray := t.TempDir(), t.TempDir(), t.TempDir()
 	must.Do(t, os.Chmod(shared, 0o777))
 	var keep []string
-	for _, dir := range []string{precious, filepath.Join(elsewhere, newID()), filepath.Join(shared, id)} {
+	for _, dir := range []string{precious, filepath.Join(stray, newID()), filepath.Join(shared, id)} {
 		must.Do(t, os.MkdirAll(dir, 0o700))
 		keep = append(keep, filepath.Join(dir, "file"))
 		write(t, keep[len(keep)-1])
 	}
-	t.Chdir(elsewhere)
+	t.Chdir(stray)
 	dirs := []string{precious, filepath.Dir(keep[1]), filepath.Join(shared, id), precious + "/../" + id, id, "", "/", "/proc/none/" + id}
 	valid, err := json.Marshal(map[string]any{"dirs": dirs})
 	must.Do(t, err)

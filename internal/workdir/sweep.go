@@ -225,9 +225,9 @@ func (r *deadRun) findDaemons() error {
 }
 
 // keep records that objects in a daemon remain.
-func (r *deadRun) keep(used *userDaemon, why error) {
-	used.failed = true
-	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", used.engine, used.address, why))
+func (r *deadRun) keep(daemon *userDaemon, cause error) {
+	daemon.failed = true
+	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", daemon.engine, daemon.address, cause))
 }
 
 // empty removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
@@ -237,28 +237,28 @@ func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 	for _, r := range runs {
 		r.err = r.findDaemons()
 	}
-	each := func(do func(*deadRun, *userDaemon)) {
+	visit := func(do func(*deadRun, *userDaemon)) {
 		for _, r := range runs {
-			for _, used := range r.daemons {
-				if !used.failed {
-					do(r, used)
+			for _, daemon := range r.daemons {
+				if !daemon.failed {
+					do(r, daemon)
 				}
 			}
 		}
 	}
 	for first := true; ; first = false {
-		asked, removed := 0, 0
-		each(func(r *deadRun, used *userDaemon) {
+		calls, removed := 0, 0
+		visit(func(r *deadRun, daemon *userDaemon) {
 			ctx, cancel := context.WithTimeout(ctx, daemonLimit)
 			defer cancel()
-			n, err := d.Empty(ctx, r.id, used.engine, used.address)
-			asked, removed = asked+1, removed+n
+			n, err := d.Empty(ctx, r.id, daemon.engine, daemon.address)
+			calls, removed = calls+1, removed+n
 			r.swept.Objects += n
 			if err != nil {
-				r.keep(used, err)
+				r.keep(daemon, err)
 			}
 		})
-		if asked == 0 || !first && removed == 0 {
+		if calls == 0 || !first && removed == 0 {
 			break
 		}
 		if first && d.Waiting != nil {
@@ -268,11 +268,11 @@ func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 		<-pause.Done()
 		end()
 		if ctx.Err() != nil {
-			each(func(r *deadRun, used *userDaemon) { r.keep(used, context.Cause(ctx)) })
+			visit(func(r *deadRun, daemon *userDaemon) { r.keep(daemon, context.Cause(ctx)) })
 		}
 	}
-	each(func(r *deadRun, used *userDaemon) {
-		if err := os.Remove(used.record); err != nil {
+	visit(func(r *deadRun, daemon *userDaemon) {
+		if err := os.Remove(daemon.record); err != nil {
 			r.err = errors.Join(r.err, fmt.Errorf("record the removal: %w", err))
 		}
 	})
@@ -424,12 +424,12 @@ func rootedIn(proc string, dirs []string) bool {
 // must agree.
 func within(root, dir string) bool {
 	id := "/" + filepath.Base(dir) + "/"
-	at := strings.Index(root+"/", id)
-	if at < 0 {
+	index := strings.Index(root+"/", id)
+	if index < 0 {
 		return false
 	}
-	before, parent := root[:at], filepath.Dir(dir)
-	return strings.HasSuffix(before, parent) || strings.HasSuffix(parent, before)
+	head, parent := root[:index], filepath.Dir(dir)
+	return strings.HasSuffix(head, parent) || strings.HasSuffix(parent, head)
 }
 
 // below reports whether path is one of dirs or below one of them.

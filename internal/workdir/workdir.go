@@ -118,8 +118,8 @@ type Dir struct {
 }
 
 // NewRunID returns an ID that sorts by the start of the run and is easy to type.
-func NewRunID(now time.Time) string {
-	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
+func NewRunID(moment time.Time) string {
+	return moment.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
 // idPattern is the form of run IDs. They become parts of paths and of cgroup names. Nothing with another name is

@@ -32,7 +32,7 @@ func TestNamesAreTheFiles(t *testing.T) {
 		t.Errorf("the names are %q, but the files have %q", got, found)
 	}
 	for _, p := range papers {
-		if same, err := Load(p.Name); err != nil || same.Title != p.Title {
+		if second, err := Load(p.Name); err != nil || second.Title != p.Title {
 			t.Errorf("the file of %s has another name: %v", p.Name, err)
 		}
 	}

@@ -124,7 +124,7 @@ func numbersOf(text string) []number {
 }
 
 // find returns the only place of an excerpt in the text from an offset on.
-func (p paperText) find(excerpt string, from int) (span [2]int, err error) {
+func (p paperText) find(excerpt string, offset int) (span [2]int, err error) {
 	var parts []string
 	for part := range strings.SplitSeq(excerpt, " … ") {
 		var words []string
@@ -137,14 +137,14 @@ func (p paperText) find(excerpt string, from int) (span [2]int, err error) {
 	if err != nil {
 		return span, err
 	}
-	found := pattern.FindAllStringIndex(p.text[from:], 2)
+	found := pattern.FindAllStringIndex(p.text[offset:], 2)
 	switch {
 	case len(found) == 0:
 		return span, fmt.Errorf("the text does not have %q", excerpt)
-	case len(found) == 2 && from == 0:
+	case len(found) == 2 && offset == 0:
 		return span, fmt.Errorf("the text has %q twice; quote more of it", excerpt)
 	}
-	return [2]int{found[0][0] + from, found[0][1] + from}, nil
+	return [2]int{found[0][0] + offset, found[0][1] + offset}, nil
 }
 
 // within returns the numbers of a span.
@@ -194,16 +194,16 @@ func (p paperText) exclude(excluded []exclusion) (errs []error) {
 
 // labels marks the numbers in the labels of a printed table, and checks the order of the labels.
 func (p paperText) labels(labels []string, span [2]int) error {
-	from := span[0]
+	offset := span[0]
 	for _, label := range labels {
-		found, err := p.find(label, from)
+		found, err := p.find(label, offset)
 		if err != nil || found[1] > span[1] {
 			return fmt.Errorf("row %q is not at its place", label)
 		}
 		for _, n := range p.within(found) {
 			n.use = "label"
 		}
-		from = found[1]
+		offset = found[1]
 	}
 	return nil
 }
@@ -232,8 +232,8 @@ func compare(data Paper, text string, s source) []error {
 	}
 	for _, n := range p.numbers {
 		if n.use == "" {
-			around := text[max(0, n.start-60):min(len(text), n.end+40)]
-			errs = append(errs, fmt.Errorf("%s is neither data nor excluded: …%s…", n.text, strings.Join(strings.Fields(around), " ")))
+			excerpt := text[max(0, n.start-60):min(len(text), n.end+40)]
+			errs = append(errs, fmt.Errorf("%s is neither data nor excluded: …%s…", n.text, strings.Join(strings.Fields(excerpt), " ")))
 		}
 	}
 	return errs

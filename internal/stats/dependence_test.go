@@ -53,7 +53,7 @@ func TestDependenceIsFoundAndNotInvented(t *testing.T) {
 	if found < 320 || invented > 12 {
 		t.Errorf("dependence is found in %d of 500 series with it, and in %d without it", found, invented)
 	}
-	if short := dependentSeries(1, MinDependence-1, 0.95); dependent(short) || medianInflation(short) != 1 {
+	if head := dependentSeries(1, MinDependence-1, 0.95); dependent(head) || medianInflation(head) != 1 {
 		t.Error("a short series is judged")
 	}
 }

@@ -16,15 +16,15 @@ const roundingError = 1e-9
 func midranks(values []float64, tolerance float64) []float64 {
 	ascending := order(values)
 	ranks := make([]float64, len(values))
-	for from := 0; from < len(ascending); {
-		to := from + 1
-		for to < len(ascending) && values[ascending[to]]-values[ascending[from]] <= tolerance {
-			to++
+	for start := 0; start < len(ascending); {
+		end := start + 1
+		for end < len(ascending) && values[ascending[end]]-values[ascending[start]] <= tolerance {
+			end++
 		}
-		for _, i := range ascending[from:to] {
-			ranks[i] = float64(from+1+to) / 2
+		for _, i := range ascending[start:end] {
+			ranks[i] = float64(start+1+end) / 2
 		}
-		from = to
+		start = end
 	}
 	return ranks
 }
@@ -43,20 +43,20 @@ const exactLimit = 100
 // by Ranking Methods", Biometrics Bulletin 1 (1945) 80–83); ties have midranks, and
 // the exact distribution is the distribution of the midranks.
 func signedRank(logRatios []float64) float64 {
-	doubled, smaller := signedRankSum(logRatios)
+	doubled, rankSum := signedRankSum(logRatios)
 	switch {
 	case len(doubled) == 0:
 		return 1
 	case len(doubled) > exactLimit:
-		return signedRankApproximate(doubled, smaller)
+		return signedRankApproximate(doubled, rankSum)
 	default:
-		return signedRankExact(doubled, smaller)
+		return signedRankExact(doubled, rankSum)
 	}
 }
 
 // signedRankSum returns the ranks of the values with a sign, and the smaller of the two sums
 // of positive and negative ranks. All are doubled, because doubled midranks are integers.
-func signedRankSum(values []float64) (doubled []int, smaller int) {
+func signedRankSum(values []float64) (doubled []int, rankSum int) {
 	var signed, sizes []float64
 	for _, v := range values {
 		if math.Abs(v) > roundingError {
@@ -77,11 +77,11 @@ func signedRankSum(values []float64) (doubled []int, smaller int) {
 }
 
 // signedRankExact computes the probability of each sum of positive ranks.
-func signedRankExact(doubled []int, smaller int) float64 {
-	probability := make([]float64, smaller+1) // of each sum of the ranks so far
+func signedRankExact(doubled []int, rankSum int) float64 {
+	probability := make([]float64, rankSum+1) // of each sum of the ranks so far
 	probability[0] = 1
 	for _, rank := range doubled {
-		for sum := smaller; sum >= 0; sum-- {
+		for sum := rankSum; sum >= 0; sum-- {
 			p := probability[sum] / 2
 			if sum >= rank {
 				p += probability[sum-rank] / 2
@@ -94,12 +94,12 @@ func signedRankExact(doubled []int, smaller int) float64 {
 
 // signedRankApproximate is the normal approximation with the correction for continuity. The
 // variance of the midranks accounts for ties.
-func signedRankApproximate(doubled []int, smaller int) float64 {
+func signedRankApproximate(doubled []int, rankSum int) float64 {
 	var total, variance float64
 	for _, rank := range doubled {
 		total += float64(rank)
 		variance += float64(rank) * float64(rank) / 4
 	}
-	away := max(0, total/2-float64(smaller)-1)
-	return 2 * distuv.UnitNormal.CDF(-away/math.Sqrt(variance))
+	distance := max(0, total/2-float64(rankSum)-1)
+	return 2 * distuv.UnitNormal.CDF(-distance/math.Sqrt(variance))
 }

@@ -75,9 +75,9 @@ func (s *shifts) at(k int) float64 {
 	}
 	lo = math.Nextafter(lo, math.Inf(-1))
 	// Bisection continues until few shifts are above lo and up to hi: as many as there are values.
-	few := len(s.a) + len(s.b)
-	under, upTo := 0, s.count()
-	for upTo-under > few {
+	limit := len(s.a) + len(s.b)
+	rank, upTo := 0, s.count()
+	for upTo-rank > limit {
 		middle := midpoint(lo, hi)
 		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
 			return hi // the others between them are equal to it, or differ by less than a measurement shows
@@ -85,15 +85,15 @@ func (s *shifts) at(k int) float64 {
 		if n := s.below(middle); n > k {
 			hi, upTo = middle, n
 		} else {
-			lo, under = middle, n
+			lo, rank = middle, n
 		}
 	}
-	return selectRank(s.between(lo, hi, upTo-under), k-under)
+	return selectRank(s.between(lo, hi, upTo-rank), k-rank)
 }
 
 // between lists the shifts above lo and up to hi, whose number is count.
 func (s *shifts) between(lo, hi float64, count int) []float64 {
-	all := make([]float64, 0, count)
+	list := make([]float64, 0, count)
 	if s.a != nil {
 		j := 0
 		for _, v := range s.a {
@@ -104,10 +104,10 @@ func (s *shifts) between(lo, hi float64, count int) []float64 {
 				if w-v > hi {
 					break
 				}
-				all = append(all, w-v)
+				list = append(list, w-v)
 			}
 		}
-		return all
+		return list
 	}
 	j := len(s.b)
 	for i, v := range s.b {
@@ -118,10 +118,10 @@ func (s *shifts) between(lo, hi float64, count int) []float64 {
 			if midpoint(v, w) > hi {
 				break
 			}
-			all = append(all, midpoint(v, w))
+			list = append(list, midpoint(v, w))
 		}
 	}
-	return all
+	return list
 }
 
 // below counts the shifts up to a limit, in a time that grows with the number of values.
@@ -191,17 +191,17 @@ func signedRankTail(n int) []float64 {
 // without one. Above exactLimit it comes from the normal approximation.
 func signedRankCritical(n int, level float64) int {
 	if n > exactLimit {
-		of := float64(n)
-		return rankCritical(of*(of+1)/4, of*(of+1)*(2*of+1)/24, level)
+		count := float64(n)
+		return rankCritical(count*(count+1)/4, count*(count+1)*(2*count+1)/24, level)
 	}
 	tail := signedRankTails[n]()
-	at, _ := slices.BinarySearchFunc(tail, level, func(p, level float64) int {
+	index, _ := slices.BinarySearchFunc(tail, level, func(p, level float64) int {
 		if 2*p < level {
 			return -1
 		}
 		return 1
 	})
-	return at - 1
+	return index - 1
 }
 
 // mannWhitneyCritical is the same for the U statistic of two samples, from the normal approximation. The exact distribution
@@ -215,8 +215,8 @@ func mannWhitneyCritical(n, m int, level float64) int {
 			}
 		}
 	}
-	of := float64(n) * float64(m)
-	return rankCritical(of/2, of*float64(n+m+1)/12, level)
+	product := float64(n) * float64(m)
+	return rankCritical(product/2, product*float64(n+m+1)/12, level)
 }
 
 // mannWhitneyProbabilities are the probabilities of U = 0, 1, 2, … without ties, from the recurrence of H. B. Mann and

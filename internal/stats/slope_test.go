@@ -27,11 +27,11 @@ func TestLineNorris(t *testing.T) {
 // separated sorts pairs by x, and moves equal places apart by less than the tolerance of the test.
 func separated(x, y []float64) (places, values []float64) {
 	for _, i := range order(x) {
-		at := x[i]
-		if n := len(places); n > 0 && at <= places[n-1] {
-			at = math.Nextafter(places[n-1], math.Inf(1))
+		place := x[i]
+		if n := len(places); n > 0 && place <= places[n-1] {
+			place = math.Nextafter(places[n-1], math.Inf(1))
 		}
-		places, values = append(places, at), append(values, y[i])
+		places, values = append(places, place), append(values, y[i])
 	}
 	return places, values
 }

@@ -212,7 +212,7 @@ func TestSenInterval(t *testing.T) {
 	if ci.Lo != slopes[10] || ci.Hi != slopes[34] {
 		t.Errorf("the interval is %+v, want %v to %v", ci, slopes[10], slopes[34])
 	}
-	if wide := senInterval(slopes, values, 0.5); wide.Lo >= ci.Lo || wide.Hi <= ci.Hi {
-		t.Errorf("correlated errors give %+v, want more than %+v", wide, ci)
+	if spread := senInterval(slopes, values, 0.5); spread.Lo >= ci.Lo || spread.Hi <= ci.Hi {
+		t.Errorf("correlated errors give %+v, want more than %+v", spread, ci)
 	}
 }

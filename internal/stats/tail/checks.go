@@ -77,9 +77,9 @@ func LjungBox(values []float64) (q, p float64) {
 
 // EvenRate is the Kolmogorov–Smirnov distance of the places of exceedances among n samples from a constant rate, with its p-value by
 // M. A. Stephens ("EDF Statistics for Goodness of Fit", JASA 69 (1974) 730).
-func EvenRate(at []int, n int) (d, p float64) {
-	count := float64(len(at))
-	for i, place := range at {
+func EvenRate(places []int, n int) (d, p float64) {
+	count := float64(len(places))
+	for i, place := range places {
 		u := (float64(place) + 0.5) / float64(n)
 		d = max(d, u-float64(i)/count, float64(i+1)/count-u)
 	}
@@ -116,9 +116,9 @@ func AndersonDarling(excesses []float64, g GPD) float64 {
 	n := len(sorted)
 	var sum float64
 	for i, y := range sorted {
-		below := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
-		above := -min(g.hazard(sorted[n-1-i]), 700)
-		sum += float64(2*i+1) * (below + above)
+		left := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
+		right := -min(g.hazard(sorted[n-1-i]), 700)
+		sum += float64(2*i+1) * (left + right)
 	}
 	return -float64(n) - sum/float64(n)
 }
@@ -152,15 +152,15 @@ func midranks(values []float64) []float64 {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	ranks := make([]float64, len(values))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && values[order[to]] == values[order[from]] {
-			to++
+	for start := 0; start < len(order); {
+		end := start
+		for end < len(order) && values[order[end]] == values[order[start]] {
+			end++
 		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+to+1) / 2
+		for _, i := range order[start:end] {
+			ranks[i] = float64(start+end+1) / 2
 		}
-		from = to
+		start = end
 	}
 	return ranks
 }

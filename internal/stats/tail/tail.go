@@ -55,11 +55,11 @@ func Of(samples []float64) Series {
 }
 
 // Join puts series behind one another, such as the series of each trial of a cell. The floor is the highest one.
-func Join(all ...Series) Series {
+func Join(parts ...Series) Series {
 	joined := Series{Floor: math.Inf(-1)}
-	for _, s := range all {
-		for _, at := range s.At {
-			joined.At = append(joined.At, joined.N+at)
+	for _, s := range parts {
+		for _, place := range s.At {
+			joined.At = append(joined.At, joined.N+place)
 		}
 		joined.Values = append(joined.Values, s.Values...)
 		joined.N += s.N

@@ -54,15 +54,15 @@ func TestClustersKeepTheirLargestValue(t *testing.T) {
 func TestBoundedMemoryLosesNothing(t *testing.T) {
 	r := random(5)
 	samples := exponential(r, 20_000)
-	whole, err := Fit(Of(samples))
+	reference, err := Fit(Of(samples))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kept = 1500
+	const size = 1500
 	var parts []Series
 	for _, half := range [][]float64{samples[:10_000], samples[10_000:]} {
 		sorted := slices.Sorted(slices.Values(half))
-		s := Series{N: len(half), Floor: sorted[len(sorted)-kept]}
+		s := Series{N: len(half), Floor: sorted[len(sorted)-size]}
 		for i, v := range half {
 			if v >= s.Floor {
 				s.At, s.Values = append(s.At, i), append(s.Values, v)
@@ -74,8 +74,8 @@ func TestBoundedMemoryLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if joined.N != whole.N || joined.Max != whole.Max || joined.Threshold != whole.Threshold || joined.GPD != whole.GPD {
-		t.Errorf("the joined tails have %+v, the samples %+v", *joined, *whole)
+	if joined.N != reference.N || joined.Max != reference.Max || joined.Threshold != reference.Threshold || joined.GPD != reference.GPD {
+		t.Errorf("the joined tails have %+v, the samples %+v", *joined, *reference)
 	}
 	// Of two floors the higher one counts.
 	parts[0].Floor = 5
@@ -201,11 +201,11 @@ func TestBoundsGoTwoDecadesBeyondTheSamples(t *testing.T) {
 
 func TestFitDoesNotChangeTheSeries(t *testing.T) {
 	s := Of(exponential(random(1), 5000))
-	before := slices.Clone(s.Values)
+	original := slices.Clone(s.Values)
 	if _, err := Fit(s); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(before, s.Values) {
+	if !slices.Equal(original, s.Values) {
 		t.Error("Fit sorted the caller's values")
 	}
 }

@@ -51,12 +51,12 @@ func TestEveryPackageIsInTheMap(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	seen := make(map[string]bool)
+	names := make(map[string]bool)
 	for _, c := range All() {
-		if seen[c.Name] {
+		if names[c.Name] {
 			t.Errorf("cell %s is in the list twice", c.Name)
 		}
-		seen[c.Name] = true
+		names[c.Name] = true
 		for _, dir := range c.Paths {
 			if info, err := os.Stat(filepath.Join(root, dir)); err != nil || !info.IsDir() {
 				t.Errorf("cell %s names %s, which is no directory", c.Name, dir)
@@ -65,7 +65,7 @@ func TestCells(t *testing.T) {
 	}
 	record := readFile(t)
 	for name := range record {
-		if !seen[name] {
+		if !names[name] {
 			t.Errorf("%s has a run of %s, which is no cell", RecordFile, name)
 		}
 	}
@@ -167,14 +167,14 @@ func TestChoose(t *testing.T) {
 	if got := strings.Join(Choose(list, record, older, 1), " "); got != "d f" {
 		t.Errorf("a change of the cells a and f since the run of f runs %s, want d f", got)
 	}
-	seen := make(map[string]bool)
+	names := make(map[string]bool)
 	for number := range 6 {
 		for _, name := range Choose(list, nil, nil, number) {
-			seen[name] = true
+			names[name] = true
 		}
 	}
-	if len(seen) != len(list) {
-		t.Errorf("without a record six commits in a row run %d cells, want %d", len(seen), len(list))
+	if len(names) != len(list) {
+		t.Errorf("without a record six commits in a row run %d cells, want %d", len(names), len(list))
 	}
 }
 

@@ -305,8 +305,8 @@ const settled = 30 * time.Second
 func (h *host) differences() (left, touched []string) {
 	h.Helper()
 	for end := time.Now().Add(settled); ; {
-		now := h.state()
-		left, touched = now.Beyond(h.before), h.before.Beyond(now)
+		state := h.state()
+		left, touched = state.Beyond(h.before), h.before.Beyond(state)
 		if len(left)+len(touched) == 0 || time.Now().After(end) {
 			return left, touched
 		}
@@ -324,8 +324,8 @@ func (h *host) compare() {
 	h.differs(left, touched, "at the end")
 }
 
-// differs reports differences of the host after something, and makes the present state the one to compare with.
-func (h *host) differs(left, touched []string, after string, args ...any) {
+// differs reports differences of the host after an event, and makes the present state the one to compare with.
+func (h *host) differs(left, touched []string, event string, args ...any) {
 	h.Helper()
 	if len(left)+len(touched) == 0 {
 		return
@@ -333,7 +333,7 @@ func (h *host) differs(left, touched []string, after string, args ...any) {
 	h.row.Left += len(left)
 	h.row.Touched += len(touched)
 	h.wrong("%d leftovers and %d foreign objects touched, such as %s, %s\nleft:\n%s\ntouched:\n%s", len(left), len(touched), append(left, touched...)[0],
-		fmt.Sprintf(after, args...), strings.Join(left, "\n"), strings.Join(touched, "\n"))
+		fmt.Sprintf(event, args...), strings.Join(left, "\n"), strings.Join(touched, "\n"))
 	h.accept()
 }
 
@@ -347,7 +347,7 @@ func (h *host) acceptSettled() {
 	for range tries {
 		h.accept()
 		pause(time.Second)
-		if now := h.state(); len(now.Beyond(h.before))+len(h.before.Beyond(now)) == 0 {
+		if state := h.state(); len(state.Beyond(h.before))+len(h.before.Beyond(state)) == 0 {
 			return
 		}
 	}
@@ -394,16 +394,16 @@ func TestStateShowsEachKind(t *testing.T) {
 		}
 		h.must(err)
 		rules := exec.Command("iptables-legacy", "-N", "PLANTED").Run() == nil
-		now := h.state()
-		planted := now.Beyond(h.before)
-		wanted := []string{
+		state := h.state()
+		planted := state.Beyond(h.before)
+		resources := []string{
 			"mount /run/planted tmpfs", "interface planted0", "mount /run/netns/planted nsfs", "file /var/lib/planted", "file /chaos/changes/etc/planted",
 			"cgroup " + filepath.Join(groups[0].Mountpoint, "planted"),
 		}
 		if rules {
-			wanted = append(wanted, "rule iptables-legacy-save: :PLANTED - ")
+			resources = append(resources, "rule iptables-legacy-save: :PLANTED - ")
 		}
-		for _, want := range wanted {
+		for _, want := range resources {
 			if !slices.Contains(planted, want) {
 				h.wrong("%q is planted and not reported in %q", want, planted)
 			}
@@ -416,12 +416,12 @@ func TestStateShowsEachKind(t *testing.T) {
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // it was killed
 		h.must(unix.Unmount("/run/planted", 0))
-		touched := now.Beyond(h.state())
+		touched := state.Beyond(h.state())
 		for _, prefix := range []string{"mount /run/planted tmpfs", fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
 			if !slices.ContainsFunc(touched, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
 				h.wrong("%q is removed and not reported in %q", prefix, touched)
 			}
 		}
-		h.tried(len(wanted) + 2)
+		h.tried(len(resources) + 2)
 	})
 }

@@ -70,7 +70,7 @@ func (h *host) flooded(engine string, rule script.Rule) (peak growth) {
 	h.Helper()
 	w := h.wrap(rule)
 	args := append(w.flag("flood"), "--managed", "--targets", engine+"/flood", "--filter", lifecycle, "--runs", "2", "--warmup", "0", "--timeout", "40s")
-	before := h.used()
+	baseline := h.used()
 	p := h.benchmark(h.newDir(), args...)
 	done := make(chan struct{})
 	var sampler sync.WaitGroup
@@ -82,9 +82,9 @@ func (h *host) flooded(engine string, rule script.Rule) (peak growth) {
 			case <-done:
 				return
 			case <-tick.C:
-				now := h.used()
-				peak.run = max(peak.run, now.run-before.run)
-				peak.memfds = max(peak.memfds, now.memfds-before.memfds)
+				state := h.used()
+				peak.run = max(peak.run, state.run-baseline.run)
+				peak.memfds = max(peak.memfds, state.memfds-baseline.memfds)
 				peak.rss = max(peak.rss, rss(p.cmd.Process.Pid))
 			}
 		}
@@ -146,14 +146,14 @@ func (h *host) used() (g growth) {
 	g.run = h.inMemory()
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	h.must(err)
-	seen := map[uint64]bool{}
+	inodes := map[uint64]bool{}
 	for _, file := range files {
-		if to, err := os.Readlink(file); err != nil || !strings.HasPrefix(to, "/memfd:") {
+		if link, err := os.Readlink(file); err != nil || !strings.HasPrefix(link, "/memfd:") {
 			continue
 		}
 		var st unix.Stat_t
-		if err := unix.Stat(file, &st); err == nil && !seen[st.Ino] {
-			seen[st.Ino] = true
+		if err := unix.Stat(file, &st); err == nil && !inodes[st.Ino] {
+			inodes[st.Ino] = true
 			g.memfds += st.Blocks * 512
 		}
 	}

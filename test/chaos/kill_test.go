@@ -99,13 +99,13 @@ func TestRandomKills(t *testing.T) {
 		}
 
 		// A whole run of each shows how long it takes beside the others, and that it works here.
-		whole := h.references(victims)
+		durations := h.references(victims)
 		for done := 0; done < kills; {
 			var attempts []*attempt
 			var killed sync.WaitGroup
 			for i := range min(len(victims), kills-done) {
 				a := victims[i].begin(h)
-				a.after = time.Duration(random.Int64N(int64(whole[i])))
+				a.after = time.Duration(random.Int64N(int64(durations[i])))
 				attempts = append(attempts, a)
 				killed.Go(func() {
 					pause(a.after - time.Since(a.p.began))
@@ -126,12 +126,12 @@ func TestRandomKills(t *testing.T) {
 func (h *host) references(victims []victim) []time.Duration {
 	h.Helper()
 	took := make([]time.Duration, len(victims))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, v := range victims {
 		a := v.begin(h)
-		all.Go(func() { took[i] = a.p.ends(0) })
+		wg.Go(func() { took[i] = a.p.ends(0) })
 	}
-	all.Wait()
+	wg.Wait()
 	h.Logf("whole runs of %v take %v", victims, took)
 	return took
 }
@@ -148,12 +148,12 @@ func (h *host) afterKills(attempts []*attempt) {
 	}
 	clean := h.cleanUp(nil)
 	for _, a := range attempts {
-		now := map[string]bool{}
+		keys := map[string]bool{}
 		for _, t := range a.trials(h) {
-			now[key(t)] = true
+			keys[key(t)] = true
 		}
 		for _, t := range a.kept {
-			if !now[key(t)] {
+			if !keys[key(t)] {
 				h.row.Lost++
 				h.wrong("%v: trial %s is lost", a, key(t))
 			}

@@ -139,8 +139,8 @@ func (p *program) exited() time.Duration {
 
 // output returns the end of the program's messages.
 func (p *program) output() string {
-	all := p.stderr.String()
-	return all[max(0, len(all)-4000):]
+	text := p.stderr.String()
+	return text[max(0, len(text)-4000):]
 }
 
 func (p *program) signal(s syscall.Signal) {

@@ -72,12 +72,12 @@ func TestOtherSessions(t *testing.T) {
 		dead.signal(syscall.SIGKILL)
 		dead.ends(-1)
 		h.accept()
-		other := "hostname other; echo 00000000-0000-4000-8000-000000000000 >/chaos/tmp/boot; mount --bind /chaos/tmp/boot /proc/sys/kernel/random/boot_id; " +
+		disguise := "hostname other; echo 00000000-0000-4000-8000-000000000000 >/chaos/tmp/boot; mount --bind /chaos/tmp/boot /proc/sys/kernel/random/boot_id; " +
 			"echo 00000000000000000000000000000000 >/chaos/tmp/machine; mount --bind /chaos/tmp/machine /etc/machine-id; mount -t tmpfs none /run"
 		if _, err := os.Stat("/etc/machine-id"); err != nil {
-			other = strings.Replace(other, "mount --bind /chaos/tmp/machine /etc/machine-id; ", "", 1)
+			disguise = strings.Replace(disguise, "mount --bind /chaos/tmp/machine /etc/machine-id; ", "", 1)
 		}
-		h.elsewhere(other, "cleanup")
+		h.elsewhere(disguise, "cleanup")
 		h.touchstone(h.newDir(), 0, "cleanup")
 		h.before = l.base
 	})
@@ -148,7 +148,7 @@ func TestLyingDaemons(t *testing.T) {
 
 // shimsWithoutPods separates shims of a containerd with their sockets from other leftovers, if no pod is left. Containerd itself leaves a shim that
 // it has just started when the client of a request dies. It lists no object for it, so no client can remove it.
-func (h *host) shimsWithoutPods(left []string, socket string) (others, shims []string) {
+func (h *host) shimsWithoutPods(left []string, socket string) (rest, shims []string) {
 	h.Helper()
 	for _, l := range left {
 		switch {
@@ -157,10 +157,10 @@ func (h *host) shimsWithoutPods(left []string, socket string) (others, shims []s
 		case strings.Contains(l, "containerd-shim") && strings.Contains(l, "-address "+socket), strings.HasPrefix(l, "file /run/containerd/s/"):
 			shims = append(shims, l)
 		default:
-			others = append(others, l)
+			rest = append(rest, l)
 		}
 	}
-	return others, shims
+	return rest, shims
 }
 
 // remove kills listed processes and removes listed files.
@@ -207,11 +207,11 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 }
 
 // criProxy serves the CRI of another socket, without the filters of lists. It counts these lists.
-func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
+func (h *host) criProxy(upstream string) (socket string, lies *atomic.Int64) {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	h.must(err)
-	lied = new(atomic.Int64)
+	lies = new(atomic.Int64)
 	forward := func(_ any, in grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(in)
 		out, err := conn.NewStream(in.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, grpc.ForceCodec(rawCodec{}))
@@ -224,7 +224,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 		}
 		if strings.HasSuffix(method, "/ListPodSandbox") || strings.HasSuffix(method, "/ListContainers") {
 			if len(request) > 0 {
-				lied.Add(1)
+				lies.Add(1)
 			}
 			request = nil // a request without a filter
 		}
@@ -248,7 +248,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(forward))
 	go func() { _ = server.Serve(h.listen(socket)) }()
 	h.Cleanup(server.Stop)
-	return socket, lied
+	return socket, lies
 }
 
 func (h *host) listen(socket string) net.Listener {
@@ -259,9 +259,9 @@ func (h *host) listen(socket string) net.Listener {
 }
 
 // dockerProxy serves the API of another Docker socket, without the filters of lists. It counts these lists.
-func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) {
+func (h *host) dockerProxy(upstream string) (socket string, lies *atomic.Int64) {
 	h.Helper()
-	lied = new(atomic.Int64)
+	lies = new(atomic.Int64)
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", upstream)
@@ -270,7 +270,7 @@ func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) 
 			r.SetURL(&url.URL{Scheme: "http", Host: "docker"})
 			q := r.Out.URL.Query()
 			if q.Has("filters") && r.In.Method == http.MethodGet && !strings.HasSuffix(r.In.URL.Path, "/events") {
-				lied.Add(1)
+				lies.Add(1)
 				q.Del("filters")
 				r.Out.URL.RawQuery = q.Encode()
 			}
@@ -280,7 +280,7 @@ func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) 
 	server := &http.Server{Handler: proxy} //nolint:gosec // only touchstone connects
 	go func() { _ = server.Serve(h.listen(socket)) }()
 	h.Cleanup(func() { _ = server.Close() })
-	return socket, lied
+	return socket, lies
 }
 
 // awaitTrial waits until a run has recorded a trial.

@@ -127,11 +127,11 @@ func readKata(root string) (kataParts, error) {
 			return k, fmt.Errorf("%s is not a file", filepath.Join(root, path))
 		}
 	}
-	var own map[string]any
-	if _, err := toml.DecodeFile(filepath.Join("testdata", "kata.toml"), &own); err != nil {
+	var overlay map[string]any
+	if _, err := toml.DecodeFile(filepath.Join("testdata", "kata.toml"), &overlay); err != nil {
 		return k, err
 	}
-	mergeTables(k.values, own)
+	mergeTables(k.values, overlay)
 	return k, nil
 }
 
@@ -147,15 +147,15 @@ func tableOf(values map[string]any, names ...string) (map[string]any, bool) {
 	return values, true
 }
 
-// mergeTables replaces the values of into by those of from, table by table.
-func mergeTables(into, from map[string]any) {
-	for key, value := range from {
-		old, wasTable := into[key].(map[string]any)
+// mergeTables replaces the values of base by those of overlay, table by table.
+func mergeTables(base, overlay map[string]any) {
+	for key, value := range overlay {
+		old, wasTable := base[key].(map[string]any)
 		table, isTable := value.(map[string]any)
 		if wasTable && isTable {
 			mergeTables(old, table)
 		} else {
-			into[key] = value
+			base[key] = value
 		}
 	}
 }
@@ -241,10 +241,10 @@ dial_timeout = 45
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)))
 	}
 	// A release has links to the versions of its parts.
-	for link, to := range map[string]string{
+	for link, destination := range map[string]string{
 		kataDir + "/share/kata-containers/vmlinux": "vmlinux-1", kataDir + "/share/kata-containers/rootfs.img": "rootfs-1.img", kataConfig: "configuration-qemu.toml",
 	} {
-		must.Do(t, os.Symlink(to, filepath.Join(root, link)))
+		must.Do(t, os.Symlink(destination, filepath.Join(root, link)))
 	}
 	return root
 }
@@ -269,15 +269,15 @@ func TestKataInstallation(t *testing.T) {
 			t.Errorf("the configuration does not contain %q:\n%s", want, config)
 		}
 	}
-	var to []string
+	var destinations []string
 	for _, step := range k.install() {
-		to = append(to, step.Args[len(step.Args)-1])
+		destinations = append(destinations, step.Args[len(step.Args)-1])
 	}
 	want := []string{
 		job.Dir + "/containerd-shim-runc-v2", kataShim, "/opt/kata/share/kata-containers/vmlinux", "/opt/kata/share/kata-containers/rootfs.img", kataConfig,
 	}
-	if !slices.Equal(to, want) {
-		t.Errorf("the steps install %q, want %q", to, want)
+	if !slices.Equal(destinations, want) {
+		t.Errorf("the steps install %q, want %q", destinations, want)
 	}
 }
 

@@ -83,16 +83,16 @@ var shorts = map[string]short{
 var targetLine = regexp.MustCompile(`(?m)^([a-z][a-z-]*):(?:[^=].*)?$`)
 
 // makeTargets returns the targets of the Makefile, and those that make help lists.
-func makeTargets(makefile string) (all, listed []string) {
+func makeTargets(makefile string) (targets, listed []string) {
 	for _, line := range targetLine.FindAllStringSubmatch(makefile, -1) {
-		if !slices.Contains(all, line[1]) && !strings.Contains(line[0], "export ") {
-			all = append(all, line[1])
+		if !slices.Contains(targets, line[1]) && !strings.Contains(line[0], "export ") {
+			targets = append(targets, line[1])
 		}
 		if strings.Contains(line[0], ":") && strings.Contains(line[0], "## ") {
 			listed = append(listed, line[1])
 		}
 	}
-	return all, listed
+	return targets, listed
 }
 
 // namesIn returns the names of make targets and scripts in a command: "make test", "scripts/aa.sh".
@@ -120,21 +120,21 @@ var script = regexp.MustCompile(`scripts/[a-z-]+\.sh`)
 // named returns the places of each target and script: pages, make help, or the Makefile for a script that a target calls.
 func named(t *testing.T) map[string][]string {
 	t.Helper()
-	all := map[string][]string{}
+	mentions := map[string][]string{}
 	for _, c := range everything(t) {
 		for _, name := range namesIn(c) {
-			all[name] = append(all[name], c.at.String())
+			mentions[name] = append(mentions[name], c.at.String())
 		}
 	}
 	makefile := read(t, "Makefile")
 	_, listed := makeTargets(makefile)
 	for _, target := range listed {
-		all["make "+target] = append(all["make "+target], "make help")
+		mentions["make "+target] = append(mentions["make "+target], "make help")
 	}
 	for _, name := range script.FindAllString(makefile, -1) {
-		all[name] = append(all[name], "Makefile")
+		mentions[name] = append(mentions[name], "Makefile")
 	}
-	return all
+	return mentions
 }
 
 // existing returns the targets of the Makefile and the scripts.
@@ -265,8 +265,8 @@ func copyOfProject(t *testing.T) string {
 	t.Helper()
 	git := func(dir string, args ...string) string {
 		t.Helper()
-		who := []string{"-c", "safe.directory=*", "-c", "user.name=test", "-c", "user.email=test@localhost", "-C", dir}
-		out, err := exec.CommandContext(t.Context(), "git", append(who, args...)...).Output()
+		options := []string{"-c", "safe.directory=*", "-c", "user.name=test", "-c", "user.email=test@localhost", "-C", dir}
+		out, err := exec.CommandContext(t.Context(), "git", append(options, args...)...).Output()
 		if err != nil {
 			t.Fatalf("git %s: %v", strings.Join(args, " "), err)
 		}

@@ -76,16 +76,16 @@ func checkTouchstone(t *testing.T, args []string) error {
 
 // checkTargets checks a list of targets, of which each can be a pattern.
 func checkTargets(list string) error {
-	known := map[string]bool{"*": true, "all": true}
+	names := map[string]bool{"*": true, "all": true}
 	for _, d := range engines.All(nil, nil).Descriptions() {
-		known[d.Name] = true
+		names[d.Name] = true
 	}
 	for item := range strings.SplitSeq(list, ",") {
 		if strings.Contains(item, "=") && !strings.Contains(item, "/") { // another option of the target before
 			continue
 		}
 		engine, _, _ := strings.Cut(item, "/")
-		if !known[engine] {
+		if !names[engine] {
 			return fmt.Errorf("no engine has the name %q", engine)
 		}
 		if strings.Contains(item, "*") || item == "all" {

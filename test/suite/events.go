@@ -46,11 +46,11 @@ type results struct {
 }
 
 // readEvents reads events to their end, and calls failed for each failure. The output of all tests goes to the log.
-func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
+func readEvents(source io.Reader, log io.Writer, failed func(failure)) results {
 	var r results
 	outputs := make(map[string]*strings.Builder)
 	broken := make(map[string]bool) // packages with a failed test
-	lines := bufio.NewReader(from)
+	lines := bufio.NewReader(source)
 	for {
 		line, err := lines.ReadString('\n')
 		var e event
@@ -93,7 +93,7 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 		text = b.String()
 	}
 	delete(outputs, key)
-	whole := !strings.Contains(e.Test, "/")
+	isTopLevel := !strings.Contains(e.Test, "/")
 	if e.Test == "" && e.Action == "fail" {
 		r.unfinished(e.Package, outputs, broken, failed)
 	}
@@ -107,16 +107,16 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 		f := failure{e.Package, e.Test, text}
 		broken[e.Package] = true
 		failed(f)
-		if whole {
+		if isTopLevel {
 			r.failures = append(r.failures, f)
 		}
-	case e.Action == "skip" && whole:
+	case e.Action == "skip" && isTopLevel:
 		r.skipped++
 		r.skips = append(r.skips, failure{e.Package, e.Test, text})
-	case whole:
+	case isTopLevel:
 		r.passed++
 	}
-	if e.Test != "" && whole {
+	if e.Test != "" && isTopLevel {
 		r.tests = append(r.tests, testTime{e.Package, e.Test, elapsed})
 	}
 }

@@ -108,18 +108,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		text, err := os.ReadFile(page)
 		must.Do(t, err)
 		for _, m := range link.FindAllSubmatch(text, -1) {
-			to, anchor := string(m[1]), string(m[2])
-			if strings.Contains(to, "://") {
+			destination, anchor := string(m[1]), string(m[2])
+			if strings.Contains(destination, "://") {
 				continue
 			}
 			target := page
-			if to != "" {
-				target = filepath.Join(filepath.Dir(page), to)
+			if destination != "" {
+				target = filepath.Join(filepath.Dir(page), destination)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s: %v", page, to, err)
+				t.Errorf("%s links to %s: %v", page, destination, err)
 			} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
-				t.Errorf("%s links to %s#%s, which has no such heading", page, to, anchor)
+				t.Errorf("%s links to %s#%s, which has no such heading", page, destination, anchor)
 			}
 		}
 	}
@@ -131,11 +131,11 @@ func anchors(t *testing.T, page string) []string {
 	text, err := os.ReadFile(page)
 	must.Do(t, err)
 	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
-	var all []string
+	var list []string
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(text, -1) {
-		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
+		list = append(list, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
 	}
-	return all
+	return list
 }
 
 // Every test that a page names exists.

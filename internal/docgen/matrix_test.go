@@ -125,8 +125,8 @@ func TestUpdateMatrix(t *testing.T) {
 	if want := changed.Benchmark + " and " + got.Rows[1].Benchmark + " were seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
-	again := docgen.Matrix{Machine: m.Machine, Tool: m.Tool, Date: m.Date, Targets: m.Targets, Rows: []docgen.Row{{Benchmark: m.Rows[0].Benchmark}}}
-	if got, err := m.Update(again); err != nil || got.Rows[0].Seen != "" {
+	second := docgen.Matrix{Machine: m.Machine, Tool: m.Tool, Date: m.Date, Targets: m.Targets, Rows: []docgen.Row{{Benchmark: m.Rows[0].Benchmark}}}
+	if got, err := m.Update(second); err != nil || got.Rows[0].Seen != "" {
 		t.Errorf("a row of a second run of the same version, machine and day is %+v: %v", got.Rows, err)
 	}
 	newer.Targets = newer.Targets[1:]
@@ -177,20 +177,20 @@ func TestMatrixOf(t *testing.T) {
 // A benchmark with missing metrics "works in part"; the page lists the metrics and the reasons.
 func TestMatrixWithParts(t *testing.T) {
 	m := storedMatrix(t, programs())
-	of := func(lacks ...string) ([]byte, error) {
+	render := func(lacks ...string) ([]byte, error) {
 		m.Rows[0].Lacks = lacks
 		text, err := json.Marshal(m)
 		must.Do(t, err)
 		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	}
-	page, err := of(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
+	page, err := render(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
 	must.Do(t, err)
 	for _, want := range []string{"| " + m.Rows[0].Benchmark + " | works | in part [1] | works |", "\n1. Tmpfs is not measured: there is none\n"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is not in\n%s", want, page)
 		}
 	}
-	if _, err := of("of one target"); err == nil {
+	if _, err := render("of one target"); err == nil {
 		t.Error("a row that lacks targets is accepted")
 	}
 }

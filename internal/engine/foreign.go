@@ -64,7 +64,7 @@ func RemoveForeign(state string) (cgroups int, err error) {
 	return cgroups, errors.Join(err, bad)
 }
 
-func removeForeign(file string) (removed int, err error) {
+func removeForeign(file string) (count int, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -77,10 +77,10 @@ func removeForeign(file string) (removed int, err error) {
 		dir := strings.TrimSuffix(line, "\n")
 		switch err := unix.Rmdir(dir); {
 		case err == nil:
-			removed++
+			count++
 		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR):
 			errs = append(errs, &fs.PathError{Op: "rmdir", Path: dir, Err: err})
 		}
 	}
-	return removed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }

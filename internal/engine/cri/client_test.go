@@ -86,8 +86,8 @@ func TestBadSockets(t *testing.T) {
 // connect to a silent socket ends with the caller's context, and after answerLimit at the latest.
 func TestSocketThatNeverAnswers(t *testing.T) {
 	var conns []net.Conn
-	reached := make(chan struct{}, 100)
-	socket := listen(t, func(c net.Conn) { conns = append(conns, c); reached <- struct{}{} })
+	arrivals := make(chan struct{}, 100)
+	socket := listen(t, func(c net.Conn) { conns = append(conns, c); arrivals <- struct{}{} })
 	t.Cleanup(func() {
 		for _, c := range conns {
 			_ = c.Close()
@@ -96,8 +96,8 @@ func TestSocketThatNeverAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errGone := errors.New("the caller has gone")
 	go func() {
-		<-reached
-		<-reached // the second connection is the client's
+		<-arrivals
+		<-arrivals // the second connection is the client's
 		cancel(errGone)
 	}()
 	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), errGone.Error()) {

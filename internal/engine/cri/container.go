@@ -199,10 +199,10 @@ func killAfterGrace[Q, A any](call rpc[Q, A], kill func(context.Context)) rpc[Q,
 }
 
 // unlessEnded calls callback if ctx does not end within a time. It returns when one of both has ended.
-func unlessEnded(ctx context.Context, timeout time.Duration, callback func(context.Context)) (called bool) {
-	limited, cancel := context.WithTimeout(ctx, timeout)
+func unlessEnded(ctx context.Context, timeout time.Duration, callback func(context.Context)) (hasCalled bool) {
+	limitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	<-limited.Done()
+	<-limitCtx.Done()
 	if ctx.Err() != nil {
 		return false
 	}
@@ -331,7 +331,7 @@ func (c *container) setExit(code int) engine.Exit {
 // Kill maps SIGKILL and SIGTERM to StopContainer, the only call of CRI that sends signals. With a grace period of the plan, SIGTERM
 // precedes SIGKILL, as for clients that set a timeout.
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
-	if _, exited := c.knownExit(); exited {
+	if _, hasExited := c.knownExit(); hasExited {
 		return nil
 	}
 	if err := c.check("kill"); err != nil {
@@ -370,7 +370,7 @@ func (c *container) requestStop(ctx context.Context, timeout time.Duration) erro
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	if exit, exited := c.knownExit(); exited {
+	if exit, hasExited := c.knownExit(); hasExited {
 		return exit, c.lostGuest()
 	}
 	if err := c.check("wait for"); err != nil {
@@ -384,7 +384,7 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	if err == nil {
 		return exit, c.findLostGuest(ctx, "wait for", exit)
 	}
-	if exit, exited := c.knownExit(); exited {
+	if exit, hasExited := c.knownExit(); hasExited {
 		return exit, c.lostGuest() // it was deleted meanwhile
 	}
 	return engine.Exit{}, c.explain(ctx, "wait for", err)
@@ -415,9 +415,9 @@ func (c *container) findLostGuest(ctx context.Context, op string, exit engine.Ex
 	if guest == nil || wasStopped || exit.Code != lostGuestCode && exit.Signal != syscall.SIGKILL {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, lostGuestLimit)
+	limitCtx, cancel := context.WithTimeout(ctx, lostGuestLimit)
 	defer cancel()
-	if engine.Await(limited, guest.done) != nil || guest.err != nil {
+	if engine.Await(limitCtx, guest.done) != nil || guest.err != nil {
 		return nil // the virtual machine runs
 	}
 	err := c.explain(ctx, op, errLostGuest)
@@ -575,7 +575,7 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 		return "", err
 	}
 	snapshot, err := c.status(ctx)
-	if _, exited := c.knownExit(); err == nil && exited && snapshot.state == api.ContainerState_CONTAINER_RUNNING {
+	if _, hasExited := c.knownExit(); err == nil && hasExited && snapshot.state == api.ContainerState_CONTAINER_RUNNING {
 		// The exit event precedes the engine's own record.
 		_, err = c.confirmExit(ctx)
 		snapshot.state = api.ContainerState_CONTAINER_EXITED
@@ -598,12 +598,12 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 // Delete stops the container if it runs, and removes it with its pod.
 func (c *container) Delete(ctx context.Context) error {
 	c.mu.Lock()
-	removed, deleted := c.removed, c.deleted
+	isRemoved, isDeleted := c.removed, c.deleted
 	c.mu.Unlock()
-	if deleted {
+	if isDeleted {
 		return nil
 	}
-	if !removed {
+	if !isRemoved {
 		if err := c.removeByForce(ctx); err != nil {
 			err = c.explain(ctx, "delete", err)
 			if c.e.service.dead() == nil {
@@ -649,7 +649,7 @@ func (c *container) removeContainer(ctx context.Context) error {
 	remove := func() error {
 		return removeRequest(ctx, "RemoveContainer", c.e.service.RemoveContainer, &api.RemoveContainerRequest{ContainerId: c.name})
 	}
-	if _, exited := c.knownExit(); exited {
+	if _, hasExited := c.knownExit(); hasExited {
 		err := remove()
 		if err == nil || c.confirmExitStep(ctx) != nil {
 			return err
@@ -682,10 +682,10 @@ func ignoreNotFound(err error) error {
 // clear removes the cgroup and the directory of the container, which are not the engine's, and ends its output.
 func (c *container) clear(ctx context.Context) error {
 	c.mu.Lock()
-	removed := c.removed
+	isRemoved := c.removed
 	c.mu.Unlock()
 	if c.group != nil {
-		if removed {
+		if isRemoved {
 			c.inspectGroup(ctx)
 		}
 		if err := c.group.Destroy(ctx); err != nil {

@@ -113,7 +113,9 @@ func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
 func (e *Engine) Ping(ctx context.Context) error { return e.service.answers(ctx) }
 
 // Recover implements engine.Recoverer.
-func (e *Engine) Recover(ctx context.Context) (killed bool, err error) { return e.service.recover(ctx) }
+func (e *Engine) Recover(ctx context.Context) (isKilled bool, err error) {
+	return e.service.recover(ctx)
+}
 
 // Programs implements engine.Installed.
 func (e *Engine) Programs() ([]string, error) {
@@ -260,8 +262,8 @@ func (e *Engine) explain(ctx context.Context, op string, err error) error {
 		return fmt.Errorf("%s with %s: %w%s", op, e.info.Target, context.Cause(ctx), complaints)
 	}
 	failed := fmt.Errorf("%s with %s: %w%s", op, e.info.Target, requestError{err}, complaints)
-	if dead := e.service.lost(ctx, err); dead != nil {
-		return fmt.Errorf("%w; %w", failed, dead)
+	if cause := e.service.lost(ctx, err); cause != nil {
+		return fmt.Errorf("%w; %w", failed, cause)
 	}
 	return failed
 }

@@ -55,14 +55,14 @@ func TestExitFiles(t *testing.T) {
 	dir := t.TempDir()
 	exitFile(t, dir, "before", "Exited")
 	e := watched(t, dir)
-	written, moved, empty, oldEvent, lateEvent := expected(t, e, "written"), expected(t, e, "moved"), expected(t, e, "empty"), expected(t, e, "before"), expected(t, e, "directory")
+	writeEvent, moveEvent, empty, oldEvent, lateEvent := expected(t, e, "written"), expected(t, e, "moved"), expected(t, e, "empty"), expected(t, e, "before"), expected(t, e, "directory")
 	must.Do(t, os.Mkdir(filepath.Join(dir, "directory"), 0o700))
 	exitFile(t, dir, "of another container", "Exited")
 	exitFile(t, dir, "written", "\x00 no exit code")
 	exitFile(t, dir, "temporary", "0")
 	exitFile(t, dir, "empty", "")
 	must.Do(t, errors.Join(os.Remove(filepath.Join(dir, "written")), os.Rename(filepath.Join(dir, "temporary"), filepath.Join(dir, "moved"))))
-	for _, event := range []*exitEvent{written, moved, empty} {
+	for _, event := range []*exitEvent{writeEvent, moveEvent, empty} {
 		if err := engine.Await(t.Context(), event.done); err != nil || event.err != nil || event.code != unknownCode {
 			t.Errorf("an exit with code %d, %v, %v; want one without code", event.code, event.err, err)
 		}
@@ -210,9 +210,9 @@ func TestTracesOfAbandonedGuest(t *testing.T) {
 }
 
 func TestWatchGuestFails(t *testing.T) {
-	dead := sleeping(t)
-	kill(t, dead)
-	if _, err := dead.Wait(); err != nil {
+	victim := sleeping(t)
+	kill(t, victim)
+	if _, err := victim.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	self := os.Getpid()
@@ -221,8 +221,8 @@ func TestWatchGuestFails(t *testing.T) {
 		hypervisor int
 		want       error
 	}{
-		{fmt.Sprint(dead.Pid), self, errLostGuest},
-		{fmt.Sprint(self), dead.Pid, errLostGuest},
+		{fmt.Sprint(victim.Pid), self, errLostGuest},
+		{fmt.Sprint(self), victim.Pid, errLostGuest},
 		{fmt.Sprint(self), 0, unix.EINVAL},
 		{"12 34", self, strconv.ErrSyntax},
 		{"", self, fs.ErrNotExist},

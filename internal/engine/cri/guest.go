@@ -70,11 +70,11 @@ func (c *container) removeByForce(ctx context.Context) error {
 // removeHanging calls kill if remove takes longer than hangLimit. An error of that remove may be the effect of kill, so remove is tried again.
 func removeHanging(ctx context.Context, remove func(context.Context) error, kill func(context.Context)) error {
 	removeCtx, end := context.WithCancel(ctx)
-	killed := make(chan bool, 1)
-	go func() { killed <- unlessEnded(removeCtx, hangLimit, kill) }()
+	kills := make(chan bool, 1)
+	go func() { kills <- unlessEnded(removeCtx, hangLimit, kill) }()
 	err := remove(ctx)
 	end()
-	if hung := <-killed; err != nil && hung && ctx.Err() == nil {
+	if hung := <-kills; err != nil && hung && ctx.Err() == nil {
 		return remove(ctx)
 	}
 	return err
@@ -108,7 +108,7 @@ func (c *container) watchGuest(ctx context.Context) error {
 }
 
 // watch calls a function when a process has exited.
-func (c *container) watch(ctx context.Context, pid int, exited func()) error {
+func (c *container) watch(ctx context.Context, pid int, callback func()) error {
 	process, err := openProcess(pid)
 	if err != nil {
 		return fmt.Errorf("watch process %d of the virtual machine: %w", pid, err)
@@ -119,7 +119,7 @@ func (c *container) watch(ctx context.Context, pid int, exited func()) error {
 	go func() {
 		defer func() { _ = process.Close() }() // it is only polled
 		if awaitExit(ctx, process) == nil {
-			exited()
+			callback()
 		}
 	}()
 	return nil

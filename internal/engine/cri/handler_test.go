@@ -146,10 +146,10 @@ func TestNetworkPlugins(t *testing.T) {
 // A private engine has handlers for targets whose requirements the host does not meet: they are checked when the target is opened.
 func TestPrivateHandlerChecksTheHost(t *testing.T) {
 	kataTarget := target.Target{Engine: "containerd", Runtime: "kata"}
-	shared := &service{entries: map[string]entry{
+	svc := &service{entries: map[string]entry{
 		kataTarget.String(): {target: kataTarget, runtime: runtimes.Runtime{Name: "kata", Guest: &kata.Config{Program: "/no/such/hypervisor"}}},
 	}}
-	_, err := NewContainerd().privateHandler(t.Context(), kataTarget, engine.Session{}, shared)
+	_, err := NewContainerd().privateHandler(t.Context(), kataTarget, engine.Session{}, svc)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "containerd/kata: the hypervisor /no/such/hypervisor does not exist") {
 		t.Errorf("a handler without its hypervisor: %v", err)
 	}

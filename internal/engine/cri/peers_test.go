@@ -199,8 +199,8 @@ func TestLifecycleBesideCritest(t *testing.T) {
 		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*enginetest.Middle(samples[ours][name]), 1e3*enginetest.Middle(samples[theirs][name]), asWeDo, likeness)
 	}
 	enginetest.Check(t, w.Flush())
-	if got, spelled := enginetest.Ratio(samples[theirs][whole], samples[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
-		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", spelled, 100*peerMostApart)
+	if got, text := enginetest.Ratio(samples[theirs][whole], samples[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
+		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", text, 100*peerMostApart)
 	}
 }
 
@@ -248,8 +248,8 @@ func (l *peerLab) publishTop() string {
 	if err != nil {
 		l.Fatal(err)
 	}
-	var packed bytes.Buffer
-	w := tar.NewWriter(&packed)
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
 	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/top", Mode: 0o755, Size: int64(len(program))})
 	if err == nil {
 		_, err = w.Write(program)
@@ -257,7 +257,7 @@ func (l *peerLab) publishTop() string {
 	if err := errors.Join(err, w.Close()); err != nil {
 		l.Fatal(err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil })
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -333,10 +333,10 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	l.Helper()
 	s := l.service
 	steps := map[string][]float64{}
-	timed := func(name string, call func() error) {
-		began := time.Now()
+	measure := func(name string, call func() error) {
+		start := time.Now()
 		err := call()
-		took := time.Since(began)
+		took := time.Since(start)
 		if err != nil {
 			l.Fatalf("%s: %v", name, err)
 		}
@@ -346,7 +346,7 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	}
 	runPod := func(name string, n int) (id string, config *api.PodSandboxConfig) {
 		config = peerPod("critest", n)
-		timed(name, func() error {
+		measure(name, func() error {
 			answer, err := s.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: config, RuntimeHandler: l.handler})
 			id = answer.GetPodSandboxId()
 			return err
@@ -354,13 +354,13 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 		return id, config
 	}
 	removePod := func(stop, remove, id string) {
-		timed(stop, func() error { return l.stopPod(id) })
-		timed(remove, func() error { return l.removePod(id) })
+		measure(stop, func() error { return l.stopPod(id) })
+		measure(remove, func() error { return l.removePod(id) })
 	}
 	for n := range peerLives {
 		pod, podConfig := runPod("", n)
 		var id string
-		timed("CreateContainer", func() error {
+		measure("CreateContainer", func() error {
 			if _, err := s.images.ImageStatus(l.Context(), &api.ImageStatusRequest{Image: &api.ImageSpec{Image: top}}); err != nil {
 				return err
 			}
@@ -373,19 +373,19 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 			id = answer.GetContainerId()
 			return err
 		})
-		timed("StartContainer", func() error {
+		measure("StartContainer", func() error {
 			_, err := s.StartContainer(l.Context(), &api.StartContainerRequest{ContainerId: id})
 			return err
 		})
-		timed("", func() error {
+		measure("", func() error {
 			_, err := s.ContainerStatus(l.Context(), &api.ContainerStatusRequest{ContainerId: id, Verbose: true})
 			return err
 		})
-		timed("StopContainer", func() error {
+		measure("StopContainer", func() error {
 			_, err := s.StopContainer(l.Context(), &api.StopContainerRequest{ContainerId: id, Timeout: 60})
 			return err
 		})
-		timed("RemoveContainer", func() error {
+		measure("RemoveContainer", func() error {
 			_, err := s.RemoveContainer(l.Context(), &api.RemoveContainerRequest{ContainerId: id})
 			return err
 		})
@@ -393,7 +393,7 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	}
 	for n := range peerLives {
 		pod, _ := runPod("RunPodSandbox", n)
-		timed("", func() error {
+		measure("", func() error {
 			_, err := s.PodSandboxStatus(l.Context(), &api.PodSandboxStatusRequest{PodSandboxId: pod, Verbose: true})
 			return err
 		})
@@ -426,11 +426,11 @@ func TestRateBesideStress(t *testing.T) {
 				return one(l.measure("scalability.rate."+strconv.Itoa(workers), lives, 1)[0].Values("Rate")[0])
 			}},
 		)
-		got, spelled := enginetest.Ratio(samples[theirs]["rate"], samples[ours]["rate"])
+		got, text := enginetest.Ratio(samples[theirs]["rate"], samples[ours]["rate"])
 		fmt.Fprintf(w, "%d workers\t%.2f\t%.2f\t%s\t%.2f\n", workers,
-			enginetest.Middle(samples[ours]["rate"]), enginetest.Middle(samples[theirs]["rate"]), spelled, enginetest.Middle(samples[whole]["rate"]))
+			enginetest.Middle(samples[ours]["rate"]), enginetest.Middle(samples[theirs]["rate"]), text, enginetest.Middle(samples[whole]["rate"]))
 		if got < peerLeastRate {
-			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, spelled, peerLeastRate)
+			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, text, peerLeastRate)
 		}
 	}
 	enginetest.Check(t, w.Flush())
@@ -441,18 +441,18 @@ func TestRateBesideStress(t *testing.T) {
 func (l *peerLab) podRate(workers int) float64 {
 	l.Helper()
 	pods, errs := make([]int, workers), make([]error, workers)
-	began := time.Now()
+	start := time.Now()
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			for time.Since(began) < peerSpan && errs[i] == nil {
+			for time.Since(start) < peerSpan && errs[i] == nil {
 				errs[i] = l.pod(fmt.Sprintf("rate-%d", i), pods[i])
 				pods[i]++
 			}
 		})
 	}
 	wg.Wait()
-	took := time.Since(began)
+	took := time.Since(start)
 	if err := errors.Join(errs...); err != nil {
 		l.Fatal(err)
 	}

@@ -292,31 +292,31 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entri
 	if slices.ContainsFunc(entries, func(e entry) bool { return e.runtime.Guest != nil }) {
 		c.Syslog, c.Cgroups = true, []string{kata.Cgroup} // Kata's shim does not start without syslog
 	}
-	shared := &service{}
-	if shared.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
+	svc := &service{}
+	if svc.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
 		return nil, err
 	}
-	if shared.client, err = dial(socket); err != nil {
-		return nil, errors.Join(err, shared.notify.close())
+	if svc.client, err = dial(socket); err != nil {
+		return nil, errors.Join(err, svc.notify.close())
 	}
-	c.Env = append(c.Env, "NOTIFY_SOCKET="+shared.notify.path)
+	c.Env = append(c.Env, "NOTIFY_SOCKET="+svc.notify.path)
 	c.Ready = func(ctx context.Context) error {
-		if err := shared.notify.wait(ctx); err != nil {
+		if err := svc.notify.wait(ctx); err != nil {
 			return err
 		}
 		for {
-			err := shared.ask(ctx, grpc.WaitForReady(true))
+			err := svc.ask(ctx, grpc.WaitForReady(true))
 			// containerd 1.6 reports readiness some milliseconds before its CRI is ready, and has no event for that.
 			if ctx.Err() != nil || err == nil || !strings.Contains(message(err), "not initialized yet") {
-				return shared.explainLack(ctx, err)
+				return svc.explainLack(ctx, err)
 			}
 		}
 	}
-	c.Answers = shared.answers
-	if shared.private, err = managed.Start(ctx, s, c); err != nil {
-		return nil, errors.Join(err, shared.client.close(), shared.notify.close())
+	c.Answers = svc.answers
+	if svc.private, err = managed.Start(ctx, s, c); err != nil {
+		return nil, errors.Join(err, svc.client.close(), svc.notify.close())
 	}
-	return shared, nil
+	return svc, nil
 }
 
 // notifySocket receives a service's message of readiness, by systemd's protocol (sd_notify).

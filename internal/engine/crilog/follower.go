@@ -156,8 +156,8 @@ func (f *Follower) pause() (last bool, err error) {
 		return true, nil
 	case <-f.finishing:
 	}
-	written, err := f.written()
-	if err != nil || !written {
+	hasLines, err := f.written()
+	if err != nil || !hasLines {
 		return true, err
 	}
 	// The kernel reports that a writer has closed the file before it accepts a lease again, and reports nothing then.

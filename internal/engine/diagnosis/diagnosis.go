@@ -91,11 +91,11 @@ func Explain(err error, f Facts, operation, advice string) engine.UnsupportedErr
 
 // Lack is the reason why a target lacks a capability, with the advice.
 func Lack(err error, f Facts, operation, advice string) string {
-	explained := Explain(err, f, operation, advice)
-	if explained.Advice == "" {
-		return explained.Reason
+	explanation := Explain(err, f, operation, advice)
+	if explanation.Advice == "" {
+		return explanation.Reason
 	}
-	return explained.Reason + "; " + explained.Advice
+	return explanation.Reason + "; " + explanation.Advice
 }
 
 // Recognise turns a known error into the refusal of the target. It returns other errors as they are.
@@ -108,8 +108,8 @@ func Recognise(err error, f Facts) error {
 
 // Refuse returns the error of a target whose first container did not work. The operation and the advice are for an unknown error.
 func Refuse(err error, f Facts, operation, advice string) *engine.OpenError {
-	explained := Explain(err, f, operation, advice)
-	return &engine.OpenError{Info: f.Info, Err: &explained, Transient: !Find(err, f).Permanent}
+	explanation := Explain(err, f, operation, advice)
+	return &engine.OpenError{Info: f.Info, Err: &explanation, Transient: !Find(err, f).Permanent}
 }
 
 var (

@@ -163,8 +163,8 @@ func (b *container) Start(ctx context.Context) error {
 		b.set(true, err)
 	}
 	if err == nil && b.e.choice.kvm {
-		if wrong := b.proveKVM(ctx); wrong != nil {
-			err = b.explain(ctx, "start", wrong)
+		if kvmErr := b.proveKVM(ctx); kvmErr != nil {
+			err = b.explain(ctx, "start", kvmErr)
 		}
 	}
 	return err

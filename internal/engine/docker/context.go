@@ -60,9 +60,9 @@ func configDir() string {
 }
 
 // findEndpoint finds the daemon that Docker's command line of this user would use. DOCKER_HOST is in the session. It precedes the context of
-// DOCKER_CONTEXT, and the context of "docker context use" comes last. named reports that the user has chosen the daemon. The error has the reason for a
+// DOCKER_CONTEXT, and the context of "docker context use" comes last. isUserChoice reports that the user has chosen the daemon. The error has the reason for a
 // target, and the advice.
-func findEndpoint(s engine.Session) (e endpoint, named bool, err error) {
+func findEndpoint(s engine.Session) (e endpoint, isUserChoice bool, err error) {
 	if address := s.Sockets[name]; address != "" {
 		if e.host, err = parseAddress(address); err != nil {
 			return e, true, refuse("its address: "+err.Error(), "unset or correct DOCKER_HOST, or the address in the plan, or use a private daemon with --managed")

@@ -191,7 +191,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 }
 
 // Recover implements engine.Recoverer.
-func (e *Engine) Recover(ctx context.Context) (killed bool, err error) {
+func (e *Engine) Recover(ctx context.Context) (isKilled bool, err error) {
 	if e.private == nil {
 		return false, nil
 	}

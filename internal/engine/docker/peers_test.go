@@ -63,20 +63,20 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	_, toRun := enginetest.Ratio(run, life)
 	fmt.Fprintf(w, "docker run --rm\t%.1f\t%s\n", 1e3*enginetest.Middle(run), toRun)
 	fmt.Fprintf(w, "docker version\t%.1f\t\n", 1e3*enginetest.Middle(version))
-	ratio, spelled := enginetest.Ratio(difference, life)
-	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*enginetest.Middle(difference), spelled)
+	ratio, text := enginetest.Ratio(difference, life)
+	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*enginetest.Middle(difference), text)
 	enginetest.Check(t, w.Flush())
 	if ratio < 1-peerMostApart || ratio > 1+peerMostApart {
-		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", spelled, 100*peerMostApart)
+		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", text, 100*peerMostApart)
 	}
 }
 
 // batch measures consecutive lives.
 func batch(life func()) (seconds []float64) {
 	for range peerLives {
-		began := time.Now()
+		start := time.Now()
 		life()
-		seconds = append(seconds, time.Since(began).Seconds())
+		seconds = append(seconds, time.Since(start).Seconds())
 	}
 	return seconds
 }

@@ -81,7 +81,7 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	} {
 		tt.wrong()
 		var refusals, accepted int
-		var changed sync.WaitGroup
+		var wg sync.WaitGroup
 		ctx := engine.WithStopwatch(t.Context(), func(_ string, call func() error) error {
 			err := call()
 			switch {
@@ -89,13 +89,13 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 				accepted++
 			case errors.Is(err, engine.ErrRefused):
 				if refusals++; refusals == 1 {
-					changed.Go(tt.right)
+					wg.Go(tt.right)
 				}
 			}
 			return err
 		})
 		err := tt.call(ctx)
-		changed.Wait()
+		wg.Wait()
 		if err != nil || refusals == 0 || accepted != 1 {
 			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refusals, accepted)
 		}

@@ -107,8 +107,8 @@ func (d *daemon) choose(c choice, info *engine.Info, r runtimes.Runtime, t targe
 	var args []string
 	for _, candidate := range slices.Sorted(maps.Keys(d.info.Runtimes)) {
 		entry := d.info.Runtimes[candidate]
-		named, hasPath := candidate == t.Runtime, entry.Path != "" && entry.Path == r.Binary
-		if named && len(flags) == 0 || (named || hasPath) && len(flags) > 0 && equalSets(entry.Args, flags) {
+		isNamed, hasPath := candidate == t.Runtime, entry.Path != "" && entry.Path == r.Binary
+		if isNamed && len(flags) == 0 || (isNamed || hasPath) && len(flags) > 0 && equalSets(entry.Args, flags) {
 			entryName, args = candidate, entry.Args
 			break
 		}

@@ -44,7 +44,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 		{"Id": "sha256:3", "RepoTags": []string{"127.0.0.1:1234/touchstone/" + stranger + "/probe:latest"}},
 		{"Id": "sha256:4", "Labels": labels(run)},
 	}
-	var removed []string
+	var removals []string
 	socket := filepath.Join(t.TempDir(), "sock")
 	listen(t, socket, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.47")
@@ -55,7 +55,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 			if object == "" {
 				_, object, _ = strings.Cut(r.URL.Path, "/images/")
 			}
-			removed = append(removed, object)
+			removals = append(removals, object)
 		case endpoint == "info":
 			answer = map[string]string{"ServerVersion": "1", "Name": "careless"}
 		case strings.HasSuffix(r.URL.Path, "/containers/json"):
@@ -70,7 +70,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 	if err != nil || n != 3 {
 		t.Errorf("Sweep = %d, %v; want 3", n, err)
 	}
-	if diff := cmp.Diff([]string{"mine", "linked", image}, removed); diff != "" {
+	if diff := cmp.Diff([]string{"mine", "linked", image}, removals); diff != "" {
 		t.Errorf("the sweep removed (-want +got):\n%s", diff)
 	}
 }

@@ -70,14 +70,14 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	done, err := s.Launcher.Start(cmd)
 	_ = log.Close()
 	must.Do(t, err)
-	exited := make(chan struct{})
+	exitSignal := make(chan struct{})
 	go func() {
 		<-done
-		close(exited)
+		close(exitSignal)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		<-exited
+		<-exitSignal
 		if _, err := engine.RemoveForeign(s.State); err != nil {
 			t.Error(err)
 		}
@@ -85,7 +85,7 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	ready, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		<-exited
+		<-exitSignal
 		cancel()
 	}()
 	if err := docker.Listening(ready, socket); err != nil {
@@ -104,9 +104,9 @@ const userContainer = "user-container:latest"
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
 	must.Do(t, s.Registry.ServeHost())
-	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
+	response, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
-		err = pulled.Wait(t.Context())
+		err = response.Wait(t.Context())
 	}
 	if err == nil {
 		_, err = c.ImageTag(t.Context(), client.ImageTagOptions{Source: s.Registry.Probe(), Target: userContainer})
@@ -222,9 +222,9 @@ func TestSweep(t *testing.T) {
 	baseline := inventory(t, c)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	enginetest.Running(t, e, enginetest.Spec(s, "left"))
-	fresh, err := s.Registry.Fresh(t.Context(), 1<<10)
+	ref, err := s.Registry.Fresh(t.Context(), 1<<10)
 	if err == nil {
-		err = e.(engine.Puller).Pull(t.Context(), fresh)
+		err = e.(engine.Puller).Pull(t.Context(), ref)
 	}
 	must.Do(t, err)
 	sweep := func(runID string) int {

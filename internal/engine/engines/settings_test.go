@@ -78,9 +78,9 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 			}
 		}
 		if d.Socket && d.Name != "podman" { // a socket only selects the targets of Podman
-			named := s
-			named.Managed, named.Sockets = false, map[string]string{d.Name: "/no/such.sock"}
-			if cmp.Equal(listing, described(t, driver, named)) {
+			override := s
+			override.Managed, override.Sockets = false, map[string]string{d.Name: "/no/such.sock"}
+			if cmp.Equal(listing, described(t, driver, override)) {
 				t.Errorf("an address has no effect on %s", d.Name)
 			}
 		}

@@ -132,7 +132,7 @@ func repeat[T any](t testing.TB, call func() (T, error), reason func(err error) 
 func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, error) {
 	t.Helper()
 	return repeat(t, call, func(err error) string {
-		if _, silent := errors.AsType[*runtimes.SilentExecError](err); silent {
+		if _, isSilent := errors.AsType[*runtimes.SilentExecError](err); isSilent {
 			return "gVisor has lost an exec"
 		}
 		return ""
@@ -187,11 +187,11 @@ func (s *suite) testUpdate(t *testing.T) {
 			t.Errorf("Update(%+v): %v", r, err)
 		}
 		cpu = cmp.Or(r.CPU, cpu)
-		limited, ok := b.Container.(engine.Limited)
+		limiter, ok := b.Container.(engine.Limited)
 		if !ok || s.engine.Info().Target.Runtime == "youki" { // its update returns success and changes nothing
 			continue
 		}
-		got, err := limited.Limits(s.context(t))
+		got, err := limiter.Limits(s.context(t))
 		if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
 			continue // the guest has the limits
 		}

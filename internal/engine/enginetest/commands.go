@@ -26,7 +26,7 @@ const poison = "TOUCHSTONE_POISON"
 func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Helper()
 	description := d.Describe()
-	recorded, original := description.Name+"/recorded", description.Name+"/runc"
+	recorder, original := description.Name+"/recorded", description.Name+"/runc"
 	runc, err := exec.LookPath("runc")
 	Require(t, original, err)
 	dir := t.TempDir()
@@ -37,8 +37,8 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		t.Fatal(err)
 	}
 	s.Runtimes = map[string]target.Runtime{"recorded": {Path: script}}
-	s.Targets = []target.Target{Parse(t, recorded)}
-	e, err := open(t, d, recorded, s)
+	s.Targets = []target.Target{Parse(t, recorder)}
+	e, err := open(t, d, recorder, s)
 	Require(t, original, err)
 	checkDaemon(t, e)
 	operation := func(verb string, call func(context.Context) error) {

@@ -81,14 +81,14 @@ func DaemonHangs(t *testing.T, s engine.Session, e engine.Engine, left func() []
 	t.Helper()
 	baseline := left()
 	recoverer := e.(engine.Recoverer)
-	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
-		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
+	if isKilled, err := recoverer.Recover(t.Context()); isKilled || err != nil {
+		t.Fatalf("Recover of a daemon that works: %v, %v", isKilled, err)
 	}
 	one, err := e.Create(t.Context(), Spec(s, "one"))
 	must.Do(t, err)
 	Hang(t, e)
-	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
-		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
+	if isKilled, err := recoverer.Recover(t.Context()); !isKilled || err != nil {
+		t.Fatalf("Recover of a stopped daemon: %v, %v", isKilled, err)
 	}
 	Check(t, one.Delete(t.Context()))
 	Check(t, Running(t, e, Spec(s, "two")).Delete(t.Context()))
@@ -132,19 +132,19 @@ func SmallDisk(t *testing.T) (dir string) {
 // DiskFull checks that an image without space on the disk fails its pull with the reason, and that it can be removed.
 func DiskFull(t *testing.T, s engine.Session, e engine.Engine) {
 	t.Helper()
-	large, err := s.Registry.Fresh(t.Context(), 32<<20)
+	ref, err := s.Registry.Fresh(t.Context(), 32<<20)
 	must.Do(t, err)
 	p := e.(engine.Puller)
-	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), large) {
+	if err := p.Pull(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), ref) {
 		t.Errorf("Pull: %v; want an error with the full disk and the image", err)
 	}
-	Check(t, p.RemoveImage(t.Context(), large))
+	Check(t, p.RemoveImage(t.Context(), ref))
 }
 
 // Namesakes checks that the removal of a container leaves one of another engine alone that has the same name.
-func Namesakes(t *testing.T, mine, theirs engine.Engine, spec engine.Spec) {
+func Namesakes(t *testing.T, mine, theirEngine engine.Engine, spec engine.Spec) {
 	t.Helper()
-	a, b := Running(t, mine, spec), Running(t, theirs, spec)
+	a, b := Running(t, mine, spec), Running(t, theirEngine, spec)
 	Check(t, a.Delete(t.Context()))
 	if state, err := b.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)

@@ -133,11 +133,11 @@ func (s *suite) wantLimits(t *testing.T, parent string, b testContainer, r engin
 	if got, want := s.Limits(t, parent, b.ID()), fmt.Sprint(atHost.CPUQuota(), " 100000 ", atHost.Memory); got != want {
 		t.Errorf("the container's CPU quota, period and memory limit are %q, want %q", got, want)
 	}
-	limited, ok := b.Container.(engine.Limited)
+	limiter, ok := b.Container.(engine.Limited)
 	if !ok {
 		return
 	}
-	got, err := limited.Limits(s.context(t))
+	got, err := limiter.Limits(s.context(t))
 	if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
 		return // the guest has the limits
 	}
@@ -162,19 +162,19 @@ func (s *suite) testProcessLimit(t *testing.T) {
 	spec = s.spec(workload.Syscall(limit, 10*time.Millisecond).Args)
 	spec.Resources.PIDs = limit
 	b := s.start(t, spec)
-	shared := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
+	sharesKernel := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
 	ctx := s.context(t)
-	if !shared {
+	if !sharesKernel {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sandboxLimit)
 		defer cancel()
 	}
 	exit, err := b.Wait(ctx)
-	if hasStopped := !shared && ctx.Err() != nil; !hasStopped && (err != nil || exit.OK()) {
+	if hasStopped := !sharesKernel && ctx.Err() != nil; !hasStopped && (err != nil || exit.OK()) {
 		t.Errorf("Wait = %v, %v; want a failure: the program has more processes than its limit of %d", exit, err, limit)
 	}
 	s.delete(t, b)
-	if shared {
+	if sharesKernel {
 		if got := b.stderr.String(); !strings.Contains(got, "EAGAIN") {
 			t.Errorf("the program wrote %q, want the kernel's refusal EAGAIN", got)
 		}

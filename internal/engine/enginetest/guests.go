@@ -61,7 +61,7 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: it finds processes there")
 	}
-	changed := name
+	spelling := name
 	if change != nil {
 		text, err := os.ReadFile(r.Guest.File)
 		must.Do(t, err)
@@ -70,10 +70,10 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 			t.Fatalf("%s lacks the line to change", r.Guest.File)
 		}
 		must.Do(t, os.WriteFile(file, []byte(variant), 0o600))
-		changed += "@config=" + file
-		s.Targets = append(s.Targets, Parse(t, changed))
+		spelling += "@config=" + file
+		s.Targets = append(s.Targets, Parse(t, spelling))
 	}
-	e, err := open(t, d, changed, s)
+	e, err := open(t, d, spelling, s)
 	Require(t, name, err) // the list of targets that must run has no configurations
 	return &Guests{session: s, engine: e, runtime: r, before: tracesOf(t, s, e)}
 }

@@ -100,12 +100,12 @@ func SilentExec(t *testing.T, d Opener, name string, s engine.Session) {
 	e := Open(t, d, impostor(t, &s, name, silentExec), s)
 	c := Running(t, e, Spec(s, "silent"))
 	_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: workload.Exit(0)})
-	var silent *runtimes.SilentExecError
-	if !errors.As(err, &silent) || !strings.Contains(err.Error(), "gVisor gave no reason") {
+	var silentErr *runtimes.SilentExecError
+	if !errors.As(err, &silentErr) || !strings.Contains(err.Error(), "gVisor gave no reason") {
 		t.Errorf("Exec with a runsc that fails without a reason = %v; want the known cause", err)
 	}
 	_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
-	if err == nil || errors.As(err, &silent) {
+	if err == nil || errors.As(err, &silentErr) {
 		t.Errorf("Exec of a missing program = %v; want the reason of runsc", err)
 	}
 }

@@ -75,9 +75,9 @@ func (p *Pauses) watch(done <-chan struct{}) {
 			return
 		default:
 		}
-		began := monotonic()
+		start := monotonic()
 		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &span, nil) // a signal only shortens it
-		if delay := monotonic() - began - nap; delay >= LeastPause {
+		if delay := monotonic() - start - nap; delay >= LeastPause {
 			p.add(delay)
 		}
 	}

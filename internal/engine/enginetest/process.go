@@ -237,10 +237,10 @@ func (s *suite) eachCancelled(t *testing.T, test func(ctx context.Context, hasEn
 // cancelled returns the error of a call whose context ctx is being cancelled. must means that the call must not work.
 func (s *suite) cancelled(ctx context.Context, t *testing.T, method string, must bool, call func() error) error {
 	t.Helper()
-	returned := make(chan error, 1)
-	go func() { returned <- call() }()
+	result := make(chan error, 1)
+	go func() { result <- call() }()
 	select {
-	case err := <-returned:
+	case err := <-result:
 		if (err != nil || must) && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
 			t.Errorf("%s with a cancelled context: %v, want %v", method, err, ctx.Err())
 		}

@@ -74,15 +74,15 @@ func Seccomp(t *testing.T, d Opener, name string, s engine.Session, byEngine boo
 			info := e.Info()
 			want := map[bool]string{true: "2", false: "0"}[c.filter && info.Isolation != engine.NoIsolation]
 			status := HostStatus(t, spec.ID)
-			shared := info.Isolation == engine.SharedKernel || info.Isolation == engine.NoIsolation
-			if status["Seccomp"] != want && (shared || status != nil) {
+			sharesKernel := info.Isolation == engine.SharedKernel || info.Isolation == engine.NoIsolation
+			if status["Seccomp"] != want && (sharesKernel || status != nil) {
 				t.Errorf("the process has the seccomp mode %q, want %s", status["Seccomp"], want)
 			}
 			condition := string(c.set)
 			switch {
 			case info.Isolation == engine.NoIsolation && condition != "":
 				condition = string(engine.Unconfined)
-			case c.set == engine.DefaultSeccomp && !shared:
+			case c.set == engine.DefaultSeccomp && !sharesKernel:
 				condition += ", without effect"
 			}
 			got, has := info.Conditions[engine.SeccompCondition]

@@ -171,8 +171,8 @@ func retry(ctx context.Context, pause time.Duration, try func() error) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		paused, cancel := context.WithTimeout(ctx, pause)
-		<-paused.Done()
+		pauseCtx, cancel := context.WithTimeout(ctx, pause)
+		<-pauseCtx.Done()
 		cancel()
 	}
 }

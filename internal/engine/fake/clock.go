@@ -50,15 +50,15 @@ func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause err
 	if cause == nil {
 		cause = context.DeadlineExceeded
 	}
-	limited, cancel := context.WithCancelCause(ctx)
+	limitCtx, cancel := context.WithCancelCause(ctx)
 	if d <= 0 {
 		cancel(cause)
-		return limited, func() {}
+		return limitCtx, func() {}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := c.at(c.now.Add(d), func() { cancel(cause) })
-	return limited, func() {
+	return limitCtx, func() {
 		stop()
 		cancel(context.Canceled)
 	}

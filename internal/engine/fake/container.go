@@ -158,7 +158,7 @@ func (c *container) Wait(ctx context.Context) (_ engine.Exit, err error) {
 	}
 	for {
 		c.mu.Lock()
-		state, exit, exitEvent, changed := c.state, c.exit, c.ending, c.changed
+		state, exit, exitEvent, change := c.state, c.exit, c.ending, c.changed
 		c.mu.Unlock()
 		switch {
 		case state == engine.Stopped:
@@ -169,7 +169,7 @@ func (c *container) Wait(ctx context.Context) (_ engine.Exit, err error) {
 			}
 		default:
 			select {
-			case <-changed:
+			case <-change:
 			case <-ctx.Done():
 				return engine.Exit{}, context.Cause(ctx)
 			}
@@ -335,14 +335,14 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (_ engine.Exit, 
 	end := c.engine.clock.Now().Add(process.Took)
 	for {
 		c.mu.Lock()
-		state, exitEvent, changed := c.state, c.ending, c.changed
+		state, exitEvent, change := c.state, c.ending, c.changed
 		c.mu.Unlock()
 		switch {
 		case state == engine.Stopped:
 			return engine.Exit{Signal: syscall.SIGKILL}, nil
 		case process.endless || state == engine.Paused:
 			select {
-			case <-changed:
+			case <-change:
 			case <-ctx.Done():
 				return engine.Exit{}, context.Cause(ctx)
 			}

@@ -204,18 +204,18 @@ func TestJitterIsReproducibleAndHasItsWidth(t *testing.T) {
 
 func TestBimodalShare(t *testing.T) {
 	l := newHarness(t, "fake/x@bimodal=0.3:2")
-	slow := 0
+	count := 0
 	for range 1000 {
 		switch l.lifecycle()[0] {
 		case 20 * ms:
-			slow++
+			count++
 		case 10 * ms:
 		default:
 			t.Fatal("a creation takes neither 10 nor 20 ms")
 		}
 	}
-	if slow < 250 || slow > 350 {
-		t.Errorf("%d of 1000 creations are slow, want about 300", slow)
+	if count < 250 || count > 350 {
+		t.Errorf("%d of 1000 creations are slow, want about 300", count)
 	}
 }
 
@@ -335,11 +335,11 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 	cause := errors.New("limit")
 	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
 		l := newHarness(t, "fake/x@hang="+op+"#1")
-		limited := func() (context.Context, context.CancelFunc) {
+		newLimit := func() (context.Context, context.CancelFunc) {
 			return l.clock.WithTimeoutCause(context.WithoutCancel(t.Context()), time.Minute, cause)
 		}
 		err := walk(l, func(name string, call func(context.Context) error) error {
-			ctx, cancel := limited()
+			ctx, cancel := newLimit()
 			defer cancel()
 			start := l.clock.Now()
 			err := call(ctx)
@@ -349,7 +349,7 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 			if got := l.clock.Now().Sub(start); !errors.Is(err, cause) || got != time.Minute {
 				t.Errorf("hang=%s: %v after %v, want the limit after a minute", op, err, got)
 			}
-			ctx, cancel = limited()
+			ctx, cancel = newLimit()
 			defer cancel()
 			return call(ctx)
 		})

@@ -122,7 +122,7 @@ type slowness func(name string) float64
 
 // plan imitates the probe. The reports are made up: plausible values of a bare machine, divided or multiplied by the slowness of
 // their name. Unlike the probe it does not check the ranges of options, and accepts each option for all commands.
-func (p program) plan(slow slowness) behaviour {
+func (p program) plan(slowdown slowness) behaviour {
 	if len(p.args) == 0 {
 		return fails(2, "usage: probe COMMAND [OPTION]...")
 	}
@@ -140,8 +140,8 @@ func (p program) plan(slow slowness) behaviour {
 	dir := flags.String("dir", "", "")
 	call := flags.String("call", "", "")
 	samples := flags.Uint("samples", 10_000, "")
-	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
-		flags.Uint64(ignored, 0, "")
+	for _, flagName := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
+		flags.Uint64(flagName, 0, "")
 	}
 	if err := flags.Parse(p.args[1:]); err != nil {
 		return fails(2, "%s: %v", command, err)
@@ -178,24 +178,24 @@ func (p program) plan(slow slowness) behaviour {
 		if limit := p.spec.Resources.PIDs; limit > 0 && int64(*copies) >= limit { // the probe itself is a process too
 			return fails(1, "syscall: fork a worker: EAGAIN (11)")
 		}
-		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
+		rate := 1.5e6 * float64(*copies) / slowdown("LoopsPerSecond")
 		return reports(length, metric("LoopsPerSecond", rate, "1/s"), metric("Index", rate/1500, "score"))
 	case "stream":
 		if *lines {
-			moved := fmt.Sprintf("moved %d", 10<<20**mib)
-			return behaviour{Behaviour: Behaviour{Every: 13 * time.Millisecond, Lines: func(int) string { return moved }}}
+			line := fmt.Sprintf("moved %d", 10<<20**mib)
+			return behaviour{Behaviour: Behaviour{Every: 13 * time.Millisecond, Lines: func(int) string { return line }}}
 		}
 		var results []string
 		for i, name := range []string{"Copy", "Scale", "Add", "Triad"} {
 			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i] * float64(*copies)
-			results = append(results, metric(name, rate/slow(name), "B/s"))
+			results = append(results, metric(name, rate/slowdown(name), "B/s"))
 		}
 		return reports(length, results...)
 	case "latency":
 		if *call != "" {
-			return singleCall(*call, int(*samples), slow)
+			return singleCall(*call, int(*samples), slowdown)
 		}
-		return reports(length, latencies(slow)...)
+		return reports(length, latencies(slowdown)...)
 	case "cpus":
 		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
 	case "grow":
@@ -206,10 +206,10 @@ func (p program) plan(slow slowness) behaviour {
 		if !p.writable(*dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
 		}
-		read, written := 24000/slow("ReadScore"), 130/slow("WriteScore")
+		read, writeRate := 24000/slowdown("ReadScore"), 130/slowdown("WriteScore")
 		return reports(length,
-			metric("ReadScore", read, "score"), metric("WriteScore", written, "score"),
-			metric("BlogsRead", read*length.Seconds(), "count"), metric("BlogsWritten", written*length.Seconds(), "count"))
+			metric("ReadScore", read, "score"), metric("WriteScore", writeRate, "score"),
+			metric("BlogsRead", read*length.Seconds(), "count"), metric("BlogsWritten", writeRate*length.Seconds(), "count"))
 	case "version":
 		return writes("touchstone-probe fake")
 	}
@@ -236,9 +236,9 @@ func metric(name string, value float64, unit string) string {
 }
 
 // singleCall imitates the times of single calls: each is the same but for the last, which takes twice as long.
-func singleCall(name string, samples int, slow slowness) behaviour {
+func singleCall(name string, samples int, slowdown slowness) behaviour {
 	const limit = 4000
-	ns := max(1, int(200*slow(name)))
+	ns := max(1, int(200*slowdown(name)))
 	var tail []string
 	for i := max(0, samples-limit); i < samples-1; i++ {
 		tail = append(tail, fmt.Sprintf("[%d,%d]", i, ns))
@@ -249,7 +249,7 @@ func singleCall(name string, samples int, slow slowness) behaviour {
 	return reports(time.Duration(samples*ns), line)
 }
 
-func latencies(slow slowness) (lines []string) {
+func latencies(slowdown slowness) (lines []string) {
 	for _, c := range []struct {
 		name string
 		ns   float64
@@ -280,7 +280,7 @@ func latencies(slow slowness) (lines []string) {
 		{"mmap+touch+munmap", 4500},
 		{"fork+exit+wait", 36000},
 	} {
-		p50 := c.ns * slow(c.name)
+		p50 := c.ns * slowdown(c.name)
 		bucket := 1
 		for float64(2*bucket) <= p50 {
 			bucket *= 2

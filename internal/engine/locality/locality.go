@@ -91,7 +91,7 @@ func (c *check) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shared := false
+	isShared := false
 	for _, d := range []struct {
 		dir        string
 		capability engine.Capability
@@ -106,10 +106,10 @@ func (c *check) all(ctx context.Context) error {
 		if reason != "" {
 			c.Missing[d.capability] = reason
 		} else {
-			shared = shared || c.foreign == ""
+			isShared = isShared || c.foreign == ""
 		}
 	}
-	if c.foreign == "" && !visible && !shared {
+	if c.foreign == "" && !visible && !isShared {
 		c.foreign = c.Machine.differs(thisMachine())
 	}
 	if c.foreign != "" {
@@ -139,12 +139,12 @@ func (c *check) spec(network engine.Network, program ...string) engine.Spec {
 
 // run runs a container to its end. The error of a container that could not run is in refusal; err is for the end of the context.
 func (c *check) run(ctx context.Context, spec engine.Spec) (exit engine.Exit, refusal, err error) {
-	limited, cancel := c.WithLimit(ctx)
+	limitCtx, cancel := c.WithLimit(ctx)
 	defer cancel()
-	container, refusal := c.Engine.Create(limited, spec)
+	container, refusal := c.Engine.Create(limitCtx, spec)
 	if refusal == nil {
-		if refusal = container.Start(limited); refusal == nil {
-			exit, refusal = container.Wait(limited)
+		if refusal = container.Start(limitCtx); refusal == nil {
+			exit, refusal = container.Wait(limitCtx)
 		}
 		refusal = errors.Join(refusal, engine.Undo(ctx, container))
 	}
@@ -163,10 +163,10 @@ func (c *check) runTwice(ctx context.Context, spec func() engine.Spec) (exit eng
 	return c.run(ctx, spec())
 }
 
-// inContainer returns the remedy for a program that itself runs in a container, or otherwise the other one.
-func (c *check) inContainer(option, otherwise string) string {
+// inContainer returns the remedy for a program that itself runs in a container, or fallback.
+func (c *check) inContainer(option, fallback string) string {
 	if c.session.Container == "" {
-		return otherwise
+		return fallback
 	}
 	return fmt.Sprintf("this program itself runs in a container (%s): start that container with %s, or start Touchstone outside of it", c.session.Container, option)
 }

@@ -294,7 +294,7 @@ func TestFlakyRuntime(t *testing.T) {
 
 // The end of the context is no finding.
 func TestCancelledCheck(t *testing.T) {
-	for _, broken := range []func(cancel func(), p *place){
+	for _, failure := range []func(cancel func(), p *place){
 		func(cancel func(), p *place) {
 			p.mount = func(source string) (string, error) { cancel(); return source, nil }
 		},
@@ -303,7 +303,7 @@ func TestCancelledCheck(t *testing.T) {
 		p := sharing()
 		c := newCheck(t, p, processes(whole))
 		ctx, cancel := context.WithCancel(t.Context())
-		broken(cancel, p)
+		failure(cancel, p)
 		if err := c.all(ctx); !errors.Is(err, context.Canceled) || p.left != 0 {
 			t.Errorf("%v with %d containers left; want the cause", err, p.left)
 		}

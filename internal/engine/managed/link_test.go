@@ -28,7 +28,7 @@ func TestInterfaceFor(t *testing.T) {
 		route(eth0, "0.0.0.0/0", "10.0.0.1"), route(eth0, "10.0.0.0/24", ""), route(docker0, "172.17.0.0/16", ""),
 		route(eth0, "192.168.64.0/18", "10.0.0.2"), route(cali, "192.168.65.5/32", ""),
 	}
-	several := func(cidr string, hops ...*netlink.NexthopInfo) []netlink.Route {
+	multipath := func(cidr string, hops ...*netlink.NexthopInfo) []netlink.Route {
 		r := route(0, cidr, "")
 		r.MultiPath = hops
 		return append([]netlink.Route{r}, routes[1:]...)
@@ -61,18 +61,18 @@ func TestInterfaceFor(t *testing.T) {
 		{[]netlink.Route{{LinkIndex: eth0, Gw: net.ParseIP("10.0.0.1")}}, "10.88.0.2", 0, "behind a gateway"},
 		{routes[1:2], "10.88.0.2", 0, "no route"},
 		{nil, "10.88.0.2", 0, "no route"},
-		{several("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
-		{several("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "172.17.0.5", docker0, ""},
-		{several("10.88.0.0/16", hop(eth0, 0, ""), hop(eth1, 0, "")), "10.88.0.2", eth0, ""},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_LINKDOWN, ""), hop(eth1, 0, "")), "10.88.0.2", eth1, ""},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, unix.RTNH_F_LINKDOWN, "")), "10.88.0.2", 0, "none of the 2 interfaces of its route is up"},
+		{multipath("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
+		{multipath("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "172.17.0.5", docker0, ""},
+		{multipath("10.88.0.0/16", hop(eth0, 0, ""), hop(eth1, 0, "")), "10.88.0.2", eth0, ""},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_LINKDOWN, ""), hop(eth1, 0, "")), "10.88.0.2", eth1, ""},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, unix.RTNH_F_LINKDOWN, "")), "10.88.0.2", 0, "none of the 2 interfaces of its route is up"},
 		{[]netlink.Route{viaIPv6}, "10.88.0.2", 0, "behind a gateway"},
 		{cilium, "10.10.0.7", host, ""},
 		{cilium, "10.10.1.7", 0, "behind a gateway"}, // a pod of another node
 		{[]netlink.Route{route(host, "10.10.0.0/24", "10.10.0.2")}, "10.10.0.7", 0, "behind a gateway"},
 		{[]netlink.Route{route(host, "10.42.0.0/16", "192.168.1.20")}, "10.42.0.7", host, ""}, // the host's address on another interface
-		{several("10.10.0.0/24", hop(host, unix.RTNH_F_DEAD, "10.0.0.1"), hop(host, 0, "10.10.0.1")), "10.10.0.7", host, ""},
+		{multipath("10.10.0.0/24", hop(host, unix.RTNH_F_DEAD, "10.0.0.1"), hop(host, 0, "10.10.0.1")), "10.10.0.7", host, ""},
 		{[]netlink.Route{{LinkIndex: host, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fd00:10::1")}}}, "10.10.0.7", host, ""},
 		{append(routes, route(0, "192.168.65.0/26", "")), "192.168.65.6", 0, "its route has no interface"},
 	} {

@@ -198,8 +198,8 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 // A mount of a daemon reaches a mount namespace that a child has made before, only if the configuration shares mounts. It never
 // reaches the host.
 func TestSharedMounts(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(strconv.FormatBool(shared), func(t *testing.T) {
+	for _, isShared := range []bool{false, true} {
+		t.Run(strconv.FormatBool(isShared), func(t *testing.T) {
 			s := session(t)
 			mounts := text("/proc/self/mounts")
 			c := daemon(t, s, `
@@ -213,12 +213,12 @@ func TestSharedMounts(t *testing.T) {
 				wait
 				echo ready >"$FIFO"
 				exec sleep 1000`)
-			c.SharedMounts = shared
+			c.SharedMounts = isShared
 			d := start(t, s, c)
 			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
 			must.Do(t, err)
 			want := 0
-			if shared {
+			if isShared {
 				want = 2
 			}
 			if got := strings.Count(string(child), "later "); got != want {
@@ -526,8 +526,8 @@ func TestRecover(t *testing.T) {
 	}
 	d := start(t, s, c)
 	first := d.Daemon().PIDs[0]
-	if killed, err := d.Recover(t.Context()); killed || err != nil || d.Daemon().PIDs[0] != first {
-		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	if isKilled, err := d.Recover(t.Context()); isKilled || err != nil || d.Daemon().PIDs[0] != first {
+		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", isKilled, err, d.Daemon().PIDs[0], first)
 	}
 	answer = nil
 	previous := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
@@ -535,14 +535,14 @@ func TestRecover(t *testing.T) {
 	must.Do(t, unix.Kill(first, unix.SIGSTOP))
 	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if killed, err := d.Recover(deadCtx); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
-		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", killed, err, d.Err())
+	if isKilled, err := d.Recover(deadCtx); isKilled || !errors.Is(err, context.Canceled) || d.Err() != nil {
+		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", isKilled, err, d.Err())
 	}
-	if killed, err := d.Recover(t.Context()); !killed || err != nil || d.Daemon().PIDs[0] == first {
-		t.Errorf("Recover of a daemon that hangs: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	if isKilled, err := d.Recover(t.Context()); !isKilled || err != nil || d.Daemon().PIDs[0] == first {
+		t.Errorf("Recover of a daemon that hangs: %v, %v, process %d after %d", isKilled, err, d.Daemon().PIDs[0], first)
 	}
-	if killed, err := d.Recover(t.Context()); !killed || err == nil || !strings.Contains(err.Error(), "restarted once before") {
-		t.Errorf("Recover for the second time: %v, %v", killed, err)
+	if isKilled, err := d.Recover(t.Context()); !isKilled || err == nil || !strings.Contains(err.Error(), "restarted once before") {
+		t.Errorf("Recover for the second time: %v, %v", isKilled, err)
 	}
 }
 
@@ -583,7 +583,7 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 
 func TestShared(t *testing.T) {
 	s := session(t)
-	var shared managed.Shared[*managed.Daemon]
+	var pool managed.Shared[*managed.Daemon]
 	end := func(d *managed.Daemon) error { return d.Stop(context.Background()) }
 	starts := 0
 	begin := func(ctx context.Context) (*managed.Daemon, error) {
@@ -593,7 +593,7 @@ func TestShared(t *testing.T) {
 	var releases []func() error
 	var last *managed.Daemon
 	for range 3 {
-		d, release, err := shared.Acquire(t.Context(), begin, end)
+		d, release, err := pool.Acquire(t.Context(), begin, end)
 		must.Do(t, err)
 		if last != nil && d != last {
 			t.Error("the users have different daemons")
@@ -612,13 +612,13 @@ func TestShared(t *testing.T) {
 		t.Errorf("the daemon was started %d times, want once", starts)
 	}
 
-	var broken managed.Shared[*managed.Daemon]
+	var failures managed.Shared[*managed.Daemon]
 	fails := func(ctx context.Context) (*managed.Daemon, error) {
 		starts++
 		return managed.Start(ctx, s, daemon(t, s, "exit 1"))
 	}
 	for range 2 {
-		if _, _, err := broken.Acquire(t.Context(), fails, end); err == nil {
+		if _, _, err := failures.Acquire(t.Context(), fails, end); err == nil {
 			t.Error("Acquire succeeds although the daemon fails")
 		}
 	}
@@ -648,12 +648,12 @@ func TestProgramsBehindLinks(t *testing.T) {
 		must.Do(t, err)
 	}
 	t.Setenv("PATH", filepath.Join(system, "sw/bin")+":"+os.Getenv("PATH"))
-	called := filepath.Join(data, "current/bin/containerd")
+	program := filepath.Join(data, "current/bin/containerd")
 	c := daemon(t, s, `
-		{ helper; `+called+`; ls `+lib+`; readlink `+system+`; } >"$HOME/seen" 2>&1
+		{ helper; `+program+`; ls `+lib+`; readlink `+system+`; } >"$HOME/seen" 2>&1
 		echo ready >"$FIFO"
 		exec sleep 1000`)
-	c.Needs = []string{called}
+	c.Needs = []string{program}
 	d := start(t, s, c)
 	output, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
 	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(output) != want {

@@ -241,14 +241,14 @@ func (m *Mounts) endOthers(ctx context.Context) error {
 		if ctx.Err() != nil { // the launcher may have given a process up that waits in the kernel
 			return notExited(left[0])
 		}
-		killed := map[int]*process.Process{}
+		processes := map[int]*process.Process{}
 		for _, pid := range left {
 			p := m.session.Launcher.Adopt(pid)       // while it runs, so that its exit is reported
 			if unix.Kill(pid, unix.SIGKILL) == nil { // it fails if the process has exited
-				killed[pid] = p
+				processes[pid] = p
 			}
 		}
-		for pid, p := range killed {
+		for pid, p := range processes {
 			if engine.Await(ctx, p.Done()) != nil && unix.Kill(pid, 0) == nil {
 				return notExited(pid)
 			}

@@ -91,14 +91,14 @@ func complaint(message string) (string, bool) {
 	text := strings.TrimSpace(message[len(found[0]):])
 	priority, _ := strconv.Atoi(found[1]) // digits
 	const severities, worst = 8, 3        // 3 is an error, and lower ones are worse
-	severe := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal")
-	return text, severe
+	isSevere := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal")
+	return text, isSevere
 }
 
 // note keeps a message if it is a complaint, once.
 func (l *syslog) note(message string) {
-	text, severe := complaint(message)
-	if !severe {
+	text, isSevere := complaint(message)
+	if !isSevere {
 		return
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), maxComplaint)], "")

@@ -140,8 +140,8 @@ func (l *lab) testRights(t *testing.T) {
 	}
 	for _, kind := range []string{"ipc", "mnt", "pid", "uts"} {
 		ours, _ := os.Readlink("/proc/self/ns/" + kind)
-		if its, err := os.Readlink(proc + "/ns/" + kind); err != nil || its == ours {
-			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, its, err, ours)
+		if namespace, err := os.Readlink(proc + "/ns/" + kind); err != nil || namespace == ours {
+			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, namespace, err, ours)
 		}
 	}
 	if got, err := rootOfNamespace(proc + "/ns/mnt"); err != nil || !slices.Contains(got, "probe") || slices.Contains(got, "boot") {
@@ -174,14 +174,14 @@ echo x >/dev/null && b head -c 4 /dev/zero | b wc -c
 	if want := "in /proc: 0, in /sys: 0\nfull null random urandom zero " + user + "4\n"; out != want {
 		t.Errorf("the program's output is\n%swant\n%s", out, want)
 	}
-	small := l.shell(`
+	spec := l.shell(`
 (: >/tmp/x) && b cp /bin/busybox /tmp/program && echo writes
 try /tmp/program true
 try b dd if=/dev/zero of=/tmp/large bs=1048576 count=17
 try b touch /dev/x /x
 `)
-	small.Mounts = []engine.Mount{{Target: "/tmp"}}
-	if out, _ := l.run(t, l.unprivileged, small); out != "writes\n" {
+	spec.Mounts = []engine.Mount{{Target: "/tmp"}}
+	if out, _ := l.run(t, l.unprivileged, spec); out != "writes\n" {
 		t.Errorf("with /tmp the program's output is\n%s", out)
 	}
 	writable := l.spec(workload.Ready()...)

@@ -117,7 +117,7 @@ func (e *Engine) adapt(ctx context.Context) {
 	if info.Rootless {
 		maps.Copy(e.Missing, e.runtime.RootlessCannot)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.runtime.HostNetwork != nil {
+	if network, isSet := info.Target.Option("network"); isSet && e.runtime.HostNetwork != nil {
 		ruledOut := fmt.Sprintf("the target's option network=%s rules it out", network)
 		if network != "host" {
 			e.Missing[engine.NetworkHost] = ruledOut

@@ -18,12 +18,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The bundle decides what is measured, so that a change of it must be visible.
 func TestBundle(t *testing.T) {
-	plain := engine.Spec{
+	base := engine.Spec{
 		ID: "touchstone-x-1", Rootfs: "/rootfs",
 		Process: engine.Process{Args: []string{"/probe", "ready"}, Env: []string{"LANG=C"}},
 	}
 	modify := func(change func(*engine.Spec)) engine.Spec {
-		s := plain
+		s := base
 		change(&s)
 		return s
 	}
@@ -33,7 +33,7 @@ func TestBundle(t *testing.T) {
 		cgroup   string
 		rootless bool
 	}{
-		{"plain", plain, "/touchstone-x/touchstone-x-1", false},
+		{"plain", base, "/touchstone-x/touchstone-x-1", false},
 		{"host-network", modify(func(s *engine.Spec) { s.Network = engine.HostNet }), "/touchstone-x/touchstone-x-1", false},
 		{"mounts", modify(func(s *engine.Spec) {
 			s.Mounts = []engine.Mount{{Source: "/a", Target: "/data"}, {Source: "/b", Target: "/input", ReadOnly: true}, {Target: "/data/memory"}}

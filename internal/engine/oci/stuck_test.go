@@ -58,7 +58,7 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 		{"Delete", func() error { return c.Delete(t.Context()) }},
 	} {
 		err := attempt.call()
-		if _, broken := errors.AsType[*engine.UnusableError](err); !broken {
+		if _, ok := errors.AsType[*engine.UnusableError](err); !ok {
 			t.Errorf("%s of a broken target: %v, want an UnusableError", attempt.name, err)
 		}
 	}

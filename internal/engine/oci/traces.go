@@ -28,9 +28,9 @@ func (c *container) inspectGroup(ctx context.Context) {
 	if err != nil || len(pids) == 0 {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, exitGrace)
+	limitCtx, cancel := context.WithTimeout(ctx, exitGrace)
 	defer cancel()
-	if err := c.group.Remove(limited); err != nil && ctx.Err() == nil {
+	if err := c.group.Remove(limitCtx); err != nil && ctx.Err() == nil {
 		c.left = append(c.left, "processes: "+err.Error())
 	}
 }

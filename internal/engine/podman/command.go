@@ -64,23 +64,23 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	if err := e.Broken(); err != nil {
 		return "", err
 	}
-	var printed [2]*os.File
-	for n := range printed {
+	var outputs [2]*os.File
+	for n := range outputs {
 		file, err := process.NewBlank()
 		if err != nil {
 			return "", fmt.Errorf("call Podman: %w", err)
 		}
-		printed[n] = file
+		outputs[n] = file
 		defer func() { _ = file.Close() }() // it is in memory
 	}
-	cmd.Stdout, cmd.Stderr = printed[0], printed[1]
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	err := e.Outcome(e.Session.Launcher.Run(ctx, cmd))
 	if err != nil && ctx.Err() == nil {
 		if _, hasExited := errors.AsType[*process.ExitError](err); hasExited {
-			err = errors.New(message(contents(printed[1]), err.Error()))
+			err = errors.New(message(contents(outputs[1]), err.Error()))
 		}
 	}
-	return contents(printed[0]), err
+	return contents(outputs[0]), err
 }
 
 // contents reads a file of output.
@@ -97,15 +97,15 @@ const errorPrefix = "Error: "
 
 // message extracts the error from the output of Podman and the runtime: all lines except Podman's log. The runtime's own message
 // may precede Podman's, which then has only the exit code.
-func message(printed, otherwise string) string {
+func message(output, fallback string) string {
 	var lines []string
-	for line := range strings.Lines(printed) {
+	for line := range strings.Lines(output) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "time=\"") {
 			lines = append(lines, strings.TrimPrefix(line, errorPrefix))
 		}
 	}
 	if len(lines) == 0 {
-		return otherwise
+		return fallback
 	}
 	text := strings.Join(lines, "; ")
 	return strings.ToValidUTF8(text[:min(len(text), longestMessage)], "")

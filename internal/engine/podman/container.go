@@ -52,9 +52,9 @@ func entrypoint(args []string) string {
 // call runs a Podman command on the container.
 func (b *container) call(ctx context.Context, op string, args ...string) (string, error) {
 	b.mu.Lock()
-	deleted := b.deleted
+	isDeleted := b.deleted
 	b.mu.Unlock()
-	if deleted {
+	if isDeleted {
 		return "", fmt.Errorf("%s container %q: it has been deleted", op, b.name)
 	}
 	answer, err := b.e.change(ctx, b.how, append(args, b.id)...)
@@ -167,9 +167,9 @@ func (b *container) findExit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code, exited := strings.CutPrefix(text, "exited ")
+	code, ok := strings.CutPrefix(text, "exited ")
 	n, err := strconv.Atoi(code)
-	if !exited || err != nil || n < 0 {
+	if !ok || err != nil || n < 0 {
 		return b.explain(op, fmt.Errorf("conmon exited without an exit file for the container, which Podman describes as %q", text))
 	}
 	b.e.exits.finish(b.id, engine.ExitOfCode(n), nil)

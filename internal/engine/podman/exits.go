@@ -68,12 +68,12 @@ func (x *exits) known(id string) bool {
 }
 
 // finish ends the wait for a removed container. Without an exit file the given exit or error counts.
-func (x *exits) finish(id string, otherwise engine.Exit, err error) {
+func (x *exits) finish(id string, fallback engine.Exit, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.look(id)
 	if e, ok := x.waiting[id]; ok {
-		e.Exit, e.err = otherwise, err
+		e.Exit, e.err = fallback, err
 		delete(x.waiting, id)
 		close(e.done)
 	}

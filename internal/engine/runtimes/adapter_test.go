@@ -136,9 +136,9 @@ func TestAdapterDelays(t *testing.T) {
 		{[]string{"--version"}, false, false},
 	} {
 		cmd := exec.CommandContext(t.Context(), path, c.args...)
-		began := time.Now()
+		start := time.Now()
 		out, err := cmd.CombinedOutput()
-		took := time.Since(began)
+		took := time.Since(start)
 		if err != nil {
 			t.Fatalf("%q: %v, %s", c.args, err, out)
 		}

@@ -146,10 +146,10 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 
 // Targets lists an engine's targets with the runtime: the plain runtime and its variants. Only the first is a default.
 func (r Runtime) Targets(engineName string) []target.Target {
-	plain := target.Target{Engine: engineName, Runtime: r.Name}
-	targets := []target.Target{plain}
+	base := target.Target{Engine: engineName, Runtime: r.Name}
+	targets := []target.Target{base}
 	for _, variant := range r.Variants {
-		targets = append(targets, plain.With(r.Option, variant))
+		targets = append(targets, base.With(r.Option, variant))
 	}
 	return targets
 }
@@ -167,11 +167,11 @@ func (r Runtime) With(t target.Target) target.Target {
 // NetworkFlags returns the global flags for a container's network. An option network of the target is the user's choice and
 // needs none. A sandbox takes over the interface of a bridged container by default.
 func (r Runtime) NetworkFlags(t target.Target, n engine.Network) []string {
-	_, chosen := r.With(t).Option("network")
+	_, isSet := r.With(t).Option("network")
 	switch {
-	case n == engine.NoNetwork && !chosen:
+	case n == engine.NoNetwork && !isSet:
 		return r.NoNetwork
-	case n == engine.HostNet && !chosen:
+	case n == engine.HostNet && !isSet:
 		return r.HostNetwork
 	}
 	return nil
@@ -181,8 +181,8 @@ func (r Runtime) NetworkFlags(t target.Target, n engine.Network) []string {
 // own, with the reasons.
 func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 	reasons := map[engine.Capability]string{}
-	network, chosen := r.With(t).Option("network")
-	if !chosen || r.HostNetwork == nil {
+	network, isSet := r.With(t).Option("network")
+	if !isSet || r.HostNetwork == nil {
 		return reasons
 	}
 	reason := "the target's option network=" + network + " rules it out"

@@ -87,35 +87,35 @@ func load(dirs []string, options []target.Option) (*Config, error) {
 // check refuses options that do not exist, and values that Kata does not accept.
 func check(options []target.Option) error {
 	for _, o := range options {
-		wrong := ""
+		advice := ""
 		switch o.Name {
 		case optionConfig, optionKernel:
 			if !filepath.IsAbs(o.Value) {
-				wrong = "want an absolute path"
+				advice = "want an absolute path"
 			}
 		case optionHypervisor:
 			if _, ok := hypervisors[o.Value]; !ok {
-				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(hypervisors)), ", ")
+				advice = "want one of " + strings.Join(slices.Sorted(maps.Keys(hypervisors)), ", ")
 			}
 		case optionFS:
 			if _, ok := fileSystems[o.Value]; !ok {
-				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
+				advice = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
 			}
 		case optionMemory, optionVCPUs:
 			n, err := strconv.ParseUint(o.Value, 10, 31)
 			switch {
 			case err != nil || n == 0:
-				wrong = "want a positive integer"
+				advice = "want a positive integer"
 			case o.Name == optionMemory && n < minMemoryMiB:
-				wrong = fmt.Sprintf("Kata gives a guest with less than %d MiB its default of %d MiB", minMemoryMiB, defaultMemoryMiB)
+				advice = fmt.Sprintf("Kata gives a guest with less than %d MiB its default of %d MiB", minMemoryMiB, defaultMemoryMiB)
 			case o.Name == optionVCPUs && effectiveVCPUs(float64(n)) != float64(n):
-				wrong = fmt.Sprintf("Kata gives a guest at most as many processors as the host has, %v", effectiveVCPUs(float64(n)))
+				advice = fmt.Sprintf("Kata gives a guest at most as many processors as the host has, %v", effectiveVCPUs(float64(n)))
 			}
 		default:
 			return refuse("it has no option "+o.Name, "the options are "+strings.Join(optionNames, ", ")+"; set others in a file, and name it with config=PATH")
 		}
-		if wrong != "" {
-			return refuse(fmt.Sprintf("the option %s=%s: %s", o.Name, o.Value, wrong), "correct the option")
+		if advice != "" {
+			return refuse(fmt.Sprintf("the option %s=%s: %s", o.Name, o.Value, advice), "correct the option")
 		}
 	}
 	return nil

@@ -24,9 +24,9 @@ func (c *Config) Needs() vmhost.Guest {
 	}
 	if c.SharedFS == "" || strings.HasPrefix(c.SharedFS, "virtio-fs") {
 		g.FileServer = c.FileServer
-		huge, _ := vm["enable_hugepages"].(bool)
+		hugePages, _ := vm["enable_hugepages"].(bool)
 		backend, _ := vm["file_mem_backend"].(string)
-		g.Shared = c.Hypervisor == "qemu" && !huge && backend == ""
+		g.Shared = c.Hypervisor == "qemu" && !hugePages && backend == ""
 	}
 	return g
 }

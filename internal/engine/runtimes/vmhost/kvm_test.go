@@ -145,9 +145,9 @@ func TestKVMNeedsPermission(t *testing.T) {
 
 // An error of this program is no property of the host.
 func TestKVMFailsWithoutProof(t *testing.T) {
-	broken := errors.New("no probe")
-	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Guest: func(context.Context, string) error { return broken }}
-	if err := h.KVM(t.Context()); !errors.Is(err, broken) || engine.Unsupported(Refuse("x", err)) {
+	errBroken := errors.New("no probe")
+	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Guest: func(context.Context, string) error { return errBroken }}
+	if err := h.KVM(t.Context()); !errors.Is(err, errBroken) || engine.Unsupported(Refuse("x", err)) {
 		t.Errorf("KVM: %v", err)
 	}
 }

@@ -227,7 +227,7 @@ func (p Params) String() string {
 // Resolve completes overrides with the quick or paper values of the other parameters. It refuses unknown names and bad
 // values, and returns values in their canonical spelling.
 func (b Benchmark) Resolve(overrides Params, paper bool) (Params, error) {
-	resolved := Params{}
+	params := Params{}
 	for _, p := range b.Params {
 		value, ok := overrides[p.Name]
 		switch {
@@ -245,14 +245,14 @@ func (b Benchmark) Resolve(overrides Params, paper bool) (Params, error) {
 		if p.Canonical != nil {
 			value = p.Canonical(value)
 		}
-		resolved[p.Name] = value
+		params[p.Name] = value
 	}
 	for name, value := range overrides {
-		if _, ok := resolved[name]; !ok {
+		if _, ok := params[name]; !ok {
 			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "unknown name; " + b.paramNames()}
 		}
 	}
-	return resolved, nil
+	return params, nil
 }
 
 func (b Benchmark) paramNames() string {

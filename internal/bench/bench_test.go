@@ -64,8 +64,8 @@ func TestResolveRefuses(t *testing.T) {
 		{bench.Benchmark{Name: "test.a.b"}, bench.Params{"x": "1"}, "parameter x=1 of test.a.b: unknown name; the benchmark has no parameters"},
 	} {
 		got, err := tt.benchmark.Resolve(tt.given, false)
-		var wrong *bench.ParamError
-		if !errors.As(err, &wrong) || err.Error() != tt.want || got != nil {
+		var paramErr *bench.ParamError
+		if !errors.As(err, &paramErr) || err.Error() != tt.want || got != nil {
 			t.Errorf("Resolve(%v) = %v, %v; want %s", tt.given, got, err, tt.want)
 		}
 	}

@@ -38,7 +38,7 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 	if err != nil {
 		return err
 	}
-	began, err := now(ctx, t, idle)
+	start, err := now(ctx, t, idle)
 	if err != nil {
 		return err
 	}
@@ -50,15 +50,15 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 	if err != nil {
 		return err
 	}
-	rest := began.joules - baseline.joules
+	rest := start.joules - baseline.joules
 	if rest <= 0 {
-		return coarse(t, began.at-baseline.at, "idleness", "a longer idle time")
+		return coarse(t, start.at-baseline.at, "idleness", "a longer idle time")
 	}
-	gross := finish.joules - began.joules
+	gross := finish.joules - start.joules
 	if gross <= 0 {
-		return coarse(t, finish.at-began.at, "work", "parameters for more work")
+		return coarse(t, finish.at-start.at, "work", "parameters for more work")
 	}
-	rest *= (finish.at - began.at).Seconds() / (began.at - baseline.at).Seconds()
+	rest *= (finish.at - start.at).Seconds() / (start.at - baseline.at).Seconds()
 	n := float64(operations)
 	t.Record("Energy", (gross-rest)/n)
 	t.Record("GrossEnergy", gross/n)

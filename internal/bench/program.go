@@ -189,15 +189,15 @@ func (r *Running) FirstLine(ctx context.Context) (line string, first time.Durati
 	waitCtx, end := context.WithCancel(ctx)
 	end()
 	if line, first, err = r.Output.FirstLine(waitCtx); errors.Is(err, context.Canceled) {
-		limited, cancel := context.WithCancelCause(ctx)
+		limitCtx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		go func() {
-			if _, err := r.trial.Sleep(limited, outputLimit); err == nil {
+			if _, err := r.trial.Sleep(limitCtx, outputLimit); err == nil {
 				cancel(errSilent)
 			}
 		}()
-		line, first, err = r.Output.FirstLine(limited)
-		if err != nil && context.Cause(limited) != nil {
+		line, first, err = r.Output.FirstLine(limitCtx)
+		if err != nil && context.Cause(limitCtx) != nil {
 			err = r.instead(ctx, "the first line of the program after start returned success", err)
 		}
 	}

@@ -37,12 +37,12 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 			if b.Run == nil || len(b.Metrics) == 0 {
 				t.Error("it has no metrics")
 			}
-			described := map[string]bool{}
+			metricNames := map[string]bool{}
 			for _, m := range b.Metrics {
-				if m.Name == "" || described[m.Name] {
+				if m.Name == "" || metricNames[m.Name] {
 					t.Errorf("metric %q is not unique or has no name", m.Name)
 				}
-				described[m.Name] = true
+				metricNames[m.Name] = true
 				if !slices.Contains(result.Units(), m.Unit) {
 					t.Errorf("metric %s has the unit %q", m.Name, m.Unit)
 				}
@@ -184,7 +184,7 @@ func TestMissingCapabilities(t *testing.T) {
 
 // No benchmark meets a daemon that does not see this host's directories in a trial: each that mounts one declares it.
 func TestBindMountsAreDeclared(t *testing.T) {
-	const neither = "bind-mount+bind-mount-of-memory"
+	const gap = "bind-mount+bind-mount-of-memory"
 	cases := map[string][]bench.Params{
 		"density.workload":            {{"workload": "nginx"}},
 		"performance.database.redis":  {{"persistence": "snapshots"}, {"persistence": "snapshots", "peer": "same"}},
@@ -198,11 +198,11 @@ func TestBindMountsAreDeclared(t *testing.T) {
 	for name, sets := range cases {
 		for _, params := range sets {
 			b := find(t, name)
-			resolved, err := b.Resolve(params, false)
+			settings, err := b.Resolve(params, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(b.Needs(resolved).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
+			if !slices.ContainsFunc(b.Needs(settings).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
 				t.Errorf("%s with %v mounts a directory and does not declare it", name, params)
 			}
 		}
@@ -212,7 +212,7 @@ func TestBindMountsAreDeclared(t *testing.T) {
 			if _, err := b.Resolve(volume, false); err != nil {
 				continue
 			}
-			if trial := run(t, b.Name, "fake/a@no="+neither, volume); trial.Status != result.OK && trial.Status != result.Skipped {
+			if trial := run(t, b.Name, "fake/a@no="+gap, volume); trial.Status != result.OK && trial.Status != result.Skipped {
 				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, volume, trial.Status, trial.Reason)
 			}
 		}

@@ -215,8 +215,8 @@ func TestSyncs(t *testing.T) {
 		{mount, "every=7", "all files after every 7 writes, and at the end"},
 	} {
 		overrides := bench.Params{"fsync": tt.given}
-		if resolved, err := find(t, tt.name).Resolve(overrides, false); err != nil || resolved.Param("fsync") != tt.given {
-			t.Errorf("%s with fsync=%s: %v, %v", tt.name, tt.given, resolved, err)
+		if params, err := find(t, tt.name).Resolve(overrides, false); err != nil || params.Param("fsync") != tt.given {
+			t.Errorf("%s with fsync=%s: %v, %v", tt.name, tt.given, params, err)
 		}
 		if condition := ok(t, tt.name, "fake/a", overrides).Conditions["syncs"]; condition != tt.says {
 			t.Errorf("%s with fsync=%s records the syncs %q, want %q", tt.name, tt.given, condition, tt.says)
@@ -241,14 +241,14 @@ func TestSyncs(t *testing.T) {
 
 // The files are written, or made again without data before each mode that needs them.
 func TestExistingFiles(t *testing.T) {
-	for existing, want := range map[string][]string{
+	for mode, want := range map[string][]string{
 		"written": {"seqwr", "seqrewr", "rndwr"},
 		"empty":   {"seqwr", "busybox", "busybox", "seqrewr", "busybox", "busybox", "rndwr"},
 	} {
 		l := newDiskHarness(t, "fake/a")
-		trial := l.run(t, "performance.disk.write", bench.Params{"existing": existing})
+		trial := l.run(t, "performance.disk.write", bench.Params{"existing": mode})
 		if diff := cmp.Diff(want, l.events); trial.Status != result.OK || diff != "" {
-			t.Errorf("existing=%s: %s because %q (-want +got):\n%s", existing, trial.Status, trial.Reason, diff)
+			t.Errorf("existing=%s: %s because %q (-want +got):\n%s", mode, trial.Status, trial.Reason, diff)
 		}
 	}
 }

@@ -127,21 +127,21 @@ func (l *realHarness) calm(t *testing.T, b bench.Benchmark, overrides bench.Para
 		params, failed := longer(t, b, overrides, 1), 0
 		first := params
 		for n := 1; ; n++ {
-			began, startPauses := time.Now(), l.pauses.Total()
+			start, startPauses := time.Now(), l.pauses.Total()
 			trials, outcome := l.trials(t, b, params, 1, changes...)
 			err := check(trials[0])
 			if err == nil {
 				return
 			}
-			paused := l.pauses.Total() - startPauses
-			err = fmt.Errorf("trial %d, with %v, CPUs that paused %v and the caveats %q: %w", n, params, paused, outcome.Caveats, err)
-			if paused == 0 {
+			pauses := l.pauses.Total() - startPauses
+			err = fmt.Errorf("trial %d, with %v, CPUs that paused %v and the caveats %q: %w", n, params, pauses, outcome.Caveats, err)
+			if pauses == 0 {
 				failed++
 			}
 			switch {
 			case failed == 3:
 				t.Fatal(err)
-			case paused > 0 && spoiled.Add(int64(time.Since(began))) > int64(patience):
+			case pauses > 0 && spoiled.Add(int64(time.Since(start))) > int64(patience):
 				record.Skip(t, fmt.Sprintf("the host pauses the CPUs too often to judge %s: %v", b.Name, err))
 			}
 			record.Repeat(t, err.Error())

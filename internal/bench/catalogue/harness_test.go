@@ -99,7 +99,7 @@ func (images) Minimal(_ context.Context, arch, _ string) (string, []byte, error)
 	return "minimal-" + arch, nil, nil
 }
 
-func (images) Served(string) (served, size int64) { return 0, 0 }
+func (images) Served(string) (sum, size int64) { return 0, 0 }
 
 func (images) Forget(string) {}
 

@@ -404,11 +404,11 @@ func TestScaledLimits(t *testing.T) {
 func TestScalingWithUnknownThrottling(t *testing.T) {
 	quick, _ := defaults(t)
 	errUnknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "it is unknown without cgroups"}
-	const mixed = "Usage"
+	const mixture = "Usage"
 	wraps := map[string]func(loadedCost) bench.Cost{
 		"CPU":          func(l loadedCost) bench.Cost { return l },
 		"no Throttled": func(l loadedCost) bench.Cost { return throttledCost{l, errUnknown} },
-		mixed:          func(l loadedCost) bench.Cost { return mixedCost{l, new(int)} },
+		mixture:        func(l loadedCost) bench.Cost { return mixedCost{l, new(int)} },
 	}
 	for _, tt := range []struct {
 		what    string
@@ -425,7 +425,7 @@ func TestScalingWithUnknownThrottling(t *testing.T) {
 		{"starved in between", follows, 2, 0.21, false},
 	} {
 		for name, wrap := range wraps {
-			trial := scaled(t, &loaded{rate: 1900, mixed: name == mixed, inForce: tt.inForce, left: func(second int) float64 {
+			trial := scaled(t, &loaded{rate: 1900, mixed: name == mixture, inForce: tt.inForce, left: func(second int) float64 {
 				if second == tt.second {
 					return tt.left
 				}
@@ -439,8 +439,8 @@ func TestScalingWithUnknownThrottling(t *testing.T) {
 			}
 		}
 	}
-	broken := func(l loadedCost) bench.Cost { return throttledCost{l, errors.New("no such file")} }
-	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, broken); trial.Status != result.Failed {
+	fault := func(l loadedCost) bench.Cost { return throttledCost{l, errors.New("no such file")} }
+	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, fault); trial.Status != result.Failed {
 		t.Errorf("unreadable throttling: %s", trial.Status)
 	}
 }
@@ -645,33 +645,33 @@ func heldMiB(mib int) string {
 
 func TestMemoryLimit(t *testing.T) {
 	const name = "limits.memory.oom"
-	killed, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
+	kill, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
 	for _, tt := range []struct {
 		what            string
 		output          string
 		exit            engine.Exit
 		reached, usable []float64 // nil if the trial fails
 	}{
-		{"the limit holds", heldMiB(62), killed, []float64{1}, []float64{62.0 / 64}},
+		{"the limit holds", heldMiB(62), kill, []float64{1}, []float64{62.0 / 64}},
 		{"the limit holds, with an exit code", heldMiB(40), code, []float64{1}, []float64{40.0 / 64}},
 		{"the limit holds and ends the sandbox", heldMiB(41), engine.Exit{Code: 128}, []float64{1}, []float64{41.0 / 64}},
 		{"another code", heldMiB(41), engine.Exit{Code: 129}, nil, nil},
-		{"late kill", heldMiB(96), killed, []float64{1.5}, []float64{1.5}},
+		{"late kill", heldMiB(96), kill, []float64{1.5}, []float64{1.5}},
 		{"the limit does not hold", heldMiB(128), engine.Exit{}, []float64{2}, nil},
 		{"exit below the limit", heldMiB(62), engine.Exit{}, nil, nil},
 		{"failure", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
 		{"another signal", heldMiB(62), engine.Exit{Signal: 15}, nil, nil},
-		{"killed with a third of its limit", heldMiB(22), killed, []float64{1}, []float64{22.0 / 64}},
-		{"killed far below its limit", heldMiB(21), killed, nil, nil},
+		{"killed with a third of its limit", heldMiB(22), kill, []float64{1}, []float64{22.0 / 64}},
+		{"killed far below its limit", heldMiB(21), kill, nil, nil},
 		{"sandbox exit far below the limit", heldMiB(21), engine.Exit{Code: 128}, nil, nil},
-		{"killed with all memory", heldMiB(128), killed, nil, nil},
-		{"killed without memory", heldMiB(0), killed, nil, nil},
-		{"killed without output", "", killed, nil, nil},
+		{"killed with all memory", heldMiB(128), kill, nil, nil},
+		{"killed without memory", heldMiB(0), kill, nil, nil},
+		{"killed without output", "", kill, nil, nil},
 		{"more than possible", heldMiB(129), engine.Exit{}, nil, nil},
-		{"less than before", heldMiB(2) + heldMiB(2), killed, nil, nil},
-		{"garbage", heldMiB(2) + "hold 7\n", killed, nil, nil},
-		{"not a whole MiB", "held 4096\n", killed, nil, nil},
-		{"too much output", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
+		{"less than before", heldMiB(2) + heldMiB(2), kill, nil, nil},
+		{"garbage", heldMiB(2) + "hold 7\n", kill, nil, nil},
+		{"not a whole MiB", "held 4096\n", kill, nil, nil},
+		{"too much output", strings.Repeat("held\n", bench.MaxOutput), kill, nil, nil},
 	} {
 		trial := runOn(t, name, scripted{stdout: tt.output, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
 		want := result.OK

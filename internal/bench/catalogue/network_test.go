@@ -71,7 +71,7 @@ func (e *wire) Create(_ context.Context, s engine.Spec) (engine.Container, error
 	case s.Network != engine.Bridged && s.Network != e.out:
 		return nil, fmt.Errorf("%q has the network %q", s.Process.Args, s.Network)
 	}
-	if limited := s.Resources.Memory > 0; limited != (place == "container") {
+	if hasLimit := s.Resources.Memory > 0; hasLimit != (place == "container") {
 		return nil, fmt.Errorf("%q in the %s has the limits %+v", s.Process.Args, place, s.Resources)
 	}
 	e.runs = append(e.runs, place+" "+strings.Join(s.Process.Args, " "))
@@ -316,8 +316,8 @@ func TestRedisValues(t *testing.T) {
 	}
 	p99 := trial.Values("LatencyP99")
 	for i, test := range workload.RedisTests() {
-		if named := trial.Values(test.Name + "P99"); len(named) > 0 && named[0] != p99[i] {
-			t.Errorf("%sP99 is %v, and %v in the series", test.Name, named, p99[i])
+		if values := trial.Values(test.Name + "P99"); len(values) > 0 && values[0] != p99[i] {
+			t.Errorf("%sP99 is %v, and %v in the series", test.Name, values, p99[i])
 		}
 	}
 }
@@ -363,10 +363,10 @@ func TestRedisSnapshots(t *testing.T) {
 			}
 		}
 	}
-	for _, wrong := range []string{"total_error_replies:3\nrdb_saves:1\nrdb_last_bgsave_status:ok\n", "total_error_replies:0\nrdb_saves:1\nrdb_last_bgsave_status:err\n", "# Stats\n"} {
-		trial := runOnWire(t, databaseRedis, &wire{outputs: map[string]string{"INFO": wrong}}, bench.Params{"persistence": "snapshots"}, still{})
+	for _, output := range []string{"total_error_replies:3\nrdb_saves:1\nrdb_last_bgsave_status:ok\n", "total_error_replies:0\nrdb_saves:1\nrdb_last_bgsave_status:err\n", "# Stats\n"} {
+		trial := runOnWire(t, databaseRedis, &wire{outputs: map[string]string{"INFO": output}}, bench.Params{"persistence": "snapshots"}, still{})
 		if trial.Status != result.Failed || len(trial.Samples) > 0 {
-			t.Errorf("after %q: %s with %d samples", wrong, trial.Status, len(trial.Samples))
+			t.Errorf("after %q: %s with %d samples", output, trial.Status, len(trial.Samples))
 		}
 	}
 	if needs := find(t, databaseRedis).Needs(resolved(t, databaseRedis, bench.Params{"persistence": "snapshots", "requests": "1000"})); needs.Space.Disk != 128_000 {

@@ -215,14 +215,14 @@ func (l *peerHarness) shell(h hand, args ...string) (output []byte, err error) {
 	}
 	cmd := exec.CommandContext(ctx, "taskset", slices.Concat(options, []string{"--", "bash", "-c", h.script, "by-hand", l.rootfs, data}, args)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	var written bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &written, &written
+	var buffer bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &buffer, &buffer
 	run := func() error { return l.session.Launcher.Run(ctx, cmd) }
 	for _, group := range h.groups {
 		run = l.joining(ctx, cmd, group, run)
 	}
 	err = run()
-	return written.Bytes(), err
+	return buffer.Bytes(), err
 }
 
 // joining calls run with a cgroup whose files are in an environment variable of the command.

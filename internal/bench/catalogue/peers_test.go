@@ -89,7 +89,7 @@ func namedPeers(names []string) ([]peer, error) {
 	if len(names) == 0 {
 		return candidates, nil
 	}
-	var named []peer
+	var matches []peer
 	for _, name := range names {
 		i := slices.IndexFunc(candidates, func(p peer) bool { return p.benchmark == name })
 		if i < 0 {
@@ -99,9 +99,9 @@ func namedPeers(names []string) ([]peer, error) {
 			}
 			return nil, fmt.Errorf("%s has no comparison; the benchmarks with one are %s", name, strings.Join(benchmarks, ", "))
 		}
-		named = append(named, candidates[i])
+		matches = append(matches, candidates[i])
 	}
-	return named, nil
+	return matches, nil
 }
 
 // lonePeers are the peers with one program at a time. Their data fits into the caches of a CPU if possible: the choice of memory
@@ -213,7 +213,7 @@ func (l *peerHarness) takeTurns(peers []peer, rounds int) []*contest {
 
 // turn runs each side once.
 func (l *peerHarness) turn(c *contest) error {
-	var ours, theirs, repeats []float64
+	var ours, rival, repeats []float64
 	byHand := func(values *[]float64) func() error {
 		return func() (err error) {
 			if *values, err = l.byHand(c.peer, c.programs); err != nil {
@@ -229,7 +229,7 @@ func (l *peerHarness) turn(c *contest) error {
 			}
 			return err
 		},
-		byHand(&theirs),
+		byHand(&rival),
 		byHand(&repeats),
 	}
 	first := len(c.ours) % len(sides)
@@ -238,7 +238,7 @@ func (l *peerHarness) turn(c *contest) error {
 			return err
 		}
 	}
-	c.ours, c.theirs, c.again = append(c.ours, ours), append(c.theirs, theirs), append(c.again, repeats)
+	c.ours, c.theirs, c.again = append(c.ours, ours), append(c.theirs, rival), append(c.again, repeats)
 	return nil
 }
 
@@ -257,10 +257,10 @@ func (c *contest) compare(i int) comparison {
 		return values, samples
 	}
 	ours, ourSamples := column(c.ours)
-	theirs, theirSamples := column(c.theirs)
+	rival, theirSamples := column(c.theirs)
 	repeats, againSamples := column(c.again)
 	return comparison{
-		stats.Summarize(ours, 1).Median, stats.Summarize(append(theirs, repeats...), 1).Median,
+		stats.Summarize(ours, 1).Median, stats.Summarize(append(rival, repeats...), 1).Median,
 		// The two values by hand are samples of one block. The direction affects only verdicts.
 		stats.Compare(append(theirSamples, againSamples...), ourSamples, stats.Lower, 1),
 		stats.Compare(theirSamples, againSamples, stats.Lower, 1),

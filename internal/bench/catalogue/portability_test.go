@@ -69,7 +69,7 @@ func (c *ported) Start(ctx context.Context) error {
 // Only an outcome that the architecture explains is a result. All other failures fail the trial.
 func TestForeignImage(t *testing.T) {
 	runs := engine.Exit{Code: bench.MinimalCode}
-	fixed, loose := bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu", Fixed: true}, bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu"}
+	fixed, emulator := bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu", Fixed: true}, bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu"}
 	noFile := errors.New(`exec: "/probe": stat /probe: no such file or directory`)
 	for _, tt := range []struct {
 		name     string
@@ -85,7 +85,7 @@ func TestForeignImage(t *testing.T) {
 		{"at create", porter{create: errors.New("exec /probe: exec format error")}, bench.Emulator{}, "exec format error at create", "exec /probe"},
 		{"at start", porter{start: errors.New("Exec Format Error: OCI runtime error")}, bench.Emulator{}, "exec format error at start", "OCI runtime"},
 		{"after start", porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec container process `/probe`: Exec format error\n"}}, bench.Emulator{}, "exec format error at exec, after start", "`/probe`"},
-		{"emulator not in the container", porter{start: noFile}, loose, "emulator not found in the container", "no such file"},
+		{"emulator not in the container", porter{start: noFile}, emulator, "emulator not found in the container", "no such file"},
 		{"illegal instruction", porter{scripted: scripted{exit: engine.Exit{Signal: syscall.SIGILL}}}, fixed, "starts, but fails: killed by signal 4 (illegal instruction)", "signal 4"},
 
 		{"exec error of an agent", porter{scripted: scripted{exit: engine.Exit{Code: 2}}, isolation: engine.VM}, fixed, "does not start in the guest: exit code 2", "exit code 2"},

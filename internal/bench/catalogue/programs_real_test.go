@@ -148,7 +148,7 @@ func (e unlimited) Create(ctx context.Context, spec engine.Spec) (engine.Contain
 func TestRealDisk(t *testing.T) {
 	cells.Need(t, "catalogue/disk")
 	volumes := bench.Volumes() // reading and writing test each, the other benchmarks one
-	small := []struct {
+	cases := []struct {
 		name    string
 		volumes []bench.Volume
 		given   bench.Params
@@ -174,7 +174,7 @@ func TestRealDisk(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.target, tt.driver)
-			for _, s := range small {
+			for _, s := range cases {
 				for _, volume := range s.volumes {
 					overrides := bench.Params{"on": string(volume)}
 					for name, value := range s.given {
@@ -295,12 +295,12 @@ func TestRealIsolation(t *testing.T) {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
 			l.needsCgroups(t)
-			small := bench.Params{"n": "200", "noise": "400"}
-			l.calm(t, find(t, isolationCPU), briefly(small), checkIsolation)
+			params := bench.Params{"n": "200", "noise": "400"}
+			l.calm(t, find(t, isolationCPU), briefly(params), checkIsolation)
 			if tt.name == "native" {
 				l.host = l.engine
-				small["aggressor"] = "native"
-				l.calm(t, find(t, isolationCPU), briefly(small), func(trial result.Trial) error {
+				params["aggressor"] = "native"
+				l.calm(t, find(t, isolationCPU), briefly(params), func(trial result.Trial) error {
 					if got := trial.Conditions["aggressor"]; !strings.Contains(got, "a process of the host") {
 						return fmt.Errorf("the aggressor is %q", got)
 					}

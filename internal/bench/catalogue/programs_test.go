@@ -203,11 +203,11 @@ const linpackRate = 40e9
 
 // linpack imitates Touchstone's linpack program with two CPUs.
 func linpack(args []string, _ engine.Spec) fake.Behaviour {
-	value := func(name string, otherwise int) int {
+	value := func(name string, fallback int) int {
 		if i := slices.Index(args, name); i >= 0 {
 			return wholeOf(args[i+1])
 		}
-		return otherwise
+		return fallback
 	}
 	n, runs := float64(value("--n", 1000)), value("--runs", 1)
 	second := (2.0/3*n*n*n + 2*n*n) / linpackRate

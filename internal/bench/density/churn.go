@@ -55,7 +55,7 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 		return err
 	}
 	var running []*bench.Running
-	created := bench.Span{}
+	creation := bench.Span{}
 	for i := range n {
 		c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
 		if err != nil {
@@ -66,9 +66,9 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
 		if i == 0 {
-			created.Start = c.CreateSpan.Start
+			creation.Start = c.CreateSpan.Start
 		}
-		created.End = max(first, c.StartSpan.End)
+		creation.End = max(first, c.StartSpan.End)
 		running = append(running, c)
 	}
 	peak, err := read(t)
@@ -78,16 +78,16 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 	if err := alive(ctx, t, running); err != nil {
 		return err
 	}
-	removed := bench.Span{}
+	removal := bench.Span{}
 	for i, c := range running {
 		_, span, err := c.Destroy(ctx, t)
 		if err != nil {
 			return fmt.Errorf("remove container %d of %d: %w", i+1, n, err)
 		}
 		if i == 0 {
-			removed.Start = span.Start
+			removal.Start = span.Start
 		}
-		removed.End = span.End
+		removal.End = span.End
 	}
 	if _, err := t.Sleep(ctx, settle); err != nil {
 		return err
@@ -96,8 +96,8 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	t.Record("CreateTime", created.Seconds())
-	t.Record("RemoveTime", removed.Seconds())
+	t.Record("CreateTime", creation.Seconds())
+	t.Record("RemoveTime", removal.Seconds())
 	recordChurn(t, baseline, peak, remainder)
 	return nil
 }

@@ -128,7 +128,7 @@ func daemon(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	began, err := t.Sleep(ctx, 0)
+	start, err := t.Sleep(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -141,13 +141,13 @@ func daemon(ctx context.Context, t bench.Trial) error {
 		return err
 	}
 	t.Record("DaemonMemory", float64(memory))
-	observed := fmt.Sprintf("observed for %v without a container", t.Duration("idle"))
+	observation := fmt.Sprintf("observed for %v without a container", t.Duration("idle"))
 	if endCPU == startCPU {
 		// The daemon works at longer intervals. An hour without any CPU time was not measured.
-		t.Condition("daemon", observed+", and used no CPU time")
+		t.Condition("daemon", observation+", and used no CPU time")
 		return nil
 	}
-	t.Record("DaemonCPUPerHour", (endCPU-startCPU).Seconds()*time.Hour.Seconds()/(end-began).Seconds())
-	t.Condition("daemon", observed)
+	t.Record("DaemonCPUPerHour", (endCPU-startCPU).Seconds()*time.Hour.Seconds()/(end-start).Seconds())
+	t.Condition("daemon", observation)
 	return nil
 }

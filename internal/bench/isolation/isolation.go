@@ -117,8 +117,8 @@ func recordParties(t bench.Trial) {
 }
 
 // recordScale records parameters that differ from the paper's.
-func recordScale(t bench.Trial, scaled bool, text string) {
-	if scaled {
+func recordScale(t bench.Trial, hasScale bool, text string) {
+	if hasScale {
 		t.Condition("scale", text)
 	}
 }

@@ -131,11 +131,11 @@ func recordTail(t bench.Trial, name string, steps []step, w window) {
 // recovery is the time from the end of the load until the speed of the victim is back within the range of the control, by
 // windows of a length d that follow each other in quarters of it. Speeds are relative to the phase before. It is false if
 // the phase after ends first.
-func recovery(loaded, control pass, start, d time.Duration) (time.Duration, bool) {
-	level := stat.Mean(rates(loaded.victim, loaded.before, 1), nil)
+func recovery(attack, control pass, start, d time.Duration) (time.Duration, bool) {
+	level := stat.Mean(rates(attack.victim, attack.before, 1), nil)
 	low := lowest(control, d)
-	for moment := start; moment+d <= loaded.after.end; moment += d / 4 {
-		if rates(loaded.victim, window{moment, moment + d}, 1)[0]/level >= low {
+	for moment := start; moment+d <= attack.after.end; moment += d / 4 {
+		if rates(attack.victim, window{moment, moment + d}, 1)[0]/level >= low {
 			return moment + d - start, true
 		}
 	}
@@ -153,13 +153,13 @@ func lowest(control pass, d time.Duration) float64 {
 }
 
 // record computes and records the values of a trial.
-func record(t bench.Trial, loaded, control pass) error {
+func record(t bench.Trial, attack, control pass) error {
 	// The end of the last unit of work is not known.
-	for _, p := range []*pass{&loaded, &control} {
+	for _, p := range []*pass{&attack, &control} {
 		p.after.end = min(p.after.end, p.victim[len(p.victim)-1].at)
 	}
 	n := mostWindows
-	for _, p := range []pass{loaded, control} {
+	for _, p := range []pass{attack, control} {
 		got := within(p.victim, p.before)
 		if got < fewest {
 			return fewReports(got)
@@ -167,10 +167,10 @@ func record(t bench.Trial, loaded, control pass) error {
 		// Beside the aggressor the victim may stand still.
 		n = min(n, got, max(within(p.victim, p.during), fewest))
 	}
-	if loaded.after.end <= loaded.after.start {
+	if attack.after.end <= attack.after.start {
 		return errors.New("the victim completed nothing after the aggressor's end: set a longer phase after")
 	}
-	raw, reference := lossIn(loaded.victim, loaded, n), lossIn(control.victim, control, n)
+	raw, reference := lossIn(attack.victim, attack, n), lossIn(control.victim, control, n)
 	if reference.loss >= 1 {
 		return errors.New("the victim stood still in the control, without an aggressor: the machine is too busy for a result")
 	}
@@ -188,26 +188,26 @@ func record(t bench.Trial, loaded, control pass) error {
 	for _, phase := range []struct {
 		name string
 		window
-	}{{"Before", loaded.before}, {"During", loaded.during}, {"After", loaded.after}} {
-		t.Record("Speed"+phase.name, rates(loaded.victim, phase.window, 1)[0])
-		recordTail(t, phase.name, loaded.victim, phase.window)
+	}{{"Before", attack.before}, {"During", attack.during}, {"After", attack.after}} {
+		t.Record("Speed"+phase.name, rates(attack.victim, phase.window, 1)[0])
+		recordTail(t, phase.name, attack.victim, phase.window)
 	}
 	recordTail(t, "Control", control.victim, control.during)
-	t.Record("VariationBefore", variation(rates(loaded.victim, loaded.before, n)))
-	t.Record("VariationDuring", variation(rates(loaded.victim, loaded.during, n)))
+	t.Record("VariationBefore", variation(rates(attack.victim, attack.before, n)))
+	t.Record("VariationDuring", variation(rates(attack.victim, attack.during, n)))
 	if c.shown() {
-		d := min(loaded.before.end-loaded.before.start, loaded.during.end-loaded.during.start) / mostWindows
-		took, back := recovery(loaded, control, loaded.during.end, d)
+		d := min(attack.before.end-attack.before.start, attack.during.end-attack.during.start) / mostWindows
+		took, back := recovery(attack, control, attack.during.end, d)
 		if back {
 			t.Record("Recovery", took.Seconds())
 		} else {
 			t.Condition("recovery", "not within the phase after")
 		}
 	}
-	if loaded.victimCPU != nil && control.victimCPU != nil {
-		recordCPU(t, loaded, control)
+	if attack.victimCPU != nil && control.victimCPU != nil {
+		recordCPU(t, attack, control)
 	}
-	timelines(t, loaded, control)
+	timelines(t, attack, control)
 	return nil
 }
 
@@ -226,8 +226,8 @@ func variation(speeds []float64) float64 {
 }
 
 // recordCPU records the CPU utilisation of the victim.
-func recordCPU(t bench.Trial, loaded, control pass) {
-	baseline := rates(loaded.victimCPU, loaded.before, 1)[0]
+func recordCPU(t bench.Trial, attack, control pass) {
+	baseline := rates(attack.victimCPU, attack.before, 1)[0]
 	if baseline == 0 || rates(control.victimCPU, control.before, 1)[0] == 0 {
 		return // the processes that were found do not do the work
 	}
@@ -235,10 +235,10 @@ func recordCPU(t bench.Trial, loaded, control pass) {
 	if reference.loss >= 1 {
 		return
 	}
-	t.Record("CPUShrinkage", lossIn(loaded.victimCPU, loaded, mostWindows).over(reference).loss())
+	t.Record("CPUShrinkage", lossIn(attack.victimCPU, attack, mostWindows).over(reference).loss())
 	t.Record("ControlCPUShrinkage", reference.loss)
 	t.Record("CPUsBefore", baseline)
-	t.Record("CPUsDuring", rates(loaded.victimCPU, loaded.during, 1)[0])
+	t.Record("CPUsDuring", rates(attack.victimCPU, attack.during, 1)[0])
 }
 
 // points is the number of points of a timeline.
@@ -246,20 +246,20 @@ const points = 200
 
 // timelines keeps the speeds and the CPU times of the parties over the time of the trial. A speed is relative: the victim's
 // to its own before the aggressor, the aggressor's to its own mean in the phase during.
-func timelines(t bench.Trial, loaded, control pass) {
+func timelines(t bench.Trial, attack, control pass) {
 	const group = "Speed, relative to the victim's before, and to the aggressor's mean"
-	line(t, group, "victim", loaded.victim, loaded.whole(), rates(loaded.victim, loaded.before, 1)[0])
-	for i, steps := range loaded.aggressors {
+	line(t, group, "victim", attack.victim, attack.whole(), rates(attack.victim, attack.before, 1)[0])
+	for i, steps := range attack.aggressors {
 		name := "aggressor"
-		if len(loaded.aggressors) > 1 { // a report has one line for a name
+		if len(attack.aggressors) > 1 { // a report has one line for a name
 			name = fmt.Sprintf("aggressor %d", i+1)
 		}
-		line(t, group, name, steps, window{loaded.during.start - loaded.ramp, loaded.during.end}, rates(steps, loaded.during, 1)[0])
+		line(t, group, name, steps, window{attack.during.start - attack.ramp, attack.during.end}, rates(steps, attack.during, 1)[0])
 	}
 	line(t, group, "victim, control", control.victim, control.whole(), rates(control.victim, control.before, 1)[0])
 	const cpus = "CPU time per second"
-	line(t, cpus, "victim", loaded.victimCPU, loaded.whole(), 1)
-	line(t, cpus, "all aggressors", loaded.aggressorCPU, loaded.during, 1)
+	line(t, cpus, "victim", attack.victimCPU, attack.whole(), 1)
+	line(t, cpus, "all aggressors", attack.aggressorCPU, attack.during, 1)
 	line(t, cpus, "victim, control", control.victimCPU, control.whole(), 1)
 }
 

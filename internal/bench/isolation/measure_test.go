@@ -137,8 +137,8 @@ func TestTail(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, ok, tt.want)
 		}
 	}
-	counted := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
-	if got, ok := tailOf(counted, window{0, 2 * ms}); !ok || got != 0.5 {
+	series := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
+	if got, ok := tailOf(series, window{0, 2 * ms}); !ok || got != 0.5 {
 		t.Errorf("of counted units: %v, %v", got, ok)
 	}
 	// A victim that stands still has no tail, and not a tail of 0.
@@ -151,15 +151,15 @@ func TestTail(t *testing.T) {
 
 func TestRecovery(t *testing.T) {
 	control := pass{before: window{0, 1000 * ms}, during: window{1000 * ms, 2000 * ms}, after: window{2000 * ms, 3000 * ms}, victim: evenly(0, 3000*ms, 10*ms)}
-	loaded := control
-	slow := evenly(1000*ms, 2300*ms, 20*ms)
-	loaded.victim = append(append(evenly(0, 990*ms, 10*ms), slow...), evenly(2310*ms, 3000*ms, 10*ms)...)
-	took, back := recovery(loaded, control, 2000*ms, 100*ms)
+	attack := control
+	steps := evenly(1000*ms, 2300*ms, 20*ms)
+	attack.victim = append(append(evenly(0, 990*ms, 10*ms), steps...), evenly(2310*ms, 3000*ms, 10*ms)...)
+	took, back := recovery(attack, control, 2000*ms, 100*ms)
 	if !back || took < 390*ms || took > 450*ms {
 		t.Errorf("recovery = %v, %v; the victim is slow for 300 ms more", took, back)
 	}
-	loaded.victim = append(evenly(0, 990*ms, 10*ms), evenly(1000*ms, 3000*ms, 20*ms)...)
-	if took, back := recovery(loaded, control, 2000*ms, 100*ms); back {
+	attack.victim = append(evenly(0, 990*ms, 10*ms), evenly(1000*ms, 3000*ms, 20*ms)...)
+	if took, back := recovery(attack, control, 2000*ms, 100*ms); back {
 		t.Errorf("a victim that stays slow recovers after %v", took)
 	}
 }

@@ -19,15 +19,15 @@ type scene struct {
 // run measures the passes of a trial and records the result.
 func (s scene) run(ctx context.Context, t bench.Trial) error {
 	recordParties(t)
-	loaded, err := s.pass(ctx, t, nil)
+	attack, err := s.pass(ctx, t, nil)
 	if err != nil {
 		return err
 	}
-	control, err := s.pass(ctx, t, &loaded)
+	control, err := s.pass(ctx, t, &attack)
 	if err != nil {
 		return err
 	}
-	return record(t, loaded, control)
+	return record(t, attack, control)
 }
 
 // window is a part of a pass.

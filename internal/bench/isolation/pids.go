@@ -166,10 +166,10 @@ func (p *party) lifecycle(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	_, removed, err := c.Destroy(ctx, t)
+	_, removal, err := c.Destroy(ctx, t)
 	if err != nil {
 		return err
 	}
-	p.add(step{at: removed.End, work: 1, times: []times{{seconds: (ready - c.CreateSpan.Start).Seconds(), count: 1}}})
+	p.add(step{at: removal.End, work: 1, times: []times{{seconds: (ready - c.CreateSpan.Start).Seconds(), count: 1}}})
 	return nil
 }

@@ -92,15 +92,15 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 	if err := errors.Join(err, errAfter, c.Exit.Failure()); err != nil {
 		return nil, err
 	}
-	deleted, err := c.Remove(ctx, t)
+	removal, err := c.Remove(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	_, began, err := c.Output.FirstLine(ctx)
+	_, outputTime, err := c.Output.FirstLine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cpu, wall := end.cpu-start.cpu, deleted.Start-began // the deletion starts when the exit is known
+	cpu, wall := end.cpu-start.cpu, removal.Start-outputTime // the deletion starts when the exit is known
 	isKnown := start.known && end.known && wall > 0
 	if t.Info.Isolation == engine.VM {
 		u.host, u.hostWall = cpuCount{cpu: cpu, known: isKnown}, wall

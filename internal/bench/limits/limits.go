@@ -14,9 +14,9 @@ import (
 func Benchmarks() []bench.Benchmark { return []bench.Benchmark{cpuTime(), cpuScaling(), memoryOOM()} }
 
 // bounded is a metric that exceeds limit only if a limit does not hold.
-func bounded(name string, limit float64, broken, help string) result.Metric {
+func bounded(name string, limit float64, violation, help string) result.Metric {
 	return result.Metric{
-		Name: name, Unit: result.Ratio, Better: result.Lower, Help: help, Bound: result.Bound{Most: limit, Broken: broken},
+		Name: name, Unit: result.Ratio, Better: result.Lower, Help: help, Bound: result.Bound{Most: limit, Broken: violation},
 	}
 }
 

@@ -122,7 +122,7 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, limit int64) (oo
 	if c.Exit.Err != nil {
 		return oomEnd{}, c.Exit.Err
 	}
-	deleted, err := c.Remove(ctx, t)
+	removal, err := c.Remove(ctx, t)
 	if err != nil {
 		return oomEnd{}, err
 	}
@@ -134,7 +134,7 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, limit int64) (oo
 	end := oomEnd{held: g.held, exit: c.Exit.Exit}
 	end.killed = end.exit.Signal == syscall.SIGKILL || slices.Contains([]int{128 + int(syscall.SIGKILL), sandboxExit}, end.exit.Code)
 	if g.held >= 0 {
-		end.took = deleted.Start - g.last
+		end.took = removal.Start - g.last
 	}
 	return end, nil
 }

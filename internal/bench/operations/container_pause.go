@@ -73,7 +73,7 @@ func (w *writer) start(ctx context.Context, t bench.Trial) (engine.Container, er
 // awaitSilence returns when the process writes nothing. Its last lines can arrive after the pause.
 func (w *writer) awaitSilence(ctx context.Context, t bench.Trial) error {
 	start := w.lines.Load()
-	for waited := time.Duration(0); waited < patience; waited += silence {
+	for wait := time.Duration(0); wait < patience; wait += silence {
 		last := w.lines.Load()
 		if _, err := t.Sleep(ctx, silence); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (w *writer) awaitSilence(ctx context.Context, t bench.Trial) error {
 // awaitLine returns when the process has written a line, after it was silent.
 func (w *writer) awaitLine(ctx context.Context, t bench.Trial) error {
 	start := w.lines.Load()
-	for waited := time.Duration(0); waited < patience; waited += interval {
+	for wait := time.Duration(0); wait < patience; wait += interval {
 		if _, err := t.Sleep(ctx, interval); err != nil {
 			return err
 		}

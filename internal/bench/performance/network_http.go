@@ -86,26 +86,26 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	}
 	files(&server.Spec)
 	return bench.Serve(ctx, t, server, func(ctx context.Context, addr netip.AddrPort) error {
-		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.LargeFile, workload.LargeBytes, d))
+		bulk, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.LargeFile, workload.LargeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.SmallFile, workload.SmallBytes, d))
+		exchange, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(addr, workload.SmallFile, workload.SmallBytes, d))
 		if err != nil {
 			return err
 		}
 		post := workload.ABPost(addr, workload.NginxPost, len(workload.NginxAnswer), webRoot+workload.SentFile, workload.SentBytes, d)
-		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
+		upload, err := bench.Measure(ctx, t, bench.AsClient, post, files)
 		if err != nil {
 			return err
 		}
-		p99, ok := small["P99Latency"]
+		p99, ok := exchange["P99Latency"]
 		if !ok {
 			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
 		}
-		t.Record("HTTPUpload", sent["BitsPerSecond"])
-		t.Record("HTTPBandwidth", large["BitsPerSecond"])
-		t.Record("HTTPLatency", small["Latency"])
+		t.Record("HTTPUpload", upload["BitsPerSecond"])
+		t.Record("HTTPBandwidth", bulk["BitsPerSecond"])
+		t.Record("HTTPLatency", exchange["Latency"])
 		t.Record("HTTPLatencyP99", p99)
 		return nil
 	})

@@ -72,28 +72,28 @@ func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 		series = append(series, group)
 	}
 	random := rand.New(generator(seed, 4))
-	observed, freedom := totalH(series)
+	statistic, freedom := totalH(series)
 	if len(turns) > carryOverExact {
 		found := largest(turns, distances)
-		found.P = distuv.ChiSquared{K: max(1, freedom)}.Survival(observed)
+		found.P = distuv.ChiSquared{K: max(1, freedom)}.Survival(statistic)
 		return found
 	}
-	reached, count := 1, 1
+	hits, count := 1, 1
 	for _, limit := range []int{carryOverFirst, carryOverMost} {
 		for ; count < limit; count++ {
 			for _, s := range series {
 				random.Shuffle(len(s.before), func(i, j int) { s.before[i], s.before[j] = s.before[j], s.before[i] })
 			}
-			if h, _ := totalH(series); h >= observed*(1-roundingError) {
-				reached++
+			if h, _ := totalH(series); h >= statistic*(1-roundingError) {
+				hits++
 			}
 		}
-		if float64(reached)/float64(count) > carryOverOpen {
+		if float64(hits)/float64(count) > carryOverOpen {
 			break
 		}
 	}
 	found := largest(turns, distances)
-	found.P = float64(reached) / float64(count)
+	found.P = float64(hits) / float64(count)
 	return found
 }
 

@@ -13,10 +13,10 @@ func ordered(seed uint64, blocks int, effect float64) []Turn {
 	r := random(seed)
 	var turns []Turn
 	for block := range blocks {
-		common := 1 + 0.3*r.Float64()
+		level := 1 + 0.3*r.Float64()
 		predecessor := -1
 		for _, target := range r.Perm(3) {
-			v := common * float64(1+target) * (1 + 0.03*r.NormFloat64())
+			v := level * float64(1+target) * (1 + 0.03*r.NormFloat64())
 			if target == 0 && predecessor == 2 {
 				v *= effect
 			}

@@ -46,13 +46,13 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 		if index < 0 {
 			break
 		}
-		reached := 1
+		hits := 1
 		for range permutations {
 			if q, _ := bestDivision(permuted(values, bounds, random), bounds); q >= best*(1-roundingError) {
-				reached++
+				hits++
 			}
 		}
-		p := float64(reached) / (permutations + 1)
+		p := float64(hits) / (permutations + 1)
 		if p >= Alpha {
 			break
 		}
@@ -71,12 +71,12 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 
 // permuted returns the values with a random order in each segment.
 func permuted(values []float64, bounds []int, random *rand.Rand) []float64 {
-	shuffled := slices.Clone(values)
+	permutation := slices.Clone(values)
 	for i, start := range bounds[:len(bounds)-1] {
-		segment := shuffled[start:bounds[i+1]]
+		segment := permutation[start:bounds[i+1]]
 		random.Shuffle(len(segment), func(i, j int) { segment[i], segment[j] = segment[j], segment[i] })
 	}
-	return shuffled
+	return permutation
 }
 
 // bestDivision returns the largest statistic of a division of any segment, with the index of its first value after the change, -1 if

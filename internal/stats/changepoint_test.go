@@ -113,11 +113,11 @@ func TestChangePointsFalseAlarms(t *testing.T) {
 func TestChangePointsAreReproducible(t *testing.T) {
 	values := slices.Clone(nile)
 	first, repeat := ChangePoints(values, 4), ChangePoints(values, 4)
-	scaled := slices.Clone(nile)
-	for i := range scaled {
-		scaled[i] *= scale
+	multiple := slices.Clone(nile)
+	for i := range multiple {
+		multiple[i] *= scale
 	}
-	variant := ChangePoints(scaled, 4)
+	variant := ChangePoints(multiple, 4)
 	if !slices.Equal(first, repeat) || !slices.Equal(values, nile) || len(variant) != 1 || variant[0].At != first[0].At || variant[0].P != first[0].P {
 		t.Errorf("the changes are %v, %v and %v", first, repeat, variant)
 	}

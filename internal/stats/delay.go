@@ -191,9 +191,9 @@ func BetweenRuns(baseline, twin [][]Sample, seed uint64) float64 {
 	}
 	minimum, tau := math.Inf(1), math.NaN()
 	for k := range effects {
-		shared := ShareNoise(effects[k], blocks)
-		if se := shared[0].SE; se > 0 && se < minimum {
-			minimum, tau = se, Pool(shared).Tau
+		estimates := ShareNoise(effects[k], blocks)
+		if se := estimates[0].SE; se > 0 && se < minimum {
+			minimum, tau = se, Pool(estimates).Tau
 		}
 	}
 	return tau
@@ -205,9 +205,9 @@ func partEffects(a, b []float64, seed uint64) (effects [len(parts)]Effect) {
 	walsh := walshAverages(slices.Sorted(slices.Values(subtracted(logarithms(b), logarithms(a)))))
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
 	s := newSwapper(a, b)
-	observed, swapped := s.statistics(s.mask()), s.random(delaySwaps, seed)
-	for k, sum := range observed {
-		rest := swapped[k][1:]
+	sums, swaps := s.statistics(s.mask()), s.random(delaySwaps, seed)
+	for k, sum := range sums {
+		rest := swaps[k][1:]
 		variance := floats.Dot(rest, rest) / float64(len(rest))
 		effects[k] = Effect{sum / float64(s.count(k)), math.Sqrt(variance) / float64(s.count(k))}
 	}

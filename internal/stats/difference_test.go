@@ -96,16 +96,16 @@ func TestDifferenceCoverage(t *testing.T) {
 			total := 0
 			for _, n := range sizes {
 				r := random(uint64(n))
-				var covered int
+				var coverCount int
 				for trial := range trials {
 					total, layers := layeredRun(r, n, layer)
 					if ci := subtract(total, layers, uint64(trial), fewResamples).CI; ci.Lo <= truth && truth <= ci.Hi {
-						covered++
+						coverCount++
 					}
 				}
-				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(covered, trials))
-				simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
-				total += covered
+				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(coverCount, trials))
+				simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
+				total += coverCount
 			}
 			simulation.AtLeast(t, 0.94, total, len(sizes)*trials, "%s, %s: the interval of the difference covers it", name, noise.name)
 		}
@@ -131,15 +131,15 @@ func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
 // the first of the others, because the whole goes through that layer too.
 func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)) (total []Sample, layers [][]Sample) {
 	for block := range n {
-		shared := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
+		hostNoise := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
 		value, costs := layer(r)
-		total = append(total, Sample{block, value + shared})
+		total = append(total, Sample{block, value + hostNoise})
 		for i, cost := range costs {
 			if i == len(layers) {
 				layers = append(layers, nil)
 			}
 			if i == 0 {
-				cost += shared
+				cost += hostNoise
 			}
 			layers[i] = append(layers[i], Sample{block, cost})
 		}

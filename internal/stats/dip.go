@@ -159,15 +159,15 @@ var dipQuantile = [...]dipRow{
 func dipLimit(n int) float64 {
 	last := len(dipQuantile) - 1
 	i, found := slices.BinarySearchFunc(dipQuantile[:], n, func(row dipRow, n int) int { return row.n - n })
-	scaled := func(i int) float64 { return dipQuantile[i].dip * math.Sqrt(float64(dipQuantile[i].n)) }
+	scale := func(i int) float64 { return dipQuantile[i].dip * math.Sqrt(float64(dipQuantile[i].n)) }
 	switch {
 	case found:
 		return dipQuantile[i].dip
 	case i > last:
-		return scaled(last) / math.Sqrt(float64(n))
+		return scale(last) / math.Sqrt(float64(n))
 	}
 	share := float64(n-dipQuantile[i-1].n) / float64(dipQuantile[i].n-dipQuantile[i-1].n)
-	return (scaled(i-1) + share*(scaled(i)-scaled(i-1))) / math.Sqrt(float64(n))
+	return (scale(i-1) + share*(scale(i)-scale(i-1))) / math.Sqrt(float64(n))
 }
 
 // unrounded spreads tied values evenly over their rounding step, because the dip takes each group

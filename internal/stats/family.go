@@ -100,13 +100,13 @@ func (c *Comparison) adjust(p, adjusted float64) float64 {
 // verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value. It sets By.
 func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	differs := c.Adjusted < alpha
-	large := func(d PartDifference) bool {
+	isLarge := func(d PartDifference) bool {
 		return c.adjust(d.P, c.Adjusted) < alpha && math.Abs(math.Log(d.Ratio)) > math.Log1p(margin)
 	}
 	switch {
 	case !differs && c.blind(level):
 		return TooFew
-	case c.within(margin) && !slices.ContainsFunc(c.parts(), large):
+	case c.within(margin) && !slices.ContainsFunc(c.parts(), isLarge):
 		return Negligible
 	case differs:
 		deciding := c.deciding(alpha)
@@ -227,10 +227,10 @@ func completed(logRatios []float64, blocks int, isLarger bool) []float64 {
 func Holm(p []float64) []float64 {
 	adjusted := slices.Repeat([]float64{math.NaN()}, len(p))
 	ascending := slices.DeleteFunc(order(p), func(i int) bool { return math.IsNaN(p[i]) })
-	var reached float64
+	var hits float64
 	for step, i := range ascending {
-		reached = max(reached, min(1, p[i]*float64(len(ascending)-step)))
-		adjusted[i] = reached
+		hits = max(hits, min(1, p[i]*float64(len(ascending)-step)))
+		adjusted[i] = hits
 	}
 	return adjusted
 }

@@ -93,16 +93,16 @@ func jointNormal(forms [len(parts)][]float64, pValues [len(parts)]float64, count
 		for j := range parts {
 			critical[j] = distuv.UnitNormal.Quantile(1 - bound*partWeights[j]/2)
 		}
-		reached := 1
+		hits := 1
 		for _, z := range draws {
 			for j, c := range critical {
 				if math.Abs(z[j]) >= c {
-					reached++
+					hits++
 					break
 				}
 			}
 		}
-		out[i] = min(bound, float64(reached)/float64(len(draws)+1))
+		out[i] = min(bound, float64(hits)/float64(len(draws)+1))
 	}
 	return out
 }

@@ -19,17 +19,17 @@ func TestLinearTestAgreesWithSwaps(t *testing.T) {
 			a, b = append(a, noise.draw(r)), append(b, 1.008*noise.draw(r))
 		}
 		s := newSwapper(a, b)
-		linear, swapped := linearTest(a, b, jointDraws), jointTest(s, 0, swaps, 1)
+		linear, swapTest := linearTest(a, b, jointDraws), jointTest(s, 0, swaps, 1)
 		for i, part := range parts {
-			got, want := linear.each[i], swapped.each[i]
+			got, want := linear.each[i], swapTest.each[i]
 			if min(want, got) < clearBound/2 && math.Abs(got-want) > 0.02+5*simulationError(want, swaps) {
 				t.Errorf("%s: the p-value of the %s is %.4f, by swaps %.4f", noise.name, part, got, want)
 			}
-			if (linear.observed[i] > 0) != (swapped.observed[i] > 0) {
-				t.Errorf("%s: the statistic of the %s is %g, by swaps %g", noise.name, part, linear.observed[i], swapped.observed[i])
+			if (linear.observed[i] > 0) != (swapTest.observed[i] > 0) {
+				t.Errorf("%s: the statistic of the %s is %g, by swaps %g", noise.name, part, linear.observed[i], swapTest.observed[i])
 			}
 			if i > 1 {
-				near(t, noise.name+": ratio of the "+string(part), linear.ratio[i], swapped.ratio[i], 1e-9)
+				near(t, noise.name+": ratio of the "+string(part), linear.ratio[i], swapTest.ratio[i], 1e-9)
 			}
 		}
 	}

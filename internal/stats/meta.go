@@ -24,14 +24,14 @@ func ShareNoise(effects []Effect, blocks []int) []Effect {
 		variance += e.SE * e.SE * float64(blocks[i]) / float64(len(effects))
 		ok = ok && e.SE > 0 && blocks[i] > 0
 	}
-	shared := slices.Clone(effects)
-	for i := range shared {
-		shared[i].SE = 0
+	estimates := slices.Clone(effects)
+	for i := range estimates {
+		estimates[i].SE = 0
 		if ok {
-			shared[i].SE = math.Sqrt(variance / float64(blocks[i]))
+			estimates[i].SE = math.Sqrt(variance / float64(blocks[i]))
 		}
 	}
-	return shared
+	return estimates
 }
 
 // Pooled is the result of several runs.

@@ -119,7 +119,7 @@ func TestPooledErrorRates(t *testing.T) {
 			{"too large", func(se float64) float64 { return 3 * se }},
 		} {
 			for _, runs := range []int{4, 8} {
-				covered := 0
+				coverCount := 0
 				effects, blocks := make([]Effect, runs), make([]int, runs)
 				for range replicates {
 					for i := range effects {
@@ -128,11 +128,11 @@ func TestPooledErrorRates(t *testing.T) {
 						effects[i] = Effect{0.03 + tau*random.NormFloat64() + se*random.NormFloat64(), c.believed(se)}
 					}
 					if ci := Pool(ShareNoise(effects, blocks)).Interval(0.05); ci.Lo <= 0.03 && 0.03 <= ci.Hi {
-						covered++
+						coverCount++
 					}
 				}
-				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(covered)/replicates)
-				if share := float64(covered) / replicates; share < 0.94 {
+				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(coverCount)/replicates)
+				if share := float64(coverCount) / replicates; share < 0.94 {
 					t.Errorf("tau %g, standard errors %s, %d runs: the interval covers the ratio in %.1f %%, want at least 94 %% (± simulation)", tau, c.name, runs, 100*share)
 				}
 			}

@@ -304,13 +304,13 @@ func (s *swapped) add(t [len(parts)]float64) {
 func (s swapped) judge() (out [len(parts)]float64) {
 	n := len(s[0])
 	for i := range s {
-		reached := 0
+		hits := 0
 		for _, v := range s[i] {
 			if v >= s[i][0] {
-				reached++
+				hits++
 			}
 		}
-		out[i] = s.share(float64(reached) / float64(n) / partWeights[i])
+		out[i] = s.share(float64(hits) / float64(n) / partWeights[i])
 	}
 	return out
 }
@@ -318,10 +318,10 @@ func (s swapped) judge() (out [len(parts)]float64) {
 // bounds returns the weighted Bonferroni bounds of the p-values of the parts, by a normal distribution with the variance of the swaps.
 func (s swapped) bounds() (out [len(parts)]float64) {
 	for i := range s {
-		observed, rest := s[i][0], s[i][1:]
+		statistic, rest := s[i][0], s[i][1:]
 		out[i] = 1
 		if variance := floats.Dot(rest, rest) / float64(len(rest)); variance > 0 {
-			out[i] = min(1, 2*upperTail(observed/math.Sqrt(variance))/partWeights[i])
+			out[i] = min(1, 2*upperTail(statistic/math.Sqrt(variance))/partWeights[i])
 		}
 	}
 	return out

@@ -63,9 +63,9 @@ func TestRandomSwapsAgreeWithAll(t *testing.T) {
 	for range 20 {
 		a, b := tailed.series(r, 14, 1), tailed.series(r, 14, 1.05)
 		s := newSwapper(a, b)
-		exact, drawn := s.all().judge(), s.random(20_000, 1).judge()
-		if math.Abs(slices.Min(exact[:])-slices.Min(drawn[:])) > 0.04 { // one step of the signed-rank sum
-			t.Errorf("the p-values are %.4f of all swaps and %.4f of random ones", exact, drawn)
+		exact, sample := s.all().judge(), s.random(20_000, 1).judge()
+		if math.Abs(slices.Min(exact[:])-slices.Min(sample[:])) > 0.04 { // one step of the signed-rank sum
+			t.Errorf("the p-values are %.4f of all swaps and %.4f of random ones", exact, sample)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestJointTestPower(t *testing.T) {
 	trials := simulation.Trials(t, 100, 200)
 	const n, delay = 60, 0.6 // ms
 	r := random(1)
-	var joint, rankHits, agreements, named int
+	var joint, rankHits, agreements, nameHits int
 	for trial := range uint64(trials) {
 		var a, b []Sample
 		for block := range n {
@@ -108,7 +108,7 @@ func TestJointTestPower(t *testing.T) {
 		if c.Verdict == Slower {
 			joint++
 			if c.By != Typical {
-				named++
+				nameHits++
 			}
 		}
 		slices.Sort(c.LogRatios)
@@ -120,7 +120,7 @@ func TestJointTestPower(t *testing.T) {
 		}
 	}
 	t.Logf("+0.6 ms in %d blocks: found in %.0f %%, in %.0f %% by another part than the typical value; by the signed-rank test alone in %.0f %%, with the interval in %.0f %%",
-		n, 100*share(joint, trials), 100*share(named, trials), 100*share(rankHits, trials), 100*share(agreements, trials))
+		n, 100*share(joint, trials), 100*share(nameHits, trials), 100*share(rankHits, trials), 100*share(agreements, trials))
 	simulation.AtLeast(t, 0.95, joint, trials, "the joint test finds the delay")
 	simulation.AtMost(t, 0.75, rankHits, trials, "the signed-rank test alone finds the delay")
 }
@@ -152,21 +152,21 @@ func TestOneDecisionPower(t *testing.T) {
 
 func TestVerdictNamesThePart(t *testing.T) {
 	r := random(3)
-	var fast, mixed, base []Sample
-	value := func(slow bool, low, high float64) float64 {
-		if slow {
+	var speedup, mixture, base []Sample
+	value := func(isSlow bool, low, high float64) float64 {
+		if isSlow {
 			low = high
 		}
 		return low * (1 + 0.03*r.NormFloat64())
 	}
 	for block := range 60 { // all four pairs of modes are equally frequent
 		base = append(base, Sample{block, value(block%2 == 0, 6, 14)})
-		fast, mixed = append(fast, Sample{block, value(block/2%2 == 0, 6.5, 14)}), append(mixed, Sample{block, value(block/2%2 == 0, 7, 12)})
+		speedup, mixture = append(speedup, Sample{block, value(block/2%2 == 0, 6.5, 14)}), append(mixture, Sample{block, value(block/2%2 == 0, 7, 12)})
 	}
-	if c := Compare(base, fast, Lower, 1); c.Verdict != Slower || c.By != LowestQuarter && c.By != LowerHalf {
+	if c := Compare(base, speedup, Lower, 1); c.Verdict != Slower || c.By != LowestQuarter && c.By != LowerHalf {
 		t.Errorf("a slower fast path is %q by %q", c.Verdict, c.By)
 	}
-	if c := Compare(base, mixed, Lower, 1); c.Verdict != Mixed {
+	if c := Compare(base, mixture, Lower, 1); c.Verdict != Mixed {
 		t.Errorf("a slower fast path and a faster slow path are %q by %q: %+v", c.Verdict, c.By, c.Parts)
 	}
 }
@@ -203,11 +203,11 @@ func reportsOf(trials int, metric func(r *rand.Rand) [][]Sample) (n falseReports
 		}
 		JudgeTogether(comparisons, Alpha)
 		differs := slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Differs() })
-		warned := slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Dependent })
+		warns := slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Dependent })
 		n.everywhere += count(slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Everywhere }))
 		n.alone += count(differs)
-		n.warned += count(warned)
-		n.warnedFalse += count(differs && warned)
+		n.warned += count(warns)
+		n.warnedFalse += count(differs && warns)
 		for _, c := range comparisons {
 			n.covered += count(c.CI.Lo <= 1 && 1 <= c.CI.Hi)
 		}
@@ -297,8 +297,8 @@ func TestJudgeTogether(t *testing.T) {
 			t.Errorf("comparison %d holds everywhere: %v, want %v", i, comparisons[i].Everywhere, want)
 		}
 	}
-	several := []*Comparison{one(0.03), one(0.03), one(0.03)}
-	if JudgeTogether(several, Alpha); several[0].Everywhere {
+	group := []*Comparison{one(0.03), one(0.03), one(0.03)}
+	if JudgeTogether(group, Alpha); group[0].Everywhere {
 		t.Error("three differences with p = 0.03 hold everywhere")
 	}
 }
@@ -429,15 +429,15 @@ func TestMeansCoverage(t *testing.T) {
 		least float64
 	}{{normal, 6, 0.94}, {normal, 20, 0.94}, {lognormal, 20, 0.94}, {bimodal, 20, 0.94}, {tailed, 20, 0.94}, {pareto, 20, 0.85}} {
 		r := random(uint64(c.n))
-		var covered int
+		var coverCount int
 		for range trials {
 			interval := meansInterval(c.noise.series(r, c.n, 1), c.noise.series(r, c.n, 1.1))
 			if interval.Lo <= 1.1 && interval.Hi >= 1.1 {
-				covered++
+				coverCount++
 			}
 		}
-		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(covered, trials))
-		simulation.AtLeast(t, c.least, covered, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
+		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(coverCount, trials))
+		simulation.AtLeast(t, c.least, coverCount, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
 	}
 }
 
@@ -487,7 +487,7 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 	total := 0
 	for _, n := range sizes {
 		r := random(uint64(n))
-		mixed := 0
+		count := 0
 		for trial := range uint64(trials) {
 			var a, b []Sample
 			for block := range n {
@@ -502,11 +502,11 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 				a, b = append(a, Sample{block, x}), append(b, Sample{block, y})
 			}
 			if compare(a, b, Lower, trial, firstSwaps).Verdict == Mixed {
-				mixed++
+				count++
 			}
 		}
-		simulation.AtMost(t, 0.01, mixed, trials, "%d blocks: mixed verdicts", n)
-		total += mixed
+		simulation.AtMost(t, 0.01, count, trials, "%d blocks: mixed verdicts", n)
+		total += count
 	}
 	simulation.AtMost(t, 0.01, total, len(sizes)*trials, "mixed verdicts")
 }

@@ -252,18 +252,18 @@ func lookLevels(shares, errors []float64) []float64 {
 		}
 		next := math.Sqrt(shares[k+1] - share)
 		grid, weights := simpson(min(limit, 9*math.Sqrt(share)), max(0.02*math.Sqrt(share), min(0.1*math.Sqrt(share), next/3)))
-		fresh := make([]float64, len(grid))
+		update := make([]float64, len(grid))
 		for j, y := range grid {
 			if k == 0 {
-				fresh[j] = 2 * normalDensity(y/step) / step
+				update[j] = 2 * normalDensity(y/step) / step
 			} else {
 				for i, x := range points {
-					fresh[j] += density[i] * (normalDensity((y-x)/step) + normalDensity((y+x)/step)) / step
+					update[j] += density[i] * (normalDensity((y-x)/step) + normalDensity((y+x)/step)) / step
 				}
 			}
-			fresh[j] *= weights[j]
+			update[j] *= weights[j]
 		}
-		points, density = grid, fresh
+		points, density = grid, update
 		previous, spentBefore = share, errors[k]
 	}
 	return levels

@@ -126,15 +126,15 @@ func TestSequentialFalseAlarms(t *testing.T) {
 		alarms, repeated := 0, 0
 		for trial := range uint64(trials) {
 			targets := run(r, noise, normal, limit, 1, 1)
-			alarm, plain := false, false
+			alarm, alarmAtEnd := false, false
 			for _, n := range rule.looks {
 				p := compare(targets[0][:n], targets[1][:n], Lower, trial, fewSwaps).P
-				alarm, plain = alarm || rule.At(n, false).P(p) < Alpha, plain || p < Alpha
+				alarm, alarmAtEnd = alarm || rule.At(n, false).P(p) < Alpha, alarmAtEnd || p < Alpha
 			}
 			if alarm {
 				alarms++
 			}
-			if plain {
+			if alarmAtEnd {
 				repeated++
 			}
 		}
@@ -159,7 +159,7 @@ func TestSequentialSavesBlocks(t *testing.T) {
 	} {
 		r := random(1)
 		var blocks []float64
-		found, fixed, covered := 0, 0, 0
+		found, fixed, coverCount := 0, 0, 0
 		for range trials {
 			targets := run(r, fourteen, normal, limit, 1, tt.factor)
 			a, b := pair(targets[0], targets[1])
@@ -176,21 +176,21 @@ func TestSequentialSavesBlocks(t *testing.T) {
 					blocks = append(blocks, float64(n))
 					ci := walshAverages(slices.Sorted(slices.Values(logRatios[:n]))).interval(signedRankCritical(n, 1-Level))
 					if log := math.Log(tt.factor); ci.Lo <= log && log <= ci.Hi {
-						covered++
+						coverCount++
 					}
 					break
 				}
 			}
 		}
 		t.Logf("noise of 14 %% with looks, factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
-			tt.factor, 100*share(found, trials), 100*share(fixed, trials), limit, Median(blocks), meanOf(blocks), 100*share(covered, trials))
+			tt.factor, 100*share(found, trials), 100*share(fixed, trials), limit, Median(blocks), meanOf(blocks), 100*share(coverCount, trials))
 		stops := 0
 		for _, n := range blocks {
 			stops += count(n <= tt.blocks)
 		}
 		simulation.AtLeast(t, 0.5, stops, trials, "factor %g: at most %.0f blocks", tt.factor, tt.blocks)
 		simulation.AtLeast(t, tt.found, found, trials, "factor %g: found", tt.factor)
-		simulation.AtLeast(t, tt.coverage, covered, trials, "factor %g: the interval at the stop covers", tt.factor)
+		simulation.AtLeast(t, tt.coverage, coverCount, trials, "factor %g: the interval at the stop covers", tt.factor)
 	}
 }
 
@@ -201,15 +201,15 @@ func TestJudgeAtLook(t *testing.T) {
 	for block, v := range []float64{1, 1.1, 0.9, 1.2, 1.05, 0.95, 1.15, 1.02, 0.97, 1.07} {
 		a, b = append(a, Sample{block, v}), append(b, Sample{block, 1.5 * v * (1 + 0.01*float64(block))})
 	}
-	plain := Compare(a, b, Lower, 1)
-	firstLook, lastLook := plain.AtLook(rule.At(10, false)), plain.AtLook(rule.At(10, true))
-	if plain.Verdict != Slower || lastLook.Verdict != Slower || firstLook.Verdict != TooFew {
-		t.Errorf("verdicts %q without looks, %q if the run ended, %q at the first look", plain.Verdict, lastLook.Verdict, firstLook.Verdict)
+	fixedRun := Compare(a, b, Lower, 1)
+	firstLook, lastLook := fixedRun.AtLook(rule.At(10, false)), fixedRun.AtLook(rule.At(10, true))
+	if fixedRun.Verdict != Slower || lastLook.Verdict != Slower || firstLook.Verdict != TooFew {
+		t.Errorf("verdicts %q without looks, %q if the run ended, %q at the first look", fixedRun.Verdict, lastLook.Verdict, firstLook.Verdict)
 	}
-	if !math.IsInf(firstLook.Detectable, 1) || firstLook.CI != plain.CI || firstLook.P <= plain.P {
+	if !math.IsInf(firstLook.Detectable, 1) || firstLook.CI != fixedRun.CI || firstLook.P <= fixedRun.P {
 		t.Errorf("at the first look: detectable %g, interval %v, P = %g", firstLook.Detectable, firstLook.CI, firstLook.P)
 	}
-	if repeat := plain.AtLook(nil); repeat.Look != nil || repeat.P != plain.P {
+	if repeat := fixedRun.AtLook(nil); repeat.Look != nil || repeat.P != fixedRun.P {
 		t.Error("no look changes a comparison")
 	}
 	if triple := Compare(a[:3], b[:3], Lower, 1).AtLook(rule.At(3, false)); triple.Verdict != TooFew {

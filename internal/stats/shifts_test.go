@@ -10,7 +10,7 @@ import (
 func TestShiftsWithoutAList(t *testing.T) {
 	r := random(1)
 	a, b := slices.Sorted(slices.Values(normal.series(r, 40, 1))), slices.Sorted(slices.Values(normal.series(r, 50, 1.1)))
-	rounded := func(values []float64) (list []float64) {
+	round := func(values []float64) (list []float64) {
 		for _, v := range values {
 			list = append(list, math.Round(v*10)/10)
 		}
@@ -18,11 +18,11 @@ func TestShiftsWithoutAList(t *testing.T) {
 	}
 	for name, s := range map[string]*shifts{
 		"means of pairs": walshAverages(a), "differences": differences(a, b),
-		"means of pairs with ties": walshAverages(rounded(a)), "differences with ties": differences(rounded(a), rounded(b)),
+		"means of pairs with ties": walshAverages(round(a)), "differences with ties": differences(round(a), round(b)),
 	} {
-		counted := &shifts{a: s.a, b: s.b}
+		counter := &shifts{a: s.a, b: s.b}
 		for k := range s.count() {
-			near(t, name, counted.at(k), s.at(k), 1e-15)
+			near(t, name, counter.at(k), s.at(k), 1e-15)
 		}
 	}
 }

@@ -27,12 +27,12 @@ func TestMedianCoverage(t *testing.T) {
 		minimum, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
 		for _, m := range models {
 			r := random(uint64(n))
-			var covered, coveredPlain int
+			var coverCount, coveredPlain int
 			for trial := range trials {
 				sorted := m.series(r, n, 1)
 				slices.Sort(sorted)
 				if ci := medianInterval(sorted, 1, uint64(trial), fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
-					covered++
+					coverCount++
 				}
 				if trial < trials/4 {
 					if ci := plainInterval(sorted, r); ci.Lo <= m.median && m.median <= ci.Hi {
@@ -40,20 +40,20 @@ func TestMedianCoverage(t *testing.T) {
 					}
 				}
 			}
-			coverage, plain := share(covered, trials), share(coveredPlain, trials/4)
+			coverage, plainShare := share(coverCount, trials), share(coveredPlain, trials/4)
 			minimum, greatest = min(minimum, coverage), max(greatest, coverage)
-			leastPlain, greatestPlain = min(leastPlain, plain), max(greatestPlain, plain)
+			leastPlain, greatestPlain = min(leastPlain, plainShare), max(greatestPlain, plainShare)
 			byNoise.add(m.name, coverage)
-			totals[m.name] += covered
-			simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s: the interval of the median covers it", n, m.name)
+			totals[m.name] += coverCount
+			simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s: the interval of the median covers it", n, m.name)
 		}
 		t.Logf("n = %d: the interval of the median covers it in %.1f–%.1f %%; the plain percentile interval in %.1f–%.1f %%", n, 100*minimum, 100*greatest, 100*leastPlain, 100*greatestPlain)
 		if simulation.Full() && n == 7 && leastPlain > 0.92 {
 			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
 	}
-	for noise, covered := range totals {
-		simulation.AtLeast(t, 0.94, covered, len(sizes)*trials, "%s: the interval of the median covers it", noise)
+	for noise, coverCount := range totals {
+		simulation.AtLeast(t, 0.94, coverCount, len(sizes)*trials, "%s: the interval of the median covers it", noise)
 	}
 	byNoise.log(t, "the interval of the median of 6 to 50 values covers it in")
 }
@@ -102,7 +102,7 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 	var allAlarms, allSmall int
 	for i, c := range kinds {
 		r := random(uint64(i))
-		var alarms, small int
+		var alarms, hits int
 		for trial := range trials {
 			targets := run(r, c.noise, c.shared, blocks, equal...)
 			var family []Comparison
@@ -113,12 +113,12 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 				alarms++
 			}
 			if family[0].P < Alpha {
-				small++
+				hits++
 			}
 		}
 		simulation.AtMost(t, Alpha, alarms, trials, "%s in %s blocks: families with a difference", c.noise.name, c.shared.name)
-		simulation.AtMost(t, Alpha, small, trials, "%s in %s blocks: p-values below 0.05", c.noise.name, c.shared.name)
-		allAlarms, allSmall = allAlarms+alarms, allSmall+small
+		simulation.AtMost(t, Alpha, hits, trials, "%s in %s blocks: p-values below 0.05", c.noise.name, c.shared.name)
+		allAlarms, allSmall = allAlarms+alarms, allSmall+hits
 	}
 	simulation.AtMost(t, Alpha, allAlarms, len(kinds)*trials, "families with a difference")
 	simulation.AtMost(t, Alpha, allSmall, len(kinds)*trials, "p-values below 0.05")
@@ -263,7 +263,7 @@ func TestStopRuleCoverage(t *testing.T) {
 	total := 0
 	for i, m := range models {
 		r := random(uint64(i))
-		var covered int
+		var coverCount int
 		for trial := range uint64(trials) {
 			series := m.series(r, blocks, 1)
 			n := 10
@@ -272,12 +272,12 @@ func TestStopRuleCoverage(t *testing.T) {
 			}
 			sorted := slices.Sorted(slices.Values(series[:n]))
 			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
-				covered++
+				coverCount++
 			}
 		}
-		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(covered, trials))
-		simulation.AtLeast(t, 0.93, covered, trials, "%s: when the stop rule stops, the interval covers", m.name)
-		total += covered
+		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(coverCount, trials))
+		simulation.AtLeast(t, 0.93, coverCount, trials, "%s: when the stop rule stops, the interval covers", m.name)
+		total += coverCount
 	}
 	simulation.AtLeast(t, 0.93, total, len(models)*trials, "when the stop rule stops, the interval covers")
 }

@@ -16,32 +16,32 @@ func TestSummarizeIsEquivariant(t *testing.T) {
 	for _, n := range []int{6, 7, 20, 201} {
 		series := lognormal.series(r, n, 1)
 		s := Summarize(series, 1)
-		scaled := Summarize(times(series, scale), 1)
-		near(t, "median", scaled.Median, scale*s.Median, 0)
-		near(t, "lower end", scaled.CI.Lo, scale*s.CI.Lo, 0)
-		near(t, "upper end", scaled.CI.Hi, scale*s.CI.Hi, 0)
-		near(t, "MAD", scaled.MAD, scale*s.MAD, 0)
-		near(t, "relative half-width", relativeHalfWidth(scaled.Median, *scaled.CI), relativeHalfWidth(s.Median, *s.CI), 0)
-		if diff := cmp.Diff(s.Warnings, scaled.Warnings); diff != "" {
+		multiple := Summarize(times(series, scale), 1)
+		near(t, "median", multiple.Median, scale*s.Median, 0)
+		near(t, "lower end", multiple.CI.Lo, scale*s.CI.Lo, 0)
+		near(t, "upper end", multiple.CI.Hi, scale*s.CI.Hi, 0)
+		near(t, "MAD", multiple.MAD, scale*s.MAD, 0)
+		near(t, "relative half-width", relativeHalfWidth(multiple.Median, *multiple.CI), relativeHalfWidth(s.Median, *s.CI), 0)
+		if diff := cmp.Diff(s.Warnings, multiple.Warnings); diff != "" {
 			t.Errorf("n = %d: the unit changes the warnings: %s", n, diff)
 		}
 	}
 }
 
 func times(values []float64, factor float64) []float64 {
-	scaled := make([]float64, len(values))
+	out := make([]float64, len(values))
 	for i, v := range values {
-		scaled[i] = factor * v
+		out[i] = factor * v
 	}
-	return scaled
+	return out
 }
 
 func TestSummarizeIgnoresOrder(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	s := Summarize(series, 1)
-	shuffled := slices.Clone(series)
-	random(2).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	second := Summarize(shuffled, 1)
+	permutation := slices.Clone(series)
+	random(2).Shuffle(len(permutation), func(i, j int) { permutation[i], permutation[j] = permutation[j], permutation[i] })
+	second := Summarize(permutation, 1)
 	// The order of a sum changes its last bits.
 	near(t, "mean", second.Mean, s.Mean, 1e-14)
 	near(t, "standard deviation", second.SD, s.SD, 1e-14)
@@ -247,9 +247,9 @@ func TestSummarizeSmallAndBad(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	huge := Summarize(slices.Repeat([]float64{math.MaxFloat64}, 6), 1)
-	if huge.Median != math.MaxFloat64 {
-		t.Errorf("the median of huge values is %g", huge.Median)
+	summary := Summarize(slices.Repeat([]float64{math.MaxFloat64}, 6), 1)
+	if summary.Median != math.MaxFloat64 {
+		t.Errorf("the median of huge values is %g", summary.Median)
 	}
 }
 

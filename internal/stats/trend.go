@@ -273,15 +273,15 @@ func (h hinges) fit(y []float64, candidate int) (k Knee, residuals []float64) {
 	e := h.bent(y)
 	v := h.vectors[candidate]
 	residuals = without(e, v)
-	fitted := make([]float64, len(y))
+	fit := make([]float64, len(y))
 	for i := range y {
-		fitted[i] = y[i] - residuals[i]
+		fit[i] = y[i] - residuals[i]
 	}
 	place := h.at[candidate]
 	n := slices.Index(h.x, place)
 	last := len(h.x) - 1
 	return Knee{
-		At: place, Value: fitted[n], Before: (fitted[n] - fitted[0]) / (place - h.x[0]), After: (fitted[last] - fitted[n]) / (h.x[last] - place),
+		At: place, Value: fit[n], Before: (fit[n] - fit[0]) / (place - h.x[0]), After: (fit[last] - fit[n]) / (h.x[last] - place),
 	}, residuals
 }
 

@@ -32,11 +32,11 @@ func (g GPD) hazard(y float64) float64 {
 	if g.Shape == 0 {
 		return y / g.Scale
 	}
-	scaled := g.Shape * y / g.Scale
-	if scaled <= -1 {
+	ratio := g.Shape * y / g.Scale
+	if ratio <= -1 {
 		return math.Inf(1)
 	}
-	return math.Log1p(scaled) / g.Shape
+	return math.Log1p(ratio) / g.Shape
 }
 
 // Quantile is the excess that is exceeded with probability p.
@@ -165,15 +165,15 @@ func likelihoodInterval(profile func(float64) float64, highest, best, factor flo
 	origin := math.Log(best)
 	end := func(step float64) (float64, bool) {
 		for edge := origin; math.Abs(edge-origin) < math.Log(factor); step *= 2 {
-			near := edge
+			inner := edge
 			edge += step
 			if contains(edge) {
 				continue
 			}
 			if step > 0 {
-				return boundary(contains, near, edge), true
+				return boundary(contains, inner, edge), true
 			}
-			return boundary(func(z float64) bool { return !contains(z) }, edge, near), true
+			return boundary(func(z float64) bool { return !contains(z) }, edge, inner), true
 		}
 		return 0, false
 	}

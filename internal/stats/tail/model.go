@@ -89,15 +89,15 @@ func Fit(s Series) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, m, unstable := -1, (*Model)(nil), error(nil)
+	choice, m, unstable := -1, (*Model)(nil), error(nil)
 	for i, c := range candidates {
 		if m, unstable = c.model(s); unstable == nil {
-			chosen = i
+			choice = i
 			break
 		}
 	}
 	// A series that is not stationary is also unstable, and this is then the reason to name. The lowest threshold shows it best.
-	if err := candidates[max(0, chosen)].stationary(); err != nil {
+	if err := candidates[max(0, choice)].stationary(); err != nil {
 		return nil, err
 	}
 	if unstable != nil {

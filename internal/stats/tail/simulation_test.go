@@ -65,14 +65,14 @@ type process struct {
 // boundedAt are one decade and two beyond the samples.
 var boundedAt = [2]float64{1e-5, 1e-6}
 
-func independent(name string, d interface{ Quantile(float64) float64 }, covered, tooLow [2]float64) process {
+func independent(name string, d interface{ Quantile(float64) float64 }, cover, tooLow [2]float64) process {
 	return process{name, func(r *rand.Rand, n int) []float64 {
 		values := make([]float64, n)
 		for i := range values {
 			values[i] = d.Quantile(r.Float64())
 		}
 		return values
-	}, func(p float64) float64 { return d.Quantile(1 - p) }, covered, tooLow}
+	}, func(p float64) float64 { return d.Quantile(1 - p) }, cover, tooLow}
 }
 
 var processes = []process{
@@ -118,7 +118,7 @@ func TestCoverageOfBounds(t *testing.T) {
 			r := random(uint64(i))
 			refusals := map[Test]int{}
 			var bounded int
-			var covered, tooLow [2]int
+			var coverCount, tooLow [2]int
 			for range trials {
 				bounds, err := boundsOf(p.draw(r, n))
 				if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
@@ -133,21 +133,21 @@ func TestCoverageOfBounds(t *testing.T) {
 					case truth > b.CI.Hi:
 						tooLow[k]++
 					case truth >= b.CI.Lo:
-						covered[k]++
+						coverCount[k]++
 					}
 				}
 			}
 			share := func(count int) float64 { return float64(count) / float64(bounded) }
 			t.Logf("%s, %d series of %d samples: %.1f %% refused %s; the interval for %g, %g contains the true value in %.1f, %.1f %%, and is too low in %.1f, %.1f %%",
 				p.name, trials, n, 100*float64(trials-bounded)/float64(trials), strings.TrimPrefix(fmt.Sprint(refusals), "map"), boundedAt[0], boundedAt[1],
-				100*share(covered[0]), 100*share(covered[1]), 100*share(tooLow[0]), 100*share(tooLow[1]))
+				100*share(coverCount[0]), 100*share(coverCount[1]), 100*share(tooLow[0]), 100*share(tooLow[1]))
 			simulation.AtMost(t, mostRefused, trials-bounded, trials, "refused series")
 			for k, probability := range boundedAt {
 				for _, c := range []struct {
 					what   string
 					got    int
 					stated float64
-				}{{"cover", covered[k], p.covered[k]}, {"are too low", tooLow[k], p.tooLow[k]}} {
+				}{{"cover", coverCount[k], p.covered[k]}, {"are too low", tooLow[k], p.tooLow[k]}} {
 					simulation.AtMost(t, c.stated+rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
 					simulation.AtLeast(t, c.stated-rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
 				}

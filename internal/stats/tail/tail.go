@@ -56,16 +56,16 @@ func Of(samples []float64) Series {
 
 // Join puts series behind one another, such as the series of each trial of a cell. The floor is the highest one.
 func Join(parts ...Series) Series {
-	joined := Series{Floor: math.Inf(-1)}
+	union := Series{Floor: math.Inf(-1)}
 	for _, s := range parts {
 		for _, place := range s.At {
-			joined.At = append(joined.At, joined.N+place)
+			union.At = append(union.At, union.N+place)
 		}
-		joined.Values = append(joined.Values, s.Values...)
-		joined.N += s.N
-		joined.Floor = max(joined.Floor, s.Floor)
+		union.Values = append(union.Values, s.Values...)
+		union.N += s.N
+		union.Floor = max(union.Floor, s.Floor)
 	}
-	return joined
+	return union
 }
 
 // Max is the largest value, NaN without any.

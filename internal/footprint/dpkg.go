@@ -106,8 +106,8 @@ func readDiversions(t tree) (map[string]diversion, error) {
 
 // placed is the path of a package's file after diversions.
 func (d *dpkg) placed(file string, u *unit) string {
-	if moved, ok := d.diversions[file]; ok && moved.by != u.name {
-		return moved.to
+	if diversion, ok := d.diversions[file]; ok && diversion.by != u.name {
+		return diversion.to
 	}
 	return file
 }

@@ -122,24 +122,24 @@ func (h *Host) Of(programs []string) (Footprint, error) {
 
 // compute computes a footprint.
 func (h *Host) compute(programs []string) (Footprint, error) {
-	owners, loose, err := h.split(programs)
+	owners, leftover, err := h.split(programs)
 	if err != nil {
 		return Footprint{}, err
 	}
-	f := Footprint{Manager: h.store.manager, Notes: slices.Clone(h.store.notes), Unpackaged: loose.sorted()}
-	var counted counter
+	f := Footprint{Manager: h.store.manager, Notes: slices.Clone(h.store.notes), Unpackaged: leftover.sorted()}
+	var sum counter
 	for _, program := range programs {
 		file, err := h.files.resolve(program)
 		if err == nil {
-			err = counted.add(h.files, file)
+			err = sum.add(h.files, file)
 		}
 		if err != nil {
 			return Footprint{}, err
 		}
 	}
-	f.Programs = counted.Sum
+	f.Programs = sum.Sum
 
-	seeds := slices.Concat(owners, loose.packages)
+	seeds := slices.Concat(owners, leftover.packages)
 	minimal, gaps := h.store.closure(seeds, false)
 	host := h.store.withoutPrograms(owners, minimal)
 	var guessed []string
@@ -160,7 +160,7 @@ func (h *Host) compute(programs []string) (Footprint, error) {
 		}
 	}
 	slices.SortFunc(f.Packages, func(a, b Package) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Name, b.Name)) })
-	looseSum, err := loose.sum(h.files)
+	looseSum, err := leftover.sum(h.files)
 	if err != nil {
 		return Footprint{}, err
 	}
@@ -176,7 +176,7 @@ func (h *Host) compute(programs []string) (Footprint, error) {
 		slices.Sort(guessed)
 		f.Notes = append(f.Notes, "the lists of files are missing, so the sizes are the packages' own estimates: "+strings.Join(guessed, ", "))
 	}
-	if len(loose.files) > 0 {
+	if len(leftover.files) > 0 {
 		f.Notes = append(f.Notes, "libraries opened by dlopen are unknown")
 	}
 	return f, nil
@@ -222,7 +222,7 @@ func (s *Sum) add(o Sum) {
 }
 
 // split finds the packages of programs, and the files of programs outside of packages.
-func (h *Host) split(programs []string) (units []*unit, loose *loose, err error) {
+func (h *Host) split(programs []string) (units []*unit, leftover *loose, err error) {
 	files := map[string]bool{}
 	for _, p := range programs {
 		file, err := h.files.resolve(p)
@@ -235,7 +235,7 @@ func (h *Host) split(programs []string) (units []*unit, loose *loose, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	loose, err = h.follow(slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return owners[file] != nil }))
+	leftover, err = h.follow(slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return owners[file] != nil }))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +244,7 @@ func (h *Host) split(programs []string) (units []*unit, loose *loose, err error)
 			units = append(units, u)
 		}
 	}
-	return units, loose, nil
+	return units, leftover, nil
 }
 
 // missing reports whether an error means that a file does not exist.

@@ -477,12 +477,12 @@ func rpmHost(t *testing.T) (root, database string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }() // it is only read from
-	packed, err := gzip.NewReader(in)
+	zip, err := gzip.NewReader(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	database = filepath.Join(root, "var/lib/rpm/rpmdb.sqlite")
-	content, err := io.ReadAll(packed)
+	content, err := io.ReadAll(zip)
 	if err := errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -631,8 +631,8 @@ func TestLibraries(t *testing.T) {
 			t.Errorf("%s has the files %q and the packages %q; want %q and %q", tt.program, f.Unpackaged, names(f.Packages, all), tt.unpackaged, tt.packages)
 		}
 		// runtime needs yajl, too.
-		if added := names(f.Packages, added); len(added) > 0 {
-			t.Errorf("%s adds the packages %q", tt.program, added)
+		if surplus := names(f.Packages, added); len(surplus) > 0 {
+			t.Errorf("%s adds the packages %q", tt.program, surplus)
 		}
 	}
 }

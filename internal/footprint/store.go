@@ -190,15 +190,15 @@ func (s *store) closure(seeds []*unit, recommends bool) (units map[*unit]bool, g
 
 // find returns the package that satisfies a relation, or nil.
 func (s *store) find(r relation) *unit {
-	for _, installed := range []bool{true, false} {
+	for _, isInstalled := range []bool{true, false} {
 		for _, a := range r {
 			for _, u := range s.named[a.name] {
-				if u.installed == installed && s.holds(u.version, a) {
+				if u.installed == isInstalled && s.holds(u.version, a) {
 					return u
 				}
 			}
 			for _, u := range s.provided[a.name] {
-				if u.installed == installed && slices.ContainsFunc(u.provides, func(p atom) bool {
+				if u.installed == isInstalled && slices.ContainsFunc(u.provides, func(p atom) bool {
 					// A provided name without a version satisfies no condition (Debian policy 7.5).
 					return p.name == a.name && (a.op == "" || p.version != "" && s.holds(p.version, a))
 				}) {

@@ -367,8 +367,8 @@ func (c *Cache) Remove(ctx context.Context, name string) error {
 // root file system that a run uses, and returns an error.
 func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
 	err := c.discard(ctx, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
-	_, swept := Sweep(c.dir)
-	return errors.Join(err, swept)
+	_, sweepErr := Sweep(c.dir)
+	return errors.Join(err, sweepErr)
 }
 
 func (c *Cache) discard(ctx context.Context, unwanted func(v1.Descriptor) bool) error {

@@ -88,10 +88,10 @@ func TestCache(t *testing.T) {
 	}
 
 	// A shared layer stays as long as one of its images.
-	shared := len(blobsOf(t, c))
+	count := len(blobsOf(t, c))
 	must.Do(t, c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two"))
-	if left := len(blobsOf(t, c)); left != shared-3 {
-		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
+	if left := len(blobsOf(t, c)); left != count-3 {
+		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, count)
 	}
 	must.Do(t, c.Verify(t.Context(), "one"))
 	put(t, c, "one", two)
@@ -277,9 +277,9 @@ func TestCacheIsPrivate(t *testing.T) {
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755))
 	old, err := OpenCache(dir)
 	must.Do(t, err)
-	fresh, err := OpenCache(filepath.Join(top, "fresh"))
+	cache, err := OpenCache(filepath.Join(top, "fresh"))
 	must.Do(t, err)
-	for _, c := range []*Cache{fresh, old} {
+	for _, c := range []*Cache{cache, old} {
 		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
 			t.Fatal(err)
 		}
@@ -307,19 +307,19 @@ func TestCacheIsPrivate(t *testing.T) {
 // Sweep removes files of killed processes, and keeps files of running processes and files that do not belong to the cache.
 func TestSweep(t *testing.T) {
 	c := testCache(t)
-	dead := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
-	for _, name := range dead {
+	names := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
+	for _, name := range names {
 		must.Do(t, os.MkdirAll(c.path("tmp", name, "left"), 0o755))
 	}
-	must.Do(t, os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
+	must.Do(t, os.WriteFile(c.path("tmp", names[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
 	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
 	importing, endImport, err2 := c.temporary(t.Context(), "import")
 	must.Do(t, err1, err2)
-	removed, err := Sweep(c.dir)
-	if err != nil || len(removed) != len(dead) {
-		t.Errorf("removed %v, %v; want %v", removed, err, dead)
+	removals, err := Sweep(c.dir)
+	if err != nil || len(removals) != len(names) {
+		t.Errorf("removed %v, %v; want %v", removals, err, names)
 	}
-	for _, name := range dead {
+	for _, name := range names {
 		if _, err := os.Stat(c.path("tmp", name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s still exists: %v", name, err)
 		}
@@ -334,8 +334,8 @@ func TestSweep(t *testing.T) {
 		t.Errorf("the second Sweep removed %v, %v", second, err)
 	}
 	noDir := filepath.Join(t.TempDir(), "none")
-	if removed, err := Sweep(noDir); err != nil || removed != nil {
-		t.Errorf("without a cache Sweep removed %v, %v", removed, err)
+	if removals, err := Sweep(noDir); err != nil || removals != nil {
+		t.Errorf("without a cache Sweep removed %v, %v", removals, err)
 	}
 	if _, err := os.Stat(noDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Sweep created a cache: %v", err)

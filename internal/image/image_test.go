@@ -226,9 +226,9 @@ func TestProbeIsReproducible(t *testing.T) {
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build the probe: %v: %s", err, output)
 		}
-		built, err := os.ReadFile(filepath.Join(out, name))
+		program, err := os.ReadFile(filepath.Join(out, name))
 		must.Do(t, err)
-		if string(built) != string(embeddedProbe) {
+		if string(program) != string(embeddedProbe) {
 			t.Fatalf("the embedded %s is not up to date with probe/: run make build, with the same compiler", name)
 		}
 	}

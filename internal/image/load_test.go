@@ -181,7 +181,7 @@ func TestSaveAndImport(t *testing.T) {
 		if name, _, err = c.Import(t.Context(), file, Named("mine")); err != nil || name != "mine" {
 			t.Errorf("name %q, %v; want mine", name, err)
 		}
-		if loaded, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, loaded) != digest(t, image) {
+		if img, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, img) != digest(t, image) {
 			t.Errorf("by its name: %v", err)
 		}
 		if name, _, err = c.Import(t.Context(), file, Named(OwnPrefix+"amd64-0123")); err == nil || !strings.Contains(err.Error(), "choose another name") {
@@ -212,14 +212,14 @@ func TestDockerReadsSavedImage(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, Save(t.Context(), &b, "image", image))
 	file := written(t, b.Bytes())
-	loaded, err := tarball.ImageFromPath(file, nil)
+	img, err := tarball.ImageFromPath(file, nil)
 	must.Do(t, err)
 	want, err1 := image.ConfigName()
-	got, err2 := loaded.ConfigName()
+	got, err2 := img.ConfigName()
 	if err := errors.Join(err1, err2); err != nil || got != want {
 		t.Errorf("the image's ID is %v, want %v (%v)", got, want, err)
 	}
-	if _, err := unpacked(t, loaded, defaultLimits); err != nil {
+	if _, err := unpacked(t, img, defaultLimits); err != nil {
 		t.Error(err)
 	}
 }
@@ -247,8 +247,8 @@ func TestLoadRefuses(t *testing.T) {
 		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(destination, file)) }
 	}
 	pipe := func(file string) error { return errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)) }
-	huge := func(file string) error { return os.Truncate(file, 32<<30) }
-	large := func(file string) error { return os.Truncate(file, maxJSON+1) }
+	extend := func(file string) error { return os.Truncate(file, 32<<30) }
+	enlarge := func(file string) error { return os.Truncate(file, maxJSON+1) }
 	index, config, layer := "index.json", blobName(manifest.Config.Digest), blobName(manifest.Layers[0].Digest)
 	for _, test := range []struct {
 		name   string
@@ -260,15 +260,15 @@ func TestLoadRefuses(t *testing.T) {
 		{"endless index", index, link("/dev/zero"), "not a regular file", "not a regular file"},
 		{"index elsewhere", index, link("../index.json"), "not a regular file", "not a regular file"},
 		{"index that is a pipe", index, pipe, "not a regular file", "not a regular file"},
-		{"huge index", index, huge, "larger than 4 MiB", ""},
-		{"large index", index, large, "larger than 4 MiB", "larger than 4 MiB"},
-		{"large manifest", blobName(digest(t, host)), large, "larger than 4 MiB", "larger than 4 MiB"},
-		{"huge configuration", config, huge, "larger than 4 MiB", ""},
-		{"large configuration", config, large, "larger than 4 MiB", "larger than 4 MiB"},
+		{"huge index", index, extend, "larger than 4 MiB", ""},
+		{"large index", index, enlarge, "larger than 4 MiB", "larger than 4 MiB"},
+		{"large manifest", blobName(digest(t, host)), enlarge, "larger than 4 MiB", "larger than 4 MiB"},
+		{"huge configuration", config, extend, "larger than 4 MiB", ""},
+		{"large configuration", config, enlarge, "larger than 4 MiB", "larger than 4 MiB"},
 		{"endless configuration", config, link("/dev/zero"), "not a regular file", "not a regular file"},
 		{"layer elsewhere", layer, link("/etc/passwd"), "not a regular file", "not a regular file"},
 		{"layer that is a pipe", layer, pipe, "not a regular file", "not a regular file"},
-		{"huge layer", layer, huge, "damaged", ""},
+		{"huge layer", layer, extend, "damaged", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := writeLayout(t, false, host)
@@ -372,12 +372,12 @@ func TestEndlessArchive(t *testing.T) {
 }
 
 func TestExpandKeepsReserve(t *testing.T) {
-	packed := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
-	if err := packed.expand(t.TempDir()); !errors.Is(err, errNoSpace) {
+	source := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
+	if err := source.expand(t.TempDir()); !errors.Is(err, errNoSpace) {
 		t.Errorf("%v, want %v", err, errNoSpace)
 	}
-	packed.limits = limits{bytes: 1 << 30, entries: 3}
-	if err := packed.expand(t.TempDir()); !errors.Is(err, errTooMany) {
+	source.limits = limits{bytes: 1 << 30, entries: 3}
+	if err := source.expand(t.TempDir()); !errors.Is(err, errTooMany) {
 		t.Errorf("%v, want %v", err, errTooMany)
 	}
 }
@@ -405,12 +405,12 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("\x1f\x8b"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		c := testCache(t)
-		loaded, release, err := c.Load(t.Context(), written(t, content))
+		img, release, err := c.Load(t.Context(), written(t, content))
 		if err != nil {
 			wantNothing(t, c)
 			return
 		}
-		if _, err := loaded.Digest(); err != nil {
+		if _, err := img.Digest(); err != nil {
 			t.Error(err)
 		}
 		must.Do(t, release())

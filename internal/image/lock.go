@@ -66,7 +66,7 @@ func clearDir(dir string) error {
 
 // Sweep removes the temporary files of killed processes from the cache in a directory, and returns their paths. It keeps files that a
 // running process uses. A missing cache is not an error. A cache that another user can change is one.
-func Sweep(cache string) (removed []string, err error) {
+func Sweep(cache string) (removals []string, err error) {
 	cache, err = trust.Directory(cache)
 	if err == nil {
 		err = trust.Entry(filepath.Join(cache, "tmp"))
@@ -98,10 +98,10 @@ func Sweep(cache string) (removed []string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("sweep the image cache: %w", err))
 		} else {
-			removed = append(removed, path)
+			removals = append(removals, path)
 		}
 	}
-	return removed, errors.Join(errs...)
+	return removals, errors.Join(errs...)
 }
 
 // temporaries are the name prefixes of the cache's directories in tmp/. If a user chose the cache's directory, tmp/ may have other files.

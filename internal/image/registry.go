@@ -268,11 +268,11 @@ func freshImage(size int64) (v1.Image, error) {
 	}
 	var seed [32]byte
 	_, _ = crand.Read(seed[:]) // Read never fails
-	packed, err := packBytes(rand.NewChaCha8(seed), size)
+	content, err := packBytes(rand.NewChaCha8(seed), size)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := layerOf(packed)
+	layer, err := layerOf(content)
 	if err != nil {
 		return nil, err
 	}
@@ -317,14 +317,14 @@ func (r *Registry) Forget(ref string) {
 // Served returns the size of the blobs that only this image has, and how many of their bytes clients have received. An engine that
 // has pulled a fresh image has received all of them. It may have the other blobs in its cache. Blobs in files are not counted, so that
 // the kernel can send them without a copy.
-func (r *Registry) Served(ref string) (served, size int64) {
+func (r *Registry) Served(ref string) (sum, size int64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for hash, bytes := range r.own(ref) {
-		served += min(r.sent[hash], bytes)
+		sum += min(r.sent[hash], bytes)
 		size += bytes
 	}
-	return served, size
+	return sum, size
 }
 
 // own returns the sizes of the blobs in memory that no other image has. r.mu is held.

@@ -209,9 +209,9 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	if _, err := pull(t, r.Probe()); err != nil { // its layers are part of the fresh image, and no proof of a pull
 		t.Fatal(err)
 	}
-	served, size := r.Served(ref)
-	if served != 0 || size < 1<<20 || size > 1<<20+64<<10 {
-		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", served, size)
+	sum, size := r.Served(ref)
+	if sum != 0 || size < 1<<20 || size > 1<<20+64<<10 {
+		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", sum, size)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
 	must.Do(t, err)
@@ -221,22 +221,22 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	hash := layers[len(layers)-1]
 	url := "http://" + r.Addr() + "/v2/" + parsed.Context().RepositoryStr() + "/blobs/" + hash.String()
 	ask(t, http.MethodHead, url, nil)
-	if served, _ := r.Served(ref); served != 0 {
-		t.Errorf("after HEAD: %d bytes", served)
+	if sum, _ := r.Served(ref); sum != 0 {
+		t.Errorf("after HEAD: %d bytes", sum)
 	}
 	ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=0-99"}})
-	if served, _ := r.Served(ref); served != 100 {
-		t.Errorf("after a range of 100 bytes: %d bytes", served)
+	if sum, _ := r.Served(ref); sum != 100 {
+		t.Errorf("after a range of 100 bytes: %d bytes", sum)
 	}
 	if _, err := pull(t, ref); err != nil {
 		t.Fatal(err)
 	}
-	if served, size := r.Served(ref); served != size {
-		t.Errorf("after a pull: %d of %d bytes", served, size)
+	if sum, size := r.Served(ref); sum != size {
+		t.Errorf("after a pull: %d of %d bytes", sum, size)
 	}
 	r.Forget(ref)
-	if served, size := r.Served(ref); served != 0 || size != 0 {
-		t.Errorf("of a forgotten image: %d of %d bytes", served, size)
+	if sum, size := r.Served(ref); sum != 0 || size != 0 {
+		t.Errorf("of a forgotten image: %d of %d bytes", sum, size)
 	}
 }
 

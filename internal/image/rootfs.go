@@ -40,14 +40,14 @@ func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string
 	dir := c.path("rootfs", name)
 	var lock fileLock
 	for {
-		shared, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
+		shareLock, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
 		if err != nil {
 			return "", err
 		}
 		if c.unchanged(name) == nil {
 			return dir, nil
 		}
-		shared.release()
+		shareLock.release()
 		// Do not wait for the exclusive lock: a process that has unpacked the image meanwhile keeps its shared lock until it ends.
 		if lock, err = tryLock(dir+".lock", unix.O_CREAT, unix.LOCK_EX); err == nil {
 			break

@@ -48,8 +48,8 @@ func TestOpaqueWhiteoutIsLinear(t *testing.T) {
 		}
 		return end.TotalAlloc - start.TotalAlloc
 	}
-	if small, large := bytes(lo), bytes(hi); large > 2*(hi/lo)*small {
-		t.Errorf("%d entries took %d bytes of memory, and %d entries %d bytes", lo, small, hi, large)
+	if costLo, costHi := bytes(lo), bytes(hi); costHi > 2*(hi/lo)*costLo {
+		t.Errorf("%d entries took %d bytes of memory, and %d entries %d bytes", lo, costLo, hi, costHi)
 	}
 }
 

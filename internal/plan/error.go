@@ -98,16 +98,16 @@ func printable(s string) string {
 	}, s)
 }
 
-// didYouMean returns advice with the candidate nearest to a mistyped name, or otherwise if no candidate is near.
-func didYouMean(name string, candidates []string, otherwise string) string {
-	best, nearest := "", 1+max(1, min((len(name)+1)/3, 3))
+// didYouMean returns advice with the candidate nearest to a mistyped name, or fallback if no candidate is near.
+func didYouMean(name string, candidates []string, fallback string) string {
+	best, limit := "", 1+max(1, min((len(name)+1)/3, 3))
 	for _, c := range candidates {
-		if d := distance(name, c, nearest); d < nearest {
-			best, nearest = c, d
+		if d := distance(name, c, limit); d < limit {
+			best, limit = c, d
 		}
 	}
 	if best == "" {
-		return otherwise
+		return fallback
 	}
 	return "did you mean " + best + "?"
 }

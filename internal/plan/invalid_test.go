@@ -364,9 +364,9 @@ func lines(err error) []string {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	if tree, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []string
-		for _, e := range joined.Unwrap() {
+		for _, e := range tree.Unwrap() {
 			list = append(list, e.Error())
 		}
 		return list

@@ -289,14 +289,14 @@ func (p Plan) limitsFor(i Item, b bench.Benchmark) engine.Resources {
 	return l.without(b.OwnLimits).resources()
 }
 
-// idle reports the limits of an item that none of the selected benchmarks accepts.
-func (i Item) idle(selected []bench.Benchmark, problems *problems) {
+// idle reports the limits of an item that none of the chosen benchmarks accepts.
+func (i Item) idle(choice []bench.Benchmark, problems *problems) {
 	for _, l := range i.Limits.all() {
-		if *l.value == "" || len(selected) == 0 || slices.ContainsFunc(selected, func(b bench.Benchmark) bool { return !slices.Contains(b.OwnLimits, l.name) }) {
+		if *l.value == "" || len(choice) == 0 || slices.ContainsFunc(choice, func(b bench.Benchmark) bool { return !slices.Contains(b.OwnLimits, l.name) }) {
 			continue
 		}
 		problems.add(i.limitLocation(l.name), *l.value, problem{
-			fmt.Sprintf("limits.%s has no effect: %s sets this limit itself", l.name, selected[0].Name), "leave it out, or change the benchmark's parameters",
+			fmt.Sprintf("limits.%s has no effect: %s sets this limit itself", l.name, choice[0].Name), "leave it out, or change the benchmark's parameters",
 		})
 	}
 }
@@ -338,9 +338,9 @@ func (l Limits) check(p Plan, m Machine, locate func(bench.Limit) Location, prob
 			fmt.Sprintf("limits.cpuset has CPU %s, which the cpuset or the mask of this process excludes", closedCPUs), m.usableAdvice(),
 		})
 	}
-	if pinned := p.Pinning.sets()["workload"]; len(pinned) > 0 && len(set.And(pinned)) == 0 {
+	if cpus := p.Pinning.sets()["workload"]; len(cpus) > 0 && len(set.And(cpus)) == 0 {
 		problems.add(locate(bench.CPUSetLimit), l.CPUSet, problem{
-			fmt.Sprintf("limits.cpuset %s and pinning.workload %s have no CPU in common", set, pinned), "limits.cpuset replaces pinning.workload: leave one of them out",
+			fmt.Sprintf("limits.cpuset %s and pinning.workload %s have no CPU in common", set, cpus), "limits.cpuset replaces pinning.workload: leave one of them out",
 		})
 	}
 }

@@ -33,8 +33,8 @@ func TestPatternsSelect(t *testing.T) {
 		p := mustPatterns(t, pattern)[0]
 		var got []string
 		for _, f := range found {
-			if selected, ok := p.Select(f); ok {
-				got = append(got, selected.String())
+			if match, ok := p.Select(f); ok {
+				got = append(got, match.String())
 			}
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {

@@ -146,8 +146,8 @@ func (r *reader) read(root ast.Node) {
 			r.seen[key] = r.at(e.Value)
 		}
 	}
-	switch touchstone, mixed := r.format(entries); {
-	case mixed: // one error is enough
+	switch touchstone, isMixed := r.format(entries); {
+	case isMixed: // one error is enough
 	case touchstone:
 		r.readTouchstone(entries)
 	default:
@@ -219,7 +219,7 @@ func checkBaseline(baseline target.Target, targets []Pattern) *problem {
 	name := baseline.String()
 	var names []string
 	for _, t := range targets {
-		if selected, ok := t.Select(baseline); ok && selected.String() == name {
+		if match, ok := t.Select(baseline); ok && match.String() == name {
 			return nil
 		}
 		names = append(names, t.String())

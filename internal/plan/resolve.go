@@ -65,16 +65,16 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 		if problems.full() {
 			break
 		}
-		selected, ok := item.selects(catalogue, benchmarks)
+		selection, ok := item.selects(catalogue, benchmarks)
 		switch {
-		case selected != nil:
+		case selection != nil:
 		case ok:
 			problems.add(item.at, item.Name, problem{"no benchmark of " + quote(item.Name) + " has programs from the image " + item.Image, "leave image out"})
 		default:
 			problems.add(item.at, item.Name, unknown(item.Name, benchmarks))
 		}
-		item.idle(selected, &problems)
-		for _, b := range selected {
+		item.idle(selection, &problems)
+		for _, b := range selection {
 			params, ok := item.resolve(b, paper, &problems)
 			if !ok {
 				break // the other benchmarks of the group have the same error
@@ -114,24 +114,24 @@ func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 }
 
 // selects returns the benchmarks that an item selects. exists reports whether any benchmark has the item's name.
-func (i Item) selects(catalogue Catalogue, benchmarks []bench.Benchmark) (selected []bench.Benchmark, exists bool) {
-	var named []bench.Benchmark
+func (i Item) selects(catalogue Catalogue, benchmarks []bench.Benchmark) (selection []bench.Benchmark, exists bool) {
+	var matches []bench.Benchmark
 	for _, b := range benchmarks {
 		if bench.Matches(i.Name, b.Name) {
-			named = append(named, b)
+			matches = append(matches, b)
 		}
 	}
-	if named == nil {
+	if matches == nil {
 		if b, ok := catalogue.Lookup(i.Name); ok {
-			named = append(named, b)
+			matches = append(matches, b)
 		}
 	}
-	for _, b := range named {
+	for _, b := range matches {
 		if i.has(b) {
-			selected = append(selected, b)
+			selection = append(selection, b)
 		}
 	}
-	return selected, named != nil
+	return selection, matches != nil
 }
 
 // has reports whether the programs of a benchmark come from the item's image.

@@ -64,12 +64,12 @@ func TestOnly(t *testing.T) {
 	if part.Baseline.Engine != "" {
 		t.Errorf("the baseline is %s, which is no target", part.Baseline)
 	}
-	recorded, err := plan.Parse("run", part.Pin([]target.Target{runc, runsc}, work[index:index+1], 7).YAML())
+	record, err := plan.Parse("run", part.Pin([]target.Target{runc, runsc}, work[index:index+1], 7).YAML())
 	must.Do(t, err)
-	if !part.Begins(recorded) {
-		t.Errorf("the plan is not the one of its run:\n%s\n%s", part.YAML(), recorded.YAML())
+	if !part.Begins(record) {
+		t.Errorf("the plan is not the one of its run:\n%s\n%s", part.YAML(), record.YAML())
 	}
-	if plans[0].Only([]target.Target{runc}, work[index:index+1]).Begins(recorded) {
+	if plans[0].Only([]target.Target{runc}, work[index:index+1]).Begins(record) {
 		t.Error("a plan with other targets is taken for the same")
 	}
 }

@@ -49,14 +49,14 @@ func replacement(key string) string {
 
 // format detects the format of a file. A file with keys of TouchStone's and none of Touchstone's is TouchStone's. A file with keys
 // of both is refused, since the same words have different meanings.
-func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool) {
-	ours, theirs := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
+func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, isMixed bool) {
+	ours, their := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
 	var first *ast.MappingValueNode // the first key of TouchStone's
 	var our string
 	for _, e := range entries {
 		key, _ := text(e.Key)
 		switch {
-		case first == nil && slices.Contains(theirs, key):
+		case first == nil && slices.Contains(their, key):
 			first = e
 		case our == "" && slices.Contains(ours, key):
 			our = key

@@ -167,9 +167,9 @@ func (p *packer[T]) pack(rows []T) []T {
 		p.free = make([]T, packLength)
 	}
 	n := copy(p.free, rows)
-	packed := p.free[:n:n]
+	block := p.free[:n:n]
 	p.free = p.free[n:]
-	return packed
+	return block
 }
 
 // ofTrial returns the rows of one trial.

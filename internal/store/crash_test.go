@@ -201,14 +201,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	path, dirty := filepath.Join(dir, "touchstone.db"), filepath.Join(dir, "dirty.db")
+	path, source := filepath.Join(dir, "touchstone.db"), filepath.Join(dir, "dirty.db")
 	s := open(t, path)
 	record(t, s, emptyRun("a", 0), 3)
 	// A copy made while the log holds the trials equals the files after a kill.
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		must.Do(t, err)
-		must.Do(t, os.WriteFile(dirty+suffix, data, 0o600))
+		must.Do(t, os.WriteFile(source+suffix, data, 0o600))
 	}
 	closeStore(t, s)
 	mount(t, dir, dir, "", syscall.MS_BIND, "")
@@ -222,8 +222,8 @@ func TestReadOnlyFolder(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link.db")
-	must.Do(t, os.Symlink(dirty, link))
-	for _, path := range []string{dirty, link} {
+	must.Do(t, os.Symlink(source, link))
+	for _, path := range []string{source, link} {
 		if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrNotWritable) || !strings.Contains(err.Error(), "copy the file") {
 			t.Errorf("OpenReadOnly of %s, whose log cannot be read in: %v", filepath.Base(path), err)
 		}

@@ -131,8 +131,8 @@ func (s *Store) stale(runID string, state result.State) bool {
 
 // staleState is the state of a stale run: an imported run was under way when it was exported, and its other trials
 // are not here; any other run was killed.
-func staleState(imported bool) result.State {
-	if imported {
+func staleState(isImport bool) result.State {
+	if isImport {
 		return result.Interrupted
 	}
 	return result.Killed

@@ -122,12 +122,12 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 					checkReaderKeeps(t, path)
 					return
 				}
-				moved, err := store.Open(t.Context(), path)
+				reader, err := store.Open(t.Context(), path)
 				must.Do(t, err)
-				if runs, err := moved.Runs(t.Context()); err != nil || len(runs) != 1 {
+				if runs, err := reader.Runs(t.Context()); err != nil || len(runs) != 1 {
 					t.Errorf("the runs are %+v, %v", runs, err)
 				}
-				closeStore(t, moved)
+				closeStore(t, reader)
 			})
 		})
 	}

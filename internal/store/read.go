@@ -92,9 +92,9 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
 	if err == nil && s.stale(run.ID, run.State) {
 		// The run may have ended between the read and the look at its lock.
-		var imported bool
-		if run, imported, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
-			run.State = staleState(imported)
+		var isImport bool
+		if run, isImport, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
+			run.State = staleState(isImport)
 		}
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	return run, nil
 }
 
-func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
+func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, isImport bool, err error) {
 	var key int64
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
@@ -113,12 +113,12 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 		if run, key, err = readRun(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported)
+		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&isImport)
 	})
 	if err == nil {
 		err = s.readLists(ctx, key, run.Trials)
 	}
-	return run, imported, err
+	return run, isImport, err
 }
 
 // readRun returns a run and its key. Its trials have no lists yet.
@@ -221,11 +221,11 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 	list, _, err := s.summaries(ctx)
 	if err == nil && slices.ContainsFunc(list, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
 		// A run may have ended between the read and the look at its lock.
-		var imported map[string]bool
-		list, imported, err = s.summaries(ctx)
+		var imports map[string]bool
+		list, imports, err = s.summaries(ctx)
 		for i := range list {
 			if s.stale(list[i].ID, list[i].State) {
-				list[i].State = staleState(imported[list[i].ID])
+				list[i].State = staleState(imports[list[i].ID])
 			}
 		}
 	}
@@ -235,8 +235,8 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 	return list, nil
 }
 
-func (s *Store) summaries(ctx context.Context) (list []Summary, imported map[string]bool, err error) {
-	list, imported = []Summary{}, map[string]bool{}
+func (s *Store) summaries(ctx context.Context) (list []Summary, imports map[string]bool, err error) {
+	list, imports = []Summary{}, map[string]bool{}
 	err = s.read(ctx, func(tx *transaction) error {
 		trials := map[int64]map[result.Status]int{} // by the key of the run
 		err := each(ctx, tx, func(scan scan) error {
@@ -252,7 +252,7 @@ func (s *Store) summaries(ctx context.Context) (list []Summary, imported map[str
 			for _, b := range benchmarks {
 				sum.Benchmarks = append(sum.Benchmarks, b.Name)
 			}
-			trials[key], imported[sum.ID] = sum.Trials, isForeign
+			trials[key], imports[sum.ID] = sum.Trials, isForeign
 			list = append(list, sum)
 			return err
 		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
@@ -271,7 +271,7 @@ func (s *Store) summaries(ctx context.Context) (list []Summary, imported map[str
 		}, `SELECT run, status FROM trial`)
 	})
 	slices.SortStableFunc(list, func(a, b Summary) int { return b.Started.Compare(a.Started) })
-	return list, imported, err
+	return list, imports, err
 }
 
 // IndexEntry lists the results for one metric of one cell. Like TouchStone's index, it covers all plans and runs (espe.txt §4.2.3).

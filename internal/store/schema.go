@@ -46,7 +46,7 @@ func (o object) digest() string {
 
 // foreignObject returns the first object of the file that is not one of the expected ones, or that it lacks: "view \"run\"". It is
 // empty for exactly the expected objects.
-func foreignObject(ctx context.Context, tx *transaction, expected map[string]string) (stranger string, err error) {
+func foreignObject(ctx context.Context, tx *transaction, digests map[string]string) (stranger string, err error) {
 	keys := map[string]bool{}
 	rows, err := tx.QueryContext(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema")
 	if err != nil {
@@ -59,12 +59,12 @@ func foreignObject(ctx context.Context, tx *transaction, expected map[string]str
 			return "", err
 		}
 		key := o.kind + " " + o.name
-		if keys[key] || expected[key] != o.digest() {
+		if keys[key] || digests[key] != o.digest() {
 			return fmt.Sprintf("%.20s %.50q", o.kind, o.name), nil // the rest may have no end
 		}
 		keys[key] = true
 	}
-	for key := range expected {
+	for key := range digests {
 		if !keys[key] {
 			return "file without " + key, rows.Err()
 		}

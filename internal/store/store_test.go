@@ -167,9 +167,9 @@ func TestRecordedIDsAreRefused(t *testing.T) {
 	if err := s.Create(t.Context(), emptyRun("a", 1)); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Create of a run that is there: %v", err)
 	}
-	changed := okTrial(1)
-	changed.Block = 7
-	if err := s.Append(t.Context(), "a", changed); !errors.Is(err, store.ErrExists) {
+	variant := okTrial(1)
+	variant.Block = 7
+	if err := s.Append(t.Context(), "a", variant); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Append of a trial that is there: %v", err)
 	}
 	run, err := s.Run(t.Context(), "a")
@@ -349,18 +349,18 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 		_, err := s.DB().ExecContext(t.Context(), `DELETE FROM run WHERE id = ?`, id)
 		must.Do(t, err)
 	}
-	plain, five := okTrial(1).Cell, variant.Cell
+	base, five := okTrial(1).Cell, variant.Cell
 	start := func(seq int) time.Time { return okTrial(seq).Started }
 	checkIndex(
-		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
-		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
+		store.IndexEntry{Cell: base, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
+		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
 		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: start(12)},
 	)
 
 	remove("older")
 	checkIndex(
-		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
-		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
+		store.IndexEntry{Cell: base, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
+		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
 	)
 	remove("newer")
 	for _, table := range []string{"run", "trial", "phase", "sample", "distribution", "timeline"} {
@@ -508,10 +508,10 @@ func TestTrialTimes(t *testing.T) {
 		}
 		must.Do(t, s.Append(t.Context(), "a", trial))
 	}
-	imported := emptyRun("b", 2)
-	imported.Trials = []result.Trial{okTrial(1)}
-	imported.Trials[0].Elapsed = 24 * time.Hour
-	_, err := importRuns(t, s, imported)
+	second := emptyRun("b", 2)
+	second.Trials = []result.Trial{okTrial(1)}
+	second.Trials[0].Elapsed = 24 * time.Hour
+	_, err := importRuns(t, s, second)
 	must.Do(t, err)
 	got, err := s.TrialTimes(t.Context())
 	must.Do(t, err)

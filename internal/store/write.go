@@ -119,11 +119,11 @@ func (s *Store) Stopping(ctx context.Context, runID string, rule *result.Stoppin
 // Resume sets the state of a run to running, and locks it until Finish or Close. An unknown run is an *IDError, an imported run is
 // ErrImported, and a run that another process executes is ErrUnderWay.
 func (s *Store) Resume(ctx context.Context, runID string) error {
-	imported, err := s.Imported(ctx, runID)
+	isImport, err := s.Imported(ctx, runID)
 	if err != nil {
 		return err
 	}
-	if imported {
+	if isImport {
 		return fmt.Errorf("resume run %q: %w", runID, ErrImported)
 	}
 	err = s.writeLocked(ctx, runID, func(tx *transaction) error {
@@ -202,7 +202,7 @@ var (
 // Import records runs of other machines, with their trials, all or none of them. read passes the runs, like result.Read, and an error of
 // read ends the import. Import reports for each run whether it is new. A recorded run with the same content stays as it is. A recorded
 // run with other content is an ErrConflict.
-func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (added []bool, err error) {
+func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (news []bool, err error) {
 	i := importer{ctx: ctx}
 	err = s.write(ctx, func(tx *transaction) error {
 		i.tx = tx
@@ -307,10 +307,10 @@ func digestTrial(digest hash.Hash, trial *result.Trial) error {
 }
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.
-func (s *Store) Imported(ctx context.Context, runID string) (imported bool, err error) {
-	err = s.read(ctx, func(tx *transaction) error { return lookUp(ctx, tx, runID, "imported", &imported) })
+func (s *Store) Imported(ctx context.Context, runID string) (isImport bool, err error) {
+	err = s.read(ctx, func(tx *transaction) error { return lookUp(ctx, tx, runID, "imported", &isImport) })
 	if err != nil {
 		return false, fmt.Errorf("look up run %q: %w", runID, s.explain(err))
 	}
-	return imported, nil
+	return isImport, nil
 }

@@ -53,17 +53,17 @@ func TestOpenNeverBlocks(t *testing.T) {
 func TestOpenFilesOfOthers(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
-	theirs := filepath.Join(dir, "theirs")
-	must.Do(t, os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(theirs, "link")),
-		os.Lchown(filepath.Join(theirs, "link"), other, other), os.Chown(theirs, other, other))
+	userDir := filepath.Join(dir, "theirs")
+	must.Do(t, os.Mkdir(userDir, 0o755), os.WriteFile(filepath.Join(userDir, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(userDir, "link")),
+		os.Lchown(filepath.Join(userDir, "link"), other, other), os.Chown(userDir, other, other))
 	var unsafe *Error
 	for _, name := range []string{"file", "link"} {
-		if _, err := Open(filepath.Join(theirs, name)); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), "12345") {
+		if _, err := Open(filepath.Join(userDir, name)); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), "12345") {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}
 	for _, name := range []string{"none", "none/none"} {
-		if _, err := Open(filepath.Join(theirs, name)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(filepath.Join(userDir, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}

@@ -89,9 +89,9 @@ func image(t testing.TB, arch string, layers ...layer) v1.Image {
 	t.Helper()
 	img := v1.Image(empty.Image)
 	for _, l := range layers {
-		added, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
+		blob, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
 		must.Do(t, err)
-		img, err = mutate.Append(img, mutate.Addendum{Layer: added, History: v1.History{CreatedBy: l.command}})
+		img, err = mutate.Append(img, mutate.Addendum{Layer: blob, History: v1.History{CreatedBy: l.command}})
 		must.Do(t, err)
 	}
 	config, err := img.ConfigFile()

@@ -178,15 +178,15 @@ func TestZstdWindow(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of 256 GiB: %v", err)
 	}
-	if grown := end.TotalAlloc - start.TotalAlloc; grown > 64<<20 {
-		t.Errorf("it allocated %d MiB", grown>>20)
+	if growth := end.TotalAlloc - start.TotalAlloc; growth > 64<<20 {
+		t.Errorf("it allocated %d MiB", growth>>20)
 	}
 }
 
 // The memory for a layer does not depend on the size of its files.
 func TestMemoryIsBounded(t *testing.T) {
-	big := zstdPacked(t, packed(t, at("zeros", strings.Repeat("\x00", 64<<20))))
-	img := image(t, "amd64", layer{"", big})
+	zeros := zstdPacked(t, packed(t, at("zeros", strings.Repeat("\x00", 64<<20))))
+	img := image(t, "amd64", layer{"", zeros})
 	runtime.GC()
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
@@ -194,8 +194,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&end)
-	if grown := end.TotalAlloc - start.TotalAlloc; grown > 48<<20 {
-		t.Errorf("it allocated %d MiB for a file of 64 MiB", grown>>20)
+	if growth := end.TotalAlloc - start.TotalAlloc; growth > 48<<20 {
+		t.Errorf("it allocated %d MiB for a file of 64 MiB", growth>>20)
 	}
 }
 
@@ -267,7 +267,7 @@ func FuzzReadLayer(f *testing.F) {
 			t.Errorf("the layer is %+v with %d files, and %+v is left", result, len(files), left)
 		}
 		for name, e := range files {
-			if clean, err := local(name); err != nil || clean != name || e.kind == unknown {
+			if path, err := local(name); err != nil || path != name || e.kind == unknown {
 				t.Errorf("the file %q is %+v: %v", name, e, err)
 			}
 		}

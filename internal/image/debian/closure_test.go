@@ -152,15 +152,15 @@ func TestClosure(t *testing.T) {
 // debOf makes the file of a package.
 func debOf(t testing.TB, compression string, control ...file) string {
 	t.Helper()
-	var packed bytes.Buffer
+	var buffer bytes.Buffer
 	var compressed io.WriteCloser
 	switch compression {
 	case ".xz":
-		w, err := xz.NewWriter(&packed)
+		w, err := xz.NewWriter(&buffer)
 		must.Do(t, err)
 		compressed = w
 	default:
-		compressed = nopCloser{&packed}
+		compressed = nopCloser{&buffer}
 	}
 	w := tar.NewWriter(compressed)
 	for _, f := range control {
@@ -178,7 +178,7 @@ func debOf(t testing.TB, compression string, control ...file) string {
 		}
 		return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n%s%s", name, 0, 0, 0, "100644", len(content), content, padding)
 	}
-	return "!<arch>\n" + member("debian-binary", "2.0\n") + member("odd", "x") + member("control.tar"+compression, packed.String()) + member("data.tar.xz", "no matter")
+	return "!<arch>\n" + member("debian-binary", "2.0\n") + member("odd", "x") + member("control.tar"+compression, buffer.String()) + member("data.tar.xz", "no matter")
 }
 
 type nopCloser struct{ io.Writer }
@@ -234,18 +234,18 @@ func TestCompare(t *testing.T) {
 	lock, err := ParseLock(lockOf("fio 3.39-1 "+sum+" 5", "sysbench 1.0 "+sum+" 6"))
 	must.Do(t, err)
 	fio, sysbench := lock.Packages[0], lock.Packages[1]
-	changed := func(p Package, edit func(*Package)) *deb {
+	variant := func(p Package, edit func(*Package)) *deb {
 		edit(&p)
 		return &deb{Package: p}
 	}
 	noChange := func(*Package) {}
-	must.Do(t, lock.compare([]*deb{changed(sysbench, noChange), changed(fio, noChange)}))
+	must.Do(t, lock.compare([]*deb{variant(sysbench, noChange), variant(fio, noChange)}))
 	for want, debs := range map[string][]*deb{
-		"package sysbench 1.0 was not fetched":               {changed(fio, noChange)},
-		"package gcc 12 was fetched too":                     {changed(fio, noChange), changed(sysbench, noChange), {Package: Package{Name: "gcc", Version: "12"}}},
-		"package fio has the version 3.40 instead of 3.39-1": {changed(fio, func(p *Package) { p.Version = "3.40" }), changed(sysbench, noChange)},
-		"package fio 3.39-1 has the checksum " + sum[1:]:     {changed(fio, func(p *Package) { p.SHA256 = sum[1:] }), changed(sysbench, noChange)},
-		"and 7 bytes instead of " + sum + " and 6":           {changed(fio, noChange), changed(sysbench, func(p *Package) { p.Size = 7 })},
+		"package sysbench 1.0 was not fetched":               {variant(fio, noChange)},
+		"package gcc 12 was fetched too":                     {variant(fio, noChange), variant(sysbench, noChange), {Package: Package{Name: "gcc", Version: "12"}}},
+		"package fio has the version 3.40 instead of 3.39-1": {variant(fio, func(p *Package) { p.Version = "3.40" }), variant(sysbench, noChange)},
+		"package fio 3.39-1 has the checksum " + sum[1:]:     {variant(fio, func(p *Package) { p.SHA256 = sum[1:] }), variant(sysbench, noChange)},
+		"and 7 bytes instead of " + sum + " and 6":           {variant(fio, noChange), variant(sysbench, func(p *Package) { p.Size = 7 })},
 	} {
 		if err := lock.compare(debs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

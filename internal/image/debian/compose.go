@@ -183,11 +183,11 @@ func inFiles(dir string, contents ...layout) ([]v1.Layer, error) {
 
 // inMemory packs a small layer.
 func inMemory(content layout) (v1.Layer, error) {
-	var packed bytes.Buffer
-	if err := content.write(&packed); err != nil {
+	var buffer bytes.Buffer
+	if err := content.write(&buffer); err != nil {
 		return nil, err
 	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil }
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 

@@ -58,7 +58,7 @@ const maxText = 4 << 20
 
 // addLicences adds the copyright files of packages and the common licences that they mention. It returns the licences by package.
 func (l layout) addLicences(t *tree, packages []string) (map[string][]string, error) {
-	licences, common := map[string][]string{}, map[string]bool{}
+	licences, names := map[string][]string{}, map[string]bool{}
 	for _, pkg := range packages {
 		name := copyrightPath(pkg)
 		file, links, err := t.resolve(name)
@@ -75,10 +75,10 @@ func (l layout) addLicences(t *tree, packages []string) (map[string][]string, er
 			return nil, err
 		}
 		for _, found := range commonLicence.FindAllString(string(text), -1) {
-			common[strings.TrimRight(found, ".-")] = true
+			names[strings.TrimRight(found, ".-")] = true
 		}
 	}
-	for name := range common {
+	for name := range names {
 		file, links, err := t.resolve(name)
 		if err != nil || t.nodes[file].header.Typeflag != tar.TypeReg {
 			continue // a pattern in the text, a removed licence, or the folder itself

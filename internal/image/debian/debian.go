@@ -284,12 +284,12 @@ func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, file
 		r.packages = append(r.packages, p.Name+"="+p.Version)
 	}
 	file, err := f.fetch(ctx, r, filename)
-	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
-		b.progress("%s; looking in the archive of snapshots", vanished)
+	if vanishedErr := (*VanishedError)(nil); errors.As(err, &vanishedErr) {
+		b.progress("%s; looking in the archive of snapshots", vanishedErr)
 		r.mirror = snapshots + lock.snapshot().Format("20060102T150405Z")
 		file, err = f.fetch(ctx, r, filename)
 		if err != nil && ctx.Err() == nil {
-			err = fmt.Errorf("%w, and the archive of snapshots failed too: %w; %s", vanished, err,
+			err = fmt.Errorf("%w, and the archive of snapshots failed too: %w; %s", vanishedErr, err,
 				"name another mirror with touchstone image build --mirror URL, use the current packages with --update, or load a saved image: touchstone image load FILE")
 		}
 	}
@@ -362,27 +362,27 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 
 // packaged packs the layers that a pin describes.
 func (b *builderOf) packaged(p *packages, clip string) ([]v1.Layer, error) {
-	theirs, licences, err := debianLayer(p, architectures[b.Arch])
+	base, licences, err := debianLayer(p, architectures[b.Arch])
 	if err != nil {
 		return nil, err
 	}
-	described := layout{}
-	if err := described.file(workload.ClipPath[1:], clip); err != nil {
+	extra := layout{}
+	if err := extra.file(workload.ClipPath[1:], clip); err != nil {
 		return nil, err
 	}
-	contents := describe(b.lock, p.debs, licences, builder, theirs)
+	contents := describe(b.lock, p.debs, licences, builder, base)
 	text, err := contents.encode()
 	if err != nil {
 		return nil, err
 	}
-	described.text(contentsPath, 0o644, text)
+	extra.text(contentsPath, 0o644, text)
 	bill, err := sbom(contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the bill of materials: %w", err)
 	}
-	described.text(sbomPath, 0o644, bill)
-	described.parents()
-	return inFiles(b.dir, theirs, described)
+	extra.text(sbomPath, 0o644, bill)
+	extra.parents()
+	return inFiles(b.dir, base, extra)
 }
 
 // ours packs the layer of Touchstone's programs in memory, because it is small.

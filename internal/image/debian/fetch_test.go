@@ -69,11 +69,11 @@ func TestExplainVanished(t *testing.T) {
 		"vanished-package": {{Name: "no-such-package"}},
 	} {
 		_, err := explained(t, said(t, name))
-		vanished := (*VanishedError)(nil)
-		if !errors.As(err, &vanished) {
+		vanishedErr := (*VanishedError)(nil)
+		if !errors.As(err, &vanishedErr) {
 			t.Fatalf("%s: %v, want a VanishedError", name, err)
 		}
-		if diff := cmp.Diff(&VanishedError{Packages: want, Mirror: "http://mirror"}, vanished); diff != "" {
+		if diff := cmp.Diff(&VanishedError{Packages: want, Mirror: "http://mirror"}, vanishedErr); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if got := err.Error(); !strings.HasPrefix(got, "http://mirror does not have "+want[0].Name) {

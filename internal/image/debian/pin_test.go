@@ -48,10 +48,10 @@ func writePin(t *testing.T, lock Lock) {
 	copyClip(t, cache.Dir())
 	b := &builderOf{Options: Options{Arch: lock.Arch, Lock: &lock, Launcher: launcher, Progress: func(s string) { t.Log(s) }}, cache: cache, lock: lock, dir: t.TempDir()}
 	b.setDefaults()
-	fetched, clip, err := b.fetched(t.Context())
+	download, clip, err := b.fetched(t.Context())
 	must.Do(t, err)
-	defer fetched.close()
-	layers, err := b.packaged(fetched, clip)
+	defer download.close()
+	layers, err := b.packaged(download, clip)
 	must.Do(t, err)
 	p, err := pinOf(lock, layers)
 	must.Do(t, err)

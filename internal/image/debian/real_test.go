@@ -72,7 +72,7 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	lock, err := Current(ours, runtime.GOARCH)
 	must.Do(t, err)
 	result, err := buildAnew(t, launcher, lock)
-	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
+	if vanishedErr := (*VanishedError)(nil); errors.As(err, &vanishedErr) {
 		// Debian removes a package from its mirrors when it has a new version. The archive of snapshots may be out of reach.
 		t.Log(err)
 		if lock, err = Update(t.Context(), Options{Launcher: launcher}); err == nil {
@@ -405,8 +405,8 @@ func TestRealVanished(t *testing.T) {
 	lock := netbase(t)
 	lock.Packages[0].Version = "0.1"
 	_, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")
-	vanished := (*VanishedError)(nil)
-	if !errors.As(err, &vanished) {
+	vanishedErr := (*VanishedError)(nil)
+	if !errors.As(err, &vanishedErr) {
 		if errors.Is(err, ErrUnreachable) {
 			unavailable(t, err)
 		}

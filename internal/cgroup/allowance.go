@@ -62,11 +62,11 @@ func (h *Hierarchy) allowance(controller, limit string, usage func(dir string) (
 	}
 	for group := h.base; ; group = path.Dir(group) {
 		dir := filepath.Join(m.Dir, group)
-		maximum, limited, err := readLimit(dir, limit)
+		maximum, hasLimit, err := readLimit(dir, limit)
 		if err != nil {
 			return Allowance{}, false, fmt.Errorf("read the limit of cgroup %q: %w", group, err)
 		}
-		if limited {
+		if hasLimit {
 			amount, err := usage(dir)
 			if err != nil {
 				return Allowance{}, false, fmt.Errorf("read the level of cgroup %q: %w", group, err)

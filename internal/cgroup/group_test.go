@@ -430,15 +430,15 @@ func TestAwaitFrozenPauses(t *testing.T) {
 		g := &Group{h: &Hierarchy{Mounts: []Mount{{Dir: dir, Controllers: []string{"freezer"}}}}, path: "/"}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("the limit"))
 		defer cancel()
-		began := time.Now()
+		start := time.Now()
 		err := g.AwaitFrozen(ctx)
-		if took := time.Since(began); !errors.Is(err, context.Cause(ctx)) || took != 100*time.Millisecond {
+		if took := time.Since(start); !errors.Is(err, context.Cause(ctx)) || took != 100*time.Millisecond {
 			t.Errorf("AwaitFrozen of a group that never freezes = %v after %v", err, took)
 		}
-		began = time.Now()
+		start = time.Now()
 		time.AfterFunc(10*time.Millisecond, func() { set("FROZEN\n") })
 		err = g.AwaitFrozen(t.Context())
-		if took := time.Since(began); err != nil || took != 15*time.Millisecond {
+		if took := time.Since(start); err != nil || took != 15*time.Millisecond {
 			t.Errorf("AwaitFrozen = %v after %v, want 15 ms", err, took)
 		}
 	})

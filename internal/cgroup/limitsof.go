@@ -50,20 +50,20 @@ func readLimits(dir func(controller string) (path string, v2, ok bool)) (l Limit
 		if v2 {
 			file = "memory.max"
 		}
-		n, limited, err := readLimit(dir, file)
+		n, hasLimit, err := readLimit(dir, file)
 		if err != nil {
 			return Limits{}, err
 		}
-		if limited {
+		if hasLimit {
 			l.Memory = n
 		}
 	}
 	if dir, _, ok := dir("pids"); ok {
-		n, limited, err := readLimit(dir, "pids.max")
+		n, hasLimit, err := readLimit(dir, "pids.max")
 		if err != nil {
 			return Limits{}, err
 		}
-		if limited {
+		if hasLimit {
 			l.PIDs = n
 		}
 	}

@@ -103,12 +103,12 @@ func TestRefusal(t *testing.T) {
 					}
 				}
 			}
-			written, err := words(dir, "cgroup.subtree_control")
+			writes, err := words(dir, "cgroup.subtree_control")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := slices.ContainsFunc(written, func(word string) bool { return strings.HasPrefix(word, "+") }); got && tt.err != nil && len(tt.controllers) == 3 {
-				t.Errorf("it wrote %q", written)
+			if got := slices.ContainsFunc(writes, func(word string) bool { return strings.HasPrefix(word, "+") }); got && tt.err != nil && len(tt.controllers) == 3 {
+				t.Errorf("it wrote %q", writes)
 			}
 		})
 	}

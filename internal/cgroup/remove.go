@@ -59,18 +59,18 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	if err != nil {
 		return err
 	}
-	var killed []*os.Process
+	var kills []*os.Process
 	var errs []error
 	for _, p := range processes {
 		if slices.Contains(survivors, p.Pid) {
-			killed = append(killed, p)
+			kills = append(kills, p)
 			errs = append(errs, kill(p))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return awaitExit(ctx, killed)
+	return awaitExit(ctx, kills)
 }
 
 // others returns the processes of the group without the calling process.
@@ -240,13 +240,13 @@ func (g *Group) Destroy(ctx context.Context) error {
 // group any more. It makes one system call per hierarchy, because it runs within the timed deletion of a container. The runtime has
 // usually removed the group already.
 func (g *Group) removeEmpty() bool {
-	removed := true
+	ok := true
 	for _, dir := range g.allDirs() {
 		if err := unix.Rmdir(dir); err != nil && !gone(err) {
-			removed = false
+			ok = false
 		}
 	}
-	return removed
+	return ok
 }
 
 func removeTree(ctx context.Context, dir string) error {

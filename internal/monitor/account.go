@@ -109,7 +109,7 @@ func (a *Account) timed() ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	var timed []process
+	var list []process
 	for _, p := range processes {
 		cpu, err := a.query.process(p.pid)
 		if errors.Is(err, unix.ESRCH) {
@@ -119,9 +119,9 @@ func (a *Account) timed() ([]process, error) {
 			return nil, fmt.Errorf("query the CPU time of process %d: %w", p.pid, err)
 		}
 		p.cpu = cpu
-		timed = append(timed, p)
+		list = append(list, p)
 	}
-	return timed, nil
+	return list, nil
 }
 
 // Close ends the account. It is idempotent.
@@ -211,12 +211,12 @@ func (t Target) relatives(members, candidates []process, ours func(process) bool
 		_, ok := t.Programs.component(p.comm)
 		return ok && slices.ContainsFunc(members, func(k process) bool { return k.ppid == p.pid })
 	}
-	for grown := true; grown; {
-		grown = false
+	for grows := true; grows; {
+		grows = false
 		for _, p := range candidates {
 			if !has[p.pid] && (has[p.ppid] || ours(p) || isShim(p)) {
 				members = append(members, p)
-				has[p.pid], grown = true, true
+				has[p.pid], grows = true, true
 			}
 		}
 	}
@@ -504,9 +504,9 @@ func Own() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+	var size, resident, sharedPages int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &sharedPages); err != nil {
 		return 0, fmt.Errorf("parse /proc/self/statm: %w in %q", err, text)
 	}
-	return (resident - shared) * int64(os.Getpagesize()), nil
+	return (resident - sharedPages) * int64(os.Getpagesize()), nil
 }

@@ -137,7 +137,7 @@ func TestClassify(t *testing.T) {
 // the runtime's file too.
 func TestClassifyByFile(t *testing.T) {
 	runtime, stranger := executed{8, 100}, executed{8, 200}
-	copied := executed{memoryDevice(), 7}
+	memfd := executed{memoryDevice(), 7}
 	a := &Account{Target: Target{Programs: programs, Runtimes: []string{"fastrun"}}, executable: runtime, self: self, seen: map[int]process{}}
 	for _, tt := range []struct {
 		name, comm string
@@ -145,15 +145,15 @@ func TestClassifyByFile(t *testing.T) {
 		parent     Component
 		want       Component
 	}{
-		{"a copy in memory", "6", copied, "", Runtime},
-		{"a copy in memory below a shim", "6", copied, Shim, Runtime},
-		{"a copy in memory below conmon", "memfd:clone", copied, Monitor, Runtime},
+		{"a copy in memory", "6", memfd, "", Runtime},
+		{"a copy in memory below a shim", "6", memfd, Shim, Runtime},
+		{"a copy in memory below conmon", "memfd:clone", memfd, Monitor, Runtime},
 		{"a multiplexer with a name of its own", "applet", runtime, "", Runtime},
 		{"a runtime that renames itself below a shim", "worker", runtime, Shim, Runtime},
 		{"the container's program", "6", stranger, "", Container},
 		{"the container's program below a shim", "probe", stranger, Shim, Container},
 		{"an unknown file", "6", executed{}, "", Container},
-		{"a copy in a container", "6", copied, Container, Container},
+		{"a copy in a container", "6", memfd, Container, Container},
 		{"gVisor's sandbox", "runsc-sandbox", runtime, "", Sentry},
 		{"a shim", "containerd-shim", runtime, "", Shim},
 	} {

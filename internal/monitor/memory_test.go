@@ -97,7 +97,7 @@ func FuzzParseMeminfo(f *testing.F) {
 }
 
 func TestSpacesAreCountedOnce(t *testing.T) {
-	self, child, shared := os.Getpid(), sleepers(t, 1)[0], spaces{}
+	self, child, set := os.Getpid(), sleepers(t, 1)[0], spaces{}
 	if _, extent, err := rollup("/proc", self); err != nil || len(extent) < len("0-1") {
 		t.Errorf("rollup() gives the extent %q, %v", extent, err)
 	}
@@ -113,7 +113,7 @@ func TestSpacesAreCountedOnce(t *testing.T) {
 		{"a process with another extent", self, "b", false},
 	} {
 		t.Run(step.what, func(t *testing.T) {
-			if got := shared.counted(step.pid, step.extent); got != step.want {
+			if got := set.counted(step.pid, step.extent); got != step.want {
 				t.Errorf("counted = %t, want %t", got, step.want)
 			}
 		})

@@ -272,8 +272,8 @@ func TestOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	end, err := Own()
-	if grown := end - start; err != nil || grown < size-4<<20 || grown > size+16<<20 {
-		t.Errorf("after %d bytes more Own has grown by %d, %v", size, grown, err)
+	if growth := end - start; err != nil || growth < size-4<<20 || growth > size+16<<20 {
+		t.Errorf("after %d bytes more Own has grown by %d, %v", size, growth, err)
 	}
 	if err := unix.Munmap(mapping); err != nil {
 		t.Error(err)

@@ -140,20 +140,20 @@ func (s *Sampler) list() error {
 			return err
 		}
 	}
-	changed := false
+	hasChanged := false
 	for i := range s.living {
 		m := &s.living[i]
 		if k, ok := s.known[m.pid]; ok && k.start == m.start && k.comm == m.comm && k.ppid == m.ppid {
 			m.args, m.exe, m.component = k.args, k.exe, k.component
 			continue
 		}
-		changed = true
+		hasChanged = true
 		if m.args, err = arguments(s.proc, m.pid); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		m.exe = executes(s.proc, m.pid)
 	}
-	if changed || len(s.living) != len(s.known) {
+	if hasChanged || len(s.living) != len(s.known) {
 		s.classify()
 	}
 	return nil

@@ -104,11 +104,11 @@ func (c *checker) requests() {
 	}
 
 	// Section 4.2 lists the tests with runc (ARM) or crun (x86) as the better one of the two.
-	listed := map[string][]string{
+	table := map[string][]string{
 		"table 4.5": {"PING_INLINE", "SET", "RPUSH", "RPOP", "HSET", "LRANGE_300", "LRANGE_600"},
 		"table 4.6": {"LPUSH", "ZADD", "MSET"},
 	}
-	for name, metrics := range listed {
+	for name, metrics := range table {
 		table := c.table(name)
 		column := map[string]int{}
 		for k, heading := range table.Columns {

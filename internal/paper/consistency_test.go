@@ -27,7 +27,7 @@ func TestContradictionsAreFlagged(t *testing.T) {
 				for r, row := range table.Rows {
 					for k, cell := range row.Cells {
 						spot := place{table.Name, r, k}
-						if reason, wrong := c.wrong[spot]; wrong != (cell.Flag != "") {
+						if reason, ok := c.wrong[spot]; ok != (cell.Flag != "") {
 							t.Errorf("%s, row %d (%s), column %d is %q with the flag %q, and the check says %q", spot.table, r, row.Label, k, cell.Printed, cell.Flag, reason)
 						}
 						delete(c.wrong, spot)
@@ -127,11 +127,11 @@ func (c *checker) want(table string, row, column int, values ...float64) {
 
 // prints reports whether a text is a value that is rounded or cut off at the text's digits.
 func prints(text string, v float64) bool {
-	printed, err := strconv.ParseFloat(text, 64)
+	number, err := strconv.ParseFloat(text, 64)
 	_, decimals, _ := strings.Cut(text, ".")
 	scale := math.Pow10(len(decimals))
-	printed = math.Round(printed * scale)
-	return err == nil && (printed == math.Floor(v*scale+1e-9) || printed == math.Round(v*scale))
+	number = math.Round(number * scale)
+	return err == nil && (number == math.Floor(v*scale+1e-9) || number == math.Round(v*scale))
 }
 
 func mean(values ...float64) float64 {
@@ -174,8 +174,8 @@ func checkNishimura(c *checker) {
 				continue
 			}
 			for n := range table.Columns[1:] {
-				printed := table.Rows[r].Cells[n+1].Printed
-				if slices.ContainsFunc(table.Rows[r].Cells[:n+1], func(c Cell) bool { return c.Printed == printed && printed != "" }) {
+				text := table.Rows[r].Cells[n+1].Printed
+				if slices.ContainsFunc(table.Rows[r].Cells[:n+1], func(c Cell) bool { return c.Printed == text && text != "" }) {
 					c.fail(place{name, r, n + 1}, "it is printed twice in its row")
 				}
 			}

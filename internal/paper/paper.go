@@ -159,17 +159,17 @@ func All() ([]Paper, error) {
 		return nil, err
 	}
 	var papers []Paper
-	var broken []error
+	var errs []error
 	for _, f := range found {
 		p, err := read(f.Name())
 		if err != nil {
-			broken = append(broken, err)
+			errs = append(errs, err)
 			continue
 		}
 		papers = append(papers, p)
 	}
 	slices.SortFunc(papers, func(a, b Paper) int { return cmp.Or(a.Year-b.Year, strings.Compare(a.Name, b.Name)) })
-	return papers, errors.Join(broken...)
+	return papers, errors.Join(errs...)
 }
 
 // names are the studies, oldest first. Each call of touchstone needs them for its help, and to decode the files takes 50 ms.
@@ -256,8 +256,8 @@ func (c *Cell) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&c.Printed) == nil {
 		return nil
 	}
-	type plain Cell
-	return unmarshal((*plain)(c))
+	type layout Cell
+	return unmarshal((*layout)(c))
 }
 
 // WithTargets returns the study with other names of its targets. The rows of another engine have the targets of their table.

@@ -53,10 +53,10 @@ var classes = map[string]string{
 // has no name and the default does not exist.
 func papersDir(t *testing.T) string {
 	t.Helper()
-	named := os.Getenv("TOUCHSTONE_PAPERS")
-	dir := cmp.Or(named, filepath.Join("..", "..", "..", "shared", "papers"))
+	folder := os.Getenv("TOUCHSTONE_PAPERS")
+	dir := cmp.Or(folder, filepath.Join("..", "..", "..", "shared", "papers"))
 	_, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) && named == "" {
+	if errors.Is(err, fs.ErrNotExist) && folder == "" {
 		t.Skipf("the texts of the papers are missing; name their folder in TOUCHSTONE_PAPERS: %v", err)
 	}
 	if err != nil {
@@ -244,7 +244,7 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 	if len(excerpts) == 0 {
 		return errors.New("no excerpt shows its place")
 	}
-	var printed []*number
+	var numbers []*number
 	for i, excerpt := range excerpts {
 		span, err := p.find(excerpt, 0)
 		if err != nil {
@@ -259,7 +259,7 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 			switch {
 			case n.use == "":
 				n.use = t.Name
-				printed = append(printed, n)
+				numbers = append(numbers, n)
 			case classes[n.use] == "" && n.use != "label":
 				return fmt.Errorf("%s in %q is a number of %s already", n.text, excerpt, n.use)
 			}
@@ -269,18 +269,18 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 	for _, row := range t.Rows {
 		for c, cell := range row.Cells {
 			for _, n := range numbersOf(cell.Printed) {
-				if next == len(printed) {
+				if next == len(numbers) {
 					return fmt.Errorf("row %q, column %d has %s after the last number of the excerpts", row.Label, c+1, n.text)
 				}
-				if printed[next].text != n.text {
-					return fmt.Errorf("row %q, column %d has %s, and the paper has %s", row.Label, c+1, n.text, printed[next].text)
+				if numbers[next].text != n.text {
+					return fmt.Errorf("row %q, column %d has %s, and the paper has %s", row.Label, c+1, n.text, numbers[next].text)
 				}
 				next++
 			}
 		}
 	}
-	if next < len(printed) {
-		return fmt.Errorf("the number %s of the paper is missing at the end", printed[next].text)
+	if next < len(numbers) {
+		return fmt.Errorf("the number %s of the paper is missing at the end", numbers[next].text)
 	}
 	return nil
 }

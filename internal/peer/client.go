@@ -156,10 +156,10 @@ func (c Client) resolve(ctx context.Context, host string) (netip.Addr, error) {
 
 // connect connects to touchstone serve.
 func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, connectLimit, errLate)
+	limitCtx, cancel := context.WithTimeoutCause(ctx, connectLimit, errLate)
 	defer cancel()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive}
-	conn, err := dialer.DialContext(limited, "tcp4", control.String())
+	conn, err := dialer.DialContext(limitCtx, "tcp4", control.String())
 	switch {
 	case err == nil:
 		return conn.(*net.TCPConn), nil
@@ -167,7 +167,7 @@ func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) 
 		return nil, context.Cause(ctx)
 	case errors.Is(err, unix.ECONNREFUSED):
 		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone serve --listen %[1]s on that machine", control)
-	case limited.Err() != nil, isTimeout(err):
+	case limitCtx.Err() != nil, isTimeout(err):
 		return nil, fmt.Errorf("no answer within %v: the machine is down, or a firewall drops packets to its TCP ports %d to %d",
 			connectLimit, control.Port(), control.Port()+workload.RemotePorts-1)
 	default:

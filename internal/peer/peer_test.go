@@ -278,11 +278,11 @@ func TestErrors(t *testing.T) {
 	m := newMachine(t)
 	failing := newMachine(t)
 	failing.fails = errors.New("address\x1b in use")
-	named := client("v1")
-	named.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+	resolver := client("v1")
+	resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr(map[string]string{"own.example": "192.0.2.7", "loop.example": "127.0.0.1"}[host])}, nil
 	}
-	named.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
+	resolver.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
 	for name, tt := range map[string]struct {
 		client Client
 		at     workload.Remote
@@ -290,8 +290,8 @@ func TestErrors(t *testing.T) {
 	}{
 		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone serve --listen 127.0.0.1:"}},
 		"unknown name":     {client("v1"), workload.Remote{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
-		"this machine":     {named, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
-		"loopback":         {named, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
+		"this machine":     {resolver, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
+		"loopback":         {resolver, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
 		"another version":  {client("v2"), m.at, []string{"this is touchstone v1, and the client is v2", "install one version"}},
 		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone serve", "SSH-2.0"}},
 		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone serve"}},

@@ -223,13 +223,13 @@ func TestSilentStrangers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clientConn, serverConn := net.Pipe()
 				s := &Server{Version: "v1", Secret: testSecret}
-				began := time.Now()
+				start := time.Now()
 				go s.client(t.Context(), serverConn, netip.AddrPort{}, netip.Addr{}, func() { t.Error("it is admitted") })
 				if _, err := io.WriteString(clientConn, text); err != nil {
 					t.Error(err)
 				}
 				_, _ = io.Copy(io.Discard, clientConn)
-				if took := time.Since(began); took != handshakeLimit {
+				if took := time.Since(start); took != handshakeLimit {
 					t.Errorf("the connection ends after %v, want %v", took, handshakeLimit)
 				}
 			})
@@ -290,8 +290,8 @@ func TestSecretIsHidden(t *testing.T) {
 }
 
 func TestReadSecret(t *testing.T) {
-	if fresh := NewSecret(); fresh.Reveal() == NewSecret().Reveal() || len(fresh.Reveal()) < shortestSecret {
-		t.Errorf("a fresh secret is %q", fresh.Reveal())
+	if secret := NewSecret(); secret.Reveal() == NewSecret().Reveal() || len(secret.Reveal()) < shortestSecret {
+		t.Errorf("a fresh secret is %q", secret.Reveal())
 	}
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

@@ -157,12 +157,12 @@ func (s *Server) client(ctx context.Context, conn net.Conn, addr netip.AddrPort,
 // tell reports a refused client once, and no more than some clients.
 func (s *Server) tell(client netip.Addr, reason error) {
 	s.mu.Lock()
-	silent := len(s.refused) == mostRefused || slices.Contains(s.refused, client)
-	if !silent {
+	isQuiet := len(s.refused) == mostRefused || slices.Contains(s.refused, client)
+	if !isQuiet {
 		s.refused = append(s.refused, client)
 	}
 	s.mu.Unlock()
-	if !silent {
+	if !isQuiet {
 		s.Report(fmt.Sprintf("refused %s: %s", client, clean(reason.Error())))
 	}
 }
@@ -223,15 +223,15 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, s
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(past) })
 	defer stop()
-	left, exited := make(chan struct{}), make(chan error, 1)
+	left, exits := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, _ = io.Copy(io.Discard, reader) // a client sends nothing more
 		close(left)
 	}()
-	go func() { exited <- process.Wait(ctx) }()
+	go func() { exits <- process.Wait(ctx) }()
 	select {
 	case <-left:
-	case err = <-exited:
+	case err = <-exits:
 		if err == nil {
 			<-left // iperf3 exits before its client
 		}

@@ -194,14 +194,14 @@ func (l *Launcher) family(child int, registered bool) []identity {
 			children[parent] = append(children[parent], identity{pid, startTime})
 		}
 	}
-	_, began, ok := readStat(child)
+	_, startTime, ok := readStat(child)
 	if !ok {
 		return nil
 	}
 	group := cgroupsOf(child)
-	found := []identity{{child, began}}
+	found := []identity{{child, startTime}}
 	for _, c := range children[os.Getpid()] {
-		if registered && l.awaited[c.pid] == nil && c.started >= began && group != "" && cgroupsOf(c.pid) == group {
+		if registered && l.awaited[c.pid] == nil && c.started >= startTime && group != "" && cgroupsOf(c.pid) == group {
 			found = append(found, c)
 		}
 	}

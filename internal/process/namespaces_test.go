@@ -83,7 +83,7 @@ func TestStartBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	ours, theirs := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
+	ours, their := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
 	look := func(start func(*exec.Cmd) (<-chan process.Exit, error)) string {
 		t.Helper()
 		var out bytes.Buffer
@@ -100,8 +100,8 @@ func TestStartBeside(t *testing.T) {
 	}
 	join := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(t.Context(), cmd, first) }
 	for range 3 {
-		if got := look(join); got != theirs || got == ours {
-			t.Errorf("a command beside the process is in %s, want %s", got, theirs)
+		if got := look(join); got != their || got == ours {
+			t.Errorf("a command beside the process is in %s, want %s", got, their)
 		}
 		if got := look(l.Start); got != ours {
 			t.Errorf("the next command is in %s, want %s", got, ours)

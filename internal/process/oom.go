@@ -43,8 +43,8 @@ func openOOMScore(name string) *oomScore {
 	if err != nil {
 		return zero
 	}
-	raised := min(score+oomRaise, mostOOMScore)
-	s := &oomScore{file: file, own: strconv.Itoa(score), raised: strconv.Itoa(raised), children: raised}
+	children := min(score+oomRaise, mostOOMScore)
+	s := &oomScore{file: file, own: strconv.Itoa(score), raised: strconv.Itoa(children), children: children}
 	if s.raise() != nil || s.lower() != nil {
 		_ = file.Close()
 		return &oomScore{children: score}

@@ -133,7 +133,7 @@ func listed(names map[string]bool) string {
 // addTo adds a trial for each report to a run.
 func (r report) addTo(run *result.Run, describe func(string) (result.Benchmark, bool), left map[string]bool) error {
 	i := index(r.Name)
-	described, ok := describe(r.Name)
+	entry, ok := describe(r.Name)
 	if i < 0 || !ok {
 		left[r.Name] = true
 		return nil
@@ -141,15 +141,15 @@ func (r report) addTo(run *result.Run, describe func(string) (result.Benchmark, 
 	if slices.ContainsFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == r.Name }) {
 		return fmt.Errorf("benchmark %s has two results", r.Name)
 	}
-	described.Metrics = slices.DeleteFunc(slices.Clone(described.Metrics), func(m result.Metric) bool { return !slices.Contains(Metrics(r.Name), m.Name) })
-	run.Bench = append(run.Bench, described)
+	entry.Metrics = slices.DeleteFunc(slices.Clone(entry.Metrics), func(m result.Metric) bool { return !slices.Contains(Metrics(r.Name), m.Name) })
+	run.Bench = append(run.Bench, entry)
 	for block, values := range r.Reports {
 		t := result.Trial{
 			Seq: len(run.Trials) + 1, Cell: result.Cell{Benchmark: r.Name, Target: run.Targets[0].Name}, Block: block, Status: result.OK,
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			m := slices.IndexFunc(benchmarks[i].metrics, func(m metric) bool { return m.name == name })
-			if m < 0 || !slices.ContainsFunc(described.Metrics, func(d result.Metric) bool { return d.Name == name }) {
+			if m < 0 || !slices.ContainsFunc(entry.Metrics, func(d result.Metric) bool { return d.Name == name }) {
 				left[r.Name+" "+name] = true
 				continue
 			}

@@ -195,8 +195,8 @@ func TestJoinedKeepsOthersWaiting(t *testing.T) {
 	conn, err := dial(t.Context(), n.run(runA))
 	must.Do(t, err)
 	defer func() { _ = conn.Close() }()
-	if joined, err := a.Joined(); len(joined) > 0 || err != nil {
-		t.Errorf("beside the run were %v, %v", joined, err)
+	if partners, err := a.Joined(); len(partners) > 0 || err != nil {
+		t.Errorf("beside the run were %v, %v", partners, err)
 	}
 	must.Do(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

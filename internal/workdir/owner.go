@@ -100,10 +100,10 @@ func find(roots Roots, id string) (leftovers, error) {
 			l.host = o.Host
 		}
 		oldBoot = oldBoot || o.Boot != self.Boot
-		recorded := slices.DeleteFunc(o.Dirs, func(dir string) bool { return !isRunDir(dir, id) })
-		if len(recorded) > 0 {
-			l.dirs = slices.Concat(recorded, l.dirs)
-			l.states = append(recorded[len(recorded)-1:], l.states...)
+		dirs := slices.DeleteFunc(o.Dirs, func(dir string) bool { return !isRunDir(dir, id) })
+		if len(dirs) > 0 {
+			l.dirs = slices.Concat(dirs, l.dirs)
+			l.states = append(dirs[len(dirs)-1:], l.states...)
 		}
 	}
 	l.states = distinct(l.states)

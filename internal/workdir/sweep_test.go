@@ -38,8 +38,8 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 			t.Errorf("%s is left, without a run in it: %v", root, err)
 		}
 	}
-	if swept := sweep(t, roots, nil); len(swept) > 0 {
-		t.Errorf("a second sweep finds %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+		t.Errorf("a second sweep finds %v", sweeps)
 	}
 }
 
@@ -107,12 +107,12 @@ func TestSweepIgnoresLivingRun(t *testing.T) {
 
 func TestSweepOfMounts(t *testing.T) {
 	root(t, "makes mounts")
-	for _, linked := range []bool{false, true} {
-		t.Run(fmt.Sprint("linked ", linked), func(t *testing.T) {
+	for _, hasLinks := range []bool{false, true} {
+		t.Run(fmt.Sprint("linked ", hasLinks), func(t *testing.T) {
 			roots, id := newRoots(t), newID()
 			dead(t, roots, id)
 			real := roots
-			if linked { // the mount table has paths without links
+			if hasLinks { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
 				must.Do(t, os.Symlink(real.Data, roots.Data))
 			}
@@ -274,22 +274,22 @@ func TestSweepDuringCreate(t *testing.T) {
 	runs.Wait()
 	close(done)
 	sweeps.Wait()
-	if swept := sweep(t, roots, nil); len(swept) > 0 {
-		t.Errorf("swept at the end: %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+		t.Errorf("swept at the end: %v", sweeps)
 	}
 	crash()
-	if swept := sweep(t, roots, nil); len(swept) != 1 {
-		t.Errorf("swept after the crash: %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) != 1 {
+		t.Errorf("swept after the crash: %v", sweeps)
 	}
 }
 
 func TestSweptString(t *testing.T) {
-	for want, swept := range map[string]workdir.Swept{
+	for want, sweeps := range map[string]workdir.Swept{
 		"run a: its files": {RunID: "a", Files: true},
 		"run a: 1 process, 1 cgroup, 1 mount, its files": {RunID: "a", Processes: 1, Cgroups: 1, Mounts: 1, Files: true},
 		"run a: 2 processes, 3 cgroups, 4 mounts":        {RunID: "a", Processes: 2, Cgroups: 3, Mounts: 4},
 	} {
-		if got := swept.String(); got != want {
+		if got := sweeps.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
@@ -324,21 +324,21 @@ func TestSweepOfDaemons(t *testing.T) {
 		sweepAsking := func() []workdir.Swept {
 			t.Helper()
 			calls = nil
-			swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{Empty: ask})
+			sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{Empty: ask})
 			if err != nil {
 				t.Error(err)
 			}
-			return swept
+			return sweeps
 		}
 		answers = false
 		remains := []string{"its objects in docker at unix:///run/d.sock: no response"}
 		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: remains}}, sweepAsking())
 		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, calls)
 		answers = true
-		swept := sweepAsking()
-		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept)
+		sweeps := sweepAsking()
+		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, sweeps)
 		equal(t, "called the second time", []string{id + docker, id + docker}, calls)
-		if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
+		if got, want := sweeps[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	})
@@ -357,11 +357,11 @@ func TestSweepOfLateObjects(t *testing.T) {
 			dead(t, roots, id)
 			recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
 		}
-		began := time.Now()
+		start := time.Now()
 		var waits []string
-		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{
+		sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{
 			Empty: func(_ context.Context, id, _, _ string) (n int, _ error) {
-				for len(appears[id]) > 0 && appears[id][0] <= time.Since(began) {
+				for len(appears[id]) > 0 && appears[id][0] <= time.Since(start) {
 					appears[id] = appears[id][1:]
 					n++
 				}
@@ -373,8 +373,8 @@ func TestSweepOfLateObjects(t *testing.T) {
 		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
 		want := []workdir.Swept{{RunID: lateID, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-		equal(t, "swept", want, swept)
-		if took := time.Since(began); took != 9*time.Second {
+		equal(t, "swept", want, sweeps)
+		if took := time.Since(start); took != 9*time.Second {
 			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
 		}
 	})
@@ -389,10 +389,10 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
-		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
+		sweeps, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
 		must.Do(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
-		equal(t, "swept", want, swept)
+		equal(t, "swept", want, sweeps)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
 			t.Error("the record of the daemon is gone")
 		}
@@ -413,10 +413,10 @@ func TestSweepBesideHangingDaemons(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}
-		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
+		sweeps, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
 		must.Do(t, err)
-		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
-			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
+		if len(sweeps) != 1 || sweeps[0].Processes != 1 || sweeps[0].Cgroups != 1 || len(sweeps[0].Kept) != len(addresses) {
+			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", sweeps, len(addresses))
 		}
 	})
 	killed(t, process, true)

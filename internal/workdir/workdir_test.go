@@ -34,8 +34,8 @@ func TestCreateAndRemove(t *testing.T) {
 		if _, err := workdir.Create(roots, id); err == nil || !strings.Contains(err.Error(), "touchstone cleanup") {
 			t.Errorf("Create of a run that is under way: %v", err)
 		}
-		if swept := sweep(t, roots, nil); len(swept) > 0 {
-			t.Errorf("a living run was swept: %v", swept)
+		if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+			t.Errorf("a living run was swept: %v", sweeps)
 		}
 		write(t, filepath.Join(d.Data, "file"))
 		write(t, filepath.Join(d.State, "file"))
@@ -177,8 +177,8 @@ func TestSharedRootsAreRefused(t *testing.T) {
 				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 					t.Errorf("Create in a shared %s: %v", kind, err)
 				}
-				if swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err == nil || len(swept) > 0 {
-					t.Errorf("Sweep of a shared %s: %v, %v", kind, swept, err)
+				if sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err == nil || len(sweeps) > 0 {
+					t.Errorf("Sweep of a shared %s: %v, %v", kind, sweeps, err)
 				}
 			}
 		})
@@ -200,8 +200,8 @@ func TestRemoveAfterAnError(t *testing.T) {
 	if !exists(t, d.State) || !exists(t, d.Data) {
 		t.Error("the directories are gone before the cgroup is")
 	}
-	if swept := sweep(t, roots, h); len(swept) > 0 {
-		t.Errorf("a living run was swept: %v", swept)
+	if sweeps := sweep(t, roots, h); len(sweeps) > 0 {
+		t.Errorf("a living run was swept: %v", sweeps)
 	}
 	if err := d.Remove(t.Context(), h); err != nil {
 		t.Errorf("Remove again: %v", err)

@@ -123,7 +123,7 @@ func rhythm(w io.Writer, export string) error {
 	if err != nil {
 		return err
 	}
-	var created time.Time // the end of the create before
+	var creation time.Time // the end of the create before
 	for _, t := range list {
 		i := slices.IndexFunc(t.Phases, func(p result.Phase) bool { return p.Name == "create" })
 		if i < 0 {
@@ -131,12 +131,12 @@ func rhythm(w io.Writer, export string) error {
 		}
 		start := t.Phases[i].Start
 		if !t.Warmup {
-			if created.IsZero() {
+			if creation.IsZero() {
 				return errors.New("the export has no warm-up before the first lifecycle")
 			}
-			fmt.Fprintln(w, t.Started.Add(start).Sub(created).Microseconds())
+			fmt.Fprintln(w, t.Started.Add(start).Sub(creation).Microseconds())
 		}
-		created = t.Started.Add(start + t.Phases[i].Duration)
+		creation = t.Started.Add(start + t.Phases[i].Duration)
 	}
 	return nil
 }

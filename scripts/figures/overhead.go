@@ -55,10 +55,10 @@ func overhead(w io.Writer, target, bare string, exports []string) error {
 		name string
 		q    float64
 	}{{"10th percentile", 0.1}, {"median", 0.5}, {"90th percentile", 0.9}} {
-		theirs, result := quantile(loop, q.q), quantile(ours, q.q)
-		ratio := result / theirs
+		reference, result := quantile(loop, q.q), quantile(ours, q.q)
+		ratio := result / reference
 		fmt.Fprintf(w, "  %s: bare loop %v, touchstone %v, ratio %.3f; odd / even batches of the bare loop %.3f\n",
-			q.name, seconds(theirs), seconds(result), ratio, quantile(odd, q.q)/quantile(evens, q.q))
+			q.name, seconds(reference), seconds(result), ratio, quantile(odd, q.q)/quantile(evens, q.q))
 		if ratio > mostRatio && q.q <= 0.5 {
 			excess = errors.Join(excess, fmt.Errorf("%s, %s: %w of %.2f", target, q.name, errBeyond, mostRatio))
 		}

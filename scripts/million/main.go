@@ -142,9 +142,9 @@ func write(l reporttest.Large, folder string) (err error) {
 // timed runs a command.
 func timed(name string, args ...string) (took time.Duration, state *os.ProcessState, err error) {
 	cmd := exec.Command(name, args...)
-	began := time.Now()
+	start := time.Now()
 	out, err := cmd.CombinedOutput()
-	took = time.Since(began)
+	took = time.Since(start)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
 	}
@@ -157,7 +157,7 @@ func open(browser, page, folder string) (time.Duration, error) {
 	if err := os.WriteFile(blank, []byte("<!doctype html><title>blank</title>"), 0o600); err != nil {
 		return 0, err
 	}
-	fastest := func(file string) (time.Duration, error) {
+	minimum := func(file string) (time.Duration, error) {
 		var times []time.Duration
 		for range opens {
 			took, _, err := timed(browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(folder, "browser"),
@@ -169,10 +169,10 @@ func open(browser, page, folder string) (time.Duration, error) {
 		}
 		return slices.Min(times), nil
 	}
-	empty, err := fastest(blank)
+	empty, err := minimum(blank)
 	if err != nil {
 		return 0, err
 	}
-	full, err := fastest(page)
+	full, err := minimum(page)
 	return max(0, full-empty), err
 }

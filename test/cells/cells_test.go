@@ -118,20 +118,20 @@ func TestEveryCellRunsInSixChanges(t *testing.T) {
 			var changes []map[string]bool
 			for n := range 40 {
 				number := 1000 + n*step
-				changed := make(map[string][]string)
+				diffs := make(map[string][]string)
 				if n%3 == 0 {
-					changed["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
+					diffs["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
 				}
-				chosen := make(map[string]bool)
-				for _, name := range Choose(All(), record, changed, number) {
-					chosen[name] = true
+				choice := make(map[string]bool)
+				for _, name := range Choose(All(), record, diffs, number) {
+					choice[name] = true
 					record[name] = Run{Number: number, Commit: "abc"}
 				}
-				changes = append(changes, chosen)
+				changes = append(changes, choice)
 			}
 			for first := range len(changes) - Changes + 1 {
 				for _, c := range All() {
-					if !slices.ContainsFunc(changes[first:first+Changes], func(chosen map[string]bool) bool { return chosen[c.Name] }) {
+					if !slices.ContainsFunc(changes[first:first+Changes], func(choice map[string]bool) bool { return choice[c.Name] }) {
 						t.Errorf("cell %s ran in none of the changes %d to %d", c.Name, first, first+Changes-1)
 					}
 				}

@@ -30,22 +30,22 @@ func TestFloods(t *testing.T) {
 		if full() {
 			size = 1 << 30
 		}
-		usual := h.flooded("oci", script.Rule{Verb: "none"})
+		baseline := h.flooded("oci", script.Rule{Verb: "none"})
 		for _, fault := range []script.Fault{script.FloodOutput, script.FloodError, script.FloodLog} {
 			for _, verb := range []string{"create", "start", "delete"} {
 				if !full() && verb == "delete" {
 					continue
 				}
-				h.checkFlood("oci", script.Rule{Verb: verb, From: 2, Until: 2, Fault: fault, Size: size}, usual)
+				h.checkFlood("oci", script.Rule{Verb: verb, From: 2, Until: 2, Fault: fault, Size: size}, baseline)
 			}
 		}
 		for _, e := range []struct {
 			name  string
 			start int // the call of start in the first trial
 		}{{"containerd", 3}, {"docker", 2}, {"podman", 3}} {
-			usual = h.flooded(e.name, script.Rule{Verb: "none"})
+			baseline = h.flooded(e.name, script.Rule{Verb: "none"})
 			for _, fault := range []script.Fault{script.FloodError, script.FloodLog} {
-				h.checkFlood(e.name, script.Rule{Verb: "start", From: e.start, Until: e.start, Fault: fault, Size: size}, usual)
+				h.checkFlood(e.name, script.Rule{Verb: "start", From: e.start, Until: e.start, Fault: fault, Size: size}, baseline)
 			}
 		}
 	})
@@ -54,13 +54,13 @@ func TestFloods(t *testing.T) {
 // growth is the memory that a run has used at its peak.
 type growth struct{ rss, run, memfds int64 }
 
-func (h *host) checkFlood(engine string, rule script.Rule, usual growth) {
+func (h *host) checkFlood(engine string, rule script.Rule, baseline growth) {
 	h.Helper()
 	got := h.flooded(engine, rule)
 	h.tried(1)
-	for what, grown := range map[string]int64{"memory": got.rss - usual.rss, "/run": got.run - usual.run, "memfds": got.memfds - usual.memfds} {
-		if grown > floodLimit {
-			h.wrong("%s in %s of %s: %s grew by %d MiB", rule.Fault, rule.Verb, engine, what, grown>>20)
+	for what, surplus := range map[string]int64{"memory": got.rss - baseline.rss, "/run": got.run - baseline.run, "memfds": got.memfds - baseline.memfds} {
+		if surplus > floodLimit {
+			h.wrong("%s in %s of %s: %s grew by %d MiB", rule.Fault, rule.Verb, engine, what, surplus>>20)
 		}
 	}
 }

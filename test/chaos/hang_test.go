@@ -149,17 +149,17 @@ func (h *host) deadFileSystem() {
 				p.signal(syscall.SIGINT)
 				pause(time.Second)
 			}
-			began := time.Now()
+			start := time.Now()
 			p.ends(130, -1) // -1 is the end by the signal, which a shell reports as 130
-			if took := time.Since(began); took > closeTime-10*time.Second {
+			if took := time.Since(start); took > closeTime-10*time.Second {
 				h.wrong("a program on a dead file system: the run exited %v after the third interrupt", took.Round(time.Second))
 			}
 		} else if took := p.ends(0, 1, 3); took > budget+2*time.Second+overhead+free+closeTime {
 			h.wrong("a program on a dead file system: the run took %v, with a budget of %v", took.Round(time.Second), budget)
 		}
 		fs.Release()
-		if clean := h.start(h.newDir(), nil, "cleanup"); clean.ends(0) > overhead {
-			h.wrong("the clean-up took too long: %s", strings.TrimSpace(clean.output()))
+		if cleanup := h.start(h.newDir(), nil, "cleanup"); cleanup.ends(0) > overhead {
+			h.wrong("the clean-up took too long: %s", strings.TrimSpace(cleanup.output()))
 		}
 	}
 }

@@ -23,11 +23,11 @@ const (
 )
 
 // number returns a number from the environment.
-func (h *host) number(variable string, otherwise int) int {
+func (h *host) number(variable string, fallback int) int {
 	h.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -102,18 +102,18 @@ func TestRandomKills(t *testing.T) {
 		durations := h.references(victims)
 		for done := 0; done < kills; {
 			var attempts []*attempt
-			var killed sync.WaitGroup
+			var wg sync.WaitGroup
 			for i := range min(len(victims), kills-done) {
 				a := victims[i].begin(h)
 				a.after = time.Duration(random.Int64N(int64(durations[i])))
 				attempts = append(attempts, a)
-				killed.Go(func() {
+				wg.Go(func() {
 					pause(a.after - time.Since(a.p.began))
 					_ = a.p.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
 					a.p.exited()
 				})
 			}
-			killed.Wait()
+			wg.Wait()
 			done += len(attempts)
 			h.tried(len(attempts))
 			h.afterKills(attempts)
@@ -146,7 +146,7 @@ func (h *host) afterKills(attempts []*attempt) {
 			h.wrong("%v: %d trials are recorded, but trial %d had begun", a, len(a.kept), evident+1)
 		}
 	}
-	clean := h.cleanUp(nil)
+	cleanup := h.cleanUp(nil)
 	for _, a := range attempts {
 		keys := map[string]bool{}
 		for _, t := range a.trials(h) {
@@ -159,8 +159,8 @@ func (h *host) afterKills(attempts []*attempt) {
 			}
 		}
 	}
-	left, touched := h.differences()
-	h.differs(left, touched, "after the kills of %v\ncleanup:\n%s", attempts, clean.output())
+	left, losses := h.differences()
+	h.differs(left, losses, "after the kills of %v\ncleanup:\n%s", attempts, cleanup.output())
 }
 
 func (a *attempt) String() string {

@@ -41,8 +41,8 @@ func (h *host) elsewhere(prepare, verb string) {
 	})
 	p.ends(0)
 	h.tried(1)
-	left, touched := h.differences()
-	h.differs(left, touched, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
+	left, losses := h.differences()
+	h.differs(left, losses, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
 }
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
@@ -67,10 +67,10 @@ func TestOtherSessions(t *testing.T) {
 
 		// A run of another host on a shared file system is never swept, not even if it is dead. The name and the boot ID are another host's.
 		w := h.wrap(script.Rule{Verb: "start", From: 2, Fault: script.Hold})
-		dead := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
-		w.reached(dead)
-		dead.signal(syscall.SIGKILL)
-		dead.ends(-1)
+		victim := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
+		w.reached(victim)
+		victim.signal(syscall.SIGKILL)
+		victim.ends(-1)
 		h.accept()
 		disguise := "hostname other; echo 00000000-0000-4000-8000-000000000000 >/chaos/tmp/boot; mount --bind /chaos/tmp/boot /proc/sys/kernel/random/boot_id; " +
 			"echo 00000000000000000000000000000000 >/chaos/tmp/machine; mount --bind /chaos/tmp/machine /etc/machine-id; mount -t tmpfs none /run"
@@ -120,13 +120,13 @@ func TestLyingDaemons(t *testing.T) {
 					p.ends(0)
 				}
 				h.tried(1)
-				left, touched := h.differences()
+				left, losses := h.differences()
 				left, shims := h.shimsWithoutPods(left, userSocket)
-				if kill && len(left) > 0 && len(touched) == 0 {
+				if kill && len(left) > 0 && len(losses) == 0 {
 					// The daemon has finished a request of the killed client after the clean-up.
 					record.Repeat(h, fmt.Sprintf("touchstone cleanup has left %d objects, such as %s", len(left), left[0]))
 					h.cleanUp(env)
-					left, touched = h.differences()
+					left, losses = h.differences()
 					left, shims = h.shimsWithoutPods(left, userSocket)
 				}
 				if len(shims) > 0 && kill {
@@ -135,7 +135,7 @@ func TestLyingDaemons(t *testing.T) {
 				} else {
 					left = append(left, shims...)
 				}
-				h.differs(left, touched, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
+				h.differs(left, losses, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
 				h.accept()
 			}
 			if v.lied.Load() == 0 {

@@ -226,15 +226,15 @@ func (l *Lab) emulate(ctx context.Context, q qemu, args []string, d disks, conso
 	if o.began != nil {
 		o.began(cmd.Process)
 	}
-	slow := time.NewTimer(o.BootLimit)
-	defer slow.Stop()
+	timer := time.NewTimer(o.BootLimit)
+	defer timer.Stop()
 	signal := console.up
 	for {
 		select {
 		case <-signal:
-			slow.Stop()
+			timer.Stop()
 			signal = nil
-		case <-slow.C:
+		case <-timer.C:
 			hang(fmt.Errorf("still booting after %v", o.BootLimit))
 		case exit := <-exits:
 			// QEMU has closed its end of the pipe, so the rest of the output arrives at once.

@@ -61,9 +61,9 @@ func installContainerd() []job.Step {
 }
 
 // addContainerd adds the files for installContainerd.
-func addContainerd(built string, files map[string]string) {
+func addContainerd(programs string, files map[string]string) {
 	for _, file := range containerdFiles {
-		files[file] = filepath.Join(built, file)
+		files[file] = filepath.Join(programs, file)
 	}
 }
 
@@ -78,7 +78,7 @@ type kataParts struct {
 
 // findKata returns the installation that kataVariable names. The error is an *engine.UnsupportedError if Kata cannot be tested, and another one
 // if the installation is not complete.
-func findKata(built string) (kataParts, error) {
+func findKata(programs string) (kataParts, error) {
 	refuse := func(reason, advice string) (kataParts, error) {
 		return kataParts{}, &engine.UnsupportedError{What: kataTarget, Reason: reason, Advice: advice}
 	}
@@ -93,7 +93,7 @@ func findKata(built string) (kataParts, error) {
 	if err != nil {
 		return kataParts{}, fmt.Errorf("read the installation of Kata Containers in %s=%s: %w", kataVariable, root, err)
 	}
-	k.built = built
+	k.built = programs
 	return k, nil
 }
 
@@ -212,9 +212,9 @@ func (k kataParts) steps() []job.Step {
 const bootTime = 16 * time.Second
 
 // withKata returns the installation of Kata. Without one it skips the test, or fails it if Kata's target may not be skipped.
-func withKata(t *testing.T, built string) kataParts {
+func withKata(t *testing.T, programs string) kataParts {
 	t.Helper()
-	k, err := findKata(built)
+	k, err := findKata(programs)
 	enginetest.Require(t, kataTarget, err)
 	return k
 }

@@ -143,16 +143,16 @@ func exported(name string, limit time.Duration, args ...string) []job.Step {
 
 // packageList returns the list of packages of the workload image, if it differs from the built-in one: see docs/image.md. Without
 // it Touchstone in the machine would look for another image than the loaded one.
-func packageList(built string, m Machine) (file string, ok bool) {
-	file = filepath.Join(built, "packages-"+m.Arch+".lock")
+func packageList(programs string, m Machine) (file string, ok bool) {
+	file = filepath.Join(programs, "packages-"+m.Arch+".lock")
 	_, err := os.Stat(file)
 	return file, err == nil
 }
 
 // loadImage returns the steps that load the workload image.
-func loadImage(built string, m Machine) []job.Step {
+func loadImage(programs string, m Machine) []job.Step {
 	steps := []job.Step{touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar")}
-	if _, ok := packageList(built, m); ok {
+	if _, ok := packageList(programs, m); ok {
 		destination := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
 		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", destination}, Limit: time.Minute})
 	}
@@ -160,7 +160,7 @@ func loadImage(built string, m Machine) []job.Step {
 }
 
 // steps returns the steps for all machines. Without isWhole they are brief: the quick plan, and the conformance suites in brief.
-func steps(built string, m Machine, isWhole bool) []job.Step {
+func steps(programs string, m Machine, isWhole bool) []job.Step {
 	crun := conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun")
 	if !isWhole {
 		crun = brief(crun)
@@ -171,7 +171,7 @@ func steps(built string, m Machine, isWhole bool) []job.Step {
 		brief(conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
 		brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
 	}
-	steps = append(steps, loadImage(built, m)...)
+	steps = append(steps, loadImage(programs, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block. The plan's budget is for a usual machine.
 	quick := exported("quick", stepLimit, addBudget("--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
@@ -292,12 +292,12 @@ const nestedBoots = 2
 const nestedLimit = 35 * time.Minute
 
 // bootNested runs the steps in machine V2, in a new boot if the emulator fails. The log has the outcome of each boot.
-func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string, report job.Report) {
+func bootNested(t *testing.T, l *Lab, programs string, work nestedWork) (out string, report job.Report) {
 	t.Helper()
 	m := nestedMachine()
 	image, err := l.Build(t.Context(), m)
 	must.Do(t, err)
-	files := inputs(t, built, m, work.steps)
+	files := inputs(t, programs, m, work.steps)
 	if work.add != nil {
 		work.add(files)
 	}
@@ -328,9 +328,9 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 }
 
 // nested runs steps for targets that need KVM, and checks the exported runs.
-func nested(t *testing.T, l *Lab, built string, work nestedWork) {
+func nested(t *testing.T, l *Lab, programs string, work nestedWork) {
 	t.Helper()
-	out, report := bootNested(t, l, built, work)
+	out, report := bootNested(t, l, programs, work)
 	checkReport(t, report)
 	if report.Step("killed") != nil {
 		checkKilled(t, report)
@@ -426,7 +426,7 @@ func kvmSteps() []job.Step {
 const kvmTarget = "oci/runsc@platform=kvm"
 
 // inputs returns the host files for the steps, by their names in the machine.
-func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
+func inputs(t *testing.T, programs string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	dir := t.TempDir()
@@ -435,17 +435,17 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 		must.Do(t, os.WriteFile(files[name], []byte(text), 0o644))
 	}
 	for _, program := range []string{"touchstone", "runsc"} {
-		files[program] = filepath.Join(built, program+"-"+m.Arch)
+		files[program] = filepath.Join(programs, program+"-"+m.Arch)
 	}
-	if file, ok := packageList(built, m); ok {
+	if file, ok := packageList(programs, m); ok {
 		files["packages.lock"] = file
 	}
 	for _, step := range work {
 		if program, ok := strings.CutSuffix(step.Args[0], ".test"); ok {
-			files[step.Args[0]] = filepath.Join(built, program+"-"+m.Arch+".test")
+			files[step.Args[0]] = filepath.Join(programs, program+"-"+m.Arch+".test")
 		}
 		if step.Name == "image" {
-			files["workload.tar"] = filepath.Join(built, "workload-"+m.Arch+".tar")
+			files["workload.tar"] = filepath.Join(programs, "workload-"+m.Arch+".tar")
 		}
 	}
 	return files
@@ -520,10 +520,10 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 		}
 	}
 	wear := report.Step("wear").Written
-	written := float64(wear) / wearTrials * float64(trials)
-	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, written/1e6)
-	if wear == 0 || written >= mostWritten {
-		t.Errorf("the quick plan would write %.0f bytes to the disk, want less than %.0f", written, mostWritten)
+	volume := float64(wear) / wearTrials * float64(trials)
+	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, volume/1e6)
+	if wear == 0 || volume >= mostWritten {
+		t.Errorf("the quick plan would write %.0f bytes to the disk, want less than %.0f", volume, mostWritten)
 	}
 }
 
@@ -575,7 +575,7 @@ func TestRepeatBreakpoint(t *testing.T) {
 }
 
 // boot boots a machine, runs the steps and the clean-up steps in it, and checks the results that all machines have in common.
-func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, isWhole bool) (out string, report job.Report) {
+func boot(t *testing.T, l *Lab, programs string, m Machine, work []job.Step, isWhole bool) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	must.Do(t, err)
@@ -587,7 +587,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, isWhol
 		// The lock of host tune stays until the next boot: a lock on a file that is removed would be no lock.
 		Keep: []string{"/root", "/home/user", "/var/cache/touchstone", "/run/touchstone-host-tuning.lock"},
 	}
-	files := inputs(t, built, m, work)
+	files := inputs(t, programs, m, work)
 	report, err = repeatBreakpoint(t, func() (job.Report, error) { return l.Boot(t.Context(), m, image, bootJob, files, Options{Out: out}) })
 	must.Do(t, err)
 	checkSteps(t, report)
@@ -607,8 +607,8 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, isWhol
 // checkKilled checks that step "killed" was killed, and that step "sweep" removed the remains.
 func checkKilled(t *testing.T, report job.Report) {
 	t.Helper()
-	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
-		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
+	if step := report.Step("killed"); !strings.Contains(step.Error, "limit") {
+		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", step.Code, step.Error, step.Output)
 	}
 	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
 		t.Errorf("cleanup after a killed run: %s", output)
@@ -674,8 +674,8 @@ func TestWithoutMemoryController(t *testing.T) {
 		}
 	}
 	run := decode(t, filepath.Join(out, "board.json"))
-	if warned := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warned, "memory cgroup controller") {
-		t.Errorf("no warning about the missing memory controller, only %q", warned)
+	if warnings := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warnings, "memory cgroup controller") {
+		t.Errorf("no warning about the missing memory controller, only %q", warnings)
 	}
 	for _, trial := range run.Trials {
 		switch trial.Benchmark {

@@ -78,21 +78,21 @@ func places(page, text string) []place {
 		return comments(page, text)
 	}
 	var list []place
-	fenced, listed, blank := false, false, true
+	fenced, inList, blank := false, false, true
 	var prose []string // the lines since the last block; inline code can go over the end of a line
-	began := 1
+	start := 1
 	flush := func(next int) {
 		paragraph := strings.Join(prose, "\n")
 		for _, match := range inline.FindAllStringSubmatchIndex(paragraph, -1) {
-			line := began + strings.Count(paragraph[:match[0]], "\n")
+			line := start + strings.Count(paragraph[:match[0]], "\n")
 			list = append(list, place{page, line, strings.Join(strings.Fields(paragraph[match[2]:match[3]]), " "), false})
 		}
-		prose, began = nil, next
+		prose, start = nil, next
 	}
 	for i, line := range strings.Split(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		// In a list an indented line continues an item, unless it is indented further.
-		depth := cmp.Or(map[bool]int{true: 6}[listed], 4)
+		depth := cmp.Or(map[bool]int{true: 6}[inList], 4)
 		switch {
 		case fence.MatchString(line):
 			flush(i + 2)
@@ -106,7 +106,7 @@ func places(page, text string) []place {
 			continue // the next line of a block needs no blank line before it
 		default:
 			if indent == 0 && line != "" {
-				listed = item.MatchString(line)
+				inList = item.MatchString(line)
 			}
 			prose = append(prose, line)
 			if line == "" {

@@ -74,8 +74,8 @@ func parse(spot place, text string, variables map[string]string) (list []command
 			}
 		}
 		if len(words) == 1 && strings.Contains(words[0], " ") { // for a shell on another machine
-			found, wrong := parse(spot, words[0], variables)
-			list, err = append(list, found...), errors.Join(err, wrong)
+			found, parseErr := parse(spot, words[0], variables)
+			list, err = append(list, found...), errors.Join(err, parseErr)
 		}
 		if c := (command{spot, words}); c.program() != "" && len(words) > 1 || strings.HasPrefix(c.program(), "scripts/") {
 			list = append(list, c)
@@ -204,9 +204,9 @@ func TestCommands(t *testing.T) {
 	if _, err := commands([]place{{"p.md", 1, "make test 'x", true}}); err == nil || !strings.HasPrefix(err.Error(), "p.md:1: ") {
 		t.Errorf("an open quote: %v", err)
 	}
-	joined, err := commands([]place{{"p.md", 1, "touchstone export | jq '.a |", true}, {"p.md", 2, ".b'", true}})
-	if err != nil || len(joined) != 1 {
-		t.Errorf("a command of two lines: %v, %v", joined, err)
+	list, err := commands([]place{{"p.md", 1, "touchstone export | jq '.a |", true}, {"p.md", 2, ".b'", true}})
+	if err != nil || len(list) != 1 {
+		t.Errorf("a command of two lines: %v, %v", list, err)
 	}
 }
 
@@ -221,8 +221,8 @@ func TestWorkflow(t *testing.T) {
 	if want := []string{"make -C base", "touchstone benchmark --targets oci/runc", "touchstone runs"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("the workflow has %q, %v; want %q", got, err, want)
 	}
-	for name, wrong := range map[string]string{"no YAML": "a: [", "open quote": "run: touchstone 'x", "no command": "run: echo"} {
-		if _, err := workflow("w.yaml", wrong); err == nil {
+	for name, text := range map[string]string{"no YAML": "a: [", "open quote": "run: touchstone 'x", "no command": "run: echo"} {
+		if _, err := workflow("w.yaml", text); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

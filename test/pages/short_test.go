@@ -83,16 +83,16 @@ var shorts = map[string]short{
 var targetLine = regexp.MustCompile(`(?m)^([a-z][a-z-]*):(?:[^=].*)?$`)
 
 // makeTargets returns the targets of the Makefile, and those that make help lists.
-func makeTargets(makefile string) (targets, listed []string) {
+func makeTargets(makefile string) (targets, helpTargets []string) {
 	for _, line := range targetLine.FindAllStringSubmatch(makefile, -1) {
 		if !slices.Contains(targets, line[1]) && !strings.Contains(line[0], "export ") {
 			targets = append(targets, line[1])
 		}
 		if strings.Contains(line[0], ":") && strings.Contains(line[0], "## ") {
-			listed = append(listed, line[1])
+			helpTargets = append(helpTargets, line[1])
 		}
 	}
-	return targets, listed
+	return targets, helpTargets
 }
 
 // namesIn returns the names of make targets and scripts in a command: "make test", "scripts/aa.sh".
@@ -127,8 +127,8 @@ func named(t *testing.T) map[string][]string {
 		}
 	}
 	makefile := read(t, "Makefile")
-	_, listed := makeTargets(makefile)
-	for _, target := range listed {
+	_, helpTargets := makeTargets(makefile)
+	for _, target := range helpTargets {
 		mentions["make "+target] = append(mentions["make "+target], "make help")
 	}
 	for _, name := range script.FindAllString(makefile, -1) {
@@ -156,14 +156,14 @@ func existing(t *testing.T) (names []string) {
 
 // Each target and script of a page exists, each one that exists is in a page or in make help, and each has a short run.
 func TestTargetsAndScripts(t *testing.T) {
-	named, existing := named(t), existing(t)
-	for name, places := range named {
-		if !slices.Contains(existing, name) {
+	mentions, names := named(t), existing(t)
+	for name, places := range mentions {
+		if !slices.Contains(names, name) {
 			t.Errorf("%s does not exist, but it is in %s", name, strings.Join(places, ", "))
 		}
 	}
-	for _, name := range existing {
-		if len(named[name]) == 0 {
+	for _, name := range names {
+		if len(mentions[name]) == 0 {
 			t.Errorf("%s is in no page, and not in make help: describe it there, or remove it", name)
 		}
 		if _, ok := shorts[name]; !ok {
@@ -171,7 +171,7 @@ func TestTargetsAndScripts(t *testing.T) {
 		}
 	}
 	for name := range shorts {
-		if !slices.Contains(existing, name) {
+		if !slices.Contains(names, name) {
 			t.Errorf("%s has a short run, but does not exist", name)
 		}
 	}
@@ -214,28 +214,28 @@ func TestShortRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the runtimes need root")
 	}
-	copied := copyOfProject(t)
-	execute(t, copied, short{}, "make", "build")
+	clone := copyOfProject(t)
+	execute(t, clone, short{}, "make", "build")
 	names := existing(t)
 	// A target that removes what others need comes last.
 	slices.SortStableFunc(names, func(a, b string) int {
 		return strings.Compare(map[bool]string{true: "1"}[a == "make clean"], map[bool]string{true: "1"}[b == "make clean"])
 	})
-	t.Run("touchstone", func(t *testing.T) { runLines(t, copied) })
+	t.Run("touchstone", func(t *testing.T) { runLines(t, clone) })
 	for _, name := range names {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := shorts[name]
 			if s.suite != "" {
 				t.Skipf("%s: %s", name, s.suite)
 			}
-			execute(t, copied, s, append(strings.Fields(name), s.args...)...)
-			clean(t, copied)
+			execute(t, clone, s, append(strings.Fields(name), s.args...)...)
+			clean(t, clone)
 		})
 	}
 }
 
 // runLines runs the command lines of touchstone in pages that can run as they are.
-func runLines(t *testing.T, copied string) {
+func runLines(t *testing.T, clone string) {
 	ran := map[string]bool{}
 	for _, c := range everything(t) {
 		line := strings.Join(c.words, " ")
@@ -249,7 +249,7 @@ func runLines(t *testing.T, copied string) {
 				args = append(args, "-d", t.TempDir())
 			}
 			// The injected faults of an example make its trials fail.
-			code, output := run(t, copied, nil, append([]string{"bin/touchstone"}, args...)...)
+			code, output := run(t, clone, nil, append([]string{"bin/touchstone"}, args...)...)
 			if code != 0 && (code != 3 || !strings.Contains(line, "fail=")) {
 				t.Errorf("%s: exit code %d\n%s", c, code, output)
 			}
@@ -287,9 +287,9 @@ func copyOfProject(t *testing.T) string {
 }
 
 // clean puts the pages of a copy back, which a run has written.
-func clean(t *testing.T, copied string) {
+func clean(t *testing.T, clone string) {
 	t.Helper()
-	if code, output := run(t, copied, nil, "git", "checkout", "--quiet", "."); code != 0 {
+	if code, output := run(t, clone, nil, "git", "checkout", "--quiet", "."); code != 0 {
 		t.Fatalf("git checkout: %s", output)
 	}
 }

@@ -43,13 +43,13 @@ func (s *suite) chooseCells(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changed, err := s.changed(ctx, record)
+		changes, err := s.changed(ctx, record)
 		if err != nil && s.commit.Number > 0 {
 			s.log.printf("the changed files are unknown, so all cells run: %v", err)
 			s.cells = names
 			break
 		}
-		s.cells = cells.Choose(cells.All(), record, changed, s.commit.Number)
+		s.cells = cells.Choose(cells.All(), record, changes, s.commit.Number)
 	}
 	return nil
 }
@@ -80,12 +80,12 @@ func (s *suite) readCommit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dirty, err := s.git(ctx, "diff", "--name-only", "HEAD")
+	files, err := s.git(ctx, "diff", "--name-only", "HEAD")
 	if err != nil {
 		return err
 	}
 	s.commit = cells.Run{Number: number, Commit: hash[0]}
-	s.clean = len(slices.DeleteFunc(dirty, func(file string) bool { return file == cells.RecordFile })) == 0
+	s.clean = len(slices.DeleteFunc(files, func(file string) bool { return file == cells.RecordFile })) == 0
 	return nil
 }
 

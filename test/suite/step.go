@@ -99,8 +99,8 @@ func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
 			outcomes[n].step = st
 			for _, predecessor := range st.after {
 				name, order := strings.CutPrefix(predecessor, orderOnly)
-				ch, chosen := ends[name]
-				if !chosen {
+				ch, ok := ends[name]
+				if !ok {
 					continue
 				}
 				<-ch
@@ -122,12 +122,12 @@ func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
 
 // runStep runs one step, with its output in a file.
 func (s *suite) runStep(ctx context.Context, st step) outcome {
-	began := time.Now()
+	start := time.Now()
 	s.log.printf("%s begins", st.name)
 	file := filepath.Join(s.out, st.name+".log")
 	o := outcome{step: st}
 	o.tests, o.err = s.execute(ctx, st, file)
-	o.elapsed = time.Since(began)
+	o.elapsed = time.Since(start)
 	if o.err == nil {
 		s.log.printf("%s ended, %s", st.name, seconds(o.elapsed))
 		return o

@@ -192,12 +192,12 @@ func TestChooseSteps(t *testing.T) {
 		if tt.only != "" {
 			names = []string{tt.only}
 		}
-		chosen, err := choose(steps, names)
+		list, err := choose(steps, names)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, st := range chosen {
+		for _, st := range list {
 			got = append(got, st.name)
 		}
 		if strings.Join(got, " ") != tt.want {

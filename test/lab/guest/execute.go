@@ -145,13 +145,13 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 	if err := m.launcher.SetCgroup(nil, dir); err != nil {
 		return err
 	}
-	began := time.Now()
+	start := time.Now()
 	exits, err := m.launcher.Start(cmd)
 	if err != nil {
 		return err
 	}
 	exit := watch(cmd.Process.Pid, exits, &outcome.Memory)
-	outcome.Elapsed = time.Since(began)
+	outcome.Elapsed = time.Since(start)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -143,10 +143,10 @@ func Papers(page []byte) ([]byte, error) {
 	for _, p := range papers {
 		for _, t := range p.Tables {
 			for _, row := range t.Rows {
-				for c, printed := range row.Cells {
-					if printed.Flag != "" {
+				for c, cell := range row.Cells {
+					if cell.Flag != "" {
 						label := strings.TrimPrefix(row.Group+": "+row.Label, ": ")
-						fmt.Fprintf(&flags, "| %s | %s | %s | %s | %s | %s |\n", p.Name, t.Name, text(label), text(t.Columns[c].Heading), text(printed.Printed), text(printed.Flag))
+						fmt.Fprintf(&flags, "| %s | %s | %s | %s | %s | %s |\n", p.Name, t.Name, text(label), text(t.Columns[c].Heading), text(cell.Printed), text(cell.Flag))
 					}
 				}
 			}
@@ -167,9 +167,9 @@ func Papers(page []byte) ([]byte, error) {
 // fill returns a page with a text between a mark and the next end.
 func fill(page []byte, mark, text string) ([]byte, error) {
 	const end = "<!-- end -->"
-	head, rest, marked := strings.Cut(string(page), mark)
+	head, rest, hasMark := strings.Cut(string(page), mark)
 	_, tail, hasEnd := strings.Cut(rest, end)
-	if !marked || !hasEnd {
+	if !hasMark || !hasEnd {
 		return nil, fmt.Errorf("the page has no place for a table: %sand %s", mark, end)
 	}
 	return []byte(head + mark + text + end + tail), nil

@@ -161,7 +161,7 @@ func lack(run result.Run, benchmark, target string) string {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Conditions)) {
-			if cause, not := strings.CutPrefix(t.Conditions[name], bench.NotMeasured); not {
+			if cause, ok := strings.CutPrefix(t.Conditions[name], bench.NotMeasured); ok {
 				lacks = append(lacks, strings.TrimSuffix(name, " on")+" is not measured: "+cause)
 			}
 		}

@@ -105,9 +105,9 @@ lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
 lint cross: export GOFLAGS := -trimpath
 
 .PHONY: lint
-lint: ## Check style, layers, the clock rule and the prose
+lint: ## Check style, layers, the clock rule, names and the prose
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" run --allow-parallel-runners ./...
-	go test ./internal/docgen -run TestProse
+	go test ./internal/docgen -run 'TestProse|Names'
 
 .PHONY: cross
 cross: ## Check that all code, including tests, compiles for the other architectures

@@ -224,12 +224,12 @@ func (p Params) String() string {
 	return strings.Join(items, " ")
 }
 
-// Resolve completes given with the quick or paper values of the other parameters. It refuses unknown names and bad
+// Resolve completes overrides with the quick or paper values of the other parameters. It refuses unknown names and bad
 // values, and returns values in their canonical spelling.
-func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
-	resolved := Params{}
+func (b Benchmark) Resolve(overrides Params, paper bool) (Params, error) {
+	params := Params{}
 	for _, p := range b.Params {
-		value, ok := given[p.Name]
+		value, ok := overrides[p.Name]
 		switch {
 		case ok:
 		case paper:
@@ -245,14 +245,14 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 		if p.Canonical != nil {
 			value = p.Canonical(value)
 		}
-		resolved[p.Name] = value
+		params[p.Name] = value
 	}
-	for name, value := range given {
-		if _, ok := resolved[name]; !ok {
+	for name, value := range overrides {
+		if _, ok := params[name]; !ok {
 			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "unknown name; " + b.paramNames()}
 		}
 	}
-	return resolved, nil
+	return params, nil
 }
 
 func (b Benchmark) paramNames() string {

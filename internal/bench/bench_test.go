@@ -34,15 +34,15 @@ func TestResolve(t *testing.T) {
 		{"given ones go first", bench.Params{"size": "7", "label": "a b"}, true, "label=a b mode=warm size=7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			before := bench.Params{}
+			original := bench.Params{}
 			for k, v := range tt.given {
-				before[k] = v
+				original[k] = v
 			}
 			got, err := sized.Resolve(tt.given, tt.paper)
 			if err != nil || got.String() != tt.want {
 				t.Errorf("Resolve() = %s, %v; want %s", got, err, tt.want)
 			}
-			if len(tt.given) > 0 && !cmp.Equal(before, tt.given) {
+			if len(tt.given) > 0 && !cmp.Equal(original, tt.given) {
 				t.Errorf("Resolve changed its argument to %v", tt.given)
 			}
 		})
@@ -64,8 +64,8 @@ func TestResolveRefuses(t *testing.T) {
 		{bench.Benchmark{Name: "test.a.b"}, bench.Params{"x": "1"}, "parameter x=1 of test.a.b: unknown name; the benchmark has no parameters"},
 	} {
 		got, err := tt.benchmark.Resolve(tt.given, false)
-		var wrong *bench.ParamError
-		if !errors.As(err, &wrong) || err.Error() != tt.want || got != nil {
+		var paramErr *bench.ParamError
+		if !errors.As(err, &paramErr) || err.Error() != tt.want || got != nil {
 			t.Errorf("Resolve(%v) = %v, %v; want %s", tt.given, got, err, tt.want)
 		}
 	}

@@ -118,8 +118,8 @@ func RecordCostByComponent(t Trial) error {
 		cpu[monitor.Other] += rest
 	}
 	for _, c := range monitor.Components() {
-		if used, ok := cpu[c]; ok {
-			t.Record(cpuMetric(c), used.Seconds())
+		if usage, ok := cpu[c]; ok {
+			t.Record(cpuMetric(c), usage.Seconds())
 		}
 	}
 	return nil

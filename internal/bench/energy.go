@@ -34,11 +34,11 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 	if _, err := t.Energy.Joules(); err != nil { // before the time passes
 		return err
 	}
-	before, err := now(ctx, t, 0)
+	baseline, err := now(ctx, t, 0)
 	if err != nil {
 		return err
 	}
-	began, err := now(ctx, t, idle)
+	start, err := now(ctx, t, idle)
 	if err != nil {
 		return err
 	}
@@ -46,19 +46,19 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 	if err != nil {
 		return err
 	}
-	ended, err := now(ctx, t, 0)
+	finish, err := now(ctx, t, 0)
 	if err != nil {
 		return err
 	}
-	rest := began.joules - before.joules
+	rest := start.joules - baseline.joules
 	if rest <= 0 {
-		return coarse(t, began.at-before.at, "idleness", "a longer idle time")
+		return coarse(t, start.at-baseline.at, "idleness", "a longer idle time")
 	}
-	gross := ended.joules - began.joules
+	gross := finish.joules - start.joules
 	if gross <= 0 {
-		return coarse(t, ended.at-began.at, "work", "parameters for more work")
+		return coarse(t, finish.at-start.at, "work", "parameters for more work")
 	}
-	rest *= (ended.at - began.at).Seconds() / (began.at - before.at).Seconds()
+	rest *= (finish.at - start.at).Seconds() / (start.at - baseline.at).Seconds()
 	n := float64(operations)
 	t.Record("Energy", (gross-rest)/n)
 	t.Record("GrossEnergy", gross/n)
@@ -68,8 +68,8 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 }
 
 // coarse is the error of a gauge that counted no energy in a time. The energy of that time is unknown and not zero.
-func coarse(t Trial, in time.Duration, of, remedy string) error {
-	return fmt.Errorf("the gauge of energy (%s) did not rise in %v of %s: it is too coarse, so set %s", t.Energy.Source(), in, of, remedy)
+func coarse(t Trial, in time.Duration, activity, remedy string) error {
+	return fmt.Errorf("the gauge of energy (%s) did not rise in %v of %s: it is too coarse, so set %s", t.Energy.Source(), in, activity, remedy)
 }
 
 // reading is the gauge at a time.
@@ -79,11 +79,11 @@ type reading struct {
 }
 
 // now reads the gauge after a time.
-func now(ctx context.Context, t Trial, after time.Duration) (reading, error) {
-	at, err := t.Sleep(ctx, after)
+func now(ctx context.Context, t Trial, delay time.Duration) (reading, error) {
+	moment, err := t.Sleep(ctx, delay)
 	if err != nil {
 		return reading{}, err
 	}
 	joules, err := t.Energy.Joules()
-	return reading{at, joules}, err
+	return reading{moment, joules}, err
 }

@@ -11,7 +11,7 @@ import (
 // lineWatch is a watch that calls line for each complete line of output, in order.
 type lineWatch struct {
 	Watch
-	line func(line string, at time.Duration)
+	line func(line string, moment time.Duration)
 	rest []byte
 }
 
@@ -21,12 +21,12 @@ const maxLine = 4096
 // Write is called by one goroutine.
 func (f *lineWatch) Write(p []byte) (int, error) {
 	n, err := f.Watch.Write(p) // first, since it notes the time
-	at := f.Last()
+	moment := f.Last()
 	for piece := range bytes.Lines(p) {
 		text, ends := bytes.CutSuffix(piece, []byte("\n"))
 		f.rest = append(f.rest, text[:min(len(text), maxLine-len(f.rest))]...)
 		if ends {
-			f.line(string(f.rest), at)
+			f.line(string(f.rest), moment)
 			f.rest = f.rest[:0]
 		}
 	}
@@ -35,7 +35,7 @@ func (f *lineWatch) Write(p []byte) (int, error) {
 
 // Lines returns a watch that calls line for each complete line of output, in order, with the time of its arrival. The call
 // must return soon: meanwhile no further output is read.
-func Lines(t Trial, line func(text string, at time.Duration)) Watch {
+func Lines(t Trial, line func(text string, moment time.Duration)) Watch {
 	return &lineWatch{Watch: t.Watch(), line: line}
 }
 
@@ -47,12 +47,12 @@ type Followed struct {
 
 // Follow launches a container and calls line for each line of its output, as Lines does. The context bounds the wait for
 // its exit.
-func Follow(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+func Follow(ctx context.Context, t Trial, spec engine.Spec, line func(text string, moment time.Duration)) (Followed, error) {
 	return follow(ctx, t, spec, "", t.Create, line)
 }
 
 // FollowOutside is Follow for a bare process of the host, beside the target.
-func FollowOutside(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+func FollowOutside(ctx context.Context, t Trial, spec engine.Spec, line func(text string, moment time.Duration)) (Followed, error) {
 	create := func(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
 		c, err := t.Host.Create(ctx, spec)
 		return c, Span{}, err

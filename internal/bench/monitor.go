@@ -45,7 +45,7 @@ func MonitorMetrics() []result.Metric {
 func (b Benchmark) Monitored() Benchmark {
 	b.Metrics = slices.Clip(b.Metrics)
 	for _, m := range MonitorMetrics() {
-		if !slices.ContainsFunc(b.Metrics, func(own result.Metric) bool { return own.Name == m.Name }) {
+		if !slices.ContainsFunc(b.Metrics, func(metric result.Metric) bool { return metric.Name == m.Name }) {
 			b.Metrics = append(b.Metrics, m)
 		}
 	}

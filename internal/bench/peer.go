@@ -91,7 +91,7 @@ func AsClient(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 }
 
 // FollowClient is Follow for a program in the place that the parameter of Peer selects.
-func FollowClient(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+func FollowClient(ctx context.Context, t Trial, spec engine.Spec, line func(text string, moment time.Duration)) (Followed, error) {
 	if AtHost(t) {
 		return FollowAtHost(ctx, t, spec, line)
 	}
@@ -100,7 +100,7 @@ func FollowClient(ctx context.Context, t Trial, spec engine.Spec, line func(text
 }
 
 // FollowAtHost is Follow for a program at the host's end of the target's Link.
-func FollowAtHost(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+func FollowAtHost(ctx context.Context, t Trial, spec engine.Spec, line func(text string, moment time.Duration)) (Followed, error) {
 	return follow(ctx, t, spec, atHost, t.createAtHost, line)
 }
 
@@ -133,19 +133,19 @@ const reachable = time.Minute
 
 // Serve runs a server in a container of the target's bridged network, calls use with its address, and ends the server.
 // The context of use is cancelled if the server fails. With a RemotePeer the server runs on that machine.
-func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context, at netip.AddrPort) error) error {
-	if at, remote := RemotePeer(t.Params); remote {
-		return s.elsewhere(ctx, t, at, use)
+func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context, addr netip.AddrPort) error) error {
+	if machine, remote := RemotePeer(t.Params); remote {
+		return s.elsewhere(ctx, t, machine, use)
 	}
 	if err := RecordPath(ctx, t); err != nil {
 		return err
 	}
 	return s.run(ctx, t, func(ctx context.Context, r *Running) error {
-		at, err := s.Reached(ctx, t, r)
+		addr, err := s.Reached(ctx, t, r)
 		if err != nil {
 			return err
 		}
-		return use(ctx, at)
+		return use(ctx, addr)
 	})
 }
 
@@ -153,12 +153,12 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 const reachableElsewhere = 10 * time.Second
 
 // elsewhere is Serve for a server on another machine.
-func (s Server) elsewhere(ctx context.Context, t Trial, at remote.Place, use func(ctx context.Context, at netip.AddrPort) error) (err error) {
+func (s Server) elsewhere(ctx context.Context, t Trial, machine remote.Place, use func(ctx context.Context, addr netip.AddrPort) error) (err error) {
 	out, err := t.Network.Outward()
 	if err != nil {
 		return err
 	}
-	remote, err := t.Network.Remote(ctx, at, s.Remote)
+	remote, err := t.Network.Remote(ctx, machine, s.Remote)
 	if err != nil {
 		return err
 	}
@@ -170,9 +170,9 @@ func (s Server) elsewhere(ctx context.Context, t Trial, at remote.Place, use fun
 	t.Condition("client", "a container of the target")
 	t.Condition("address family", "IPv4")
 	t.Condition("network", out.About)
-	about := remote.About()
-	for _, name := range slices.Sorted(maps.Keys(about)) {
-		t.Condition(name, about[name])
+	facts := remote.About()
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		t.Condition(name, facts[name])
 	}
 	serving, stop := remote.Watch(ctx)
 	defer stop()
@@ -188,20 +188,20 @@ func (s Server) elsewhere(ctx context.Context, t Trial, at remote.Place, use fun
 	return err
 }
 
-// ServeWithin is Serve for clients that are further processes of the server's container. The place of the clients is where. They
+// ServeWithin is Serve for clients that are further processes of the server's container. runner starts the clients. They
 // reach the server at the loopback interface of the container. The target needs engine.CanExec. The container has the bridged
 // network too, since a bare process without it would share the loopback interface of the host.
-func ServeWithin(ctx context.Context, t Trial, s Server, use func(ctx context.Context, where Where, at netip.AddrPort) error) error {
+func ServeWithin(ctx context.Context, t Trial, s Server, use func(ctx context.Context, runner Where, addr netip.AddrPort) error) error {
 	t.Condition("server", "a container of the target")
 	t.Condition("client", "a further process of the server's container")
 	t.Condition("address family", "IPv4")
 	t.Condition("interface", "the loopback interface of the container")
 	return s.run(ctx, t, func(ctx context.Context, r *Running) error {
-		where, at := Within(r.Container), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.Port)
-		if err := s.reach(ctx, t, where, at); err != nil {
+		runner, addr := Within(r.Container), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.Port)
+		if err := s.reach(ctx, t, runner, addr); err != nil {
 			return err
 		}
-		return use(ctx, where, at)
+		return use(ctx, runner, addr)
 	})
 }
 
@@ -215,9 +215,9 @@ func (s Server) run(ctx context.Context, t Trial, use func(ctx context.Context, 
 	}
 	serving, stop := context.WithCancelCause(ctx)
 	exit := r.Await(serving)
-	stopped := make(chan struct{})
+	end := make(chan struct{})
 	go func() {
-		defer close(stopped)
+		defer close(end)
 		<-exit.Done
 		if err := s.failure(exit); err != nil {
 			stop(err)
@@ -225,11 +225,11 @@ func (s Server) run(ctx context.Context, t Trial, use func(ctx context.Context, 
 	}()
 	defer func() {
 		stop(nil)
-		<-stopped
+		<-end
 	}()
 	err = use(serving, r)
-	if early := context.Cause(serving); early != nil && ctx.Err() == nil {
-		return early // the clients' errors follow from it
+	if cause := context.Cause(serving); cause != nil && ctx.Err() == nil {
+		return cause // the clients' errors follow from it
 	}
 	if err != nil {
 		return err
@@ -238,9 +238,9 @@ func (s Server) run(ctx context.Context, t Trial, use func(ctx context.Context, 
 }
 
 // reach waits until the server accepts a connection from a place.
-func (Server) reach(ctx context.Context, t Trial, where Where, at netip.AddrPort) error {
-	if _, err := where(ctx, t, t.Spec(probe.Reach(at, reachable)...)); err != nil {
-		return fmt.Errorf("reach the server at %s: %w", at, err)
+func (Server) reach(ctx context.Context, t Trial, runner Where, addr netip.AddrPort) error {
+	if _, err := runner(ctx, t, t.Spec(probe.Reach(addr, reachable)...)); err != nil {
+		return fmt.Errorf("reach the server at %s: %w", addr, err)
 	}
 	return nil
 }
@@ -259,9 +259,9 @@ func (s Server) Reached(ctx context.Context, t Trial, r *Running) (netip.AddrPor
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	at := netip.AddrPortFrom(addr, s.Port)
+	server := netip.AddrPortFrom(addr, s.Port)
 	if s.Listening == "" {
-		return at, s.reach(ctx, t, AsClient, at)
+		return server, s.reach(ctx, t, AsClient, server)
 	}
 	line, _, err := r.Output.FirstLine(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s Server) Reached(ctx context.Context, t Trial, r *Running) (netip.AddrPor
 	if !strings.HasPrefix(line, s.Listening) {
 		return netip.AddrPort{}, fmt.Errorf("the server's first line is %.80q instead of %q", line, s.Listening)
 	}
-	return at, nil
+	return server, nil
 }
 
 // end ends a server that has no more clients.

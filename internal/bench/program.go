@@ -18,8 +18,8 @@ import (
 type Where func(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 
 // Run runs a program by its spec and parses its output, which it also returns.
-func Run(ctx context.Context, t Trial, where Where, spec engine.Spec, p workload.Program) (workload.Values, []byte, error) {
-	text, err := where(ctx, t, spec)
+func Run(ctx context.Context, t Trial, runner Where, spec engine.Spec, p workload.Program) (workload.Values, []byte, error) {
+	text, err := runner(ctx, t, spec)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,12 +31,12 @@ func Run(ctx context.Context, t Trial, where Where, spec engine.Spec, p workload
 }
 
 // Measure is Run for a program of the benchmark's image. The options complete the container's spec.
-func Measure(ctx context.Context, t Trial, where Where, p workload.Program, options ...func(*engine.Spec)) (workload.Values, error) {
+func Measure(ctx context.Context, t Trial, runner Where, p workload.Program, options ...func(*engine.Spec)) (workload.Values, error) {
 	spec := SpecOf(t, p)
 	for _, option := range options {
 		option(&spec)
 	}
-	values, _, err := Run(ctx, t, where, spec, p)
+	values, _, err := Run(ctx, t, runner, spec, p)
 	return values, err
 }
 
@@ -139,8 +139,8 @@ func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, creat
 	if prefix == atHost {
 		r.smallGuest = ""
 	}
-	own := false
-	if r.Output, own = spec.Process.Stdout.(Watch); !own {
+	isWatch := false
+	if r.Output, isWatch = spec.Process.Stdout.(Watch); !isWatch {
 		r.Output = t.Watch()
 		spec.Process.Stdout = r.Output
 	}
@@ -187,18 +187,18 @@ var errSilent = fmt.Errorf("no output within %v", outputLimit)
 // returns the line without its end, and the time of its first byte.
 func (r *Running) FirstLine(ctx context.Context) (line string, first time.Duration, err error) {
 	// With a context that has ended, the call returns only a line that is there already.
-	ended, end := context.WithCancel(ctx)
+	waitCtx, end := context.WithCancel(ctx)
 	end()
-	if line, first, err = r.Output.FirstLine(ended); errors.Is(err, context.Canceled) {
-		limited, cancel := context.WithCancelCause(ctx)
+	if line, first, err = r.Output.FirstLine(waitCtx); errors.Is(err, context.Canceled) {
+		limitCtx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		go func() {
-			if _, err := r.trial.Sleep(limited, outputLimit); err == nil {
+			if _, err := r.trial.Sleep(limitCtx, outputLimit); err == nil {
 				cancel(errSilent)
 			}
 		}()
-		line, first, err = r.Output.FirstLine(limited)
-		if err != nil && context.Cause(limited) != nil {
+		line, first, err = r.Output.FirstLine(limitCtx)
+		if err != nil && context.Cause(limitCtx) != nil {
 			err = r.instead(ctx, "the first line of the program after start returned success", err)
 		}
 	}
@@ -212,9 +212,9 @@ func (r *Running) FirstLine(ctx context.Context) (line string, first time.Durati
 func (r *Running) instead(ctx context.Context, want string, err error) error {
 	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
-	state, unknown := r.State(ctx)
-	if unknown != nil {
-		return fmt.Errorf("%w; want %s, got an unknown state: %w", err, want, unknown)
+	state, stateErr := r.State(ctx)
+	if stateErr != nil {
+		return fmt.Errorf("%w; want %s, got an unknown state: %w", err, want, stateErr)
 	}
 	return fmt.Errorf("%w; want %s, got a container that the engine reports as %s", err, want, state)
 }

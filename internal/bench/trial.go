@@ -51,7 +51,7 @@ type Core interface {
 	Watch() Watch
 	// Sleep returns after the time d, and returns the time then, on the clock of Span. It is for loads that run for a time. It is
 	// no stopwatch: Time times the calls of the engine.
-	Sleep(ctx context.Context, d time.Duration) (now time.Duration, err error)
+	Sleep(ctx context.Context, d time.Duration) (moment time.Duration, err error)
 	// Record adds a sample of one of the benchmark's metrics.
 	Record(metric string, value float64)
 	// Condition records a condition of the measurement under a name of one or two words.
@@ -112,7 +112,7 @@ type Network interface {
 	Outward() (engine.Outward, error)
 	// Remote starts a server on another machine, where touchstone peer runs. The error is the reason if that machine does not
 	// answer, or serves another client.
-	Remote(ctx context.Context, at remote.Place, server remote.Server) (Remote, error)
+	Remote(ctx context.Context, machine remote.Place, server remote.Server) (Remote, error)
 }
 
 // Remote is a server on another machine. touchstone peer there serves no other client until Close.
@@ -218,12 +218,12 @@ type Latency interface {
 }
 
 // Optional returns the optional interface T of an engine or a container, which a declared capability promises.
-func Optional[T any](of any, c engine.Capability) (T, error) {
-	if optional, ok := of.(T); ok {
+func Optional[T any](impl any, c engine.Capability) (T, error) {
+	if optional, ok := impl.(T); ok {
 		return optional, nil
 	}
-	var none T
-	return none, fmt.Errorf("the engine declares the capability %q but does not implement it", c)
+	var zero T
+	return zero, fmt.Errorf("the engine declares the capability %q but does not implement it", c)
 }
 
 // Span is the time of a phase. Both ends count from the start of the trial on the host's monotonic clock.
@@ -246,7 +246,7 @@ type Watch interface {
 	io.WriteCloser
 	// FirstLine waits for the first line. It returns the line without its end, and the time of the first byte. The
 	// error is io.ErrUnexpectedEOF if the output ends before the line does.
-	FirstLine(ctx context.Context) (line string, at time.Duration, err error)
+	FirstLine(ctx context.Context) (line string, moment time.Duration, err error)
 	// Last returns the time of the last bytes; 0 before the first.
 	Last() time.Duration
 	// Ended waits for the end of the output.

@@ -35,7 +35,7 @@ func (h *Hierarchy) Tasks() (a Allowance, ok bool, err error) {
 
 // unreclaimable returns the memory of a group without pages of files.
 func unreclaimable(dir, file, prefix string) (int64, error) {
-	used, err := readInt(dir, file)
+	usage, err := readInt(dir, file)
 	if err != nil {
 		return 0, err
 	}
@@ -48,34 +48,34 @@ func unreclaimable(dir, file, prefix string) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		used -= n
+		usage -= n
 	}
-	return max(0, used), nil
+	return max(0, usage), nil
 }
 
 // allowance returns the lowest unused part of a limit from the base up to the root of the mount. The root of the whole hierarchy has no
 // limits.
-func (h *Hierarchy) allowance(controller, limit string, used func(dir string) (int64, error)) (lowest Allowance, ok bool, err error) {
+func (h *Hierarchy) allowance(controller, limit string, usage func(dir string) (int64, error)) (lowest Allowance, ok bool, err error) {
 	m, has := h.Controller(controller)
 	if !has || h.base == "" {
 		return Allowance{}, false, nil
 	}
-	for at := h.base; ; at = path.Dir(at) {
-		dir := filepath.Join(m.Dir, at)
-		most, limited, err := readLimit(dir, limit)
+	for group := h.base; ; group = path.Dir(group) {
+		dir := filepath.Join(m.Dir, group)
+		maximum, hasLimit, err := readLimit(dir, limit)
 		if err != nil {
-			return Allowance{}, false, fmt.Errorf("read the limit of cgroup %q: %w", at, err)
+			return Allowance{}, false, fmt.Errorf("read the limit of cgroup %q: %w", group, err)
 		}
-		if limited {
-			now, err := used(dir)
+		if hasLimit {
+			amount, err := usage(dir)
 			if err != nil {
-				return Allowance{}, false, fmt.Errorf("read the level of cgroup %q: %w", at, err)
+				return Allowance{}, false, fmt.Errorf("read the level of cgroup %q: %w", group, err)
 			}
-			if free := max(0, most-now); !ok || free < lowest.Free {
-				lowest, ok = Allowance{Free: free, Total: most}, true
+			if free := max(0, maximum-amount); !ok || free < lowest.Free {
+				lowest, ok = Allowance{Free: free, Total: maximum}, true
 			}
 		}
-		if at == "/" {
+		if group == "/" {
 			return lowest, ok, nil
 		}
 	}

@@ -134,11 +134,11 @@ func Detect(root string) (*Hierarchy, error) {
 		}
 	}
 	h := &Hierarchy{Mode: modeOf(mounts), Mounts: mounts, own: filepath.Join(root, "proc/self/cgroup")}
-	own, err := ownPath(h.own)
+	self, err := ownPath(h.own)
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup of this process: %w", err)
 	}
-	h.findBase(own)
+	h.findBase(self)
 	return h, nil
 }
 
@@ -154,7 +154,7 @@ func parseMounts(r io.Reader) ([]Mount, error) {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
 	var mounts []Mount
-	seen := map[string]int{} // index in mounts by version, name and controllers
+	indices := map[string]int{} // index in mounts by version, name and controllers
 	for _, info := range infos {
 		m := Mount{Dir: info.Mountpoint, root: info.Root, V2: info.FSType == "cgroup2"}
 		if !m.V2 {
@@ -168,10 +168,10 @@ func parseMounts(r io.Reader) ([]Mount, error) {
 			slices.Sort(m.Controllers)
 		}
 		key := fmt.Sprint(m.V2, m.Name, m.Controllers)
-		i, twice := seen[key]
+		i, duplicate := indices[key]
 		switch {
-		case !twice:
-			seen[key] = len(mounts)
+		case !duplicate:
+			indices[key] = len(mounts)
 			mounts = append(mounts, m)
 		case standard(m.Dir) && !standard(mounts[i].Dir):
 			mounts[i] = m
@@ -243,7 +243,7 @@ func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
 
 // findBase looks for a group that lets this process create groups: the root, or on v2 the group of this process if it
 // is delegated to the user.
-func (h *Hierarchy) findBase(own string) {
+func (h *Hierarchy) findBase(self string) {
 	if h.Mode == None {
 		h.noAccess = errNothingMounted
 		return
@@ -261,8 +261,8 @@ func (h *Hierarchy) findBase(own string) {
 		return
 	}
 	m, _ := h.unified()
-	rel, err := filepath.Rel(m.root, own)
-	if own == "" || err != nil || !filepath.IsLocal(rel) || rel == "." {
+	rel, err := filepath.Rel(m.root, self)
+	if self == "" || err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return
 	}
 	// A process can move only with write access to cgroup.procs of the common ancestor of its old and its new group.

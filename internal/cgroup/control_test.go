@@ -79,8 +79,8 @@ func TestDenySwap(t *testing.T) {
 // Invariant missing-controller.
 func TestLimitWithoutController(t *testing.T) {
 	unified, _ := limitFiles(t, true) // the controllers exist but are not enabled for the group
-	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
-	for _, g := range []*Group{unified, none} {
+	orphan := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
+	for _, g := range []*Group{unified, orphan} {
 		err := g.Limit(Limits{CPU: 1, Memory: 1, PIDs: 1})
 		for _, controller := range []string{"cpu", "memory", "pids"} {
 			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "controller "+controller) {
@@ -127,9 +127,9 @@ func TestLimitsOf(t *testing.T) {
 				t.Errorf("LimitsOf = %+v, %v; want %+v and the error %q", got, err, tt.want, tt.err)
 			}
 			if _, isGroup := h.Controller("cpu"); isGroup && strings.Contains(tt.groups, "/x/c") && tt.name != "no group" {
-				of, groupErr := (&Group{h: h, path: "/x/c"}).Limits()
-				if of != got || (groupErr == nil) != (err == nil) {
-					t.Errorf("Limits of the group = %+v, %v; want the same as of the process", of, groupErr)
+				limits, groupErr := (&Group{h: h, path: "/x/c"}).Limits()
+				if limits != got || (groupErr == nil) != (err == nil) {
+					t.Errorf("Limits of the group = %+v, %v; want the same as of the process", limits, groupErr)
 				}
 			}
 			if _, err := h.LimitsOf(8); err == nil {
@@ -140,7 +140,7 @@ func TestLimitsOf(t *testing.T) {
 }
 
 func TestLevel(t *testing.T) {
-	both := []string{"memory", "pids"}
+	controllers := []string{"memory", "pids"}
 	for _, tt := range []struct {
 		name        string
 		v2          bool
@@ -149,11 +149,11 @@ func TestLevel(t *testing.T) {
 		want        Level
 		fails       bool
 	}{
-		{"v2", true, both, map[string]string{"memory.current": "4096\n", "pids.current": "7\n"}, Level{4096, 7}, false},
-		{"v1", false, both, map[string]string{"memory.usage_in_bytes": "8192\n", "pids.current": "2\n"}, Level{8192, 2}, false},
-		{"a controller that is not enabled", true, both, map[string]string{"pids.current": "2\n"}, Level{0, 2}, false},
+		{"v2", true, controllers, map[string]string{"memory.current": "4096\n", "pids.current": "7\n"}, Level{4096, 7}, false},
+		{"v1", false, controllers, map[string]string{"memory.usage_in_bytes": "8192\n", "pids.current": "2\n"}, Level{8192, 2}, false},
+		{"a controller that is not enabled", true, controllers, map[string]string{"pids.current": "2\n"}, Level{0, 2}, false},
 		{"a missing controller", false, []string{"cpu"}, map[string]string{"pids.current": "2\n"}, Level{}, false},
-		{"no number", true, both, map[string]string{"memory.current": "much\n"}, Level{}, true},
+		{"no number", true, controllers, map[string]string{"memory.current": "much\n"}, Level{}, true},
 	} {
 		dir := t.TempDir()
 		tt.files["cgroup.procs"] = ""
@@ -230,7 +230,7 @@ func TestAllowance(t *testing.T) {
 
 // Throttled is the sum over the group and all groups below it.
 func TestThrottled(t *testing.T) {
-	const none = "usage_usec 4306656\nuser_usec 1\n"
+	const noLimit = "usage_usec 4306656\nuser_usec 1\n"
 	for _, tt := range []struct {
 		what        string
 		controllers []string
@@ -240,9 +240,9 @@ func TestThrottled(t *testing.T) {
 		fails       bool
 	}{
 		{what: "one", controllers: []string{"cpu"}, stat: map[string]string{"": "nr_periods 9\nnr_throttled 7\nthrottled_time 63\n"}, want: 7},
-		{what: "below", controllers: []string{"cpu"}, stat: map[string]string{"": none, "a": "nr_throttled 7\n", "a/b": "nr_throttled 0\n", "c": "nr_throttled 2\n"}, want: 9},
+		{what: "below", controllers: []string{"cpu"}, stat: map[string]string{"": noLimit, "a": "nr_throttled 7\n", "a/b": "nr_throttled 0\n", "c": "nr_throttled 2\n"}, want: 9},
 		{what: "one is going", controllers: []string{"cpu"}, stat: map[string]string{"": "nr_throttled 7\n", "a/b": "nr_throttled 2\n"}, want: 9},
-		{what: "a kernel without limits", controllers: []string{"cpu"}, stat: map[string]string{"": none}, unsupported: true},
+		{what: "a kernel without limits", controllers: []string{"cpu"}, stat: map[string]string{"": noLimit}, unsupported: true},
 		{what: "no controller", controllers: []string{"memory"}, stat: map[string]string{"": "nr_throttled 7\n"}, unsupported: true},
 		{what: "no number", controllers: []string{"cpu"}, stat: map[string]string{"": "nr_throttled -7\n"}, fails: true},
 	} {

@@ -94,21 +94,21 @@ func TestDetect(t *testing.T) {
 					t.Errorf("controller %s is at %q (%v), want %q", controller, got, ok, want)
 				}
 			}
-			var named string
-			var joined []string
+			var name string
+			var controllers []string
 			for _, m := range h.Mounts {
 				dir := strings.TrimPrefix(m.Dir, root)
 				if m.Name == "systemd" {
-					named = dir
+					name = dir
 				}
 				if m.joined() {
-					joined = append(joined, dir)
+					controllers = append(controllers, dir)
 				}
 			}
-			if named != tt.named {
-				t.Errorf("name=systemd is at %q, want %q", named, tt.named)
+			if name != tt.named {
+				t.Errorf("name=systemd is at %q, want %q", name, tt.named)
 			}
-			if diff := cmp.Diff(tt.joined, joined); diff != "" {
+			if diff := cmp.Diff(tt.joined, controllers); diff != "" {
 				t.Errorf("hierarchies that processes join (-want +got):\n%s", diff)
 			}
 		})
@@ -254,8 +254,8 @@ func TestDetectHiddenMounts(t *testing.T) {
 			t.Errorf("%s: Detect() = %+v, %v; want mode %s", name, h, err, c.want)
 		}
 	}
-	covered := Mount{Dir: "/nonexistent"}
-	if !covered.hidden("/") {
+	mount := Mount{Dir: "/nonexistent"}
+	if !mount.hidden("/") {
 		t.Error("a v1 mount without a directory is a hierarchy")
 	}
 }

@@ -49,17 +49,17 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 		return nil, errNoAccess(name, h.noAccess)
 	}
 	g := &Group{h: h, path: path.Join(h.base, name), refused: map[string]*refusal.Error{}}
-	var made []string
+	var paths []string
 	for _, m := range h.Mounts {
 		if !m.joined() {
 			continue
 		}
 		dirs, err := g.createIn(m, name)
-		made = append(made, dirs...)
+		paths = append(paths, dirs...)
 		if err == nil {
 			continue
 		}
-		for _, dir := range slices.Backward(made) {
+		for _, dir := range slices.Backward(paths) {
 			err = errors.Join(err, os.Remove(dir))
 		}
 		if errors.Is(err, fs.ErrPermission) {
@@ -71,7 +71,7 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 }
 
 // createIn creates the directories of a group in one hierarchy, and returns the new ones.
-func (g *Group) createIn(m Mount, name string) (made []string, err error) {
+func (g *Group) createIn(m Mount, name string) (paths []string, err error) {
 	names := strings.Split(strings.TrimPrefix(name, "/"), "/")
 	dir := filepath.Join(m.Dir, g.h.base)
 	for i, name := range names {
@@ -81,18 +81,18 @@ func (g *Group) createIn(m Mount, name string) (made []string, err error) {
 		dir = filepath.Join(dir, name)
 		switch err := os.Mkdir(dir, 0o755); {
 		case err == nil:
-			made = append(made, dir)
+			paths = append(paths, dir)
 			if err := denySwap(m, dir); err != nil {
-				return made, err
+				return paths, err
 			}
 		case !errors.Is(err, fs.ErrExist) || i == len(names)-1:
-			return made, err
+			return paths, err
 		}
 		if err := makeHierarchical(m, dir); err != nil {
-			return made, err
+			return paths, err
 		}
 	}
-	return made, nil
+	return paths, nil
 }
 
 // passEnabled makes a parent of the group pass the controllers on. It writes one controller at a time, so that the kernel can refuse one and
@@ -114,7 +114,7 @@ func makeHierarchical(m Mount, dir string) error {
 	if m.V2 || !m.has("memory") {
 		return nil
 	}
-	if now, err := words(dir, "memory.use_hierarchy"); err == nil && slices.Equal(now, []string{"0"}) {
+	if value, err := words(dir, "memory.use_hierarchy"); err == nil && slices.Equal(value, []string{"0"}) {
 		return write(dir, "memory.use_hierarchy", "1")
 	}
 	return nil

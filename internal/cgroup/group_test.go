@@ -57,7 +57,7 @@ func play(role string) error {
 			memory[i] = 1
 		}
 		// The group does not account the use before the process joined it.
-		for before := cpuTime(); cpuTime()-before < burnt; {
+		for start := cpuTime(); cpuTime()-start < burnt; {
 			runtime.Gosched()
 		}
 		runtime.KeepAlive(memory)
@@ -80,11 +80,11 @@ func play(role string) error {
 }
 
 func cpuTime() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		panic(err)
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // playRootless acts as an ordinary user with a delegated group.
@@ -97,19 +97,19 @@ func playRootless() error {
 		return fmt.Errorf("an ordinary user may create groups at %q on v1", h.Base())
 	}
 	h = part(h, true)
-	own, err := ownPath("/proc/self/cgroup")
+	self, err := ownPath("/proc/self/cgroup")
 	if err != nil {
 		return err
 	}
-	h.findBase(own)
-	if h.Base() != own {
-		return fmt.Errorf("base is %q, not the caller's own group %q: %w", h.Base(), own, h.noAccess)
+	h.findBase(self)
+	if h.Base() != self {
+		return fmt.Errorf("base is %q, not the caller's own group %q: %w", h.Base(), self, h.noAccess)
 	}
 	g, err := h.Create("/touchstone-inner/a")
 	if err != nil {
 		return err
 	}
-	if g.Path() != own+"/touchstone-inner/a" {
+	if g.Path() != self+"/touchstone-inner/a" {
 		return fmt.Errorf("path is %q", g.Path())
 	}
 	if _, err := g.Usage(); err != nil {
@@ -239,11 +239,11 @@ func TestCreate(t *testing.T) {
 		if _, err := h.Create(g.Path()); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("creating a group twice: %v, want fs.ErrExist", err)
 		}
-		deep, err := h.Create(g.Path() + "/a/b/c")
+		leaf, err := h.Create(g.Path() + "/a/b/c")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range slices.Concat(deep.ProcsFiles(), deep.ThreadFiles()) {
+		for _, file := range slices.Concat(leaf.ProcsFiles(), leaf.ThreadFiles()) {
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("cgroup.procs: %v", err)
 			}
@@ -315,18 +315,18 @@ func TestKillAndRemove(t *testing.T) {
 func TestRemoveEmpty(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
-		empty, parent, busy := sub(t, g, "empty"), sub(t, g, "parent"), sub(t, g, "busy")
+		empty, parent, worker := sub(t, g, "empty"), sub(t, g, "parent"), sub(t, g, "busy")
 		sub(t, parent, "child")
-		cmd := start(t, busy, "wait")
+		cmd := start(t, worker, "wait")
 		for _, tt := range []struct {
 			group *Group
 			want  bool
-		}{{empty, true}, {empty, true}, {parent, false}, {busy, false}} {
+		}{{empty, true}, {empty, true}, {parent, false}, {worker, false}} {
 			if got := tt.group.removeEmpty(); got != tt.want || got == (len(remains(tt.group)) > 0) {
 				t.Errorf("removeEmpty() = %v for %s, want %v; left: %q", got, tt.group.path, tt.want, remains(tt.group))
 			}
 		}
-		for _, left := range []*Group{parent, busy, empty} {
+		for _, left := range []*Group{parent, worker, empty} {
 			if err := left.Destroy(t.Context()); err != nil || len(remains(left)) > 0 {
 				t.Errorf("Destroy of %s: %v; left: %q", left.path, err, remains(left))
 			}
@@ -392,9 +392,9 @@ func TestAwaitFrozen(t *testing.T) {
 		parent := top(t, h)
 		g := sub(t, parent, "a")
 		cmd := start(t, g, "wait")
-		given, give := context.WithCancel(t.Context())
+		callCtx, give := context.WithCancel(t.Context())
 		give()
-		if err := g.AwaitFrozen(given); !errors.Is(err, context.Canceled) {
+		if err := g.AwaitFrozen(callCtx); !errors.Is(err, context.Canceled) {
 			t.Errorf("AwaitFrozen of a thawed group = %v, want context.Canceled", err)
 		}
 		dir, _, ok := g.dir("freezer")
@@ -430,15 +430,15 @@ func TestAwaitFrozenPauses(t *testing.T) {
 		g := &Group{h: &Hierarchy{Mounts: []Mount{{Dir: dir, Controllers: []string{"freezer"}}}}, path: "/"}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("the limit"))
 		defer cancel()
-		began := time.Now()
+		start := time.Now()
 		err := g.AwaitFrozen(ctx)
-		if took := time.Since(began); !errors.Is(err, context.Cause(ctx)) || took != 100*time.Millisecond {
+		if took := time.Since(start); !errors.Is(err, context.Cause(ctx)) || took != 100*time.Millisecond {
 			t.Errorf("AwaitFrozen of a group that never freezes = %v after %v", err, took)
 		}
-		began = time.Now()
+		start = time.Now()
 		time.AfterFunc(10*time.Millisecond, func() { set("FROZEN\n") })
 		err = g.AwaitFrozen(t.Context())
-		if took := time.Since(began); err != nil || took != 15*time.Millisecond {
+		if took := time.Since(start); err != nil || took != 15*time.Millisecond {
 			t.Errorf("AwaitFrozen = %v after %v, want 15 ms", err, took)
 		}
 	})
@@ -459,8 +459,8 @@ func TestKillOutrunsForks(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed(t, cmd)
-		if now, err := words(dir, "pids.max"); err != nil || !slices.Equal(now, []string{"60"}) {
-			t.Errorf("pids.max after Kill = %v, %v; want 60, the previous value", now, err)
+		if value, err := words(dir, "pids.max"); err != nil || !slices.Equal(value, []string{"60"}) {
+			t.Errorf("pids.max after Kill = %v, %v; want 60, the previous value", value, err)
 		}
 	})
 }
@@ -475,24 +475,24 @@ func TestKillOfExitedProcess(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	held := hold([]int{cmd.Process.Pid})
-	defer release(held)
-	if err := kill(held[0]); err != nil {
+	processes := hold([]int{cmd.Process.Pid})
+	defer release(processes)
+	if err := kill(processes[0]); err != nil {
 		t.Error(err)
 	}
 	killed(t, cmd)
-	if err := kill(held[0]); err != nil {
+	if err := kill(processes[0]); err != nil {
 		t.Errorf("killing an exited process: %v", err)
 	}
-	if err := awaitExit(t.Context(), held); err != nil {
+	if err := awaitExit(t.Context(), processes); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestHoldSparesInitAndCaller(t *testing.T) {
-	if held := hold([]int{-1, 0, 1, os.Getpid()}); len(held) > 0 {
-		release(held)
-		t.Errorf("held %v", held)
+	if processes := hold([]int{-1, 0, 1, os.Getpid()}); len(processes) > 0 {
+		release(processes)
+		t.Errorf("held %v", processes)
 	}
 }
 

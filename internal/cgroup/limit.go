@@ -54,8 +54,8 @@ func (g *Group) limit(l Limits) error {
 		errs = append(errs, g.set("memory", setting{"memory.max", limit}, setting{"memory.limit_in_bytes", limit}))
 	}
 	if l.PIDs > 0 {
-		most := setting{"pids.max", strconv.FormatInt(l.PIDs, 10)}
-		errs = append(errs, g.set("pids", most, most))
+		maximum := setting{"pids.max", strconv.FormatInt(l.PIDs, 10)}
+		errs = append(errs, g.set("pids", maximum, maximum))
 	}
 	return errors.Join(errs...)
 }
@@ -65,10 +65,10 @@ func (g *Group) limitCPU(cpus float64) error {
 	if q < minQuota || q > math.MaxInt32 {
 		return fmt.Errorf("%v CPUs: the kernel accepts limits from %v to %d CPUs", cpus, float64(minQuota)/period, math.MaxInt32/period)
 	}
-	quota, all := strconv.Itoa(int(q)), strconv.Itoa(period)
+	quota, periodText := strconv.Itoa(int(q)), strconv.Itoa(period)
 	return g.set("cpu",
-		setting{"cpu.max", quota + " " + all},
-		setting{"cpu.cfs_period_us", all}, setting{"cpu.cfs_quota_us", quota},
+		setting{"cpu.max", quota + " " + periodText},
+		setting{"cpu.cfs_period_us", periodText}, setting{"cpu.cfs_quota_us", quota},
 	)
 }
 

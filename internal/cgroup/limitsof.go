@@ -50,20 +50,20 @@ func readLimits(dir func(controller string) (path string, v2, ok bool)) (l Limit
 		if v2 {
 			file = "memory.max"
 		}
-		n, limited, err := readLimit(dir, file)
+		n, hasLimit, err := readLimit(dir, file)
 		if err != nil {
 			return Limits{}, err
 		}
-		if limited {
+		if hasLimit {
 			l.Memory = n
 		}
 	}
 	if dir, _, ok := dir("pids"); ok {
-		n, limited, err := readLimit(dir, "pids.max")
+		n, hasLimit, err := readLimit(dir, "pids.max")
 		if err != nil {
 			return Limits{}, err
 		}
-		if limited {
+		if hasLimit {
 			l.PIDs = n
 		}
 	}
@@ -115,9 +115,9 @@ func readCPU(dir string, v2 bool) (float64, error) {
 		return 0, nil
 	}
 	limit, err := strconv.ParseFloat(quota[0], 64)
-	each, bad := strconv.ParseFloat(quota[1], 64)
-	if err != nil || bad != nil || limit <= 0 || each <= 0 {
+	length, bad := strconv.ParseFloat(quota[1], 64)
+	if err != nil || bad != nil || limit <= 0 || length <= 0 {
 		return 0, fmt.Errorf("%s has %q, which is no limit", file, quota)
 	}
-	return limit / each, nil
+	return limit / length, nil
 }

@@ -91,9 +91,9 @@ func inspect(dir, controller string) (r *refusal.Error, passed bool) {
 			return passRefusal(dir, controller, err), false
 		}
 	}
-	available, already, processes := lists[0], lists[1], lists[2]
+	available, subtree, processes := lists[0], lists[1], lists[2]
 	switch {
-	case slices.Contains(already, controller):
+	case slices.Contains(subtree, controller):
 		return nil, true
 	case !slices.Contains(available, controller):
 		return notPassed(dir, controller), false

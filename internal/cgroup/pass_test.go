@@ -39,7 +39,7 @@ func unifiedTree(t *testing.T, files map[string]string) (*Hierarchy, string) {
 // Invariant missing-controller: A controller that a group lacks has its own cause, in trials and in `touchstone host`, and no write to a control
 // file of a cgroup fails in silence.
 func TestRefusal(t *testing.T) {
-	const all = "cpuset cpu io memory pids\n"
+	const controllerList = "cpuset cpu io memory pids\n"
 	for name, tt := range map[string]struct {
 		files       map[string]string
 		err         error    // nil if the controllers are passed on
@@ -48,21 +48,21 @@ func TestRefusal(t *testing.T) {
 		controllers []string
 	}{
 		"root of the tree": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.procs": "1\n2\n"}, controllers: enabled,
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.procs": "1\n2\n"}, controllers: enabled,
 		},
 		"group without processes": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain}, controllers: enabled,
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain}, controllers: enabled,
 		},
 		"passed on already, with processes": {
-			files:       map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.subtree_control": "cpu memory pids\n", "cgroup.procs": "1\n"},
+			files:       map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.subtree_control": "cpu memory pids\n", "cgroup.procs": "1\n"},
 			controllers: enabled,
 		},
 		"namespace with processes": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.procs": "1\n4194305\n"},
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.procs": "1\n4194305\n"},
 			err:   unix.EBUSY, cause: []string{"holds processes: 1 (", "4194305", "no internal processes"}, remedy: "xargs -rn1", controllers: enabled,
 		},
 		"namespace with a process from outside": {
-			files: map[string]string{"cgroup.controllers": all, "cgroup.type": domain, "cgroup.procs": "0\n"},
+			files: map[string]string{"cgroup.controllers": controllerList, "cgroup.type": domain, "cgroup.procs": "0\n"},
 			err:   unix.EBUSY, cause: []string{"a process of another PID namespace"}, remedy: "xargs -rn1", controllers: enabled,
 		},
 		"not delegated to the namespace": {
@@ -106,12 +106,12 @@ func TestRefusal(t *testing.T) {
 					}
 				}
 			}
-			written, err := words(dir, "cgroup.subtree_control")
+			writes, err := words(dir, "cgroup.subtree_control")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := slices.ContainsFunc(written, func(word string) bool { return strings.HasPrefix(word, "+") }); got && tt.err != nil && len(tt.controllers) == 3 {
-				t.Errorf("it wrote %q", written)
+			if got := slices.ContainsFunc(writes, func(word string) bool { return strings.HasPrefix(word, "+") }); got && tt.err != nil && len(tt.controllers) == 3 {
+				t.Errorf("it wrote %q", writes)
 			}
 		})
 	}

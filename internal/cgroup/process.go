@@ -122,9 +122,9 @@ func awaitExit(ctx context.Context, processes []*os.Process) error {
 	for _, p := range processes {
 		// An error of WithHandle means that the process has exited or has no pidfd.
 		_ = p.WithHandle(func(pidfd uintptr) {
-			waiting := []unix.PollFd{{Fd: int32(r.Fd())}, {Fd: int32(pidfd), Events: unix.POLLIN}}
+			fds := []unix.PollFd{{Fd: int32(r.Fd())}, {Fd: int32(pidfd), Events: unix.POLLIN}}
 			for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-				_, err = unix.Poll(waiting, -1)
+				_, err = unix.Poll(fds, -1)
 			}
 		})
 		if err != nil {
@@ -152,9 +152,9 @@ func pause(ctx context.Context, round int) error {
 
 // describe formats the first few processes for an error message.
 func describe(pids []int) string {
-	const most = 5
+	const limit = 5
 	var items []string
-	for _, pid := range pids[:min(len(pids), most)] {
+	for _, pid := range pids[:min(len(pids), limit)] {
 		switch pid {
 		case 0:
 			items = append(items, "a process of another PID namespace")
@@ -164,8 +164,8 @@ func describe(pids []int) string {
 			items = append(items, fmt.Sprintf("%d (%s)", pid, comm(pid)))
 		}
 	}
-	if more := len(pids) - most; more > 0 {
-		items = append(items, fmt.Sprintf("and %d more", more))
+	if rest := len(pids) - limit; rest > 0 {
+		items = append(items, fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(items, ", ")
 }

@@ -55,22 +55,22 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	processes := hold(pids)
 	defer release(processes)
 	// An ID may have been reused before hold opened its pidfd. Only the IDs that are still in the group now may be killed.
-	now, err := g.others()
+	survivors, err := g.others()
 	if err != nil {
 		return err
 	}
-	var killed []*os.Process
+	var kills []*os.Process
 	var errs []error
 	for _, p := range processes {
-		if slices.Contains(now, p.Pid) {
-			killed = append(killed, p)
+		if slices.Contains(survivors, p.Pid) {
+			kills = append(kills, p)
 			errs = append(errs, kill(p))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return awaitExit(ctx, killed)
+	return awaitExit(ctx, kills)
 }
 
 // others returns the processes of the group without the calling process.
@@ -82,17 +82,17 @@ func (g *Group) others() ([]int, error) {
 // forbidForks forbids new processes in the group if it has the pids controller. It returns a function that restores the previous limit. If
 // the kernel refuses the limit, Kill works without it: only a fork bomb may take more rounds.
 func (g *Group) forbidForks() (allow func() error) {
-	nothing := func() error { return nil }
+	noop := func() error { return nil }
 	dir, _, ok := g.dir("pids")
-	before, err := words(dir, "pids.max")
-	if !ok || err != nil || len(before) != 1 {
-		return nothing
+	limit, err := words(dir, "pids.max")
+	if !ok || err != nil || len(limit) != 1 {
+		return noop
 	}
 	if err := write(dir, "pids.max", "0"); err != nil {
-		return nothing
+		return noop
 	}
 	return func() error {
-		if err := write(dir, "pids.max", before[0]); err != nil && !gone(err) {
+		if err := write(dir, "pids.max", limit[0]); err != nil && !gone(err) {
 			return fmt.Errorf("allow processes in cgroup %q again: %w", g.path, err)
 		}
 		return nil
@@ -240,13 +240,13 @@ func (g *Group) Destroy(ctx context.Context) error {
 // group any more. It makes one system call per hierarchy, because it runs within the timed deletion of a container. The runtime has
 // usually removed the group already.
 func (g *Group) removeEmpty() bool {
-	removed := true
+	ok := true
 	for _, dir := range g.allDirs() {
 		if err := unix.Rmdir(dir); err != nil && !gone(err) {
-			removed = false
+			ok = false
 		}
 	}
-	return removed
+	return ok
 }
 
 func removeTree(ctx context.Context, dir string) error {

@@ -34,15 +34,15 @@ func Parse(list string) (Set, error) {
 			return nil, fmt.Errorf("%q is not a CPU or a range of CPUs", item)
 		}
 		// The pattern matches only numbers.
-		from, _ := strconv.Atoi(first)
-		to, _ := strconv.Atoi(last)
+		lo, _ := strconv.Atoi(first)
+		hi, _ := strconv.Atoi(last)
 		switch {
-		case from > to:
+		case lo > hi:
 			return nil, fmt.Errorf("the range %s ends before it begins", item)
-		case to > Max:
-			return nil, fmt.Errorf("no kernel has a CPU %d", to)
+		case hi > Max:
+			return nil, fmt.Errorf("no kernel has a CPU %d", hi)
 		}
-		for cpu := from; cpu <= to; cpu++ {
+		for cpu := lo; cpu <= hi; cpu++ {
 			set = append(set, cpu)
 		}
 		if len(set) > 16*(Max+1) { // of a long list of wide ranges
@@ -76,13 +76,13 @@ func (s Set) String() string {
 }
 
 // And returns the CPUs in both sets.
-func (s Set) And(other Set) Set {
-	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return !slices.Contains(other, cpu) })
+func (s Set) And(set Set) Set {
+	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return !slices.Contains(set, cpu) })
 }
 
-// Without returns the CPUs of s that are not in other.
-func (s Set) Without(other Set) Set {
-	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return slices.Contains(other, cpu) })
+// Without returns the CPUs of s that are not in set.
+func (s Set) Without(set Set) Set {
+	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return slices.Contains(set, cpu) })
 }
 
 const sysCPU = "sys/devices/system/cpu"

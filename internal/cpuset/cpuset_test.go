@@ -84,9 +84,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := cpuset.Parse(set.String())
-		if err != nil || !slices.Equal(set, again) || !slices.IsSorted(set) || len(set) == 0 {
-			t.Fatalf("%q is %v, spelled %q, read %v, %v", list, []int(set), set, []int(again), err)
+		echo, err := cpuset.Parse(set.String())
+		if err != nil || !slices.Equal(set, echo) || !slices.IsSorted(set) || len(set) == 0 {
+			t.Fatalf("%q is %v, spelled %q, read %v, %v", list, []int(set), set, []int(echo), err)
 		}
 	})
 }
@@ -221,21 +221,21 @@ func TestUsable(t *testing.T) {
 //
 // Invariant usable-cpus.
 func TestReadAccess(t *testing.T) {
-	before, err := cpuset.ReadAccess()
-	if err != nil || len(before.Mask) == 0 {
-		t.Fatalf("ReadAccess() = %+v, %v", before, err)
+	start, err := cpuset.ReadAccess()
+	if err != nil || len(start.Mask) == 0 {
+		t.Fatalf("ReadAccess() = %+v, %v", start, err)
 	}
 	done := make(chan struct{})
 	thread.Go(func() {
 		defer close(done)
 		var one unix.CPUSet
-		one.Set(before.Mask[0])
+		one.Set(start.Mask[0])
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
 			t.Error(err)
 		}
-		after, err := cpuset.ReadAccess()
-		if err != nil || after.Allowed.String() != before.Allowed.String() {
-			t.Errorf("the cpuset is %s, %v; want %s", after.Allowed, err, before.Allowed)
+		end, err := cpuset.ReadAccess()
+		if err != nil || end.Allowed.String() != start.Allowed.String() {
+			t.Errorf("the cpuset is %s, %v; want %s", end.Allowed, err, start.Allowed)
 		}
 	})
 	<-done

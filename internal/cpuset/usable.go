@@ -57,11 +57,11 @@ func widen() (Access, error) {
 	if err != nil {
 		return Access{}, err
 	}
-	all := unix.NewCPUSet(Max + 1)
-	all.Fill()
-	_ = unix.SchedSetaffinityDynamic(0, all) // if a sandbox forbids the call, the mask alone counts
-	allowed, err := ofThread()
-	return Access{Allowed: allowed, Mask: mask}, err
+	cpus := unix.NewCPUSet(Max + 1)
+	cpus.Fill()
+	_ = unix.SchedSetaffinityDynamic(0, cpus) // if a sandbox forbids the call, the mask alone counts
+	set, err := ofThread()
+	return Access{Allowed: set, Mask: mask}, err
 }
 
 // ofThread returns the CPUs of the calling thread.

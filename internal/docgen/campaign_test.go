@@ -14,15 +14,15 @@ import (
 var campaign = flag.String("campaign", "", "a file with the results of a campaign; see scripts/chaos.sh")
 
 func TestCampaignIsFresh(t *testing.T) {
-	stored := filepath.Join("testdata", "campaign.json")
+	path := filepath.Join("testdata", "campaign.json")
 	if *campaign != "" {
 		text, err := os.ReadFile(*campaign)
 		if err == nil {
-			err = os.WriteFile(stored, text, 0o644)
+			err = os.WriteFile(path, text, 0o644)
 		}
 		must.Do(t, err)
 	}
-	text, err := os.ReadFile(stored)
+	text, err := os.ReadFile(path)
 	must.Do(t, err)
 	file := filepath.Join(docs, "reliability.md")
 	page, err := os.ReadFile(file)

@@ -58,8 +58,8 @@ func verbs(ctx context.Context) ([]verb, error) {
 	}
 	var verbs []verb
 	for line := range strings.Lines(text) {
-		if name, short, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name != "help" {
-			verbs = append(verbs, verb{name, short})
+		if name, summary, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name != "help" {
+			verbs = append(verbs, verb{name, summary})
 		}
 	}
 	return verbs, nil
@@ -100,19 +100,19 @@ func Benchmarks(page []byte, suite string) ([]byte, error) {
 			tables[numbered.ReplaceAllString(b.Name, ".N")] = table(b)
 		}
 	}
-	var unknown []string
+	var strangers []string
 	page = generated.ReplaceAllFunc(page, func(block []byte) []byte {
 		part := generated.FindSubmatch(block)
 		name := string(part[2])
 		text, ok := tables[name]
 		if !ok {
-			unknown = append(unknown, name)
+			strangers = append(strangers, name)
 		}
 		delete(tables, name)
 		return slices.Concat(part[1], []byte(text), part[3])
 	})
-	if len(unknown) > 0 {
-		return nil, fmt.Errorf("the page has tables of benchmarks that the suite does not have, or has tables twice: %s", strings.Join(unknown, ", "))
+	if len(strangers) > 0 {
+		return nil, fmt.Errorf("the page has tables of benchmarks that the suite does not have, or has tables twice: %s", strings.Join(strangers, ", "))
 	}
 	for name := range tables {
 		return nil, fmt.Errorf("the page has no section about %s: write a section with the lines <!-- generated: %[1]s --> and <!-- end -->", name)
@@ -143,10 +143,10 @@ func Papers(page []byte) ([]byte, error) {
 	for _, p := range papers {
 		for _, t := range p.Tables {
 			for _, row := range t.Rows {
-				for c, printed := range row.Cells {
-					if printed.Flag != "" {
+				for c, cell := range row.Cells {
+					if cell.Flag != "" {
 						label := strings.TrimPrefix(row.Group+": "+row.Label, ": ")
-						fmt.Fprintf(&flags, "| %s | %s | %s | %s | %s | %s |\n", p.Name, t.Name, text(label), text(t.Columns[c].Heading), text(printed.Printed), text(printed.Flag))
+						fmt.Fprintf(&flags, "| %s | %s | %s | %s | %s | %s |\n", p.Name, t.Name, text(label), text(t.Columns[c].Heading), text(cell.Printed), text(cell.Flag))
 					}
 				}
 			}
@@ -167,12 +167,12 @@ func Papers(page []byte) ([]byte, error) {
 // fill returns a page with a text between a mark and the next end.
 func fill(page []byte, mark, text string) ([]byte, error) {
 	const end = "<!-- end -->"
-	before, rest, marked := strings.Cut(string(page), mark)
-	_, after, ended := strings.Cut(rest, end)
-	if !marked || !ended {
+	head, rest, hasMark := strings.Cut(string(page), mark)
+	_, tail, hasEnd := strings.Cut(rest, end)
+	if !hasMark || !hasEnd {
 		return nil, fmt.Errorf("the page has no place for a table: %sand %s", mark, end)
 	}
-	return []byte(before + mark + text + end + after), nil
+	return []byte(head + mark + text + end + tail), nil
 }
 
 // table formats the declaration of a benchmark.
@@ -190,11 +190,11 @@ func table(b bench.Benchmark) string {
 		fmt.Fprintf(&w, " With paper parameters: %s.", strings.ReplaceAll(limits, " ", ", "))
 	}
 	if len(b.OwnLimits) > 0 {
-		var own []string
+		var limits []string
 		for _, l := range b.OwnLimits {
-			own = append(own, "limits."+string(l))
+			limits = append(limits, "limits."+string(l))
 		}
-		fmt.Fprintf(&w, " Sets by itself: %s.", strings.Join(own, ", "))
+		fmt.Fprintf(&w, " Sets by itself: %s.", strings.Join(limits, ", "))
 	}
 	w.WriteString("\n\n| metric | unit | better | meaning |\n|---|---|---|---|\n")
 	for _, m := range b.Metrics {

@@ -80,13 +80,13 @@ func TestBenchmarksRefusesWrongTables(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docs, "benchmarks", "operations.md"))
 	must.Do(t, err)
 	const one = "<!-- generated: operations.container.exec -->"
-	for name, broken := range map[string]string{
+	for name, text := range map[string]string{
 		"unknown":          strings.Replace(string(page), one, "<!-- generated: operations.container.dance -->", 1),
 		"twice":            string(page) + one + "\n<!-- end -->\n",
 		"of another suite": string(page) + "<!-- generated: density.memory -->\n<!-- end -->\n",
 		"missing":          strings.Replace(string(page), one, "", 1),
 	} {
-		if _, err := docgen.Benchmarks([]byte(broken), "operations"); err == nil {
+		if _, err := docgen.Benchmarks([]byte(text), "operations"); err == nil {
 			t.Errorf("%s: a page with wrong tables is accepted", name)
 		}
 	}
@@ -111,18 +111,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		text, err := os.ReadFile(page)
 		must.Do(t, err)
 		for _, m := range link.FindAllSubmatch(text, -1) {
-			to, anchor := string(m[1]), string(m[2])
-			if strings.Contains(to, "://") {
+			destination, anchor := string(m[1]), string(m[2])
+			if strings.Contains(destination, "://") {
 				continue
 			}
 			target := page
-			if to != "" {
-				target = filepath.Join(filepath.Dir(page), to)
+			if destination != "" {
+				target = filepath.Join(filepath.Dir(page), destination)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s: %v", page, to, err)
+				t.Errorf("%s links to %s: %v", page, destination, err)
 			} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
-				t.Errorf("%s links to %s#%s, which has no such heading", page, to, anchor)
+				t.Errorf("%s links to %s#%s, which has no such heading", page, destination, anchor)
 			}
 		}
 	}
@@ -133,12 +133,12 @@ func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	must.Do(t, err)
-	dropped := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
-	var all []string
+	noise := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	var list []string
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(text, -1) {
-		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
+		list = append(list, strings.ReplaceAll(noise.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
 	}
-	return all
+	return list
 }
 
 // Every test that a page names exists.
@@ -158,11 +158,11 @@ func TestNamedTestsExist(t *testing.T) {
 		return err
 	})
 	must.Do(t, err)
-	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	pattern := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		must.Do(t, err)
-		for _, name := range named.FindAllString(string(text), -1) {
+		for _, name := range pattern.FindAllString(string(text), -1) {
 			if !tests[name] {
 				t.Errorf("%s names the test %s, which does not exist", page, name)
 			}

@@ -141,8 +141,8 @@ func reason(run result.Run, benchmark, target string) string {
 		switch {
 		case t.Benchmark != benchmark || t.Target != target:
 		case t.Status != result.OK:
-			why, _, _ := strings.Cut(t.Reason, systemLog)
-			return why
+			cause, _, _ := strings.Cut(t.Reason, systemLog)
+			return cause
 		default:
 			worked = true
 		}
@@ -155,20 +155,20 @@ func reason(run result.Run, benchmark, target string) string {
 
 // lack returns the metrics that a benchmark did not measure on a target, with the reasons: see performance.disk.mount.
 func lack(run result.Run, benchmark, target string) string {
-	var all []string
+	var lacks []string
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		if t.Benchmark != benchmark || t.Target != target {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Conditions)) {
-			if why, not := strings.CutPrefix(t.Conditions[name], bench.NotMeasured); not {
-				all = append(all, strings.TrimSuffix(name, " on")+" is not measured: "+why)
+			if cause, ok := strings.CutPrefix(t.Conditions[name], bench.NotMeasured); ok {
+				lacks = append(lacks, strings.TrimSuffix(name, " on")+" is not measured: "+cause)
 			}
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), "; ")
+	slices.Sort(lacks)
+	return strings.Join(slices.Compact(lacks), "; ")
 }
 
 // WithMatrix returns a page with the table of a matrix. The matrix must have a row for each benchmark of the catalogue in its
@@ -239,7 +239,7 @@ func (m Matrix) table(kind Kind) string {
 		w.WriteString("\n")
 	}
 	var runs []string
-	of := map[string][]string{} // benchmarks by run
+	benchmarks := map[string][]string{} // benchmarks by run
 	for _, r := range m.Rows {
 		if r.Seen == "" {
 			continue
@@ -247,10 +247,10 @@ func (m Matrix) table(kind Kind) string {
 		if !slices.Contains(runs, r.Seen) {
 			runs = append(runs, r.Seen)
 		}
-		of[r.Seen] = append(of[r.Seen], r.Benchmark)
+		benchmarks[r.Seen] = append(benchmarks[r.Seen], r.Benchmark)
 	}
 	for _, run := range runs {
-		names, verb := of[run], "was"
+		names, verb := benchmarks[run], "was"
 		if len(names) > 1 {
 			verb = "were"
 		}

@@ -99,14 +99,14 @@ func storedMatrix(t *testing.T, k docgen.Kind) (m docgen.Matrix) {
 // A run with a part of the benchmarks replaces their rows, or adds them, and says so below the table.
 func TestUpdateMatrix(t *testing.T) {
 	m := storedMatrix(t, programs())
-	changed := docgen.Row{Benchmark: m.Rows[0].Benchmark, Reasons: make([]string, len(m.Targets))}
-	added := docgen.Row{Benchmark: "performance.cpu.new", Reasons: make([]string, len(m.Targets))}
-	newer := docgen.Matrix{Machine: "a CPU", Tool: "v9", Date: "2030-01-02", Targets: m.Targets, Rows: []docgen.Row{changed, added}}
+	row := docgen.Row{Benchmark: m.Rows[0].Benchmark, Reasons: make([]string, len(m.Targets))}
+	newRow := docgen.Row{Benchmark: "performance.cpu.new", Reasons: make([]string, len(m.Targets))}
+	newer := docgen.Matrix{Machine: "a CPU", Tool: "v9", Date: "2030-01-02", Targets: m.Targets, Rows: []docgen.Row{row, newRow}}
 	got, err := m.Update(newer)
 	must.Do(t, err)
-	changed.Seen = "on a CPU, by Touchstone v9 on 2030-01-02"
-	added.Seen = changed.Seen
-	want := slices.Concat([]docgen.Row{changed}, m.Rows[1:], []docgen.Row{added})
+	row.Seen = "on a CPU, by Touchstone v9 on 2030-01-02"
+	newRow.Seen = row.Seen
+	want := slices.Concat([]docgen.Row{row}, m.Rows[1:], []docgen.Row{newRow})
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -114,19 +114,19 @@ func TestUpdateMatrix(t *testing.T) {
 	text, err := json.Marshal(got)
 	must.Do(t, err)
 	page, err := docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
-	if want := changed.Benchmark + " was seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
+	if want := row.Benchmark + " was seen " + row.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
-	got.Rows[1].Seen = changed.Seen
+	got.Rows[1].Seen = row.Seen
 	if text, err = json.Marshal(got); err != nil {
 		t.Fatal(err)
 	}
 	page, err = docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
-	if want := changed.Benchmark + " and " + got.Rows[1].Benchmark + " were seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
+	if want := row.Benchmark + " and " + got.Rows[1].Benchmark + " were seen " + row.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
-	again := docgen.Matrix{Machine: m.Machine, Tool: m.Tool, Date: m.Date, Targets: m.Targets, Rows: []docgen.Row{{Benchmark: m.Rows[0].Benchmark}}}
-	if got, err := m.Update(again); err != nil || got.Rows[0].Seen != "" {
+	second := docgen.Matrix{Machine: m.Machine, Tool: m.Tool, Date: m.Date, Targets: m.Targets, Rows: []docgen.Row{{Benchmark: m.Rows[0].Benchmark}}}
+	if got, err := m.Update(second); err != nil || got.Rows[0].Seen != "" {
 		t.Errorf("a row of a second run of the same version, machine and day is %+v: %v", got.Rows, err)
 	}
 	newer.Targets = newer.Targets[1:]
@@ -177,20 +177,20 @@ func TestMatrixOf(t *testing.T) {
 // A benchmark with missing metrics "works in part"; the page lists the metrics and the reasons.
 func TestMatrixWithParts(t *testing.T) {
 	m := storedMatrix(t, programs())
-	of := func(lacks ...string) ([]byte, error) {
+	render := func(lacks ...string) ([]byte, error) {
 		m.Rows[0].Lacks = lacks
 		text, err := json.Marshal(m)
 		must.Do(t, err)
 		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	}
-	page, err := of(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
+	page, err := render(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
 	must.Do(t, err)
 	for _, want := range []string{"| " + m.Rows[0].Benchmark + " | works | in part [1] | works |", "\n1. Tmpfs is not measured: there is none\n"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is not in\n%s", want, page)
 		}
 	}
-	if _, err := of("of one target"); err == nil {
+	if _, err := render("of one target"); err == nil {
 		t.Error("a row that lacks targets is accepted")
 	}
 }
@@ -201,12 +201,12 @@ func TestMatrixRefusesUnknownRows(t *testing.T) {
 	if _, err := docgen.WithMatrix(page, matrix, programs()); err != nil {
 		t.Fatal(err)
 	}
-	for name, broken := range map[string]string{
+	for name, text := range map[string]string{
 		"no JSON":       "{",
 		"unknown":       strings.Replace(string(matrix), "performance.cpu.time", "performance.cpu.space", 1),
 		"missing cells": strings.Replace(string(matrix), `"targets": [`, `"targets": ["fake/x",`, 1),
 	} {
-		if _, err := docgen.WithMatrix(page, []byte(broken), programs()); err == nil {
+		if _, err := docgen.WithMatrix(page, []byte(text), programs()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -61,8 +61,8 @@ var proseRules = []proseRule{
 // findings returns how often a line violates the rule.
 func (r proseRule) findings(text string) int {
 	n := 0
-	for _, at := range r.pattern.FindAllStringIndex(text, -1) {
-		if r.except == nil || !r.except.MatchString(text[at[1]:]) {
+	for _, span := range r.pattern.FindAllStringIndex(text, -1) {
+		if r.except == nil || !r.except.MatchString(text[span[1]:]) {
 			n++
 		}
 	}
@@ -126,7 +126,7 @@ func goProse(path string, content []byte) (prose []proseLine) {
 	var s scanner.Scanner
 	s.Init(file, content, nil, scanner.ScanComments)
 	for {
-		at, kind, literal := s.Scan()
+		pos, kind, literal := s.Scan()
 		switch {
 		case kind == token.EOF:
 			return prose
@@ -142,7 +142,7 @@ func goProse(path string, content []byte) (prose []proseLine) {
 				isProse = line != "" && !strings.HasPrefix(line, "go:") && !strings.HasPrefix(line, "nolint")
 			}
 			if isProse {
-				prose = append(prose, proseLine{file.Line(at) + i, strings.Trim(line, "\"`")})
+				prose = append(prose, proseLine{file.Line(pos) + i, strings.Trim(line, "\"`")})
 			}
 		}
 	}
@@ -166,11 +166,11 @@ func (c *proseCount) add(path string, prose []proseLine) {
 }
 
 // check fails if there are more findings than the file of findings has for this package or page. Fewer need no change of the file.
-func (c *proseCount) check(t *testing.T, name string, allowed int) {
+func (c *proseCount) check(t *testing.T, name string, limit int) {
 	t.Helper()
-	if len(c.findings) > allowed {
+	if len(c.findings) > limit {
 		t.Errorf("%s: %d findings, allowed are %d; write another sentence, or accept it with go test ./internal/docgen -run TestProse -accept if the rule is wrong:\n%s",
-			name, len(c.findings), allowed, strings.Join(c.findings, "\n"))
+			name, len(c.findings), limit, strings.Join(c.findings, "\n"))
 	} else if *showProse && len(c.findings) > 0 {
 		t.Logf("%s: %d findings in %d lines of prose:\n%s", name, len(c.findings), c.lines, strings.Join(c.findings, "\n"))
 	}
@@ -206,13 +206,12 @@ func writeAccepted(t *testing.T, counts map[string]*proseCount) {
 	must.Do(t, os.WriteFile(acceptedFile, []byte(b.String()), 0o644))
 }
 
-// TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
+// eachSource calls visit with each file of the project, except results of builds and test data. The path is relative to root.
 //
 // Invariant fresh-pages.
-func TestProse(t *testing.T) {
-	const root = "../.."
-	counts := map[string]*proseCount{}
-	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+func eachSource(t *testing.T, root string, visit func(path string, content []byte)) {
+	t.Helper()
+	must.Do(t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -227,13 +226,21 @@ func TestProse(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		path, err = filepath.Rel(root, path)
+		if err == nil {
+			visit(path, content)
+		}
+		return err
+	}))
+}
+
+// TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
+func TestProse(t *testing.T) {
+	counts := map[string]*proseCount{}
+	eachSource(t, "../..", func(path string, content []byte) {
 		prose := proseOf(path, content)
 		if len(prose) == 0 {
-			return nil
-		}
-		path, err = filepath.Rel(root, path)
-		if err != nil {
-			return err
+			return
 		}
 		unit := filepath.Dir(path)
 		if filepath.Ext(path) == ".md" {
@@ -243,9 +250,7 @@ func TestProse(t *testing.T) {
 			counts[unit] = &proseCount{}
 		}
 		counts[unit].add(path, prose)
-		return nil
 	})
-	must.Do(t, err)
 	if *accept {
 		writeAccepted(t, counts)
 	}
@@ -263,21 +268,21 @@ func TestProseRules(t *testing.T) {
 	if len(examples) < len(proseRules) {
 		t.Errorf("CONTRIBUTING.md has %d examples for %d rules", len(examples), len(proseRules))
 	}
-	unused := slices.Clone(proseRules)
+	rest := slices.Clone(proseRules)
 	for _, example := range examples {
 		bad, good := example[1], example[2]
 		found := func(r proseRule) bool { return r.findings(bad) > 0 }
 		if !slices.ContainsFunc(proseRules, found) {
 			t.Errorf("no rule finds %q", bad)
 		}
-		unused = slices.DeleteFunc(unused, found)
+		rest = slices.DeleteFunc(rest, found)
 		for _, rule := range proseRules {
 			if rule.findings(good) > 0 {
 				t.Errorf("%q is found by the rule %s", good, rule.advice)
 			}
 		}
 	}
-	for _, rule := range unused {
+	for _, rule := range rest {
 		t.Errorf("CONTRIBUTING.md has no example of %s", rule.advice)
 	}
 }

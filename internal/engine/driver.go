@@ -71,7 +71,7 @@ type Sweeper interface {
 	// Sweep removes the objects that run s.RunID has left with the daemon at the engine's entry of s.Sockets. It
 	// removes only objects with the run's label and name (Session.Owns). It returns the number of containers, sandboxes and images that it
 	// removed.
-	Sweep(ctx context.Context, s Session) (removed int, err error)
+	Sweep(ctx context.Context, s Session) (count int, err error)
 }
 
 // Candidate is a target that may be on this machine.
@@ -229,11 +229,11 @@ func UnknownShim(t target.Target, shim string) error {
 // called for the same group again.
 func (s Session) SetCgroupParent(group string) error {
 	if group == "" {
-		own, err := s.Cgroups.OwnThreadFiles()
+		files, err := s.Cgroups.OwnThreadFiles()
 		if err != nil {
 			return err
 		}
-		return s.Launcher.SetCgroup(own, nil)
+		return s.Launcher.SetCgroup(files, nil)
 	}
 	g, err := s.Cgroups.Create(group + "/host")
 	if errors.Is(err, fs.ErrExist) {

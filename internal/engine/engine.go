@@ -96,7 +96,7 @@ type Pinger interface {
 type Recoverer interface {
 	// Recover follows a timeout, when no container is needed any more. It kills a daemon that does not answer and starts it once more. It
 	// returns whether it has killed one.
-	Recover(ctx context.Context) (killed bool, err error)
+	Recover(ctx context.Context) (isKilled bool, err error)
 }
 
 // Daemon is the set of processes behind a DaemonBacked engine.

@@ -37,20 +37,20 @@ func (s Session) RecordForeignDirs(dirs ...string) error { return s.recordForeig
 
 func (s Session) recordForeign(name string, dirs []string) error {
 	file := filepath.Join(s.State, name)
-	known, err := os.ReadFile(file)
+	record, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("record directories that the run leaves: %w", err)
 	}
 	var add strings.Builder
 	for _, dir := range dirs {
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains("\n"+string(known), "\n"+dir+"\n") {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains("\n"+string(record), "\n"+dir+"\n") {
 			add.WriteString(dir + "\n")
 		}
 	}
 	if add.Len() == 0 {
 		return nil
 	}
-	if err := os.WriteFile(file, append(known, add.String()...), 0o600); err != nil {
+	if err := os.WriteFile(file, append(record, add.String()...), 0o600); err != nil {
 		return fmt.Errorf("record directories that the run leaves: %w", err)
 	}
 	return nil
@@ -64,7 +64,7 @@ func RemoveForeign(state string) (cgroups int, err error) {
 	return cgroups, errors.Join(err, bad)
 }
 
-func removeForeign(file string) (removed int, err error) {
+func removeForeign(file string) (count int, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -77,10 +77,10 @@ func removeForeign(file string) (removed int, err error) {
 		dir := strings.TrimSuffix(line, "\n")
 		switch err := unix.Rmdir(dir); {
 		case err == nil:
-			removed++
+			count++
 		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR):
 			errs = append(errs, &fs.PathError{Op: "rmdir", Path: dir, Err: err})
 		}
 	}
-	return removed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }

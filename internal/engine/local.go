@@ -49,19 +49,19 @@ func (l *Local) CgroupParent() string {
 // lock. It is an *UnusableError.
 func (l *Local) Broken() error {
 	l.mu.Lock()
-	stuck := l.stuck
+	stuckErr := l.stuck
 	l.mu.Unlock()
-	if stuck == nil || stuck.Ended() {
+	if stuckErr == nil || stuckErr.Ended() {
 		return nil
 	}
-	return &UnusableError{stuck}
+	return &UnusableError{stuckErr}
 }
 
 // Outcome passes on the error of a call. After a *process.StuckError the engine is broken while the process exists.
 func (l *Local) Outcome(err error) error {
-	if stuck, ok := errors.AsType[*process.StuckError](err); ok {
+	if stuckErr, ok := errors.AsType[*process.StuckError](err); ok {
 		l.mu.Lock()
-		l.stuck = stuck
+		l.stuck = stuckErr
 		l.mu.Unlock()
 	}
 	return err
@@ -69,9 +69,9 @@ func (l *Local) Outcome(err error) error {
 
 // Stuck reports whether an error is a *process.StuckError or an *UnusableError.
 func Stuck(err error) bool {
-	_, stuck := errors.AsType[*process.StuckError](err)
+	_, isStuck := errors.AsType[*process.StuckError](err)
 	_, unusable := errors.AsType[*UnusableError](err)
-	return stuck || unusable
+	return isStuck || unusable
 }
 
 // UnusableError reports a call that was not made, because a process of an earlier call is stuck.
@@ -91,8 +91,8 @@ func ReadPID(file string) (int, error) {
 		return 0, fmt.Errorf("read a pid file: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it is only read from
-	const longest = 100              // a runtime may write anything
-	text, err := io.ReadAll(io.LimitReader(f, longest))
+	const limit = 100                // a runtime may write anything
+	text, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return 0, fmt.Errorf("read a pid file: %w", err)
 	}
@@ -178,9 +178,9 @@ func Undo(ctx context.Context, c Container) error {
 func WithGracePeriod(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		late, end := context.WithTimeout(inner, limit)
+		graceCtx, end := context.WithTimeout(inner, limit)
 		defer end()
-		<-late.Done()
+		<-graceCtx.Done()
 		cancel(context.Cause(ctx))
 	})
 	return inner, func() {

@@ -13,25 +13,25 @@ import (
 
 func TestGracePeriod(t *testing.T) {
 	type key struct{}
-	given := errors.New("given up")
+	errGivenUp := errors.New("given up")
 	outer, give := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
 
-	long, end := engine.WithGracePeriod(outer, time.Hour)
-	short, done := engine.WithGracePeriod(outer, time.Nanosecond)
+	longCtx, end := engine.WithGracePeriod(outer, time.Hour)
+	shortCtx, done := engine.WithGracePeriod(outer, time.Nanosecond)
 	defer done()
-	if long.Value(key{}) != "value" || long.Err() != nil || short.Err() != nil {
-		t.Errorf("before the caller's context ended: %v, %v, %v", long.Value(key{}), long.Err(), short.Err())
+	if longCtx.Value(key{}) != "value" || longCtx.Err() != nil || shortCtx.Err() != nil {
+		t.Errorf("before the caller's context ended: %v, %v, %v", longCtx.Value(key{}), longCtx.Err(), shortCtx.Err())
 	}
-	give(given)
-	<-short.Done()
-	if cause := context.Cause(short); !errors.Is(cause, given) {
+	give(errGivenUp)
+	<-shortCtx.Done()
+	if cause := context.Cause(shortCtx); !errors.Is(cause, errGivenUp) {
 		t.Errorf("after the grace period the cause is %v, want the caller's cause", cause)
 	}
-	if long.Err() != nil {
-		t.Errorf("within the grace period: %v", long.Err())
+	if longCtx.Err() != nil {
+		t.Errorf("within the grace period: %v", longCtx.Err())
 	}
 	end()
-	if long.Err() == nil {
+	if longCtx.Err() == nil {
 		t.Error("the context is alive after its cancel function was called")
 	}
 }

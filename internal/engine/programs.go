@@ -15,11 +15,11 @@ const CNI = "cni"
 // Program returns the absolute path of an engine's program: the path of the session, or else in one of the directories or on PATH. If it is
 // in none of them the error is exec.ErrNotFound.
 func (s Session) Program(name string, dirs ...string) (string, error) {
-	if given := s.Engines[name]; given != "" {
-		if err := CheckProgram(given); err != nil {
+	if override := s.Engines[name]; override != "" {
+		if err := CheckProgram(override); err != nil {
 			return "", err
 		}
-		return filepath.Abs(given)
+		return filepath.Abs(override)
 	}
 	for _, dir := range dirs {
 		if path := filepath.Join(dir, name); CheckProgram(path) == nil {
@@ -57,8 +57,8 @@ func Beside(program string) []string {
 }
 
 // ProgramPath makes a directory with links to programs, by the names that an engine looks up on its PATH: a path from --engine-bin may have any
-// name. It returns a PATH of the directory, of those beside the engine's own program, of others, and of this program's PATH.
-func ProgramPath(dir, program string, links map[string]string, others ...string) (path string, err error) {
+// name. It returns a PATH of the directory, of those beside the engine's own program, of fallbacks, and of this program's PATH.
+func ProgramPath(dir, program string, links map[string]string, fallbacks ...string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -70,6 +70,6 @@ func ProgramPath(dir, program string, links map[string]string, others ...string)
 			return "", err
 		}
 	}
-	dirs := slices.Concat([]string{dir}, Beside(program), others, []string{os.Getenv("PATH")})
+	dirs := slices.Concat([]string{dir}, Beside(program), fallbacks, []string{os.Getenv("PATH")})
 	return strings.Join(slices.Compact(dirs), string(os.PathListSeparator)), nil
 }

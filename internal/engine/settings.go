@@ -41,11 +41,11 @@ func (i Info) WithCondition(name, value string) Info {
 	if value == "" {
 		return i
 	}
-	all := map[string]string{name: value}
+	conditions := map[string]string{name: value}
 	for n, v := range i.Conditions {
-		all[n] = v
+		conditions[n] = v
 	}
-	i.Conditions = all
+	i.Conditions = conditions
 	return i
 }
 

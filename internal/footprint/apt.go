@@ -36,9 +36,9 @@ func (d *dpkg) aptIndex(t tree) ([]*unit, error) {
 	if err != nil && !missing(err) {
 		return nil, unreadable("apt", err)
 	}
-	installed, highest := map[string]bool{}, map[string]*unit{}
+	names, highest := map[string]bool{}, map[string]*unit{}
 	for _, u := range d.units {
-		installed[u.name] = true
+		names[u.name] = true
 	}
 	for _, e := range entries {
 		_, kind, ok := strings.Cut(e.Name(), "_Packages")
@@ -51,7 +51,7 @@ func (d *dpkg) aptIndex(t tree) ([]*unit, error) {
 			return nil, unreadable("apt", fmt.Errorf("%s/%s: %w", aptLists, e.Name(), err))
 		}
 		for _, u := range units {
-			if installed[u.name] || u.arch != d.arch && u.arch != "all" {
+			if names[u.name] || u.arch != d.arch && u.arch != "all" {
 				continue
 			}
 			if old := highest[u.name]; old != nil {
@@ -62,11 +62,11 @@ func (d *dpkg) aptIndex(t tree) ([]*unit, error) {
 			highest[u.name] = u
 		}
 	}
-	var all []*unit
+	var units []*unit
 	for _, u := range highest {
-		all = append(all, u)
+		units = append(units, u)
 	}
-	return newStore("", all, nothing{}).units, nil // sorted
+	return newStore("", units, nothing{}).units, nil // sorted
 }
 
 func readIndex(file string, open func(io.Reader) (io.Reader, error)) ([]*unit, error) {

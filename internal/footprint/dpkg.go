@@ -97,17 +97,17 @@ func readDiversions(t tree) (map[string]diversion, error) {
 	if len(lines)%3 != 0 {
 		return nil, fmt.Errorf("%sdiversions: %w: it has %d lines, and an entry has three", dpkgDir, errCutOff, len(lines))
 	}
-	all := map[string]diversion{}
+	diversions := map[string]diversion{}
 	for entry := range slices.Chunk(lines, 3) {
-		all[entry[0]] = diversion{to: entry[1], by: entry[2]}
+		diversions[entry[0]] = diversion{to: entry[1], by: entry[2]}
 	}
-	return all, nil
+	return diversions, nil
 }
 
 // placed is the path of a package's file after diversions.
 func (d *dpkg) placed(file string, u *unit) string {
-	if moved, ok := d.diversions[file]; ok && moved.by != u.name {
-		return moved.to
+	if diversion, ok := d.diversions[file]; ok && diversion.by != u.name {
+		return diversion.to
 	}
 	return file
 }
@@ -122,8 +122,8 @@ func (d *dpkg) open(t tree, u *unit) (*os.File, error) {
 	return f, err
 }
 
-// lines calls each with the path of each file of a package.
-func (d *dpkg) lines(t tree, u *unit, each func(file string)) error {
+// lines calls visit with the path of each file of a package.
+func (d *dpkg) lines(t tree, u *unit, visit func(file string)) error {
 	f, err := d.open(t, u)
 	if err != nil {
 		return err
@@ -132,16 +132,16 @@ func (d *dpkg) lines(t tree, u *unit, each func(file string)) error {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if file := lines.Text(); strings.HasPrefix(file, "/") && file != "/." {
-			each(d.placed(file, u))
+			visit(d.placed(file, u))
 		}
 	}
 	return lines.Err()
 }
 
 func (d *dpkg) list(t tree, u *unit) ([]string, error) {
-	var all []string
-	err := d.lines(t, u, func(file string) { all = append(all, file) })
-	return all, err
+	var files []string
+	err := d.lines(t, u, func(file string) { files = append(files, file) })
+	return files, err
 }
 
 func (d *dpkg) owners(t tree, files map[string]bool) (map[string]*unit, error) {
@@ -259,7 +259,7 @@ func newDebian(fields map[string]string, status bool) (*unit, error) {
 
 // parseRelations parses "a (>= 1) | b:any, c [amd64]".
 func parseRelations(text string) []relation {
-	var all []relation
+	var relations []relation
 	for part := range strings.SplitSeq(text, ",") {
 		var r relation
 		for alternative := range strings.SplitSeq(part, "|") {
@@ -268,10 +268,10 @@ func parseRelations(text string) []relation {
 			}
 		}
 		if len(r) > 0 {
-			all = append(all, r)
+			relations = append(relations, r)
 		}
 	}
-	return all
+	return relations
 }
 
 func parseAtom(text string) atom {

@@ -23,12 +23,12 @@ type loose struct {
 
 // sorted returns the paths of the files.
 func (l *loose) sorted() []string {
-	var all []string
+	var files []string
 	for file := range l.files {
-		all = append(all, file)
+		files = append(files, file)
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(files)
+	return files
 }
 
 func (l *loose) sum(t tree) (Sum, error) {
@@ -49,11 +49,11 @@ func (h *Host) follow(files []string) (*loose, error) {
 		next := map[string]bool{}
 		for _, file := range files {
 			l.files[file] = true
-			needed, err := l.needs(h.files, file)
+			dependencies, err := l.needs(h.files, file)
 			if err != nil {
 				return nil, err
 			}
-			for _, n := range needed {
+			for _, n := range dependencies {
 				if !l.files[n] {
 					next[n] = true
 				}
@@ -94,11 +94,11 @@ func (l *loose) needs(t tree, file string) ([]string, error) {
 	l.dirs = slices.Concat(f.Dirs, l.dirs)
 	dirs := slices.Concat(l.dirs, t.libraryDirs())
 	for _, library := range f.Libraries {
-		at, err := t.library(f, library, dirs)
+		location, err := t.library(f, library, dirs)
 		if err != nil {
 			return nil, fmt.Errorf("%s needs the library %s, which is in none of %s; its footprint is unknown", file, library, strings.Join(dirs, ", "))
 		}
-		found = append(found, at)
+		found = append(found, location)
 	}
 	return found, nil
 }
@@ -119,9 +119,9 @@ func (t tree) library(f linker.File, library string, dirs []string) (string, err
 		return t.resolve(library)
 	}
 	for _, dir := range dirs {
-		at, err := t.resolve(path.Join(dir, library))
-		if err == nil && t.fits(f, at) {
-			return at, nil
+		location, err := t.resolve(path.Join(dir, library))
+		if err == nil && t.fits(f, location) {
+			return location, nil
 		}
 	}
 	return "", os.ErrNotExist
@@ -144,11 +144,11 @@ func (t tree) libraryDirs() []string {
 		}
 	}
 	// Debian's linker has the directories of its architecture built in, such as /usr/lib/x86_64-linux-gnu.
-	for _, of := range []string{"/lib", "/usr/lib"} {
-		entries, _ := os.ReadDir(t.at(of)) // without the directory it has none
+	for _, parent := range []string{"/lib", "/usr/lib"} {
+		entries, _ := os.ReadDir(t.at(parent)) // without the directory it has none
 		for _, e := range entries {
 			if strings.Contains(e.Name(), "-linux-") {
-				dirs = append(dirs, path.Join(of, e.Name()))
+				dirs = append(dirs, path.Join(parent, e.Name()))
 			}
 		}
 	}

@@ -122,33 +122,33 @@ func (h *Host) Of(programs []string) (Footprint, error) {
 
 // compute computes a footprint.
 func (h *Host) compute(programs []string) (Footprint, error) {
-	own, loose, err := h.split(programs)
+	owners, leftover, err := h.split(programs)
 	if err != nil {
 		return Footprint{}, err
 	}
-	f := Footprint{Manager: h.store.manager, Notes: slices.Clone(h.store.notes), Unpackaged: loose.sorted()}
-	var counted counter
+	f := Footprint{Manager: h.store.manager, Notes: slices.Clone(h.store.notes), Unpackaged: leftover.sorted()}
+	var sum counter
 	for _, program := range programs {
 		file, err := h.files.resolve(program)
 		if err == nil {
-			err = counted.add(h.files, file)
+			err = sum.add(h.files, file)
 		}
 		if err != nil {
 			return Footprint{}, err
 		}
 	}
-	f.Programs = counted.Sum
+	f.Programs = sum.Sum
 
-	seeds := slices.Concat(own, loose.packages)
-	minimal, lacking := h.store.closure(seeds, false)
-	host := h.store.withoutPrograms(own, minimal)
+	seeds := slices.Concat(owners, leftover.packages)
+	minimal, gaps := h.store.closure(seeds, false)
+	host := h.store.withoutPrograms(owners, minimal)
 	var guessed []string
 	for u := range minimal {
 		size, err := h.store.measure(h.files, u)
 		if err != nil {
 			return Footprint{}, err
 		}
-		p := Package{Name: u.name, Version: u.version, Bytes: size.Bytes, Files: size.Files, Own: slices.Contains(own, u)}
+		p := Package{Name: u.name, Version: u.version, Bytes: size.Bytes, Files: size.Files, Own: slices.Contains(owners, u)}
 		p.Added = p.Own || !host[u]
 		f.Packages = append(f.Packages, p)
 		f.Minimal.add(size)
@@ -160,43 +160,43 @@ func (h *Host) compute(programs []string) (Footprint, error) {
 		}
 	}
 	slices.SortFunc(f.Packages, func(a, b Package) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Name, b.Name)) })
-	alone, err := loose.sum(h.files)
+	looseSum, err := leftover.sum(h.files)
 	if err != nil {
 		return Footprint{}, err
 	}
-	f.Minimal.add(alone)
-	f.Added.add(alone)
-	if err := h.recommended(&f, seeds, alone); err != nil {
+	f.Minimal.add(looseSum)
+	f.Added.add(looseSum)
+	if err := h.recommended(&f, seeds, looseSum); err != nil {
 		return Footprint{}, err
 	}
-	if len(lacking) > 0 {
-		f.Notes = append(f.Notes, "dependencies that are not installed, and count nothing: "+strings.Join(lacking, ", "))
+	if len(gaps) > 0 {
+		f.Notes = append(f.Notes, "dependencies that are not installed, and count nothing: "+strings.Join(gaps, ", "))
 	}
 	if len(guessed) > 0 {
 		slices.Sort(guessed)
 		f.Notes = append(f.Notes, "the lists of files are missing, so the sizes are the packages' own estimates: "+strings.Join(guessed, ", "))
 	}
-	if len(loose.files) > 0 {
+	if len(leftover.files) > 0 {
 		f.Notes = append(f.Notes, "libraries opened by dlopen are unknown")
 	}
 	return f, nil
 }
 
 // recommended fills in the footprint with recommended packages.
-func (h *Host) recommended(f *Footprint, seeds []*unit, alone Sum) error {
+func (h *Host) recommended(f *Footprint, seeds []*unit, looseSum Sum) error {
 	if h.store.noRecommends != "" {
 		f.Notes = append(f.Notes, h.store.noRecommends)
 		return nil
 	}
-	known, err := h.store.withIndex(h.files)
+	index, err := h.store.withIndex(h.files)
 	if err != nil {
 		return err
 	}
-	all, lacking := known.closure(seeds, true)
-	sum := alone
+	units, gaps := index.closure(seeds, true)
+	sum := looseSum
 	estimates := 0
-	for u := range all {
-		size, err := known.measure(h.files, u)
+	for u := range units {
+		size, err := index.measure(h.files, u)
 		if err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func (h *Host) recommended(f *Footprint, seeds []*unit, alone Sum) error {
 		}
 		sum.add(size)
 	}
-	if len(lacking) > 0 {
-		f.Notes = append(f.Notes, "recommended packages that are neither installed nor in an index, and count nothing: "+strings.Join(lacking, ", "))
+	if len(gaps) > 0 {
+		f.Notes = append(f.Notes, "recommended packages that are neither installed nor in an index, and count nothing: "+strings.Join(gaps, ", "))
 	}
 	if estimates > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("with the recommended packages, %d count with their size in the index", estimates))
@@ -222,7 +222,7 @@ func (s *Sum) add(o Sum) {
 }
 
 // split finds the packages of programs, and the files of programs outside of packages.
-func (h *Host) split(programs []string) (own []*unit, loose *loose, err error) {
+func (h *Host) split(programs []string) (units []*unit, leftover *loose, err error) {
 	files := map[string]bool{}
 	for _, p := range programs {
 		file, err := h.files.resolve(p)
@@ -235,16 +235,16 @@ func (h *Host) split(programs []string) (own []*unit, loose *loose, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	loose, err = h.follow(slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return owners[file] != nil }))
+	leftover, err = h.follow(slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return owners[file] != nil }))
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, u := range owners {
-		if !slices.Contains(own, u) {
-			own = append(own, u)
+		if !slices.Contains(units, u) {
+			units = append(units, u)
 		}
 	}
-	return own, loose, nil
+	return units, leftover, nil
 }
 
 // missing reports whether an error means that a file does not exist.

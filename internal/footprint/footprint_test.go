@@ -199,14 +199,14 @@ func unpack(t *testing.T, archive string, edits map[string]string) string {
 }
 
 func names(packages []footprint.Package, keep func(footprint.Package) bool) []string {
-	var all []string
+	var list []string
 	for _, p := range packages {
 		if keep(p) {
-			all = append(all, p.Name)
+			list = append(list, p.Name)
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(list)
+	return list
 }
 
 func added(p footprint.Package) bool { return p.Added }
@@ -450,19 +450,19 @@ func TestRealDpkg(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bytes int64
-		seen := []os.FileInfo{}
+		infos := []os.FileInfo{}
 	files:
 		for file := range strings.Lines(string(list)) {
 			info, err := os.Lstat(strings.TrimSuffix(file, "\n"))
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			for _, other := range seen {
-				if os.SameFile(info, other) {
+			for _, previous := range infos {
+				if os.SameFile(info, previous) {
 					continue files
 				}
 			}
-			seen = append(seen, info)
+			infos = append(infos, info)
 			bytes += info.Size()
 		}
 		if bytes != p.Bytes {
@@ -480,12 +480,12 @@ func rpmHost(t *testing.T) (root, database string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }() // it is only read from
-	packed, err := gzip.NewReader(in)
+	zip, err := gzip.NewReader(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	database = filepath.Join(root, "var/lib/rpm/rpmdb.sqlite")
-	content, err := io.ReadAll(packed)
+	content, err := io.ReadAll(zip)
 	if err := errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -534,13 +534,13 @@ func TestRPMInUse(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	before := filesOf(t, filepath.Dir(database))
+	baseline := filesOf(t, filepath.Dir(database))
 	f, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
 	if err != nil || f.Manager != "rpm" || f.Minimal.Bytes == 0 {
 		t.Errorf("the footprint is %+v, %v", f, err)
 	}
-	if after := filesOf(t, filepath.Dir(database)); !maps.Equal(before, after) {
-		t.Errorf("the files of the database changed from %v to %v", before, after)
+	if state := filesOf(t, filepath.Dir(database)); !maps.Equal(baseline, state) {
+		t.Errorf("the files of the database changed from %v to %v", baseline, state)
 	}
 }
 
@@ -600,14 +600,14 @@ func tools(t *testing.T) string {
 		"cache/empty-directory":                linkertest.File(x86, "", ":", "libc.so.6"),
 		"cache/script-of-nobody":               "#!   \n",
 	})
-	for name, to := range map[string]string{
+	for name, destination := range map[string]string{
 		"lib64": "/usr/lib64", "opt/more/libmore.so": "libmore.so.1", "bin/tool": "/etc/alternatives/tool", "etc/alternatives/tool": "/cache/crun", "loop": "/loop",
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(to, file); err != nil {
+		if err := os.Symlink(destination, file); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -634,8 +634,8 @@ func TestLibraries(t *testing.T) {
 			t.Errorf("%s has the files %q and the packages %q; want %q and %q", tt.program, f.Unpackaged, names(f.Packages, all), tt.unpackaged, tt.packages)
 		}
 		// runtime needs yajl, too.
-		if added := names(f.Packages, added); len(added) > 0 {
-			t.Errorf("%s adds the packages %q", tt.program, added)
+		if surplus := names(f.Packages, added); len(surplus) > 0 {
+			t.Errorf("%s adds the packages %q", tt.program, surplus)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func checkUnits(t *testing.T, units []*unit) {
 	s := newStore("fuzz", units, recorded{units})
 	s.newer = compareDebian
 	for _, u := range units {
-		if all, _ := s.closure([]*unit{u}, true); !all[u] {
+		if members, _ := s.closure([]*unit{u}, true); !members[u] {
 			t.Errorf("the closure of %s lacks itself", u.name)
 		}
 	}

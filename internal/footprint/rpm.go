@@ -65,13 +65,13 @@ func listRPM(file, scratch string) (packages []*rpmdb.PackageInfo, err error) {
 	return packages, errors.Join(err, db.Close())
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+func copyFile(source, destination string) (err error) {
+	in, err := os.Open(source)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // it is only read from
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.OpenFile(destination, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -109,19 +109,19 @@ func newStore(manager string, units []*unit, l lister) *store {
 
 // enterFiles makes packages known by the paths of files that other packages need.
 func (s *store) enterFiles() {
-	needed := map[string]bool{}
+	requirements := map[string]bool{}
 	for _, u := range s.units {
 		for _, r := range u.depends {
 			for _, a := range r {
 				if strings.HasPrefix(a.name, "/") {
-					needed[a.name] = true
+					requirements[a.name] = true
 				}
 			}
 		}
 	}
 	for _, u := range s.units {
 		for _, p := range u.paths {
-			if needed[p] {
+			if requirements[p] {
 				u.provides = append(u.provides, atom{name: p})
 				s.provided[p] = append(s.provided[p], u)
 			}
@@ -148,25 +148,25 @@ func (s *store) withIndex(t tree) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	more := *s
-	more.named, more.provided = maps.Clone(s.named), maps.Clone(s.provided)
-	more.enter(units)
-	return &more, nil
+	superset := *s
+	superset.named, superset.provided = maps.Clone(s.named), maps.Clone(s.provided)
+	superset.enter(units)
+	return &superset, nil
 }
 
 // closure returns the packages with everything that they need, and with recommends also everything that they recommend. Like
 // apt, it takes the first alternative that is installed, else the first that could be. It also returns the needs
 // that no known package satisfies. Cycles are no problem: each package is visited once.
-func (s *store) closure(seeds []*unit, recommends bool) (all map[*unit]bool, lacking []string) {
-	all = map[*unit]bool{}
+func (s *store) closure(seeds []*unit, recommends bool) (units map[*unit]bool, gaps []string) {
+	units = map[*unit]bool{}
 	queue := slices.Clone(seeds)
 	for len(queue) > 0 {
 		u := queue[0]
 		queue = queue[1:]
-		if all[u] {
+		if units[u] {
 			continue
 		}
-		all[u] = true
+		units[u] = true
 		needs := u.depends
 		if recommends {
 			needs = slices.Concat(needs, u.recommends)
@@ -178,27 +178,27 @@ func (s *store) closure(seeds []*unit, recommends bool) (all map[*unit]bool, lac
 				found = s.find(r.anyVersion())
 			}
 			if found == nil {
-				lacking = append(lacking, r.String())
+				gaps = append(gaps, r.String())
 				continue
 			}
 			queue = append(queue, found)
 		}
 	}
-	slices.Sort(lacking)
-	return all, slices.Compact(lacking)
+	slices.Sort(gaps)
+	return units, slices.Compact(gaps)
 }
 
 // find returns the package that satisfies a relation, or nil.
 func (s *store) find(r relation) *unit {
-	for _, installed := range []bool{true, false} {
+	for _, isInstalled := range []bool{true, false} {
 		for _, a := range r {
 			for _, u := range s.named[a.name] {
-				if u.installed == installed && s.holds(u.version, a) {
+				if u.installed == isInstalled && s.holds(u.version, a) {
 					return u
 				}
 			}
 			for _, u := range s.provided[a.name] {
-				if u.installed == installed && slices.ContainsFunc(u.provides, func(p atom) bool {
+				if u.installed == isInstalled && slices.ContainsFunc(u.provides, func(p atom) bool {
 					// A provided name without a version satisfies no condition (Debian policy 7.5).
 					return p.name == a.name && (a.op == "" || p.version != "" && s.holds(p.version, a))
 				}) {
@@ -234,27 +234,27 @@ func (s *store) holds(version string, a atom) bool {
 	return true
 }
 
-// withoutPrograms returns the packages that the host needs without the programs in own: see Footprint.Added. closure is the
-// closure of own.
-func (s *store) withoutPrograms(own []*unit, closure map[*unit]bool) map[*unit]bool {
+// withoutPrograms returns the packages that the host needs without the programs in owners: see Footprint.Added. closure is the
+// closure of owners.
+func (s *store) withoutPrograms(owners []*unit, closure map[*unit]bool) map[*unit]bool {
 	needers := map[*unit][]*unit{}
 	for _, u := range s.units {
 		for _, r := range u.depends {
-			if needed := s.find(r); needed != nil {
-				needers[needed] = append(needers[needed], u)
+			if provider := s.find(r); provider != nil {
+				needers[provider] = append(needers[provider], u)
 			}
 		}
 	}
-	above := map[*unit]bool{} // packages that need the programs
-	for queue := slices.Clone(own); len(queue) > 0; queue = queue[1:] {
-		if u := queue[0]; !above[u] {
-			above[u] = true
+	dependents := map[*unit]bool{} // packages that need the programs
+	for queue := slices.Clone(owners); len(queue) > 0; queue = queue[1:] {
+		if u := queue[0]; !dependents[u] {
+			dependents[u] = true
 			queue = append(queue, needers[u]...)
 		}
 	}
 	var roots []*unit
 	for _, u := range s.units {
-		if !above[u] && (u.base || !closure[u]) {
+		if !dependents[u] && (u.base || !closure[u]) {
 			roots = append(roots, u)
 		}
 	}
@@ -334,17 +334,17 @@ func (n *names) note(file string, u *unit) {
 	if !n.base[file[slash+1:]] {
 		return
 	}
-	dir, known := n.dirs[file[:slash+1]]
-	if !known {
+	dir, ok := n.dirs[file[:slash+1]]
+	if !ok {
 		var err error
 		if dir, err = n.files.resolve(file[:slash+1]); err != nil {
 			dir = ""
 		}
 		n.dirs[file[:slash+1]] = dir
 	}
-	at := strings.TrimSuffix(dir, "/") + file[slash:]
-	if dir != "" && n.want[at] && n.found[at] == nil {
-		n.found[at] = u
+	location := strings.TrimSuffix(dir, "/") + file[slash:]
+	if dir != "" && n.want[location] && n.found[location] == nil {
+		n.found[location] = u
 	}
 }
 

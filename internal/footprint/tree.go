@@ -24,36 +24,36 @@ func (t tree) at(file string) string { return filepath.Join(t.root, file) }
 // resolve returns the absolute path of a file without symbolic links. The file must exist.
 func (t tree) resolve(name string) (string, error) {
 	rest := strings.Split(path.Clean("/"+name), "/")[1:]
-	at, links := "/", 0
+	location, links := "/", 0
 	for len(rest) > 0 {
 		next := rest[0]
 		rest = rest[1:]
 		if next == ".." || next == "." || next == "" {
-			at = path.Join(at, next)
+			location = path.Join(location, next)
 			continue
 		}
-		file := path.Join(at, next)
+		file := path.Join(location, next)
 		info, err := os.Lstat(t.at(file))
 		if err != nil {
 			return "", err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			at = file
+			location = file
 			continue
 		}
 		if links++; links > maxLinks {
 			return "", fmt.Errorf("%s: %w", name, unix.ELOOP)
 		}
-		to, err := os.Readlink(t.at(file))
+		destination, err := os.Readlink(t.at(file))
 		if err != nil {
 			return "", err
 		}
-		if path.IsAbs(to) {
-			at = "/"
+		if path.IsAbs(destination) {
+			location = "/"
 		}
-		rest = append(strings.Split(to, "/"), rest...)
+		rest = append(strings.Split(destination, "/"), rest...)
 	}
-	return at, nil
+	return location, nil
 }
 
 // text returns the content of a file.

@@ -318,7 +318,7 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Des
 }
 
 // stage writes the blobs of an image to a directory and verifies the written files.
-func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.Descriptor, error) {
+func stage(ctx context.Context, dir string, image v1.Image, minimum reserve) (*v1.Descriptor, error) {
 	blobs, err := blobsIn(image)
 	if err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // the files in it are closed
-	space := &spaceGuard{dir: dir, reserve: least}
+	space := &spaceGuard{dir: dir, reserve: minimum}
 	for _, b := range blobs {
 		r, err := b.open()
 		if err != nil {
@@ -367,8 +367,8 @@ func (c *Cache) Remove(ctx context.Context, name string) error {
 // root file system that a run uses, and returns an error.
 func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
 	err := c.discard(ctx, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
-	_, swept := Sweep(c.dir)
-	return errors.Join(err, swept)
+	_, sweepErr := Sweep(c.dir)
+	return errors.Join(err, sweepErr)
 }
 
 func (c *Cache) discard(ctx context.Context, unwanted func(v1.Descriptor) bool) error {
@@ -400,9 +400,9 @@ func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest) error) 
 
 // collect removes the blobs and root file systems that belong to no image of the index.
 func (c *Cache) collect(index *v1.IndexManifest) error {
-	wanted := map[string]bool{}
+	references := map[string]bool{}
 	for _, d := range index.Manifests {
-		wanted[d.Digest.Hex] = true
+		references[d.Digest.Hex] = true
 		image, err := c.open(d)
 		if err != nil {
 			continue // a damaged image must be built or loaded again
@@ -411,21 +411,21 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 		if err != nil {
 			return err
 		}
-		wanted[manifest.Config.Digest.Hex] = true
+		references[manifest.Config.Digest.Hex] = true
 		for _, l := range manifest.Layers {
-			wanted[l.Digest.Hex] = true
+			references[l.Digest.Hex] = true
 		}
 	}
 	blobs, blobsErr := os.ReadDir(c.path("blobs", "sha256"))
 	trees, treesErr := os.ReadDir(c.path("rootfs"))
 	errs := []error{blobsErr, treesErr}
 	for _, b := range blobs {
-		if !wanted[b.Name()] {
+		if !references[b.Name()] {
 			errs = append(errs, os.Remove(c.path("blobs", "sha256", b.Name())))
 		}
 	}
 	for _, t := range trees {
-		if t.IsDir() && !wanted[t.Name()] {
+		if t.IsDir() && !references[t.Name()] {
 			errs = append(errs, c.removeRootfs(t.Name()))
 		}
 	}

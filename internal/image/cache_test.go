@@ -52,9 +52,9 @@ func testCache(t *testing.T) *Cache {
 
 func put(t *testing.T, c *Cache, name string, image v1.Image) v1.Image {
 	t.Helper()
-	kept, err := c.Put(t.Context(), name, image)
+	entry, err := c.Put(t.Context(), name, image)
 	must.Do(t, err)
-	return kept
+	return entry
 }
 
 func regularFile(name string) tar.Header {
@@ -64,12 +64,12 @@ func regularFile(name string) tar.Header {
 func TestCache(t *testing.T) {
 	c := testCache(t)
 	one, two := made(t, archive(t, regularFile("one"))), made(t, archive(t, regularFile("one")), archive(t, regularFile("two")))
-	kept := put(t, c, "one", one)
+	entry := put(t, c, "one", one)
 	put(t, c, "two", two)
-	wantConsistentDigest(t, kept, one)
-	again, err := c.Get("two")
+	wantConsistentDigest(t, entry, one)
+	second, err := c.Get("two")
 	must.Do(t, err)
-	wantConsistentDigest(t, again, two)
+	wantConsistentDigest(t, second, two)
 	entries, err := c.List()
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("%+v, %v; want two images", entries, err)
@@ -88,10 +88,10 @@ func TestCache(t *testing.T) {
 	}
 
 	// A shared layer stays as long as one of its images.
-	shared := len(blobsOf(t, c))
+	count := len(blobsOf(t, c))
 	must.Do(t, c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two"))
-	if left := len(blobsOf(t, c)); left != shared-3 {
-		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
+	if left := len(blobsOf(t, c)); left != count-3 {
+		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, count)
 	}
 	must.Do(t, c.Verify(t.Context(), "one"))
 	put(t, c, "one", two)
@@ -158,10 +158,10 @@ func TestCacheDamage(t *testing.T) {
 			c := testCache(t)
 			put(t, c, "image", image)
 			must.Do(t, test.damage(test.path(c)))
-			kept, err := c.Get("image")
+			entry, err := c.Get("image")
 			if test.late {
 				must.Do(t, err)
-				if _, err := c.Rootfs(t.Context(), kept); !errors.Is(err, ErrDamaged) {
+				if _, err := c.Rootfs(t.Context(), entry); !errors.Is(err, ErrDamaged) {
 					t.Errorf("unpacking: %v, want ErrDamaged", err)
 				}
 				if left, err := filepath.Glob(c.path("rootfs", "*", "*")); err != nil || len(left) > 0 {
@@ -187,9 +187,9 @@ func TestPutChecksDigests(t *testing.T) {
 	if _, err := c.Put(t.Context(), "lie", lyingImage{image}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
-	stopped, stop := context.WithCancelCause(t.Context())
+	deadCtx, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	if _, err := c.Put(stopped, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
+	if _, err := c.Put(deadCtx, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("cancelled: %v", err)
 	}
 	if entries, err := c.List(); err != nil || len(entries) > 0 {
@@ -228,22 +228,22 @@ func (zeros) Read(p []byte) (int, error) {
 func TestConcurrentCacheUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	images := []v1.Image{made(t, archive(t, regularFile("a"))), made(t, archive(t, regularFile("b")), archive(t, regularFile("c")))}
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range 12 {
-		all.Go(func() {
+		wg.Go(func() {
 			c, err := OpenCache(dir)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			name := string(rune('a' + i%3))
-			kept, err := c.Put(t.Context(), name, images[i%2])
+			entry, err := c.Put(t.Context(), name, images[i%2])
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			if i%4 == 0 {
-				if dir, err := c.Rootfs(t.Context(), kept); err != nil {
+				if dir, err := c.Rootfs(t.Context(), entry); err != nil {
 					t.Error(err)
 				} else if _, err := os.Stat(filepath.Join(dir, "a")); i%2 == 0 && err != nil {
 					t.Error(err)
@@ -260,7 +260,7 @@ func TestConcurrentCacheUse(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	c, err := OpenCache(dir)
 	must.Do(t, err)
 	for _, name := range []string{"a", "b", "c"} {
@@ -277,18 +277,18 @@ func TestCacheIsPrivate(t *testing.T) {
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755))
 	old, err := OpenCache(dir)
 	must.Do(t, err)
-	fresh, err := OpenCache(filepath.Join(top, "fresh"))
+	cache, err := OpenCache(filepath.Join(top, "fresh"))
 	must.Do(t, err)
-	for _, c := range []*Cache{fresh, old} {
+	for _, c := range []*Cache{cache, old} {
 		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
 			t.Fatal(err)
 		}
-		seen := 0
+		count := 0
 		err := filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
-			seen++
+			count++
 			info, err := d.Info()
 			if err == nil && info.Mode()&0o077 != 0 && name != old.dir && name != old.path("blobs", "sha256") {
 				t.Errorf("%s has the mode %v", name, info.Mode())
@@ -298,8 +298,8 @@ func TestCacheIsPrivate(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil || seen < 10 {
-			t.Errorf("%d files were checked, %v", seen, err)
+		if err != nil || count < 10 {
+			t.Errorf("%d files were checked, %v", count, err)
 		}
 	}
 }
@@ -307,19 +307,19 @@ func TestCacheIsPrivate(t *testing.T) {
 // Sweep removes files of killed processes, and keeps files of running processes and files that do not belong to the cache.
 func TestSweep(t *testing.T) {
 	c := testCache(t)
-	dead := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
-	for _, name := range dead {
+	names := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
+	for _, name := range names {
 		must.Do(t, os.MkdirAll(c.path("tmp", name, "left"), 0o755))
 	}
-	must.Do(t, os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
+	must.Do(t, os.WriteFile(c.path("tmp", names[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700))
 	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
 	importing, endImport, err2 := c.temporary(t.Context(), "import")
 	must.Do(t, err1, err2)
-	removed, err := Sweep(c.dir)
-	if err != nil || len(removed) != len(dead) {
-		t.Errorf("removed %v, %v; want %v", removed, err, dead)
+	removals, err := Sweep(c.dir)
+	if err != nil || len(removals) != len(names) {
+		t.Errorf("removed %v, %v; want %v", removals, err, names)
 	}
-	for _, name := range dead {
+	for _, name := range names {
 		if _, err := os.Stat(c.path("tmp", name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s still exists: %v", name, err)
 		}
@@ -330,14 +330,14 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	must.Do(t, endBuild(), endImport())
-	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
-		t.Errorf("the second Sweep removed %v, %v", again, err)
+	if second, err := Sweep(c.dir); err != nil || len(second) > 0 {
+		t.Errorf("the second Sweep removed %v, %v", second, err)
 	}
-	none := filepath.Join(t.TempDir(), "none")
-	if removed, err := Sweep(none); err != nil || removed != nil {
-		t.Errorf("without a cache Sweep removed %v, %v", removed, err)
+	noDir := filepath.Join(t.TempDir(), "none")
+	if removals, err := Sweep(noDir); err != nil || removals != nil {
+		t.Errorf("without a cache Sweep removed %v, %v", removals, err)
 	}
-	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(noDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Sweep created a cache: %v", err)
 	}
 }
@@ -345,9 +345,9 @@ func TestSweep(t *testing.T) {
 // Concurrent sweeps must not remove a new directory of a running process.
 func TestConcurrentSweep(t *testing.T) {
 	c := testCache(t)
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
+		wg.Go(func() {
 			for range 50 {
 				dir, release, err := c.temporary(t.Context(), "put")
 				if err != nil {
@@ -359,7 +359,7 @@ func TestConcurrentSweep(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() {
+		wg.Go(func() {
 			for range 50 {
 				if _, err := Sweep(c.dir); err != nil {
 					t.Error(err)
@@ -367,7 +367,7 @@ func TestConcurrentSweep(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	wantNothing(t, c)
 }
 
@@ -381,13 +381,13 @@ func TestExclusive(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it contains %v, %v", left, err)
 	}
-	waiting, stop := context.WithCancelCause(t.Context())
-	asked := 0
-	if _, _, err := c.Exclusive(waiting, "thing", func() { asked++; stop(errors.New("enough")) }); err == nil || !strings.Contains(err.Error(), "enough") {
+	waitCtx, stop := context.WithCancelCause(t.Context())
+	calls := 0
+	if _, _, err := c.Exclusive(waitCtx, "thing", func() { calls++; stop(errors.New("enough")) }); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("the context does not end the wait: %v", err)
 	}
-	if asked != 1 {
-		t.Errorf("wait was called %d times", asked)
+	if calls != 1 {
+		t.Errorf("wait was called %d times", calls)
 	}
 	must.Do(t, c.Prune(t.Context(), func(string) bool { return true }))
 	if _, err := os.Stat(dir); err != nil {
@@ -408,14 +408,14 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	image := put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	dir, err := c.Rootfs(t.Context(), image)
 	must.Do(t, err)
-	before, err := os.Stat(filepath.Join(dir, "file"))
+	baseline, err := os.Stat(filepath.Join(dir, "file"))
 	must.Do(t, err)
 	// Runtimes create mount points, which are not damage.
 	must.Do(t, os.Mkdir(filepath.Join(dir, "mnt"), 0o755))
-	if again, err := c.Rootfs(t.Context(), image); err != nil || again != dir {
-		t.Errorf("%s, %v; want %s", again, err, dir)
+	if second, err := c.Rootfs(t.Context(), image); err != nil || second != dir {
+		t.Errorf("%s, %v; want %s", second, err, dir)
 	}
-	if after, err := os.Stat(filepath.Join(dir, "file")); err != nil || !os.SameFile(before, after) {
+	if info, err := os.Stat(filepath.Join(dir, "file")); err != nil || !os.SameFile(baseline, info) {
 		t.Errorf("the image was unpacked again: %v", err)
 	}
 	// The lock prevents its removal, even if the image is removed.

@@ -116,11 +116,11 @@ func pack(probe []byte) ([]byte, error) {
 // Assemble builds an image from layers with the probe as its entry point. The digest depends only on the arguments, because all
 // times are Epoch.
 func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Layer) (v1.Image, error) {
-	created := v1.Time{Time: Epoch()}
+	epoch := v1.Time{Time: Epoch()}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range layers {
 		var err error
-		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: createdBy}})
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: epoch, CreatedBy: createdBy}})
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Variant = "linux", arch, variants[arch]
-	config.Created = created
+	config.Created = epoch
 	config.Config = v1.Config{
 		// Without arguments the probe waits, because the image is also the sandbox ("pause") image of CRI engines.
 		Entrypoint: []string{ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/", Env: []string{"PATH=" + searchPath}, Labels: labels,

@@ -117,9 +117,9 @@ func TestBuild(t *testing.T) {
 			image, err := Build(arch)
 			must.Do(t, err)
 			wantConsistent(t, image)
-			again, err := Build(arch)
+			second, err := Build(arch)
 			must.Do(t, err)
-			if one, two := digest(t, image), digest(t, again); one != two {
+			if one, two := digest(t, image), digest(t, second); one != two {
 				t.Errorf("two builds have the digests %v and %v", one, two)
 			}
 			if media, err := image.MediaType(); err != nil || media != types.OCIManifestSchema1 {
@@ -226,9 +226,9 @@ func TestProbeIsReproducible(t *testing.T) {
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build the probe: %v: %s", err, output)
 		}
-		built, err := os.ReadFile(filepath.Join(out, name))
+		program, err := os.ReadFile(filepath.Join(out, name))
 		must.Do(t, err)
-		if string(built) != string(embeddedProbe) {
+		if string(program) != string(embeddedProbe) {
 			t.Fatalf("the embedded %s is not up to date with probe/: run make build, with the same compiler", name)
 		}
 	}

@@ -186,11 +186,11 @@ func (i *layoutImage) RawManifest() ([]byte, error) { return i.raw, nil }
 func (i *layoutImage) RawConfigFile() ([]byte, error) { return i.layout.blob(i.manifest.Config.Digest) }
 
 func (i *layoutImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	at := slices.IndexFunc(i.manifest.Layers, func(d v1.Descriptor) bool { return d.Digest == h })
-	if at < 0 {
+	index := slices.IndexFunc(i.manifest.Layers, func(d v1.Descriptor) bool { return d.Digest == h })
+	if index < 0 {
 		return nil, fmt.Errorf("%w: its manifest has no layer %s", ErrDamaged, h)
 	}
-	return &layoutLayer{i.layout, i.manifest.Layers[at]}, nil
+	return &layoutLayer{i.layout, i.manifest.Layers[index]}, nil
 }
 
 // layoutLayer is a layer of a layout.

@@ -217,17 +217,17 @@ func (a archiveFile) open() (io.ReadCloser, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	r := bufio.NewReaderSize(contextReader{a.ctx, f}, 1<<20)
-	opened := struct {
+	stream := struct {
 		io.Reader
 		io.Closer
 	}{r, f}
 	if magic, err := r.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		if opened.Reader, err = gzip.NewReader(r); err != nil {
+		if stream.Reader, err = gzip.NewReader(r); err != nil {
 			return nil, errors.Join(fmt.Errorf("%w: %w", ErrDamaged, err), f.Close())
 		}
 	}
-	opened.Reader = &bounded{opened.Reader, a.limits.bytes}
-	return opened, nil
+	stream.Reader = &bounded{stream.Reader, a.limits.bytes}
+	return stream, nil
 }
 
 // bounded is a reader that fails after a number of bytes.
@@ -340,10 +340,10 @@ func (a archiveFile) docker() (v1.Image, error) {
 }
 
 // text reads a small file of the archive.
-func (a archiveFile) text(wanted string) (text []byte, err error) {
+func (a archiveFile) text(file string) (text []byte, err error) {
 	found := false
 	err = a.each(func(name string, header *tar.Header, content io.Reader) error {
-		if name != wanted {
+		if name != file {
 			return nil
 		}
 		if header.Typeflag != tar.TypeReg {
@@ -356,7 +356,7 @@ func (a archiveFile) text(wanted string) (text []byte, err error) {
 		return io.EOF
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s in the archive: %w", wanted, fs.ErrNotExist)
+		err = fmt.Errorf("%s in the archive: %w", file, fs.ErrNotExist)
 	}
 	return text, err
 }

@@ -101,29 +101,29 @@ func dockerSaved(t *testing.T, images ...v1.Image) []byte {
 
 func TestLoad(t *testing.T) {
 	host := forPlatform(t, made(t, archive(t, regularFile("host")), archive(t, regularFile("two"))), runtime.GOARCH)
-	other := forPlatform(t, made(t, archive(t, regularFile("other"))), "s390x")
-	third := forPlatform(t, made(t, archive(t, regularFile("third"))), "ppc64le")
-	var own bytes.Buffer
-	must.Do(t, Save(t.Context(), &own, "mine", host))
+	s390x := forPlatform(t, made(t, archive(t, regularFile("other"))), "s390x")
+	ppc64le := forPlatform(t, made(t, archive(t, regularFile("third"))), "ppc64le")
+	var buffer bytes.Buffer
+	must.Do(t, Save(t.Context(), &buffer, "mine", host))
 	tests := []struct{ name, path, want string }{
 		{"layout", writeLayout(t, false, host), "host"},
-		{"layout of several", writeLayout(t, false, other, host), "host"},
-		{"layout with an index", writeLayout(t, true, other, host), "host"},
-		{"layout of another platform alone", writeLayout(t, true, other), "other"},
-		{"archive of a layout", written(t, tarOf(t, writeLayout(t, true, other, host))), "host"},
+		{"layout of several", writeLayout(t, false, s390x, host), "host"},
+		{"layout with an index", writeLayout(t, true, s390x, host), "host"},
+		{"layout of another platform alone", writeLayout(t, true, s390x), "other"},
+		{"archive of a layout", written(t, tarOf(t, writeLayout(t, true, s390x, host))), "host"},
 		{"compressed archive of a layout", written(t, zipped(t, tarOf(t, writeLayout(t, false, host)))), "host"},
 		{"docker save", written(t, dockerSaved(t, host)), "host"},
 		{"docker save, compressed", written(t, zipped(t, dockerSaved(t, host))), "host"},
-		{"saved", written(t, own.Bytes()), "host"},
-		{"saved, compressed", written(t, zipped(t, own.Bytes())), "host"},
-		{"of other platforms", writeLayout(t, true, other, third), "error: it contains no image for linux/" + runtime.GOARCH + ", only for linux/s390x, linux/ppc64le"},
+		{"saved", written(t, buffer.Bytes()), "host"},
+		{"saved, compressed", written(t, zipped(t, buffer.Bytes())), "host"},
+		{"of other platforms", writeLayout(t, true, s390x, ppc64le), "error: it contains no image for linux/" + runtime.GOARCH + ", only for linux/s390x, linux/ppc64le"},
 		{"empty layout", writeLayout(t, false), "error: it contains no image"},
-		{"several of docker", written(t, dockerSaved(t, host, other)), "error: a single image"},
+		{"several of docker", written(t, dockerSaved(t, host, s390x)), "error: a single image"},
 		{"not an archive", written(t, []byte("what is this?\n"+strings.Repeat("x", 2000))), "error: not an archive of an image"},
 		{"empty file", written(t, nil), "error: not an archive of an image"},
 		{"another archive", written(t, archive(t, regularFile("file"))), "error: neither oci-layout nor manifest.json"},
-		{"cut off", written(t, own.Bytes()[:own.Len()/2]), "error: damaged"},
-		{"compressed and cut off", written(t, zipped(t, own.Bytes())[:own.Len()/8]), "error: damaged"},
+		{"cut off", written(t, buffer.Bytes()[:buffer.Len()/2]), "error: damaged"},
+		{"compressed and cut off", written(t, zipped(t, buffer.Bytes())[:buffer.Len()/8]), "error: damaged"},
 		{"damaged compression", written(t, []byte("\x1f\x8bnot gzip at all")), "error: damaged"},
 		{"directory without a layout", t.TempDir(), "error: not an OCI layout"},
 		{"nothing", filepath.Join(t.TempDir(), "nothing"), "error: no such file, directory or image in the cache"},
@@ -165,23 +165,23 @@ func TestLoad(t *testing.T) {
 // Save and Import keep the digest. The name in the archive does not become the name in the cache.
 func TestSaveAndImport(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")), archive(t, regularFile("file")))
-	for _, as := range []string{OwnPrefix + "amd64-0123", "other"} {
+	for _, tag := range []string{OwnPrefix + "amd64-0123", "other"} {
 		var one, two bytes.Buffer
-		must.Do(t, Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image))
+		must.Do(t, Save(t.Context(), &one, tag, image), Save(t.Context(), &two, tag, image))
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
 			t.Error("two archives of an image differ")
 		}
 		c, file := testCache(t), written(t, one.Bytes())
 		want := "loaded-" + digest(t, image).Hex[:12]
-		name, kept, err := c.Import(t.Context(), file, Named(""))
+		name, entry, err := c.Import(t.Context(), file, Named(""))
 		if err != nil || name != want {
 			t.Fatalf("name %q, %v; want %q", name, err, want)
 		}
-		wantConsistentDigest(t, kept, image)
+		wantConsistentDigest(t, entry, image)
 		if name, _, err = c.Import(t.Context(), file, Named("mine")); err != nil || name != "mine" {
 			t.Errorf("name %q, %v; want mine", name, err)
 		}
-		if loaded, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, loaded) != digest(t, image) {
+		if img, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, img) != digest(t, image) {
 			t.Errorf("by its name: %v", err)
 		}
 		if name, _, err = c.Import(t.Context(), file, Named(OwnPrefix+"amd64-0123")); err == nil || !strings.Contains(err.Error(), "choose another name") {
@@ -192,16 +192,16 @@ func TestSaveAndImport(t *testing.T) {
 			claimed = claim
 			return "", errors.New("refused")
 		}
-		if _, _, err = c.Import(t.Context(), file, naming); err == nil || claimed != as {
-			t.Errorf("the archive claims the name %q, %v; want %q", claimed, err, as)
+		if _, _, err = c.Import(t.Context(), file, naming); err == nil || claimed != tag {
+			t.Errorf("the archive claims the name %q, %v; want %q", claimed, err, tag)
 		}
 		if entries, err := c.List(); err != nil || len(entries) != 2 {
 			t.Errorf("the cache has %+v, %v", entries, err)
 		}
 	}
-	stopped, stop := context.WithCancelCause(t.Context())
+	deadCtx, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	if err := Save(stopped, &bytes.Buffer{}, "image", image); err == nil || !strings.Contains(err.Error(), "enough") {
+	if err := Save(deadCtx, &bytes.Buffer{}, "image", image); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("stopped: %v", err)
 	}
 }
@@ -212,14 +212,14 @@ func TestDockerReadsSavedImage(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, Save(t.Context(), &b, "image", image))
 	file := written(t, b.Bytes())
-	loaded, err := tarball.ImageFromPath(file, nil)
+	img, err := tarball.ImageFromPath(file, nil)
 	must.Do(t, err)
 	want, err1 := image.ConfigName()
-	got, err2 := loaded.ConfigName()
+	got, err2 := img.ConfigName()
 	if err := errors.Join(err1, err2); err != nil || got != want {
 		t.Errorf("the image's ID is %v, want %v (%v)", got, want, err)
 	}
-	if _, err := unpacked(t, loaded, defaultLimits); err != nil {
+	if _, err := unpacked(t, img, defaultLimits); err != nil {
 		t.Error(err)
 	}
 }
@@ -243,12 +243,12 @@ func TestLoadRefuses(t *testing.T) {
 	host := forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH)
 	manifest, err := host.Manifest()
 	must.Do(t, err)
-	link := func(to string) func(string) error {
-		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(to, file)) }
+	link := func(destination string) func(string) error {
+		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(destination, file)) }
 	}
 	pipe := func(file string) error { return errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)) }
-	huge := func(file string) error { return os.Truncate(file, 32<<30) }
-	large := func(file string) error { return os.Truncate(file, maxJSON+1) }
+	extend := func(file string) error { return os.Truncate(file, 32<<30) }
+	enlarge := func(file string) error { return os.Truncate(file, maxJSON+1) }
 	index, config, layer := "index.json", blobName(manifest.Config.Digest), blobName(manifest.Layers[0].Digest)
 	for _, test := range []struct {
 		name   string
@@ -260,15 +260,15 @@ func TestLoadRefuses(t *testing.T) {
 		{"endless index", index, link("/dev/zero"), "not a regular file", "not a regular file"},
 		{"index elsewhere", index, link("../index.json"), "not a regular file", "not a regular file"},
 		{"index that is a pipe", index, pipe, "not a regular file", "not a regular file"},
-		{"huge index", index, huge, "larger than 4 MiB", ""},
-		{"large index", index, large, "larger than 4 MiB", "larger than 4 MiB"},
-		{"large manifest", blobName(digest(t, host)), large, "larger than 4 MiB", "larger than 4 MiB"},
-		{"huge configuration", config, huge, "larger than 4 MiB", ""},
-		{"large configuration", config, large, "larger than 4 MiB", "larger than 4 MiB"},
+		{"huge index", index, extend, "larger than 4 MiB", ""},
+		{"large index", index, enlarge, "larger than 4 MiB", "larger than 4 MiB"},
+		{"large manifest", blobName(digest(t, host)), enlarge, "larger than 4 MiB", "larger than 4 MiB"},
+		{"huge configuration", config, extend, "larger than 4 MiB", ""},
+		{"large configuration", config, enlarge, "larger than 4 MiB", "larger than 4 MiB"},
 		{"endless configuration", config, link("/dev/zero"), "not a regular file", "not a regular file"},
 		{"layer elsewhere", layer, link("/etc/passwd"), "not a regular file", "not a regular file"},
 		{"layer that is a pipe", layer, pipe, "not a regular file", "not a regular file"},
-		{"huge layer", layer, huge, "damaged", ""},
+		{"huge layer", layer, extend, "damaged", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := writeLayout(t, false, host)
@@ -285,8 +285,8 @@ func TestLoadRefuses(t *testing.T) {
 		wantRefused(t, file, "not a regular file")
 	})
 	t.Run("blobs elsewhere", func(t *testing.T) {
-		dir, other := writeLayout(t, false, host), writeLayout(t, false, host)
-		must.Do(t, os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs")))
+		dir, donor := writeLayout(t, false, host), writeLayout(t, false, host)
+		must.Do(t, os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(donor, "blobs"), filepath.Join(dir, "blobs")))
 		wantRefused(t, dir, "escapes")
 	})
 	t.Run("docker's manifest elsewhere", func(t *testing.T) {
@@ -372,12 +372,12 @@ func TestEndlessArchive(t *testing.T) {
 }
 
 func TestExpandKeepsReserve(t *testing.T) {
-	packed := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
-	if err := packed.expand(t.TempDir()); !errors.Is(err, errNoSpace) {
+	source := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
+	if err := source.expand(t.TempDir()); !errors.Is(err, errNoSpace) {
 		t.Errorf("%v, want %v", err, errNoSpace)
 	}
-	packed.limits = limits{bytes: 1 << 30, entries: 3}
-	if err := packed.expand(t.TempDir()); !errors.Is(err, errTooMany) {
+	source.limits = limits{bytes: 1 << 30, entries: 3}
+	if err := source.expand(t.TempDir()); !errors.Is(err, errTooMany) {
 		t.Errorf("%v, want %v", err, errTooMany)
 	}
 }
@@ -388,29 +388,29 @@ func TestExpandIgnoresOtherFiles(t *testing.T) {
 	want := slices.Sorted(maps.Keys(filesIn(t, dir)))
 	must.Do(t, os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
 		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600))
-	to := t.TempDir()
-	must.Do(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to))
-	if got := slices.Sorted(maps.Keys(filesIn(t, to))); !slices.Equal(got, want) {
+	destination := t.TempDir()
+	must.Do(t, (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(destination))
+	if got := slices.Sorted(maps.Keys(filesIn(t, destination))); !slices.Equal(got, want) {
 		t.Errorf("%v is unpacked, want %v", got, want)
 	}
 }
 
 func FuzzLoad(f *testing.F) {
 	image := made(f, archive(f, regularFile("file")))
-	var own bytes.Buffer
-	if err := Save(f.Context(), &own, "mine", image); err != nil {
+	var buffer bytes.Buffer
+	if err := Save(f.Context(), &buffer, "mine", image); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(own.Bytes())
+	f.Add(buffer.Bytes())
 	f.Add([]byte("\x1f\x8b"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		c := testCache(t)
-		loaded, release, err := c.Load(t.Context(), written(t, content))
+		img, release, err := c.Load(t.Context(), written(t, content))
 		if err != nil {
 			wantNothing(t, c)
 			return
 		}
-		if _, err := loaded.Digest(); err != nil {
+		if _, err := img.Digest(); err != nil {
 			t.Error(err)
 		}
 		must.Do(t, release())
@@ -425,11 +425,11 @@ func TestOpen(t *testing.T) {
 	if _, err := cache.Put(t.Context(), "mine", one); err != nil {
 		t.Fatal(err)
 	}
-	both := writeLayout(t, true, one, two)
+	pair := writeLayout(t, true, one, two)
 	for _, tt := range []struct{ name, path, arch, want string }{
-		{"of several", both, "riscv64", "two"},
-		{"of several, in an archive", written(t, tarOf(t, both)), "s390x", "one"},
-		{"of several, missing", both, "arm", "error: no image for linux/arm, only for linux/s390x, linux/riscv64"},
+		{"of several", pair, "riscv64", "two"},
+		{"of several, in an archive", written(t, tarOf(t, pair)), "s390x", "one"},
+		{"of several, missing", pair, "arm", "error: no image for linux/arm, only for linux/s390x, linux/riscv64"},
 		{"any single one", writeLayout(t, false, two), "", "two"},
 		{"another single one", writeLayout(t, false, two), "s390x", "error: no image for linux/s390x, only for linux/riscv64"},
 		{"docker save", written(t, dockerSaved(t, two)), "riscv64", "two"},

@@ -66,7 +66,7 @@ func clearDir(dir string) error {
 
 // Sweep removes the temporary files of killed processes from the cache in a directory, and returns their paths. It keeps files that a
 // running process uses. A missing cache is not an error. A cache that another user can change is one.
-func Sweep(cache string) (removed []string, err error) {
+func Sweep(cache string) (removals []string, err error) {
 	cache, err = trust.Directory(cache)
 	if err == nil {
 		err = trust.Entry(filepath.Join(cache, "tmp"))
@@ -98,10 +98,10 @@ func Sweep(cache string) (removed []string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("sweep the image cache: %w", err))
 		} else {
-			removed = append(removed, path)
+			removals = append(removals, path)
 		}
 	}
-	return removed, errors.Join(errs...)
+	return removals, errors.Join(errs...)
 }
 
 // temporaries are the name prefixes of the cache's directories in tmp/. If a user chose the cache's directory, tmp/ may have other files.
@@ -118,13 +118,13 @@ var errLocked = errors.New("another process uses it")
 
 // tryLock locks a file or directory, or returns errLocked. The kind is O_CREAT, which creates a missing file, or O_DIRECTORY. If
 // the file is removed meanwhile, the error is fs.ErrNotExist.
-func tryLock(path string, kind, how int) (fileLock, error) {
+func tryLock(path string, kind, mode int) (fileLock, error) {
 	fd, err := unix.Open(path, kind|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	l := fileLock(fd)
-	err = l.convert(how)
+	err = l.convert(mode)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = errLocked
 	}
@@ -143,8 +143,8 @@ func tryLock(path string, kind, how int) (fileLock, error) {
 }
 
 // lockFile waits for a lock. It calls wait once if it must wait.
-func lockFile(ctx context.Context, path string, kind, how int, wait func()) (fileLock, error) {
-	l, err := tryLock(path, kind, how)
+func lockFile(ctx context.Context, path string, kind, mode int, wait func()) (fileLock, error) {
+	l, err := tryLock(path, kind, mode)
 	if !errors.Is(err, errLocked) {
 		return l, err
 	}
@@ -155,7 +155,7 @@ func lockFile(ctx context.Context, path string, kind, how int, wait func()) (fil
 		if err := pauseLock(ctx); err != nil {
 			return 0, err
 		}
-		l, err = tryLock(path, kind, how)
+		l, err = tryLock(path, kind, mode)
 	}
 	return l, err
 }
@@ -173,9 +173,9 @@ func pauseLock(ctx context.Context) error {
 }
 
 // convert makes the lock shared or exclusive, without waiting.
-func (l fileLock) convert(how int) error {
+func (l fileLock) convert(mode int) error {
 	for {
-		err := unix.Flock(int(l), how|unix.LOCK_NB)
+		err := unix.Flock(int(l), mode|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}

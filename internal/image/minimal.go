@@ -143,8 +143,8 @@ func (r *Registry) Minimal(ctx context.Context, arch, dir string) (ref string, p
 	}
 	r.mu.Lock()
 	r.made++
-	as := fmt.Sprintf("minimal:%d", r.made)
+	tag := fmt.Sprintf("minimal:%d", r.made)
 	r.mu.Unlock()
-	ref, err = r.Publish(ctx, as, image)
+	ref, err = r.Publish(ctx, tag, image)
 	return ref, program, err
 }

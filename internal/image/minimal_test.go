@@ -67,20 +67,20 @@ func TestMinimal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rootfs")
 	ref, program, err := r.Minimal(t.Context(), "arm", dir)
 	must.Do(t, err)
-	if written, err := os.ReadFile(filepath.Join(dir, ProbePath)); err != nil || string(written) != string(program) {
+	if content, err := os.ReadFile(filepath.Join(dir, ProbePath)); err != nil || string(content) != string(program) {
 		t.Errorf("the directory has another program: %v", err)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
 	must.Do(t, err)
-	pulled, err := remote.Image(parsed)
+	img, err := remote.Image(parsed)
 	must.Do(t, err)
-	config, err := pulled.ConfigFile()
+	config, err := img.ConfigFile()
 	if err != nil || config.Platform().String() != "linux/arm/v7" {
 		t.Errorf("the platform is %v, %v", config.Platform(), err)
 	}
-	again, _, err := r.Minimal(t.Context(), "arm", filepath.Join(t.TempDir(), "rootfs"))
-	if err != nil || again == ref {
-		t.Errorf("a second image is %s, %v", again, err)
+	second, _, err := r.Minimal(t.Context(), "arm", filepath.Join(t.TempDir(), "rootfs"))
+	if err != nil || second == ref {
+		t.Errorf("a second image is %s, %v", second, err)
 	}
 	if _, _, err := r.Minimal(t.Context(), "arm", dir); err == nil {
 		t.Error("a used directory is accepted")

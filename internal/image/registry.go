@@ -173,14 +173,14 @@ func (r *Registry) Serve(l net.Listener) {
 }
 
 // Publish adds an image under a name with a tag, replaces an earlier image with this name, and returns the reference.
-func (r *Registry) Publish(ctx context.Context, as string, image v1.Image) (string, error) {
-	ref, err := name.NewTag(r.Addr()+"/"+r.path+as, name.Insecure, name.StrictValidation)
+func (r *Registry) Publish(ctx context.Context, tag string, image v1.Image) (string, error) {
+	ref, err := name.NewTag(r.Addr()+"/"+r.path+tag, name.Insecure, name.StrictValidation)
 	if err != nil {
-		return "", fmt.Errorf("publish image %s: %w", as, err)
+		return "", fmt.Errorf("publish image %s: %w", tag, err)
 	}
 	p, err := newPublished(ctx, ref, image)
 	if err != nil {
-		return "", fmt.Errorf("publish image %s: %w", as, err)
+		return "", fmt.Errorf("publish image %s: %w", tag, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,9 +256,9 @@ func (r *Registry) Fresh(ctx context.Context, size int64) (string, error) {
 	}
 	r.mu.Lock()
 	r.made++
-	as := fmt.Sprintf("fresh:%d", r.made)
+	tag := fmt.Sprintf("fresh:%d", r.made)
 	r.mu.Unlock()
-	return r.Publish(ctx, as, image)
+	return r.Publish(ctx, tag, image)
 }
 
 func freshImage(size int64) (v1.Image, error) {
@@ -268,11 +268,11 @@ func freshImage(size int64) (v1.Image, error) {
 	}
 	var seed [32]byte
 	_, _ = crand.Read(seed[:]) // Read never fails
-	packed, err := packBytes(rand.NewChaCha8(seed), size)
+	content, err := packBytes(rand.NewChaCha8(seed), size)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := layerOf(packed)
+	layer, err := layerOf(content)
 	if err != nil {
 		return nil, err
 	}
@@ -317,14 +317,14 @@ func (r *Registry) Forget(ref string) {
 // Served returns the size of the blobs that only this image has, and how many of their bytes clients have received. An engine that
 // has pulled a fresh image has received all of them. It may have the other blobs in its cache. Blobs in files are not counted, so that
 // the kernel can send them without a copy.
-func (r *Registry) Served(ref string) (served, size int64) {
+func (r *Registry) Served(ref string) (sum, size int64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for hash, bytes := range r.own(ref) {
-		served += min(r.sent[hash], bytes)
+		sum += min(r.sent[hash], bytes)
 		size += bytes
 	}
-	return served, size
+	return sum, size
 }
 
 // own returns the sizes of the blobs in memory that no other image has. r.mu is held.
@@ -344,9 +344,9 @@ func (r *Registry) own(ref string) map[v1.Hash]int64 {
 		}
 		_ = content.Close() // it was not read
 	}
-	for other, q := range r.images {
+	for candidate, q := range r.images {
 		for hash := range q.blobs {
-			if other != ref {
+			if candidate != ref {
 				delete(sizes, hash)
 			}
 		}

@@ -162,10 +162,10 @@ func TestRegistryHasTimeouts(t *testing.T) {
 
 func TestRegistryIsReadOnly(t *testing.T) {
 	r := newRegistry(t)
-	before, err := pull(t, r.Probe())
+	original, err := pull(t, r.Probe())
 	must.Do(t, err)
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
-		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, before).String()} {
+		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, original).String()} {
 			response, body := ask(t, method, "http://"+r.Addr()+"/v2/"+repository(r, "probe")+"/"+path, nil)
 			if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(body, `"UNSUPPORTED"`) {
 				t.Errorf("%s %s: %s %s", method, path, response.Status, body)
@@ -174,27 +174,27 @@ func TestRegistryIsReadOnly(t *testing.T) {
 	}
 	parsed, err := name.ParseReference(r.Addr()+"/"+repository(r, "mine")+":1", name.Insecure)
 	must.Do(t, err)
-	if err := remote.Write(parsed, before, remote.WithContext(t.Context()), remote.WithTransport(direct)); err == nil {
+	if err := remote.Write(parsed, original, remote.WithContext(t.Context()), remote.WithTransport(direct)); err == nil {
 		t.Error("a client pushed an image")
 	}
-	if after, err := pull(t, r.Probe()); err != nil || digest(t, after) != digest(t, before) {
+	if img, err := pull(t, r.Probe()); err != nil || digest(t, img) != digest(t, original) {
 		t.Errorf("the existing image changed: %v", err)
 	}
 }
 
 func TestRegistryRefuses(t *testing.T) {
 	r := newRegistry(t)
-	nothing := "sha256:" + strings.Repeat("0", 64)
+	zeroDigest := "sha256:" + strings.Repeat("0", 64)
 	for path, want := range map[string]string{
 		"/":    "404 UNSUPPORTED",
 		"/v1/": "404 UNSUPPORTED",
-		"/v2/" + repository(r, "probe") + "/tags/list":            "404 UNSUPPORTED",
-		"/v2/" + repository(r, "probe") + "/manifests/other":      "404 MANIFEST_UNKNOWN",
-		"/v2/other/manifests/latest":                              "404 MANIFEST_UNKNOWN",
-		"/v2/" + repository(r, "probe") + "/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
-		"/v2/" + repository(r, "probe") + "/blobs/" + nothing:     "404 BLOB_UNKNOWN",
-		"/v2/" + repository(r, "probe") + "/blobs/latest":         "400 DIGEST_INVALID",
-		"/v2/" + repository(r, "probe") + "/manifests/":           "404 UNSUPPORTED",
+		"/v2/" + repository(r, "probe") + "/tags/list":               "404 UNSUPPORTED",
+		"/v2/" + repository(r, "probe") + "/manifests/other":         "404 MANIFEST_UNKNOWN",
+		"/v2/other/manifests/latest":                                 "404 MANIFEST_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/manifests/" + zeroDigest: "404 MANIFEST_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/blobs/" + zeroDigest:     "404 BLOB_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/blobs/latest":            "400 DIGEST_INVALID",
+		"/v2/" + repository(r, "probe") + "/manifests/":              "404 UNSUPPORTED",
 	} {
 		response, body := ask(t, http.MethodGet, "http://"+r.Addr()+path, nil)
 		status, code, _ := strings.Cut(want, " ")
@@ -215,9 +215,9 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	if _, err := pull(t, r.Probe()); err != nil { // its layers are part of the fresh image, and no proof of a pull
 		t.Fatal(err)
 	}
-	served, size := r.Served(ref)
-	if served != 0 || size < 1<<20 || size > 1<<20+64<<10 {
-		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", served, size)
+	sum, size := r.Served(ref)
+	if sum != 0 || size < 1<<20 || size > 1<<20+64<<10 {
+		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", sum, size)
 	}
 	parsed, err := name.ParseReference(ref, name.Insecure)
 	must.Do(t, err)
@@ -227,22 +227,22 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	hash := layers[len(layers)-1]
 	url := "http://" + r.Addr() + "/v2/" + parsed.Context().RepositoryStr() + "/blobs/" + hash.String()
 	ask(t, http.MethodHead, url, nil)
-	if served, _ := r.Served(ref); served != 0 {
-		t.Errorf("after HEAD: %d bytes", served)
+	if sum, _ := r.Served(ref); sum != 0 {
+		t.Errorf("after HEAD: %d bytes", sum)
 	}
 	ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=0-99"}})
-	if served, _ := r.Served(ref); served != 100 {
-		t.Errorf("after a range of 100 bytes: %d bytes", served)
+	if sum, _ := r.Served(ref); sum != 100 {
+		t.Errorf("after a range of 100 bytes: %d bytes", sum)
 	}
 	if _, err := pull(t, ref); err != nil {
 		t.Fatal(err)
 	}
-	if served, size := r.Served(ref); served != size {
-		t.Errorf("after a pull: %d of %d bytes", served, size)
+	if sum, size := r.Served(ref); sum != size {
+		t.Errorf("after a pull: %d of %d bytes", sum, size)
 	}
 	r.Forget(ref)
-	if served, size := r.Served(ref); served != 0 || size != 0 {
-		t.Errorf("of a forgotten image: %d of %d bytes", served, size)
+	if sum, size := r.Served(ref); sum != 0 || size != 0 {
+		t.Errorf("of a forgotten image: %d of %d bytes", sum, size)
 	}
 }
 
@@ -253,15 +253,15 @@ func TestRegistryServesRanges(t *testing.T) {
 	must.Do(t, err)
 	hash := layersOf(t, image)[0]
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/blobs/" + hash.String()
-	_, whole := ask(t, http.MethodGet, url, nil)
-	for header, want := range map[string]string{"bytes=0-": whole, "bytes=100-": whole[100:], "bytes=10-19": whole[10:20]} {
+	_, content := ask(t, http.MethodGet, url, nil)
+	for header, want := range map[string]string{"bytes=0-": content, "bytes=100-": content[100:], "bytes=10-19": content[10:20]} {
 		response, body := ask(t, http.MethodGet, url, http.Header{"Range": {header}})
 		if response.StatusCode != http.StatusPartialContent || body != want {
 			t.Errorf("%s: %s with %d bytes, want %d", header, response.Status, len(body), len(want))
 		}
 	}
-	if response, body := ask(t, http.MethodHead, url, nil); response.ContentLength != int64(len(whole)) || body != "" {
-		t.Errorf("HEAD: %d bytes long with the body %q, want %d and none", response.ContentLength, body, len(whole))
+	if response, body := ask(t, http.MethodHead, url, nil); response.ContentLength != int64(len(content)) || body != "" {
+		t.Errorf("HEAD: %d bytes long with the body %q, want %d and none", response.ContentLength, body, len(content))
 	}
 }
 
@@ -278,9 +278,9 @@ func TestFresh(t *testing.T) {
 	must.Do(t, err)
 	probe, err := pull(t, r.Probe())
 	must.Do(t, err)
-	own, other, base := layersOf(t, one), layersOf(t, two), layersOf(t, probe)
-	if len(own) != 2 || len(other) != 2 || own[0] != base[0] || other[0] != base[0] || own[1] == other[1] {
-		t.Errorf("the layers are %v and %v, want the probe's layer and a unique one", own, other)
+	layersOne, layersTwo, base := layersOf(t, one), layersOf(t, two), layersOf(t, probe)
+	if len(layersOne) != 2 || len(layersTwo) != 2 || layersOne[0] != base[0] || layersTwo[0] != base[0] || layersOne[1] == layersTwo[1] {
+		t.Errorf("the layers are %v and %v, want the probe's layer and a unique one", layersOne, layersTwo)
 	}
 	config, err := one.ConfigFile()
 	if err != nil || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != ProbePath {
@@ -315,11 +315,11 @@ func layersOf(t *testing.T, image v1.Image) []v1.Hash {
 	t.Helper()
 	manifest, err := image.Manifest()
 	must.Do(t, err)
-	var all []v1.Hash
+	var layers []v1.Hash
 	for _, l := range manifest.Layers {
-		all = append(all, l.Digest)
+		layers = append(layers, l.Digest)
 	}
-	return all
+	return layers
 }
 
 // A run creates hundreds of images, so forgotten ones must not use memory.
@@ -332,12 +332,12 @@ func TestForgottenImagesTakeNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	before := heap()
+	start := heap()
 	for range n {
 		r.Forget(fresh(t, r, size))
 	}
-	if after := heap(); after-before > n*size/10 {
-		t.Errorf("after %d images of %d bytes there are %d more on the heap", n, size, after-before)
+	if end := heap(); end-start > n*size/10 {
+		t.Errorf("after %d images of %d bytes there are %d more on the heap", n, size, end-start)
 	}
 	if len(r.images) != 1 {
 		t.Errorf("%d images are left, want only the probe", len(r.images))
@@ -446,11 +446,11 @@ func TestRegistryServesFiles(t *testing.T) {
 	if !ok {
 		t.Fatalf("the layer is served from a %T", content)
 	}
-	whole, err := io.ReadAll(file)
+	data, err := io.ReadAll(file)
 	must.Do(t, err, file.Close())
 	url := "http://" + r.Addr() + "/v2/" + repository(r, "workload") + "/blobs/" + layer.String()
 	response, body := ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=3-"}})
-	if response.StatusCode != http.StatusPartialContent || body != string(whole[3:]) {
+	if response.StatusCode != http.StatusPartialContent || body != string(data[3:]) {
 		t.Errorf("a range: %s, %d bytes", response.Status, len(body))
 	}
 	must.Do(t, os.Remove(c.blob(layer)))

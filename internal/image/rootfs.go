@@ -40,14 +40,14 @@ func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string
 	dir := c.path("rootfs", name)
 	var lock fileLock
 	for {
-		shared, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
+		shareLock, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
 		if err != nil {
 			return "", err
 		}
 		if c.unchanged(name) == nil {
 			return dir, nil
 		}
-		shared.release()
+		shareLock.release()
 		// Do not wait for the exclusive lock: a process that has unpacked the image meanwhile keeps its shared lock until it ends.
 		if lock, err = tryLock(dir+".lock", unix.O_CREAT, unix.LOCK_EX); err == nil {
 			break
@@ -147,11 +147,11 @@ func (c *Cache) unchanged(name string) error {
 	defer func() { _ = list.Close() }() // it was only read
 	lines := bufio.NewScanner(list)
 	for lines.Scan() {
-		at := strings.IndexByte(lines.Text(), '"')
-		if at < 1 {
+		index := strings.IndexByte(lines.Text(), '"')
+		if index < 1 {
 			return ErrDamaged
 		}
-		file, err := strconv.Unquote(lines.Text()[at:])
+		file, err := strconv.Unquote(lines.Text()[index:])
 		if err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (c *Cache) unchanged(name string) error {
 		if err != nil {
 			return err
 		}
-		if stamp(info) != lines.Text()[:at-1] {
+		if stamp(info) != lines.Text()[:index-1] {
 			return fmt.Errorf("%w: %s was changed", ErrDamaged, file)
 		}
 	}

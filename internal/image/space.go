@@ -31,7 +31,7 @@ func (c *Cache) addAdvice(err error) error {
 	if !errors.Is(err, errNoSpace) {
 		return err
 	}
-	if dir, unknown := CacheDir(); unknown == nil && dir == c.dir {
+	if dir, dirErr := CacheDir(); dirErr == nil && dir == c.dir {
 		return fmt.Errorf("%w; %s", err, largerDisk)
 	}
 	return fmt.Errorf("%w; free space there", err)
@@ -81,8 +81,8 @@ func (g *spaceGuard) take(n int) error {
 	if err != nil {
 		return err
 	}
-	if least := min(g.reserve.bytes, int64(g.reserve.share*float64(total))); free < least {
-		err := fmt.Errorf("%w: less than %d MiB would stay free", errNoSpace, least/mebi)
+	if minimum := min(g.reserve.bytes, int64(g.reserve.share*float64(total))); free < minimum {
+		err := fmt.Errorf("%w: less than %d MiB would stay free", errNoSpace, minimum/mebi)
 		return &fs.PathError{Op: "write to", Path: g.dir, Err: err}
 	}
 	return nil

@@ -86,8 +86,8 @@ func TestSweepOfOthers(t *testing.T) {
 	top := t.TempDir()
 	victim := filepath.Join(top, "victim", "load-1")
 	must.Do(t, os.MkdirAll(victim, 0o755), os.Mkdir(filepath.Join(top, "cache"), 0o755), os.Symlink("../victim", filepath.Join(top, "cache", "tmp")))
-	if removed, err := Sweep(filepath.Join(top, "cache")); err == nil || removed != nil {
-		t.Errorf("Sweep removed %q, %v", removed, err)
+	if removals, err := Sweep(filepath.Join(top, "cache")); err == nil || removals != nil {
+		t.Errorf("Sweep removed %q, %v", removals, err)
 	}
 	if _, err := os.Stat(victim); err != nil {
 		t.Error(err)

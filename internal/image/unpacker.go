@@ -53,8 +53,8 @@ type node struct {
 func (u *unpacker) find(name string) *node {
 	n := &u.tree
 	for name != "." && n != nil {
-		base, rest, more := strings.Cut(name, "/")
-		if n, name = n.children[base], rest; !more {
+		base, rest, hasRest := strings.Cut(name, "/")
+		if n, name = n.children[base], rest; !hasRest {
 			break
 		}
 	}
@@ -65,9 +65,9 @@ func (u *unpacker) find(name string) *node {
 func (u *unpacker) mark(name string) *node {
 	n := &u.tree
 	n.layer = u.layers
-	for more := name != "."; more; {
+	for hasRest := name != "."; hasRest; {
 		var base string
-		base, name, more = strings.Cut(name, "/")
+		base, name, hasRest = strings.Cut(name, "/")
 		child := n.children[base]
 		if child == nil {
 			if child = (&node{}); n.children == nil {
@@ -142,11 +142,11 @@ func (u *unpacker) entry(ctx context.Context, header *tar.Header, content io.Rea
 	}
 	if base := path.Base(name); base == opaque {
 		return u.clear(ctx, path.Dir(name))
-	} else if hidden, ok := strings.CutPrefix(base, whiteout); ok {
-		if hidden == "" || hidden == "." || hidden == ".." {
+	} else if victim, ok := strings.CutPrefix(base, whiteout); ok {
+		if victim == "" || victim == "." || victim == ".." {
 			return errors.New("the whiteout has no name")
 		}
-		return u.remove(path.Join(path.Dir(name), hidden))
+		return u.remove(path.Join(path.Dir(name), victim))
 	}
 	if header.Typeflag == tar.TypeDir {
 		u.mark(name).header = header

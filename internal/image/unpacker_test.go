@@ -20,38 +20,38 @@ import (
 func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error) {
 	t.Helper()
 	parent := t.TempDir()
-	outside := filepath.Join(parent, "outside")
-	must.Do(t, os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "kept"), []byte("kept"), 0o600))
+	neighbour := filepath.Join(parent, "outside")
+	must.Do(t, os.Mkdir(neighbour, 0o700), os.WriteFile(filepath.Join(neighbour, "kept"), []byte("kept"), 0o600))
 	dir = filepath.Join(parent, "rootfs")
 	err = unpackImage(t.Context(), image, dir, limit)
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 2 {
 		t.Errorf("the parent contains %v (%v)", entries, err)
 	}
-	if kept, err := os.ReadFile(filepath.Join(outside, "kept")); err != nil || string(kept) != "kept" {
-		t.Errorf("outside: %q, %v", kept, err)
+	if content, err := os.ReadFile(filepath.Join(neighbour, "kept")); err != nil || string(content) != "kept" {
+		t.Errorf("outside: %q, %v", content, err)
 	}
-	if info, err := os.Stat(filepath.Join(outside, "kept")); err != nil || info.Mode() != 0o600 {
+	if info, err := os.Stat(filepath.Join(neighbour, "kept")); err != nil || info.Mode() != 0o600 {
 		t.Errorf("outside: %v, %v", info, err)
 	}
-	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(neighbour); err != nil || len(entries) != 1 {
 		t.Errorf("outside contains %v (%v)", entries, err)
 	}
 	return dir, err
 }
 
 func TestUnpackLayers(t *testing.T) {
-	at := time.Unix(1_600_000_000, 0)
-	symlink := func(name, to string) tar.Header {
-		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to}
+	date := time.Unix(1_600_000_000, 0)
+	symlink := func(name, destination string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: destination}
 	}
 	directory := func(name string, mode int64) tar.Header {
-		return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: mode, ModTime: at}
+		return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: mode, ModTime: date}
 	}
 	image := made(t,
 		archive(t,
 			tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "git"}},
 			directory("./", 0o750), directory("./usr/lib/", 0o555), regularFile("./usr/lib/library"), symlink("lib", "usr/lib"),
-			tar.Header{Typeflag: tar.TypeReg, Name: "/absolute", Mode: 0o4755, ModTime: at},
+			tar.Header{Typeflag: tar.TypeReg, Name: "/absolute", Mode: 0o4755, ModTime: date},
 			tar.Header{Typeflag: tar.TypeLink, Name: "hard", Linkname: "absolute"},
 			symlink("out", "/etc/passwd"), symlink("away", "../../outside/kept"),
 			regularFile("gone/file"), regularFile("emptied/old"), regularFile("emptied/below/old"), regularFile("becomes-dir"), directory("becomes-file", 0o755),
@@ -84,17 +84,17 @@ func TestUnpackLayers(t *testing.T) {
 	}
 	one, err1 := os.Stat(filepath.Join(dir, "absolute"))
 	two, err2 := os.Stat(filepath.Join(dir, "hard"))
-	if err := errors.Join(err1, err2); err != nil || !os.SameFile(one, two) || !one.ModTime().Equal(at) {
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(one, two) || !one.ModTime().Equal(date) {
 		t.Errorf("the hard link is another file, or has another time: %v, %v", one, err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "usr/lib")); err != nil || !info.ModTime().Equal(at) {
+	if info, err := os.Stat(filepath.Join(dir, "usr/lib")); err != nil || !info.ModTime().Equal(date) {
 		t.Errorf("the time of a directory: %v, %v", info, err)
 	}
 }
 
 func TestUnpackLayersRefuses(t *testing.T) {
-	symlink := func(name, to string) tar.Header {
-		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to}
+	symlink := func(name, destination string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: destination}
 	}
 	tests := []struct {
 		name   string

@@ -36,22 +36,22 @@ func emptied(t testing.TB, n int, typeflag byte) v1.Image {
 //
 // Invariant linear-unpacking: The time to unpack an image grows with its entries, and not with their square.
 func TestOpaqueWhiteoutIsLinear(t *testing.T) {
-	const few, many = 500, 4000
+	const lo, hi = 500, 4000
 	bytes := func(n int) uint64 {
 		image := emptied(t, n, tar.TypeReg)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
 		dir, err := unpacked(t, image, defaultLimits)
-		runtime.ReadMemStats(&after)
+		runtime.ReadMemStats(&end)
 		must.Do(t, err)
 		left, err := os.ReadDir(filepath.Join(dir, "d"))
 		if err != nil || len(left) != n || strings.HasPrefix(left[0].Name(), "old") {
 			t.Errorf("%d entries are left of %d, %v", len(left), n, err)
 		}
-		return after.TotalAlloc - before.TotalAlloc
+		return end.TotalAlloc - start.TotalAlloc
 	}
-	if small, large := bytes(few), bytes(many); large > 2*(many/few)*small {
-		t.Errorf("%d entries took %d bytes of memory, and %d entries %d bytes", few, small, many, large)
+	if costLo, costHi := bytes(lo), bytes(hi); costHi > 2*(hi/lo)*costLo {
+		t.Errorf("%d entries took %d bytes of memory, and %d entries %d bytes", lo, costLo, hi, costHi)
 	}
 }
 
@@ -85,20 +85,20 @@ func TestUnpackObeysItsContext(t *testing.T) {
 	for i := range 10 {
 		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
 	}
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
+	cancel(cause)
 	u := &unpacker{root: root, limits: defaultLimits, space: &spaceGuard{dir: dir}, layers: 1}
-	if err := u.clear(ctx, "."); !errors.Is(err, why) {
+	if err := u.clear(ctx, "."); !errors.Is(err, cause) {
 		t.Errorf("an opaque whiteout: %v, want the cause", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 10 {
 		t.Errorf("%d files are left of 10, %v", len(left), err)
 	}
-	if err := u.finish(ctx); !errors.Is(err, why) {
+	if err := u.finish(ctx); !errors.Is(err, cause) {
 		t.Errorf("the modes of directories: %v, want the cause", err)
 	}
-	if err := u.archive(ctx, tar.NewReader(strings.NewReader(""))); !errors.Is(err, why) {
+	if err := u.archive(ctx, tar.NewReader(strings.NewReader(""))); !errors.Is(err, cause) {
 		t.Errorf("a layer: %v, want the cause", err)
 	}
 }

@@ -47,13 +47,13 @@ func (r *Recorder) Record(d time.Duration) error {
 	if err := r.histogram.RecordValue(d.Nanoseconds()); err != nil {
 		return fmt.Errorf("record time %d: %w", r.n+1, err)
 	}
-	at := placed{r.n, d}
+	sample := placed{r.n, d}
 	r.n++
 	switch {
 	case len(r.largest) < Kept:
-		heap.Push(&r.largest, at)
+		heap.Push(&r.largest, sample)
 	case d > r.largest[0].time:
-		r.largest[0] = at
+		r.largest[0] = sample
 		heap.Fix(&r.largest, 0)
 	}
 	return nil

@@ -38,9 +38,9 @@ func TestRecorder(t *testing.T) {
 	if len(d.Tail.At) != Kept || !slices.IsSorted(d.Tail.At) || slices.Min(d.Tail.Values) != sorted[len(sorted)-Kept].Seconds() {
 		t.Errorf("the tail has %d times from %v on, want the %d from %v on", len(d.Tail.At), slices.Min(d.Tail.Values), Kept, sorted[len(sorted)-Kept])
 	}
-	for i, at := range d.Tail.At {
-		if d.Tail.Values[i] != times[at].Seconds() {
-			t.Fatalf("time %d of the tail is %v, but time %d was %v", i, d.Tail.Values[i], at, times[at])
+	for i, index := range d.Tail.At {
+		if d.Tail.Values[i] != times[index].Seconds() {
+			t.Fatalf("time %d of the tail is %v, but time %d was %v", i, d.Tail.Values[i], index, times[index])
 		}
 	}
 }
@@ -58,13 +58,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	if size := r.histogram.ByteSize(); size > 512<<10 || cap(r.largest) > 2*Kept {
 		t.Errorf("the histogram has %d bytes, the tail room for %d times", size, cap(r.largest))
 	}
-	wide := New()
+	recorder := New()
 	for d := time.Duration(1); d < longest; d += d/2000 + 1 {
-		if err := wide.Record(d); err != nil {
+		if err := recorder.Record(d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(wide.Distribution("Exec").Lows); n > 40_000 {
+	if n := len(recorder.Distribution("Exec").Lows); n > 40_000 {
 		t.Errorf("a distribution has %d buckets", n)
 	}
 }

@@ -93,11 +93,11 @@ func (a *Account) begin() (err error) {
 	if len(a.Daemons) == 0 {
 		return nil // no process of the target runs yet
 	}
-	living, err := a.timed()
+	processes, err := a.timed()
 	if err != nil {
 		return err
 	}
-	for _, p := range living {
+	for _, p := range processes {
 		a.before[p.pid] = p.cpu
 	}
 	return nil
@@ -105,12 +105,12 @@ func (a *Account) begin() (err error) {
 
 // timed lists the living processes of the target with their CPU times.
 func (a *Account) timed() ([]process, error) {
-	living, err := a.living()
+	processes, err := a.living()
 	if err != nil {
 		return nil, err
 	}
-	var timed []process
-	for _, p := range living {
+	var list []process
+	for _, p := range processes {
 		cpu, err := a.query.process(p.pid)
 		if errors.Is(err, unix.ESRCH) {
 			continue
@@ -119,9 +119,9 @@ func (a *Account) timed() ([]process, error) {
 			return nil, fmt.Errorf("query the CPU time of process %d: %w", p.pid, err)
 		}
 		p.cpu = cpu
-		timed = append(timed, p)
+		list = append(list, p)
 	}
-	return timed, nil
+	return list, nil
 }
 
 // Close ends the account. It is idempotent.
@@ -144,30 +144,30 @@ func (a *Account) living() ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	living, err := a.statuses(slices.Concat(a.Daemons, pids))
+	processes, err := a.statuses(slices.Concat(a.Daemons, pids))
 	if err != nil {
 		return nil, err
 	}
 	if a.Search {
-		if living, err = a.search(living); err != nil {
+		if processes, err = a.search(processes); err != nil {
 			return nil, err
 		}
 	}
-	for i := range living {
-		p := &living[i]
+	for i := range processes {
+		p := &processes[i]
 		if p.args, err = arguments(a.proc, p.pid); err != nil {
 			return nil, err
 		}
 		p.exe = executes(a.proc, p.pid)
 		a.seen[p.pid] = *p
 	}
-	return living, nil
+	return processes, nil
 }
 
 // statuses reads the kernel's records of the living processes among some IDs, without this program.
 func (a *Account) statuses(pids []int) ([]process, error) {
 	slices.Sort(pids)
-	var living []process
+	var processes []process
 	for _, pid := range slices.Compact(pids) {
 		if pid == 0 || pid == a.self {
 			continue
@@ -177,19 +177,19 @@ func (a *Account) statuses(pids []int) ([]process, error) {
 			return nil, err
 		}
 		if ok {
-			living = append(living, p)
+			processes = append(processes, p)
 		}
 	}
-	return living, nil
+	return processes, nil
 }
 
 // search adds the relatives of the known processes.
-func (a *Account) search(known []process) ([]process, error) {
+func (a *Account) search(members []process) ([]process, error) {
 	pids, err := running()
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.statuses(pids)
+	candidates, err := a.statuses(pids)
 	if err != nil {
 		return nil, err
 	}
@@ -197,30 +197,30 @@ func (a *Account) search(known []process) ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.relatives(known, all, func(p process) bool { return p.ppid == a.self && a.since(p.pid, last) }), nil
+	return a.relatives(members, candidates, func(p process) bool { return p.ppid == a.self && a.since(p.pid, last) }), nil
 }
 
-// relatives adds three sorts of processes from all to known: the parents of known processes that are programs of
+// relatives adds three sorts of processes from candidates to members: the parents of members that are programs of
 // components (such as shims), the processes that ours selects, and all descendants.
-func (t Target) relatives(known, all []process, ours func(process) bool) []process {
+func (t Target) relatives(members, candidates []process, ours func(process) bool) []process {
 	has := map[int]bool{}
-	for _, p := range known {
+	for _, p := range members {
 		has[p.pid] = true
 	}
 	isShim := func(p process) bool {
 		_, ok := t.Programs.component(p.comm)
-		return ok && slices.ContainsFunc(known, func(k process) bool { return k.ppid == p.pid })
+		return ok && slices.ContainsFunc(members, func(k process) bool { return k.ppid == p.pid })
 	}
-	for grown := true; grown; {
-		grown = false
-		for _, p := range all {
+	for grows := true; grows; {
+		grows = false
+		for _, p := range candidates {
 			if !has[p.pid] && (has[p.ppid] || ours(p) || isShim(p)) {
-				known = append(known, p)
-				has[p.pid], grown = true, true
+				members = append(members, p)
+				has[p.pid], grows = true, true
 			}
 		}
 	}
-	return known
+	return members
 }
 
 // since reports whether a process started during the account. The ID last is the newest now. The kernel assigns IDs in
@@ -242,7 +242,7 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 		return nil, a.err
 	}
 	// This precedes the reading of the records, which then include every process that exits in between.
-	living, err := a.timed()
+	processes, err := a.timed()
 	if err != nil {
 		return nil, err
 	}
@@ -255,11 +255,11 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended := a.ended(a.exits)
-	living = slices.DeleteFunc(living, func(p process) bool {
-		return slices.ContainsFunc(ended, func(e process) bool { return e.pid == p.pid })
+	lives := a.ended(a.exits)
+	processes = slices.DeleteFunc(processes, func(p process) bool {
+		return slices.ContainsFunc(lives, func(e process) bool { return e.pid == p.pid })
 	})
-	return a.sum(slices.Concat(ended, living), last), nil
+	return a.sum(slices.Concat(lives, processes), last), nil
 }
 
 // Processes lists the target's living processes that began during the account, without its daemons.
@@ -269,12 +269,12 @@ func (a *Account) Processes() ([]int, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	living, err := a.living()
+	processes, err := a.living()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, p := range living {
+	for _, p := range processes {
 		if _, was := a.before[p.pid]; !was && !slices.Contains(a.Daemons, p.pid) {
 			pids = append(pids, p.pid)
 		}
@@ -304,17 +304,17 @@ func (a *Account) Spent(pids []int) (time.Duration, error) {
 	return sum, nil
 }
 
-// sum adds up the CPU time of the target's processes since the account began. all lists the exited ones in order of exit, and then the
+// sum adds up the CPU time of the target's processes since the account began. processes lists the exited ones in order of exit, and then the
 // living ones. last is the ID of the newest process.
-func (a *Account) sum(all []process, last int) map[Component]time.Duration {
+func (a *Account) sum(processes []process, last int) map[Component]time.Duration {
 	cpu := map[Component]time.Duration{}
-	f := a.family(all)
-	for i, p := range all {
+	f := a.family(processes)
+	for i, p := range processes {
 		if _, was := a.before[p.pid]; !was && !a.since(p.pid, last) {
 			f.known[i] = membership{} // a process of the trial before, as are its children
 		}
 	}
-	for i, p := range all {
+	for i, p := range processes {
 		if m := f.membership(i); m.ours {
 			cpu[m.component] += p.cpu - a.before[p.pid]
 		}
@@ -324,7 +324,7 @@ func (a *Account) sum(all []process, last int) map[Component]time.Duration {
 
 // ended combines the records of threads into processes, in order of exit.
 func (a *Account) ended(records []record) []process {
-	var all []*life
+	var lives []*life
 	latest := map[int]*life{} // by process ID
 	for _, r := range records {
 		l := latest[r.tgid]
@@ -334,16 +334,16 @@ func (a *Account) ended(records []record) []process {
 		}
 		l.add(r)
 		if r.last {
-			all = append(all, l)
+			lives = append(lives, l)
 		}
 	}
-	var ended []process
-	for _, l := range all {
+	var processes []process
+	for _, l := range lives {
 		p := l.process
 		p.args = a.seen[p.pid].args
-		ended = append(ended, p)
+		processes = append(processes, p)
 	}
-	return ended
+	return processes
 }
 
 // life is the combination of one process's records.
@@ -381,9 +381,9 @@ type family struct {
 	known   map[int]membership
 }
 
-func (a *Account) family(all []process) *family {
-	f := &family{Account: a, all: all, numbers: map[int][]int{}, known: map[int]membership{}}
-	for i, p := range all {
+func (a *Account) family(processes []process) *family {
+	f := &family{Account: a, all: processes, numbers: map[int][]int{}, known: map[int]membership{}}
+	for i, p := range processes {
 		f.numbers[p.pid] = append(f.numbers[p.pid], i)
 	}
 	return f
@@ -410,8 +410,8 @@ func (f *family) membership(i int) membership {
 	case p.ppid == f.self:
 		m = membership{f.classify(p, "", nil), true}
 	case parent >= 0:
-		of := f.membership(parent)
-		m = membership{f.classify(p, of.component, f.all[parent].names()), m.ours || of.ours}
+		base := f.membership(parent)
+		m = membership{f.classify(p, base.component, f.all[parent].names()), m.ours || base.ours}
 	case m.ours:
 		m.component = f.classify(p, "", nil)
 	}
@@ -469,14 +469,14 @@ func (c Census) ByComponent() map[Component]int64 {
 func (a *Account) Census() (Census, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	living, err := a.living()
+	processes, err := a.living()
 	if err != nil {
 		return Census{}, err
 	}
 	census := Census{Memory: map[Component]Memory{}}
-	f := a.family(living)
+	f := a.family(processes)
 	spaces := spaces{}
-	for i, p := range living {
+	for i, p := range processes {
 		m, extent, err := rollup(a.proc, p.pid)
 		if errors.Is(err, errNoPSS) {
 			census.Resident = true
@@ -504,9 +504,9 @@ func Own() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+	var size, resident, sharedPages int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &sharedPages); err != nil {
 		return 0, fmt.Errorf("parse /proc/self/statm: %w in %q", err, text)
 	}
-	return (resident - shared) * int64(os.Getpagesize()), nil
+	return (resident - sharedPages) * int64(os.Getpagesize()), nil
 }

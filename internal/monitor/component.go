@@ -60,9 +60,9 @@ func Sandboxed() []Component {
 // that beginning. A name "PARENT/NAME" matches a child of PARENT, and a process whose parent is not known.
 type Programs map[Component][]string
 
-// Add adds the programs of other to p.
-func (p Programs) Add(other Programs) {
-	for c, names := range other {
+// Add adds the programs of additions to p.
+func (p Programs) Add(additions Programs) {
+	for c, names := range additions {
 		for _, n := range names {
 			if !slices.Contains(p[c], n) {
 				p[c] = append(p[c], n)
@@ -118,8 +118,8 @@ var plugins = []string{
 }
 
 // among reports whether a list contains a name, up to the length that the kernel keeps.
-func among(all []string, name string) bool {
-	return slices.ContainsFunc(all, func(n string) bool { return cut(n) == cut(name) })
+func among(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return cut(n) == cut(name) })
 }
 
 // cut shortens a name to the length that the kernel keeps.

@@ -136,8 +136,8 @@ func TestClassify(t *testing.T) {
 // A runtime is known by the file that it executes, whatever its name is. Names that engines declare come first: gVisor's sandbox executes
 // the runtime's file too.
 func TestClassifyByFile(t *testing.T) {
-	runtime, other := executed{8, 100}, executed{8, 200}
-	copied := executed{memoryDevice(), 7}
+	runtime, stranger := executed{8, 100}, executed{8, 200}
+	memfd := executed{memoryDevice(), 7}
 	a := &Account{Target: Target{Programs: programs, Runtimes: []string{"fastrun"}}, executable: runtime, self: self, seen: map[int]process{}}
 	for _, tt := range []struct {
 		name, comm string
@@ -145,15 +145,15 @@ func TestClassifyByFile(t *testing.T) {
 		parent     Component
 		want       Component
 	}{
-		{"a copy in memory", "6", copied, "", Runtime},
-		{"a copy in memory below a shim", "6", copied, Shim, Runtime},
-		{"a copy in memory below conmon", "memfd:clone", copied, Monitor, Runtime},
+		{"a copy in memory", "6", memfd, "", Runtime},
+		{"a copy in memory below a shim", "6", memfd, Shim, Runtime},
+		{"a copy in memory below conmon", "memfd:clone", memfd, Monitor, Runtime},
 		{"a multiplexer with a name of its own", "applet", runtime, "", Runtime},
 		{"a runtime that renames itself below a shim", "worker", runtime, Shim, Runtime},
-		{"the container's program", "6", other, "", Container},
-		{"the container's program below a shim", "probe", other, Shim, Container},
+		{"the container's program", "6", stranger, "", Container},
+		{"the container's program below a shim", "probe", stranger, Shim, Container},
 		{"an unknown file", "6", executed{}, "", Container},
-		{"a copy in a container", "6", copied, Container, Container},
+		{"a copy in a container", "6", memfd, Container, Container},
 		{"gVisor's sandbox", "runsc-sandbox", runtime, "", Sentry},
 		{"a shim", "containerd-shim", runtime, "", Shim},
 	} {
@@ -167,10 +167,10 @@ func TestClassifyByFile(t *testing.T) {
 }
 
 func TestAddKeepsNamesUnique(t *testing.T) {
-	all := Programs{}
-	all.Add(Programs{Daemon: {"containerd"}, Shim: {"containerd-shim*"}})
-	all.Add(Programs{Daemon: {"dockerd", "containerd"}})
-	if diff := cmp.Diff(Programs{Daemon: {"containerd", "dockerd"}, Shim: {"containerd-shim*"}}, all); diff != "" {
+	programs := Programs{}
+	programs.Add(Programs{Daemon: {"containerd"}, Shim: {"containerd-shim*"}})
+	programs.Add(Programs{Daemon: {"dockerd", "containerd"}})
+	if diff := cmp.Diff(Programs{Daemon: {"containerd", "dockerd"}, Shim: {"containerd-shim*"}}, programs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -198,9 +198,9 @@ func TestWhoCounts(t *testing.T) {
 		{pid: 112, tgid: 112, ppid: self, comm: "thread-of-it", cpu: 1 * ms},     // the first thread ends first
 		{pid: 50, tgid: 50, ppid: self, comm: "containerd-shim", last: true, cpu: 9 * ms},
 	}
-	ended := a.ended(records)
-	living := []process{{pid: daemon, ppid: self, comm: "containerd", cpu: 100 * ms}, {pid: 120, ppid: 50, comm: "probe", cpu: 8 * ms}}
-	got := a.sum(slices.Concat(ended, living), 150)
+	lives := a.ended(records)
+	processes := []process{{pid: daemon, ppid: self, comm: "containerd", cpu: 100 * ms}, {pid: 120, ppid: 50, comm: "probe", cpu: 8 * ms}}
+	got := a.sum(slices.Concat(lives, processes), 150)
 	want := map[Component]time.Duration{
 		Daemon: 30 * ms, Shim: 4 * ms, Runtime: 12 * ms, Network: 6 * ms, Sentry: 26 * ms, Container: 8 * ms,
 	}
@@ -262,8 +262,8 @@ func TestEnded(t *testing.T) {
 		{"the process is alive", []record{{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ended := (&Account{}).ended(tt.records)
-			if diff := cmp.Diff(tt.want, ended, cmp.AllowUnexported(process{}, executed{})); diff != "" {
+			lives := (&Account{}).ended(tt.records)
+			if diff := cmp.Diff(tt.want, lives, cmp.AllowUnexported(process{}, executed{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -273,8 +273,8 @@ func TestEnded(t *testing.T) {
 // Reused IDs may form a cycle of parents.
 func TestCycleOfParents(t *testing.T) {
 	a := &Account{self: self, last: 100, seen: map[int]process{}}
-	ended := []process{{pid: 101, ppid: 102, cpu: 1}, {pid: 102, ppid: 101, cpu: 1}, {pid: 103, ppid: 103, cpu: 1}}
-	if got := a.sum(ended, 150); len(got) > 0 {
+	processes := []process{{pid: 101, ppid: 102, cpu: 1}, {pid: 102, ppid: 101, cpu: 1}, {pid: 103, ppid: 103, cpu: 1}}
+	if got := a.sum(processes, 150); len(got) > 0 {
 		t.Errorf("processes of others count: %v", got)
 	}
 }
@@ -299,7 +299,7 @@ func TestSince(t *testing.T) {
 
 // The shims of a daemon that shares its cgroup with others are found as the parents of its containers.
 func TestRelatives(t *testing.T) {
-	all := []process{
+	processes := []process{
 		{pid: 1, comm: "systemd"},
 		{pid: 5, ppid: 1, comm: "containerd-shim"}, // of another program
 		{pid: 6, ppid: 5, comm: "nginx"},
@@ -312,9 +312,9 @@ func TestRelatives(t *testing.T) {
 		{pid: 41, ppid: 1, comm: "bash"},
 		{pid: 42, ppid: 41, comm: "probe"}, // started by hand
 	}
-	known := []process{all[3], all[5]}
+	members := []process{processes[3], processes[5]}
 	var pids []int
-	for _, p := range (Target{Programs: programs}).relatives(known, all, func(p process) bool { return p.ppid == self }) {
+	for _, p := range (Target{Programs: programs}).relatives(members, processes, func(p process) bool { return p.ppid == self }) {
 		pids = append(pids, p.pid)
 	}
 	want := []int{daemon, 31, 30, 32, 33, 40}

@@ -63,8 +63,8 @@ func parseMeminfo(text []byte) (map[HostPart]int64, error) {
 	} else {
 		parts[Used] = max(0, total-kib["MemFree"]-cache)
 	}
-	if shared, ok := kib["Shmem"]; ok {
-		parts[Shared] = shared
+	if shmem, ok := kib["Shmem"]; ok {
+		parts[Shared] = shmem
 	}
 	if swap := kib["SwapTotal"]; swap > 0 {
 		parts[SwapUsed] = max(0, swap-kib["SwapFree"])

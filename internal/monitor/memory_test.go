@@ -27,15 +27,15 @@ func without(text string, names ...string) string {
 // Invariant sampling-cost.
 func TestMemoryOfHost(t *testing.T) {
 	const kib = 1 << 10
-	whole := captured(t)
-	all := map[HostPart]int64{
+	text := captured(t)
+	sizes := map[HostPart]int64{
 		Used: (24684084 - 10774140) * kib, Available: 10774140 * kib, Free: 8797496 * kib,
 		BuffCache: (30320 + 1606656 + 932468) * kib, Shared: 89052 * kib,
 	}
-	with := func(change map[HostPart]int64, missing ...HostPart) map[HostPart]int64 {
+	modify := func(change map[HostPart]int64, missing ...HostPart) map[HostPart]int64 {
 		parts := map[HostPart]int64{}
-		for _, from := range []map[HostPart]int64{all, change} {
-			for name, bytes := range from {
+		for _, values := range []map[HostPart]int64{sizes, change} {
+			for name, bytes := range values {
 				parts[name] = bytes
 			}
 		}
@@ -44,17 +44,17 @@ func TestMemoryOfHost(t *testing.T) {
 		}
 		return parts
 	}
-	swap := regexp.MustCompile(`(SwapTotal: *)0`).ReplaceAllString(whole, "${1}1000")
+	swap := regexp.MustCompile(`(SwapTotal: *)0`).ReplaceAllString(text, "${1}1000")
 	for _, tt := range []struct {
 		name, text string
 		want       map[HostPart]int64
 	}{
-		{"without swap", whole, all},
-		{"with swap", regexp.MustCompile(`(SwapFree: *)0`).ReplaceAllString(swap, "${1}990"), with(map[HostPart]int64{SwapUsed: 10 * kib})},
-		{"before Linux 3.14, without MemAvailable", without(whole, "MemAvailable"), with(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
-		{"MemAvailable of a container is more than its MemTotal", strings.Replace(whole, "10774140", "34684084", 1), with(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
-		{"without Shmem", without(whole, "Shmem"), with(nil, Shared)},
-		{"before Linux 2.6.19, without SReclaimable", without(whole, "SReclaimable"), with(map[HostPart]int64{BuffCache: (30320 + 1606656) * kib})},
+		{"without swap", text, sizes},
+		{"with swap", regexp.MustCompile(`(SwapFree: *)0`).ReplaceAllString(swap, "${1}990"), modify(map[HostPart]int64{SwapUsed: 10 * kib})},
+		{"before Linux 3.14, without MemAvailable", without(text, "MemAvailable"), modify(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
+		{"MemAvailable of a container is more than its MemTotal", strings.Replace(text, "10774140", "34684084", 1), modify(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
+		{"without Shmem", without(text, "Shmem"), modify(nil, Shared)},
+		{"before Linux 2.6.19, without SReclaimable", without(text, "SReclaimable"), modify(map[HostPart]int64{BuffCache: (30320 + 1606656) * kib})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseMeminfo([]byte(tt.text))
@@ -69,15 +69,15 @@ func TestMemoryOfHost(t *testing.T) {
 }
 
 func TestMeminfoIsRefused(t *testing.T) {
-	whole := captured(t)
+	content := captured(t)
 	for name, text := range map[string]string{
 		"empty":           "",
-		"cut off":         whole[:40],
-		"without MemFree": without(whole, "MemFree"),
-		"no number":       strings.Replace(whole, "8797496 kB", "many kB", 1),
-		"another unit":    strings.Replace(whole, "8797496 kB", "8797496 MB", 1),
-		"negative":        strings.Replace(whole, "8797496 kB", "-8797496 kB", 1),
-		"too large":       strings.Replace(whole, "8797496 kB", "99999999999999999 kB", 1),
+		"cut off":         content[:40],
+		"without MemFree": without(content, "MemFree"),
+		"no number":       strings.Replace(content, "8797496 kB", "many kB", 1),
+		"another unit":    strings.Replace(content, "8797496 kB", "8797496 MB", 1),
+		"negative":        strings.Replace(content, "8797496 kB", "-8797496 kB", 1),
+		"too large":       strings.Replace(content, "8797496 kB", "99999999999999999 kB", 1),
 	} {
 		if got, err := parseMeminfo([]byte(text)); err == nil {
 			t.Errorf("%s: parseMeminfo() = %v, want an error", name, got)
@@ -99,7 +99,7 @@ func FuzzParseMeminfo(f *testing.F) {
 
 // Invariant shared-memory: An address space counts once, however many processes share it.
 func TestSpacesAreCountedOnce(t *testing.T) {
-	self, other, shared := os.Getpid(), sleepers(t, 1)[0], spaces{}
+	self, child, set := os.Getpid(), sleepers(t, 1)[0], spaces{}
 	if _, extent, err := rollup("/proc", self); err != nil || len(extent) < len("0-1") {
 		t.Errorf("rollup() gives the extent %q, %v", extent, err)
 	}
@@ -110,12 +110,12 @@ func TestSpacesAreCountedOnce(t *testing.T) {
 		want   bool
 	}{
 		{"the first process", self, "a", false},
-		{"another process with the same extent", other, "a", false},
+		{"another process with the same extent", child, "a", false},
 		{"the first process again, in the place of one that shares its space", self, "a", true},
 		{"a process with another extent", self, "b", false},
 	} {
 		t.Run(step.what, func(t *testing.T) {
-			if got := shared.counted(step.pid, step.extent); got != step.want {
+			if got := set.counted(step.pid, step.extent); got != step.want {
 				t.Errorf("counted = %t, want %t", got, step.want)
 			}
 		})

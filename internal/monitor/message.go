@@ -32,11 +32,11 @@ var errCutOff = errors.New("a message from the kernel is truncated")
 
 // messages splits a datagram.
 func messages(data []byte) ([]syscall.NetlinkMessage, error) {
-	all, err := syscall.ParseNetlinkMessage(data)
-	if err != nil || len(all) == 0 {
+	list, err := syscall.ParseNetlinkMessage(data)
+	if err != nil || len(list) == 0 {
 		return nil, errCutOff
 	}
-	return all, nil
+	return list, nil
 }
 
 // aligned rounds n up to the alignment of netlink, 4 bytes.
@@ -147,8 +147,8 @@ func stats(body []byte, aggregate uint16) (*unix.Taskstats, error) {
 	}
 	s := &unix.Taskstats{}
 	n := copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], data)
-	switch used := unsafe.Offsetof(s.Ac_exe_inode) + unsafe.Sizeof(s.Ac_exe_inode); {
-	case n >= int(used):
+	switch size := unsafe.Offsetof(s.Ac_exe_inode) + unsafe.Sizeof(s.Ac_exe_inode); {
+	case n >= int(size):
 		return s, nil
 	case n >= 2 && s.Version < minVersion:
 		return nil, &versionError{s.Version}

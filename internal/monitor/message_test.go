@@ -29,11 +29,11 @@ func recorded(t testing.TB, name string) []byte {
 // body returns the body of the only message in a recorded datagram.
 func body(t testing.TB, name string) []byte {
 	t.Helper()
-	all, err := messages(recorded(t, name))
-	if err != nil || len(all) != 1 {
-		t.Fatalf("messages of %s = %v, %v; want one", name, all, err)
+	list, err := messages(recorded(t, name))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("messages of %s = %v, %v; want one", name, list, err)
 	}
-	return all[0].Data
+	return list[0].Data
 }
 
 func TestParseThread(t *testing.T) {
@@ -79,17 +79,17 @@ func TestOldKernelIsRefused(t *testing.T) {
 // A truncated message is refused at every length, and not read beyond its end.
 func TestTruncated(t *testing.T) {
 	for _, name := range []string{"only-thread", "last-thread", "live", "family", "no-process"} {
-		whole := recorded(t, name)
-		for n := 1; n < len(whole); n++ {
-			if all, err := messages(whole[:n:n]); err == nil {
-				t.Fatalf("%s truncated to %d of %d bytes is parsed as %v", name, n, len(whole), all)
+		data := recorded(t, name)
+		for n := 1; n < len(data); n++ {
+			if list, err := messages(data[:n:n]); err == nil {
+				t.Fatalf("%s truncated to %d of %d bytes is parsed as %v", name, n, len(data), list)
 			}
 		}
 	}
-	whole := body(t, "last-thread")
-	for n := range len(whole) {
-		if r, err := parseThread(whole[:n:n]); err == nil {
-			t.Fatalf("the body truncated to %d of %d bytes is parsed as %+v", n, len(whole), r)
+	data := body(t, "last-thread")
+	for n := range len(data) {
+		if r, err := parseThread(data[:n:n]); err == nil {
+			t.Fatalf("the body truncated to %d of %d bytes is parsed as %+v", n, len(data), r)
 		}
 	}
 }
@@ -99,11 +99,11 @@ func FuzzParse(f *testing.F) {
 		f.Add(recorded(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := messages(data)
+		list, err := messages(data)
 		if err != nil {
 			return
 		}
-		for _, m := range all {
+		for _, m := range list {
 			if r, err := parseThread(m.Data); err == nil && (r.cpu < 0 || r.whole < 0 || len(r.comm) > int(sizeComm)) {
 				t.Errorf("parseThread = %+v", r)
 			}
@@ -119,11 +119,11 @@ func FuzzParse(f *testing.F) {
 // Requests have the encoding of responses, so the parser reads them back.
 func TestRequestReadsBack(t *testing.T) {
 	for _, value := range []string{"", "x", "0-127\x00", "TASKSTATS\x00"} {
-		all, err := messages(request(21, 7, 1, 3, []byte(value)))
-		if err != nil || len(all) != 1 || all[0].Header.Type != 21 {
-			t.Fatalf("messages of a request = %v, %v", all, err)
+		list, err := messages(request(21, 7, 1, 3, []byte(value)))
+		if err != nil || len(list) != 1 || list[0].Header.Type != 21 {
+			t.Fatalf("messages of a request = %v, %v", list, err)
 		}
-		if got, err := find(all[0].Data, 3); err != nil || got == nil || string(got) != value {
+		if got, err := find(list[0].Data, 3); err != nil || got == nil || string(got) != value {
 			t.Errorf("the attribute is %q, %v; want %q", got, err, value)
 		}
 	}

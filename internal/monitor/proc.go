@@ -154,16 +154,16 @@ func parseRollup(text string) (Memory, error) {
 	found := false
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
-		var to *int64
+		var field *int64
 		switch name {
 		case "Pss":
-			to, found = &m.PSS, true
+			field, found = &m.PSS, true
 		case "Pss_Anon":
-			to = &m.Anonymous
+			field = &m.Anonymous
 		case "Pss_File":
-			to = &m.File
+			field = &m.File
 		case "Pss_Shmem":
-			to = &m.Shared
+			field = &m.Shared
 		default:
 			continue
 		}
@@ -172,7 +172,7 @@ func parseRollup(text string) (Memory, error) {
 		if !ok || err != nil || n < 0 {
 			return Memory{}, fmt.Errorf("parse /proc/PID/smaps_rollup: %q is not a size in kB", line)
 		}
-		*to = n << 10
+		*field = n << 10
 	}
 	if !found {
 		return Memory{}, errors.New("parse /proc/PID/smaps_rollup: no line Pss")

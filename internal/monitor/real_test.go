@@ -46,11 +46,11 @@ func burn(total time.Duration) {
 
 // used returns this process's CPU time so far.
 func used() time.Duration {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
+	var timestamp unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &timestamp); err != nil {
 		panic(err)
 	}
-	return time.Duration(now.Nano())
+	return time.Duration(timestamp.Nano())
 }
 
 // needRoot skips the test if the kernel sends no records of processes to this user.
@@ -94,9 +94,9 @@ func burner(t *testing.T, ms int) *exec.Cmd {
 }
 
 // within reports whether a time is between two others, up to the scheduler's tick and 10 %.
-func within(got, least, most time.Duration) bool {
+func within(got, lo, hi time.Duration) bool {
 	const exact, tick = 0.1, 0.003
-	return got.Seconds() > (1-exact)*least.Seconds()-tick && got.Seconds() < (1+exact)*most.Seconds()+tick
+	return got.Seconds() > (1-exact)*lo.Seconds()-tick && got.Seconds() < (1+exact)*hi.Seconds()+tick
 }
 
 // The CPU time of a process with several threads is counted once and completely. It lies between the process's own reading
@@ -105,31 +105,31 @@ func within(got, least, most time.Duration) bool {
 // Invariant cost-components.
 func TestCPUOfThreads(t *testing.T) {
 	needRoot(t)
-	before := burner(t, 5)
-	if err := before.Run(); err != nil {
+	predecessor := burner(t, 5)
+	if err := predecessor.Run(); err != nil {
 		t.Fatal(err)
 	}
 	a := begin(t, Target{})
-	var least, most time.Duration
+	var lo, hi time.Duration
 	for range 2 {
 		cmd := burner(t, 40)
-		said, err := cmd.Output()
+		output, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		ns, err := strconv.Atoi(strings.TrimSpace(string(said)))
+		ns, err := strconv.Atoi(strings.TrimSpace(string(output)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		least += time.Duration(ns)
-		most += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
+		lo += time.Duration(ns)
+		hi += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 	}
 	got, err := a.CPU()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 1 || !within(got[Container], least, most) {
-		t.Errorf("CPU time by component is %v, want between %v and %v of the container", got, least, most)
+	if len(got) != 1 || !within(got[Container], lo, hi) {
+		t.Errorf("CPU time by component is %v, want between %v and %v of the container", got, lo, hi)
 	}
 }
 
@@ -203,16 +203,16 @@ func TestCPUOfADaemon(t *testing.T) {
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if said := lines.Text(); said != "called" {
-		t.Errorf("the daemon printed %q", said)
+	if line := lines.Text(); line != "called" {
+		t.Errorf("the daemon printed %q", line)
 	}
 	_ = shell.Wait() // the shell fails when its input ends
 	if len(got) != 1 || got[Daemon] < 27*time.Millisecond {
 		t.Errorf("CPU time by component is %v, want the 30 ms of the program that the daemon called", got)
 	}
 	// Its total includes the time before the account.
-	if whole := shell.ProcessState.SystemTime() + shell.ProcessState.UserTime(); got[Daemon] > whole-5*time.Millisecond {
-		t.Errorf("the daemon used %v since the account began, of %v in all", got[Daemon], whole)
+	if total := shell.ProcessState.SystemTime() + shell.ProcessState.UserTime(); got[Daemon] > total-5*time.Millisecond {
+		t.Errorf("the daemon used %v since the account began, of %v in all", got[Daemon], total)
 	}
 }
 
@@ -265,19 +265,19 @@ func TestOwn(t *testing.T) {
 	t.Cleanup(func() { debug.SetGCPercent(collect) })
 	debug.FreeOSMemory()
 	const size = 64 << 20
-	before, err := Own()
-	if err != nil || before < 1<<20 {
-		t.Fatalf("Own = %d, %v", before, err)
+	start, err := Own()
+	if err != nil || start < 1<<20 {
+		t.Fatalf("Own = %d, %v", start, err)
 	}
-	more, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	mapping, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := Own()
-	if grown := after - before; err != nil || grown < size-4<<20 || grown > size+16<<20 {
-		t.Errorf("after %d bytes more Own has grown by %d, %v", size, grown, err)
+	end, err := Own()
+	if growth := end - start; err != nil || growth < size-4<<20 || growth > size+16<<20 {
+		t.Errorf("after %d bytes more Own has grown by %d, %v", size, growth, err)
 	}
-	if err := unix.Munmap(more); err != nil {
+	if err := unix.Munmap(mapping); err != nil {
 		t.Error(err)
 	}
 }
@@ -346,7 +346,7 @@ func TestSpent(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	before, err := a.Spent([]int{os.Getpid()})
+	start, err := a.Spent([]int{os.Getpid()})
 	if err != nil {
 		t.Skipf("the kernel's records are not available: %v", err)
 	}
@@ -354,9 +354,9 @@ func TestSpent(t *testing.T) {
 	for i := range 300_000_000 {
 		sum += i
 	}
-	after, err := a.Spent([]int{os.Getpid()})
-	if err != nil || after <= before {
-		t.Errorf("Spent = %v, then %v, %v after a loop to %d", before, after, err, sum)
+	end, err := a.Spent([]int{os.Getpid()})
+	if err != nil || end <= start {
+		t.Errorf("Spent = %v, then %v, %v after a loop to %d", start, end, err, sum)
 	}
 	if _, err := a.Spent([]int{1 << 22}); err == nil || !strings.Contains(err.Error(), "exited") {
 		t.Errorf("Spent of no process: %v", err)

@@ -87,19 +87,19 @@ func (s *Sampler) CPU() (map[Component]time.Duration, error) {
 		return nil, err
 	}
 	cpu := map[Component]time.Duration{}
-	now := make(map[int]member, len(s.living))
+	members := make(map[int]member, len(s.living))
 	for _, m := range s.living {
-		used := m.cpu // of a new process
-		if before := s.known[m.pid]; before.start == m.start {
-			used = max(0, m.cpu-before.cpu)
+		usage := m.cpu // of a new process
+		if previous := s.known[m.pid]; previous.start == m.start {
+			usage = max(0, m.cpu-previous.cpu)
 		}
 		if !s.sampled {
-			used = 0
+			usage = 0
 		}
-		cpu[m.component] += used
-		now[m.pid] = m
+		cpu[m.component] += usage
+		members[m.pid] = m
 	}
-	s.known, s.sampled = now, true
+	s.known, s.sampled = members, true
 	return cpu, nil
 }
 
@@ -140,20 +140,20 @@ func (s *Sampler) list() error {
 			return err
 		}
 	}
-	changed := false
+	hasChanged := false
 	for i := range s.living {
 		m := &s.living[i]
 		if k, ok := s.known[m.pid]; ok && k.start == m.start && k.comm == m.comm && k.ppid == m.ppid {
 			m.args, m.exe, m.component = k.args, k.exe, k.component
 			continue
 		}
-		changed = true
+		hasChanged = true
 		if m.args, err = arguments(s.proc, m.pid); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		m.exe = executes(s.proc, m.pid)
 	}
-	if changed || len(s.living) != len(s.known) {
+	if hasChanged || len(s.living) != len(s.known) {
 		s.classify()
 	}
 	return nil
@@ -161,13 +161,13 @@ func (s *Sampler) list() error {
 
 // classify finds the component of each process from the whole family, because it follows from the parents.
 func (s *Sampler) classify() {
-	all := make([]process, len(s.living))
+	processes := make([]process, len(s.living))
 	clear(s.account.seen)
 	for i, m := range s.living {
-		all[i] = m.process
+		processes[i] = m.process
 		s.account.seen[m.pid] = m.process
 	}
-	f := s.account.family(all)
+	f := s.account.family(processes)
 	for i := range s.living {
 		s.living[i].component = f.membership(i).component
 	}
@@ -175,16 +175,16 @@ func (s *Sampler) classify() {
 
 // search adds the relatives of the known processes.
 func (s *Sampler) search() error {
-	known := make([]process, len(s.living))
+	members := make([]process, len(s.living))
 	for i, m := range s.living {
-		known[i] = m.process
+		members[i] = m.process
 	}
-	all, err := s.account.search(known)
+	relatives, err := s.account.search(members)
 	if err != nil {
 		return err
 	}
-	pids := make([]int, len(all))
-	for i, p := range all {
+	pids := make([]int, len(relatives))
+	for i, p := range relatives {
 		pids[i] = p.pid
 	}
 	s.living, err = s.stats(pids)
@@ -194,7 +194,7 @@ func (s *Sampler) search() error {
 // stats reads the state of the living processes among some IDs, without this program.
 func (s *Sampler) stats(pids []int) ([]member, error) {
 	slices.Sort(pids)
-	living := make([]member, 0, len(pids))
+	members := make([]member, 0, len(pids))
 	for _, pid := range slices.Compact(pids) {
 		if pid == 0 || pid == s.account.self {
 			continue
@@ -204,10 +204,10 @@ func (s *Sampler) stats(pids []int) ([]member, error) {
 			return nil, err
 		}
 		if ok {
-			living = append(living, m)
+			members = append(members, m)
 		}
 	}
-	return living, nil
+	return members, nil
 }
 
 // stat reads the state of a process; ok is false if it has exited.

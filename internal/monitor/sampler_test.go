@@ -48,8 +48,8 @@ func (m *machine) run(number, parent int, comm string, ticks, start, pss int) {
 	m.write(dir+"/stat", fmt.Sprintf("%d (%s) S %d %s %d 0 0 20 0 1 0 %d 1 4 %s\n", pid, comm, ppid, strings.Repeat("0 ", 9)+"0", ticks, start, strings.Repeat("0 ", 28)))
 	m.write(dir+"/cmdline", comm+"\x00")
 	m.write(dir+"/smaps_rollup", fmt.Sprintf("%x-7fff ---p 00000000 00:00 0 [rollup]\nPss: %d kB\n", number, pss))
-	for _, known := range m.pids {
-		if known == pid {
+	for _, entry := range m.pids {
+		if entry == pid {
 			return
 		}
 	}

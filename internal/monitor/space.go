@@ -12,8 +12,8 @@ type spaces map[string][]int
 // counted reports whether an earlier process shares the address space of this one. Processes with different extents do not. Without
 // kcmp(2) (CONFIG_KCMP, and the permission to trace both) every process counts.
 func (s spaces) counted(pid int, extent string) bool {
-	for _, other := range s[extent] {
-		if sameSpace(pid, other) {
+	for _, peer := range s[extent] {
+		if sameSpace(pid, peer) {
 			return true
 		}
 	}

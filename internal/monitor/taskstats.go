@@ -99,11 +99,11 @@ func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byt
 	if err := c.send(kind, command, attr, value); err != nil {
 		return nil, err
 	}
-	all, err := c.receive()
+	list, err := c.receive()
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range all {
+	for _, m := range list {
 		if m.Header.Type == kind {
 			return m.Data, nil
 		}
@@ -180,11 +180,11 @@ func (c *conn) subscribe(queue int) error {
 
 // drain reads all queued records. They are in the order of the threads' exits, or nearly so for threads on different CPUs.
 func (c *conn) drain() ([]record, error) {
-	var all []record
+	var records []record
 	for {
 		got, err := c.receive()
 		if errors.Is(err, unix.EAGAIN) {
-			return all, nil
+			return records, nil
 		}
 		if errors.Is(err, unix.ENOBUFS) {
 			return nil, errOverflow
@@ -199,7 +199,7 @@ func (c *conn) drain() ([]record, error) {
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, r)
+				records = append(records, r)
 			case unix.NLMSG_ERROR:
 				if err := parseError(m.Data); err != nil {
 					return nil, fmt.Errorf("subscribe to the kernel's records of processes: %w", err)

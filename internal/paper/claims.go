@@ -49,11 +49,11 @@ func (p *Paper) readClaims(file string) error {
 
 // Compared lists the comparisons of a claim for each of its values: a target and the other target.
 func (c Claim) Compared() [][2]string {
-	var all [][2]string
+	var pairs [][2]string
 	for _, target := range c.Targets {
-		for _, other := range c.Others {
-			all = append(all, [2]string{target, other})
+		for _, reference := range c.Others {
+			pairs = append(pairs, [2]string{target, reference})
 		}
 	}
-	return append(all, c.Pairs...)
+	return append(pairs, c.Pairs...)
 }

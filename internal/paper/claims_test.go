@@ -19,18 +19,18 @@ func TestClaims(t *testing.T) {
 		if len(p.Claims) < 10 {
 			t.Errorf("%s has %d claims, want at least 10", file, len(p.Claims))
 		}
-		known := map[string]bool{}
+		names := map[string]bool{}
 		for _, f := range p.Figures {
-			if problem := problemOfValues(f.Of); known[f.Name] || f.Title == "" || len(f.Of) == 0 || problem != "" {
+			if problem := problemOfValues(f.Of); names[f.Name] || f.Title == "" || len(f.Of) == 0 || problem != "" {
 				t.Errorf("%s: %s has no title, values or name of its own, or %s", file, f.Name, problem)
 			}
-			known[f.Name] = true
+			names[f.Name] = true
 		}
 		for _, c := range p.Claims {
-			if known[c.Name] {
+			if names[c.Name] {
 				t.Errorf("%s: two claims are named %s", file, c.Name)
 			}
-			known[c.Name] = true
+			names[c.Name] = true
 			if problem := problemOf(c); problem != "" {
 				t.Errorf("%s: claim %s %s", file, c.Name, problem)
 			}
@@ -58,28 +58,28 @@ func problemOf(c Claim) string {
 			}
 		}
 	}
-	for _, of := range c.Of {
-		b, _ := catalogue.Catalogue{}.Lookup(of.Benchmark)
-		at := slices.IndexFunc(b.Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
-		if at >= 0 && b.Metrics[at].DerivedFrom != "" {
-			return "names the derived metric " + of.Metric + ", which has no ratio"
+	for _, ref := range c.Of {
+		b, _ := catalogue.Catalogue{}.Lookup(ref.Benchmark)
+		index := slices.IndexFunc(b.Metrics, func(m result.Metric) bool { return m.Name == ref.Metric })
+		if index >= 0 && b.Metrics[index].DerivedFrom != "" {
+			return "names the derived metric " + ref.Metric + ", which has no ratio"
 		}
 	}
 	return problemOfValues(c.Of)
 }
 
 func problemOfValues(values []Of) string {
-	for _, of := range values {
-		b, known := catalogue.Catalogue{}.Lookup(of.Benchmark)
-		if !known {
-			return "names the unknown benchmark " + of.Benchmark
+	for _, ref := range values {
+		b, ok := catalogue.Catalogue{}.Lookup(ref.Benchmark)
+		if !ok {
+			return "names the unknown benchmark " + ref.Benchmark
 		}
-		if _, err := b.Resolve(of.Params, false); err != nil {
+		if _, err := b.Resolve(ref.Params, false); err != nil {
 			return err.Error()
 		}
-		has := slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
-		if !has && of.Unmeasured == "" {
-			return "names the unknown metric " + of.Metric
+		has := slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == ref.Metric })
+		if !has && ref.Unmeasured == "" {
+			return "names the unknown metric " + ref.Metric
 		}
 	}
 	return ""

@@ -23,7 +23,7 @@ func (c *checker) rates(arch, target string, column int) []float64 {
 }
 
 // sevenzip returns the row of tables 4.7 and 4.8 with an item of a target: its usage, R/U and rating.
-func (c *checker) sevenzip(arch, target, item string) (at place, values []float64) {
+func (c *checker) sevenzip(arch, target, item string) (spot place, values []float64) {
 	name := map[string]string{"amd64": "table 4.7", "arm64": "table 4.8"}[arch]
 	for r, row := range c.table(name).Rows {
 		if row.Of.Target == target && row.Of.Item == item {
@@ -92,23 +92,23 @@ func (c *checker) requests() {
 		}
 		for r := range table.Rows {
 			v := c.row(table.Name, r, 0)
-			rate, average, least, percentiles := v[0], v[1], v[2], v[2:]
+			rate, average, minimum, percentiles := v[0], v[1], v[2], v[2:]
 			// redis-benchmark divides its 100 000 requests by whole milliseconds, in single precision.
 			if ms := 1e8 / rate; !near(ms, math.Round(ms), 1e8/rate/rate*0.01) {
 				c.fail(place{table.Name, r, 0}, "100000 requests in %.3f ms", ms)
 			}
-			if !slices.IsSorted(percentiles) || average < least || average > percentiles[4] {
+			if !slices.IsSorted(percentiles) || average < minimum || average > percentiles[4] {
 				c.fail(place{table.Name, r, 1}, "the latencies are not in order")
 			}
 		}
 	}
 
 	// Section 4.2 lists the tests with runc (ARM) or crun (x86) as the better one of the two.
-	listed := map[string][]string{
+	table := map[string][]string{
 		"table 4.5": {"PING_INLINE", "SET", "RPUSH", "RPOP", "HSET", "LRANGE_300", "LRANGE_600"},
 		"table 4.6": {"LPUSH", "ZADD", "MSET"},
 	}
-	for name, better := range listed {
+	for name, metrics := range table {
 		table := c.table(name)
 		column := map[string]int{}
 		for k, heading := range table.Columns {
@@ -122,11 +122,11 @@ func (c *checker) requests() {
 				c.fail(place{name, r, 0}, "the label is %s", label)
 			}
 			runc, crun, kata := c.value(name, r, column["docker/runc"]), c.value(name, r, column["docker/crun"]), c.value(name, r, column["docker/kata"])
-			ahead := runc > crun
+			leads := runc > crun
 			if name == "table 4.6" {
-				ahead = crun > runc
+				leads = crun > runc
 			}
-			if ahead != slices.Contains(better, row.Of.Metric) {
+			if leads != slices.Contains(metrics, row.Of.Metric) {
 				c.fail(place{name, r, column["docker/runc"]}, "section 4.2 says the opposite")
 			}
 			if worst := kata < min(runc, crun); worst == (row.Of.Metric == "RPUSH") && name == "table 4.5" {
@@ -141,9 +141,9 @@ func (c *checker) requests() {
 	for k, end := range []func([]float64) float64{slices.Min[[]float64], slices.Max[[]float64]} {
 		loss := func(target string) []float64 { return scaled(shares("arm64", target), -1, 100) }
 		c.want("text 4.2.1", 0, k, end(loss("docker/kata")))
-		both := append(loss("docker/runc"), loss("docker/crun")...)
-		both = slices.DeleteFunc(both, func(v float64) bool { return v < 0 }) // LRANGE_500 and LRANGE_600
-		c.want("text 4.2.1", 1, k, end(both))
+		losses := append(loss("docker/runc"), loss("docker/crun")...)
+		losses = slices.DeleteFunc(losses, func(v float64) bool { return v < 0 }) // LRANGE_500 and LRANGE_600
+		c.want("text 4.2.1", 1, k, end(losses))
 	}
 	for k, target := range []string{"docker/kata", "docker/runsc", "docker/crun", "docker/runc"} {
 		c.want("text 4.2.2", 0, k, slices.Max(shares("amd64", target)))
@@ -180,10 +180,10 @@ func (c *checker) ratings() {
 		for _, target := range targets {
 			_, compress := c.sevenzip(arch, target, "Compress")
 			_, total := c.sevenzip(arch, target, "Total")
-			at, decompress := c.sevenzip(arch, target, "Decompress")
+			spot, decompress := c.sevenzip(arch, target, "Decompress")
 			for k := range total { // the total is the mean, and all three are rounded
 				if !near(2*total[k], compress[k]+decompress[k], 2) {
-					c.fail(place{at.table, at.row, k}, "the total implies %g", 2*total[k]-compress[k])
+					c.fail(place{spot.table, spot.row, k}, "the total implies %g", 2*total[k]-compress[k])
 				}
 			}
 			if target != "docker/kata" {
@@ -232,26 +232,26 @@ func (c *checker) ratings() {
 func (c *checker) memory() {
 	redis := map[string]string{"arm64": "text 4.4.1", "amd64": "text 4.4.2"}
 	sevenzip := map[string]string{"arm64": "text 4.5.1", "amd64": "text 4.5.2"}
-	const start, used = 0, 1
+	const start, usage = 0, 1
 	column := func(name, target string) int {
 		return slices.IndexFunc(c.table(name).Columns, func(col Column) bool { return col.Of.Target == target })
 	}
 	var overheads, ofKata []float64 // the upper ends with Redis
 	worstOnARM := 0.0
 	for r, row := range c.table("table 5.4").Rows {
-		at := place{"table 5.4", r, 0}
-		ends := c.values(at)
+		spot := place{"table 5.4", r, 0}
+		ends := c.values(spot)
 		if row.Of.Benchmark == "performance.cpu.sevenzip" {
 			name := sevenzip[row.Of.Arch]
 			k := column(name, row.Of.Target)
-			if more := c.value(name, 0, k) - c.value(name, 0, 0); !near(spread(ends), math.Abs(more), 1) {
-				c.fail(at, "the ends should be %g MB apart", math.Abs(more))
+			if growth := c.value(name, 0, k) - c.value(name, 0, 0); !near(spread(ends), math.Abs(growth), 1) {
+				c.fail(spot, "the ends should be %g MB apart", math.Abs(growth))
 			}
 			continue
 		}
 		name := redis[row.Of.Arch]
-		runtime, native := c.values(place{name, used, column(name, row.Of.Target)}), c.values(place{name, used, 0})
-		c.want(at.table, r, 0, runtime[0]-native[0], runtime[1]-native[1])
+		runtime, native := c.values(place{name, usage, column(name, row.Of.Target)}), c.values(place{name, usage, 0})
+		c.want(spot.table, r, 0, runtime[0]-native[0], runtime[1]-native[1])
 		if row.Of.Target == "docker/kata" {
 			ofKata = append(ofKata, ends[1])
 		} else {
@@ -265,10 +265,10 @@ func (c *checker) memory() {
 	const ideal, share, limit = 0, 1, 2 // the rows of text 5.4
 	for k, name := range []string{redis["arm64"], redis["amd64"]} {
 		percent := c.value("text 5.4", ideal, k) // 1 % of the memory, in MB, rounded
-		at := place{"text 5.4", share, k}
+		spot := place{"text 5.4", share, k}
 		for i, memory := range []float64{slices.Min(c.row(name, start, 1)), slices.Max(c.row(name, start, 1))} {
-			if text := c.texts(at)[i]; !prints(text, memory/(percent-0.5)) && !prints(text, memory/(percent+0.5)) {
-				c.fail(at, "it should print %.3g", memory/percent)
+			if text := c.texts(spot)[i]; !prints(text, memory/(percent-0.5)) && !prints(text, memory/(percent+0.5)) {
+				c.fail(spot, "it should print %.3g", memory/percent)
 			}
 		}
 	}

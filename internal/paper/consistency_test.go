@@ -28,16 +28,16 @@ func TestContradictionsAreFlagged(t *testing.T) {
 			for _, table := range p.Tables {
 				for r, row := range table.Rows {
 					for k, cell := range row.Cells {
-						at := place{table.Name, r, k}
-						if reason, wrong := c.wrong[at]; wrong != (cell.Flag != "") {
-							t.Errorf("%s, row %d (%s), column %d is %q with the flag %q, and the check says %q", at.table, r, row.Label, k, cell.Printed, cell.Flag, reason)
+						spot := place{table.Name, r, k}
+						if reason, ok := c.wrong[spot]; ok != (cell.Flag != "") {
+							t.Errorf("%s, row %d (%s), column %d is %q with the flag %q, and the check says %q", spot.table, r, row.Label, k, cell.Printed, cell.Flag, reason)
 						}
-						delete(c.wrong, at)
+						delete(c.wrong, spot)
 					}
 				}
 			}
-			for at, reason := range c.wrong {
-				t.Errorf("%v is no cell: %s", at, reason)
+			for spot, reason := range c.wrong {
+				t.Errorf("%v is no cell: %s", spot, reason)
 			}
 		})
 	}
@@ -56,8 +56,8 @@ type checker struct {
 	wrong map[place]string
 }
 
-func (c *checker) fail(at place, format string, args ...any) {
-	c.wrong[at] = fmt.Sprintf(format, args...)
+func (c *checker) fail(spot place, format string, args ...any) {
+	c.wrong[spot] = fmt.Sprintf(format, args...)
 }
 
 func (c *checker) table(name string) Table {
@@ -73,21 +73,21 @@ func (c *checker) table(name string) Table {
 var numberAt = regexp.MustCompile(`\(-[\d.]+\)|[\d.]+`)
 
 // texts returns the numbers of a cell as printed: one, or the two ends of a range.
-func (c *checker) texts(at place) []string {
-	found := numberAt.FindAllString(c.table(at.table).Rows[at.row].Cells[at.column].Printed, -1)
+func (c *checker) texts(spot place) []string {
+	found := numberAt.FindAllString(c.table(spot.table).Rows[spot.row].Cells[spot.column].Printed, -1)
 	for i := range found {
 		found[i] = strings.Trim(found[i], "()")
 	}
 	return found
 }
 
-func (c *checker) values(at place) []float64 {
+func (c *checker) values(spot place) []float64 {
 	c.t.Helper()
 	var values []float64
-	for _, text := range c.texts(at) {
+	for _, text := range c.texts(spot) {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			c.t.Fatalf("%v: %v", at, err)
+			c.t.Fatalf("%v: %v", spot, err)
 		}
 		values = append(values, v)
 	}
@@ -104,9 +104,9 @@ func (c *checker) value(table string, row, column int) float64 {
 }
 
 // row returns the numbers of a row from a column on.
-func (c *checker) row(table string, row, from int) []float64 {
+func (c *checker) row(table string, row, first int) []float64 {
 	var values []float64
-	for k := from; k < len(c.table(table).Columns); k++ {
+	for k := first; k < len(c.table(table).Columns); k++ {
 		values = append(values, c.values(place{table, row, k})...)
 	}
 	return values
@@ -115,25 +115,25 @@ func (c *checker) row(table string, row, from int) []float64 {
 // want checks that a cell prints a value, or the least and the greatest value of a range.
 func (c *checker) want(table string, row, column int, values ...float64) {
 	c.t.Helper()
-	at := place{table, row, column}
-	texts := c.texts(at)
+	spot := place{table, row, column}
+	texts := c.texts(spot)
 	if len(texts) == 0 {
-		c.t.Fatalf("%v has no number", at)
+		c.t.Fatalf("%v has no number", spot)
 	}
 	for i, v := range []float64{slices.Min(values), slices.Max(values)} {
 		if !prints(texts[min(i, len(texts)-1)], v) {
-			c.fail(at, "it should print %.6g", v)
+			c.fail(spot, "it should print %.6g", v)
 		}
 	}
 }
 
 // prints reports whether a text is a value that is rounded or cut off at the text's digits.
 func prints(text string, v float64) bool {
-	printed, err := strconv.ParseFloat(text, 64)
+	number, err := strconv.ParseFloat(text, 64)
 	_, decimals, _ := strings.Cut(text, ".")
 	scale := math.Pow10(len(decimals))
-	printed = math.Round(printed * scale)
-	return err == nil && (printed == math.Floor(v*scale+1e-9) || printed == math.Round(v*scale))
+	number = math.Round(number * scale)
+	return err == nil && (number == math.Floor(v*scale+1e-9) || number == math.Round(v*scale))
 }
 
 func mean(values ...float64) float64 {
@@ -164,49 +164,49 @@ func checkNishimura(c *checker) {
 		table := c.table(name)
 		row := map[string]int{}
 		for r := range table.Rows {
-			of := table.OfCell(r, 0)
-			row[of.Metric] = r
-			if of.Benchmark == "performance.cpu.time" {
+			ref := table.OfCell(r, 0)
+			row[ref.Metric] = r
+			if ref.Benchmark == "performance.cpu.time" {
 				row["CPU"] = r
 			}
-			if strings.HasPrefix(of.Benchmark, "performance.disk.") && c.value(name, r, kata) < slices.Max(c.row(name, r, 0)) {
+			if strings.HasPrefix(ref.Benchmark, "performance.disk.") && c.value(name, r, kata) < slices.Max(c.row(name, r, 0)) {
 				c.fail(place{name, r, kata}, "section 4.5: Kata comes last")
 			}
-			if of.Unit != "s" {
+			if ref.Unit != "s" {
 				continue
 			}
 			for n := range table.Columns[1:] {
-				printed := table.Rows[r].Cells[n+1].Printed
-				if slices.ContainsFunc(table.Rows[r].Cells[:n+1], func(c Cell) bool { return c.Printed == printed && printed != "" }) {
+				text := table.Rows[r].Cells[n+1].Printed
+				if slices.ContainsFunc(table.Rows[r].Cells[:n+1], func(c Cell) bool { return c.Printed == text && text != "" }) {
 					c.fail(place{name, r, n + 1}, "it is printed twice in its row")
 				}
 			}
 		}
-		at := func(metric string, column int) float64 { return c.value(name, row[metric], column) }
-		others := func(metric string) float64 { // without gVisor and Kata
-			values := append(c.row(name, row[metric], kata+1), at(metric, runc), at(metric, crun))
+		value := func(metric string, column int) float64 { return c.value(name, row[metric], column) }
+		rest := func(metric string) float64 { // without gVisor and Kata
+			values := append(c.row(name, row[metric], kata+1), value(metric, runc), value(metric, crun))
 			return mean(values...)
 		}
-		c.want("text 4.2", 0, k, at("Run", kata)/at("Run", runc))
+		c.want("text 4.2", 0, k, value("Run", kata)/value("Run", runc))
 		c.want("text 4.3", 0, k, spread(c.row(name, row["CPU"], 0)))
 		c.want("text 4.4", 0, k, spread(c.row(name, row["TotalTime"], 0)))
-		c.want("text 4.6", 0, k, others("Index")/at("Index", gvisor))
-		c.want("text 4.7", 0, k, others("Receive")/at("Receive", gvisor))
-		share, fraction := at("Receive", kata)/others("Receive"), c.value("text 4.7", 2, k)/c.value("text 4.7", 1, k)
+		c.want("text 4.6", 0, k, rest("Index")/value("Index", gvisor))
+		c.want("text 4.7", 0, k, rest("Receive")/value("Receive", gvisor))
+		share, fraction := value("Receive", kata)/rest("Receive"), c.value("text 4.7", 2, k)/c.value("text 4.7", 1, k)
 		if !near(share/fraction, 1, 0.05) {
 			c.fail(place{"text 4.7", 1, k}, "the share is %.3f", share)
 		}
 		if k == 0 {
-			c.want("text 4.5", 0, k, at("RndRead", gvisor)/at("RndRead", runc))
+			c.want("text 4.5", 0, k, value("RndRead", gvisor)/value("RndRead", runc))
 			for r := range c.table("table 5").Rows {
-				c.want("table 5", r, 0, at(c.table("table 5").OfCell(r, 0).Metric, kata))
+				c.want("table 5", r, 0, value(c.table("table 5").OfCell(r, 0).Metric, kata))
 			}
 		} else {
-			c.want("text 4.5", 1, k, at("SeqRead", kata)/at("SeqRead", runc))
-			c.want("text 4.6", 1, k, at("Index", kata)/others("Index"))
-			c.want("text 4.7.1", 1, k, c.value("text 4.7.1", 0, k)-at("Receive", kata))
+			c.want("text 4.5", 1, k, value("SeqRead", kata)/value("SeqRead", runc))
+			c.want("text 4.6", 1, k, value("Index", kata)/rest("Index"))
+			c.want("text 4.7.1", 1, k, c.value("text 4.7.1", 0, k)-value("Receive", kata))
 		}
-		if bind := 3 * k; c.value("table 6", bind, runc) < at("SeqWrite", runc)/2 {
+		if bind := 3 * k; c.value("table 6", bind, runc) < value("SeqWrite", runc)/2 {
 			c.fail(place{"table 6", bind, runc}, "the disk is slower: the value belongs to a tmpfs")
 		}
 	}

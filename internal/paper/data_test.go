@@ -51,15 +51,15 @@ func checkTable(t Table) (err error) {
 			continue
 		}
 		for c, cell := range row.Cells {
-			of := t.OfCell(r, c)
-			targets[of.Target] = true
+			ref := t.OfCell(r, c)
+			targets[ref.Target] = true
 			if cell.Flag != "" && cell.Printed == "" {
 				fail("row %q, column %d: an empty cell has a flag", row.Label, c+1)
 			}
 			if len(numbersOf(cell.Printed)) == 0 {
 				continue
 			}
-			if flaw := checkOf(of, t.Reference); flaw != nil {
+			if flaw := checkOf(ref, t.Reference); flaw != nil {
 				fail("row %q, column %q: %w", row.Label, t.Columns[c].Heading, flaw)
 			}
 		}
@@ -85,36 +85,36 @@ func compares(t Table) bool {
 }
 
 // checkOf checks the description of a cell with a number against the catalogue.
-func checkOf(of Of, reference string) error {
-	if of.Target != "" {
-		if parsed, err := target.Parse(of.Target); err != nil {
+func checkOf(ref Of, reference string) error {
+	if ref.Target != "" {
+		if parsed, err := target.Parse(ref.Target); err != nil {
 			return err
-		} else if parsed.String() != of.Target {
-			return fmt.Errorf("the target %s is spelled %s", of.Target, parsed)
+		} else if parsed.String() != ref.Target {
+			return fmt.Errorf("the target %s is spelled %s", ref.Target, parsed)
 		}
 	}
-	if !slices.Contains([]Comparison{"", Loss, Gain, Share, Excess, Factor, Difference}, of.Compared) {
-		return fmt.Errorf("the comparison %q is unknown", of.Compared)
+	if !slices.Contains([]Comparison{"", Loss, Gain, Share, Excess, Factor, Difference}, ref.Compared) {
+		return fmt.Errorf("the comparison %q is unknown", ref.Compared)
 	}
-	if of.Unmeasured != "" {
+	if ref.Unmeasured != "" {
 		return nil
 	}
-	if of.Target == "" {
+	if ref.Target == "" {
 		return errors.New("the target is missing")
 	}
-	if of.Unit == "" {
+	if ref.Unit == "" {
 		return errors.New("the unit is missing")
 	}
-	if of.Compared != "" && (reference == "" || reference == of.Target) {
-		return fmt.Errorf("%s is compared with %q", of.Target, reference)
+	if ref.Compared != "" && (reference == "" || reference == ref.Target) {
+		return fmt.Errorf("%s is compared with %q", ref.Target, reference)
 	}
-	b, ok := catalogue.Catalogue{}.Lookup(of.Benchmark)
+	b, ok := catalogue.Catalogue{}.Lookup(ref.Benchmark)
 	if !ok {
-		return fmt.Errorf("no benchmark is named %q", of.Benchmark)
+		return fmt.Errorf("no benchmark is named %q", ref.Benchmark)
 	}
-	if !slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric }) {
-		return fmt.Errorf("%s has no metric %q", of.Benchmark, of.Metric)
+	if !slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == ref.Metric }) {
+		return fmt.Errorf("%s has no metric %q", ref.Benchmark, ref.Metric)
 	}
-	_, err := b.Resolve(bench.Params(of.Params), true)
+	_, err := b.Resolve(bench.Params(ref.Params), true)
 	return err
 }

@@ -159,17 +159,17 @@ func All() ([]Paper, error) {
 		return nil, err
 	}
 	var papers []Paper
-	var broken []error
+	var errs []error
 	for _, f := range found {
 		p, err := read(f.Name())
 		if err != nil {
-			broken = append(broken, err)
+			errs = append(errs, err)
 			continue
 		}
 		papers = append(papers, p)
 	}
 	slices.SortFunc(papers, func(a, b Paper) int { return cmp.Or(a.Year-b.Year, strings.Compare(a.Name, b.Name)) })
-	return papers, errors.Join(broken...)
+	return papers, errors.Join(errs...)
 }
 
 // names are the studies, oldest first. Each call of touchstone needs them for its help, and to decode the files takes 50 ms.
@@ -208,38 +208,38 @@ func (p Paper) Citation() string {
 
 // OfCell describes a cell: the row and the column complete the table. Target and Metric are complete.
 func (t Table) OfCell(row, column int) Of {
-	of := t.Of
-	for _, more := range []Of{t.Columns[column].Of, t.Rows[row].Of} {
-		of = of.with(more)
+	ref := t.Of
+	for _, override := range []Of{t.Columns[column].Of, t.Rows[row].Of} {
+		ref = ref.with(override)
 	}
-	of.Metric = strings.ReplaceAll(of.Metric, "{item}", of.Item)
-	if _, runtime, ok := strings.Cut(of.Target, "/"); ok && of.Engine != "" {
-		of.Target = of.Engine + "/" + runtime
+	ref.Metric = strings.ReplaceAll(ref.Metric, "{item}", ref.Item)
+	if _, runtime, ok := strings.Cut(ref.Target, "/"); ok && ref.Engine != "" {
+		ref.Target = ref.Engine + "/" + runtime
 	}
-	return of
+	return ref
 }
 
 // with returns the description with the set fields of another one.
-func (o Of) with(more Of) Of {
+func (o Of) with(override Of) Of {
 	for _, field := range []struct{ to, from *string }{
-		{&o.Arch, &more.Arch},
-		{&o.Target, &more.Target},
-		{&o.Engine, &more.Engine},
-		{&o.Benchmark, &more.Benchmark},
-		{&o.Metric, &more.Metric},
-		{&o.Item, &more.Item},
-		{&o.Unit, &more.Unit},
-		{&o.Unmeasured, &more.Unmeasured},
+		{&o.Arch, &override.Arch},
+		{&o.Target, &override.Target},
+		{&o.Engine, &override.Engine},
+		{&o.Benchmark, &override.Benchmark},
+		{&o.Metric, &override.Metric},
+		{&o.Item, &override.Item},
+		{&o.Unit, &override.Unit},
+		{&o.Unmeasured, &override.Unmeasured},
 	} {
 		if *field.from != "" {
 			*field.to = *field.from
 		}
 	}
-	if more.Compared != "" {
-		o.Compared = more.Compared
+	if override.Compared != "" {
+		o.Compared = override.Compared
 	}
-	if more.Params != nil {
-		o.Params = more.Params
+	if override.Params != nil {
+		o.Params = override.Params
 	}
 	return o
 }
@@ -256,17 +256,17 @@ func (c *Cell) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&c.Printed) == nil {
 		return nil
 	}
-	type plain Cell
-	return unmarshal((*plain)(c))
+	type layout Cell
+	return unmarshal((*layout)(c))
 }
 
 // WithTargets returns the study with other names of its targets. The rows of another engine have the targets of their table.
 func (p Paper) WithTargets(name func(string) string) Paper {
-	rename := func(of *Of) {
-		if of.Target != "" {
-			of.Target = name(of.Target)
+	rename := func(ref *Of) {
+		if ref.Target != "" {
+			ref.Target = name(ref.Target)
 		}
-		of.Engine = ""
+		ref.Engine = ""
 	}
 	p.Tables, p.Claims = slices.Clone(p.Tables), slices.Clone(p.Claims)
 	for i := range p.Tables {

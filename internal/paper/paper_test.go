@@ -32,7 +32,7 @@ func TestNamesAreTheFiles(t *testing.T) {
 		t.Errorf("the names are %q, but the files have %q", got, found)
 	}
 	for _, p := range papers {
-		if same, err := Load(p.Name); err != nil || same.Title != p.Title {
+		if second, err := Load(p.Name); err != nil || second.Title != p.Title {
 			t.Errorf("the file of %s has another name: %v", p.Name, err)
 		}
 	}
@@ -64,14 +64,14 @@ func TestOfCellOfItem(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for printed, want := range map[string]float64{"1,234.5": 1234.5, "≈ 113.3": 113.3, "0": 0} {
-		if v, ok := (Cell{Printed: printed}).Number(); v != want || !ok {
-			t.Errorf("%q is %g, %v", printed, v, ok)
+	for text, want := range map[string]float64{"1,234.5": 1234.5, "≈ 113.3": 113.3, "0": 0} {
+		if v, ok := (Cell{Printed: text}).Number(); v != want || !ok {
+			t.Errorf("%q is %g, %v", text, v, ok)
 		}
 	}
-	for _, printed := range []string{"", "-", "84 - 104", "Not available"} {
-		if v, ok := (Cell{Printed: printed}).Number(); ok {
-			t.Errorf("%q is the number %g", printed, v)
+	for _, text := range []string{"", "-", "84 - 104", "Not available"} {
+		if v, ok := (Cell{Printed: text}).Number(); ok {
+			t.Errorf("%q is the number %g", text, v)
 		}
 	}
 }

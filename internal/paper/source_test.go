@@ -53,10 +53,10 @@ var classes = map[string]string{
 // has no name and the default does not exist.
 func papersDir(t *testing.T) string {
 	t.Helper()
-	named := os.Getenv("TOUCHSTONE_PAPERS")
-	dir := cmp.Or(named, filepath.Join("..", "..", "..", "shared", "papers"))
+	folder := os.Getenv("TOUCHSTONE_PAPERS")
+	dir := cmp.Or(folder, filepath.Join("..", "..", "..", "shared", "papers"))
 	_, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) && named == "" {
+	if errors.Is(err, fs.ErrNotExist) && folder == "" {
 		t.Skipf("the texts of the papers are missing; name their folder in TOUCHSTONE_PAPERS: %v", err)
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func numbersOf(text string) []number {
 }
 
 // find returns the only place of an excerpt in the text from an offset on.
-func (p paperText) find(excerpt string, from int) (span [2]int, err error) {
+func (p paperText) find(excerpt string, offset int) (span [2]int, err error) {
 	var parts []string
 	for part := range strings.SplitSeq(excerpt, " … ") {
 		var words []string
@@ -139,14 +139,14 @@ func (p paperText) find(excerpt string, from int) (span [2]int, err error) {
 	if err != nil {
 		return span, err
 	}
-	found := pattern.FindAllStringIndex(p.text[from:], 2)
+	found := pattern.FindAllStringIndex(p.text[offset:], 2)
 	switch {
 	case len(found) == 0:
 		return span, fmt.Errorf("the text does not have %q", excerpt)
-	case len(found) == 2 && from == 0:
+	case len(found) == 2 && offset == 0:
 		return span, fmt.Errorf("the text has %q twice; quote more of it", excerpt)
 	}
-	return [2]int{found[0][0] + from, found[0][1] + from}, nil
+	return [2]int{found[0][0] + offset, found[0][1] + offset}, nil
 }
 
 // within returns the numbers of a span.
@@ -196,16 +196,16 @@ func (p paperText) exclude(excluded []exclusion) (errs []error) {
 
 // labels marks the numbers in the labels of a printed table, and checks the order of the labels.
 func (p paperText) labels(labels []string, span [2]int) error {
-	from := span[0]
+	offset := span[0]
 	for _, label := range labels {
-		found, err := p.find(label, from)
+		found, err := p.find(label, offset)
 		if err != nil || found[1] > span[1] {
 			return fmt.Errorf("row %q is not at its place", label)
 		}
 		for _, n := range p.within(found) {
 			n.use = "label"
 		}
-		from = found[1]
+		offset = found[1]
 	}
 	return nil
 }
@@ -234,8 +234,8 @@ func compare(data Paper, text string, s source) []error {
 	}
 	for _, n := range p.numbers {
 		if n.use == "" {
-			around := text[max(0, n.start-60):min(len(text), n.end+40)]
-			errs = append(errs, fmt.Errorf("%s is neither data nor excluded: …%s…", n.text, strings.Join(strings.Fields(around), " ")))
+			excerpt := text[max(0, n.start-60):min(len(text), n.end+40)]
+			errs = append(errs, fmt.Errorf("%s is neither data nor excluded: …%s…", n.text, strings.Join(strings.Fields(excerpt), " ")))
 		}
 	}
 	return errs
@@ -246,7 +246,7 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 	if len(excerpts) == 0 {
 		return errors.New("no excerpt shows its place")
 	}
-	var printed []*number
+	var numbers []*number
 	for i, excerpt := range excerpts {
 		span, err := p.find(excerpt, 0)
 		if err != nil {
@@ -261,7 +261,7 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 			switch {
 			case n.use == "":
 				n.use = t.Name
-				printed = append(printed, n)
+				numbers = append(numbers, n)
 			case classes[n.use] == "" && n.use != "label":
 				return fmt.Errorf("%s in %q is a number of %s already", n.text, excerpt, n.use)
 			}
@@ -271,18 +271,18 @@ func (p paperText) table(t Table, excerpts, labels []string) error {
 	for _, row := range t.Rows {
 		for c, cell := range row.Cells {
 			for _, n := range numbersOf(cell.Printed) {
-				if next == len(printed) {
+				if next == len(numbers) {
 					return fmt.Errorf("row %q, column %d has %s after the last number of the excerpts", row.Label, c+1, n.text)
 				}
-				if printed[next].text != n.text {
-					return fmt.Errorf("row %q, column %d has %s, and the paper has %s", row.Label, c+1, n.text, printed[next].text)
+				if numbers[next].text != n.text {
+					return fmt.Errorf("row %q, column %d has %s, and the paper has %s", row.Label, c+1, n.text, numbers[next].text)
 				}
 				next++
 			}
 		}
 	}
-	if next < len(printed) {
-		return fmt.Errorf("the number %s of the paper is missing at the end", printed[next].text)
+	if next < len(numbers) {
+		return fmt.Errorf("the number %s of the paper is missing at the end", numbers[next].text)
 	}
 	return nil
 }

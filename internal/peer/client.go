@@ -44,15 +44,15 @@ func NewClient(version string, secret Secret) (Client, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
 	}
 	local := func(a netip.Addr) (bool, error) {
-		own, err := Own()
-		return slices.Contains(own, a), err
+		addrs, err := Own()
+		return slices.Contains(addrs, a), err
 	}
 	return Client{Version: version, Secret: secret, Machine: machine, Lookup: lookup, Local: local}, err
 }
 
 // Check returns a description of the other machine if touchstone peer of this version answers there and is idle. It starts no server.
-func (c Client) Check(ctx context.Context, at remote.Place) (About, error) {
-	s, err := c.Open(ctx, at, "")
+func (c Client) Check(ctx context.Context, machine remote.Place) (About, error) {
+	s, err := c.Open(ctx, machine, "")
 	if err != nil {
 		return About{}, err
 	}
@@ -87,20 +87,20 @@ type Session struct {
 }
 
 // Open starts a server on another machine, and returns when it listens. The errors name the place, the reason and the remedy.
-func (c Client) Open(ctx context.Context, at remote.Place, server remote.Server) (*Session, error) {
-	s, err := c.open(ctx, at, server)
+func (c Client) Open(ctx context.Context, machine remote.Place, server remote.Server) (*Session, error) {
+	s, err := c.open(ctx, machine, server)
 	if err != nil {
-		return nil, fmt.Errorf("use the server on another machine, %s: %w", at, err)
+		return nil, fmt.Errorf("use the server on another machine, %s: %w", machine, err)
 	}
 	return s, nil
 }
 
-func (c Client) open(ctx context.Context, at remote.Place, server remote.Server) (*Session, error) {
-	address, err := c.resolve(ctx, at.Host)
+func (c Client) open(ctx context.Context, machine remote.Place, server remote.Server) (*Session, error) {
+	address, err := c.resolve(ctx, machine.Host)
 	if err != nil {
 		return nil, err
 	}
-	control := netip.AddrPortFrom(address, at.Port)
+	control := netip.AddrPortFrom(address, machine.Port)
 	conn, err := connect(ctx, control)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c Client) open(ctx context.Context, at remote.Place, server remote.Server)
 	}
 	s := &Session{
 		About:  About{Control: control, Same: hello.Machine == c.Machine, Facts: hello.About},
-		Server: netip.AddrPortFrom(address, server.Port(at.Port)), name: server, conn: conn, ended: make(chan struct{}),
+		Server: netip.AddrPortFrom(address, server.Port(machine.Port)), name: server, conn: conn, ended: make(chan struct{}),
 	}
 	if local, ok := conn.LocalAddr().(*net.TCPAddr); ok {
 		s.Local = local.AddrPort().Addr().Unmap()
@@ -156,10 +156,10 @@ func (c Client) resolve(ctx context.Context, host string) (netip.Addr, error) {
 
 // connect connects to touchstone peer.
 func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, connectLimit, errLate)
+	limitCtx, cancel := context.WithTimeoutCause(ctx, connectLimit, errLate)
 	defer cancel()
 	dialer := net.Dialer{KeepAliveConfig: keepAlive}
-	conn, err := dialer.DialContext(limited, "tcp4", control.String())
+	conn, err := dialer.DialContext(limitCtx, "tcp4", control.String())
 	switch {
 	case err == nil:
 		return conn.(*net.TCPConn), nil
@@ -167,7 +167,7 @@ func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) 
 		return nil, context.Cause(ctx)
 	case errors.Is(err, unix.ECONNREFUSED):
 		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone peer --listen %[1]s on that machine", control)
-	case limited.Err() != nil, isTimeout(err):
+	case limitCtx.Err() != nil, isTimeout(err):
 		return nil, fmt.Errorf("no answer within %v: the machine is down, or a firewall drops packets to its TCP ports %d to %d",
 			connectLimit, control.Port(), control.Port()+remote.Ports-1)
 	default:
@@ -195,15 +195,15 @@ func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, re
 	if err == nil && hello.Version == "" {
 		err = fmt.Errorf("%w: it has no version", errForeign)
 	}
-	const foreign = "the program there is not touchstone peer"
+	const stranger = "the program there is not touchstone peer"
 	const advice = "name the address and the port that touchstone peer prints"
 	switch {
 	case errors.Is(err, errForeign):
-		return answer{}, fmt.Errorf("%s (%w); %s", foreign, err, advice)
+		return answer{}, fmt.Errorf("%s (%w); %s", stranger, err, advice)
 	case errors.Is(err, errLate):
-		return answer{}, fmt.Errorf("%s, or it hangs: it accepts connections and sends no answer within %v; %s", foreign, answerLimit, advice)
+		return answer{}, fmt.Errorf("%s, or it hangs: it accepts connections and sends no answer within %v; %s", stranger, answerLimit, advice)
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
-		return answer{}, fmt.Errorf("%s, has too many clients or was just stopped: it closed the connection without an answer; %s", foreign, advice)
+		return answer{}, fmt.Errorf("%s, has too many clients or was just stopped: it closed the connection without an answer; %s", stranger, advice)
 	case err != nil:
 		return answer{}, err
 	case hello.Error != "":

@@ -111,7 +111,7 @@ func send(conn net.Conn, message any) error {
 var errForeign = errors.New("not a line of touchstone")
 
 // receive reads one line. The error is io.EOF if the connection ends before the first byte.
-func receive(r *bufio.Reader, into any) error {
+func receive(r *bufio.Reader, value any) error {
 	line, err := r.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, io.EOF) && len(line) > 0:
@@ -119,7 +119,7 @@ func receive(r *bufio.Reader, into any) error {
 	case err != nil:
 		return err
 	}
-	if err := json.Unmarshal(line, into); err != nil {
+	if err := json.Unmarshal(line, value); err != nil {
 		return fmt.Errorf("%w: %.40q", errForeign, strings.TrimSpace(string(line)))
 	}
 	return nil
@@ -137,43 +137,43 @@ func Machine() (string, error) {
 
 // Own lists the IPv4 addresses of this machine, as this process sees them.
 func Own() ([]netip.Addr, error) {
-	all, err := net.InterfaceAddrs()
+	list, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("list the addresses of this machine: %w", err)
 	}
-	var own []netip.Addr
-	for _, a := range all {
+	var addrs []netip.Addr
+	for _, a := range list {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() {
-			own = append(own, prefix.Addr())
+			addrs = append(addrs, prefix.Addr())
 		}
 	}
-	return own, nil
+	return addrs, nil
 }
 
 // Listen listens at an address of this machine: an IPv4 address that other machines can reach.
-func Listen(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
-	if err := remote.Check(at.Addr()); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; name the address of the interface to the other machine", at, err)
+func Listen(ctx context.Context, addr netip.AddrPort) (net.Listener, error) {
+	if err := remote.Check(addr.Addr()); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; name the address of the interface to the other machine", addr, err)
 	}
-	own, err := Own()
+	addrs, err := Own()
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(own, at.Addr()) {
-		return nil, fmt.Errorf("listen on %s: it is not an address of this machine, which has %s", at, listed(own))
+	if !slices.Contains(addrs, addr.Addr()) {
+		return nil, fmt.Errorf("listen on %s: it is not an address of this machine, which has %s", addr, listed(addrs))
 	}
 	config := net.ListenConfig{KeepAliveConfig: keepAlive}
-	l, err := config.Listen(ctx, "tcp4", at.String())
+	l, err := config.Listen(ctx, "tcp4", addr.String())
 	if err != nil {
-		return nil, fmt.Errorf("%w; name another port: --listen %s:PORT", err, at.Addr())
+		return nil, fmt.Errorf("%w; name another port: --listen %s:PORT", err, addr.Addr())
 	}
 	return l, nil
 }
 
 // listed lists the addresses that other machines may reach.
-func listed(own []netip.Addr) string {
+func listed(addrs []netip.Addr) string {
 	var texts []string
-	for _, a := range own {
+	for _, a := range addrs {
 		if !a.IsLoopback() {
 			texts = append(texts, a.String())
 		}

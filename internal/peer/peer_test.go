@@ -63,13 +63,13 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{ended: make(chan error, 1)}
 	m.Server = &Server{
 		Version: "v1", Secret: testSecret, Machine: "there", About: map[string]string{AboutMachine: "Linux"},
-		Start: func(_ context.Context, server remote.Server, at netip.AddrPort) (Process, error) {
+		Start: func(_ context.Context, server remote.Server, addr netip.AddrPort) (Process, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.fails != nil {
 				return nil, m.fails
 			}
-			p := &served{server: server, at: at, exit: make(chan error, 1), stops: m.stops, gone: make(chan struct{})}
+			p := &served{server: server, at: addr, exit: make(chan error, 1), stops: m.stops, gone: make(chan struct{})}
 			m.started = append(m.started, p)
 			return p, nil
 		},
@@ -147,13 +147,13 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	about, err := m.Check(t.Context(), m.at)
-	if err != nil || about.Same || len(m.started) > 0 {
-		t.Errorf("Check() = %+v, %v, and %d servers were started", about, err, len(m.started))
+	info, err := m.Check(t.Context(), m.at)
+	if err != nil || info.Same || len(m.started) > 0 {
+		t.Errorf("Check() = %+v, %v, and %d servers were started", info, err, len(m.started))
 	}
 	m.Client.Machine = "there"
-	if about, err = m.Check(t.Context(), m.at); err != nil || !about.Same {
-		t.Errorf("the same kernel gives %+v, %v", about, err)
+	if info, err = m.Check(t.Context(), m.at); err != nil || !info.Same {
+		t.Errorf("the same kernel gives %+v, %v", info, err)
 	}
 }
 
@@ -272,11 +272,11 @@ func closedPort(t *testing.T) uint16 {
 	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
-	at, err := unix.Getsockname(socket)
+	address, err := unix.Getsockname(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return uint16(at.(*unix.SockaddrInet4).Port)
+	return uint16(address.(*unix.SockaddrInet4).Port)
 }
 
 // Each error names the place, the reason and the remedy.
@@ -287,11 +287,11 @@ func TestErrors(t *testing.T) {
 	m := newMachine(t)
 	failing := newMachine(t)
 	failing.fails = errors.New("address\x1b in use")
-	named := client("v1")
-	named.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+	resolver := client("v1")
+	resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr(map[string]string{"own.example": "192.0.2.7", "loop.example": "127.0.0.1"}[host])}, nil
 	}
-	named.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
+	resolver.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
 	for name, tt := range map[string]struct {
 		client Client
 		at     remote.Place
@@ -299,8 +299,8 @@ func TestErrors(t *testing.T) {
 	}{
 		"refused":          {client("v1"), remote.Place{Host: "127.0.0.1", Port: closedPort(t)}, []string{"connection refused", "run touchstone peer --listen 127.0.0.1:"}},
 		"unknown name":     {client("v1"), remote.Place{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
-		"this machine":     {named, remote.Place{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
-		"loopback":         {named, remote.Place{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
+		"this machine":     {resolver, remote.Place{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
+		"loopback":         {resolver, remote.Place{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
 		"another version":  {client("v2"), m.at, []string{"this is touchstone v1, and the client is v2", "install one version"}},
 		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone peer", "SSH-2.0"}},
 		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone peer"}},
@@ -333,19 +333,19 @@ func TestSilence(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	over := errors.New("the trial is over")
+	errOver := errors.New("the trial is over")
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
 			return
 		}
 		_, _ = conn.Read(make([]byte, 10))
-		cancel(over)
+		cancel(errOver)
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}()
 	_, err = client("v1").Open(ctx, remote.Place{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, remote.Iperf)
-	if !errors.Is(err, over) {
+	if !errors.Is(err, errOver) {
 		t.Errorf("Open() = %v", err)
 	}
 }
@@ -377,22 +377,22 @@ func TestForeignRequests(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	for at, want := range map[string]string{
+	for address, want := range map[string]string{
 		"0.0.0.0:7480":      "not the address of one machine",
 		"127.0.0.1:7480":    "loopback",
 		"[::]:7480":         "not an IPv4 address",
 		"203.0.113.77:7480": "not an address of this machine",
 	} {
-		l, err := Listen(t.Context(), netip.MustParseAddrPort(at))
+		l, err := Listen(t.Context(), netip.MustParseAddrPort(address))
 		if err == nil {
 			_ = l.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Listen(%s) = %v, want %q", at, err, want)
+			t.Errorf("Listen(%s) = %v, want %q", address, err, want)
 		}
 	}
-	own, err := Own()
-	if err != nil || !slices.Contains(own, netip.MustParseAddr("127.0.0.1")) {
-		t.Errorf("Own() = %v, %v", own, err)
+	addrs, err := Own()
+	if err != nil || !slices.Contains(addrs, netip.MustParseAddr("127.0.0.1")) {
+		t.Errorf("Own() = %v, %v", addrs, err)
 	}
 }

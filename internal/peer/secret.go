@@ -40,11 +40,11 @@ func secretOf(text string) Secret { return Secret{&text} }
 // ParseSecret reads a secret without the white space around it.
 func ParseSecret(text string) (Secret, error) {
 	text = strings.TrimSpace(text)
-	foreign := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' }
+	isForeign := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' }
 	switch {
 	case len(text) < shortestSecret || len(text) > longestSecret:
 		return Secret{}, fmt.Errorf("a secret has %d to %d characters, and this one has %d; use the secret that touchstone peer prints", shortestSecret, longestSecret, len(text))
-	case strings.ContainsFunc(text, foreign):
+	case strings.ContainsFunc(text, isForeign):
 		return Secret{}, errors.New("a secret is one word of printable ASCII characters, and this one is not; use the secret that touchstone peer prints")
 	}
 	return secretOf(text), nil
@@ -197,11 +197,11 @@ func (c Client) authenticate(ctx context.Context, conn net.Conn, reader *bufio.R
 		return errStranger
 	}
 	h.serverNonce = hello.Nonce
-	own, err := c.ask(ctx, conn, reader, request{Proof: h.proof(c.Secret, clientSide), Server: server})
+	reply, err := c.ask(ctx, conn, reader, request{Proof: h.proof(c.Secret, clientSide), Server: server})
 	switch {
 	case err != nil:
 		return err
-	case !h.proves(c.Secret, serverSide, own.Proof):
+	case !h.proves(c.Secret, serverSide, reply.Proof):
 		return errors.New("touchstone peer there does not have this secret: it is another program; check the address, and set " + SecretVariable + " to the secret that touchstone peer prints")
 	}
 	return nil

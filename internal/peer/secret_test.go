@@ -22,9 +22,9 @@ import (
 )
 
 // dial connects to a server without a handshake.
-func dial(t *testing.T, at remote.Place) (net.Conn, *bufio.Reader) {
+func dial(t *testing.T, machine remote.Place) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := net.Dial("tcp4", at.String())
+	conn, err := net.Dial("tcp4", machine.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +33,9 @@ func dial(t *testing.T, at remote.Place) (net.Conn, *bufio.Reader) {
 }
 
 // claim sends a client's two lines, the second one by the server's nonce, and returns the second answer with all that follows it.
-func claim(t *testing.T, at remote.Place, nonce string, second func(serverNonce string) request) string {
+func claim(t *testing.T, machine remote.Place, nonce string, second func(serverNonce string) request) string {
 	t.Helper()
-	conn, reader := dial(t, at)
+	conn, reader := dial(t, machine)
 	var hello answer
 	if err := errors.Join(send(conn, request{Version: "v1", Nonce: nonce}), receive(reader, &hello)); err != nil {
 		t.Fatal(err)
@@ -141,15 +141,15 @@ func record(t *testing.T, m *machine, server remote.Server) []request {
 	}
 	defer func() { _ = l.Close() }()
 	var lines strings.Builder
-	var both sync.WaitGroup
-	both.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		inner, err := l.Accept()
 		if err != nil {
 			return
 		}
 		outer, err := net.Dial("tcp4", m.at.String())
 		if err == nil {
-			both.Go(func() { _, _ = io.Copy(inner, outer); _ = inner.Close() })
+			wg.Go(func() { _, _ = io.Copy(inner, outer); _ = inner.Close() })
 			_, _ = io.Copy(io.MultiWriter(outer, &lines), inner)
 			_ = outer.(*net.TCPConn).CloseWrite()
 		}
@@ -161,7 +161,7 @@ func record(t *testing.T, m *machine, server remote.Server) []request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both.Wait()
+	wg.Wait()
 	var requests []request
 	for line := range strings.Lines(lines.String()) {
 		var r request
@@ -194,24 +194,24 @@ func TestImpostors(t *testing.T) {
 		"a client without a secret": {Secret{}, nil, SecretVariable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			here, there := net.Pipe()
-			var ended sync.WaitGroup
-			ended.Go(func() {
-				defer func() { _ = there.Close() }()
-				reader := bufio.NewReader(there)
+			clientConn, serverConn := net.Pipe()
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				defer func() { _ = serverConn.Close() }()
+				reader := bufio.NewReader(serverConn)
 				var first, second request
-				if receive(reader, &first) != nil || send(there, answer{Version: "v1", Nonce: first.Nonce}) != nil || receive(reader, &second) != nil {
+				if receive(reader, &first) != nil || send(serverConn, answer{Version: "v1", Nonce: first.Nonce}) != nil || receive(reader, &second) != nil {
 					return
 				}
 				reply := tt.impostors(first, second)
 				reply.Version = "v1"
-				_ = send(there, reply)
+				_ = send(serverConn, reply)
 			})
 			c := client("v1")
 			c.Secret = tt.secret
-			err := c.authenticate(t.Context(), here, bufio.NewReader(here), remote.Nginx)
-			_ = here.Close()
-			ended.Wait()
+			err := c.authenticate(t.Context(), clientConn, bufio.NewReader(clientConn), remote.Nginx)
+			_ = clientConn.Close()
+			wg.Wait()
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("authenticate() = %v, want %q", err, tt.want)
 			}
@@ -228,15 +228,15 @@ func TestSilentStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				here, there := net.Pipe()
+				clientConn, serverConn := net.Pipe()
 				s := &Server{Version: "v1", Secret: testSecret}
-				began := time.Now()
-				go s.client(t.Context(), there, netip.AddrPort{}, netip.Addr{}, func() { t.Error("it is admitted") })
-				if _, err := io.WriteString(here, text); err != nil {
+				start := time.Now()
+				go s.client(t.Context(), serverConn, netip.AddrPort{}, netip.Addr{}, func() { t.Error("it is admitted") })
+				if _, err := io.WriteString(clientConn, text); err != nil {
 					t.Error(err)
 				}
-				_, _ = io.Copy(io.Discard, here)
-				if took := time.Since(began); took != handshakeLimit {
+				_, _ = io.Copy(io.Discard, clientConn)
+				if took := time.Since(start); took != handshakeLimit {
 					t.Errorf("the connection ends after %v, want %v", took, handshakeLimit)
 				}
 			})
@@ -301,8 +301,8 @@ func TestSecretIsHidden(t *testing.T) {
 }
 
 func TestReadSecret(t *testing.T) {
-	if fresh := NewSecret(); fresh.Reveal() == NewSecret().Reveal() || len(fresh.Reveal()) < shortestSecret {
-		t.Errorf("a fresh secret is %q", fresh.Reveal())
+	if secret := NewSecret(); secret.Reveal() == NewSecret().Reveal() || len(secret.Reveal()) < shortestSecret {
+		t.Errorf("a fresh secret is %q", secret.Reveal())
 	}
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

@@ -32,7 +32,7 @@ type Server struct {
 	Machine string
 	About   map[string]string
 	// Start starts a server at an address, and returns when it listens.
-	Start func(ctx context.Context, server remote.Server, at netip.AddrPort) (Process, error)
+	Start func(ctx context.Context, server remote.Server, addr netip.AddrPort) (Process, error)
 	// Report receives messages for the user. Several goroutines may call it.
 	Report func(message string)
 
@@ -55,7 +55,7 @@ const (
 
 // Serve serves the clients of a listener until ctx ends, closes it, and ends the session under way.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	at, err := netip.ParseAddrPort(l.Addr().String())
+	addr, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -76,54 +76,54 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("accept a client: %w", err), l.Close())
 		}
-		from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 		if err != nil {
 			_ = conn.Close()
 			continue
 		}
-		leave, ok := s.wait(from.Addr())
+		leave, ok := s.wait(peer.Addr())
 		if !ok {
 			_ = conn.Close()
 			continue
 		}
 		clients.Go(func() {
 			defer leave()
-			s.client(ctx, conn, at, from.Addr(), leave)
+			s.client(ctx, conn, addr, peer.Addr(), leave)
 		})
 	}
 }
 
 // wait counts a connection until leave is called. It returns false if too many wait.
-func (s *Server) wait(from netip.Addr) (leave func(), ok bool) {
+func (s *Server) wait(peer netip.Addr) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := 0
+	total := 0
 	for _, n := range s.waiting {
-		all += n
+		total += n
 	}
-	if all >= mostWaiting || s.waiting[from] >= mostWaitingFrom {
+	if total >= mostWaiting || s.waiting[peer] >= mostWaitingFrom {
 		return nil, false
 	}
 	if s.waiting == nil {
 		s.waiting = map[netip.Addr]int{}
 	}
-	s.waiting[from]++
+	s.waiting[peer]++
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.waiting[from]--; s.waiting[from] == 0 {
-			delete(s.waiting, from)
+		if s.waiting[peer]--; s.waiting[peer] == 0 {
+			delete(s.waiting, peer)
 		}
 	}), true
 }
 
-// client serves one connection, and closes it after the end of its session. It calls admitted after the handshake.
-func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, from netip.Addr, admitted func()) {
+// client serves one connection, and closes it after the end of its session. It calls notify after the handshake.
+func (s *Server) client(ctx context.Context, conn net.Conn, addr netip.AddrPort, peer netip.Addr, notify func()) {
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReaderSize(conn, longestRequest)
-	var asked remote.Server
+	var server remote.Server
 	err := within(ctx, conn, handshakeLimit, func() (err error) {
-		asked, err = s.admit(conn, reader)
+		server, err = s.admit(conn, reader)
 		return err
 	})
 	var refusal refusalError
@@ -132,24 +132,24 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, f
 		s.refuse(ctx, conn, errors.New("this is touchstone peer, and the request is not"))
 		return
 	case errors.As(err, &refusal):
-		s.tell(from, refusal)
+		s.tell(peer, refusal)
 		s.refuse(ctx, conn, refusal)
 		return
 	case err != nil: // silent, or closed without a request: a container tests whether it reaches this machine
 		return
 	}
-	admitted()
-	if err := s.take(asked, from); err != nil {
+	notify()
+	if err := s.take(server, peer); err != nil {
 		s.refuse(ctx, conn, err)
 		return
 	}
-	if asked == "" {
+	if server == "" {
 		_ = s.answer(ctx, conn, s.hello()) // the client reports the failure
 		return
 	}
 	defer s.release()
-	if err := s.session(ctx, conn, reader, asked, at, from); err != nil {
-		s.Report(fmt.Sprintf("%s for %s: %v", asked, from, err))
+	if err := s.session(ctx, conn, reader, server, addr, peer); err != nil {
+		s.Report(fmt.Sprintf("%s for %s: %v", server, peer, err))
 		s.refuse(ctx, conn, err)
 	}
 }
@@ -157,27 +157,27 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort, f
 // tell reports a refused client once, and no more than some clients.
 func (s *Server) tell(client netip.Addr, reason error) {
 	s.mu.Lock()
-	silent := len(s.refused) == mostRefused || slices.Contains(s.refused, client)
-	if !silent {
+	isQuiet := len(s.refused) == mostRefused || slices.Contains(s.refused, client)
+	if !isQuiet {
 		s.refused = append(s.refused, client)
 	}
 	s.mu.Unlock()
-	if !silent {
+	if !isQuiet {
 		s.Report(fmt.Sprintf("refused %s: %s", client, clean(reason.Error())))
 	}
 }
 
 // take begins a session for a client. A check begins none, and fails during a session.
-func (s *Server) take(asked remote.Server, client netip.Addr) error {
-	if asked != "" && !slices.Contains(remote.Servers(), asked) {
-		return fmt.Errorf("it has no server %.50q", asked)
+func (s *Server) take(server remote.Server, client netip.Addr) error {
+	if server != "" && !slices.Contains(remote.Servers(), server) {
+		return fmt.Errorf("it has no server %.50q", server)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serving.IsValid() {
 		return fmt.Errorf("it is busy with a trial of %s, and serves one client at a time: wait for its end, or run touchstone peer on another machine", s.serving)
 	}
-	if asked == "" {
+	if server == "" {
 		return nil
 	}
 	s.serving = client
@@ -187,12 +187,12 @@ func (s *Server) take(asked remote.Server, client netip.Addr) error {
 // greet reports a client once.
 func (s *Server) greet(client netip.Addr) {
 	s.mu.Lock()
-	known := slices.Contains(s.known, client)
-	if !known {
+	isKnown := slices.Contains(s.known, client)
+	if !isKnown {
 		s.known = append(s.known, client)
 	}
 	s.mu.Unlock()
-	if !known {
+	if !isKnown {
 		s.Report(fmt.Sprintf("serves %s", client))
 	}
 }
@@ -208,8 +208,8 @@ func (s *Server) hello() answer {
 }
 
 // session starts a server, and ends it when the client closes the connection.
-func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which remote.Server, at netip.AddrPort, client netip.Addr) (err error) {
-	process, err := s.Start(ctx, which, netip.AddrPortFrom(at.Addr(), which.Port(at.Port())))
+func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, server remote.Server, addr netip.AddrPort, client netip.Addr) (err error) {
+	process, err := s.Start(ctx, server, netip.AddrPortFrom(addr.Addr(), server.Port(addr.Port())))
 	if err != nil {
 		return err
 	}
@@ -223,15 +223,15 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(past) })
 	defer stop()
-	left, exited := make(chan struct{}), make(chan error, 1)
+	left, exits := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, _ = io.Copy(io.Discard, reader) // a client sends nothing more
 		close(left)
 	}()
-	go func() { exited <- process.Wait(ctx) }()
+	go func() { exits <- process.Wait(ctx) }()
 	select {
 	case <-left:
-	case err = <-exited:
+	case err = <-exits:
 		if err == nil {
 			<-left // iperf3 exits before its client
 		}

@@ -36,9 +36,9 @@ func TestBuiltin(t *testing.T) {
 		if b.Name == plan.Quick().Name && p.Blocks < leastFirstBlocks {
 			t.Errorf("%s has %d blocks, want at least %d", b.Name, p.Blocks, leastFirstBlocks)
 		}
-		again, err := plan.Parse("p", p.YAML())
+		echo, err := plan.Parse("p", p.YAML())
 		must.Do(t, err)
-		if _, err := again.Resolve(catalogue.Catalogue{}); err != nil {
+		if _, err := echo.Resolve(catalogue.Catalogue{}); err != nil {
 			t.Errorf("%s as it is stored: %v", b.Name, err)
 		}
 	}
@@ -47,18 +47,18 @@ func TestBuiltin(t *testing.T) {
 	if demo.Blocks < leastFirstBlocks {
 		t.Errorf("demo has %d blocks, want at least %d", demo.Blocks, leastFirstBlocks)
 	}
-	all := len(catalogue.Catalogue{}.All())
+	count := len(catalogue.Catalogue{}.All())
 	for _, name := range []string{"standard", "paper"} {
-		measured := map[string]bool{}
+		names := map[string]bool{}
 		for _, w := range work[name] {
-			measured[w.Benchmark.Name] = true
+			names[w.Benchmark.Name] = true
 		}
-		if len(measured) != all {
-			t.Errorf("%s has %d benchmarks, want all %d", name, len(measured), all)
+		if len(names) != count {
+			t.Errorf("%s has %d benchmarks, want all %d", name, len(names), count)
 		}
 	}
-	twice := map[string][]string{"performance.cpu.time": {"1", "4"}, "performance.syscall.unixbench": {"1", "4"}, "performance.network.bandwidth": {"host", "containers"}, "performance.network.netperf": {"host", "containers"}}
-	for name, want := range twice {
+	repeats := map[string][]string{"performance.cpu.time": {"1", "4"}, "performance.syscall.unixbench": {"1", "4"}, "performance.network.bandwidth": {"host", "containers"}, "performance.network.netperf": {"host", "containers"}}
+	for name, want := range repeats {
 		var got []string
 		for _, w := range work["paper"] {
 			if w.Benchmark.Name == name {
@@ -69,8 +69,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("the plan of the paper has %s with %q, want %q", name, got, want)
 		}
 	}
-	if quick := len(work["quick"]); quick == 0 || quick >= all {
-		t.Errorf("quick has %d benchmarks of %d", quick, all)
+	if quick := len(work["quick"]); quick == 0 || quick >= count {
+		t.Errorf("quick has %d benchmarks of %d", quick, count)
 	}
 	for _, w := range work["quick"] {
 		if w.Benchmark.Image != bench.ProbeImage {
@@ -79,8 +79,8 @@ func TestBuiltin(t *testing.T) {
 	}
 	suites := []string{"operations", "performance", "limits"} // more would wear out the disk of a small board
 	for _, b := range (catalogue.Catalogue{}).All() {
-		measured := slices.ContainsFunc(work["quick"], func(w plan.Work) bool { return w.Benchmark.Name == b.Name })
-		if wanted := b.Image == bench.ProbeImage && slices.Contains(suites, b.Suite()); wanted && !measured {
+		hasBenchmark := slices.ContainsFunc(work["quick"], func(w plan.Work) bool { return w.Benchmark.Name == b.Name })
+		if isWanted := b.Image == bench.ProbeImage && slices.Contains(suites, b.Suite()); isWanted && !hasBenchmark {
 			t.Errorf("the quick plan leaves out %s", b.Name)
 		}
 	}

@@ -41,8 +41,8 @@ func checkCount(n, lo, hi int) *problem {
 	return nil
 }
 
-func notCount(shown string, lo, hi int) *problem {
-	return &problem{fmt.Sprintf("%s is not a whole number from %d to %d", shown, lo, hi), ""}
+func notCount(text string, lo, hi int) *problem {
+	return &problem{fmt.Sprintf("%s is not a whole number from %d to %d", text, lo, hi), ""}
 }
 
 // decimal matches whole numbers in the only spelling that every version of YAML reads alike.
@@ -59,8 +59,8 @@ func checkDuration(d time.Duration) *problem {
 	return nil
 }
 
-func notDuration(shown string) *problem {
-	return &problem{shown + " is not a duration", "write a number above 0 with a unit, such as 30s or 10m"}
+func notDuration(text string) *problem {
+	return &problem{text + " is not a duration", "write a number above 0 with a unit, such as 30s or 10m"}
 }
 
 var percentage = regexp.MustCompile(`^([0-9]{1,20}(?:\.[0-9]{1,20})?)%$`)
@@ -100,12 +100,12 @@ func parseUntil(s string) (Until, *problem) {
 // checkUntil refuses a rule that cannot work with the other keys: a comparison needs two targets, and a decision needs blocks.
 func (p Plan) checkUntil() *problem {
 	if len(p.Targets) == 1 {
-		if only, ok := p.Targets[0].Exact(); ok {
-			return &problem{string(p.Until) + " compares targets with the baseline, and the plan has only the target " + quote(only.String()), "add a target, or leave until out"}
+		if tgt, ok := p.Targets[0].Exact(); ok {
+			return &problem{string(p.Until) + " compares targets with the baseline, and the plan has only the target " + quote(tgt.String()), "add a target, or leave until out"}
 		}
 	}
-	if most := p.BlockLimit(); most < leastPairs {
-		return &problem{fmt.Sprintf("%s needs at least %d blocks for a comparison, and the plan has at most %d", p.Until, leastPairs, most), "raise blocks or max-blocks"}
+	if limit := p.BlockLimit(); limit < leastPairs {
+		return &problem{fmt.Sprintf("%s needs at least %d blocks for a comparison, and the plan has at most %d", p.Until, leastPairs, limit), "raise blocks or max-blocks"}
 	}
 	return nil
 }
@@ -113,11 +113,11 @@ func (p Plan) checkUntil() *problem {
 // formatPercent is the inverse of parsePercent. It moves the point of the shortest decimal for share, since a multiplication by 100
 // would round.
 func formatPercent(share Share) string {
-	whole, frac, _ := strings.Cut(strconv.FormatFloat(float64(share), 'f', -1, 64), ".")
+	integer, frac, _ := strings.Cut(strconv.FormatFloat(float64(share), 'f', -1, 64), ".")
 	for len(frac) < 2 {
 		frac += "0"
 	}
-	s := strings.TrimLeft(whole+frac[:2], "0")
+	s := strings.TrimLeft(integer+frac[:2], "0")
 	if s == "" {
 		s = "0"
 	}
@@ -163,13 +163,13 @@ func checkTargets(targets []Pattern) *problem {
 	if len(targets) > MaxTargets {
 		return &problem{fmt.Sprintf("there are more than %d targets", MaxTargets), "split the plan"}
 	}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, t := range targets {
 		s := t.String()
-		if seen[s] {
+		if names[s] {
 			return &problem{quote(s) + " is given twice", "leave one out"}
 		}
-		seen[s] = true
+		names[s] = true
 	}
 	return nil
 }
@@ -306,9 +306,9 @@ func (p Plan) Check(m Machine) (notes []string, err error) {
 			problems.add(p.at["pinning."+part.name], *part.cpus, problem{
 				fmt.Sprintf("pinning: %s has CPU %s, which this machine does not have", part.name, missing), "the CPUs are " + m.Online.String(),
 			})
-		} else if closed := m.closed(sets[part.name]); len(closed) > 0 {
+		} else if closedCPUs := m.closed(sets[part.name]); len(closedCPUs) > 0 {
 			problems.add(p.at["pinning."+part.name], *part.cpus, problem{
-				fmt.Sprintf("pinning: %s has CPU %s, which the cpuset or the mask of this process excludes", part.name, closed), m.usableAdvice(),
+				fmt.Sprintf("pinning: %s has CPU %s, which the cpuset or the mask of this process excludes", part.name, closedCPUs), m.usableAdvice(),
 			})
 		}
 	}
@@ -332,21 +332,21 @@ func checkImageExists(image bench.Image) *problem {
 		}
 	}
 	path := string(image)
-	shown := strconv.Quote(path) // unshortened, since files differ at the end of their paths
+	text := strconv.Quote(path) // unshortened, since files differ at the end of their paths
 	const advice = "give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), relative to the plan"
-	at, err := os.Stat(path)
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		name := filepath.Base(path)
-		return &problem{"workloads.image: " + shown + " does not exist", didYouMean(name, []string{probeImage, workloadImage}, advice)}
+		return &problem{"workloads.image: " + text + " does not exist", didYouMean(name, []string{probeImage, workloadImage}, advice)}
 	case err != nil:
 		return &problem{"workloads.image: " + printable(err.Error()), advice}
-	case at.IsDir():
+	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(path, "index.json")); err != nil {
-			return &problem{"workloads.image: the folder " + shown + " has no index.json, so it is not an OCI layout", advice}
+			return &problem{"workloads.image: the folder " + text + " has no index.json, so it is not an OCI layout", advice}
 		}
-	case !at.Mode().IsRegular() || at.Size() == 0:
-		return &problem{"workloads.image: " + shown + " is empty or not a file", advice}
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return &problem{"workloads.image: " + text + " is empty or not a file", advice}
 	}
 	return nil
 }

@@ -40,23 +40,23 @@ func (r *reader) enginesFields() []field {
 }
 
 // paths reads a mapping of names to addresses or paths.
-func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *problem, check func(name, path string) *problem, into *map[string]string) {
+func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *problem, check func(name, path string) *problem, dest *map[string]string) {
 	r.named(n, key, "paths", example, MaxRuntimes, checkName, func(name string, e *ast.MappingValueNode) {
 		var path string
 		r.text(e.Value, key, func(s string) *problem { return check(name, s) }, &path)
 		if path != "" {
-			put(into, name, path)
+			put(dest, name, path)
 			r.seen[key+"."+name] = r.at(e.Key)
 		}
 	})
 }
 
 // put sets an entry of a map that may be nil.
-func put[M ~map[string]V, V any](into *M, name string, value V) {
-	if *into == nil {
-		*into = M{}
+func put[M ~map[string]V, V any](dest *M, name string, value V) {
+	if *dest == nil {
+		*dest = M{}
 	}
-	(*into)[name] = value
+	(*dest)[name] = value
 }
 
 // checkEngineName refuses a name that cannot be an engine's.
@@ -162,20 +162,20 @@ func (r *reader) runtimes(n ast.Node) {
 }
 
 // runtimeFields are the keys of a runtime.
-func (r *reader) runtimeFields(name string, into *target.Runtime) []field {
+func (r *reader) runtimeFields(name string, dest *target.Runtime) []field {
 	key := "runtimes." + name + "."
 	return []field{
 		{"path", func(n ast.Node) {
-			r.text(n, key+"path", func(s string) *problem { return checkBinary(name, s) }, &into.Path)
+			r.text(n, key+"path", func(s string) *problem { return checkBinary(name, s) }, &dest.Path)
 		}},
-		{"type", func(n ast.Node) { r.text(n, key+"type", runtimeType.check, &into.Type) }},
-		{"options", func(n ast.Node) { into.Options = r.options(n, key+"options") }},
+		{"type", func(n ast.Node) { r.text(n, key+"type", runtimeType.check, &dest.Type) }},
+		{"options", func(n ast.Node) { dest.Options = r.options(n, key+"options") }},
 	}
 }
 
 // runtime reads one runtime; ok reports whether it has no problem.
 func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bool) {
-	before := len(r.problems.errs)
+	count := len(r.problems.errs)
 	entries, isMapping := pairs(n)
 	path, isText := text(n)
 	switch {
@@ -191,11 +191,11 @@ func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bo
 		switch {
 		case runtime.Path != "" && runtime.Type != "":
 			r.fail(n, fmt.Sprintf("runtimes: %s has a path and a type", name), "a runtime is a binary or a containerd shim; leave one of the keys out")
-		case runtime.Path+runtime.Type == "" && runtime.Options == nil && len(r.problems.errs) == before:
+		case runtime.Path+runtime.Type == "" && runtime.Options == nil && len(r.problems.errs) == count:
 			r.fail(n, "runtimes: "+name+" is empty", "give its path, its type or options")
 		}
 	}
-	return runtime, len(r.problems.errs) == before
+	return runtime, len(r.problems.errs) == count
 }
 
 // options reads options of a runtime, in order of their names.

@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 	if e.Advice != "" {
 		text += "; " + e.Advice
 	}
-	if at := e.String(); at != "" {
-		text = at + ": " + text
+	if location := e.String(); location != "" {
+		text = location + ": " + text
 	}
 	return text
 }
@@ -62,9 +62,9 @@ type problems struct{ errs []error }
 func (f *problems) full() bool { return len(f.errs) >= maxProblems }
 
 // add records the error for a wrong value, up to maxProblems.
-func (f *problems) add(at Location, value string, fl problem) {
+func (f *problems) add(location Location, value string, fl problem) {
 	if !f.full() {
-		f.errs = append(f.errs, at.error(value, fl))
+		f.errs = append(f.errs, location.error(value, fl))
 	}
 }
 
@@ -81,9 +81,9 @@ func (f *problems) err() error { return errors.Join(f.errs...) }
 
 // quote prepares a value from a file for a message: quoted, so no raw character reaches the terminal, and shortened if it is long.
 func quote(s string) string {
-	const most = 60
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "…"
+	const limit = 60
+	if runes := []rune(s); len(runes) > limit {
+		s = string(runes[:limit]) + "…"
 	}
 	return strconv.Quote(s)
 }
@@ -98,16 +98,16 @@ func printable(s string) string {
 	}, s)
 }
 
-// didYouMean returns advice with the candidate nearest to a mistyped name, or otherwise if no candidate is near.
-func didYouMean(name string, candidates []string, otherwise string) string {
-	best, nearest := "", 1+max(1, min((len(name)+1)/3, 3))
+// didYouMean returns advice with the candidate nearest to a mistyped name, or fallback if no candidate is near.
+func didYouMean(name string, candidates []string, fallback string) string {
+	best, limit := "", 1+max(1, min((len(name)+1)/3, 3))
 	for _, c := range candidates {
-		if d := distance(name, c, nearest); d < nearest {
-			best, nearest = c, d
+		if d := distance(name, c, limit); d < limit {
+			best, limit = c, d
 		}
 	}
 	if best == "" {
-		return otherwise
+		return fallback
 	}
 	return "did you mean " + best + "?"
 }
@@ -118,7 +118,7 @@ func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	var before, last, row []int
+	var previous, last, row []int
 	for j := range len(b) + 1 {
 		last = append(last, j)
 	}
@@ -131,11 +131,11 @@ func distance(a, b string, limit int) int {
 			}
 			d := min(last[j]+cost, last[j+1]+1, row[j]+1)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				d = min(d, before[j-1]+1)
+				d = min(d, previous[j-1]+1)
 			}
 			row = append(row, d)
 		}
-		before, last = last, row
+		previous, last = last, row
 	}
 	return min(last[len(b)], limit)
 }

@@ -364,12 +364,12 @@ func lines(err error) []string {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []string
-		for _, e := range joined.Unwrap() {
-			all = append(all, e.Error())
+	if tree, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []string
+		for _, e := range tree.Unwrap() {
+			list = append(list, e.Error())
 		}
-		return all
+		return list
 	}
 	return []string{err.Error()}
 }
@@ -400,7 +400,7 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 		fmt.Fprintf(&bomb, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
 	}
 	const mebi = MaxSize
-	many := strings.Repeat("- a\n", MaxTokens/2+1)
+	text := strings.Repeat("- a\n", MaxTokens/2+1)
 	for _, c := range []struct{ name, text, want string }{
 		{"aliases that multiply", bomb.String(), "p:1:4: an anchor (&) is not allowed"},
 		{"an alias", "version: 1\nname: *a\n", "p:2:7: an alias (*) is not allowed"},
@@ -414,7 +414,7 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 		{"escapes of a terminal", "\"\\e[2J\": 1\n\"\\e[2J\": 1\n", `p:2:1: mapping key "\x1b[2J" already defined`},
 		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"},
 		{"too long", strings.Repeat(" ", MaxSize+1), "p: the file is longer than 1048576 bytes; give a smaller file"},
-		{"too many entries", many, fmt.Sprintf("p:%d:1: the file has more than 10000 tokens; split it", MaxTokens/2+1)},
+		{"too many entries", text, fmt.Sprintf("p:%d:1: the file has more than 10000 tokens; split it", MaxTokens/2+1)},
 		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the file has more than 10000 tokens"},
 		{"deep braces", strings.Repeat("{a: ", mebi/4), "more than 10000 tokens"},
 		{"deep dashes", strings.Repeat("- ", mebi/2), "more than 10000 tokens"},

@@ -229,10 +229,10 @@ func (w Work) Key() string {
 	return strings.TrimSpace(strings.Join(items, " "))
 }
 
-// limitFields are the keys of limits. at receives the location of each value.
-func (r *reader) limitFields(into *Limits, at func(name bench.Limit, l Location)) []field {
+// limitFields are the keys of limits. record receives the location of each value.
+func (r *reader) limitFields(dest *Limits, record func(name bench.Limit, l Location)) []field {
 	var fields []field
-	for _, l := range into.all() {
+	for _, l := range dest.all() {
 		fields = append(fields, field{string(l.name), func(n ast.Node) {
 			key := "limits." + string(l.name)
 			s, ok := scalar(n)
@@ -244,7 +244,7 @@ func (r *reader) limitFields(into *Limits, at func(name bench.Limit, l Location)
 				r.failKey(n, key, f)
 				return
 			}
-			at(l.name, r.at(n))
+			record(l.name, r.at(n))
 		}})
 	}
 	return fields
@@ -289,21 +289,21 @@ func (p Plan) limitsFor(i Item, b bench.Benchmark) engine.Resources {
 	return l.without(b.OwnLimits).resources()
 }
 
-// idle reports the limits of an item that none of the selected benchmarks accepts.
-func (i Item) idle(selected []bench.Benchmark, problems *problems) {
+// idle reports the limits of an item that none of the chosen benchmarks accepts.
+func (i Item) idle(choice []bench.Benchmark, problems *problems) {
 	for _, l := range i.Limits.all() {
-		if *l.value == "" || len(selected) == 0 || slices.ContainsFunc(selected, func(b bench.Benchmark) bool { return !slices.Contains(b.OwnLimits, l.name) }) {
+		if *l.value == "" || len(choice) == 0 || slices.ContainsFunc(choice, func(b bench.Benchmark) bool { return !slices.Contains(b.OwnLimits, l.name) }) {
 			continue
 		}
 		problems.add(i.limitLocation(l.name), *l.value, problem{
-			fmt.Sprintf("limits.%s has no effect: %s sets this limit itself", l.name, selected[0].Name), "leave it out, or change the benchmark's parameters",
+			fmt.Sprintf("limits.%s has no effect: %s sets this limit itself", l.name, choice[0].Name), "leave it out, or change the benchmark's parameters",
 		})
 	}
 }
 
 func (i Item) limitLocation(name bench.Limit) Location {
-	if at, ok := i.limitAt[string(name)]; ok {
-		return at
+	if location, ok := i.limitAt[string(name)]; ok {
+		return location
 	}
 	return i.at
 }
@@ -311,36 +311,36 @@ func (i Item) limitLocation(name bench.Limit) Location {
 // checkLimits compares all limits of the plan with the machine and the pinned CPUs.
 func (p Plan) checkLimits(m Machine, problems *problems) (notes []string) {
 	p.Limits.check(p, m, func(name bench.Limit) Location { return p.at["limits."+string(name)] }, problems)
-	most := p.Limits.resources().CPU
+	maximum := p.Limits.resources().CPU
 	for _, item := range p.Benchmarks {
 		item.Limits.check(p, m, item.limitLocation, problems)
-		most = max(most, item.Limits.resources().CPU)
+		maximum = max(maximum, item.Limits.resources().CPU)
 	}
-	if most > float64(len(m.Online)) {
-		notes = append(notes, fmt.Sprintf("limits.cpus: %s CPUs are no limit on this machine, which has %d", spellCPUs(most), len(m.Online)))
+	if maximum > float64(len(m.Online)) {
+		notes = append(notes, fmt.Sprintf("limits.cpus: %s CPUs are no limit on this machine, which has %d", spellCPUs(maximum), len(m.Online)))
 	}
 	return notes
 }
 
 // check refuses CPU sets that cannot work.
-func (l Limits) check(p Plan, m Machine, at func(bench.Limit) Location, problems *problems) {
+func (l Limits) check(p Plan, m Machine, locate func(bench.Limit) Location, problems *problems) {
 	r := l.resources()
 	if r.CPUSet == "" {
 		return
 	}
 	set, _ := cpuset.Parse(r.CPUSet) // canonicalCPUSet has checked it
 	if missing := set.Without(m.Online); len(missing) > 0 {
-		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{
+		problems.add(locate(bench.CPUSetLimit), l.CPUSet, problem{
 			fmt.Sprintf("limits.cpuset has CPU %s, which this machine does not have", missing), "the CPUs are " + m.Online.String(),
 		})
-	} else if closed := m.closed(set); len(closed) > 0 {
-		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{
-			fmt.Sprintf("limits.cpuset has CPU %s, which the cpuset or the mask of this process excludes", closed), m.usableAdvice(),
+	} else if closedCPUs := m.closed(set); len(closedCPUs) > 0 {
+		problems.add(locate(bench.CPUSetLimit), l.CPUSet, problem{
+			fmt.Sprintf("limits.cpuset has CPU %s, which the cpuset or the mask of this process excludes", closedCPUs), m.usableAdvice(),
 		})
 	}
-	if pinned := p.Pinning.sets()["workload"]; len(pinned) > 0 && len(set.And(pinned)) == 0 {
-		problems.add(at(bench.CPUSetLimit), l.CPUSet, problem{
-			fmt.Sprintf("limits.cpuset %s and pinning.workload %s have no CPU in common", set, pinned), "limits.cpuset replaces pinning.workload: leave one of them out",
+	if cpus := p.Pinning.sets()["workload"]; len(cpus) > 0 && len(set.And(cpus)) == 0 {
+		problems.add(locate(bench.CPUSetLimit), l.CPUSet, problem{
+			fmt.Sprintf("limits.cpuset %s and pinning.workload %s have no CPU in common", set, cpus), "limits.cpuset replaces pinning.workload: leave one of them out",
 		})
 	}
 }

@@ -55,17 +55,17 @@ func TestLimitsOfWork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := "version: 1\n" + c.keys + "\n"
-			before := mustParse(t, "p", text)
-			p, err := before.Apply(Overrides{Limits: c.flags})
+			original := mustParse(t, "p", text)
+			p, err := original.Apply(Overrides{Limits: c.flags})
 			must.Do(t, err)
-			equal(t, "Apply has changed the plan", mustParse(t, "p", text), before, same)
+			equal(t, "Apply has changed the plan", mustParse(t, "p", text), original, same)
 			work, err := p.Resolve(limited())
 			must.Do(t, err)
 			equal(t, "work", c.want, spell(work))
-			pinned := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
-			again, err := pinned.Resolve(limited())
+			pin := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
+			echo, err := pin.Resolve(limited())
 			must.Do(t, err)
-			equal(t, "the pinned plan has other work", spell(work), spell(again))
+			equal(t, "the pinned plan has other work", spell(work), spell(echo))
 		})
 	}
 }

@@ -54,15 +54,15 @@ func TestCheckPinning(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before := mustParse(t, "p", "version: 1\n"+c.text+"\n")
-			p, err := before.Apply(Overrides{Pin: c.flags})
+			original := mustParse(t, "p", "version: 1\n"+c.text+"\n")
+			p, err := original.Apply(Overrides{Pin: c.flags})
 			must.Do(t, err)
 			notes, err := p.Check(four)
 			checkLines(t, err, c.errs)
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same)
+			equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), original, same)
 		})
 	}
 }
@@ -173,8 +173,8 @@ func TestCheckHasLocations(t *testing.T) {
 //
 // Invariant usable-cpus.
 func TestCheckUsableCPUs(t *testing.T) {
-	narrow := four
-	narrow.Usable = cpuset.Set{0, 1}
+	subset := four
+	subset.Usable = cpuset.Set{0, 1}
 	isolated := four
 	isolated.Usable, isolated.Isolated = four.Online, cpuset.Set{1, 2, 3}
 	for _, c := range []struct {
@@ -182,16 +182,16 @@ func TestCheckUsableCPUs(t *testing.T) {
 		machine    Machine
 		note, want string
 	}{
-		{name: "within", text: "pinning: {workload: 0-1}", machine: narrow},
+		{name: "within", text: "pinning: {workload: 0-1}", machine: subset},
 		{
-			name: "workload outside", text: "pinning: {workload: 1-2}", machine: narrow,
+			name: "workload outside", text: "pinning: {workload: 1-2}", machine: subset,
 			want: "pinning: workload has CPU 2, which the cpuset or the mask of this process excludes; the CPUs that may be used are 0-1",
 		},
-		{name: "engines outside", text: "pinning: {workload: 0, engines: 3}", machine: narrow, want: "pinning: engines has CPU 3, which"},
-		{name: "touchstone outside", text: "pinning: {touchstone: 3}", machine: narrow, want: "pinning: touchstone has CPU 3, which"},
-		{name: "a limit outside", text: "limits: {cpuset: 2-3}", machine: narrow, want: "limits.cpuset has CPU 2-3, which the cpuset or the mask"},
-		{name: "no such CPU", text: "pinning: {workload: 9}", machine: narrow, want: "which this machine does not have"},
-		{name: "nothing pinned", text: "", machine: narrow, note: "this process may use CPU 0-1 of 0-3"},
+		{name: "engines outside", text: "pinning: {workload: 0, engines: 3}", machine: subset, want: "pinning: engines has CPU 3, which"},
+		{name: "touchstone outside", text: "pinning: {touchstone: 3}", machine: subset, want: "pinning: touchstone has CPU 3, which"},
+		{name: "a limit outside", text: "limits: {cpuset: 2-3}", machine: subset, want: "limits.cpuset has CPU 2-3, which the cpuset or the mask"},
+		{name: "no such CPU", text: "pinning: {workload: 9}", machine: subset, want: "which this machine does not have"},
+		{name: "nothing pinned", text: "", machine: subset, note: "this process may use CPU 0-1 of 0-3"},
 		{name: "nothing narrowed", text: "", machine: four},
 		{name: "several isolated", text: "pinning: {workload: 1-2}", machine: isolated, note: "CPUs 1-2 of workload are isolated"},
 		{name: "one isolated", text: "pinning: {workload: 2}", machine: isolated},

@@ -33,20 +33,20 @@ func checkInterval(d time.Duration) *problem {
 }
 
 // monitor reads memory, or a mapping with the interval.
-func (r *reader) monitor(n ast.Node, into *Monitor) {
+func (r *reader) monitor(n ast.Node, dest *Monitor) {
 	if s, ok := text(n); ok {
 		if s != "memory" {
 			r.fail(n, "monitor: "+quote(s)+" is unknown", didYouMean(s, []string{"memory"}, monitorAdvice))
 			return
 		}
-		into.Memory = bench.MonitorInterval
+		dest.Memory = bench.MonitorInterval
 		return
 	}
-	r.object(n, "monitor", "memory", "{memory: 100ms}", r.monitorFields(into))
+	r.object(n, "monitor", "memory", "{memory: 100ms}", r.monitorFields(dest))
 }
 
 // monitorFields are the keys of monitor.
-func (r *reader) monitorFields(into *Monitor) []field {
+func (r *reader) monitorFields(dest *Monitor) []field {
 	return []field{{"memory", func(n ast.Node) {
 		var d time.Duration
 		r.duration(n, "monitor.memory", &d)
@@ -57,17 +57,17 @@ func (r *reader) monitorFields(into *Monitor) []field {
 			r.failKey(n, "monitor.memory", f)
 			return
 		}
-		into.Memory = d
+		dest.Memory = d
 	}}}
 }
 
 // parseMonitor reads the value of --monitor: memory or memory=INTERVAL.
 func parseMonitor(s string) (Monitor, *problem) {
-	name, interval, given := strings.Cut(s, "=")
+	name, interval, hasValue := strings.Cut(s, "=")
 	if name != "memory" {
 		return Monitor{}, &problem{quote(s) + " is unknown", "write memory or memory=100ms"}
 	}
-	if !given {
+	if !hasValue {
 		return Monitor{Memory: bench.MonitorInterval}, nil
 	}
 	d, err := time.ParseDuration(interval)

@@ -93,9 +93,9 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		fail("--runs", strconv.Itoa(p.Blocks), f)
 	}
 	if o.Until != nil {
-		until, f := parseUntil(*o.Until)
+		rule, f := parseUntil(*o.Until)
 		fail("--until", *o.Until, f)
-		p.Until = until
+		p.Until = rule
 	}
 	if o.MaxBlocks != nil {
 		p.MaxBlocks = *o.MaxBlocks
@@ -130,8 +130,8 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		seed := *o.Seed
 		p.Seed = &seed
 	}
-	// named reads the values of a flag that are name=path.
-	named := func(flag string, list []string, form, example string, checkName func(string) *problem, check func(name, path string) *problem, add func(name, path string)) {
+	// addEach reads the values of a flag that are name=path.
+	addEach := func(flag string, list []string, form, example string, checkName func(string) *problem, check func(name, path string) *problem, add func(name, path string)) {
 		for _, s := range list {
 			name, path, ok := strings.Cut(s, "=")
 			switch {
@@ -144,16 +144,16 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		}
 	}
 	p.Runtimes = maps.Clone(p.Runtimes)
-	named("--runtime", o.Runtimes, "name=path", "mycrun=/opt/crun/bin/crun", checkRuntimeName, checkBinary, func(name, path string) {
+	addEach("--runtime", o.Runtimes, "name=path", "mycrun=/opt/crun/bin/crun", checkRuntimeName, checkBinary, func(name, path string) {
 		put(&p.Runtimes, name, target.Runtime{Path: path})
 	})
 	p.Engines.Sockets, p.Engines.Binaries = maps.Clone(p.Engines.Sockets), maps.Clone(p.Engines.Binaries)
-	named("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", o.checkCRIName, checkAddress, func(name, address string) {
+	addEach("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", o.checkCRIName, checkAddress, func(name, address string) {
 		put(&p.Engines.Sockets, name, strings.TrimSpace(address))
 	})
 	for _, d := range o.Engines {
 		const key = "engines.sockets"
-		if _, given := p.Engines.Sockets[d.Name]; given {
+		if _, ok := p.Engines.Sockets[d.Name]; ok {
 			if f := o.checkSocket(d.Name); f != nil {
 				problems.add(p.at[key+"."+d.Name], d.Name, problem{key + ": " + f.message, f.advice})
 			}
@@ -169,7 +169,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 			problems.add(p.at[key+"."+name], name, problem{key + ": " + f.message, f.advice})
 		}
 	}
-	named("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", o.checkBinaryName, checkBinary, func(name, path string) {
+	addEach("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", o.checkBinaryName, checkBinary, func(name, path string) {
 		put(&p.Engines.Binaries, name, path)
 	})
 	for flag, n := range map[string]int{"--runtime": len(p.Runtimes), "--cri": len(p.Engines.Sockets), "--engine-bin": len(p.Engines.Binaries)} {
@@ -184,8 +184,8 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	p.pin(o.Pin, fail)
 	p.limit(o.Limits, fail)
 	if o.DropCaches != nil {
-		allowed := *o.DropCaches
-		p.DropCaches = &allowed
+		value := *o.DropCaches
+		p.DropCaches = &value
 		put(&p.at, "drop-caches", Location{Flag: "--drop-caches"})
 	}
 	if err := problems.err(); err != nil {
@@ -197,17 +197,17 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 // joinOptions repairs targets that were split at the commas between their options: an item such as start=5ms belongs to the target
 // before it.
 func joinOptions(list []string) []string {
-	var joined []string
+	var options []string
 	for _, item := range list {
 		name, _, isOption := strings.Cut(item, "=")
-		last := len(joined) - 1
-		if isOption && !strings.ContainsAny(name, "/@") && last >= 0 && strings.Contains(joined[last], "@") {
-			joined[last] += "," + item
+		last := len(options) - 1
+		if isOption && !strings.ContainsAny(name, "/@") && last >= 0 && strings.Contains(options[last], "@") {
+			options[last] += "," + item
 			continue
 		}
-		joined = append(joined, item)
+		options = append(options, item)
 	}
-	return joined
+	return options
 }
 
 // targetsOf reads the targets of --targets.

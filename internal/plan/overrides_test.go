@@ -16,7 +16,7 @@ import (
 
 func TestApply(t *testing.T) {
 	p := mustParse(t, "p", whole)
-	before := mustParse(t, "p", whole)
+	original := mustParse(t, "p", whole)
 	seed := uint64(7)
 	got, err := p.Apply(Overrides{
 		Targets:   []string{"native", "oci/mycrun", "*/runc"},
@@ -33,14 +33,14 @@ func TestApply(t *testing.T) {
 		Managed:   new(false),
 	})
 	must.Do(t, err)
-	want := before
+	want := original
 	want.Targets = mustPatterns(t, "native", "oci/mycrun", "*/runc")
 	want.Benchmarks = []Item{{Name: "performance.syscall"}}
 	want.Blocks, want.Warmup = 40, 0
 	want.Precision = 0.005
 	want.Budget, want.Timeout.Trial = time.Hour, time.Minute
 	want.Seed = &seed
-	want.Runtimes = maps.Clone(before.Runtimes)
+	want.Runtimes = maps.Clone(original.Runtimes)
 	want.Runtimes["other"] = target.Runtime{Path: "/bin/o=x"}
 	want.Runtimes["kata"] = target.Runtime{Path: "/bin/kata"} // with nothing of the plan's
 	want.Engines = Engines{
@@ -50,7 +50,7 @@ func TestApply(t *testing.T) {
 		Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/usr/lib/cni", "conmon": "/opt/conmon"},
 	}
 	equal(t, "the result", want, got, same)
-	equal(t, "Apply has changed the plan it is called on", before, p, same)
+	equal(t, "Apply has changed the plan it is called on", original, p, same)
 }
 
 func TestApplyUntil(t *testing.T) {
@@ -63,8 +63,8 @@ func TestApplyUntil(t *testing.T) {
 	if got.Until != Decided || got.Blocks != 10 || got.BlockLimit() != 200 {
 		t.Errorf("until %q, %d to %d blocks", got.Until, got.Blocks, got.BlockLimit())
 	}
-	if again := mustParse(t, "p", string(got.YAML())); again.Until != Decided || again.MaxBlocks != 200 {
-		t.Errorf("the written plan has until %q and at most %d blocks", again.Until, again.MaxBlocks)
+	if echo := mustParse(t, "p", string(got.YAML())); echo.Until != Decided || echo.MaxBlocks != 200 {
+		t.Errorf("the written plan has until %q and at most %d blocks", echo.Until, echo.MaxBlocks)
 	}
 }
 

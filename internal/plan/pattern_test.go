@@ -33,8 +33,8 @@ func TestPatternsSelect(t *testing.T) {
 		p := mustPatterns(t, pattern)[0]
 		var got []string
 		for _, f := range found {
-			if selected, ok := p.Select(f); ok {
-				got = append(got, selected.String())
+			if match, ok := p.Select(f); ok {
+				got = append(got, match.String())
 			}
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
@@ -61,9 +61,9 @@ func FuzzParsePattern(f *testing.F) {
 			}
 			return
 		}
-		again, problem := parsePattern(p.String())
-		if problem != nil || again.String() != p.String() {
-			t.Errorf("%q is %s, which is read as %s (%v)", s, p, again, problem)
+		echo, problem := parsePattern(p.String())
+		if problem != nil || echo.String() != p.String() {
+			t.Errorf("%q is %s, which is read as %s (%v)", s, p, echo, problem)
 		}
 	})
 }

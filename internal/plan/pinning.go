@@ -116,9 +116,9 @@ func (p Pinning) shared(m Machine) []string {
 	sets := p.sets()
 	workload := sets["workload"]
 	for _, name := range []string{"engines", "touchstone"} {
-		both := workload.And(sets[name])
-		if len(both) > 0 {
-			notes = append(notes, fmt.Sprintf("pinning: %s and workload share CPU %s, so %[1]s takes CPU time from the workload", name, both))
+		overlap := workload.And(sets[name])
+		if len(overlap) > 0 {
+			notes = append(notes, fmt.Sprintf("pinning: %s and workload share CPU %s, so %[1]s takes CPU time from the workload", name, overlap))
 			continue
 		}
 		for _, core := range m.Cores {

@@ -212,9 +212,9 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 	if len(users) == 0 {
 		return p
 	}
-	both := maps.Clone(users)
-	maps.Copy(both, p.Runtimes)
-	p.Runtimes = both
+	union := maps.Clone(users)
+	maps.Copy(union, p.Runtimes)
+	p.Runtimes = union
 	return p
 }
 
@@ -317,14 +317,14 @@ func runtimeYAML(r target.Runtime) ([]byte, error) {
 	if r.Type == "" && len(r.Options) == 0 {
 		return yaml.Marshal(r.Path)
 	}
-	var spelled struct {
+	var doc struct {
 		Path    string            `yaml:"path,omitempty"`
 		Type    string            `yaml:"type,omitempty"`
 		Options map[string]string `yaml:"options,omitempty"`
 	}
-	spelled.Path, spelled.Type = r.Path, r.Type
+	doc.Path, doc.Type = r.Path, r.Type
 	for _, o := range r.Options {
-		put(&spelled.Options, o.Name, o.Value)
+		put(&doc.Options, o.Name, o.Value)
 	}
-	return yaml.Marshal(spelled)
+	return yaml.Marshal(doc)
 }

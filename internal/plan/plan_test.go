@@ -252,10 +252,10 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(dir); err == nil {
 		t.Error("a directory is loaded")
 	}
-	long := filepath.Join(dir, "long.yaml")
-	must.Do(t, os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
-	_, err := Load(long)
-	if e := (*Error)(nil); !errors.As(err, &e) || e.File != long || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
+	file := filepath.Join(dir, "long.yaml")
+	must.Do(t, os.WriteFile(file, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600))
+	_, err := Load(file)
+	if e := (*Error)(nil); !errors.As(err, &e) || e.File != file || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
 		t.Errorf("a file above MaxSize gives %v", err)
 	}
 }

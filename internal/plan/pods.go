@@ -58,11 +58,11 @@ func (r *reader) seccomp(n ast.Node) {
 }
 
 // choice reads one of two words.
-func (r *reader) choice(n ast.Node, key string, words []string, into *string) {
+func (r *reader) choice(n ast.Node, key string, words []string, dest *string) {
 	s, _ := text(n)
 	for _, word := range words {
 		if s == word {
-			*into = s
+			*dest = s
 			return
 		}
 	}

@@ -41,8 +41,8 @@ func (r *reader) fields() []field {
 		{"benchmarks", r.benchmarks},
 		{"parameters", r.parameters},
 		{"limits", func(n ast.Node) {
-			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&p.Limits, func(name bench.Limit, at Location) {
-				r.seen["limits."+string(name)] = at
+			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&p.Limits, func(name bench.Limit, location Location) {
+				r.seen["limits."+string(name)] = location
 			}))
 		}},
 		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &p.Blocks) }},
@@ -67,8 +67,8 @@ func (r *reader) fields() []field {
 			r.object(n, "pinning", "workload, engines or touchstone", `{workload: "1", engines: "0", touchstone: "0"}`, r.pinningFields())
 		}},
 		{"drop-caches", func(n ast.Node) {
-			allowed := r.boolean(n, "drop-caches", "leave it out for the default: true for root with paper parameters")
-			p.DropCaches = &allowed
+			value := r.boolean(n, "drop-caches", "leave it out for the default: true for root with paper parameters")
+			p.DropCaches = &value
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
 		{"workloads", r.workloads},
@@ -102,8 +102,8 @@ func (r *reader) itemFields(item *Item) []field {
 		}},
 		{"params", func(n ast.Node) { r.params(n, item) }},
 		{"limits", func(n ast.Node) {
-			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&item.Limits, func(name bench.Limit, at Location) {
-				put(&item.limitAt, string(name), at)
+			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&item.Limits, func(name bench.Limit, location Location) {
+				put(&item.limitAt, string(name), location)
 			}))
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &item.Monitor) }},
@@ -146,8 +146,8 @@ func (r *reader) read(root ast.Node) {
 			r.seen[key] = r.at(e.Value)
 		}
 	}
-	switch touchstone, mixed := r.format(entries); {
-	case mixed: // one error is enough
+	switch touchstone, isMixed := r.format(entries); {
+	case isMixed: // one error is enough
 	case touchstone:
 		r.readTouchstone(entries)
 	default:
@@ -185,31 +185,31 @@ func (r *reader) has(key string) bool { _, ok := r.seen[key]; return ok }
 // checkCombinations checks keys that depend on each other. Problems of single keys are already recorded.
 func (r *reader) checkCombinations() {
 	p := &r.plan
-	if at, ok := r.seen["baseline"]; ok && p.Targets != nil && p.Baseline.Engine != "" {
+	if location, ok := r.seen["baseline"]; ok && p.Targets != nil && p.Baseline.Engine != "" {
 		if f := checkBaseline(p.Baseline, p.Targets); f != nil {
-			r.problems.add(at, p.Baseline.String(), *f)
+			r.problems.add(location, p.Baseline.String(), *f)
 		}
 	}
-	if at, ok := r.seen["pods.grace"]; ok && p.Pods.Grace >= p.Timeout.Call {
-		r.problems.add(at, formatDuration(p.Pods.Grace), problem{
+	if location, ok := r.seen["pods.grace"]; ok && p.Pods.Grace >= p.Timeout.Call {
+		r.problems.add(location, formatDuration(p.Pods.Grace), problem{
 			fmt.Sprintf("pods.grace (%s) is not shorter than timeout.call (%s), so a kill that needs the grace would time out", formatDuration(p.Pods.Grace), formatDuration(p.Timeout.Call)),
 			"give a shorter grace, or raise timeout.call",
 		})
 	}
-	if at, ok := r.seen["touchstone-output"]; ok && p.TouchstoneOutput != "" && p.TouchstoneOutput == p.Export {
-		r.problems.add(at, p.Export, problem{"touchstone-output and export name the same file", "give them different names"})
+	if location, ok := r.seen["touchstone-output"]; ok && p.TouchstoneOutput != "" && p.TouchstoneOutput == p.Export {
+		r.problems.add(location, p.Export, problem{"touchstone-output and export name the same file", "give them different names"})
 	}
-	if at, ok := r.seen["until"]; ok && p.Until != "" {
+	if location, ok := r.seen["until"]; ok && p.Until != "" {
 		if f := p.checkUntil(); f != nil {
-			r.problems.add(at, string(p.Until), problem{"until: " + f.message, f.advice})
+			r.problems.add(location, string(p.Until), problem{"until: " + f.message, f.advice})
 		}
 	}
-	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
+	if location, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
 		switch {
 		case !r.has("precision") && !r.has("until"):
-			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision or until", "give a precision such as 2% or until: decided, or leave max-blocks out"})
+			r.problems.add(location, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision or until", "give a precision such as 2% or until: decided, or leave max-blocks out"})
 		case p.MaxBlocks < p.Blocks:
-			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise max-blocks or lower blocks"})
+			r.problems.add(location, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise max-blocks or lower blocks"})
 		}
 	}
 }
@@ -219,7 +219,7 @@ func checkBaseline(baseline target.Target, targets []Pattern) *problem {
 	name := baseline.String()
 	var names []string
 	for _, t := range targets {
-		if selected, ok := t.Select(baseline); ok && selected.String() == name {
+		if match, ok := t.Select(baseline); ok && match.String() == name {
 			return nil
 		}
 		names = append(names, t.String())
@@ -228,7 +228,7 @@ func checkBaseline(baseline target.Target, targets []Pattern) *problem {
 }
 
 // entries reads a mapping with known keys.
-func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []field) {
+func (r *reader) entries(entries []*ast.MappingValueNode, owner string, fields []field) {
 	for _, e := range entries {
 		key, ok := r.key(e.Key)
 		if !ok {
@@ -238,7 +238,7 @@ func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []fi
 		if i < 0 {
 			if !r.problems.full() {
 				names := keys(fields)
-				r.fail(e.Key, "unknown key "+quote(key)+" in "+of, didYouMean(key, names, "the keys are "+strings.Join(names, ", ")))
+				r.fail(e.Key, "unknown key "+quote(key)+" in "+owner, didYouMean(key, names, "the keys are "+strings.Join(names, ", ")))
 			}
 			continue
 		}
@@ -256,15 +256,15 @@ func (r *reader) object(n ast.Node, key, want, example string, fields []field) {
 	r.entries(entries, key, fields)
 }
 
-// named reads a mapping with free names, with at most `most` entries. It calls add for each entry whose name check accepts.
-func (r *reader) named(n ast.Node, key, values, example string, most int, check func(name string) *problem, add func(name string, e *ast.MappingValueNode)) {
+// named reads a mapping with free names, with at most `limit` entries. It calls add for each entry whose name check accepts.
+func (r *reader) named(n ast.Node, key, values, example string, limit int, check func(name string) *problem, add func(name string, e *ast.MappingValueNode)) {
 	entries, ok := pairs(n)
 	switch {
 	case !ok:
 		r.wrongKind(n, key, "a mapping of names to "+values, "write it like "+example)
 		return
-	case len(entries) > most:
-		r.fail(entries[most].Key, fmt.Sprintf("%s has more than %d entries", key, most), "leave out unused entries")
+	case len(entries) > limit:
+		r.fail(entries[limit].Key, fmt.Sprintf("%s has more than %d entries", key, limit), "leave out unused entries")
 		return
 	}
 	for _, e := range entries {
@@ -279,8 +279,8 @@ func (r *reader) named(n ast.Node, key, values, example string, most int, check 
 }
 
 // values reads a mapping of free names to single values, like named. check also gets the name.
-func (r *reader) values(n ast.Node, key, example string, most int, checkName func(string) *problem, check func(name, value string) *problem, add func(e *ast.MappingValueNode, name, value string)) {
-	r.named(n, key, "values", example, most, checkName, func(name string, e *ast.MappingValueNode) {
+func (r *reader) values(n ast.Node, key, example string, limit int, checkName func(string) *problem, check func(name, value string) *problem, add func(e *ast.MappingValueNode, name, value string)) {
+	r.named(n, key, "values", example, limit, checkName, func(name string, e *ast.MappingValueNode) {
 		value, single := scalar(e.Value)
 		if !single {
 			r.wrongKind(e.Value, key, "a single value for "+quote(name), "")
@@ -321,13 +321,13 @@ func valueOf(entries []*ast.MappingValueNode, key string) ast.Node {
 	return entries[slices.IndexFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })].Value
 }
 
-// list reads a list with 1 to most entries.
-func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
-	return r.listOr(n, key, most, "write it in brackets or with dashes", "leave the key out to select all", "split the plan")
+// list reads a list with 1 to limit entries.
+func (r *reader) list(n ast.Node, key string, limit int) []ast.Node {
+	return r.listOr(n, key, limit, "write it in brackets or with dashes", "leave the key out to select all", "split the plan")
 }
 
 // listOr is list with other advice: for a value that is no list, for an empty list, and for a list that is too long.
-func (r *reader) listOr(n ast.Node, key string, most int, noList, empty, long string) []ast.Node {
+func (r *reader) listOr(n ast.Node, key string, limit int, noList, empty, excess string) []ast.Node {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
@@ -335,15 +335,15 @@ func (r *reader) listOr(n ast.Node, key string, most int, noList, empty, long st
 		return nil
 	case len(seq.Values) == 0:
 		r.fail(n, key+" is empty", empty)
-	case len(seq.Values) > most:
-		r.fail(seq.Values[most], fmt.Sprintf("%s has more than %d entries", key, most), long)
+	case len(seq.Values) > limit:
+		r.fail(seq.Values[limit], fmt.Sprintf("%s has more than %d entries", key, limit), excess)
 		return nil
 	}
 	return seq.Values
 }
 
 // text reads a string that check accepts.
-func (r *reader) text(n ast.Node, key string, check func(string) *problem, into *string) {
+func (r *reader) text(n ast.Node, key string, check func(string) *problem, dest *string) {
 	s, ok := text(n)
 	if !ok {
 		r.wrongKind(n, key, "a string", "put quotes around it if it looks like a number")
@@ -353,11 +353,11 @@ func (r *reader) text(n ast.Node, key string, check func(string) *problem, into 
 		r.failKey(n, key, f)
 		return
 	}
-	*into = s
+	*dest = s
 }
 
 // count reads a whole number from lo to MaxBlocks.
-func (r *reader) count(n ast.Node, key string, lo int, into *int) {
+func (r *reader) count(n ast.Node, key string, lo int, dest *int) {
 	v, err := 0, error(nil)
 	number, ok := n.(*ast.IntegerNode)
 	if ok = ok && decimal.MatchString(number.Token.Value); ok {
@@ -367,11 +367,11 @@ func (r *reader) count(n ast.Node, key string, lo int, into *int) {
 		r.failKey(n, key, notCount(shown(n), lo, MaxBlocks))
 		return
 	}
-	*into = v
+	*dest = v
 }
 
 // duration reads a duration.
-func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
+func (r *reader) duration(n ast.Node, key string, dest *time.Duration) {
 	s, _ := scalar(n)
 	d, err := time.ParseDuration(s)
 	f := checkDuration(d)
@@ -382,7 +382,7 @@ func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
 		r.failKey(n, key, f)
 		return
 	}
-	*into = d
+	*dest = d
 }
 
 func (r *reader) version(n ast.Node) {
@@ -455,12 +455,12 @@ func (r *reader) parameters(n ast.Node) {
 
 func (r *reader) until(n ast.Node) {
 	s, _ := text(n)
-	until, f := parseUntil(s)
+	rule, f := parseUntil(s)
 	if f != nil {
 		r.fail(n, fmt.Sprintf("until: %s is not a rule", shown(n)), f.advice)
 		return
 	}
-	r.plan.Until = until
+	r.plan.Until = rule
 }
 
 func (r *reader) precision(n ast.Node) {

@@ -46,42 +46,42 @@ func (w Work) Needs() bench.Needs {
 // several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
-	all, err := p.withWorkloads(catalogue)
+	benchmarks, err := p.withWorkloads(catalogue)
 	if err != nil {
 		return nil, err
 	}
 	items := p.Benchmarks
 	if items == nil {
-		for _, b := range all {
+		for _, b := range benchmarks {
 			items = append(items, Item{Name: b.Name})
 		}
 	}
 	var (
 		work     []Work
 		problems problems
-		seen     = map[string]bool{}
+		keys     = map[string]bool{}
 	)
 	for _, item := range items {
 		if problems.full() {
 			break
 		}
-		selected, known := item.selects(catalogue, all)
+		selection, ok := item.selects(catalogue, benchmarks)
 		switch {
-		case selected != nil:
-		case known:
+		case selection != nil:
+		case ok:
 			problems.add(item.at, item.Name, problem{"no benchmark of " + quote(item.Name) + " has programs from the image " + item.Image, "leave image out"})
 		default:
-			problems.add(item.at, item.Name, unknown(item.Name, all))
+			problems.add(item.at, item.Name, unknown(item.Name, benchmarks))
 		}
-		item.idle(selected, &problems)
-		for _, b := range selected {
+		item.idle(selection, &problems)
+		for _, b := range selection {
 			params, ok := item.resolve(b, paper, &problems)
 			if !ok {
 				break // the other benchmarks of the group have the same error
 			}
 			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory, item.Blocks}
-			if key := b.Name + " " + w.Key(); !seen[key] {
-				seen[key] = true
+			if key := b.Name + " " + w.Key(); !keys[key] {
+				keys[key] = true
 				work = append(work, w)
 			}
 		}
@@ -97,9 +97,9 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 // catalogue, since its results would look like the results of another program.
 func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 	var problems problems
-	all := slices.Clone(catalogue.All())
+	benchmarks := slices.Clone(catalogue.All())
 	for _, w := range p.Workloads {
-		if _, taken := catalogue.Lookup(w.Name); taken {
+		if _, exists := catalogue.Lookup(w.Name); exists {
 			problems.add(w.at, w.Name, problem{"workloads: " + quote(w.Name) + " is a benchmark of Touchstone's", "give the workload another name"})
 			continue
 		}
@@ -108,30 +108,30 @@ func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 			problems.add(w.at, w.Name, problem{"workloads: " + printable(err.Error()), ""})
 			continue
 		}
-		all = append(all, b)
+		benchmarks = append(benchmarks, b)
 	}
-	return all, problems.err()
+	return benchmarks, problems.err()
 }
 
-// selects returns the benchmarks that an item selects. known reports whether any benchmark has the item's name.
-func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) (selected []bench.Benchmark, known bool) {
-	var named []bench.Benchmark
-	for _, b := range all {
+// selects returns the benchmarks that an item selects. exists reports whether any benchmark has the item's name.
+func (i Item) selects(catalogue Catalogue, benchmarks []bench.Benchmark) (selection []bench.Benchmark, exists bool) {
+	var matches []bench.Benchmark
+	for _, b := range benchmarks {
 		if bench.Matches(i.Name, b.Name) {
-			named = append(named, b)
+			matches = append(matches, b)
 		}
 	}
-	if named == nil {
+	if matches == nil {
 		if b, ok := catalogue.Lookup(i.Name); ok {
-			named = append(named, b)
+			matches = append(matches, b)
 		}
 	}
-	for _, b := range named {
+	for _, b := range matches {
 		if i.has(b) {
-			selected = append(selected, b)
+			selection = append(selection, b)
 		}
 	}
-	return selected, named != nil
+	return selection, matches != nil
 }
 
 // has reports whether the programs of a benchmark come from the item's image.
@@ -151,11 +151,11 @@ func (i Item) resolve(b bench.Benchmark, paper bool, problems *problems) (bench.
 			continue
 		}
 		right = false
-		at, ok := i.paramAt[name]
+		location, ok := i.paramAt[name]
 		if !ok {
-			at = i.at
+			location = i.at
 		}
-		problems.add(at, value, problem{err.Error(), nearParam(b, name)})
+		problems.add(location, value, problem{err.Error(), nearParam(b, name)})
 	}
 	if !right {
 		return nil, false
@@ -181,12 +181,12 @@ func nearParam(b bench.Benchmark, name string) string {
 }
 
 // unknown returns the problem of a filter that selects nothing, with a similar name as advice.
-func unknown(name string, all []bench.Benchmark) problem {
+func unknown(name string, benchmarks []bench.Benchmark) problem {
 	var names []string
-	for _, b := range all {
-		for at, c := range b.Name + "." {
+	for _, b := range benchmarks {
+		for index, c := range b.Name + "." {
 			if c == '.' {
-				names = append(names, b.Name[:at])
+				names = append(names, b.Name[:index])
 			}
 		}
 	}

@@ -57,11 +57,11 @@ func testCatalogue() listed {
 
 // spell returns the name and the parameters of each work.
 func spell(work []Work) []string {
-	var all []string
+	var list []string
 	for _, w := range work {
-		all = append(all, strings.TrimSpace(w.Benchmark.Name+" "+w.Key()))
+		list = append(list, strings.TrimSpace(w.Benchmark.Name+" "+w.Key()))
 	}
-	return all
+	return list
 }
 
 // ownOne is a section with a workload of the user's.
@@ -194,16 +194,16 @@ func TestPin(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nparameters: paper\nbenchmarks: [operations.service, performance.syscall.unixbench]\n")
 	work, err := p.Resolve(testCatalogue())
 	must.Do(t, err)
-	pinned := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
+	pin := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
 	if p.Seed != nil || p.Targets != nil {
 		t.Errorf("Pin has changed the plan: %+v", p)
 	}
 	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
 		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
-	equal(t, "the result", want, string(pinned.YAML()))
-	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
+	equal(t, "the result", want, string(pin.YAML()))
+	echo, err := mustParse(t, "p", string(pin.YAML())).Resolve(testCatalogue())
 	must.Do(t, err)
-	equal(t, "the pinned plan resolves to other work", spell(work), spell(again))
+	equal(t, "the pinned plan resolves to other work", spell(work), spell(echo))
 }
 
 func TestBlocksOfWork(t *testing.T) {

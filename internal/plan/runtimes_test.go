@@ -52,18 +52,18 @@ func TestParseRuntimesFile(t *testing.T) {
 func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nruntimes: {a: /plan/a, b: /plan/b}\nengines: {sockets: {crio: /plan/crio}}\n")
 	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
-	before := maps.Clone(users)
+	original := maps.Clone(users)
 	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
 	must.Do(t, err)
 	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
 	equal(t, "runtimes", want, got.Runtimes)
 	equal(t, "sockets", map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets)
-	if diff := cmp.Diff(before, users); diff != "" {
+	if diff := cmp.Diff(original, users); diff != "" {
 		t.Errorf("WithRuntimes has changed what it was given:\n%s", diff)
 	}
 	equal(t, "the recorded plan has not all of it", got, mustParse(t, "other", string(got.YAML())), same)
-	if quiet := Quick().WithRuntimes(nil); quiet.Runtimes != nil {
-		t.Errorf("nothing becomes %+v", quiet)
+	if plan := Quick().WithRuntimes(nil); plan.Runtimes != nil {
+		t.Errorf("nothing becomes %+v", plan)
 	}
 
 	p = mustParse(t, "p", "version: 1\nengines: {sockets: {docker: /plan/docker}}\n")
@@ -99,8 +99,8 @@ func TestAddressesOfTheEnvironment(t *testing.T) {
 			t.Errorf("%.100q becomes %q, %v; want %q", value, got.Engines.Sockets["docker"], err, want)
 			continue
 		}
-		if again, err := Parse("run", got.YAML()); err != nil || again.Engines.Sockets["docker"] != want {
-			t.Errorf("%.100q: the recorded plan has %q, %v; want %q", value, again.Engines.Sockets["docker"], err, want)
+		if echo, err := Parse("run", got.YAML()); err != nil || echo.Engines.Sockets["docker"] != want {
+			t.Errorf("%.100q: the recorded plan has %q, %v; want %q", value, echo.Engines.Sockets["docker"], err, want)
 		}
 	}
 }
@@ -139,11 +139,11 @@ func FuzzParseRuntimes(f *testing.F) {
 			return
 		}
 		p := Quick().WithRuntimes(runtimes)
-		again, err := Parse("other", p.YAML())
+		echo, err := Parse("other", p.YAML())
 		if err != nil {
 			t.Fatalf("the canonical plan is refused: %v\n%s", err, p.YAML())
 		}
-		if diff := cmp.Diff(p, again, same); diff != "" {
+		if diff := cmp.Diff(p, echo, same); diff != "" {
 			t.Fatalf("(-want +got):\n%s\n%s", diff, p.YAML())
 		}
 	})

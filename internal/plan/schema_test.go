@@ -27,35 +27,35 @@ const schemaFile = "../../docs/schema/plan.schema.json"
 type schema map[string]any
 
 // with adds keywords to a schema.
-func (s schema) with(more schema) schema {
-	all := schema{}
-	for _, part := range []schema{s, more} {
+func (s schema) with(overlay schema) schema {
+	union := schema{}
+	for _, part := range []schema{s, overlay} {
 		for keyword, value := range part {
-			all[keyword] = value
+			union[keyword] = value
 		}
 	}
-	return all
+	return union
 }
 
 // The building blocks of the schema have the parser's limits.
-func textOf(longest int, pattern string, examples ...any) schema {
-	s := schema{"type": "string", "maxLength": longest, "pattern": pattern}
+func textOf(length int, pattern string, examples ...any) schema {
+	s := schema{"type": "string", "maxLength": length, "pattern": pattern}
 	if examples != nil {
 		s["examples"] = examples
 	}
 	return s
 }
 
-func count(least int) schema {
-	return schema{"type": "integer", "minimum": least, "maximum": MaxBlocks}
+func count(minimum int) schema {
+	return schema{"type": "integer", "minimum": minimum, "maximum": MaxBlocks}
 }
 
-func listOf(most int, items schema) schema {
-	return schema{"type": "array", "minItems": 1, "maxItems": most, "items": items}
+func listOf(maximum int, items schema) schema {
+	return schema{"type": "array", "minItems": 1, "maxItems": maximum, "items": items}
 }
 
-func mapOf(most int, names, values schema) schema {
-	return schema{"type": "object", "maxProperties": most, "propertyNames": names, "additionalProperties": values}
+func mapOf(maximum int, names, values schema) schema {
+	return schema{"type": "object", "maxProperties": maximum, "propertyNames": names, "additionalProperties": values}
 }
 
 func ref(name string) schema { return schema{"$ref": "#/$defs/" + name} }
@@ -159,28 +159,28 @@ func definitions() schema {
 func descriptions(t *testing.T) map[string]string {
 	t.Helper()
 	markup := regexp.MustCompile("\\[([^]]*)\\]\\([^)]*\\)|`")
-	all := map[string]string{}
+	texts := map[string]string{}
 	for _, section := range strings.Split(readPage(t), "\n### ")[1:] {
 		key, body, _ := strings.Cut(section, "\n\n")
 		first, _, _ := strings.Cut(body, "\n\n")
-		all[key] = markup.ReplaceAllString(strings.ReplaceAll(first, "\n", " "), "$1")
+		texts[key] = markup.ReplaceAllString(strings.ReplaceAll(first, "\n", " "), "$1")
 		for _, line := range strings.Split(body, "\n") {
 			if strings.HasPrefix(line, "Each entry of `parse`") {
 				key = "parse"
 			}
 			if row := regexp.MustCompile("^\\| `([a-z-]+)` \\| (.*) \\|$").FindStringSubmatch(line); row != nil {
-				all[key+"."+row[1]] = markup.ReplaceAllString(row[2], "$1")
+				texts[key+"."+row[1]] = markup.ReplaceAllString(row[2], "$1")
 			}
 		}
 	}
-	return all
+	return texts
 }
 
 // planSchema makes the schema of the keys that the parser reads, the shapes and the descriptions. Each key needs all three.
 func planSchema(t *testing.T) schema {
 	t.Helper()
 	shapes, texts := shapes(), descriptions(t)
-	used := map[string]bool{"image": true} // a section about images
+	keys := map[string]bool{"image": true} // a section about images
 	object := func(path string, fields []field) schema {
 		properties := schema{}
 		for _, f := range fields {
@@ -188,7 +188,7 @@ func planSchema(t *testing.T) schema {
 			if shapes[key] == nil || texts[key] == "" {
 				t.Errorf("%s needs a shape here and a description in %s", key, page)
 			}
-			used[key] = true
+			keys[key] = true
 			properties[f.key] = shapes[key].with(schema{"description": texts[key]})
 		}
 		return schema{"type": "object", "additionalProperties": false, "properties": properties}
@@ -196,7 +196,7 @@ func planSchema(t *testing.T) schema {
 	r := &reader{}
 	plan := object("", r.fields())
 	properties := plan["properties"].(schema)
-	nest := func(key string, more schema) { properties[key] = properties[key].(schema).with(more) }
+	nest := func(key string, overlay schema) { properties[key] = properties[key].(schema).with(overlay) }
 	nest("timeout", object("timeout", r.timeoutFields()))
 	nest("engines", object("engines", r.enginesFields()))
 	nest("pods", object("pods", r.podFields()))
@@ -206,9 +206,9 @@ func planSchema(t *testing.T) schema {
 	item := object("benchmarks", r.itemFields(&Item{})).with(schema{"required": []string{"name"}})
 	limits := object("limits", r.limitFields(&Limits{}, nil))
 	nest("limits", limits)
-	of := item["properties"].(schema)
-	of["limits"] = of["limits"].(schema).with(limits)
-	of["monitor"] = of["monitor"].(schema).with(monitor)
+	fields := item["properties"].(schema)
+	fields["limits"] = fields["limits"].(schema).with(limits)
+	fields["monitor"] = fields["monitor"].(schema).with(monitor)
 	nest("benchmarks", schema{"items": schema{"oneOf": []schema{ref("filter"), item}}})
 	runtime := object("runtimes", r.runtimeFields("x", &target.Runtime{})).with(schema{"minProperties": 1, "not": schema{"required": []string{"path", "type"}}})
 	nest("runtimes", schema{"additionalProperties": schema{"oneOf": []schema{ref("path"), runtime}}})
@@ -220,12 +220,12 @@ func planSchema(t *testing.T) schema {
 	parse["items"] = metric
 	nest("workloads", schema{"items": workload})
 	for key := range texts {
-		if !used[key] {
+		if !keys[key] {
 			t.Errorf("%s describes %s, which is not a key", page, key)
 		}
 	}
 	for key := range shapes {
-		if !used[key] {
+		if !keys[key] {
 			t.Errorf("there is a shape for %s, which is not a key", key)
 		}
 	}

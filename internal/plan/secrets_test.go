@@ -27,8 +27,8 @@ workloads:
 // Invariant variable-values.
 func TestRedact(t *testing.T) {
 	plan := mustParse(t, "p", secretPlan)
-	for name, stored := range map[string]string{"as stored": string(plan.YAML()), "as written": secretPlan} {
-		redacted, values := Redact(stored)
+	for name, text := range map[string]string{"as stored": string(plan.YAML()), "as written": secretPlan} {
+		redacted, values := Redact(text)
 		if want := []string{"12345", "C", "other-secret", "s3cret: 'x' #1", "true"}; !slices.Equal(slices.Sorted(slices.Values(values)), want) {
 			t.Errorf("%s: the values are %q, want %q", name, values, want)
 		}
@@ -46,8 +46,8 @@ func TestRedact(t *testing.T) {
 		if diff := cmp.Diff(string(want.YAML()), string(mustParse(t, "p", redacted).YAML())); diff != "" {
 			t.Errorf("%s: the rest of the plan has changed (-want +got):\n%s", name, diff)
 		}
-		if again, values := Redact(redacted); again != redacted || values != nil {
-			t.Errorf("%s: redacted again: %q\n%s", name, values, again)
+		if echo, values := Redact(redacted); echo != redacted || values != nil {
+			t.Errorf("%s: redacted again: %q\n%s", name, values, echo)
 		}
 	}
 }
@@ -61,11 +61,11 @@ func TestRedactKeepsPlans(t *testing.T) {
 	for _, path := range paths {
 		p, err := Load(path)
 		must.Do(t, err)
-		stored := string(p.YAML())
+		text := string(p.YAML())
 		if slices.ContainsFunc(p.Workloads, func(w Workload) bool { return w.Env != nil }) {
 			continue
 		}
-		if got, values := Redact(stored); got != stored || values != nil {
+		if got, values := Redact(text); got != text || values != nil {
 			t.Errorf("%s: changed to\n%s", path, got)
 		}
 	}
@@ -95,7 +95,7 @@ func TestWithSecrets(t *testing.T) {
 	environment := map[string]string{"TOKEN": "t0ken", "OTHER": "äöü x", "UNUSED": "unused"}
 	lookup := func(name string) (string, bool) { v, ok := environment[name]; return v, ok }
 	plan := mustParse(t, "p", whole)
-	stored := string(plan.YAML())
+	text := string(plan.YAML())
 	got, err := plan.WithSecrets(lookup)
 	must.Do(t, err)
 	if want := map[string]string{"TOKEN": "t0ken", "OTHER": "äöü x"}; !maps.Equal(got.Workloads[0].Secrets, want) || plan.Workloads[0].Secrets != nil {
@@ -104,7 +104,7 @@ func TestWithSecrets(t *testing.T) {
 	if values := slices.Sorted(slices.Values(got.Secrets())); !slices.Equal(values, []string{"t0ken", "äöü x"}) {
 		t.Errorf("Secrets gives %q", values)
 	}
-	if string(got.YAML()) != stored || strings.Contains(stored, "t0ken") {
+	if string(got.YAML()) != text || strings.Contains(text, "t0ken") {
 		t.Errorf("the secrets are in the stored plan:\n%s", got.YAML())
 	}
 

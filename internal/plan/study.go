@@ -79,8 +79,8 @@ func (p Plan) Only(targets []target.Target, work []Work) Plan {
 }
 
 // Begins reports whether a run of p has the recorded plan. The plan of a run also has a seed and a decision about caches.
-func (p Plan) Begins(recorded Plan) bool {
-	p.Seed, recorded.Seed = nil, nil
-	p.DropCaches, recorded.DropCaches = nil, nil
-	return string(p.YAML()) == string(recorded.YAML())
+func (p Plan) Begins(record Plan) bool {
+	p.Seed, record.Seed = nil, nil
+	p.DropCaches, record.DropCaches = nil, nil
+	return string(p.YAML()) == string(record.YAML())
 }

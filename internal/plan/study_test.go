@@ -21,30 +21,30 @@ func TestStudies(t *testing.T) {
 		if err != nil || len(full) == 0 {
 			t.Fatalf("%s has %d plans: %v", name, len(full), err)
 		}
-		short, err := plan.Study(name, true)
+		shortPlans, err := plan.Study(name, true)
 		must.Do(t, err)
-		var together time.Duration
-		for i, p := range short {
-			together += p.Budget
+		var total time.Duration
+		for i, p := range shortPlans {
+			total += p.Budget
 			if p.Parameters != plan.QuickValues || p.Budget == 0 || p.Name == full[i].Name || full[i].Budget != 0 || full[i].Parameters != plan.PaperValues {
 				t.Errorf("%s and %s have the parameters %s and %s", p.Name, full[i].Name, p.Parameters, full[i].Parameters)
 			}
 			if p.Blocks < stats.MinSamples || full[i].Blocks < stats.MinSamples {
 				t.Errorf("%s has too few blocks for an interval", p.Name)
 			}
-			for _, of := range []plan.Plan{p, full[i]} {
-				if _, err := of.Resolve(catalogue.Catalogue{}); err != nil {
+			for _, variant := range []plan.Plan{p, full[i]} {
+				if _, err := variant.Resolve(catalogue.Catalogue{}); err != nil {
 					t.Error(err)
 				}
-				for _, pattern := range of.Targets {
+				for _, pattern := range variant.Targets {
 					if _, exact := pattern.Exact(); !exact {
-						t.Errorf("%s has the pattern %s, so a missing target has no reason", of.Name, pattern)
+						t.Errorf("%s has the pattern %s, so a missing target has no reason", variant.Name, pattern)
 					}
 				}
 			}
 		}
-		if together >= limits[name] {
-			t.Errorf("the short plans of %s take %v, want less than %v", name, together, limits[name])
+		if total >= limits[name] {
+			t.Errorf("the short plans of %s take %v, want less than %v", name, total, limits[name])
 		}
 	}
 	if plans, err := plan.Study("nobody", false); plans != nil || err != nil {
@@ -54,22 +54,22 @@ func TestStudies(t *testing.T) {
 
 // TestOnly checks that a restricted plan can be recorded and found again.
 func TestOnly(t *testing.T) {
-	all, err := plan.Study("espe", true)
+	plans, err := plan.Study("espe", true)
 	must.Do(t, err)
-	work, err := all[0].Resolve(catalogue.Catalogue{})
+	work, err := plans[0].Resolve(catalogue.Catalogue{})
 	must.Do(t, err)
-	at := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == "performance.cpu.time" })
+	index := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == "performance.cpu.time" })
 	runc, runsc := target.Target{Engine: "crio", Runtime: "runc"}, target.Target{Engine: "crio", Runtime: "runsc"}
-	only := all[0].Only([]target.Target{runc, runsc}, work[at:at+1])
-	if only.Baseline.Engine != "" {
-		t.Errorf("the baseline is %s, which is no target", only.Baseline)
+	part := plans[0].Only([]target.Target{runc, runsc}, work[index:index+1])
+	if part.Baseline.Engine != "" {
+		t.Errorf("the baseline is %s, which is no target", part.Baseline)
 	}
-	recorded, err := plan.Parse("run", only.Pin([]target.Target{runc, runsc}, work[at:at+1], 7).YAML())
+	record, err := plan.Parse("run", part.Pin([]target.Target{runc, runsc}, work[index:index+1], 7).YAML())
 	must.Do(t, err)
-	if !only.Begins(recorded) {
-		t.Errorf("the plan is not the one of its run:\n%s\n%s", only.YAML(), recorded.YAML())
+	if !part.Begins(record) {
+		t.Errorf("the plan is not the one of its run:\n%s\n%s", part.YAML(), record.YAML())
 	}
-	if all[0].Only([]target.Target{runc}, work[at:at+1]).Begins(recorded) {
+	if plans[0].Only([]target.Target{runc}, work[index:index+1]).Begins(record) {
 		t.Error("a plan with other targets is taken for the same")
 	}
 }

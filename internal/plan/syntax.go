@@ -17,16 +17,16 @@ import (
 
 // parseTree reads the single document of a YAML file, and returns its text and its tree; nil for an empty file.
 func parseTree(file string, data []byte, want ...textfile.Kind) (text []byte, root ast.Node, err error) {
-	whole := Location{File: file}
+	location := Location{File: file}
 	text, err = textfile.Read(bytes.NewReader(data), MaxSize, want...)
-	if refused := (*textfile.Error)(nil); errors.As(err, &refused) {
-		return nil, nil, whole.error("", problem{refused.Problem, refused.Advice})
+	if fileErr := (*textfile.Error)(nil); errors.As(err, &fileErr) {
+		return nil, nil, location.error("", problem{fileErr.Problem, fileErr.Advice})
 	}
 	switch {
 	case err != nil: // no reader of bytes has another error
-		return nil, nil, whole.error("", problem{printable(err.Error()), ""})
+		return nil, nil, location.error("", problem{printable(err.Error()), ""})
 	case len(data) > MaxSize || len(text) > MaxSize:
-		return nil, nil, whole.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
+		return nil, nil, location.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
 	case !utf8.Valid(text):
 		return nil, nil, invalidUTF8(file, text)
 	}
@@ -35,11 +35,11 @@ func parseTree(file string, data []byte, want ...textfile.Kind) (text []byte, ro
 }
 
 func parseText(file string, data []byte) (root ast.Node, err error) {
-	whole := Location{File: file}
+	location := Location{File: file}
 	// The library expects trusted input. A panic is reported as an error of the file.
 	defer func() {
 		if v := recover(); v != nil {
-			root, err = nil, whole.error("", problem{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
+			root, err = nil, location.error("", problem{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
@@ -67,7 +67,7 @@ func parseText(file string, data []byte) (root ast.Node, err error) {
 
 // refuse rejects tokens that a plan must not have, before the parser reads them.
 func refuse(file string, tokens token.Tokens) error {
-	refused := map[token.Type]string{
+	reasons := map[token.Type]string{
 		token.AnchorType:    "an anchor (&)",
 		token.AliasType:     "an alias (*)",
 		token.MergeKeyType:  "a merge key (<<)",
@@ -79,12 +79,12 @@ func refuse(file string, tokens token.Tokens) error {
 		if t.Type == token.CommentType {
 			continue
 		}
-		at := start(file, t)
-		if what, ok := refused[t.Type]; ok {
-			return at.error(t.Value, problem{what + " is not allowed", "write the value itself; put quotes around it if it begins with that character"})
+		location := start(file, t)
+		if what, ok := reasons[t.Type]; ok {
+			return location.error(t.Value, problem{what + " is not allowed", "write the value itself; put quotes around it if it begins with that character"})
 		}
 		if count++; count > MaxTokens {
-			return at.error("", problem{fmt.Sprintf("the file has more than %d tokens", MaxTokens), "split it"})
+			return location.error("", problem{fmt.Sprintf("the file has more than %d tokens", MaxTokens), "split it"})
 		}
 	}
 	return nil
@@ -110,24 +110,24 @@ func syntaxError(file string, err error) error {
 	if t != nil {
 		value = t.Value
 	}
-	at := start(file, t)
-	return at.error(value, problem{message: printable(detail.GetMessage())})
+	location := start(file, t)
+	return location.error(value, problem{message: printable(detail.GetMessage())})
 }
 
 // invalidUTF8 finds the first byte that is not UTF-8.
 func invalidUTF8(file string, data []byte) error {
-	at := Location{File: file, Line: 1, Column: 1}
+	location := Location{File: file, Line: 1, Column: 1}
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		if r == utf8.RuneError && size == 1 {
 			break
 		}
-		if at.Column++; r == '\n' {
-			at.Line, at.Column = at.Line+1, 1
+		if location.Column++; r == '\n' {
+			location.Line, location.Column = location.Line+1, 1
 		}
 		data = data[size:]
 	}
-	return at.error("", problem{"the file is not UTF-8", "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"})
+	return location.error("", problem{"the file is not UTF-8", "save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"})
 }
 
 // position returns the start of a node.

@@ -40,25 +40,25 @@ func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 
 // replacement returns the advice to replace a key of TouchStone's.
 func replacement(key string) string {
-	present := map[string]string{"cri": "targets", "oci": "targets", "filter": "benchmarks", "runs": "blocks", "output": "export"}[key]
-	if present == "" {
+	successor := map[string]string{"cri": "targets", "oci": "targets", "filter": "benchmarks", "runs": "blocks", "output": "export"}[key]
+	if successor == "" {
 		return "leave it out"
 	}
-	return "write " + present + " instead"
+	return "write " + successor + " instead"
 }
 
 // format detects the format of a file. A file with keys of TouchStone's and none of Touchstone's is TouchStone's. A file with keys
 // of both is refused, since the same words have different meanings.
-func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool) {
-	own, theirs := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
+func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, isMixed bool) {
+	ours, their := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
 	var first *ast.MappingValueNode // the first key of TouchStone's
 	var our string
 	for _, e := range entries {
 		key, _ := text(e.Key)
 		switch {
-		case first == nil && slices.Contains(theirs, key):
+		case first == nil && slices.Contains(their, key):
 			first = e
-		case our == "" && slices.Contains(own, key):
+		case our == "" && slices.Contains(ours, key):
 			our = key
 		}
 	}
@@ -83,11 +83,11 @@ func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 	var f touchstoneFile
 	r.entries(entries, "TouchStone's format", r.touchstoneFields(&f))
 	if f.oci == nil && r.problems.errs == nil {
-		at, ok := r.seen["oci"]
+		location, ok := r.seen["oci"]
 		if !ok {
-			at = r.start
+			location = r.start
 		}
-		r.problems.add(at, "", problem{"oci is empty, so the plan has no targets", "write it like [runc]"})
+		r.problems.add(location, "", problem{"oci is empty, so the plan has no targets", "write it like [runc]"})
 	}
 	r.matrix(f)
 	r.filters(f.filter)
@@ -184,12 +184,12 @@ func filterNames(nodes []ast.Node) []string {
 }
 
 // group adds TouchStone's benchmarks of a group, or the name itself if TouchStone has none. Nothing is added twice.
-func (r *reader) group(name string, at Location) {
+func (r *reader) group(name string, location Location) {
 	found := false
 	add := func(name string) {
 		found = true
 		if !slices.ContainsFunc(r.plan.Benchmarks, func(i Item) bool { return i.Name == name }) {
-			r.plan.Benchmarks = append(r.plan.Benchmarks, Item{Name: name, at: at})
+			r.plan.Benchmarks = append(r.plan.Benchmarks, Item{Name: name, at: location})
 		}
 	}
 	for _, b := range touchstone.Benchmarks() {

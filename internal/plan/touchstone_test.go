@@ -44,7 +44,7 @@ func TestParseTouchStone(t *testing.T) {
 }
 
 func TestTouchStoneNotes(t *testing.T) {
-	const own = "filter selects only benchmarks that TouchStone has; --filter, or benchmarks in a plan of Touchstone's format, selects the others too"
+	const note = "filter selects only benchmarks that TouchStone has; --filter, or benchmarks in a plan of Touchstone's format, selects the others too"
 	const scale = "scale has no effect: neither TouchStone nor Touchstone uses it"
 	for _, c := range []struct {
 		text string
@@ -52,8 +52,8 @@ func TestTouchStoneNotes(t *testing.T) {
 	}{
 		{"oci: [runc]\nfilter: [limits.cpu.time]\nscale: 0\n", []string{scale}},
 		{"oci: [runc]\nfilter: [limits.cpu.time]\n", nil},
-		{"oci: [runc]\nfilter: [performance]\n", []string{own}},
-		{"oci: [runc]\n", []string{own}},
+		{"oci: [runc]\nfilter: [performance]\n", []string{note}},
+		{"oci: [runc]\n", []string{note}},
 	} {
 		if diff := cmp.Diff(c.want, mustParse(t, "p", c.text).Notes); diff != "" {
 			t.Errorf("%s(-want +got):\n%s", c.text, diff)

@@ -123,7 +123,7 @@ func (r *reader) workloads(n ast.Node) {
 		r.entries(entries, "a workload", r.workloadFields(&w))
 		r.required(v, entries, "the workload", "name", "image", "argv", "parse")
 		for _, name := range w.FromEnv {
-			if _, twice := w.Env[name]; twice {
+			if _, duplicate := w.Env[name]; duplicate {
 				r.problems.add(w.fromEnvAt, name, problem{"workloads.from-env: " + quote(name) + " is in env too", "leave it out of one of them"})
 			}
 		}
@@ -135,15 +135,15 @@ func (r *reader) workloads(n ast.Node) {
 }
 
 // required records missing keys of a mapping.
-func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what string, wanted ...string) {
+func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what string, names ...string) {
 	var missing []string
-	for _, key := range wanted {
+	for _, key := range names {
 		if !hasKey(entries, key) {
 			missing = append(missing, key)
 		}
 	}
 	if missing != nil {
-		r.problems.add(r.at(n), "", problem{what + " has no " + strings.Join(missing, ", no "), "it needs " + strings.Join(wanted, ", ")})
+		r.problems.add(r.at(n), "", problem{what + " has no " + strings.Join(missing, ", no "), "it needs " + strings.Join(names, ", ")})
 	}
 }
 
@@ -243,10 +243,10 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 var factor = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 // scale reads the factor for values, or the word for units that the program prints.
-func (r *reader) scale(n ast.Node, into *custom.Scale) {
+func (r *reader) scale(n ast.Node, dest *custom.Scale) {
 	s, _ := scalar(n) // YAML reads 1e-3 as a string, unlike 1.0e-3
 	if slices.Contains(custom.Autos(), s) {
-		into.Auto = s
+		dest.Auto = s
 		return
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -256,7 +256,7 @@ func (r *reader) scale(n ast.Node, into *custom.Scale) {
 		return
 	}
 	if f != 1 { // the default
-		into.Factor = f
+		dest.Factor = f
 	}
 }
 
@@ -288,11 +288,11 @@ func checkExpression(s string) *problem {
 
 // checkUnit refuses unknown units, and explains the use of scale for a multiple of a unit.
 func checkUnit(s string) *problem {
-	known := custom.Units()
-	if slices.Contains(known, s) {
+	units := custom.Units()
+	if slices.Contains(units, s) {
 		return nil
 	}
-	advice := didYouMean(s, known, "the units are "+strings.Join(known, ", ")+"; use scale for multiples of them")
+	advice := didYouMean(s, units, "the units are "+strings.Join(units, ", ")+"; use scale for multiples of them")
 	if slices.Contains(custom.Autos(), s) {
 		advice = "write the unit of the results, and scale: " + s
 	} else if unit, scale, ok := custom.Multiple(s); ok {

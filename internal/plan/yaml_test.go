@@ -119,11 +119,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		canonical := p.YAML()
-		again, err := Parse("other", canonical)
+		echo, err := Parse("other", canonical)
 		if err != nil {
 			t.Fatalf("the canonical plan is refused: %v\n%s", err, canonical)
 		}
-		if diff := cmp.Diff(p, again, same); diff != "" {
+		if diff := cmp.Diff(p, echo, same); diff != "" {
 			t.Fatalf("(-want +got):\n%s\n%s", diff, canonical)
 		}
 		_, _ = p.Resolve(testCatalogue()) // it must not panic on any input

@@ -36,9 +36,9 @@ func setForker(thread int) error {
 	pinning.Lock()
 	defer pinning.Unlock()
 	forker = thread
-	usual, err := usualAffinity()
+	affinity, err := usualAffinity()
 	if err == nil {
-		err = unix.SchedSetaffinityDynamic(0, usual)
+		err = unix.SchedSetaffinityDynamic(0, affinity)
 	}
 	if err != nil {
 		return fmt.Errorf("set the CPUs of children: %w", err)
@@ -77,18 +77,18 @@ func Pin(cpus string) error {
 	// A thread that is not yet pinned may create another one after the threads were listed. So list them again until all are pinned:
 	// then their new threads are pinned as well.
 	for {
-		changed, err := pinAll(want)
+		hasChanged, err := pinAll(want)
 		if err != nil {
 			return fmt.Errorf("pin this program to CPUs %q: %w", cpus, err)
 		}
-		if !changed {
+		if !hasChanged {
 			return nil
 		}
 	}
 }
 
 // pinAll pins all current threads except the forking thread. It reports whether it changed any.
-func pinAll(want unix.CPUSetDynamic) (changed bool, err error) {
+func pinAll(want unix.CPUSetDynamic) (hasChanged bool, err error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return false, err
@@ -101,17 +101,17 @@ func pinAll(want unix.CPUSetDynamic) (changed bool, err error) {
 		if thread == forker {
 			continue
 		}
-		moved, err := pinThread(thread, want)
+		hasMoved, err := pinThread(thread, want)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: the thread has ended
 			return false, err
 		}
-		changed = changed || moved
+		hasChanged = hasChanged || hasMoved
 	}
-	return changed, nil
+	return hasChanged, nil
 }
 
 // pinThread pins one thread, and reports whether that changed its affinity.
-func pinThread(thread int, want unix.CPUSetDynamic) (changed bool, err error) {
+func pinThread(thread int, want unix.CPUSetDynamic) (hasChanged bool, err error) {
 	have, err := affinity(thread)
 	if err != nil || slices.Equal(have, want) {
 		return false, err
@@ -147,9 +147,9 @@ var usualSlack = sync.OnceValue(func() int {
 func setSlack(ns int) {
 	want := strconv.Itoa(ns)
 	const mostPasses = 10 // the slack of a thread with a real-time policy stays 0
-	changed := true
-	for pass := 0; changed && pass < mostPasses; pass++ {
-		changed = false
+	hasChanged := true
+	for pass := 0; hasChanged && pass < mostPasses; pass++ {
+		hasChanged = false
 		tasks, _ := filepath.Glob("/proc/self/task/*")
 		for _, task := range tasks {
 			// /proc/self/task/*/ has no timerslack_ns, but /proc/TID has.
@@ -158,7 +158,7 @@ func setSlack(ns int) {
 				continue
 			}
 			if os.WriteFile(file, []byte(want), 0) == nil {
-				changed = true
+				hasChanged = true
 			}
 		}
 	}

@@ -44,9 +44,9 @@ func TestCall(t *testing.T) {
 	if err != nil || exit.Status.Signal() != syscall.SIGKILL {
 		t.Errorf("Call() = %+v, %v; want killed by signal 9", exit, err)
 	}
-	nothing := shell("", output)
-	nothing.Args[0] = "/no/such/program"
-	if _, err := l.Call(t.Context(), nothing); !errors.Is(err, os.ErrNotExist) {
+	program := shell("", output)
+	program.Args[0] = "/no/such/program"
+	if _, err := l.Call(t.Context(), program); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing program: %v", err)
 	}
 }
@@ -63,8 +63,8 @@ func TestIgnoreStrays(t *testing.T) {
 				if err != nil || exit.Status.ExitStatus() != 3 {
 					t.Errorf("Call() = %+v, %v; want exit code 3", exit, err)
 				}
-				var ended *process.ExitError
-				if err := l.Run(t.Context(), exec.Command("/bin/sh", "-c", "exit 4")); !errors.As(err, &ended) || ended.Exit.Status.ExitStatus() != 4 {
+				var exitErr *process.ExitError
+				if err := l.Run(t.Context(), exec.Command("/bin/sh", "-c", "exit 4")); !errors.As(err, &exitErr) || exitErr.Exit.Status.ExitStatus() != 4 {
 					t.Errorf("Run() = %v, want exit code 4", err)
 				}
 			}
@@ -100,17 +100,17 @@ func TestIgnoreStrays(t *testing.T) {
 // call, no exit and no shutdown.
 func TestCancelledCallKillsDescendants(t *testing.T) {
 	l := launcher(t, process.Options{})
-	why := errors.New("enough")
-	const forever = "while :; do read x </dev/zero; done"
+	cause := errors.New("enough")
+	const loop = "while :; do read x </dev/zero; done"
 	for name, script := range map[string]string{
-		"no child":                    `echo $$; ` + forever,
-		"a child":                     `(` + forever + `) & echo $!; wait`,
-		"another session":             `setsid sh -c 'echo $$; ` + forever + `'; :`,
-		"another session of a child":  `(setsid sh -c 'echo $$; ` + forever + `' & wait); :`,
-		"an orphan in a session":      `(setsid sh -c 'echo $$; ` + forever + `' &) & ` + forever,
-		"a child that ignores SIGHUP": `(trap "" HUP TERM; echo $$; ` + forever + `)`,
+		"no child":                    `echo $$; ` + loop,
+		"a child":                     `(` + loop + `) & echo $!; wait`,
+		"another session":             `setsid sh -c 'echo $$; ` + loop + `'; :`,
+		"another session of a child":  `(setsid sh -c 'echo $$; ` + loop + `' & wait); :`,
+		"an orphan in a session":      `(setsid sh -c 'echo $$; ` + loop + `' &) & ` + loop,
+		"a child that ignores SIGHUP": `(trap "" HUP TERM; echo $$; ` + loop + `)`,
 	} {
-		for how, run := range map[string]func(context.Context, string, *os.File) error{
+		for method, run := range map[string]func(context.Context, string, *os.File) error{
 			"Call": func(ctx context.Context, script string, output *os.File) error {
 				_, err := l.Call(ctx, shell(script, output))
 				return err
@@ -121,7 +121,7 @@ func TestCancelledCallKillsDescendants(t *testing.T) {
 				return l.Run(ctx, cmd)
 			},
 		} {
-			t.Run(name+"/"+how, func(t *testing.T) {
+			t.Run(name+"/"+method, func(t *testing.T) {
 				r, w, err := os.Pipe()
 				if err != nil {
 					t.Fatal(err)
@@ -130,15 +130,15 @@ func TestCancelledCallKillsDescendants(t *testing.T) {
 				go func() {
 					pid := 0
 					_, _ = fmt.Fscanln(r, &pid)
-					cancel(why)
+					cancel(cause)
 				}()
-				if err := run(ctx, script, w); !errors.Is(err, why) {
+				if err := run(ctx, script, w); !errors.Is(err, cause) {
 					t.Errorf("%v, want the cause of the cancellation", err)
 				}
 				_ = w.Close()
 				_, _ = io.Copy(io.Discard, r) // hangs while a descendant has the pipe
 				_ = r.Close()
-				if err := run(ctx, "echo started >&2", os.Stderr); how == "Call" && !errors.Is(err, why) || err == nil {
+				if err := run(ctx, "echo started >&2", os.Stderr); method == "Call" && !errors.Is(err, cause) || err == nil {
 					t.Errorf("%v after the end of the context, want its cause", err)
 				}
 			})
@@ -169,10 +169,10 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	said := make(chan string, 1)
+	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(r).ReadString('\n')
-		said <- line
+		answer <- line
 		cancel()
 	}()
 	_, err = l.Call(ctx, process.Program{
@@ -181,7 +181,7 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Call() = %v, want the cancellation", err)
 	}
-	if line := <-said; line != "<nil>\n" {
+	if line := <-answer; line != "<nil>\n" {
 		t.Errorf("the process did not leave its group: %s", line)
 	}
 	_, _ = r.Close(), w.Close()
@@ -190,11 +190,11 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 // A cancelled command takes no other one with it, although a command that is just being started belongs to nobody yet.
 func TestCancelledCallSparesOtherCalls(t *testing.T) {
 	l := launcher(t, process.Options{})
-	var over atomic.Bool
-	var others sync.WaitGroup
+	var isOver atomic.Bool
+	var wg sync.WaitGroup
 	for range 16 {
-		others.Go(func() {
-			for !over.Load() {
+		wg.Go(func() {
+			for !isOver.Load() {
 				if exit, err := l.Call(t.Context(), shell("sleep 0.05; exit 3", os.Stderr)); err != nil || exit.Status.ExitStatus() != 3 {
 					t.Errorf("Call() = %v, %v beside a cancelled one, want exit code 3", exit.Status, err)
 					return
@@ -217,8 +217,8 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 		}
 		_, _ = r.Close(), w.Close()
 	}
-	over.Store(true)
-	others.Wait()
+	isOver.Store(true)
+	wg.Wait()
 }
 
 func BenchmarkCall(b *testing.B) {

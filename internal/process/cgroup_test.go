@@ -69,11 +69,11 @@ func enter(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy, name string) 
 // leave starts later children in the test's own cgroup.
 func leave(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy) {
 	t.Helper()
-	own, err := h.OwnThreadFiles()
+	files, err := h.OwnThreadFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.SetCgroup(own, nil); err != nil {
+	if err := l.SetCgroup(files, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -81,19 +81,19 @@ func leave(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy) {
 func TestSetCgroup(t *testing.T) {
 	h, top := groups(t)
 	l := launcher(t, process.Options{})
-	before := childCgroups(t, l)
-	own, err := os.ReadFile("/proc/self/cgroup")
+	baseline := childCgroups(t, l)
+	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := descriptors(t)
 	for _, name := range []string{top + "/one", top + "/two"} { // directly from one to the other
 		enter(t, l, h, name)
-		inside := 0
+		members := 0
 		for _, line := range childCgroups(t, l) {
 			path := line[strings.LastIndex(line, ":")+1:]
 			if strings.HasSuffix(path, name) {
-				inside++
+				members++
 			} else if strings.Contains(path, top) {
 				t.Errorf("a process started in %s, want %s", path, name)
 			}
@@ -104,25 +104,25 @@ func TestSetCgroup(t *testing.T) {
 				want++ // an upper limit: processes do not enter every hierarchy
 			}
 		}
-		if inside == 0 || inside > 2*want {
-			t.Errorf("processes started in %s in %d hierarchies, want 1 to %d", name, inside, 2*want)
+		if members == 0 || members > 2*want {
+			t.Errorf("processes started in %s in %d hierarchies, want 1 to %d", name, members, 2*want)
 		}
 	}
-	if now, err := os.ReadFile("/proc/self/cgroup"); err != nil || !bytes.Equal(own, now) {
-		t.Errorf("the program itself was moved: %s, %v", now, err)
+	if text, err := os.ReadFile("/proc/self/cgroup"); err != nil || !bytes.Equal(self, text) {
+		t.Errorf("the program itself was moved: %s, %v", text, err)
 	}
 	leave(t, l, h)
-	if after := childCgroups(t, l); strings.Join(after, "\n") != strings.Join(before, "\n") {
-		t.Errorf("afterwards processes start in\n%s\nwant\n%s", after, before)
+	if state := childCgroups(t, l); strings.Join(state, "\n") != strings.Join(baseline, "\n") {
+		t.Errorf("afterwards processes start in\n%s\nwant\n%s", state, baseline)
 	}
-	if now := descriptors(t); now > files {
-		t.Errorf("%d file descriptors are open, before %d", now, files)
+	if openFiles := descriptors(t); openFiles > files {
+		t.Errorf("%d file descriptors are open, before %d", openFiles, files)
 	}
 }
 
 // Close must close the directory of the last cgroup.
 func TestCloseClosesCgroup(t *testing.T) {
-	before := descriptors(t)
+	baseline := descriptors(t)
 	l, err := process.New(process.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +134,8 @@ func TestCloseClosesCgroup(t *testing.T) {
 	if err := errors.Join(l.SetCgroup(nil, dir), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if now := descriptors(t); now > before {
-		t.Errorf("%d file descriptors are open, before %d", now, before)
+	if openFiles := descriptors(t); openFiles > baseline {
+		t.Errorf("%d file descriptors are open, before %d", openFiles, baseline)
 	}
 }
 

@@ -114,9 +114,9 @@ func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcA
 	if errors.Is(err, ErrForking) {
 		l.mu.Lock()
 		c.unused = true
-		started := c.pid != 0
+		isStarted := c.pid != 0
 		l.mu.Unlock()
-		if started {
+		if isStarted {
 			_ = c.end()
 		}
 	}

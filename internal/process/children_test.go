@@ -70,13 +70,13 @@ func makeThreads(n int) {
 // usualList returns the CPUs that the tests were started on.
 func usualList(t *testing.T) cpuset.Set {
 	t.Helper()
-	usual, err := usualAffinity()
+	affinity, err := usualAffinity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list cpuset.Set
 	for cpu := range cpuset.Max + 1 {
-		if usual.IsSet(cpu) {
+		if affinity.IsSet(cpu) {
 			list = append(list, cpu)
 		}
 	}
@@ -84,11 +84,11 @@ func usualList(t *testing.T) cpuset.Set {
 }
 
 func TestPin(t *testing.T) {
-	usual := usualList(t)
-	if len(usual) < 2 {
+	affinity := usualList(t)
+	if len(affinity) < 2 {
 		t.Skip("needs two CPUs")
 	}
-	one := strconv.Itoa(usual[len(usual)-1])
+	one := strconv.Itoa(affinity[len(affinity)-1])
 	t.Cleanup(func() {
 		if err := Pin(""); err != nil {
 			t.Error(err)
@@ -116,36 +116,36 @@ func TestPin(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before := len(affinities(t))
-			makeThreads(before + 8)
+			baseline := len(affinities(t))
+			makeThreads(baseline + 8)
 			var thread int // the forking thread
 			if err := l.doSoon(func() error { thread = unix.Gettid(); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			now := affinities(t)
-			if len(now) <= before {
-				t.Errorf("no new threads, still %d", len(now))
+			masks := affinities(t)
+			if len(masks) <= baseline {
+				t.Errorf("no new threads, still %d", len(masks))
 			}
-			for id, cpus := range now {
+			for id, cpus := range masks {
 				if want := one; id == thread {
-					if cpus != usual.String() {
-						t.Errorf("the forking thread is on CPUs %s, want %s", cpus, usual)
+					if cpus != affinity.String() {
+						t.Errorf("the forking thread is on CPUs %s, want %s", cpus, affinity)
 					}
 				} else if cpus != want {
-					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(now), cpus, want)
+					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(masks), cpus, want)
 				}
 			}
 			for _, status := range readBy(t, l, "/proc/self/status") {
-				if cpus := allowed(status); cpus != usual.String() {
-					t.Errorf("a child is on CPUs %s, want %s", cpus, usual)
+				if cpus := allowed(status); cpus != affinity.String() {
+					t.Errorf("a child is on CPUs %s, want %s", cpus, affinity)
 				}
 			}
 			if err := Pin(""); err != nil {
 				t.Fatal(err)
 			}
 			for id, cpus := range affinities(t) {
-				if cpus != usual.String() {
-					t.Errorf("after a reset thread %d is on CPUs %s, want %s", id, cpus, usual)
+				if cpus != affinity.String() {
+					t.Errorf("after a reset thread %d is on CPUs %s, want %s", id, cpus, affinity)
 				}
 			}
 		})
@@ -153,12 +153,12 @@ func TestPin(t *testing.T) {
 }
 
 func TestPinRefuses(t *testing.T) {
-	usual := usualList(t)
-	before := affinities(t)
+	affinity := usualList(t)
+	baseline := affinities(t)
 	for cpus, want := range map[string]string{
-		"1-":                                    `pin this program to CPUs "1-": "1-" is not a CPU or a range of CPUs`,
-		strconv.Itoa(cpuset.Max):                "invalid argument",
-		usual.String() + ",8000,8100-" + "8191": "not all of them are available to this program",
+		"1-":                     `pin this program to CPUs "1-": "1-" is not a CPU or a range of CPUs`,
+		strconv.Itoa(cpuset.Max): "invalid argument",
+		affinity.String() + ",8000,8100-" + "8191": "not all of them are available to this program",
 	} {
 		if err := Pin(cpus); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Pin(%q) = %v, want %s", cpus, err, want)
@@ -168,7 +168,7 @@ func TestPinRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, cpus := range affinities(t) {
-		if was, ok := before[id]; ok && cpus != was {
+		if was, ok := baseline[id]; ok && cpus != was {
 			t.Errorf("thread %d is on CPUs %s, was on %s", id, cpus, was)
 		}
 	}
@@ -205,21 +205,21 @@ func readBy(t *testing.T, l *Launcher, file string) []string {
 	if exit, err := l.Call(t.Context(), Program{Args: []string{"/bin/sh", "-c", "cat " + file + "; true"}, Stdout: out, Stderr: out}); err != nil || exit.Status != 0 {
 		t.Fatalf("Call() = %+v, %v", exit, err)
 	}
-	called, err := os.ReadFile(out.Name())
+	output, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{strings.TrimSpace(spawned.String()), strings.TrimSpace(string(called))}
+	return []string{strings.TrimSpace(spawned.String()), strings.TrimSpace(string(output))}
 }
 
 // Invariant host-guard.
 func TestChildrenHaveHigherOOMScore(t *testing.T) {
-	own := score(t, "/proc/self/oom_score_adj")
+	self := score(t, "/proc/self/oom_score_adj")
 	l, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := min(own+oomRaise, mostOOMScore)
+	want := min(self+oomRaise, mostOOMScore)
 	// The child of a child inherits the score.
 	for _, got := range readBy(t, l, "/proc/self/oom_score_adj") {
 		if got != strconv.Itoa(want) || l.OOMScore() != want {
@@ -229,8 +229,8 @@ func TestChildrenHaveHigherOOMScore(t *testing.T) {
 	if err := l.Run(t.Context(), exec.Command("/does/not/exist")); err == nil {
 		t.Error("a missing program started")
 	}
-	if got := score(t, "/proc/self/oom_score_adj"); got != own {
-		t.Errorf("this program has OOM score %d, want its old one, %d", got, own)
+	if got := score(t, "/proc/self/oom_score_adj"); got != self {
+		t.Errorf("this program has OOM score %d, want its old one, %d", got, self)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -297,37 +297,37 @@ func TestChildrenKeepUsualTimerSlack(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: sets the timer slack of other threads")
 	}
-	usual := usualSlack()
-	if usual == slack {
-		t.Skipf("the tests were started with the timer slack of a launcher, %d ns", usual)
+	slackTime := usualSlack()
+	if slackTime == slack {
+		t.Skipf("the tests were started with the timer slack of a launcher, %d ns", slackTime)
 	}
 	l, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, got := range readBy(t, l, "/proc/self/timerslack_ns") {
-		if got != strconv.Itoa(usual) {
-			t.Errorf("a child has a timer slack of %s ns, want %d", got, usual)
+		if got != strconv.Itoa(slackTime) {
+			t.Errorf("a child has a timer slack of %s ns, want %d", got, slackTime)
 		}
 	}
-	if own := slacks(t); count(own, usual) != 1 || count(own, slack) != len(own)-1 {
-		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", own, usual, slack)
+	if values := slacks(t); count(values, slackTime) != 1 || count(values, slack) != len(values)-1 {
+		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", values, slackTime, slack)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if own := slacks(t); count(own, usual) != len(own) {
-		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", own, usual)
+	if values := slacks(t); count(values, slackTime) != len(values) {
+		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", values, slackTime)
 	}
 }
 
 func isSubreaper(t *testing.T) bool {
 	t.Helper()
-	var on int32
-	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0); err != nil {
+	var value int32
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&value)), 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	return on != 0
+	return value != 0
 }
 
 // The number of remembered exits of strays is bounded.

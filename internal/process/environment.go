@@ -28,16 +28,16 @@ var proxies = []string{
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environment returns the environment of each program that this program starts on the host: the runtimes and their probes, daemons,
-// clients of engines and helpers. more are further variables, which replace inherited ones. A command without an environment gets
+// clients of engines and helpers. additions are further variables, which replace inherited ones. A command without an environment gets
 // Environment(), so no program can inherit the caller's.
-func Environment(more ...string) []string { return environment(inherited, more) }
+func Environment(additions ...string) []string { return environment(inherited, additions) }
 
 // DownloadEnvironment is Environment for a program that downloads. It has the caller's proxies.
-func DownloadEnvironment(more ...string) []string {
-	return environment(slices.Concat(inherited, proxies), more)
+func DownloadEnvironment(additions ...string) []string {
+	return environment(slices.Concat(inherited, proxies), additions)
 }
 
-func environment(names, more []string) []string {
+func environment(names, additions []string) []string {
 	variables := []string{"PATH=" + usualPath}
 	if os.Geteuid() != 0 {
 		names = append(slices.Clone(names), userVariable)
@@ -47,7 +47,7 @@ func environment(names, more []string) []string {
 			variables = append(variables, name+"="+value)
 		}
 	}
-	return lastOnes(append(variables, more...))
+	return lastOnes(append(variables, additions...))
 }
 
 // lastOnes keeps the last one of several variables with the same name. The kernel would pass all of them on, and programs differ in the one

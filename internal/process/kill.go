@@ -50,8 +50,8 @@ func (e *StuckError) Ended() bool {
 // end kills the process and everything that it has started. Wait returns soon in any case.
 func (p *Process) end() error {
 	err := p.kill()
-	late, cancel := context.WithTimeout(context.Background(), p.l.grace)
-	context.AfterFunc(late, func() {
+	graceCtx, cancel := context.WithTimeout(context.Background(), p.l.grace)
+	context.AfterFunc(graceCtx, func() {
 		cancel()
 		p.giveUp()
 	})
@@ -102,7 +102,7 @@ func (p *Process) kill() error {
 	for range mostRounds {
 		found := false
 		for _, id := range l.family(p.pid, registered) {
-			if _, known := family[id]; known {
+			if _, isMember := family[id]; isMember {
 				continue
 			}
 			if fd, ok := id.hold(); ok {
@@ -134,17 +134,17 @@ func (l *Launcher) awaitFork() (registered bool) {
 	if !l.forking {
 		return true
 	}
-	late := false
+	isLate := false
 	limit, cancel := context.WithTimeout(context.Background(), forkGrace)
 	defer cancel()
 	context.AfterFunc(limit, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		late = true
+		isLate = true
 		l.changed.Broadcast()
 	})
 	l.killers++
-	for l.forking && !late {
+	for l.forking && !isLate {
 		l.changed.Wait()
 	}
 	l.killers--
@@ -164,7 +164,7 @@ func (id identity) hold() (fd int, ok bool) {
 	if err != nil {
 		fd = -1
 	}
-	if _, now, ok := readStat(id.pid); ok && now == id.started {
+	if _, startTime, ok := readStat(id.pid); ok && startTime == id.started {
 		return fd, true
 	}
 	if fd >= 0 {
@@ -190,18 +190,18 @@ func (l *Launcher) family(child int, registered bool) []identity {
 		if err != nil {
 			continue
 		}
-		if parent, started, ok := readStat(pid); ok {
-			children[parent] = append(children[parent], identity{pid, started})
+		if parent, startTime, ok := readStat(pid); ok {
+			children[parent] = append(children[parent], identity{pid, startTime})
 		}
 	}
-	_, began, ok := readStat(child)
+	_, startTime, ok := readStat(child)
 	if !ok {
 		return nil
 	}
 	group := cgroupsOf(child)
-	found := []identity{{child, began}}
+	found := []identity{{child, startTime}}
 	for _, c := range children[os.Getpid()] {
-		if registered && l.awaited[c.pid] == nil && c.started >= began && group != "" && cgroupsOf(c.pid) == group {
+		if registered && l.awaited[c.pid] == nil && c.started >= startTime && group != "" && cgroupsOf(c.pid) == group {
 			found = append(found, c)
 		}
 	}
@@ -213,7 +213,7 @@ func (l *Launcher) family(child int, registered bool) []identity {
 
 // readStat reads the parent and the start of a process. It reads only values that the kernel has without a lock of the process, whose holder
 // may be blocked.
-func readStat(pid int) (parent int, started uint64, ok bool) {
+func readStat(pid int) (parent int, startTime uint64, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, false
@@ -232,8 +232,8 @@ func readStat(pid int) (parent int, started uint64, ok bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	started, err = strconv.ParseUint(fields[startField], 10, 64)
-	return parent, started, err == nil
+	startTime, err = strconv.ParseUint(fields[startField], 10, 64)
+	return parent, startTime, err == nil
 }
 
 // cgroupsOf returns the cgroups of a process as the kernel prints them.

@@ -217,12 +217,12 @@ func (l *Launcher) do(ctx context.Context, f func() error) error {
 		return err
 	case <-ctx.Done():
 	}
-	late, cancel := context.WithTimeout(context.Background(), freeLimit)
+	limitCtx, cancel := context.WithTimeout(context.Background(), freeLimit)
 	defer cancel()
 	select {
 	case err := <-done:
 		return err
-	case <-late.Done():
+	case <-limitCtx.Done():
 		return fmt.Errorf("%w: %w", context.Cause(ctx), ErrForking)
 	}
 }
@@ -304,12 +304,12 @@ func restore(null *os.File) error {
 
 // Refusals returns the system calls that the kernel or a filter refuses to this program, and so also to the programs that it starts.
 func (l *Launcher) Refusals() []*refusal.Error {
-	var all []*refusal.Error
+	var list []*refusal.Error
 	if pidfd, ok := errors.AsType[*refusal.Error](l.noPidfd); ok {
-		all = append(all, pidfd)
+		list = append(list, pidfd)
 	}
 	if l.noClone != nil {
-		all = append(all, l.noClone)
+		list = append(list, l.noClone)
 	}
-	return all
+	return list
 }

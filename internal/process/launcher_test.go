@@ -58,9 +58,9 @@ func orphan(t *testing.T, l *process.Launcher) (pid int, release func()) {
 func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 	l := launcher(t, process.Options{})
 	reaped := func(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
-	for _, when := range []string{"before its exit", "with the ID of another", "after its exit"} {
+	for _, moment := range []string{"before its exit", "with the ID of another", "after its exit"} {
 		pid, release := orphan(t, l)
-		switch when {
+		switch moment {
 		case "with the ID of another":
 			process.Remember(l, pid, 3)
 		case "after its exit":
@@ -69,17 +69,17 @@ func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 			}
 		}
 		o := l.Adopt(pid)
-		if when != "after its exit" {
+		if moment != "after its exit" {
 			select {
 			case <-o.Done():
-				t.Fatalf("%s: a running orphan is reported as exited with %d", when, o.Exit().Status.ExitStatus())
+				t.Fatalf("%s: a running orphan is reported as exited with %d", moment, o.Exit().Status.ExitStatus())
 			default:
 			}
 			release()
 		}
 		<-o.Done()
 		if got := o.Exit().Status.ExitStatus(); got != 7 || !reaped(pid) {
-			t.Errorf("%s: exit status %d, want 7; reaped: %v", when, got, reaped(pid))
+			t.Errorf("%s: exit status %d, want 7; reaped: %v", moment, got, reaped(pid))
 		}
 	}
 }
@@ -136,15 +136,15 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 	}
 	// Files that a child makes at the mount point are not on the host, and EmptyHidden removes them.
 	file := filepath.Join(dir, "group", "cgroup.procs")
-	made := func() bool { return l.Run(t.Context(), exec.Command("/usr/bin/test", "-e", file)) == nil }
-	if err := l.Run(t.Context(), exec.Command("/bin/mkdir", "-p", file)); err != nil || !made() {
+	exists := func() bool { return l.Run(t.Context(), exec.Command("/usr/bin/test", "-e", file)) == nil }
+	if err := l.Run(t.Context(), exec.Command("/bin/mkdir", "-p", file)); err != nil || !exists() {
 		t.Fatalf("a child cannot make a directory: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "group")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory is on the host: %v", err)
 	}
-	if err := l.EmptyHidden(); err != nil || made() {
-		t.Errorf("EmptyHidden() = %v, and the directory is left: %v", err, made())
+	if err := l.EmptyHidden(); err != nil || exists() {
+		t.Errorf("EmptyHidden() = %v, and the directory is left: %v", err, exists())
 	}
 }
 

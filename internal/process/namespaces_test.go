@@ -54,15 +54,15 @@ func TestPrivateMounts(t *testing.T) {
 // namespacesOf returns the PID and IPC namespaces of a process, by its directory in /proc.
 func namespacesOf(t *testing.T, proc string) string {
 	t.Helper()
-	var all []string
+	var names []string
 	for _, kind := range []string{"pid", "ipc"} {
 		name, err := os.Readlink(proc + "/ns/" + kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, name)
+		names = append(names, name)
 	}
-	return strings.Join(all, " ")
+	return strings.Join(names, " ")
 }
 
 // A command beside a process is in its namespaces, and the next command is in the launcher's again.
@@ -85,7 +85,7 @@ func TestStartBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	own, theirs := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
+	ours, their := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
 	look := func(start func(*exec.Cmd) (<-chan process.Exit, error)) string {
 		t.Helper()
 		var out bytes.Buffer
@@ -100,27 +100,27 @@ func TestStartBeside(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	beside := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(t.Context(), cmd, first) }
+	join := func(cmd *exec.Cmd) (<-chan process.Exit, error) { return l.StartBeside(t.Context(), cmd, first) }
 	for range 3 {
-		if got := look(beside); got != theirs || got == own {
-			t.Errorf("a command beside the process is in %s, want %s", got, theirs)
+		if got := look(join); got != their || got == ours {
+			t.Errorf("a command beside the process is in %s, want %s", got, their)
 		}
-		if got := look(l.Start); got != own {
-			t.Errorf("the next command is in %s, want %s", got, own)
+		if got := look(l.Start); got != ours {
+			t.Errorf("the next command is in %s, want %s", got, ours)
 		}
 	}
-	if _, err := beside(exec.Command("/no-such-program")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := join(exec.Command("/no-such-program")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("start of a missing program = %v", err)
 	}
 	_ = w.Close()
 	if exit := first.Wait(); exit.Status.ExitStatus() != 7 {
 		t.Errorf("the first process exited with %d, want 7", exit.Status.ExitStatus())
 	}
-	if _, err := beside(exec.Command("/bin/true")); !errors.Is(err, os.ErrProcessDone) {
+	if _, err := join(exec.Command("/bin/true")); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("start beside an exited process = %v, want %v", err, os.ErrProcessDone)
 	}
-	if got := look(l.Start); got != own {
-		t.Errorf("after the errors a command is in %s, want %s", got, own)
+	if got := look(l.Start); got != ours {
+		t.Errorf("after the errors a command is in %s, want %s", got, ours)
 	}
 }
 

@@ -30,24 +30,24 @@ type oomScore struct {
 
 // openOOMScore opens the score of this program. Without a writable score the children keep the score of this program.
 func openOOMScore(name string) *oomScore {
-	none := &oomScore{}
+	zero := &oomScore{}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return none
+		return zero
 	}
-	own, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	score, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return none
+		return zero
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return none
+		return zero
 	}
-	raised := min(own+oomRaise, mostOOMScore)
-	s := &oomScore{file: file, own: strconv.Itoa(own), raised: strconv.Itoa(raised), children: raised}
+	children := min(score+oomRaise, mostOOMScore)
+	s := &oomScore{file: file, own: strconv.Itoa(score), raised: strconv.Itoa(children), children: children}
 	if s.raise() != nil || s.lower() != nil {
 		_ = file.Close()
-		return &oomScore{children: own}
+		return &oomScore{children: score}
 	}
 	return s
 }

@@ -159,8 +159,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.data = append(t.data, p...)
-	if over := len(t.data) - tailSize; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
+	if excess := len(t.data) - tailSize; excess > 0 {
+		t.data = append(t.data[:0], t.data[excess:]...)
 	}
 	return len(p), nil
 }

@@ -141,10 +141,10 @@ func TestWaitForHeldOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = o.Close(), r.Close()
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if err := o.Wait(ctx); !errors.Is(err, why) {
+	cancel(cause)
+	if err := o.Wait(ctx); !errors.Is(err, cause) {
 		t.Errorf("Wait() = %v while a process holds the output, want the cause", err)
 	}
 	if out.ends() > 0 {
@@ -167,7 +167,7 @@ func TestOutputWithoutAProcess(t *testing.T) {
 	if err := errors.Join(unopened.Close(), unopened.Wait(t.Context())); err != nil || unopened.Tail() != "" {
 		t.Errorf("an output without Open: %v, %q", err, unopened.Tail())
 	}
-	before := descriptors(t)
+	baseline := descriptors(t)
 	var out, complaints sink
 	var o process.Output
 	if err := o.Open(&out, &complaints); err != nil {
@@ -184,8 +184,8 @@ func TestOutputWithoutAProcess(t *testing.T) {
 	if out.closed != 1 || complaints.closed != 1 {
 		t.Errorf("the writers were closed %d and %d times", out.closed, complaints.closed)
 	}
-	if after := descriptors(t); after > before {
-		t.Errorf("%d file descriptors are open, before %d", after, before)
+	if openFiles := descriptors(t); openFiles > baseline {
+		t.Errorf("%d file descriptors are open, before %d", openFiles, baseline)
 	}
 }
 
@@ -226,35 +226,35 @@ func TestNoLeaks(t *testing.T) {
 	for i := 0; i < 100_000 && (descriptors(t) > files || runtime.NumGoroutine() > goroutines); i++ {
 		runtime.Gosched()
 	}
-	if now := descriptors(t); now > files {
-		t.Errorf("%d file descriptors are open, before %d", now, files)
+	if openFiles := descriptors(t); openFiles > files {
+		t.Errorf("%d file descriptors are open, before %d", openFiles, files)
 	}
-	if now := runtime.NumGoroutine(); now > goroutines {
-		t.Errorf("%d goroutines, before %d", now, goroutines)
+	if count := runtime.NumGoroutine(); count > goroutines {
+		t.Errorf("%d goroutines, before %d", count, goroutines)
 	}
 }
 
 // A thousand silent containers must not hold a thousand buffers.
 func TestSilentOutputIsSmall(t *testing.T) {
-	const outputs, most = 200, 6 << 10 // two pipes with their goroutines' share of the heap; two buffers alone would be 8 KiB
+	const outputs, limit = 200, 6 << 10 // two pipes with their goroutines' share of the heap; two buffers alone would be 8 KiB
 	inUse := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	all := make([]process.Output, outputs)
-	before := inUse()
-	for i := range all {
-		if err := all[i].Open(nil, nil); err != nil {
+	list := make([]process.Output, outputs)
+	baseline := inUse()
+	for i := range list {
+		if err := list[i].Open(nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if each := int64(inUse()-before) / outputs; each > most {
-		t.Errorf("an open output takes %d bytes of the heap, want at most %d", each, most)
+	if size := int64(inUse()-baseline) / outputs; size > limit {
+		t.Errorf("an open output takes %d bytes of the heap, want at most %d", size, limit)
 	}
-	for i := range all {
-		if err := errors.Join(all[i].Close(), all[i].Wait(t.Context())); err != nil {
+	for i := range list {
+		if err := errors.Join(list[i].Close(), list[i].Wait(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,10 +19,10 @@ func (l *Launcher) Adopt(pid int) *Process {
 		return p
 	}
 	p := &Process{l: l, pid: pid, done: make(chan struct{})}
-	exit, ended := l.ended[pid]
+	exit, hasEnded := l.ended[pid]
 	delete(l.ended, pid)
 	// Another process may have the ID of an orphan that exited long ago.
-	if ended && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+	if hasEnded && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		l.strays--
 		p.exit = exit
 		close(p.done)
@@ -93,11 +93,11 @@ func (l *Launcher) IgnoreStrays(ignore bool) {
 type signalHandler [4]uint64
 
 // setHandler replaces the handler of a signal behind the back of package signal, and returns the previous handler.
-func setHandler(signal unix.Signal, handler signalHandler) (before signalHandler) {
+func setHandler(signal unix.Signal, handler signalHandler) (previous signalHandler) {
 	// The call fails only for an invalid signal number.
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(signal),
-		uintptr(unsafe.Pointer(&handler)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
-	return before
+		uintptr(unsafe.Pointer(&handler)), uintptr(unsafe.Pointer(&previous)), 8, 0, 0)
+	return previous
 }
 
 // open returns a pidfd in Go's poller, or nil if that is impossible.

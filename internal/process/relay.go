@@ -41,13 +41,13 @@ func newRelays() *relays {
 // args returns the arguments that execute a program: its own, or the relay's.
 func (r *relays) args(argv []string) []string {
 	path := argv[0]
-	needed, known := r.known.Load(path)
-	if !known {
+	needs, ok := r.known.Load(path)
+	if !ok {
 		// env takes a name with an equals sign for a variable.
-		needed = !strings.Contains(path, "=") && !local(path) && r.usual()
-		r.known.Store(path, needed)
+		needs = !strings.Contains(path, "=") && !local(path) && r.usual()
+		r.known.Store(path, needs)
 	}
-	if needed == true {
+	if needs == true {
 		return append([]string{relayProgram}, argv...)
 	}
 	return argv
@@ -86,37 +86,37 @@ func resolve(mounts []*mountinfo.Info, path string) (string, bool) {
 		return "", true
 	}
 	const mostLinks = 40 // the kernel's limit
-	at, rest := "/", strings.Split(path, "/")
+	location, rest := "/", strings.Split(path, "/")
 	for links := 0; len(rest) > 0 && links <= mostLinks; {
-		next := filepath.Join(at, rest[0])
+		next := filepath.Join(location, rest[0])
 		rest = rest[1:]
 		if !onLocal(mounts, next) {
 			return "", false
 		}
-		to, err := os.Readlink(next)
+		destination, err := os.Readlink(next)
 		if err != nil { // no link
-			at = next
+			location = next
 			continue
 		}
 		links++
-		if filepath.IsAbs(to) {
-			at = "/"
+		if filepath.IsAbs(destination) {
+			location = "/"
 		}
-		rest = slices.Concat(strings.Split(to, "/"), rest)
+		rest = slices.Concat(strings.Split(destination, "/"), rest)
 	}
-	return at, true
+	return location, true
 }
 
 // onLocal reports whether a path without links is on a local file system. The newest mount with the longest path counts.
 func onLocal(mounts []*mountinfo.Info, path string) bool {
-	var of *mountinfo.Info
+	var mount *mountinfo.Info
 	for _, m := range mounts {
 		covers := m.Mountpoint == "/" || path == m.Mountpoint || strings.HasPrefix(path, m.Mountpoint+"/")
-		if covers && (of == nil || len(m.Mountpoint) >= len(of.Mountpoint)) {
-			of = m
+		if covers && (mount == nil || len(m.Mountpoint) >= len(mount.Mountpoint)) {
+			mount = m
 		}
 	}
-	return of == nil || slices.Contains(localFileSystems, of.FSType)
+	return mount == nil || slices.Contains(localFileSystems, mount.FSType)
 }
 
 // interpreter returns the program that the kernel executes or maps together with a file: of a script, or of a dynamically linked program.

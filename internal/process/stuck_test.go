@@ -29,31 +29,31 @@ func TestBlockedExecveBlocksNothingElse(t *testing.T) {
 		t.Fatalf("Call() = %+v, %v while the server answers; want exit code 3", exit, err)
 	}
 	files.Stall()
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	calls := map[string]func(context.Context) error{
 		"Call": func(ctx context.Context) error { _, err := l.Call(ctx, program); return err },
 		"Run":  func(ctx context.Context) error { return l.Run(ctx, exec.CommandContext(ctx, files.Path)) },
 	}
-	var stuck []*process.StuckError
+	var stuckErrs []*process.StuckError
 	for name, call := range calls {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- call(ctx) }()
+		result := make(chan error, 1)
+		go func() { result <- call(ctx) }()
 		<-files.Stalled
 		runtime.GC()
 		if exit, err := l.Call(t.Context(), shell("exit 4", os.Stderr)); err != nil || exit.Status.ExitStatus() != 4 {
 			t.Errorf("another Call() = %+v, %v; want exit code 4", exit, err)
 		}
-		cancel(why)
-		err := <-ended
+		cancel(cause)
+		err := <-result
 		var s *process.StuckError
-		if !errors.As(err, &s) || !errors.Is(err, why) || s.Command != files.Path || s.Ended() {
+		if !errors.As(err, &s) || !errors.Is(err, cause) || s.Command != files.Path || s.Ended() {
 			t.Fatalf("%s: %v; want a StuckError of %s with the cause", name, err, files.Path)
 		}
-		stuck = append(stuck, s)
+		stuckErrs = append(stuckErrs, s)
 	}
 	files.Release()
-	for _, s := range stuck {
+	for _, s := range stuckErrs {
 		for !s.Ended() { // the launcher reaps it
 			runtime.Gosched()
 		}

@@ -31,12 +31,12 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // SystemCall returns the refusal of a system call that Linux has since a version.
-func SystemCall(name, since string, err error) *Error {
+func SystemCall(name, version string, err error) *Error {
 	status, _ := os.ReadFile("/proc/self/status") // without it the cause is less exact
-	return systemCall(name, since, err, strings.Contains(string(status), "\nSeccomp:\t2\n"))
+	return systemCall(name, version, err, strings.Contains(string(status), "\nSeccomp:\t2\n"))
 }
 
-func systemCall(name, since string, err error, filtered bool) *Error {
+func systemCall(name, version string, err error, filtered bool) *Error {
 	e := &Error{What: name, Err: err}
 	const allow = "allow it there, or run Touchstone outside (docker run --security-opt seccomp=unconfined)"
 	switch {
@@ -45,7 +45,7 @@ func systemCall(name, since string, err error, filtered bool) *Error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		e.Cause, e.Remedy = "a seccomp filter, a security module or a tracer refuses this system call", allow
 	default:
-		e.Cause, e.Remedy = "this kernel does not have this system call, or a sandbox hides it", "use Linux "+since+" or later, outside of the sandbox"
+		e.Cause, e.Remedy = "this kernel does not have this system call, or a sandbox hides it", "use Linux "+version+" or later, outside of the sandbox"
 	}
 	return e
 }
@@ -58,8 +58,8 @@ func Refused(err error) bool {
 
 // Suspect returns the remedy for the message of another program, if a system call that is refused to this program may be the cause: the
 // message names the call, or something was denied. It is empty otherwise. A program that cannot make threads without clone3 does not name it.
-func Suspect(message string, refused []*Error) string {
-	for _, r := range refused {
+func Suspect(message string, refusals []*Error) string {
+	for _, r := range refusals {
 		if strings.Contains(message, r.What) {
 			return fmt.Sprintf("%s is refused to Touchstone too: %s; %s", r.What, r.Cause, r.Remedy)
 		}
@@ -68,7 +68,7 @@ func Suspect(message string, refused []*Error) string {
 		return ""
 	}
 	// A program does without a call that the kernel lacks (ENOSYS), and reports no missing right.
-	denied := slices.DeleteFunc(slices.Clone(refused), func(r *Error) bool { return !errors.Is(r, unix.EPERM) && !errors.Is(r, unix.EACCES) })
+	denied := slices.DeleteFunc(slices.Clone(refusals), func(r *Error) bool { return !errors.Is(r, unix.EPERM) && !errors.Is(r, unix.EACCES) })
 	if len(denied) == 0 {
 		return ""
 	}

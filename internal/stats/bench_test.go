@@ -32,10 +32,10 @@ func BenchmarkCompare(b *testing.B) {
 func BenchmarkCompareUnpaired(b *testing.B) {
 	for _, n := range []int{10, 50, 10_000} {
 		r := random(1)
-		before, after := normal.series(r, n, 1), normal.series(r, n, 1.1)
+		baseline, candidate := normal.series(r, n, 1), normal.series(r, n, 1.1)
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
 			for b.Loop() {
-				CompareUnpaired(before, after, Lower)
+				CompareUnpaired(baseline, candidate, Lower)
 			}
 		})
 	}
@@ -43,11 +43,11 @@ func BenchmarkCompareUnpaired(b *testing.B) {
 
 // A selfcheck has fifteen smallest delays.
 func BenchmarkSmallestDelay(b *testing.B) {
-	baseline, same := equalRuns(random(1), twoModes, 5, 60, 0)
+	baseline, twin := equalRuns(random(1), twoModes, 5, 60, 0)
 	for _, n := range []int{16, 200, 2000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
 			for b.Loop() {
-				SmallestDelay(baseline, same, 0.01, n, 1)
+				SmallestDelay(baseline, twin, 0.01, n, 1)
 			}
 		})
 	}

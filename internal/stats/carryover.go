@@ -43,7 +43,7 @@ const (
 // A target with a value that is not positive and finite has no ratios, so its values are not tested. It still comes before others. To leave out only
 // these values was rejected: the ratio would hide the values that differ most.
 func FindCarryOver(turns []Turn, seed uint64) CarryOver {
-	none := CarryOver{P: 1}
+	zero := CarryOver{P: 1}
 	untested := map[int]bool{}
 	for _, t := range turns {
 		if !(t.Value > 0) || math.IsInf(t.Value, 0) {
@@ -56,44 +56,44 @@ func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 		targets[t.Target] = append(targets[t.Target], i)
 	}
 	if len(turns) < 2*MinSamples || len(targets) < 2 {
-		return none
+		return zero
 	}
-	away := residuals(turns)
+	distances := residuals(turns)
 	var series []followed
 	for target := range targetsOf(turns) {
 		if len(targets[target]) == 0 {
 			continue
 		}
-		of := followed{}
+		group := followed{}
 		for _, i := range targets[target] {
-			of.values, of.before = append(of.values, away[i]), append(of.before, turns[i].Before+1)
+			group.values, group.before = append(group.values, distances[i]), append(group.before, turns[i].Before+1)
 		}
-		of.ranks = Midranks(of.values, roundingError)
-		series = append(series, of)
+		group.ranks = Midranks(group.values, roundingError)
+		series = append(series, group)
 	}
 	random := rand.New(generator(seed, 4))
-	observed, freedom := totalH(series)
+	statistic, freedom := totalH(series)
 	if len(turns) > carryOverExact {
-		found := largest(turns, away)
-		found.P = distuv.ChiSquared{K: max(1, freedom)}.Survival(observed)
+		found := largest(turns, distances)
+		found.P = distuv.ChiSquared{K: max(1, freedom)}.Survival(statistic)
 		return found
 	}
-	reached, made := 1, 1
-	for _, most := range []int{carryOverFirst, carryOverMost} {
-		for ; made < most; made++ {
+	hits, count := 1, 1
+	for _, limit := range []int{carryOverFirst, carryOverMost} {
+		for ; count < limit; count++ {
 			for _, s := range series {
 				random.Shuffle(len(s.before), func(i, j int) { s.before[i], s.before[j] = s.before[j], s.before[i] })
 			}
-			if h, _ := totalH(series); h >= observed*(1-roundingError) {
-				reached++
+			if h, _ := totalH(series); h >= statistic*(1-roundingError) {
+				hits++
 			}
 		}
-		if float64(reached)/float64(made) > carryOverOpen {
+		if float64(hits)/float64(count) > carryOverOpen {
 			break
 		}
 	}
-	found := largest(turns, away)
-	found.P = float64(reached) / float64(made)
+	found := largest(turns, distances)
+	found.P = float64(hits) / float64(count)
 	return found
 }
 
@@ -114,28 +114,28 @@ func targetsOf(turns []Turn) int {
 
 // residuals are the logarithms of the values relative to their targets, and then to the other targets of their blocks.
 func residuals(turns []Turn) []float64 {
-	away := make([]float64, len(turns))
+	distances := make([]float64, len(turns))
 	for i, t := range turns {
-		away[i] = math.Log(t.Value)
+		distances[i] = math.Log(t.Value)
 	}
 	targets := targetsOf(turns)
 	sums, counts := make([]float64, targets), make([]float64, targets)
 	for i, t := range turns {
-		sums[t.Target] += away[i]
+		sums[t.Target] += distances[i]
 		counts[t.Target]++
 	}
 	blocks, sizes := map[int]float64{}, map[int]float64{}
 	for i, t := range turns {
-		away[i] -= sums[t.Target] / counts[t.Target]
-		blocks[t.Block] += away[i]
+		distances[i] -= sums[t.Target] / counts[t.Target]
+		blocks[t.Block] += distances[i]
 		sizes[t.Block]++
 	}
 	for i, t := range turns {
-		if others := sizes[t.Block] - 1; others > 0 {
-			away[i] -= (blocks[t.Block] - away[i]) / others
+		if rest := sizes[t.Block] - 1; rest > 0 {
+			distances[i] -= (blocks[t.Block] - distances[i]) / rest
 		}
 	}
-	return away
+	return distances
 }
 
 // totalH is the sum of the H of all targets, with its degrees of freedom.
@@ -160,27 +160,27 @@ func totalH(series []followed) (total, freedom float64) {
 }
 
 // largest is the largest effect of a target on another.
-func largest(turns []Turn, away []float64) CarryOver {
+func largest(turns []Turn, distances []float64) CarryOver {
 	targets := targetsOf(turns)
 	sums, counts := make([]float64, targets*(targets+1)), make([]int, targets*(targets+1)) // by target and the one before
-	all, of := make([]float64, targets), make([]int, targets)
+	totals, sizes := make([]float64, targets), make([]int, targets)
 	for i, t := range turns {
 		p := t.Target*(targets+1) + t.Before + 1
-		sums[p] += away[i]
+		sums[p] += distances[i]
 		counts[p]++
-		all[t.Target] += away[i]
-		of[t.Target]++
+		totals[t.Target] += distances[i]
+		sizes[t.Target]++
 	}
 	found := CarryOver{Ratio: 1}
 	for p, n := range counts {
-		target, before := p/(targets+1), p%(targets+1)-1
-		others := of[target] - n
-		if n < leastFollowed || others < leastFollowed {
+		target, predecessor := p/(targets+1), p%(targets+1)-1
+		rest := sizes[target] - n
+		if n < leastFollowed || rest < leastFollowed {
 			continue
 		}
-		log := sums[p]/float64(n) - (all[target]-sums[p])/float64(others)
+		log := sums[p]/float64(n) - (totals[target]-sums[p])/float64(rest)
 		if math.Abs(log) > math.Abs(math.Log(found.Ratio)) {
-			found = CarryOver{Target: target, Before: before, Count: n, Ratio: math.Exp(log)}
+			found = CarryOver{Target: target, Before: predecessor, Count: n, Ratio: math.Exp(log)}
 		}
 	}
 	return found

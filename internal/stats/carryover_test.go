@@ -13,15 +13,15 @@ func ordered(seed uint64, blocks int, effect float64) []Turn {
 	r := random(seed)
 	var turns []Turn
 	for block := range blocks {
-		common := 1 + 0.3*r.Float64()
-		before := -1
+		level := 1 + 0.3*r.Float64()
+		predecessor := -1
 		for _, target := range r.Perm(3) {
-			v := common * float64(1+target) * (1 + 0.03*r.NormFloat64())
-			if target == 0 && before == 2 {
+			v := level * float64(1+target) * (1 + 0.03*r.NormFloat64())
+			if target == 0 && predecessor == 2 {
 				v *= effect
 			}
-			turns = append(turns, Turn{Block: block, Target: target, Before: before, Value: v})
-			before = target
+			turns = append(turns, Turn{Block: block, Target: target, Before: predecessor, Value: v})
+			predecessor = target
 		}
 	}
 	return turns
@@ -74,24 +74,24 @@ func TestCarryOverWithoutLogarithms(t *testing.T) {
 // A target whose trials all failed has no values, and still comes before others. Its number may be any.
 func TestCarryOverFromATargetWithoutValues(t *testing.T) {
 	trials := simulation.Trials(t, 8, 20)
-	for absent := range 3 {
+	for gap := range 3 {
 		var found int
 		for seed := range uint64(trials) {
 			var turns []Turn
 			for _, turn := range ordered(seed, 40, 1) {
-				if turn.Target == absent {
+				if turn.Target == gap {
 					continue
 				}
-				if turn.Before == absent && turn.Target == (absent+1)%3 {
+				if turn.Before == gap && turn.Target == (gap+1)%3 {
 					turn.Value *= 1.3
 				}
 				turns = append(turns, turn)
 			}
-			if c := FindCarryOver(turns, seed); c.P < 0.01 && c.Target == (absent+1)%3 && c.Before == absent && math.Abs(c.Ratio-1.3) < 0.1 {
+			if c := FindCarryOver(turns, seed); c.P < 0.01 && c.Target == (gap+1)%3 && c.Before == gap && math.Abs(c.Ratio-1.3) < 0.1 {
 				found++
 			}
 		}
-		simulation.AtLeast(t, 0.9, found, trials, "target %d has no values: its effect on the next is found", absent)
+		simulation.AtLeast(t, 0.9, found, trials, "target %d has no values: its effect on the next is found", gap)
 	}
 }
 

@@ -42,23 +42,23 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 	bounds := []int{0, len(values)}
 	var found []ChangePoint
 	for {
-		best, at := bestDivision(values, bounds)
-		if at < 0 {
+		best, index := bestDivision(values, bounds)
+		if index < 0 {
 			break
 		}
-		reached := 1
+		hits := 1
 		for range permutations {
 			if q, _ := bestDivision(permuted(values, bounds, random), bounds); q >= best*(1-roundingError) {
-				reached++
+				hits++
 			}
 		}
-		p := float64(reached) / (permutations + 1)
+		p := float64(hits) / (permutations + 1)
 		if p >= Alpha {
 			break
 		}
-		found = append(found, ChangePoint{At: at, P: p})
-		place, _ := slices.BinarySearch(bounds, at)
-		bounds = slices.Insert(bounds, place, at)
+		found = append(found, ChangePoint{At: index, P: p})
+		place, _ := slices.BinarySearch(bounds, index)
+		bounds = slices.Insert(bounds, place, index)
 	}
 	slices.SortFunc(found, func(a, b ChangePoint) int { return a.At - b.At })
 	for i := range found {
@@ -71,24 +71,24 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 
 // permuted returns the values with a random order in each segment.
 func permuted(values []float64, bounds []int, random *rand.Rand) []float64 {
-	shuffled := slices.Clone(values)
-	for i, from := range bounds[:len(bounds)-1] {
-		segment := shuffled[from:bounds[i+1]]
+	permutation := slices.Clone(values)
+	for i, start := range bounds[:len(bounds)-1] {
+		segment := permutation[start:bounds[i+1]]
 		random.Shuffle(len(segment), func(i, j int) { segment[i], segment[j] = segment[j], segment[i] })
 	}
-	return shuffled
+	return permutation
 }
 
 // bestDivision returns the largest statistic of a division of any segment, with the index of its first value after the change, -1 if
 // no segment can be divided.
-func bestDivision(values []float64, bounds []int) (best float64, at int) {
-	at = -1
-	for i, from := range bounds[:len(bounds)-1] {
-		if q, division := divide(values[from:bounds[i+1]]); division > 0 && (at < 0 || q > best) {
-			best, at = q, from+division
+func bestDivision(values []float64, bounds []int) (best float64, index int) {
+	index = -1
+	for i, start := range bounds[:len(bounds)-1] {
+		if q, division := divide(values[start:bounds[i+1]]); division > 0 && (index < 0 || q > best) {
+			best, index = q, start+division
 		}
 	}
-	return best, at
+	return best, index
 }
 
 // divide returns the largest statistic Q(τ, κ) of a segment with its τ (equation 7 of the paper): the values before τ are compared with the values from
@@ -100,26 +100,26 @@ func divide(x []float64) (best float64, division int) {
 	if n < 2*MinSegment {
 		return 0, 0
 	}
-	within := make([]float64, n) // the sum of all distances between the values up to an index
+	sums := make([]float64, n)   // the sum of all distances between the values up to an index
 	rows := make([][]float64, n) // rows[k][j] is the sum of the distances from x[k] to the first j values, j <= k
 	for k := range n {
 		rows[k] = make([]float64, k+1)
 		for j := range k {
 			rows[k][j+1] = rows[k][j] + math.Abs(x[k]-x[j])
 		}
-		within[k] = rows[k][k]
+		sums[k] = rows[k][k]
 		if k > 0 {
-			within[k] += within[k-1]
+			sums[k] += sums[k-1]
 		}
 	}
 	for tau := MinSegment; tau <= n-MinSegment; tau++ {
-		before := within[tau-1]
-		var between, after float64
+		left := sums[tau-1]
+		var cross, right float64
 		for k := tau; k < n; k++ {
-			between += rows[k][tau]
-			after += rows[k][k] - rows[k][tau]
+			cross += rows[k][tau]
+			right += rows[k][k] - rows[k][tau]
 			if m := k - tau + 1; m >= MinSegment {
-				if q := energy(before, between, after, float64(tau), float64(m)); division == 0 || q > best {
+				if q := energy(left, cross, right, float64(tau), float64(m)); division == 0 || q > best {
 					best, division = q, tau
 				}
 			}
@@ -129,8 +129,8 @@ func divide(x []float64) (best float64, division int) {
 }
 
 // energy is the scaled energy statistic (equations 5 and 6 of the paper) of n values before a division and m after it, from the sums of the
-// distances before, between and after.
-func energy(before, between, after, n, m float64) float64 {
+// distances before it, across it and after it.
+func energy(left, cross, right, n, m float64) float64 {
 	pairs := func(n float64) float64 { return n * (n - 1) / 2 }
-	return n * m / (n + m) * (2*between/(n*m) - before/pairs(n) - after/pairs(m))
+	return n * m / (n + m) * (2*cross/(n*m) - left/pairs(n) - right/pairs(m))
 }

@@ -56,8 +56,8 @@ func TestDivideByDefinition(t *testing.T) {
 				}
 			}
 		}
-		if q, at := divide(x); math.Abs(q-best) > 1e-9 || at != division {
-			t.Errorf("divide gives %v at %d, the definition %v at %d", q, at, best, division)
+		if q, index := divide(x); math.Abs(q-best) > 1e-9 || index != division {
+			t.Errorf("divide gives %v at %d, the definition %v at %d", q, index, best, division)
 		}
 	}
 }
@@ -71,11 +71,11 @@ func TestChangePoints(t *testing.T) {
 		}
 		return values
 	}
-	at := func(found []ChangePoint) (all []int) {
+	indices := func(found []ChangePoint) (list []int) {
 		for _, c := range found {
-			all = append(all, c.At)
+			list = append(list, c.At)
 		}
-		return all
+		return list
 	}
 	for name, c := range map[string]struct {
 		values []float64
@@ -91,7 +91,7 @@ func TestChangePoints(t *testing.T) {
 		"negative values":         {[]float64{-1, -1.1, -1.2, -1.3, 9, 9.1, 9.2, 9.3}, []int{4}},
 		"one outlier":             {append(levels(0.01, 1), 9, 1, 1.01, 0.99, 1, 1), nil},
 	} {
-		if got := at(ChangePoints(c.values, 1)); !slices.Equal(got, c.want) {
+		if got := indices(ChangePoints(c.values, 1)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: the changes are at %v, want %v", name, got, c.want)
 		}
 	}
@@ -112,13 +112,13 @@ func TestChangePointsFalseAlarms(t *testing.T) {
 
 func TestChangePointsAreReproducible(t *testing.T) {
 	values := slices.Clone(nile)
-	first, again := ChangePoints(values, 4), ChangePoints(values, 4)
-	scaled := slices.Clone(nile)
-	for i := range scaled {
-		scaled[i] *= scale
+	first, repeat := ChangePoints(values, 4), ChangePoints(values, 4)
+	multiple := slices.Clone(nile)
+	for i := range multiple {
+		multiple[i] *= scale
 	}
-	other := ChangePoints(scaled, 4)
-	if !slices.Equal(first, again) || !slices.Equal(values, nile) || len(other) != 1 || other[0].At != first[0].At || other[0].P != first[0].P {
-		t.Errorf("the changes are %v, %v and %v", first, again, other)
+	variant := ChangePoints(multiple, 4)
+	if !slices.Equal(first, repeat) || !slices.Equal(values, nile) || len(variant) != 1 || variant[0].At != first[0].At || variant[0].P != first[0].P {
+		t.Errorf("the changes are %v, %v and %v", first, repeat, variant)
 	}
 }

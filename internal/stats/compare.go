@@ -23,19 +23,19 @@ import (
 //
 // P is the p-value of one permutation test of all parts of the distribution (see [Part]); Parts has the p-value of each. The
 // verdict is for a family of one; use [Judge] for comparisons that are
-// shown together. Swapping baseline and other inverts Ratio and CI and does not change P.
+// shown together. Swapping baseline and candidate inverts Ratio and CI and does not change P.
 //
 // Means is the ratio of the means. The mean also counts the slow trials that a typical value ignores, as the price of CPU time does.
 //
 // A ratio needs positive values. With a value that is zero, negative or not finite the
 // verdict is NotComparable, and all numbers but N are unknown (NaN, Detectable +Inf).
-func Compare(baseline, other []Sample, better Direction, seed uint64) Comparison {
-	return compare(baseline, other, better, seed, randomSwaps)
+func Compare(baseline, candidate []Sample, direction Direction, seed uint64) Comparison {
+	return compare(baseline, candidate, direction, seed, randomSwaps)
 }
 
-func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps int) Comparison {
-	a, b := pair(baseline, other)
-	c := newComparison(a, b, better)
+func compare(baseline, candidate []Sample, direction Direction, seed uint64, mostSwaps int) Comparison {
+	a, b := pair(baseline, candidate)
+	c := newComparison(a, b, direction)
 	if c.Verdict == NotComparable || c.N == 0 {
 		return c
 	}
@@ -77,26 +77,26 @@ func (c *Comparison) test(a, b []float64, exact, swaps int) {
 }
 
 // CompareUnpaired compares two runs, or other samples without common blocks, as
-// independent samples. Ratio is the estimate of Hodges and Lehmann, the median of all quotients of a value of other and a value of baseline.
+// independent samples. Ratio is the estimate of Hodges and Lehmann, the median of all quotients of a value of candidate and a value of baseline.
 // CI inverts the Mann–Whitney U test, and P is the p-value of that test (by benchmath: exact up
 // to 50 values a side, 25 with ties). It has no parts. Swapping the two inverts Ratio and CI and does not change P.
 //
 // One run does not show the variation between runs: every change of the host between
 // two runs is part of their difference.
-func CompareUnpaired(baseline, other []float64, better Direction) Comparison {
-	c := newComparison(baseline, other, better)
+func CompareUnpaired(baseline, candidate []float64, direction Direction) Comparison {
+	c := newComparison(baseline, candidate, direction)
 	if c.Verdict == NotComparable || c.N == 0 {
 		return c
 	}
-	q := quotients(baseline, other)
-	c.Ratio, c.Means = math.Exp(q.median()), meanOf(other)/meanOf(baseline)
+	q := quotients(baseline, candidate)
+	c.Ratio, c.Means = math.Exp(q.median()), meanOf(candidate)/meanOf(baseline)
 	if c.N < MinSamples {
 		return c
 	}
 	c.estimate(q.interval(mannWhitneyCritical(len(q.a), len(q.b), 1-Level)))
-	c.Shift = shiftFunction(baseline, other)
+	c.Shift = shiftFunction(baseline, candidate)
 	c.P = mannWhitney(q.a, q.b)
-	c.MinP = 2 * math.Exp(-combin.LogGeneralizedBinomial(float64(len(baseline)+len(other)), float64(len(baseline))))
+	c.MinP = 2 * math.Exp(-combin.LogGeneralizedBinomial(float64(len(baseline)+len(candidate)), float64(len(baseline))))
 	return Judge([]Comparison{c}, Alpha, 0)[0]
 }
 
@@ -115,12 +115,12 @@ func (c *Comparison) estimate(log Interval) {
 // the log of the ratio is the variance of the differences of the relative deviations.
 func meansInterval(a, b []float64) *Interval {
 	meanA, meanB := meanOf(a), meanOf(b)
-	away := make([]float64, len(a))
+	terms := make([]float64, len(a))
 	for i := range a {
-		away[i] = b[i]/meanB - a[i]/meanA
+		terms[i] = b[i]/meanB - a[i]/meanA
 	}
 	n := len(a)
-	half := student(n).Quantile(0.975) * stat.StdDev(away, nil) / math.Sqrt(float64(n))
+	half := student(n).Quantile(0.975) * stat.StdDev(terms, nil) / math.Sqrt(float64(n))
 	ratio := meanB / meanA
 	return &Interval{ratio * math.Exp(-half), ratio * math.Exp(half)}
 }
@@ -146,10 +146,10 @@ func mannWhitney(a, b []float64) float64 {
 }
 
 // newComparison returns a comparison with its counts and no estimates.
-func newComparison(a, b []float64, better Direction) Comparison {
+func newComparison(a, b []float64, direction Direction) Comparison {
 	nan := math.NaN()
 	c := Comparison{
-		N: min(len(a), len(b)), Better: better, Verdict: TooFew,
+		N: min(len(a), len(b)), Better: direction, Verdict: TooFew,
 		Ratio: nan, Means: nan, P: nan, Adjusted: nan, MinP: nan, LogSE: nan, Detectable: math.Inf(1),
 	}
 	if !positive(a) || !positive(b) {
@@ -159,8 +159,8 @@ func newComparison(a, b []float64, better Direction) Comparison {
 }
 
 // pair returns the medians of the blocks that are in both, in the order of the blocks.
-func pair(baseline, other []Sample) (a, b []float64) {
-	x, y := byBlockMedian(baseline), byBlockMedian(other)
+func pair(baseline, candidate []Sample) (a, b []float64) {
+	x, y := byBlockMedian(baseline), byBlockMedian(candidate)
 	n := min(len(x), len(y))
 	a, b = make([]float64, 0, n), make([]float64, 0, n)
 	for i, k := 0, 0; i < len(x) && k < len(y); {
@@ -188,17 +188,17 @@ func byBlockMedian(samples []Sample) []Sample {
 	}
 	sorted := slices.Clone(samples)
 	slices.SortStableFunc(sorted, func(a, b Sample) int { return cmp.Compare(a.Block, b.Block) })
-	var all []Sample
-	for from := 0; from < len(sorted); {
+	var medians []Sample
+	for start := 0; start < len(sorted); {
 		var values []float64
-		to := from
-		for ; to < len(sorted) && sorted[to].Block == sorted[from].Block; to++ {
-			values = append(values, sorted[to].Value)
+		end := start
+		for ; end < len(sorted) && sorted[end].Block == sorted[start].Block; end++ {
+			values = append(values, sorted[end].Value)
 		}
-		all = append(all, Sample{Block: sorted[from].Block, Value: Median(values)})
-		from = to
+		medians = append(medians, Sample{Block: sorted[start].Block, Value: Median(values)})
+		start = end
 	}
-	return all
+	return medians
 }
 
 func byBlock(samples []Sample) map[int][]float64 {

@@ -46,8 +46,8 @@ func recordedRuns(t *testing.T) (runs []recorded) {
 // part is a part of a recorded run.
 func part(r *rand.Rand, runs []recorded, blocks int) recorded {
 	run := runs[r.IntN(len(runs))]
-	at := r.IntN(len(run) - blocks + 1)
-	return run[at : at+blocks]
+	start := r.IntN(len(run) - blocks + 1)
+	return run[start : start+blocks]
 }
 
 // inTurn are 2n values in the order of their measurement, as if a target had the first n trials and another one the next n. The second is delayed.
@@ -66,23 +66,23 @@ func inTurn(r *rand.Rand, runs []recorded, n int, delay float64) (first, second 
 // other. All use the same values, so a trial takes the same time in all of them.
 func TestDecisionTimePower(t *testing.T) {
 	trials := simulation.Trials(t, 10, 100)
-	const first, most, each = 100, 2000, 20
+	const first, limit, batch = 100, 2000, 20
 	runs := recordedRuns(t)
-	var all []float64
+	var values []float64
 	for _, run := range runs {
 		for _, pair := range run {
-			all = append(all, pair[:]...)
+			values = append(values, pair[:]...)
 		}
 	}
-	delay := 0.03 * Median(all)
+	delay := 0.03 * Median(values)
 
-	rule := NewSequential(Looks(first, most))
+	rule := NewSequential(Looks(first, limit))
 	decide := func(delay float64) (found int, mean float64) {
 		r := random(1)
 		blocks := 0
 		for trial := range uint64(trials) {
 			var a, b []Sample
-			for block, pair := range part(r, runs, most) {
+			for block, pair := range part(r, runs, limit) {
 				swap := r.IntN(2)
 				a, b = append(a, Sample{block, pair[swap]}), append(b, Sample{block, pair[1-swap] + delay})
 			}
@@ -91,7 +91,7 @@ func TestDecisionTimePower(t *testing.T) {
 				if decided {
 					found++
 				}
-				if decided || n == most {
+				if decided || n == limit {
 					blocks += n
 					break
 				}
@@ -113,8 +113,8 @@ func TestDecisionTimePower(t *testing.T) {
 	mannWhitney := func(a, b []float64) bool { return CompareUnpaired(a, b, Lower).P < Alpha }
 	// runsInTurn are runs of each target in turn, and join makes one value or several of a run.
 	runsInTurn := func(r *rand.Rand, n int, delay float64, join func([]float64) []float64) (a, b []float64) {
-		for range n / each {
-			x, y := inTurn(r, runs, each, delay)
+		for range n / batch {
+			x, y := inTurn(r, runs, batch, delay)
 			a, b = append(a, join(x)...), append(b, join(y)...)
 		}
 		return a, b
@@ -125,14 +125,14 @@ func TestDecisionTimePower(t *testing.T) {
 		differ func(r *rand.Rand, n int, delay float64) bool
 		times  float64 // least trials, in those until the decision; 0 if the design is not honest
 	}{
-		{"all trials of one target, then all of the other; Mann and Whitney's test", most, func(r *rand.Rand, n int, delay float64) bool {
+		{"all trials of one target, then all of the other; Mann and Whitney's test", limit, func(r *rand.Rand, n int, delay float64) bool {
 			return mannWhitney(inTurn(r, runs, n, delay))
 		}, 0},
-		{"runs of 20 trials in turn; a t test of the means of the runs", 5 * most, func(r *rand.Rand, n int, delay float64) bool {
+		{"runs of 20 trials in turn; a t test of the means of the runs", 5 * limit, func(r *rand.Rand, n int, delay float64) bool {
 			a, b := runsInTurn(r, n, delay, func(run []float64) []float64 { return []float64{meanOf(run)} })
 			return CompareRuns(a, b).P < Alpha
 		}, 2},
-		{"runs of 20 trials in turn; Mann and Whitney's test of all trials", 5 * most, func(r *rand.Rand, n int, delay float64) bool {
+		{"runs of 20 trials in turn; Mann and Whitney's test of all trials", 5 * limit, func(r *rand.Rand, n int, delay float64) bool {
 			return mannWhitney(runsInTurn(r, n, delay, func(run []float64) []float64 { return run }))
 		}, 2},
 	} {
@@ -146,9 +146,9 @@ func TestDecisionTimePower(t *testing.T) {
 			}
 			return share(differ, 2*trials)
 		}
-		n := 2 * each
+		n := 2 * batch
 		for n < design.most && rate(n, delay) < power {
-			n = min(design.most, n*5/4/each*each+each)
+			n = min(design.most, n*5/4/batch*batch+batch)
 		}
 		found, alarms, times := rate(n, delay), rate(n, 0), float64(2*n)/ours
 		t.Logf("%s: found in %.0f %% after %d trials, %.1f times as many; %.0f %% of equal targets differ", design.name, 100*found, 2*n, times, 100*alarms)

@@ -18,12 +18,12 @@ const (
 
 // SmallestDelay is the smallest delay that the verdict of a run of n blocks shows with a probability of [Power], in the unit of the values.
 // A delay is an amount that is added to each value of one of two equal targets: slower code adds the same time to fast and slow
-// values, while a factor would delay a slow mode more. baseline and same are the values of the equal targets by run. between is the
+// values, while a factor would delay a slow mode more. baseline and twin are the values of the equal targets by run. spread is the
 // standard deviation of their log ratio from run to run (see [BetweenRuns]); NaN counts as 0.
 //
 // The run is simulated 100 times. A simulated run has n blocks, drawn with replacement from the blocks of all runs. The two labels of each
 // block are random, so a chance difference of the equal targets does not count as a delay, and the log ratios keep their full variance. One
-// side is multiplied by a random factor exp(N(0, between²)) and then delayed. The code of [Compare] judges the run at [Alpha],
+// side is multiplied by a random factor exp(N(0, spread²)) and then delayed. The code of [Compare] judges the run at [Alpha],
 // with 499 swaps. A run shows the delay if its verdict is [Slower]. All delays are tried on the same simulated runs. The power of 100
 // runs has a standard error of 4 %, which is an error of 5 % in the delay. The noise adds its own error: 7 % with 175 blocks, 15 % with
 // 50, and a factor of two with 10.
@@ -35,58 +35,58 @@ const (
 // of times with modes at 6 and 14 ms. The division would blur the modes, and a delay of 2 % would be lost.
 //
 // More than 200 blocks are extrapolated from 301, because [linearTest] takes little time. Sampling errors fall with 1/√n, so the result is the delay of
-// 301 blocks times √(301/n), with a between of √(n/301) times the given one.
+// 301 blocks times √(301/n), with a spread of √(n/301) times the given one.
 //
 // The result is NaN if n or the number of blocks in the runs is below [MinSamples], or if a value is not positive. It is 0 if a millionth of the
 // median is shown, because the values have no noise.
-func SmallestDelay(baseline, same [][]Sample, between float64, n int, seed uint64) float64 {
+func SmallestDelay(baseline, twin [][]Sample, spread float64, n int, seed uint64) float64 {
 	var a, b []float64
 	for i := range baseline {
-		x, y := pair(baseline[i], same[i])
+		x, y := pair(baseline[i], twin[i])
 		a, b = append(a, x...), append(b, y...)
 	}
 	if min(n, len(a)) < MinSamples || !positive(a) || !positive(b) {
 		return math.NaN()
 	}
-	if math.IsNaN(between) {
-		between = 0
+	if math.IsNaN(spread) {
+		spread = 0
 	}
 	blocks := n
 	if n > delayBlocks {
 		blocks = mostSwapped + 1
 	}
 	scale := math.Sqrt(float64(n) / float64(blocks))
-	runs := simulateRuns(a, b, between*scale, blocks, seed)
+	runs := simulateRuns(a, b, spread*scale, blocks, seed)
 	shows := func(i int, delay float64) bool { return runs[i].shows(delay, seed+uint64(i)) }
 
 	typical := Median(a)
-	away := subtracted(b, a)
-	for i, d := range away {
-		away[i] = math.Abs(d)
+	distances := subtracted(b, a)
+	for i, d := range distances {
+		distances[i] = math.Abs(d)
 	}
-	start := max(2*Median(away)/math.Sqrt(float64(blocks)), typical/1000)
-	least, most := 1e-6*typical, 1e6*typical
-	const few = 16 // runs for a first estimate
-	first := smallestShown(shows, few, shownSearch{start, 4, 1.3, least, most})
+	start := max(2*Median(distances)/math.Sqrt(float64(blocks)), typical/1000)
+	floor, ceiling := 1e-6*typical, 1e6*typical
+	const pilot = 16 // runs for a first estimate
+	first := smallestShown(shows, pilot, shownSearch{start, 4, 1.3, floor, ceiling})
 	if math.IsNaN(first) {
 		return first
 	}
-	delay := smallestShown(shows, delayRuns, shownSearch{max(first, least), 1.15, 1.02, least, most})
+	delay := smallestShown(shows, delayRuns, shownSearch{max(first, floor), 1.15, 1.02, floor, ceiling})
 	return delay / scale
 }
 
 // equalRun are the values of a run of two equal targets.
 type equalRun struct{ baseline, other []float64 }
 
-// simulateRuns draws runs with a number of blocks. between is the standard deviation of the logarithm of a factor of the other side.
-func simulateRuns(a, b []float64, between float64, blocks int, seed uint64) []equalRun {
+// simulateRuns draws runs with a number of blocks. spread is the standard deviation of the logarithm of a factor of the other side.
+func simulateRuns(a, b []float64, spread float64, blocks int, seed uint64) []equalRun {
 	random := rand.New(generator(seed, 5))
 	runs := make([]equalRun, delayRuns)
 	for i := range runs {
-		factor := math.Exp(between * random.NormFloat64())
+		factor := math.Exp(spread * random.NormFloat64())
 		for range blocks {
-			at := random.IntN(len(a))
-			x, y := a[at], b[at]
+			index := random.IntN(len(a))
+			x, y := a[index], b[index]
 			if random.Uint64()&1 == 0 {
 				x, y = y, x
 			}
@@ -98,14 +98,14 @@ func simulateRuns(a, b []float64, between float64, blocks int, seed uint64) []eq
 
 // shows reports whether the verdict about the run is [Slower] if the other side is delayed.
 func (r *equalRun) shows(delay float64, seed uint64) bool {
-	other := slices.Clone(r.other)
-	for i := range other {
-		other[i] += delay
+	values := slices.Clone(r.other)
+	for i := range values {
+		values[i] += delay
 	}
-	c := newComparison(r.baseline, other, Lower)
-	c.LogRatios, c.Seed = subtracted(logarithms(other), logarithms(r.baseline)), seed
+	c := newComparison(r.baseline, values, Lower)
+	c.LogRatios, c.Seed = subtracted(logarithms(values), logarithms(r.baseline)), seed
 	c.Ratio = 1 // the statistic alone gives the direction of the typical value
-	c.test(r.baseline, other, delayExact, delaySwaps)
+	c.test(r.baseline, values, delayExact, delaySwaps)
 	if c.P >= Alpha {
 		return false
 	}
@@ -132,21 +132,21 @@ func smallestShown(shows func(run int, size float64) bool, count int, s shownSea
 	for i := range open {
 		open[i] = i
 	}
-	needed := int(math.Ceil(Power * float64(count)))
+	quota := int(math.Ceil(Power * float64(count)))
 	lo, hi, size := 0.0, math.Inf(1), s.start
 	for {
-		var shown, not []int
+		var hits, misses []int
 		for _, i := range open {
 			if shows(i, size) {
-				shown = append(shown, i)
+				hits = append(hits, i)
 			} else {
-				not = append(not, i)
+				misses = append(misses, i)
 			}
 		}
-		if len(shown) >= needed {
-			hi, open = size, shown
+		if len(hits) >= quota {
+			hi, open = size, hits
 		} else {
-			lo, open, needed = size, not, needed-len(shown)
+			lo, open, quota = size, misses, quota-len(hits)
 		}
 		switch {
 		case hi <= s.least:
@@ -166,18 +166,18 @@ func smallestShown(shows func(run int, size float64) bool, count int, s shownSea
 }
 
 // BetweenRuns is the standard deviation of the log ratio of equal targets from run to run, apart from the variation within runs (Tau of
-// [Pool]). baseline and same are their values by run. Runs with fewer than [MinSamples] blocks do not count. It is NaN below two
+// [Pool]). baseline and twin are their values by run. Runs with fewer than [MinSamples] blocks do not count. It is NaN below two
 // runs and without noise.
 //
 // The estimate comes from the part of the distribution with the smallest standard error within runs, because this part shows the smallest
 // delays. A typical value of times with two modes has a large error, and by chance its Tau is as large: a tenth in 30 blocks with modes at 6 and
 // 14 ms. No delay of 2 % would be found beside it. The standard error of the typical value follows from its interval, and
 // of a quarter or half from random swaps of the labels.
-func BetweenRuns(baseline, same [][]Sample, seed uint64) float64 {
+func BetweenRuns(baseline, twin [][]Sample, seed uint64) float64 {
 	var effects [len(parts)][]Effect
 	var blocks []int
 	for i := range baseline {
-		a, b := pair(baseline[i], same[i])
+		a, b := pair(baseline[i], twin[i])
 		if len(a) < MinSamples || !positive(a) || !positive(b) {
 			continue
 		}
@@ -189,11 +189,11 @@ func BetweenRuns(baseline, same [][]Sample, seed uint64) float64 {
 	if len(blocks) < 2 {
 		return math.NaN()
 	}
-	least, tau := math.Inf(1), math.NaN()
+	minimum, tau := math.Inf(1), math.NaN()
 	for k := range effects {
-		shared := ShareNoise(effects[k], blocks)
-		if se := shared[0].SE; se > 0 && se < least {
-			least, tau = se, Pool(shared).Tau
+		estimates := ShareNoise(effects[k], blocks)
+		if se := estimates[0].SE; se > 0 && se < minimum {
+			minimum, tau = se, Pool(estimates).Tau
 		}
 	}
 	return tau
@@ -205,10 +205,10 @@ func partEffects(a, b []float64, seed uint64) (effects [len(parts)]Effect) {
 	walsh := walshAverages(slices.Sorted(slices.Values(subtracted(logarithms(b), logarithms(a)))))
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
 	s := newSwapper(a, b)
-	observed, swapped := s.statistics(s.mask()), s.random(delaySwaps, seed)
-	for k, sum := range observed {
-		others := swapped[k][1:]
-		variance := floats.Dot(others, others) / float64(len(others))
+	sums, swaps := s.statistics(s.mask()), s.random(delaySwaps, seed)
+	for k, sum := range sums {
+		rest := swaps[k][1:]
+		variance := floats.Dot(rest, rest) / float64(len(rest))
 		effects[k] = Effect{sum / float64(s.count(k)), math.Sqrt(variance) / float64(s.count(k))}
 	}
 	effects[0] = Effect{walsh.median(), c.LogSE}

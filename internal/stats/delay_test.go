@@ -20,45 +20,45 @@ var twoModes = model{"6 and 14 ms", func(r *rand.Rand) float64 {
 var tenPercent = model{"normal of 10 %", func(r *rand.Rand) float64 { return 1 + 0.1*r.NormFloat64() }, 1}
 
 // equalRuns returns runs of two equal targets. The second has a random factor for each run.
-func equalRuns(r *rand.Rand, m model, runs, blocks int, between float64) (baseline, same [][]Sample) {
+func equalRuns(r *rand.Rand, m model, runs, blocks int, spread float64) (baseline, twin [][]Sample) {
 	for range runs {
 		baseline = append(baseline, fromValues(m.series(r, blocks, 1)...))
-		same = append(same, fromValues(m.series(r, blocks, math.Exp(between*r.NormFloat64()))...))
+		twin = append(twin, fromValues(m.series(r, blocks, math.Exp(spread*r.NormFloat64()))...))
 	}
-	return baseline, same
+	return baseline, twin
 }
 
 // formula is the smallest difference by the standard error of the typical value alone (J. Cohen, "Statistical Power Analysis", 1988), from the
 // standard deviation of the log ratio of a block.
-func formula(within float64, n int) float64 {
+func formula(sd float64, n int) float64 {
 	t := student(n)
-	return math.Expm1((t.Quantile(1-Alpha/2) + t.Quantile(Power)) * within / math.Sqrt(float64(n)))
+	return math.Expm1((t.Quantile(1-Alpha/2) + t.Quantile(Power)) * sd / math.Sqrt(float64(n)))
 }
 
 // Without modes the typical value decides, and the usual formula holds.
 func TestSmallestDelayOfOneMode(t *testing.T) {
-	baseline, same := equalRuns(random(1), tenPercent, 5, 60, 0)
+	baseline, twin := equalRuns(random(1), tenPercent, 5, 60, 0)
 	for _, n := range []int{10, 60, 500, 4000} {
-		got, want := SmallestDelay(baseline, same, 0, n, 1), formula(0.1*math.Sqrt2, n)
+		got, want := SmallestDelay(baseline, twin, 0, n, 1), formula(0.1*math.Sqrt2, n)
 		near(t, "smallest delay", got, want, want/4)
 	}
 	// The verdict has no allowance for the variation between runs, which is far above the noise here.
-	const between, n = 0.2, 150
+	const spread, n = 0.2, 150
 	se := 0.1 * math.Sqrt2 / math.Sqrt(n)
-	want := 1.96*se + 0.84*math.Hypot(se, between)
-	near(t, "smallest delay with variation between runs", SmallestDelay(baseline, same, between, n, 1), want, want/4)
+	want := 1.96*se + 0.84*math.Hypot(se, spread)
+	near(t, "smallest delay with variation between runs", SmallestDelay(baseline, twin, spread, n, 1), want, want/4)
 }
 
 // A delay of the fast mode is found long before it moves the typical value.
 func TestSmallestDelayOfTwoModes(t *testing.T) {
-	baseline, same := equalRuns(random(2), twoModes, 5, 60, 0)
+	baseline, twin := equalRuns(random(2), twoModes, 5, 60, 0)
 	var variance float64
 	for i := range baseline {
-		c := compare(baseline[i], same[i], Lower, 1, fewSwaps)
+		c := compare(baseline[i], twin[i], Lower, 1, fewSwaps)
 		variance += c.LogSE * c.LogSE * float64(c.N) / float64(len(baseline))
 	}
 	const n = 60
-	got, byFormula := SmallestDelay(baseline, same, BetweenRuns(baseline, same, 1), n, 1), formula(math.Sqrt(variance), n)*6 // of the fast mode
+	got, byFormula := SmallestDelay(baseline, twin, BetweenRuns(baseline, twin, 1), n, 1), formula(math.Sqrt(variance), n)*6 // of the fast mode
 	t.Logf("two modes, %d blocks: the smallest delay is %.2f ms, by the formula %.2f ms", n, got, byFormula)
 	if !(got > 0.02 && got < byFormula/5) {
 		t.Errorf("the smallest delay is %.3g ms, by the formula %.3g ms", got, byFormula)
@@ -71,8 +71,8 @@ func TestSmallestDelayPower(t *testing.T) {
 	for _, m := range []model{tenPercent, tailed, twoModes} {
 		for _, n := range []int{8, 40, 600, 1500} {
 			r := random(uint64(n))
-			baseline, same := equalRuns(r, m, 8, 60, 0)
-			delay := SmallestDelay(baseline, same, 0, n, uint64(n))
+			baseline, twin := equalRuns(r, m, 8, 60, 0)
+			delay := SmallestDelay(baseline, twin, 0, n, uint64(n))
 			var found int
 			for trial := range trials {
 				a, b := m.series(r, n, 1), m.series(r, n, 1)
@@ -91,14 +91,14 @@ func TestSmallestDelayPower(t *testing.T) {
 }
 
 func TestOddSmallestDelays(t *testing.T) {
-	baseline, same := equalRuns(random(3), tenPercent, 2, 10, 0)
+	baseline, twin := equalRuns(random(3), tenPercent, 2, 10, 0)
 	zero := fromValues(0, 1, 1, 1, 1, 1, 1)
 	for name, got := range map[string]float64{
-		"five blocks":       SmallestDelay(baseline, same, 0, 5, 1),
+		"five blocks":       SmallestDelay(baseline, twin, 0, 5, 1),
 		"no run":            SmallestDelay(nil, nil, 0, 20, 1),
 		"too few values":    SmallestDelay([][]Sample{fromValues(1, 2)}, [][]Sample{fromValues(1, 2)}, 0, 20, 1),
 		"a value of 0":      SmallestDelay([][]Sample{zero}, [][]Sample{zero}, 0, 20, 1),
-		"one run's between": BetweenRuns(baseline[:1], same[:1], 1),
+		"one run's between": BetweenRuns(baseline[:1], twin[:1], 1),
 		"no noise between":  BetweenRuns(baseline, baseline, 1),
 	} {
 		if !math.IsNaN(got) {
@@ -112,37 +112,37 @@ func TestOddSmallestDelays(t *testing.T) {
 	if got := SmallestDelay(constant, constant, math.NaN(), 20, 1); got != 0 {
 		t.Errorf("values without noise have the smallest delay %g, want 0", got)
 	}
-	first := SmallestDelay(baseline, same, 0, 20, 1)
-	if again := SmallestDelay(baseline, same, math.NaN(), 20, 1); first != again {
-		t.Errorf("one seed has two results, %g and %g", first, again)
+	first := SmallestDelay(baseline, twin, 0, 20, 1)
+	if repeat := SmallestDelay(baseline, twin, math.NaN(), 20, 1); first != repeat {
+		t.Errorf("one seed has two results, %g and %g", first, repeat)
 	}
 	// The smallest delay does not depend on the unit.
-	for _, all := range [][][]Sample{baseline, same} {
-		for _, run := range all {
+	for _, side := range [][][]Sample{baseline, twin} {
+		for _, run := range side {
 			for i := range run {
 				run[i].Value /= 1024
 			}
 		}
 	}
-	near(t, "smallest delay in another unit", SmallestDelay(baseline, same, 0, 20, 1)*1024, first, 1e-9)
+	near(t, "smallest delay in another unit", SmallestDelay(baseline, twin, 0, 20, 1)*1024, first, 1e-9)
 }
 
 func TestBetweenRuns(t *testing.T) {
 	r := random(4)
-	quiet := model{"2 %", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
-	baseline, same := equalRuns(r, quiet, 30, 30, 0.05)
-	near(t, "variation between runs", BetweenRuns(baseline, same, 1), 0.05, 0.02)
+	source := model{"2 %", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
+	baseline, twin := equalRuns(r, source, 30, 30, 0.05)
+	near(t, "variation between runs", BetweenRuns(baseline, twin, 1), 0.05, 0.02)
 	// A shift of both modes by 5 % is far below the error of the typical value.
-	baseline, same = equalRuns(r, twoModes, 30, 30, 0.05)
-	near(t, "variation between runs of two modes", BetweenRuns(baseline, same, 1), 0.05, 0.02)
-	var most float64
+	baseline, twin = equalRuns(r, twoModes, 30, 30, 0.05)
+	near(t, "variation between runs of two modes", BetweenRuns(baseline, twin, 1), 0.05, 0.02)
+	var maximum float64
 	for range 20 {
-		baseline, same = equalRuns(r, twoModes, 5, 30, 0)
-		if tau := BetweenRuns(baseline, same, 1); tau > most {
-			most = tau
+		baseline, twin = equalRuns(r, twoModes, 5, 30, 0)
+		if tau := BetweenRuns(baseline, twin, 1); tau > maximum {
+			maximum = tau
 		}
 	}
-	if most > 0.03 {
-		t.Errorf("runs of two modes without a variation have one of %.1f %%", 100*most)
+	if maximum > 0.03 {
+		t.Errorf("runs of two modes without a variation have one of %.1f %%", 100*maximum)
 	}
 }

@@ -20,22 +20,22 @@ func dependentSeries(seed uint64, n int, correlation float64) []float64 {
 func TestDependentCoverage(t *testing.T) {
 	trials := simulation.Trials(t, 200, 1000)
 	for _, n := range []int{30, 60, 120} {
-		var covered, naive, warned int
+		var coverCount, naive, warnCount int
 		for trial := range uint64(trials) {
 			values := dependentSeries(trial, n, 0.6)
 			sorted := slices.Sorted(slices.Values(values))
 			if ci := medianInterval(sorted, medianInflation(values), trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
-				covered++
+				coverCount++
 			}
 			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
 				naive++
 			}
 			if dependent(values) {
-				warned++
+				warnCount++
 			}
 		}
-		t.Logf("autocorrelation of 0.6, n = %d: the interval of the median covers it in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(covered, trials), 100*share(naive, trials), 100*share(warned, trials))
-		simulation.AtLeast(t, 0.9, covered, trials, "n = %d: covers", n)
+		t.Logf("autocorrelation of 0.6, n = %d: the interval of the median covers it in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(coverCount, trials), 100*share(naive, trials), 100*share(warnCount, trials))
+		simulation.AtLeast(t, 0.9, coverCount, trials, "n = %d: covers", n)
 		simulation.AtMost(t, 0.85, naive, trials, "n = %d: covers without the correction", n)
 	}
 }
@@ -53,7 +53,7 @@ func TestDependenceIsFoundAndNotInvented(t *testing.T) {
 	if found < 320 || invented > 12 {
 		t.Errorf("dependence is found in %d of 500 series with it, and in %d without it", found, invented)
 	}
-	if short := dependentSeries(1, MinDependence-1, 0.95); dependent(short) || medianInflation(short) != 1 {
+	if head := dependentSeries(1, MinDependence-1, 0.95); dependent(head) || medianInflation(head) != 1 {
 		t.Error("a short series is judged")
 	}
 }

@@ -29,9 +29,9 @@ func detectable(c Comparison, level, atLook float64) float64 {
 	centre := math.Log(c.Ratio)
 	stretch := math.Sqrt(float64(c.N) / float64(c.N-2))
 	random := rand.New(generator(c.Seed, 3))
-	needed := make([]float64, detectableSamples)
+	needs := make([]float64, detectableSamples)
 	resample, walsh := make([]float64, c.N), &shifts{}
-	for i := range needed {
+	for i := range needs {
 		for j := range resample {
 			resample[j] = stretch * (c.LogRatios[random.IntN(c.N)] - centre)
 			if random.Uint64()&1 == 0 {
@@ -39,9 +39,9 @@ func detectable(c Comparison, level, atLook float64) float64 {
 			}
 		}
 		walsh.listWalsh(resample)
-		needed[i] = -walsh.at(critical)
+		needs[i] = -walsh.at(critical)
 	}
-	return math.Expm1(max(0, selectRank(needed, int(powerMargin*detectableSamples))))
+	return math.Expm1(max(0, selectRank(needs, int(powerMargin*detectableSamples))))
 }
 
 // detectableFormula is the same from the standard error alone, for comparisons without pairs and for many pairs:

@@ -18,9 +18,9 @@ type Difference struct {
 // Shown reports whether the interval excludes zero. A false result is no proof of equality.
 func (d Difference) Shown() bool { return d.CI != nil && (d.CI.Lo > 0 || d.CI.Hi < 0) }
 
-// Subtract subtracts the medians of other series from the median of whole, in each block that all of
-// them have. If whole goes through one layer more than the others together, the difference is
-// the cost of that layer. Without others Subtract describes whole itself.
+// Subtract subtracts the medians of layers from the median of total, in each block that all of
+// them have. If total goes through one layer more than layers together, the difference is
+// the cost of that layer. Without layers Subtract describes total itself.
 //
 // Median is the median of the blocks' differences, and CI is its interval (see Summarize), so that
 // whole blocks are resampled: the state of the host in a block affects all values of the block.
@@ -32,26 +32,26 @@ func (d Difference) Shown() bool { return d.CI != nil && (d.CI.Lo > 0 || d.CI.Hi
 // The interval covers the median of the differences in at least 94 % of simulated runs of 6
 // to 20 blocks (TestDifferenceCoverage). Subtract has no test and no correction for a family:
 // of twenty intervals for layers without a cost, one may exclude zero.
-func Subtract(whole []Sample, less [][]Sample, seed uint64) Difference {
-	return subtract(whole, less, seed, Resamples)
+func Subtract(total []Sample, layers [][]Sample, seed uint64) Difference {
+	return subtract(total, layers, seed, Resamples)
 }
 
-func subtract(whole []Sample, less [][]Sample, seed uint64, resamples int) Difference {
-	blocks := byBlock(whole)
-	taken := make([]map[int][]float64, len(less))
-	for i, samples := range less {
-		taken[i] = byBlock(samples)
+func subtract(total []Sample, layers [][]Sample, seed uint64, resamples int) Difference {
+	blocks := byBlock(total)
+	costs := make([]map[int][]float64, len(layers))
+	for i, samples := range layers {
+		costs[i] = byBlock(samples)
 	}
 	var differences []float64
 	for _, block := range slices.Sorted(maps.Keys(blocks)) {
-		left, held := Median(blocks[block]), 0
-		for _, other := range taken {
-			if values, has := other[block]; has {
+		left, count := Median(blocks[block]), 0
+		for _, layer := range costs {
+			if values, has := layer[block]; has {
 				left -= Median(values)
-				held++
+				count++
 			}
 		}
-		if held == len(taken) {
+		if count == len(costs) {
 			differences = append(differences, left)
 		}
 	}

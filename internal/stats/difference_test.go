@@ -41,33 +41,33 @@ func TestDifferencePublished(t *testing.T) {
 
 func TestDifferenceChangesItsSign(t *testing.T) {
 	a, b := maize()
-	there, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
-	want := Difference{N: there.N, Median: -there.Median, CI: &Interval{Lo: -there.CI.Hi, Hi: -there.CI.Lo}}
+	first, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
+	want := Difference{N: first.N, Median: -first.Median, CI: &Interval{Lo: -first.CI.Hi, Hi: -first.CI.Lo}}
 	if diff := cmp.Diff(want, back); diff != "" {
 		t.Errorf("the other way round the difference is (-want +got):\n%s", diff)
 	}
-	if same := Subtract(a, [][]Sample{a}, 7); same.Median != 0 || same.Shown() {
-		t.Errorf("a series differs from itself by %g in %v", same.Median, same.CI)
+	if self := Subtract(a, [][]Sample{a}, 7); self.Median != 0 || self.Shown() {
+		t.Errorf("a series differs from itself by %g in %v", self.Median, self.CI)
 	}
 }
 
 // Only blocks with all three series count, in any order.
 func TestDifferencePairsBlocks(t *testing.T) {
-	whole := []Sample{{0, 100}, {1, 10}, {2, 20}, {3, 30}, {9, 5}}
+	total := []Sample{{0, 100}, {1, 10}, {2, 20}, {3, 30}, {9, 5}}
 	first := []Sample{{3, 3}, {2, 2}, {1, 0}, {1, 1}, {1, 2}, {9, 1}}
 	second := []Sample{{1, 4}, {2, 4}, {3, 4}, {0, 4}}
-	if d := Subtract(whole, [][]Sample{first, second}, 1); d.N != 3 || d.Median != 14 || d.CI != nil || d.Shown() {
+	if d := Subtract(total, [][]Sample{first, second}, 1); d.N != 3 || d.Median != 14 || d.CI != nil || d.Shown() {
 		t.Errorf("the difference is %+v, want 3 blocks, a median of 14 and no interval", d)
 	}
-	if d := Subtract(whole, nil, 1); d.N != 5 || d.Median != 20 {
+	if d := Subtract(total, nil, 1); d.N != 5 || d.Median != 20 {
 		t.Errorf("without others the difference is %+v, want the median of the whole, 20", d)
 	}
-	for name, less := range map[string][][]Sample{
+	for name, layers := range map[string][][]Sample{
 		"no block in common":  {{{77, 1}}},
 		"an empty series":     {first, nil},
 		"a value is infinite": {{{1, math.Inf(1)}, {2, 1}}},
 	} {
-		if d := Subtract(whole, less, 1); !math.IsNaN(d.Median) || d.CI != nil {
+		if d := Subtract(total, layers, 1); !math.IsNaN(d.Median) || d.CI != nil {
 			t.Errorf("%s: the difference is %+v", name, d)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDifferenceCoverage(t *testing.T) {
 	trials := simulation.Trials(t, 50, 1000)
 	sizes := []int{6, 8, 11, 20}
 	for _, noise := range []model{normal, lognormal, tailed, disturbed, bimodal} {
-		layers := map[string]func(r *rand.Rand) (whole float64, less []float64){
+		layers := map[string]func(r *rand.Rand) (total float64, layers []float64){
 			"alike": func(r *rand.Rand) (float64, []float64) {
 				return 0.13 + 0.01*noise.draw(r), []float64{0.1 + 0.01*noise.draw(r)}
 			},
@@ -96,16 +96,16 @@ func TestDifferenceCoverage(t *testing.T) {
 			total := 0
 			for _, n := range sizes {
 				r := random(uint64(n))
-				var covered int
+				var coverCount int
 				for trial := range trials {
-					whole, less := layeredRun(r, n, layer)
-					if ci := subtract(whole, less, uint64(trial), fewResamples).CI; ci.Lo <= truth && truth <= ci.Hi {
-						covered++
+					total, layers := layeredRun(r, n, layer)
+					if ci := subtract(total, layers, uint64(trial), fewResamples).CI; ci.Lo <= truth && truth <= ci.Hi {
+						coverCount++
 					}
 				}
-				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(covered, trials))
-				simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
-				total += covered
+				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(coverCount, trials))
+				simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
+				total += coverCount
 			}
 			simulation.AtLeast(t, 0.94, total, len(sizes)*trials, "%s, %s: the interval of the difference covers it", name, noise.name)
 		}
@@ -117,8 +117,8 @@ func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
 	r := random(99)
 	draws := make([]float64, 200_000)
 	for i := range draws {
-		left, less := layer(r)
-		for _, v := range less {
+		left, layers := layer(r)
+		for _, v := range layers {
 			left -= v
 		}
 		draws[i] = left
@@ -129,22 +129,22 @@ func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
 
 // layeredRun returns n blocks of a layer and of the layers below it. The noise of a block is in the whole and in
 // the first of the others, because the whole goes through that layer too.
-func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)) (whole []Sample, less [][]Sample) {
+func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)) (total []Sample, layers [][]Sample) {
 	for block := range n {
-		shared := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
-		value, others := layer(r)
-		whole = append(whole, Sample{block, value + shared})
-		for i, other := range others {
-			if i == len(less) {
-				less = append(less, nil)
+		hostNoise := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
+		value, costs := layer(r)
+		total = append(total, Sample{block, value + hostNoise})
+		for i, cost := range costs {
+			if i == len(layers) {
+				layers = append(layers, nil)
 			}
 			if i == 0 {
-				other += shared
+				cost += hostNoise
 			}
-			less[i] = append(less[i], Sample{block, other})
+			layers[i] = append(layers[i], Sample{block, cost})
 		}
 	}
-	return whole, less
+	return total, layers
 }
 
 // Pairs show a layer of 3 ms on a host with blocks that differ by tens of milliseconds. The difference of the two
@@ -158,12 +158,12 @@ func TestPairsSharpenTheDifference(t *testing.T) {
 	r := random(1)
 	var ofDifferences, ofMedians float64
 	for trial := range trials {
-		whole, less := layeredRun(r, n, layer)
-		d := subtract(whole, less, uint64(trial), 2)
-		away := d.Median - 0.03
-		ofDifferences += away * away / float64(trials)
-		away = Median(values(whole)) - Median(values(less[0])) - 0.03
-		ofMedians += away * away / float64(trials)
+		total, layers := layeredRun(r, n, layer)
+		d := subtract(total, layers, uint64(trial), 2)
+		distance := d.Median - 0.03
+		ofDifferences += distance * distance / float64(trials)
+		distance = Median(values(total)) - Median(values(layers[0])) - 0.03
+		ofMedians += distance * distance / float64(trials)
 	}
 	t.Logf("standard error of the difference in %d blocks: %.2g as a median of differences, %.2g as a difference of medians",
 		n, math.Sqrt(ofDifferences), math.Sqrt(ofMedians))

@@ -22,21 +22,21 @@ func dip(sorted []float64) float64 {
 	for lo, hi := 0, len(lower)-1; ; {
 		convex := minorant(lower[lo : hi+1])
 		concave := majorant(upper[lo : hi+1])
-		gap, from, to := widest(convex, concave)
+		gap, left, right := widest(convex, concave)
 		if gap <= best {
 			break
 		}
 		for _, corner := range upper[lo : hi+1] {
-			if corner.x < from {
+			if corner.x < left {
 				best = max(best, corner.y-convex.at(corner.x))
 			}
 		}
 		for _, corner := range lower[lo : hi+1] {
-			if corner.x > to {
+			if corner.x > right {
 				best = max(best, concave.at(corner.x)-corner.y)
 			}
 		}
-		nextLo, nextHi := find(lower, from), find(lower, to)
+		nextLo, nextHi := find(lower, left), find(lower, right)
 		if nextLo == lo && nextHi == hi {
 			break
 		}
@@ -71,14 +71,14 @@ func find(corners []point, x float64) int {
 // values up to it. A value at most tolerance above another counts as equal to it.
 func corners(sorted []float64, tolerance float64) (lower, upper []point) {
 	lower, upper = make([]point, 0, len(sorted)), make([]point, 0, len(sorted))
-	for from := 0; from < len(sorted); {
-		to := from + 1
-		for to < len(sorted) && sorted[to]-sorted[from] <= tolerance {
-			to++
+	for start := 0; start < len(sorted); {
+		end := start + 1
+		for end < len(sorted) && sorted[end]-sorted[start] <= tolerance {
+			end++
 		}
-		lower = append(lower, point{sorted[from], float64(from)})
-		upper = append(upper, point{sorted[from], float64(to)})
-		from = to
+		lower = append(lower, point{sorted[start], float64(start)})
+		upper = append(upper, point{sorted[start], float64(end)})
+		start = end
 	}
 	return lower, upper
 }
@@ -109,11 +109,11 @@ func hull(points []point, side float64) line {
 // widest returns the greatest distance of the concave line from the convex line below it,
 // and the new interval of the mode. The interval starts at a vertex of the convex line and
 // ends at a vertex of the concave line. One of the two is the place of the greatest distance.
-func widest(convex, concave line) (gap, from, to float64) {
+func widest(convex, concave line) (gap, left, right float64) {
 	for _, p := range convex {
 		if d := concave.at(p.x) - p.y; d > gap {
 			i, _ := slices.BinarySearchFunc(concave, p.x, compareX)
-			gap, from, to = d, p.x, concave[i].x
+			gap, left, right = d, p.x, concave[i].x
 		}
 	}
 	for _, p := range concave {
@@ -122,10 +122,10 @@ func widest(convex, concave line) (gap, from, to float64) {
 			if !found {
 				i--
 			}
-			gap, from, to = d, convex[i].x, p.x
+			gap, left, right = d, convex[i].x, p.x
 		}
 	}
-	return gap, from, to
+	return gap, left, right
 }
 
 type dipRow struct {
@@ -159,15 +159,15 @@ var dipQuantile = [...]dipRow{
 func dipLimit(n int) float64 {
 	last := len(dipQuantile) - 1
 	i, found := slices.BinarySearchFunc(dipQuantile[:], n, func(row dipRow, n int) int { return row.n - n })
-	scaled := func(i int) float64 { return dipQuantile[i].dip * math.Sqrt(float64(dipQuantile[i].n)) }
+	scale := func(i int) float64 { return dipQuantile[i].dip * math.Sqrt(float64(dipQuantile[i].n)) }
 	switch {
 	case found:
 		return dipQuantile[i].dip
 	case i > last:
-		return scaled(last) / math.Sqrt(float64(n))
+		return scale(last) / math.Sqrt(float64(n))
 	}
 	share := float64(n-dipQuantile[i-1].n) / float64(dipQuantile[i].n-dipQuantile[i-1].n)
-	return (scaled(i-1) + share*(scaled(i)-scaled(i-1))) / math.Sqrt(float64(n))
+	return (scale(i-1) + share*(scale(i)-scale(i-1))) / math.Sqrt(float64(n))
 }
 
 // unrounded spreads tied values evenly over their rounding step, because the dip takes each group

@@ -34,20 +34,20 @@ const noisyHalfWidth = 0.25
 //
 // Comparisons without a p-value are not part of the family.
 func Judge(family []Comparison, alpha, margin float64) []Comparison {
-	judged := slices.Clone(family)
-	p := make([]float64, len(judged))
-	for i, c := range judged {
+	verdicts := slices.Clone(family)
+	p := make([]float64, len(verdicts))
+	for i, c := range verdicts {
 		p[i] = c.P
 	}
 	open := 0
 	for i, adjusted := range Holm(p) {
-		judged[i].Adjusted = adjusted
+		verdicts[i].Adjusted = adjusted
 		if adjusted >= alpha { // false for NaN
 			open++
 		}
 	}
-	for i := range judged {
-		if c := &judged[i]; c.CI != nil {
+	for i := range verdicts {
+		if c := &verdicts[i]; c.CI != nil {
 			// The threshold for an unadjusted p-value at the last of Holm's steps.
 			level := alpha / float64(max(1, open))
 			if c.LogRatios != nil && c.N <= exactLimit {
@@ -63,31 +63,31 @@ func Judge(family []Comparison, alpha, margin float64) []Comparison {
 			c.Verdict = c.verdict(alpha, level, margin)
 		}
 	}
-	return judged
+	return verdicts
 }
 
 // JudgeTogether marks the differences that are shown over all comparisons together (Everywhere), by Holm's correction over all of them. If
 // nothing differed, the chance that one of them or more is marked would be at most alpha. A difference is marked if one of its deciding parts is shown, and a mixed one
 // if parts of both directions are.
-func JudgeTogether(all []*Comparison, alpha float64) {
-	p := make([]float64, len(all))
-	for i, c := range all {
+func JudgeTogether(comparisons []*Comparison, alpha float64) {
+	p := make([]float64, len(comparisons))
+	for i, c := range comparisons {
 		p[i] = c.P
 	}
 	for i, adjusted := range Holm(p) {
-		c := all[i]
+		c := comparisons[i]
 		if !c.Differs() {
 			continue
 		}
-		var shown []PartDifference
+		var list []PartDifference
 		for _, d := range c.deciding(alpha) {
 			if c.adjust(c.withLost(d), adjusted) < alpha {
-				shown = append(shown, d)
+				list = append(list, d)
 			}
 		}
-		c.Everywhere = len(shown) > 0
+		c.Everywhere = len(list) > 0
 		if c.Verdict == Mixed {
-			c.Everywhere = slices.ContainsFunc(shown, func(d PartDifference) bool { return d.Larger != shown[0].Larger })
+			c.Everywhere = slices.ContainsFunc(list, func(d PartDifference) bool { return d.Larger != list[0].Larger })
 		}
 	}
 }
@@ -100,13 +100,13 @@ func (c *Comparison) adjust(p, adjusted float64) float64 {
 // verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value. It sets By.
 func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 	differs := c.Adjusted < alpha
-	large := func(d PartDifference) bool {
+	isLarge := func(d PartDifference) bool {
 		return c.adjust(d.P, c.Adjusted) < alpha && math.Abs(math.Log(d.Ratio)) > math.Log1p(margin)
 	}
 	switch {
 	case !differs && c.blind(level):
 		return TooFew
-	case c.within(margin) && !slices.ContainsFunc(c.parts(), large):
+	case c.within(margin) && !slices.ContainsFunc(c.parts(), isLarge):
 		return Negligible
 	case differs:
 		deciding := c.deciding(alpha)
@@ -142,17 +142,17 @@ func (c *Comparison) within(margin float64) bool {
 	if margin <= 0 || max(c.Lost.Baseline, c.Lost.Other) > MostLost {
 		return false
 	}
-	inside := func(log Interval) bool { return log.Lo >= -math.Log1p(margin) && log.Hi <= math.Log1p(margin) }
-	if !inside(Interval{math.Log(c.CI.Lo), math.Log(c.CI.Hi)}) {
+	contains := func(log Interval) bool { return log.Lo >= -math.Log1p(margin) && log.Hi <= math.Log1p(margin) }
+	if !contains(Interval{math.Log(c.CI.Lo), math.Log(c.CI.Hi)}) {
 		return false
 	}
 	if c.LogRatios == nil || c.Lost.BaselineBlocks+c.Lost.OtherBlocks == 0 {
 		return true
 	}
-	worse := c.Better == Lower // a worse target has the larger values
-	all := completed(completed(c.LogRatios, c.Lost.OtherBlocks, worse), c.Lost.BaselineBlocks, !worse)
-	slices.Sort(all)
-	return inside(walshAverages(all).interval(signedRankCritical(len(all), 1-Level)))
+	isLarger := c.Better == Lower // a worse target has the larger values
+	values := completed(completed(c.LogRatios, c.Lost.OtherBlocks, isLarger), c.Lost.BaselineBlocks, !isLarger)
+	slices.Sort(values)
+	return contains(walshAverages(values).interval(signedRankCritical(len(values), 1-Level)))
 }
 
 // parts are the parts of the comparison. A comparison without parts has its typical value.
@@ -170,13 +170,13 @@ func (c *Comparison) deciding(alpha float64) []PartDifference {
 	if c.Adjusted >= alpha {
 		return nil
 	}
-	var shown []PartDifference
+	var list []PartDifference
 	for _, d := range c.parts() {
 		if d.Adjusted < alpha {
-			shown = append(shown, d)
+			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b PartDifference) int {
+	slices.SortStableFunc(list, func(a, b PartDifference) int {
 		if (a.Part == Typical) != (b.Part == Typical) {
 			if a.Part == Typical {
 				return -1
@@ -185,7 +185,7 @@ func (c *Comparison) deciding(alpha float64) []PartDifference {
 		}
 		return cmp.Compare(a.P, b.P)
 	})
-	return shown
+	return list
 }
 
 // withLost is the p-value of a part if the blocks that the better side has lost count as its worst ones. Of a part other than the typical value it is 1 with any
@@ -208,12 +208,12 @@ func (c *Comparison) withLost(d PartDifference) float64 {
 }
 
 // completed adds log ratios of lost blocks, which are beyond all measured ones.
-func completed(logRatios []float64, blocks int, larger bool) []float64 {
+func completed(logRatios []float64, blocks int, isLarger bool) []float64 {
 	size := 1.0
 	for _, v := range logRatios {
 		size = max(size, 2*math.Abs(v))
 	}
-	if !larger {
+	if !isLarger {
 		size = -size
 	}
 	return slices.Concat(logRatios, slices.Repeat([]float64{size}, blocks))
@@ -227,10 +227,10 @@ func completed(logRatios []float64, blocks int, larger bool) []float64 {
 func Holm(p []float64) []float64 {
 	adjusted := slices.Repeat([]float64{math.NaN()}, len(p))
 	ascending := slices.DeleteFunc(order(p), func(i int) bool { return math.IsNaN(p[i]) })
-	var reached float64
+	var hits float64
 	for step, i := range ascending {
-		reached = max(reached, min(1, p[i]*float64(len(ascending)-step)))
-		adjusted[i] = reached
+		hits = max(hits, min(1, p[i]*float64(len(ascending)-step)))
+		adjusted[i] = hits
 	}
 	return adjusted
 }

@@ -30,19 +30,19 @@ const clearBound = 0.4
 // sign if all of them agree: sums of few signs are not normal.
 func linearTest(a, b []float64, draws int) (t tested) {
 	logA, logB := logarithms(a), logarithms(b)
-	all := slices.Concat(logA, logB)
+	logs := slices.Concat(logA, logB)
 	n := len(a)
 	logRatios := subtracted(logB, logA)
 	ranks, signed := signedRanks(logRatios)
 	forms := [len(parts)][]float64{ranks, rankDifferences(logA, logB)}
-	alone := [len(parts)]float64{signedRankP(ranks), signP(forms[1])}
+	pValues := [len(parts)]float64{signedRankP(ranks), signP(forms[1])}
 	for i, part := range []struct {
 		sign, q float64 // sign is −1 for the highest values
 		count   int
 	}{
-		2: {1, selectRank(all, n/2), quarterOf(n)},
-		3: {1, selectRank(all, n), halfOf(n)},
-		4: {-1, -selectRank(all, 2*n-1-n/2), quarterOf(n)},
+		2: {1, selectRank(logs, n/2), quarterOf(n)},
+		3: {1, selectRank(logs, n), halfOf(n)},
+		4: {-1, -selectRank(logs, 2*n-1-n/2), quarterOf(n)},
 	} {
 		if part.count == 0 {
 			continue
@@ -51,10 +51,10 @@ func linearTest(a, b []float64, draws int) (t tested) {
 		for j := range forms[i] {
 			forms[i][j] = part.sign * (min(part.sign*logB[j]-part.q, 0) - min(part.sign*logA[j]-part.q, 0))
 		}
-		alone[i] = signP(forms[i])
+		pValues[i] = signP(forms[i])
 		t.ratio[i] = math.Exp(lowestMean(logB, part.sign, part.count) - lowestMean(logA, part.sign, part.count))
 	}
-	t.each = jointNormal(forms, alone, min(draws, jointDraws))
+	t.each = jointNormal(forms, pValues, min(draws, jointDraws))
 	for i := range parts {
 		t.observed[i] = floats.Sum(forms[i])
 		t.each[i] = max(t.each[i], min(1, math.Ldexp(1, 1-signed)))
@@ -75,17 +75,17 @@ func signP(d []float64) float64 {
 	return 2 * upperTail(math.Abs(sum)/math.Sqrt(squares))
 }
 
-// jointNormal returns the p-value of each part after the adjustment for the others. alone are the p-values of the parts, and
+// jointNormal returns the p-value of each part after the adjustment for the others. pValues come from the parts alone, and
 // count is the number of normal vectors.
-func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count int) (each [len(parts)]float64) {
+func jointNormal(forms [len(parts)][]float64, pValues [len(parts)]float64, count int) (out [len(parts)]float64) {
 	for i := range parts {
-		each[i] = min(1, alone[i]/partWeights[i]) // Bonferroni's bound
+		out[i] = min(1, pValues[i]/partWeights[i]) // Bonferroni's bound
 	}
-	if slices.Min(each[:]) > clearBound {
-		return each
+	if slices.Min(out[:]) > clearBound {
+		return out
 	}
 	draws := drawNormal(forms, count)
-	for i, bound := range each {
+	for i, bound := range out {
 		if bound == 1 {
 			continue
 		}
@@ -93,18 +93,18 @@ func jointNormal(forms [len(parts)][]float64, alone [len(parts)]float64, count i
 		for j := range parts {
 			critical[j] = distuv.UnitNormal.Quantile(1 - bound*partWeights[j]/2)
 		}
-		reached := 1
+		hits := 1
 		for _, z := range draws {
 			for j, c := range critical {
 				if math.Abs(z[j]) >= c {
-					reached++
+					hits++
 					break
 				}
 			}
 		}
-		each[i] = min(bound, float64(reached)/float64(len(draws)+1))
+		out[i] = min(bound, float64(hits)/float64(len(draws)+1))
 	}
-	return each
+	return out
 }
 
 // standardNormals are independent normal numbers, the same in each test.
@@ -126,8 +126,8 @@ func drawNormal(forms [len(parts)][]float64, count int) [][len(parts)]float64 {
 	for i := range parts {
 		correlation.SetSym(i, i, 1+roundingError) // with parts that are always equal the matrix stays positive definite
 		for j := range i {
-			if both := math.Sqrt(product(i, i) * product(j, j)); both > 0 {
-				correlation.SetSym(i, j, product(i, j)/both)
+			if scale := math.Sqrt(product(i, i) * product(j, j)); scale > 0 {
+				correlation.SetSym(i, j, product(i, j)/scale)
 			}
 		}
 	}

@@ -19,17 +19,17 @@ func TestLinearTestAgreesWithSwaps(t *testing.T) {
 			a, b = append(a, noise.draw(r)), append(b, 1.008*noise.draw(r))
 		}
 		s := newSwapper(a, b)
-		linear, swapped := linearTest(a, b, jointDraws), jointTest(s, 0, swaps, 1)
+		linear, swapTest := linearTest(a, b, jointDraws), jointTest(s, 0, swaps, 1)
 		for i, part := range parts {
-			got, want := linear.each[i], swapped.each[i]
+			got, want := linear.each[i], swapTest.each[i]
 			if min(want, got) < clearBound/2 && math.Abs(got-want) > 0.02+5*simulationError(want, swaps) {
 				t.Errorf("%s: the p-value of the %s is %.4f, by swaps %.4f", noise.name, part, got, want)
 			}
-			if (linear.observed[i] > 0) != (swapped.observed[i] > 0) {
-				t.Errorf("%s: the statistic of the %s is %g, by swaps %g", noise.name, part, linear.observed[i], swapped.observed[i])
+			if (linear.observed[i] > 0) != (swapTest.observed[i] > 0) {
+				t.Errorf("%s: the statistic of the %s is %g, by swaps %g", noise.name, part, linear.observed[i], swapTest.observed[i])
 			}
 			if i > 1 {
-				near(t, noise.name+": ratio of the "+string(part), linear.ratio[i], swapped.ratio[i], 1e-9)
+				near(t, noise.name+": ratio of the "+string(part), linear.ratio[i], swapTest.ratio[i], 1e-9)
 			}
 		}
 	}
@@ -42,18 +42,18 @@ func TestLinearTestHoldsItsLevel(t *testing.T) {
 	total := 0
 	for i, noise := range kinds {
 		r := random(uint64(i))
-		below := 0
+		hits := 0
 		for range trials {
 			targets := run(r, noise, normal, n, 1, 1)
 			a, b := pair(targets[0], targets[1])
 			if joint := linearTest(a, b, jointDraws); joint.p() < Alpha {
-				below++
+				hits++
 			}
 		}
-		t.Logf("%s, %d blocks: %.1f %% of the p-values are below 0.05", noise.name, n, 100*share(below, trials))
-		simulation.AtMost(t, Alpha, below, trials, "%s: p-values below 0.05", noise.name)
-		simulation.AtLeast(t, Alpha/3, below, trials, "%s: p-values below 0.05", noise.name)
-		total += below
+		t.Logf("%s, %d blocks: %.1f %% of the p-values are below 0.05", noise.name, n, 100*share(hits, trials))
+		simulation.AtMost(t, Alpha, hits, trials, "%s: p-values below 0.05", noise.name)
+		simulation.AtLeast(t, Alpha/3, hits, trials, "%s: p-values below 0.05", noise.name)
+		total += hits
 	}
 	simulation.AtMost(t, Alpha, total, len(kinds)*trials, "p-values below 0.05")
 	simulation.AtLeast(t, Alpha/3, total, len(kinds)*trials, "p-values below 0.05")
@@ -71,7 +71,7 @@ func TestManyBlocksPower(t *testing.T) {
 	}
 	for _, n := range []int{mostSwapped, mostSwapped + 1} {
 		r := random(1)
-		found, alone := 0, 0
+		found, rankHits := 0, 0
 		for trial := range uint64(trials) {
 			var a, b []Sample
 			for block := range n {
@@ -82,35 +82,35 @@ func TestManyBlocksPower(t *testing.T) {
 				found++
 			}
 			if signedRank(c.LogRatios) < Alpha {
-				alone++
+				rankHits++
 			}
 		}
-		t.Logf("+%g ms in %d blocks: found in %d of %d runs, by the signed-rank test alone in %d", delay, n, found, trials, alone)
+		t.Logf("+%g ms in %d blocks: found in %d of %d runs, by the signed-rank test alone in %d", delay, n, found, trials, rankHits)
 		simulation.AtLeast(t, 0.8, found, trials, "%d blocks: found", n)
-		simulation.AtMost(t, 0.2, alone, trials, "%d blocks: found by the signed-rank test alone", n)
+		simulation.AtMost(t, 0.2, rankHits, trials, "%d blocks: found by the signed-rank test alone", n)
 	}
 }
 
 // No part of equal values differs, and two values do not stop the test.
 func TestLinearTestOfFewDifferentValues(t *testing.T) {
 	equal := make([]float64, mostSwapped+1)
-	other := make([]float64, mostSwapped+1)
+	values := make([]float64, mostSwapped+1)
 	for i := range equal {
-		equal[i], other[i] = 2, 2
+		equal[i], values[i] = 2, 2
 	}
-	if joint := linearTest(equal, other, jointDraws); joint.each != [...]float64{1, 1, 1, 1, 1} {
+	if joint := linearTest(equal, values, jointDraws); joint.each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal values have the p-values %v", joint.each)
 	}
-	for few := range 9 {
-		other[few] = 3
-		if joint := linearTest(equal, other, jointDraws); joint.p() < math.Ldexp(1, -few) {
-			t.Errorf("%d blocks differ: p = %g", few+1, joint.p())
+	for count := range 9 {
+		values[count] = 3
+		if joint := linearTest(equal, values, jointDraws); joint.p() < math.Ldexp(1, -count) {
+			t.Errorf("%d blocks differ: p = %g", count+1, joint.p())
 		}
 	}
-	for i := range other {
-		other[i] = 2 + float64(i%2)
+	for i := range values {
+		values[i] = 2 + float64(i%2)
 	}
-	if joint := linearTest(equal, other, jointDraws); joint.p() > 1e-9 || math.Abs(joint.ratio[4]-1.5) > 1e-9 || math.Abs(joint.ratio[2]-1) > 1e-9 {
+	if joint := linearTest(equal, values, jointDraws); joint.p() > 1e-9 || math.Abs(joint.ratio[4]-1.5) > 1e-9 || math.Abs(joint.ratio[2]-1) > 1e-9 {
 		t.Errorf("half of the values are greater: p = %g, ratios %v", joint.p(), joint.ratio)
 	}
 }

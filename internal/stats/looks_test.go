@@ -30,7 +30,7 @@ func TestLooksErrorRate(t *testing.T) {
 		for i, level := range looks {
 			quantiles[i] = student(c.first + i).Quantile(1 - level/2)
 		}
-		missed := 0
+		misses := 0
 		for range replicates {
 			sum, squares := 0.0, 0.0
 			for n := 1; n <= c.last; n++ {
@@ -42,12 +42,12 @@ func TestLooksErrorRate(t *testing.T) {
 				mean := sum / float64(n)
 				se := math.Sqrt((squares - sum*mean) / float64(n-1) / float64(n))
 				if math.Abs(mean) > quantiles[n-c.first]*se {
-					missed++
+					misses++
 					break
 				}
 			}
 		}
-		if share := float64(missed) / replicates; share > 0.0525 || share < 0.04 {
+		if share := float64(misses) / replicates; share > 0.0525 || share < 0.04 {
 			t.Errorf("looks %d to %d: %.2f %% of the series have an interval without the true value, want about 5 %%", c.first, c.last, 100*share)
 		} else {
 			t.Logf("repeated intervals, looks at %d to %d runs: %.2f %% of the series have one without the true value", c.first, c.last, 100*share)

@@ -19,19 +19,19 @@ type Effect struct {
 // interval of eight runs covers 92.7 % (TestPooledErrorRates). If some SE or number is unknown (0 or NaN), all SE of the
 // result are 0.
 func ShareNoise(effects []Effect, blocks []int) []Effect {
-	variance, known := 0.0, true
+	variance, ok := 0.0, true
 	for i, e := range effects {
 		variance += e.SE * e.SE * float64(blocks[i]) / float64(len(effects))
-		known = known && e.SE > 0 && blocks[i] > 0
+		ok = ok && e.SE > 0 && blocks[i] > 0
 	}
-	shared := slices.Clone(effects)
-	for i := range shared {
-		shared[i].SE = 0
-		if known {
-			shared[i].SE = math.Sqrt(variance / float64(blocks[i]))
+	estimates := slices.Clone(effects)
+	for i := range estimates {
+		estimates[i].SE = 0
+		if ok {
+			estimates[i].SE = math.Sqrt(variance / float64(blocks[i]))
 		}
 	}
-	return shared
+	return estimates
 }
 
 // Pooled is the result of several runs.
@@ -68,14 +68,14 @@ func Pool(effects []Effect) Pooled {
 	if p.N == 0 {
 		return p
 	}
-	known := !slices.ContainsFunc(effects, func(e Effect) bool { return !(e.SE > 0) || math.IsInf(e.SE, 0) })
-	if !known {
+	ok := !slices.ContainsFunc(effects, func(e Effect) bool { return !(e.SE > 0) || math.IsInf(e.SE, 0) })
+	if !ok {
 		for i := range effects {
 			effects[i].SE = 1
 		}
 	}
 	tau2 := 0.0
-	if known {
+	if ok {
 		tau2 = pauleMandel(effects)
 	}
 	mean, weight, q := weighted(effects, tau2)
@@ -84,7 +84,7 @@ func Pool(effects []Effect) Pooled {
 		return p
 	}
 	p.SE = math.Sqrt(q / float64(p.N-1) / weight)
-	if known {
+	if ok {
 		p.Tau = math.Sqrt(tau2)
 	}
 	return p
@@ -147,28 +147,28 @@ func (p Pooled) Interval(alpha float64) Interval {
 	return Interval{p.Log - half, p.Log + half}
 }
 
-// RunsNeeded estimates the number of such runs, at least least, whose interval excludes a value at a distance from Log with a
+// RunsNeeded estimates the number of such runs, at least lo, whose interval excludes a value at a distance from Log with a
 // probability of [Power]: the usual formula of a sample size, with Student's t for the number itself. The variation
 // between the runs so far is an estimate, and so is the result. It returns 0 if no number up to most is enough.
-func (p Pooled) RunsNeeded(distance, alpha float64, least, most int) int {
+func (p Pooled) RunsNeeded(distance, alpha float64, lo, hi int) int {
 	if !(p.SE >= 0) {
 		return 0
 	}
 	sd := p.SE * math.Sqrt(float64(p.N))
-	enough := func(n int) bool {
+	suffices := func(n int) bool {
 		t := student(n)
 		return (t.Quantile(1-alpha/2)+t.Quantile(Power))*sd/math.Sqrt(float64(n)) <= math.Abs(distance)
 	}
-	least = max(2, least)
-	if distance == 0 || most < least || !enough(most) {
+	lo = max(2, lo)
+	if distance == 0 || hi < lo || !suffices(hi) {
 		return 0
 	}
-	for least < most {
-		if mid := least + (most-least)/2; enough(mid) {
-			most = mid
+	for lo < hi {
+		if mid := lo + (hi-lo)/2; suffices(mid) {
+			hi = mid
 		} else {
-			least = mid + 1
+			lo = mid + 1
 		}
 	}
-	return most
+	return hi
 }

@@ -43,7 +43,7 @@ func TestPoolIndependent(t *testing.T) {
 		{"log odds ratios", odds, 0.3412051021778679, -0.7454603905316224, 0.18679033647127657, -1.1524415720931052, -0.3384792089701396},
 		{"no variation between runs", homogeneous, 0, 0.010105263157894737, 0.0005741427428755642, 0.008278084707124942, 0.011932441608664532},
 	} {
-		before := slices.Clone(c.effects)
+		original := slices.Clone(c.effects)
 		p := Pool(c.effects)
 		ci := p.Interval(0.05)
 		near(t, c.name+": variance between runs", p.Tau*p.Tau, c.tau2, 1e-9)
@@ -51,7 +51,7 @@ func TestPoolIndependent(t *testing.T) {
 		near(t, c.name+": standard error", p.SE, c.se, 1e-9)
 		near(t, c.name+": lower end", ci.Lo, c.lo, 1e-6)
 		near(t, c.name+": upper end", ci.Hi, c.hi, 1e-6)
-		if !slices.Equal(before, c.effects) {
+		if !slices.Equal(original, c.effects) {
 			t.Errorf("%s: Pool changed its argument", c.name)
 		}
 	}
@@ -92,9 +92,9 @@ func TestPoolOfOddRuns(t *testing.T) {
 	if ci := one.Interval(0.05); one.N != 1 || one.Log != 0.1 || !math.IsNaN(one.SE) || !math.IsInf(ci.Lo, -1) || !math.IsInf(ci.Hi, 1) {
 		t.Errorf("one run gives %+v with the interval %v, want no bound", one, ci)
 	}
-	same := Pool(slices.Repeat([]Effect{{0.1, 0}}, 4))
-	if ci := same.Interval(0.001); same.SE != 0 || ci != (Interval{same.Log, same.Log}) || math.Abs(same.Log-0.1) > 1e-15 {
-		t.Errorf("equal runs give %+v with the interval %v, want a point", same, ci)
+	point := Pool(slices.Repeat([]Effect{{0.1, 0}}, 4))
+	if ci := point.Interval(0.001); point.SE != 0 || ci != (Interval{point.Log, point.Log}) || math.Abs(point.Log-0.1) > 1e-15 {
+		t.Errorf("equal runs give %+v with the interval %v, want a point", point, ci)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestPooledErrorRates(t *testing.T) {
 			{"too large", func(se float64) float64 { return 3 * se }},
 		} {
 			for _, runs := range []int{4, 8} {
-				covered := 0
+				coverCount := 0
 				effects, blocks := make([]Effect, runs), make([]int, runs)
 				for range replicates {
 					for i := range effects {
@@ -128,11 +128,11 @@ func TestPooledErrorRates(t *testing.T) {
 						effects[i] = Effect{0.03 + tau*random.NormFloat64() + se*random.NormFloat64(), c.believed(se)}
 					}
 					if ci := Pool(ShareNoise(effects, blocks)).Interval(0.05); ci.Lo <= 0.03 && 0.03 <= ci.Hi {
-						covered++
+						coverCount++
 					}
 				}
-				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(covered)/replicates)
-				if share := float64(covered) / replicates; share < 0.94 {
+				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(coverCount)/replicates)
+				if share := float64(coverCount) / replicates; share < 0.94 {
 					t.Errorf("tau %g, standard errors %s, %d runs: the interval covers the ratio in %.1f %%, want at least 94 %% (± simulation)", tau, c.name, runs, 100*share)
 				}
 			}

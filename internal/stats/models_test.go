@@ -64,13 +64,13 @@ func (m model) series(r *rand.Rand, n int, factor float64) []float64 {
 }
 
 // run returns n blocks of a baseline and of targets that differ from it by a factor. The noise of a block comes from
-// shared, in addition to a drift of 30 % over the run.
-func run(r *rand.Rand, noise, shared model, n int, factors ...float64) [][]Sample {
+// hostNoise, in addition to a drift of 30 % over the run.
+func run(r *rand.Rand, noise, hostNoise model, n int, factors ...float64) [][]Sample {
 	targets := make([][]Sample, len(factors))
 	for block := range n {
-		common := shared.draw(r) * (1 + 0.3*float64(block)/float64(n))
+		level := hostNoise.draw(r) * (1 + 0.3*float64(block)/float64(n))
 		for i, factor := range factors {
-			targets[i] = append(targets[i], Sample{block, common * factor * noise.draw(r)})
+			targets[i] = append(targets[i], Sample{block, level * factor * noise.draw(r)})
 		}
 	}
 	return targets

@@ -53,10 +53,10 @@ func (t *tested) p() float64 { return slices.Min(t.each[:]) }
 // leastP is the least p-value of a test. Quotients of smaller ones would have no value.
 const leastP = 1e-300
 
-// differences are the parts of a comparison. typical and all are the ratios of the typical value and of all values, which a joint test does not know. A part
+// differences are the parts of a comparison. typical and overall are the ratios of the typical value and of all values, which a joint test does not know. A part
 // whose ratio contradicts its statistic shows nothing.
-func (t *tested) differences(typical, all float64) (out []PartDifference) {
-	t.ratio[0], t.ratio[1] = typical, all
+func (t *tested) differences(typical, overall float64) (out []PartDifference) {
+	t.ratio[0], t.ratio[1] = typical, overall
 	for i, part := range parts {
 		d := PartDifference{Part: part, Ratio: t.ratio[i], P: max(leastP, t.each[i]), Adjusted: math.NaN(), Larger: t.observed[i] > 0}
 		if (d.Larger && d.Ratio < 1) || (!d.Larger && d.Ratio > 1) {
@@ -96,13 +96,13 @@ func jointTest(s *swapper, exact, swaps int, seed uint64) tested {
 	for i := 2; i < len(parts); i++ {
 		t.ratio[i] = math.Exp(t.observed[i] / float64(s.count(i)))
 	}
-	alone := signedRankP(s.ranks)
+	pValue := signedRankP(s.ranks)
 	switch {
 	case s.signed == 0:
 		t.each = [...]float64{1, 1, 1, 1, 1}
-	case alone/partWeights[0] < 1.0/randomSwaps:
+	case pValue/partWeights[0] < 1.0/randomSwaps:
 		t.each = s.random(min(firstSwaps, swaps), seed).bounds()
-		t.each[0] = alone / partWeights[0]
+		t.each[0] = pValue / partWeights[0]
 	case s.signed <= exact:
 		t.each = s.all().judge()
 	default:
@@ -186,19 +186,19 @@ func rankDifferences(logA, logB []float64) []float64 {
 
 // lowest are the differences of the sums of logarithms over the lowest quarter, and over the lower half.
 func (s *swapper) lowest(mask []uint64) (quarter, half float64) {
-	var taken [2]int
+	var counts [2]int
 	var sum, quarters [2]float64
 	for _, e := range s.entries {
 		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
-		if taken[side] == s.half {
+		if counts[side] == s.half {
 			continue
 		}
 		sum[side] += e.log
-		taken[side]++
-		if taken[side] == s.quarter {
+		counts[side]++
+		if counts[side] == s.quarter {
 			quarters[side] = sum[side]
 		}
-		if taken[0] == s.half && taken[1] == s.half {
+		if counts[0] == s.half && counts[1] == s.half {
 			break
 		}
 	}
@@ -207,17 +207,17 @@ func (s *swapper) lowest(mask []uint64) (quarter, half float64) {
 
 // highest is the difference of the sums of logarithms over the highest quarter.
 func (s *swapper) highest(mask []uint64) float64 {
-	var taken [2]int
+	var counts [2]int
 	var sum [2]float64
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		e := s.entries[i]
 		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
-		if taken[side] == s.quarter {
+		if counts[side] == s.quarter {
 			continue
 		}
 		sum[side] += e.log
-		taken[side]++
-		if taken[0] == s.quarter && taken[1] == s.quarter {
+		counts[side]++
+		if counts[0] == s.quarter && counts[1] == s.quarter {
 			break
 		}
 	}
@@ -238,20 +238,20 @@ type swapped [len(parts)][]float64
 // all makes every swap of the blocks that differ. Swapping all blocks changes only signs, so the first of these blocks stays.
 func (s *swapper) all() swapped {
 	var out swapped
-	var at []int
+	var indices []int
 	for i, rank := range s.ranks {
 		if rank != 0 {
-			at = append(at, i)
+			indices = append(indices, i)
 		}
 	}
 	for i := range out {
-		out[i] = make([]float64, 0, 1<<(len(at)-1))
+		out[i] = make([]float64, 0, 1<<(len(indices)-1))
 	}
 	mask := s.mask()
-	for set := range uint64(1) << (len(at) - 1) {
+	for set := range uint64(1) << (len(indices) - 1) {
 		clear(mask)
 		for rest := set; rest != 0; rest &= rest - 1 {
-			i := at[bits.TrailingZeros64(rest)+1]
+			i := indices[bits.TrailingZeros64(rest)+1]
 			mask[i/64] |= 1 << (i % 64)
 		}
 		out.add(s.statistics(mask))
@@ -285,30 +285,30 @@ func (s *swapped) add(t [len(parts)]float64) {
 }
 
 // judge returns the p-value of each part after the adjustment for the others.
-func (s swapped) judge() (each [len(parts)]float64) {
+func (s swapped) judge() (out [len(parts)]float64) {
 	n := len(s[0])
 	for i := range s {
-		reached := 0
+		hits := 0
 		for _, v := range s[i] {
 			if v >= s[i][0] {
-				reached++
+				hits++
 			}
 		}
-		each[i] = s.share(float64(reached) / float64(n) / partWeights[i])
+		out[i] = s.share(float64(hits) / float64(n) / partWeights[i])
 	}
-	return each
+	return out
 }
 
 // bounds returns the weighted Bonferroni bounds of the p-values of the parts, by a normal distribution with the variance of the swaps.
-func (s swapped) bounds() (each [len(parts)]float64) {
+func (s swapped) bounds() (out [len(parts)]float64) {
 	for i := range s {
-		observed, others := s[i][0], s[i][1:]
-		each[i] = 1
-		if variance := floats.Dot(others, others) / float64(len(others)); variance > 0 {
-			each[i] = min(1, 2*upperTail(observed/math.Sqrt(variance))/partWeights[i])
+		statistic, rest := s[i][0], s[i][1:]
+		out[i] = 1
+		if variance := floats.Dot(rest, rest) / float64(len(rest)); variance > 0 {
+			out[i] = min(1, 2*upperTail(statistic/math.Sqrt(variance))/partWeights[i])
 		}
 	}
-	return each
+	return out
 }
 
 // share is the share of the swaps that have a weighted p-value of at most limit in some part. It is 1 for a limit that
@@ -343,11 +343,11 @@ func (s swapped) share(limit float64) float64 {
 func (s swapped) critical(part, k int) float64 {
 	sizes := slices.Clone(s[part])
 	next := selectRank(sizes, len(sizes)-1-k) // the largest size that more than k swaps reach
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for _, v := range s[part] {
 		if v > next {
-			least = min(least, v)
+			minimum = min(minimum, v)
 		}
 	}
-	return least
+	return minimum
 }

@@ -63,9 +63,9 @@ func TestRandomSwapsAgreeWithAll(t *testing.T) {
 	for range 20 {
 		a, b := tailed.series(r, 14, 1), tailed.series(r, 14, 1.05)
 		s := newSwapper(a, b)
-		exact, drawn := s.all().judge(), s.random(20_000, 1).judge()
-		if math.Abs(slices.Min(exact[:])-slices.Min(drawn[:])) > 0.04 { // one step of the signed-rank sum
-			t.Errorf("the p-values are %.4f of all swaps and %.4f of random ones", exact, drawn)
+		exact, sample := s.all().judge(), s.random(20_000, 1).judge()
+		if math.Abs(slices.Min(exact[:])-slices.Min(sample[:])) > 0.04 { // one step of the signed-rank sum
+			t.Errorf("the p-values are %.4f of all swaps and %.4f of random ones", exact, sample)
 		}
 	}
 }
@@ -78,15 +78,15 @@ func TestJointTestHoldsItsLevel(t *testing.T) {
 	for _, n := range sizes {
 		for i, noise := range kinds {
 			r := random(uint64(10*n + i))
-			var below int
+			var hits int
 			for trial := range uint64(trials) {
 				targets := run(r, noise, normal, n, 1, 1)
 				if compare(targets[0], targets[1], Lower, trial, fewSwaps).P < Alpha {
-					below++
+					hits++
 				}
 			}
-			simulation.AtMost(t, Alpha, below, trials, "n = %d, %s: p-values below 0.05", n, noise.name)
-			total += below
+			simulation.AtMost(t, Alpha, hits, trials, "n = %d, %s: p-values below 0.05", n, noise.name)
+			total += hits
 		}
 	}
 	simulation.AtMost(t, Alpha, total, len(sizes)*len(kinds)*trials, "p-values below 0.05")
@@ -98,7 +98,7 @@ func TestJointTestPower(t *testing.T) {
 	trials := simulation.Trials(t, 100, 200)
 	const n, delay = 60, 0.6 // ms
 	r := random(1)
-	var joint, alone, both, named int
+	var joint, rankHits, agreements, nameHits int
 	for trial := range uint64(trials) {
 		var a, b []Sample
 		for block := range n {
@@ -108,21 +108,21 @@ func TestJointTestPower(t *testing.T) {
 		if c.Verdict == Slower {
 			joint++
 			if c.By != Typical {
-				named++
+				nameHits++
 			}
 		}
 		slices.Sort(c.LogRatios)
 		if signedRank(c.LogRatios) < Alpha {
-			alone++
+			rankHits++
 			if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); ci.Lo > 0 {
-				both++
+				agreements++
 			}
 		}
 	}
 	t.Logf("+0.6 ms in %d blocks: found in %.0f %%, in %.0f %% by another part than the typical value; by the signed-rank test alone in %.0f %%, with the interval in %.0f %%",
-		n, 100*share(joint, trials), 100*share(named, trials), 100*share(alone, trials), 100*share(both, trials))
+		n, 100*share(joint, trials), 100*share(nameHits, trials), 100*share(rankHits, trials), 100*share(agreements, trials))
 	simulation.AtLeast(t, 0.95, joint, trials, "the joint test finds the delay")
-	simulation.AtMost(t, 0.75, alone, trials, "the signed-rank test alone finds the delay")
+	simulation.AtMost(t, 0.75, rankHits, trials, "the signed-rank test alone finds the delay")
 }
 
 // One decision: 50 blocks, lognormal noise of 10 %, an effect of 5 %.
@@ -131,7 +131,7 @@ func TestOneDecisionPower(t *testing.T) {
 	const n = 50
 	noise := model{"lognormal of 10 %", func(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }, 1}
 	r := random(1)
-	var found, both, more int
+	var found, agreements, gains int
 	for trial := range uint64(trials) {
 		targets := run(r, noise, normal, n, 1, 1.05)
 		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
@@ -140,33 +140,33 @@ func TestOneDecisionPower(t *testing.T) {
 		}
 		slices.Sort(c.LogRatios)
 		if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
-			both++
+			agreements++
 		} else if c.Verdict == Slower {
-			more++
+			gains++
 		}
 	}
-	t.Logf("5 %% difference in 50 blocks, lognormal noise of 10 %%: found in %.0f %%; by a test and an interval of the median of ratios in %.0f %%", 100*share(found, trials), 100*share(both, trials))
+	t.Logf("5 %% difference in 50 blocks, lognormal noise of 10 %%: found in %.0f %%; by a test and an interval of the median of ratios in %.0f %%", 100*share(found, trials), 100*share(agreements, trials))
 	simulation.AtLeast(t, 0.6, found, trials, "one decision finds the difference")
-	simulation.AtLeast(t, 0.1, more, trials, "one decision finds the difference, and two do not")
+	simulation.AtLeast(t, 0.1, gains, trials, "one decision finds the difference, and two do not")
 }
 
 func TestVerdictNamesThePart(t *testing.T) {
 	r := random(3)
-	var fast, mixed, base []Sample
-	at := func(slow bool, low, high float64) float64 {
-		if slow {
+	var speedup, mixture, base []Sample
+	value := func(isSlow bool, low, high float64) float64 {
+		if isSlow {
 			low = high
 		}
 		return low * (1 + 0.03*r.NormFloat64())
 	}
 	for block := range 60 { // all four pairs of modes are equally frequent
-		base = append(base, Sample{block, at(block%2 == 0, 6, 14)})
-		fast, mixed = append(fast, Sample{block, at(block/2%2 == 0, 6.5, 14)}), append(mixed, Sample{block, at(block/2%2 == 0, 7, 12)})
+		base = append(base, Sample{block, value(block%2 == 0, 6, 14)})
+		speedup, mixture = append(speedup, Sample{block, value(block/2%2 == 0, 6.5, 14)}), append(mixture, Sample{block, value(block/2%2 == 0, 7, 12)})
 	}
-	if c := Compare(base, fast, Lower, 1); c.Verdict != Slower || c.By != LowestQuarter && c.By != LowerHalf {
+	if c := Compare(base, speedup, Lower, 1); c.Verdict != Slower || c.By != LowestQuarter && c.By != LowerHalf {
 		t.Errorf("a slower fast path is %q by %q", c.Verdict, c.By)
 	}
-	if c := Compare(base, mixed, Lower, 1); c.Verdict != Mixed {
+	if c := Compare(base, mixture, Lower, 1); c.Verdict != Mixed {
 		t.Errorf("a slower fast path and a faster slow path are %q by %q: %+v", c.Verdict, c.By, c.Parts)
 	}
 }
@@ -190,7 +190,7 @@ type falseReports struct {
 func reportsOf(trials int, metric func(r *rand.Rand) [][]Sample) (n falseReports) {
 	r := random(9)
 	for trial := range uint64(trials) {
-		var all []*Comparison
+		var comparisons []*Comparison
 		for range 5 {
 			targets := metric(r)
 			var family []Comparison
@@ -198,20 +198,20 @@ func reportsOf(trials int, metric func(r *rand.Rand) [][]Sample) (n falseReports
 				family = append(family, compare(targets[0], target, Lower, trial, fewSwaps))
 			}
 			for _, c := range Judge(family, Alpha, 0) {
-				all = append(all, &c)
+				comparisons = append(comparisons, &c)
 			}
 		}
-		JudgeTogether(all, Alpha)
-		alone := slices.ContainsFunc(all, func(c *Comparison) bool { return c.Differs() })
-		warned := slices.ContainsFunc(all, func(c *Comparison) bool { return c.Dependent })
-		n.everywhere += count(slices.ContainsFunc(all, func(c *Comparison) bool { return c.Everywhere }))
-		n.alone += count(alone)
-		n.warned += count(warned)
-		n.warnedFalse += count(alone && warned)
-		for _, c := range all {
+		JudgeTogether(comparisons, Alpha)
+		differs := slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Differs() })
+		warns := slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Dependent })
+		n.everywhere += count(slices.ContainsFunc(comparisons, func(c *Comparison) bool { return c.Everywhere }))
+		n.alone += count(differs)
+		n.warned += count(warns)
+		n.warnedFalse += count(differs && warns)
+		for _, c := range comparisons {
 			n.covered += count(c.CI.Lo <= 1 && 1 <= c.CI.Hi)
 		}
-		n.comparisons += len(all)
+		n.comparisons += len(comparisons)
 	}
 	return n
 }
@@ -290,15 +290,15 @@ func inMood(samples []Sample, mood []float64) {
 
 func TestJudgeTogether(t *testing.T) {
 	one := func(p float64) *Comparison { return &Comparison{P: p, Adjusted: p, Verdict: Slower, By: Typical} }
-	all := []*Comparison{one(0.0001), one(0.03), {P: 0.0001, Verdict: NoDifference}, {P: math.NaN(), Verdict: TooFew}}
-	JudgeTogether(all, Alpha)
+	comparisons := []*Comparison{one(0.0001), one(0.03), {P: 0.0001, Verdict: NoDifference}, {P: math.NaN(), Verdict: TooFew}}
+	JudgeTogether(comparisons, Alpha)
 	for i, want := range []bool{true, true, false, false} {
-		if all[i].Everywhere != want {
-			t.Errorf("comparison %d holds everywhere: %v, want %v", i, all[i].Everywhere, want)
+		if comparisons[i].Everywhere != want {
+			t.Errorf("comparison %d holds everywhere: %v, want %v", i, comparisons[i].Everywhere, want)
 		}
 	}
-	several := []*Comparison{one(0.03), one(0.03), one(0.03)}
-	if JudgeTogether(several, Alpha); several[0].Everywhere {
+	group := []*Comparison{one(0.03), one(0.03), one(0.03)}
+	if JudgeTogether(group, Alpha); group[0].Everywhere {
 		t.Error("three differences with p = 0.03 hold everywhere")
 	}
 }
@@ -358,12 +358,12 @@ func TestLostBlocksCountOverTheWholeReport(t *testing.T) {
 		if c.Verdict != Faster {
 			t.Errorf("with %d lost blocks the verdict is %q, want %q", blocks, c.Verdict, Faster)
 		}
-		all := []*Comparison{&c}
+		comparisons := []*Comparison{&c}
 		for range 99 {
 			equal := Compare(a, a, Lower, 1)
-			all = append(all, &equal)
+			comparisons = append(comparisons, &equal)
 		}
-		JudgeTogether(all, Alpha)
+		JudgeTogether(comparisons, Alpha)
 		if c.Everywhere != want {
 			t.Errorf("with %d lost blocks the difference is shown over all comparisons: %v, want %v", blocks, c.Everywhere, want)
 		}
@@ -373,7 +373,7 @@ func TestLostBlocksCountOverTheWholeReport(t *testing.T) {
 // A target that loses trials has no better part, and keeps its worse ones.
 func TestLostTrialsOfMixedDifferences(t *testing.T) {
 	parts := []PartDifference{{LowestQuarter, 1.3, 0.0001, 0, true}, {HighestQuarter, 0.8, 0.0002, 0, false}}
-	of := Comparison{N: 40, Better: Lower, Ratio: 1, CI: &Interval{0.9, 1.1}, P: 0.0001, MinP: 1e-5, LogSE: 0.01, LogRatios: make([]float64, 40), Parts: parts}
+	comparison := Comparison{N: 40, Better: Lower, Ratio: 1, CI: &Interval{0.9, 1.1}, P: 0.0001, MinP: 1e-5, LogSE: 0.01, LogRatios: make([]float64, 40), Parts: parts}
 	for _, c := range []struct {
 		name string
 		lost Losses
@@ -386,8 +386,8 @@ func TestLostTrialsOfMixedDifferences(t *testing.T) {
 		{"30 % of the baseline", Losses{Baseline: 0.3, BaselineBlocks: 12}, Faster, HighestQuarter},
 		{"both", Losses{Baseline: 0.3, BaselineBlocks: 12, Other: 0.3, OtherBlocks: 12}, TrialsLost, ""},
 	} {
-		of.Lost = c.lost
-		if got := Judge([]Comparison{of}, Alpha, 0)[0]; got.Verdict != c.want || got.By != c.by {
+		comparison.Lost = c.lost
+		if got := Judge([]Comparison{comparison}, Alpha, 0)[0]; got.Verdict != c.want || got.By != c.by {
 			t.Errorf("%s: %q by %q, want %q by %q", c.name, got.Verdict, got.By, c.want, c.by)
 		}
 	}
@@ -402,7 +402,7 @@ func TestLostTrialsOfSmallDifferences(t *testing.T) {
 		a, b = append(a, value()), append(b, value())
 	}
 	c := Compare(a, b, Lower, 1)
-	for _, lost := range []struct {
+	for _, tt := range []struct {
 		of   Losses
 		want Verdict
 	}{
@@ -413,9 +413,9 @@ func TestLostTrialsOfSmallDifferences(t *testing.T) {
 		{Losses{Other: 0.3}, NoDifference},
 		{Losses{Baseline: 0.3}, NoDifference},
 	} {
-		c.Lost = lost.of
-		if got := Judge([]Comparison{c}, Alpha, 0.015)[0]; got.Verdict != lost.want {
-			t.Errorf("with %+v the verdict is %q, want %q; interval %+v", lost.of, got.Verdict, lost.want, *got.CI)
+		c.Lost = tt.of
+		if got := Judge([]Comparison{c}, Alpha, 0.015)[0]; got.Verdict != tt.want {
+			t.Errorf("with %+v the verdict is %q, want %q; interval %+v", tt.of, got.Verdict, tt.want, *got.CI)
 		}
 	}
 }
@@ -429,15 +429,15 @@ func TestMeansCoverage(t *testing.T) {
 		least float64
 	}{{normal, 6, 0.94}, {normal, 20, 0.94}, {lognormal, 20, 0.94}, {bimodal, 20, 0.94}, {tailed, 20, 0.94}, {pareto, 20, 0.85}} {
 		r := random(uint64(c.n))
-		var covered int
+		var coverCount int
 		for range trials {
 			interval := meansInterval(c.noise.series(r, c.n, 1), c.noise.series(r, c.n, 1.1))
 			if interval.Lo <= 1.1 && interval.Hi >= 1.1 {
-				covered++
+				coverCount++
 			}
 		}
-		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(covered, trials))
-		simulation.AtLeast(t, c.least, covered, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
+		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(coverCount, trials))
+		simulation.AtLeast(t, c.least, coverCount, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
 	}
 }
 
@@ -472,8 +472,8 @@ func TestDirectionOfManyEqualPairs(t *testing.T) {
 			}
 			b = append(b, Sample{block, v})
 		}
-		for better, want := range map[Direction]Verdict{Lower: Faster, Higher: Slower} {
-			if c := Compare(a, b, better, 1); c.Verdict != want {
+		for direction, want := range map[Direction]Verdict{Lower: Faster, Higher: Slower} {
+			if c := Compare(a, b, direction, 1); c.Verdict != want {
 				t.Errorf("%d of %d values are lower: %q, want %q; P = %g, parts %+v", tt.lower, tt.blocks, c.Verdict, want, c.P, c.Parts)
 			}
 		}
@@ -487,7 +487,7 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 	total := 0
 	for _, n := range sizes {
 		r := random(uint64(n))
-		mixed := 0
+		count := 0
 		for trial := range uint64(trials) {
 			var a, b []Sample
 			for block := range n {
@@ -502,11 +502,11 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 				a, b = append(a, Sample{block, x}), append(b, Sample{block, y})
 			}
 			if compare(a, b, Lower, trial, firstSwaps).Verdict == Mixed {
-				mixed++
+				count++
 			}
 		}
-		simulation.AtMost(t, 0.01, mixed, trials, "%d blocks: mixed verdicts", n)
-		total += mixed
+		simulation.AtMost(t, 0.01, count, trials, "%d blocks: mixed verdicts", n)
+		total += count
 	}
 	simulation.AtMost(t, 0.01, total, len(sizes)*trials, "mixed verdicts")
 }
@@ -525,8 +525,8 @@ func TestClearDifferenceHidesNoPart(t *testing.T) {
 			b = append(b, Sample{block, v})
 		}
 		c := compare(a, b, Lower, 1, firstSwaps)
-		all := []*Comparison{&c}
-		JudgeTogether(all, Alpha)
+		comparisons := []*Comparison{&c}
+		JudgeTogether(comparisons, Alpha)
 		if c.Verdict != Mixed || !c.Everywhere {
 			t.Errorf("%d blocks, faster but for a slow path: %q, everywhere: %v; P = %g, parts %+v", n, c.Verdict, c.Everywhere, c.P, c.Parts)
 		}
@@ -549,11 +549,11 @@ func TestEverywhereByAnotherPart(t *testing.T) {
 	if c.Verdict != Slower || c.By != Typical {
 		t.Fatalf("the verdict is %q by the %q", c.Verdict, c.By)
 	}
-	all := []*Comparison{&c}
+	comparisons := []*Comparison{&c}
 	for range 99 {
-		all = append(all, &Comparison{P: 0.9})
+		comparisons = append(comparisons, &Comparison{P: 0.9})
 	}
-	JudgeTogether(all, Alpha)
+	JudgeTogether(comparisons, Alpha)
 	if !c.Everywhere {
 		t.Error("the lowest quarter is shown over all comparisons, and the comparison is not marked")
 	}

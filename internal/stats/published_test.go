@@ -10,8 +10,8 @@ import (
 // standard deviations. NumAcc4's digits are chosen to break one-pass formulas.
 func TestNIST(t *testing.T) {
 	// One value, then pairs of values around it.
-	around := func(centre, below, above float64) []float64 {
-		return append([]float64{centre}, slices.Repeat([]float64{below, above}, 500)...)
+	mixture := func(centre, lo, hi float64) []float64 {
+		return append([]float64{centre}, slices.Repeat([]float64{lo, hi}, 500)...)
 	}
 	for _, c := range []struct {
 		name      string
@@ -21,9 +21,9 @@ func TestNIST(t *testing.T) {
 	}{
 		{"Michelso", michelson(), 299.8524, 0.0790105478190518, 1e-12},
 		{"NumAcc1", []float64{10000001, 10000003, 10000002}, 10000002, 1, 1e-12},
-		{"NumAcc2", around(1.2, 1.1, 1.3), 1.2, 0.1, 1e-12},
-		{"NumAcc3", around(1000000.2, 1000000.1, 1000000.3), 1000000.2, 0.1, 1e-9},
-		{"NumAcc4", around(10000000.2, 10000000.1, 10000000.3), 10000000.2, 0.1, 1e-8},
+		{"NumAcc2", mixture(1.2, 1.1, 1.3), 1.2, 0.1, 1e-12},
+		{"NumAcc3", mixture(1000000.2, 1000000.1, 1000000.3), 1000000.2, 0.1, 1e-9},
+		{"NumAcc4", mixture(10000000.2, 10000000.1, 10000000.3), 10000000.2, 0.1, 1e-8},
 	} {
 		s := summarize(c.values, 1, fewResamples)
 		near(t, c.name+" mean", s.Mean, c.mean, c.tolerance*c.mean)
@@ -90,23 +90,23 @@ func TestSignedRankApproximation(t *testing.T) {
 		differences[i] = r.NormFloat64() + 0.2
 	}
 	ranks, _ := signedRanks(differences)
-	doubled, smaller := signedRankSum(ranks)
-	exact := signedRankExact(doubled, smaller)
-	near(t, "approximation", signedRankApproximate(doubled, smaller), exact, 0.01*exact)
+	doubled, rankSum := signedRankSum(ranks)
+	exact := signedRankExact(doubled, rankSum)
+	near(t, "approximation", signedRankApproximate(doubled, rankSum), exact, 0.01*exact)
 	near(t, "p-value of few", signedRank(differences), exact, 0)
 	for range 2 {
 		differences = append(differences, differences...)
 	}
 	ranks, _ = signedRanks(differences)
-	doubled, smaller = signedRankSum(ranks)
-	near(t, "p-value of many", signedRank(differences), signedRankApproximate(doubled, smaller), 0)
+	doubled, rankSum = signedRankSum(ranks)
+	near(t, "p-value of many", signedRank(differences), signedRankApproximate(doubled, rankSum), 0)
 }
 
 func TestMannWhitneyPublished(t *testing.T) {
 	// M. Hollander and D. Wolfe, table 4.1, permeability of placentas (W = 35): one-sided p = 0.1272.
 	term := []float64{0.73, 0.80, 0.83, 1.04, 1.38, 1.45, 1.46, 1.64, 1.89, 1.91}
-	early := []float64{0.74, 0.88, 0.90, 1.15, 1.21}
-	near(t, "permeability", mannWhitney(term, early), 0.2544, 0.0001)
+	preterm := []float64{0.74, 0.88, 0.90, 1.15, 1.21}
+	near(t, "permeability", mannWhitney(term, preterm), 0.2544, 0.0001)
 	near(t, "all equal", mannWhitney([]float64{1, 1}, []float64{1, 1}), 1, 0)
 }
 

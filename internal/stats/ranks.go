@@ -16,15 +16,15 @@ const roundingError = 1e-9
 func Midranks(values []float64, tolerance float64) []float64 {
 	ascending := order(values)
 	ranks := make([]float64, len(values))
-	for from := 0; from < len(ascending); {
-		to := from + 1
-		for to < len(ascending) && values[ascending[to]]-values[ascending[from]] <= tolerance {
-			to++
+	for start := 0; start < len(ascending); {
+		end := start + 1
+		for end < len(ascending) && values[ascending[end]]-values[ascending[start]] <= tolerance {
+			end++
 		}
-		for _, i := range ascending[from:to] {
-			ranks[i] = float64(from+1+to) / 2
+		for _, i := range ascending[start:end] {
+			ranks[i] = float64(start+1+end) / 2
 		}
-		from = to
+		start = end
 	}
 	return ranks
 }
@@ -49,14 +49,14 @@ func signedRank(logRatios []float64) float64 {
 
 // signedRankP is the p-value of signedRank for signed ranks.
 func signedRankP(ranks []float64) float64 {
-	doubled, smaller := signedRankSum(ranks)
+	doubled, rankSum := signedRankSum(ranks)
 	switch {
 	case len(doubled) == 0:
 		return 1
 	case len(doubled) > exactLimit:
-		return signedRankApproximate(doubled, smaller)
+		return signedRankApproximate(doubled, rankSum)
 	default:
-		return signedRankExact(doubled, smaller)
+		return signedRankExact(doubled, rankSum)
 	}
 }
 
@@ -91,11 +91,11 @@ func signedRankSum(ranks []float64) (doubled []int, smaller int) {
 }
 
 // signedRankExact computes the probability of each sum of positive ranks.
-func signedRankExact(doubled []int, smaller int) float64 {
-	probability := make([]float64, smaller+1) // of each sum of the ranks so far
+func signedRankExact(doubled []int, rankSum int) float64 {
+	probability := make([]float64, rankSum+1) // of each sum of the ranks so far
 	probability[0] = 1
 	for _, rank := range doubled {
-		for sum := smaller; sum >= 0; sum-- {
+		for sum := rankSum; sum >= 0; sum-- {
 			p := probability[sum] / 2
 			if sum >= rank {
 				p += probability[sum-rank] / 2
@@ -108,12 +108,12 @@ func signedRankExact(doubled []int, smaller int) float64 {
 
 // signedRankApproximate is the normal approximation with the correction for continuity. The
 // variance of the midranks accounts for ties.
-func signedRankApproximate(doubled []int, smaller int) float64 {
+func signedRankApproximate(doubled []int, rankSum int) float64 {
 	var total, variance float64
 	for _, rank := range doubled {
 		total += float64(rank)
 		variance += float64(rank) * float64(rank) / 4
 	}
-	away := max(0, total/2-float64(smaller)-1)
-	return 2 * distuv.UnitNormal.CDF(-away/math.Sqrt(variance))
+	distance := max(0, total/2-float64(rankSum)-1)
+	return 2 * distuv.UnitNormal.CDF(-distance/math.Sqrt(variance))
 }

@@ -128,18 +128,18 @@ type Margin struct{ Worse, NotWorse float64 }
 
 // AgainstMargin compares with a margin above 0, a relative difference: 0.03 is 3 %. Worse by 3 % is 1.03 times the value, or 1/1.03 times the
 // value if higher values are better.
-func (c *RunsComparison) AgainstMargin(margin float64, better Direction) Margin {
+func (c *RunsComparison) AgainstMargin(margin float64, direction Direction) Margin {
 	if c.CI == nil {
 		return Margin{math.NaN(), math.NaN()}
 	}
 	m := *c
-	if better == Higher {
+	if direction == Higher {
 		m.effect = -m.effect
 	}
 	bound := math.Log1p(margin)
-	worse := m.above(bound)
+	pValue := m.above(bound)
 	m.effect = -m.effect
-	return Margin{Worse: worse, NotWorse: m.above(-bound)}
+	return Margin{Worse: pValue, NotWorse: m.above(-bound)}
 }
 
 // mostRunsNeeded is the largest answer of RunsNeeded.
@@ -148,24 +148,24 @@ const mostRunsNeeded = 1000
 // RunsNeeded is the number of runs a side that decides about a margin with a power of 80 %: that B is worse by more, at Alpha divided by the number of metrics
 // that are judged together (see [Margin]), or that it is not worse by the margin, at Alpha. It assumes the present ratio and the present variation between
 // runs. It is 0 if the variation is not known, if the ratio is the margin itself, or if the number is above 1000.
-func (c *RunsComparison) RunsNeeded(margin float64, better Direction, together int) int {
+func (c *RunsComparison) RunsNeeded(margin float64, direction Direction, metrics int) int {
 	if c.CI == nil {
 		return 0
 	}
-	worse := c.effect
-	if better == Higher {
-		worse = -worse
+	loss := c.effect
+	if direction == Higher {
+		loss = -loss
 	}
-	distance, level := math.Log1p(margin)-worse, Alpha
+	distance, level := math.Log1p(margin)-loss, Alpha
 	if distance < 0 {
-		distance, level = -distance, Alpha/float64(max(1, together))
+		distance, level = -distance, Alpha/float64(max(1, metrics))
 	}
 	if distance <= roundingError {
 		return 0
 	}
 	// The normal approximation gives a lower bound.
-	least := 2 * math.Pow((distuv.UnitNormal.Quantile(1-level)+distuv.UnitNormal.Quantile(Power))*c.deviation/distance, 2)
-	for n := max(2, int(min(least, mostRunsNeeded+1))); n <= mostRunsNeeded; n++ {
+	estimate := 2 * math.Pow((distuv.UnitNormal.Quantile(1-level)+distuv.UnitNormal.Quantile(Power))*c.deviation/distance, 2)
+	for n := max(2, int(min(estimate, mostRunsNeeded+1))); n <= mostRunsNeeded; n++ {
 		if c.constant() {
 			if separation(n, n) < level {
 				return n

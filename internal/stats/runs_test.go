@@ -69,21 +69,21 @@ func TestCompareRunsRefuses(t *testing.T) {
 
 // TestCompareConstantRuns compares runs without any variation, such as sizes of files. 3 and 3 runs separate by chance in 1 of 20 divisions.
 func TestCompareConstantRuns(t *testing.T) {
-	same := CompareRuns([]float64{5, 5, 5, 5}, []float64{5, 5, 5, 5})
-	if m := same.AgainstMargin(0.03, Lower); same.P != 1 || same.Ratio != 1 || m.Worse != 1 || !close4(m.NotWorse, 1.0/70) {
-		t.Errorf("equal runs: %+v, %+v", same, m)
+	twin := CompareRuns([]float64{5, 5, 5, 5}, []float64{5, 5, 5, 5})
+	if m := twin.AgainstMargin(0.03, Lower); twin.P != 1 || twin.Ratio != 1 || m.Worse != 1 || !close4(m.NotWorse, 1.0/70) {
+		t.Errorf("equal runs: %+v, %+v", twin, m)
 	}
-	other := CompareRuns([]float64{5, 5, 5}, []float64{6, 6, 6})
-	if !math.IsInf(other.Detectable, 1) || same.Detectable != 0 {
-		t.Errorf("3 and 3 runs show differences from %g on, 4 and 4 from %g on; want none and every one", other.Detectable, same.Detectable)
+	rival := CompareRuns([]float64{5, 5, 5}, []float64{6, 6, 6})
+	if !math.IsInf(rival.Detectable, 1) || twin.Detectable != 0 {
+		t.Errorf("3 and 3 runs show differences from %g on, 4 and 4 from %g on; want none and every one", rival.Detectable, twin.Detectable)
 	}
-	if m := other.AgainstMargin(0.03, Lower); other.P != 2./20 || m.Worse != 1./20 || m.NotWorse != 1 {
-		t.Errorf("different runs: %+v, %+v", other, m)
+	if m := rival.AgainstMargin(0.03, Lower); rival.P != 2./20 || m.Worse != 1./20 || m.NotWorse != 1 {
+		t.Errorf("different runs: %+v, %+v", rival, m)
 	}
-	if m := other.AgainstMargin(0.03, Higher); m.Worse != 1 || m.NotWorse != 1./20 {
+	if m := rival.AgainstMargin(0.03, Higher); m.Worse != 1 || m.NotWorse != 1./20 {
 		t.Errorf("different runs of a rate: %+v", m)
 	}
-	if m := other.AgainstMargin(0.2, Lower); m.Worse != 1 || m.NotWorse != 1 {
+	if m := rival.AgainstMargin(0.2, Lower); m.Worse != 1 || m.NotWorse != 1 {
 		t.Errorf("a difference as large as the margin is neither above nor below it: %+v", m)
 	}
 }
@@ -149,7 +149,7 @@ func TestRunsErrorRates(t *testing.T) {
 	} {
 		n := s.n
 		random := rand.New(rand.NewPCG(uint64(n[0]), uint64(n[1])))
-		var alarms, welch, worse, notWorse int
+		var alarms, welch, worseHits, notWorse int
 		for range trials {
 			a, equal := runsOf(random, n[0], 1, 0.03), runsOf(random, n[1], 1, s.deviation)
 			if c := CompareRuns(a, equal); c.CI.Lo > 1 || c.CI.Hi < 1 {
@@ -160,18 +160,18 @@ func TestRunsErrorRates(t *testing.T) {
 			}
 			c := CompareRuns(a, runsOf(random, n[1], 1+margin, s.deviation))
 			if m := c.AgainstMargin(margin, Lower); m.Worse < Alpha {
-				worse++
+				worseHits++
 			} else if m.NotWorse < Alpha {
 				notWorse++
 			}
 		}
-		alone := ""
+		remark := ""
 		if n[1] > 1 {
-			alone = fmt.Sprintf(", by Welch's test alone in %.1f %%", 100*share(welch, trials))
+			remark = fmt.Sprintf(", by Welch's test alone in %.1f %%", 100*share(welch, trials))
 		}
 		t.Logf("%d and %d runs, deviation 0.03 and %v: false alarms in %.1f %%%s; at the margin worse in %.1f %%, not worse in %.1f %%",
-			n[0], n[1], s.deviation, 100*share(alarms, trials), alone, 100*share(worse, trials), 100*share(notWorse, trials))
-		for name, count := range map[string]int{"false alarms": alarms, "worse": worse, "not worse": notWorse} {
+			n[0], n[1], s.deviation, 100*share(alarms, trials), remark, 100*share(worseHits, trials), 100*share(notWorse, trials))
+		for name, count := range map[string]int{"false alarms": alarms, "worse": worseHits, "not worse": notWorse} {
 			simulation.AtMost(t, s.most, count, trials, "%d and %d runs, deviation %v: %s", n[0], n[1], s.deviation, name)
 		}
 		if n == [2]int{10, 3} && s.deviation == 0.03 {

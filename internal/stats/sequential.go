@@ -16,14 +16,14 @@ const (
 	nearLook = 1.02
 )
 
-// Looks are the numbers of blocks for the tests of a rule. The first is at least MinSamples, the last is most, and the intervals
+// Looks are the numbers of blocks for the tests of a rule. The first is at least MinSamples, the last is limit, and the intervals
 // between them grow. They are fixed before the run.
-func Looks(first, most int) []int {
+func Looks(first, limit int) []int {
 	var looks []int
-	for n := max(first, MinSamples); float64(n)*lookGrowth <= float64(most); n = int(math.Ceil(float64(n) * lookGrowth)) {
+	for n := max(first, MinSamples); float64(n)*lookGrowth <= float64(limit); n = int(math.Ceil(float64(n) * lookGrowth)) {
 		looks = append(looks, n)
 	}
-	return append(looks, most)
+	return append(looks, limit)
 }
 
 // Sequential converts p-values of a comparison that is tested at several looks while the run goes on. A test at the level of 5 % at each of ten looks
@@ -58,9 +58,9 @@ func NewSequential(looks []int) *Sequential {
 // At returns the look of a comparison after a number of blocks. This number need not be one of the rule's looks: a budget may end a run at any
 // time. last is set if no look can follow, for a reason that has nothing to do with the values. The look then spends all the error that is left.
 func (s *Sequential) At(blocks int, last bool) *Look {
-	most := s.looks[len(s.looks)-1]
-	blocks = max(1, min(blocks, most))
-	last = last || blocks == most
+	limit := s.looks[len(s.looks)-1]
+	blocks = max(1, min(blocks, limit))
+	last = last || blocks == limit
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := lookKey{blocks, last}
@@ -69,10 +69,10 @@ func (s *Sequential) At(blocks int, last bool) *Look {
 		b = &boundary{last: last, levels: map[int]float64{}}
 		for _, n := range s.looks {
 			if float64(n)*nearLook < float64(blocks) {
-				b.shares = append(b.shares, float64(n)/float64(most))
+				b.shares = append(b.shares, float64(n)/float64(limit))
 			}
 		}
-		b.shares = append(b.shares, float64(blocks)/float64(most))
+		b.shares = append(b.shares, float64(blocks)/float64(limit))
 		s.plans[key] = b
 	}
 	return &Look{Blocks: blocks, Last: last, boundary: b}
@@ -156,8 +156,8 @@ func (b *boundary) entry(i int) float64 {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	level, known := b.levels[i]
-	if !known {
+	level, ok := b.levels[i]
+	if !ok {
 		levels := lookLevels(b.shares, spending(b.shares, math.Pow(10, -float64(i)/errorSteps), b.last))
 		level = levels[len(levels)-1]
 		b.levels[i] = level
@@ -170,8 +170,8 @@ func next(i int) int { return max(i+1, firstEntry) }
 
 // level is the level of the look for an overall error.
 func (b *boundary) level(overall float64) float64 {
-	at := -math.Log10(max(leastError, min(1, overall))) * errorSteps
-	i := min(int(at), lastEntry-1)
+	position := -math.Log10(max(leastError, min(1, overall))) * errorSteps
+	i := min(int(position), lastEntry-1)
 	if i < firstEntry {
 		i = 0
 	}
@@ -179,7 +179,7 @@ func (b *boundary) level(overall float64) float64 {
 	if lo == 0 {
 		return 0
 	}
-	return math.Exp(math.Log(hi) + (at-float64(i))/float64(next(i)-i)*(math.Log(lo)-math.Log(hi)))
+	return math.Exp(math.Log(hi) + (position-float64(i))/float64(next(i)-i)*(math.Log(lo)-math.Log(hi)))
 }
 
 // overall is the inverse of level.
@@ -199,11 +199,11 @@ func (b *boundary) overall(p float64) float64 {
 		i = 0
 	}
 	hi, lo := b.entry(i), b.entry(end)
-	at := float64(end)
+	position := float64(end)
 	if lo > 0 {
-		at = float64(i) + float64(end-i)*(math.Log(hi)-math.Log(p))/(math.Log(hi)-math.Log(lo))
+		position = float64(i) + float64(end-i)*(math.Log(hi)-math.Log(p))/(math.Log(hi)-math.Log(lo))
 	}
-	return math.Pow(10, -at/errorSteps)
+	return math.Pow(10, -position/errorSteps)
 }
 
 // spent is the error that the rule may have spent after a share of the blocks.
@@ -233,10 +233,10 @@ func spending(shares []float64, overall float64, last bool) []float64 {
 func lookLevels(shares, errors []float64) []float64 {
 	var levels []float64
 	var points, density []float64 // of the motion at the look before; the density times the weight of its point
-	var before, spentBefore float64
+	var previous, spentBefore float64
 	for k, share := range shares {
-		step := math.Sqrt(share - before)
-		beyond := func(limit float64) (p float64) { // the probability of a motion beyond ± limit at this look
+		step := math.Sqrt(share - previous)
+		tail := func(limit float64) (p float64) { // the probability of a motion beyond ± limit at this look
 			if k == 0 {
 				return 2 * upperTail(limit/step)
 			}
@@ -245,26 +245,26 @@ func lookLevels(shares, errors []float64) []float64 {
 			}
 			return p
 		}
-		limit := boundaryAt(beyond, errors[k]-spentBefore, share)
+		limit := boundaryAt(tail, errors[k]-spentBefore, share)
 		levels = append(levels, 2*upperTail(limit/math.Sqrt(share)))
 		if k == len(shares)-1 {
 			break
 		}
 		next := math.Sqrt(shares[k+1] - share)
 		grid, weights := simpson(min(limit, 9*math.Sqrt(share)), max(0.02*math.Sqrt(share), min(0.1*math.Sqrt(share), next/3)))
-		fresh := make([]float64, len(grid))
+		update := make([]float64, len(grid))
 		for j, y := range grid {
 			if k == 0 {
-				fresh[j] = 2 * normalDensity(y/step) / step
+				update[j] = 2 * normalDensity(y/step) / step
 			} else {
 				for i, x := range points {
-					fresh[j] += density[i] * (normalDensity((y-x)/step) + normalDensity((y+x)/step)) / step
+					update[j] += density[i] * (normalDensity((y-x)/step) + normalDensity((y+x)/step)) / step
 				}
 			}
-			fresh[j] *= weights[j]
+			update[j] *= weights[j]
 		}
-		points, density = grid, fresh
-		before, spentBefore = share, errors[k]
+		points, density = grid, update
+		previous, spentBefore = share, errors[k]
 	}
 	return levels
 }
@@ -272,16 +272,16 @@ func lookLevels(shares, errors []float64) []float64 {
 func normalDensity(z float64) float64 { return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) }
 
 // boundaryAt is the limit beyond which a motion has a probability, +Inf for none.
-func boundaryAt(beyond func(limit float64) float64, probability, share float64) float64 {
+func boundaryAt(tail func(limit float64) float64, probability, share float64) float64 {
 	lo, hi := 0.0, 40*math.Sqrt(share)
 	switch {
-	case probability <= beyond(hi):
+	case probability <= tail(hi):
 		return math.Inf(1)
-	case probability >= beyond(lo):
+	case probability >= tail(lo):
 		return lo
 	}
 	for range 60 {
-		if middle := (lo + hi) / 2; beyond(middle) > probability {
+		if middle := (lo + hi) / 2; tail(middle) > probability {
 			lo = middle
 		} else {
 			hi = middle

@@ -45,11 +45,11 @@ func TestBoundariesSpendTheError(t *testing.T) {
 	r := random(1)
 	crossed := make([]int, len(looks))
 	for range trials {
-		at, before := 0.0, 0.0
+		motion, previous := 0.0, 0.0
 		for i, share := range shares {
-			at += math.Sqrt(share-before) * r.NormFloat64()
-			before = share
-			if math.Abs(at) > limits[i]*math.Sqrt(share) {
+			motion += math.Sqrt(share-previous) * r.NormFloat64()
+			previous = share
+			if math.Abs(motion) > limits[i]*math.Sqrt(share) {
 				for j := i; j < len(shares); j++ {
 					crossed[j]++
 				}
@@ -84,21 +84,21 @@ func TestLooks(t *testing.T) {
 func TestLookConverts(t *testing.T) {
 	rule := NewSequential(Looks(10, 200))
 	for _, look := range []*Look{rule.At(10, false), rule.At(60, false), rule.At(60, true)} {
-		before := 0.0
+		previous := 0.0
 		for _, p := range []float64{0, 1e-200, 1e-30, 1e-9, 1e-6, 1e-4, 0.003, 0.01, 0.04, 0.2, 0.7, 1} {
 			overall := look.P(p)
-			if overall < max(p, before) || overall > 1 {
+			if overall < max(p, previous) || overall > 1 {
 				t.Errorf("after %d blocks %g is %g for the rule", look.Blocks, p, overall)
 			}
-			before = overall
+			previous = overall
 			if level := look.Level(overall); overall > 1e-11 && overall < 1 && math.Abs(level/p-1) > 1e-6 {
 				t.Errorf("after %d blocks the level for %g is %g, want %g", look.Blocks, overall, level, p)
 			}
 		}
 	}
-	early, ended := rule.At(44, false).P(0.001), rule.At(44, true).P(0.001)
-	if early < 0.05 || ended > 0.002 {
-		t.Errorf("0.001 is %g early and %g if no look follows", early, ended)
+	lookP, endP := rule.At(44, false).P(0.001), rule.At(44, true).P(0.001)
+	if lookP < 0.05 || endP > 0.002 {
+		t.Errorf("0.001 is %g early and %g if no look follows", lookP, endP)
 	}
 	// The table is close to the exact boundaries between its entries too.
 	var shares []float64
@@ -109,32 +109,32 @@ func TestLookConverts(t *testing.T) {
 		exact := lookLevels(shares, spending(shares, overall, false))
 		near(t, "level / exact level", rule.At(rule.looks[11], false).Level(overall)/exact[11], 1, 0.03)
 	}
-	var only *Look
-	if only.P(0.03) != 0.03 || only.Level(0.03) != 0.03 {
+	var look *Look
+	if look.P(0.03) != 0.03 || look.Level(0.03) != 0.03 {
 		t.Error("the only look of a run changes p-values")
 	}
 }
 
 func TestSequentialFalseAlarms(t *testing.T) {
 	trials := simulation.Trials(t, 100, 1000)
-	const most = 40
-	rule := NewSequential(Looks(10, most))
+	const limit = 40
+	rule := NewSequential(Looks(10, limit))
 	kinds := []model{normal, disturbed, bimodal}
 	var allAlarms, allRepeated int
 	for i, noise := range kinds {
 		r := random(uint64(i))
 		alarms, repeated := 0, 0
 		for trial := range uint64(trials) {
-			targets := run(r, noise, normal, most, 1, 1)
-			alarm, plain := false, false
+			targets := run(r, noise, normal, limit, 1, 1)
+			alarm, alarmAtEnd := false, false
 			for _, n := range rule.looks {
 				p := compare(targets[0][:n], targets[1][:n], Lower, trial, fewSwaps).P
-				alarm, plain = alarm || rule.At(n, false).P(p) < Alpha, plain || p < Alpha
+				alarm, alarmAtEnd = alarm || rule.At(n, false).P(p) < Alpha, alarmAtEnd || p < Alpha
 			}
 			if alarm {
 				alarms++
 			}
-			if plain {
+			if alarmAtEnd {
 				repeated++
 			}
 		}
@@ -151,17 +151,17 @@ func TestSequentialFalseAlarms(t *testing.T) {
 // greatest p-value that the joint test can give, twice the p-value of the signed-rank test.
 func TestSequentialSavesBlocks(t *testing.T) {
 	trials := simulation.Trials(t, 100, 1000)
-	const most = 200
+	const limit = 200
 	fourteen := model{"lognormal 14 %", func(r *rand.Rand) float64 { return math.Exp(0.14 * r.NormFloat64()) }, 1}
-	rule := NewSequential(Looks(10, most))
+	rule := NewSequential(Looks(10, limit))
 	for _, tt := range []struct{ factor, blocks, found, coverage float64 }{
 		{1.05, 140, 0.80, 0.93}, {1.10, 75, 0.99, 0.93}, {1.50, 33, 0.99, 0.93},
 	} {
 		r := random(1)
 		var blocks []float64
-		found, fixed, covered := 0, 0, 0
+		found, fixed, coverCount := 0, 0, 0
 		for range trials {
-			targets := run(r, fourteen, normal, most, 1, tt.factor)
+			targets := run(r, fourteen, normal, limit, 1, tt.factor)
 			a, b := pair(targets[0], targets[1])
 			logRatios := subtracted(logarithms(b), logarithms(a))
 			if signedRank(logRatios)/partWeights[0] < Alpha {
@@ -172,25 +172,25 @@ func TestSequentialSavesBlocks(t *testing.T) {
 				if decided {
 					found++
 				}
-				if decided || n == most {
+				if decided || n == limit {
 					blocks = append(blocks, float64(n))
 					ci := walshAverages(slices.Sorted(slices.Values(logRatios[:n]))).interval(signedRankCritical(n, 1-Level))
 					if log := math.Log(tt.factor); ci.Lo <= log && log <= ci.Hi {
-						covered++
+						coverCount++
 					}
 					break
 				}
 			}
 		}
 		t.Logf("noise of 14 %% with looks, factor %g: found in %.0f %% (%.0f %% with %d blocks), with a median of %.0f blocks and a mean of %.0f; at the stop the interval covers in %.1f %%",
-			tt.factor, 100*share(found, trials), 100*share(fixed, trials), most, Median(blocks), meanOf(blocks), 100*share(covered, trials))
-		early := 0
+			tt.factor, 100*share(found, trials), 100*share(fixed, trials), limit, Median(blocks), meanOf(blocks), 100*share(coverCount, trials))
+		stops := 0
 		for _, n := range blocks {
-			early += count(n <= tt.blocks)
+			stops += count(n <= tt.blocks)
 		}
-		simulation.AtLeast(t, 0.5, early, trials, "factor %g: at most %.0f blocks", tt.factor, tt.blocks)
+		simulation.AtLeast(t, 0.5, stops, trials, "factor %g: at most %.0f blocks", tt.factor, tt.blocks)
 		simulation.AtLeast(t, tt.found, found, trials, "factor %g: found", tt.factor)
-		simulation.AtLeast(t, tt.coverage, covered, trials, "factor %g: the interval at the stop covers", tt.factor)
+		simulation.AtLeast(t, tt.coverage, coverCount, trials, "factor %g: the interval at the stop covers", tt.factor)
 	}
 }
 
@@ -201,19 +201,19 @@ func TestJudgeAtLook(t *testing.T) {
 	for block, v := range []float64{1, 1.1, 0.9, 1.2, 1.05, 0.95, 1.15, 1.02, 0.97, 1.07} {
 		a, b = append(a, Sample{block, v}), append(b, Sample{block, 1.5 * v * (1 + 0.01*float64(block))})
 	}
-	plain := Compare(a, b, Lower, 1)
-	early, ended := plain.AtLook(rule.At(10, false)), plain.AtLook(rule.At(10, true))
-	if plain.Verdict != Slower || ended.Verdict != Slower || early.Verdict != TooFew {
-		t.Errorf("verdicts %q without looks, %q if the run ended, %q at the first look", plain.Verdict, ended.Verdict, early.Verdict)
+	fixedRun := Compare(a, b, Lower, 1)
+	firstLook, lastLook := fixedRun.AtLook(rule.At(10, false)), fixedRun.AtLook(rule.At(10, true))
+	if fixedRun.Verdict != Slower || lastLook.Verdict != Slower || firstLook.Verdict != TooFew {
+		t.Errorf("verdicts %q without looks, %q if the run ended, %q at the first look", fixedRun.Verdict, lastLook.Verdict, firstLook.Verdict)
 	}
-	if !math.IsInf(early.Detectable, 1) || early.CI != plain.CI || early.P <= plain.P {
-		t.Errorf("at the first look: detectable %g, interval %v, P = %g", early.Detectable, early.CI, early.P)
+	if !math.IsInf(firstLook.Detectable, 1) || firstLook.CI != fixedRun.CI || firstLook.P <= fixedRun.P {
+		t.Errorf("at the first look: detectable %g, interval %v, P = %g", firstLook.Detectable, firstLook.CI, firstLook.P)
 	}
-	if again := plain.AtLook(nil); again.Look != nil || again.P != plain.P {
+	if repeat := fixedRun.AtLook(nil); repeat.Look != nil || repeat.P != fixedRun.P {
 		t.Error("no look changes a comparison")
 	}
-	if few := Compare(a[:3], b[:3], Lower, 1).AtLook(rule.At(3, false)); few.Verdict != TooFew {
-		t.Errorf("three blocks: %q", few.Verdict)
+	if triple := Compare(a[:3], b[:3], Lower, 1).AtLook(rule.At(3, false)); triple.Verdict != TooFew {
+		t.Errorf("three blocks: %q", triple.Verdict)
 	}
 }
 

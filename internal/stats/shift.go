@@ -23,7 +23,7 @@ func shiftFunction(a, b []float64) []float64 {
 
 // quantile interpolates between sorted values (definition 7 of R. J. Hyndman and Y. Fan, The American Statistician 50 (1996) 361–365).
 func quantile(sorted []float64, share float64) float64 {
-	at := share * float64(len(sorted)-1)
-	i := min(int(at), len(sorted)-2)
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	position := share * float64(len(sorted)-1)
+	i := min(int(position), len(sorted)-2)
+	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
 }

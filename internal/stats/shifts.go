@@ -76,12 +76,12 @@ func (s *shifts) at(k int) float64 {
 	lo = math.Nextafter(lo, math.Inf(-1))
 	// The search continues until few shifts are above lo and up to hi: as many as there are values. Two of three steps interpolate, to just below and to
 	// just above the place, so that both ends come near. The third halves, so that no distribution takes many steps.
-	few := len(s.a) + len(s.b)
-	under, upTo := 0, s.count()
-	for step := 0; upTo-under > few; step++ {
+	limit := len(s.a) + len(s.b)
+	rank, upTo := 0, s.count()
+	for step := 0; upTo-rank > limit; step++ {
 		middle := midpoint(lo, hi)
-		if aim := float64(k-under) + [...]float64{-0.25, 0.25, 0}[step%3]*float64(few); step%3 != 2 && aim > 0 {
-			if place := lo + aim/float64(upTo-under)*(hi-lo); place > lo && place < hi {
+		if aim := float64(k-rank) + [...]float64{-0.25, 0.25, 0}[step%3]*float64(limit); step%3 != 2 && aim > 0 {
+			if place := lo + aim/float64(upTo-rank)*(hi-lo); place > lo && place < hi {
 				middle = place
 			}
 		}
@@ -91,15 +91,15 @@ func (s *shifts) at(k int) float64 {
 		if n := s.below(middle); n > k {
 			hi, upTo = middle, n
 		} else {
-			lo, under = middle, n
+			lo, rank = middle, n
 		}
 	}
-	return selectRank(s.between(lo, hi, upTo-under), k-under)
+	return selectRank(s.between(lo, hi, upTo-rank), k-rank)
 }
 
 // between lists the shifts above lo and up to hi, whose number is count.
 func (s *shifts) between(lo, hi float64, count int) []float64 {
-	all := make([]float64, 0, count)
+	list := make([]float64, 0, count)
 	if s.a != nil {
 		j := 0
 		for _, v := range s.a {
@@ -110,10 +110,10 @@ func (s *shifts) between(lo, hi float64, count int) []float64 {
 				if w-v > hi {
 					break
 				}
-				all = append(all, w-v)
+				list = append(list, w-v)
 			}
 		}
-		return all
+		return list
 	}
 	j := len(s.b)
 	for i, v := range s.b {
@@ -124,10 +124,10 @@ func (s *shifts) between(lo, hi float64, count int) []float64 {
 			if midpoint(v, w) > hi {
 				break
 			}
-			all = append(all, midpoint(v, w))
+			list = append(list, midpoint(v, w))
 		}
 	}
-	return all
+	return list
 }
 
 // below counts the shifts up to a limit, in a time that grows with the number of values.
@@ -197,17 +197,17 @@ func signedRankTail(n int) []float64 {
 // without one. Above exactLimit it comes from the normal approximation.
 func signedRankCritical(n int, level float64) int {
 	if n > exactLimit {
-		of := float64(n)
-		return rankCritical(of*(of+1)/4, of*(of+1)*(2*of+1)/24, level)
+		count := float64(n)
+		return rankCritical(count*(count+1)/4, count*(count+1)*(2*count+1)/24, level)
 	}
 	tail := signedRankTails[n]()
-	at, _ := slices.BinarySearchFunc(tail, level, func(p, level float64) int {
+	index, _ := slices.BinarySearchFunc(tail, level, func(p, level float64) int {
 		if 2*p < level {
 			return -1
 		}
 		return 1
 	})
-	return at - 1
+	return index - 1
 }
 
 // mannWhitneyCritical is the same for the U statistic of two samples, from the normal approximation. The exact distribution
@@ -221,8 +221,8 @@ func mannWhitneyCritical(n, m int, level float64) int {
 			}
 		}
 	}
-	of := float64(n) * float64(m)
-	return rankCritical(of/2, of*float64(n+m+1)/12, level)
+	product := float64(n) * float64(m)
+	return rankCritical(product/2, product*float64(n+m+1)/12, level)
 }
 
 // mannWhitneyProbabilities are the probabilities of U = 0, 1, 2, … without ties, from the recurrence of H. B. Mann and

@@ -10,19 +10,19 @@ import (
 func TestShiftsWithoutAList(t *testing.T) {
 	r := random(1)
 	a, b := slices.Sorted(slices.Values(normal.series(r, 40, 1))), slices.Sorted(slices.Values(normal.series(r, 50, 1.1)))
-	rounded := func(values []float64) (all []float64) {
+	round := func(values []float64) (list []float64) {
 		for _, v := range values {
-			all = append(all, math.Round(v*10)/10)
+			list = append(list, math.Round(v*10)/10)
 		}
-		return all
+		return list
 	}
 	for name, s := range map[string]*shifts{
 		"means of pairs": walshAverages(a), "differences": differences(a, b),
-		"means of pairs with ties": walshAverages(rounded(a)), "differences with ties": differences(rounded(a), rounded(b)),
+		"means of pairs with ties": walshAverages(round(a)), "differences with ties": differences(round(a), round(b)),
 	} {
-		counted := &shifts{a: s.a, b: s.b}
+		counter := &shifts{a: s.a, b: s.b}
 		for k := range s.count() {
-			near(t, name, counted.at(k), s.at(k), 1e-15)
+			near(t, name, counter.at(k), s.at(k), 1e-15)
 		}
 	}
 }
@@ -30,9 +30,9 @@ func TestShiftsWithoutAList(t *testing.T) {
 // Hollander and Wolfe, table 3.1: the Hamilton depression scores of nine patients. The estimate is −0.46, and the interval of 96.1 % is
 // from −0.786 to −0.010 (R's wilcox.test).
 func TestHodgesLehmannPublished(t *testing.T) {
-	before := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
-	after := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
-	differences := subtracted(after, before)
+	first := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
+	second := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
+	differences := subtracted(second, first)
 	slices.Sort(differences)
 	w := walshAverages(differences)
 	near(t, "estimate", w.median(), -0.46, 1e-9)
@@ -59,9 +59,9 @@ func TestIntervalInvertsTheTest(t *testing.T) {
 			b = append(b, r.NormFloat64())
 		}
 		slices.Sort(b)
-		between := differences(a, b).interval(mannWhitneyCritical(n, 9, 0.05))
-		if rejects := mannWhitney(a, b) < 0.05; rejects != (between.Lo > 0 || between.Hi < 0) {
-			t.Fatalf("n = %d: p = %g, and the interval is %v", n, mannWhitney(a, b), between)
+		interval := differences(a, b).interval(mannWhitneyCritical(n, 9, 0.05))
+		if rejects := mannWhitney(a, b) < 0.05; rejects != (interval.Lo > 0 || interval.Hi < 0) {
+			t.Fatalf("n = %d: p = %g, and the interval is %v", n, mannWhitney(a, b), interval)
 		}
 	}
 }

@@ -21,18 +21,18 @@ func TestMedianCoverage(t *testing.T) {
 	trials := simulation.Trials(t, 100, 1500)
 	models := []model{normal, lognormal, tailed, pareto, disturbed, bimodal, lopsided}
 	byNoise := ranges{}
-	all := map[string]int{} // intervals of each noise that cover the median
+	totals := map[string]int{} // intervals of each noise that cover the median
 	sizes := []int{6, 7, 8, 10, 11, 20, 50}
 	for _, n := range sizes {
-		least, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
+		minimum, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
 		for _, m := range models {
 			r := random(uint64(n))
-			var covered, coveredPlain int
+			var coverCount, coveredPlain int
 			for trial := range trials {
 				sorted := m.series(r, n, 1)
 				slices.Sort(sorted)
 				if ci := medianInterval(sorted, 1, uint64(trial), fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
-					covered++
+					coverCount++
 				}
 				if trial < trials/4 {
 					if ci := plainInterval(sorted, r); ci.Lo <= m.median && m.median <= ci.Hi {
@@ -40,20 +40,20 @@ func TestMedianCoverage(t *testing.T) {
 					}
 				}
 			}
-			coverage, plain := share(covered, trials), share(coveredPlain, trials/4)
-			least, greatest = min(least, coverage), max(greatest, coverage)
-			leastPlain, greatestPlain = min(leastPlain, plain), max(greatestPlain, plain)
+			coverage, plainShare := share(coverCount, trials), share(coveredPlain, trials/4)
+			minimum, greatest = min(minimum, coverage), max(greatest, coverage)
+			leastPlain, greatestPlain = min(leastPlain, plainShare), max(greatestPlain, plainShare)
 			byNoise.add(m.name, coverage)
-			all[m.name] += covered
-			simulation.AtLeast(t, 0.94, covered, trials, "n = %d, %s: the interval of the median covers it", n, m.name)
+			totals[m.name] += coverCount
+			simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s: the interval of the median covers it", n, m.name)
 		}
-		t.Logf("n = %d: the interval of the median covers it in %.1f–%.1f %%; the plain percentile interval in %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
+		t.Logf("n = %d: the interval of the median covers it in %.1f–%.1f %%; the plain percentile interval in %.1f–%.1f %%", n, 100*minimum, 100*greatest, 100*leastPlain, 100*greatestPlain)
 		if simulation.Full() && n == 7 && leastPlain > 0.92 {
 			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
 	}
-	for noise, covered := range all {
-		simulation.AtLeast(t, 0.94, covered, len(sizes)*trials, "%s: the interval of the median covers it", noise)
+	for noise, coverCount := range totals {
+		simulation.AtLeast(t, 0.94, coverCount, len(sizes)*trials, "%s: the interval of the median covers it", noise)
 	}
 	byNoise.log(t, "the interval of the median of 6 to 50 values covers it in")
 }
@@ -62,11 +62,11 @@ func TestMedianCoverage(t *testing.T) {
 type ranges map[string]Interval
 
 func (r ranges) add(noise string, share float64) {
-	of, has := r[noise]
+	interval, has := r[noise]
 	if !has {
-		of = Interval{share, share}
+		interval = Interval{share, share}
 	}
-	r[noise] = Interval{min(of.Lo, share), max(of.Hi, share)}
+	r[noise] = Interval{min(interval.Lo, share), max(interval.Hi, share)}
 }
 
 func (r ranges) log(t *testing.T, what string) {
@@ -102,7 +102,7 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 	var allAlarms, allSmall int
 	for i, c := range kinds {
 		r := random(uint64(i))
-		var alarms, small int
+		var alarms, hits int
 		for trial := range trials {
 			targets := run(r, c.noise, c.shared, blocks, equal...)
 			var family []Comparison
@@ -113,12 +113,12 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 				alarms++
 			}
 			if family[0].P < Alpha {
-				small++
+				hits++
 			}
 		}
 		simulation.AtMost(t, Alpha, alarms, trials, "%s in %s blocks: families with a difference", c.noise.name, c.shared.name)
-		simulation.AtMost(t, Alpha, small, trials, "%s in %s blocks: p-values below 0.05", c.noise.name, c.shared.name)
-		allAlarms, allSmall = allAlarms+alarms, allSmall+small
+		simulation.AtMost(t, Alpha, hits, trials, "%s in %s blocks: p-values below 0.05", c.noise.name, c.shared.name)
+		allAlarms, allSmall = allAlarms+alarms, allSmall+hits
 	}
 	simulation.AtMost(t, Alpha, allAlarms, len(kinds)*trials, "families with a difference")
 	simulation.AtMost(t, Alpha, allSmall, len(kinds)*trials, "p-values below 0.05")
@@ -201,7 +201,7 @@ func TestPower(t *testing.T) {
 	trials := simulation.Trials(t, 30, 500)
 	for _, n := range []int{6, 10, 20, 200} {
 		for _, noise := range []model{normal, lognormal, tailed} {
-			compared := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
+			methods := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
 				"paired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
 					targets := run(r, noise, bimodal, n, 1, factor)
 					return compare(targets[0], targets[1], Lower, seed, fewSwaps)
@@ -210,16 +210,16 @@ func TestPower(t *testing.T) {
 					return CompareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower)
 				},
 			}
-			for name, compared := range compared {
+			for name, method := range methods {
 				r := random(uint64(n))
 				var detectable []float64
 				for trial := range uint64(trials) {
-					detectable = append(detectable, compared(r, trial, 1).Detectable)
+					detectable = append(detectable, method(r, trial, 1).Detectable)
 				}
 				difference := Median(detectable)
 				var found int
 				for trial := range uint64(trials) {
-					if compared(r, trial, 1+difference).Verdict == Slower {
+					if method(r, trial, 1+difference).Verdict == Slower {
 						found++
 					}
 				}
@@ -234,11 +234,11 @@ func TestPower(t *testing.T) {
 func TestPairsSharpenTheRatio(t *testing.T) {
 	trials := simulation.Trials(t, 500, 2000)
 	const n = 20
-	quiet := model{"quiet", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
+	source := model{"quiet", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
 	r := random(1)
 	var ofQuotients, ofMedians float64
 	for range trials {
-		targets := run(r, quiet, normal, n, 1, 1)
+		targets := run(r, source, normal, n, 1, 1)
 		a, b := pair(targets[0], targets[1])
 		logs := logarithms(b)
 		for i, log := range logarithms(a) {
@@ -263,7 +263,7 @@ func TestStopRuleCoverage(t *testing.T) {
 	total := 0
 	for i, m := range models {
 		r := random(uint64(i))
-		var covered int
+		var coverCount int
 		for trial := range uint64(trials) {
 			series := m.series(r, blocks, 1)
 			n := 10
@@ -272,12 +272,12 @@ func TestStopRuleCoverage(t *testing.T) {
 			}
 			sorted := slices.Sorted(slices.Values(series[:n]))
 			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
-				covered++
+				coverCount++
 			}
 		}
-		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(covered, trials))
-		simulation.AtLeast(t, 0.93, covered, trials, "%s: when the stop rule stops, the interval covers", m.name)
-		total += covered
+		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(coverCount, trials))
+		simulation.AtLeast(t, 0.93, coverCount, trials, "%s: when the stop rule stops, the interval covers", m.name)
+		total += coverCount
 	}
 	simulation.AtLeast(t, 0.93, total, len(models)*trials, "when the stop rule stops, the interval covers")
 }
@@ -314,7 +314,7 @@ func TestResampledMedians(t *testing.T) {
 func TestWarningsFalseAlarms(t *testing.T) {
 	trials := simulation.Trials(t, 150, 2000)
 	sizes := []int{6, 7, 10, 20, 50, 200}
-	all := map[string]int{} // alarms of each noise
+	totals := map[string]int{} // alarms of each noise
 	for _, n := range sizes {
 		for _, m := range []model{normal, lognormal, tailed, uniform} {
 			r := random(uint64(n))
@@ -326,10 +326,10 @@ func TestWarningsFalseAlarms(t *testing.T) {
 			}
 			t.Logf("%s noise, n = %d: warnings for %.1f %% of unremarkable series", m.name, n, 100*share(alarms, trials))
 			simulation.AtMost(t, 0.05, alarms, trials, "n = %d, %s: unremarkable series with a warning", n, m.name)
-			all[m.name] += alarms
+			totals[m.name] += alarms
 		}
 	}
-	for noise, alarms := range all {
+	for noise, alarms := range totals {
 		simulation.AtMost(t, 0.05, alarms, len(sizes)*trials, "%s: unremarkable series with a warning", noise)
 	}
 }

@@ -27,11 +27,11 @@ func TestLineNorris(t *testing.T) {
 // separated sorts pairs by x, and moves equal places apart by less than the tolerance of the test.
 func separated(x, y []float64) (places, values []float64) {
 	for _, i := range order(x) {
-		at := x[i]
-		if n := len(places); n > 0 && at <= places[n-1] {
-			at = math.Nextafter(places[n-1], math.Inf(1))
+		place := x[i]
+		if n := len(places); n > 0 && place <= places[n-1] {
+			place = math.Nextafter(places[n-1], math.Inf(1))
 		}
-		places, values = append(places, at), append(values, y[i])
+		places, values = append(places, place), append(values, y[i])
 	}
 	return places, values
 }
@@ -95,7 +95,7 @@ func TestLineCoverage(t *testing.T) {
 	} {
 		for _, n := range []int{10, 50} {
 			r := rand.New(rand.NewPCG(7, uint64(n)))
-			covered := 0
+			coverCount := 0
 			for range runs {
 				var sum float64
 				var places, values []float64
@@ -103,10 +103,10 @@ func TestLineCoverage(t *testing.T) {
 					places, values = append(places, float64(i+1)), append(values, c.value(r, &sum))
 				}
 				if ci := CumulativeLine(places, values).CI; ci.Lo <= 1 && 1 <= ci.Hi {
-					covered++
+					coverCount++
 				}
 			}
-			if share := float64(covered) / runs; share < c.least {
+			if share := float64(coverCount) / runs; share < c.least {
 				t.Errorf("%s, %d points: covered in %.3f of the runs, want %v", c.name, n, share, c.least)
 			}
 		}

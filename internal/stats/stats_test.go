@@ -16,38 +16,38 @@ func TestSummarizeIsEquivariant(t *testing.T) {
 	for _, n := range []int{6, 7, 20, 201} {
 		series := lognormal.series(r, n, 1)
 		s := Summarize(series, 1)
-		scaled := Summarize(times(series, scale), 1)
-		near(t, "median", scaled.Median, scale*s.Median, 0)
-		near(t, "lower end", scaled.CI.Lo, scale*s.CI.Lo, 0)
-		near(t, "upper end", scaled.CI.Hi, scale*s.CI.Hi, 0)
-		near(t, "MAD", scaled.MAD, scale*s.MAD, 0)
-		near(t, "relative half-width", relativeHalfWidth(scaled.Median, *scaled.CI), relativeHalfWidth(s.Median, *s.CI), 0)
-		if diff := cmp.Diff(s.Warnings, scaled.Warnings); diff != "" {
+		multiple := Summarize(times(series, scale), 1)
+		near(t, "median", multiple.Median, scale*s.Median, 0)
+		near(t, "lower end", multiple.CI.Lo, scale*s.CI.Lo, 0)
+		near(t, "upper end", multiple.CI.Hi, scale*s.CI.Hi, 0)
+		near(t, "MAD", multiple.MAD, scale*s.MAD, 0)
+		near(t, "relative half-width", relativeHalfWidth(multiple.Median, *multiple.CI), relativeHalfWidth(s.Median, *s.CI), 0)
+		if diff := cmp.Diff(s.Warnings, multiple.Warnings); diff != "" {
 			t.Errorf("n = %d: the unit changes the warnings: %s", n, diff)
 		}
 	}
 }
 
 func times(values []float64, factor float64) []float64 {
-	scaled := make([]float64, len(values))
+	out := make([]float64, len(values))
 	for i, v := range values {
-		scaled[i] = factor * v
+		out[i] = factor * v
 	}
-	return scaled
+	return out
 }
 
 // Invariant sample-order.
 func TestSummarizeIgnoresOrder(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	s := Summarize(series, 1)
-	shuffled := slices.Clone(series)
-	random(2).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	other := Summarize(shuffled, 1)
+	permutation := slices.Clone(series)
+	random(2).Shuffle(len(permutation), func(i, j int) { permutation[i], permutation[j] = permutation[j], permutation[i] })
+	second := Summarize(permutation, 1)
 	// The order of a sum changes its last bits.
-	near(t, "mean", other.Mean, s.Mean, 1e-14)
-	near(t, "standard deviation", other.SD, s.SD, 1e-14)
-	s.Warnings, s.Mean, s.SD = other.Warnings, other.Mean, other.SD
-	if diff := cmp.Diff(s, other); diff != "" {
+	near(t, "mean", second.Mean, s.Mean, 1e-14)
+	near(t, "standard deviation", second.SD, s.SD, 1e-14)
+	s.Warnings, s.Mean, s.SD = second.Warnings, second.Mean, second.SD
+	if diff := cmp.Diff(s, second); diff != "" {
 		t.Errorf("the order of the values changes the summary: %s", diff)
 	}
 }
@@ -59,13 +59,13 @@ func TestArgumentsAreNotChanged(t *testing.T) {
 	targets := run(r, normal, normal, 20, 1, 1)
 	family := []Comparison{Compare(targets[0], targets[1], Lower, 1)}
 	p := []float64{0.3, 0.1, 0.2}
-	before := []any{slices.Clone(a), slices.Clone(b), slices.Clone(targets[0]), slices.Clone(targets[1]), slices.Clone(family), slices.Clone(p)}
+	original := []any{slices.Clone(a), slices.Clone(b), slices.Clone(targets[0]), slices.Clone(targets[1]), slices.Clone(family), slices.Clone(p)}
 	Summarize(a, 1)
 	CompareUnpaired(a, b, Lower)
 	Compare(targets[0], targets[1], Lower, 1)
 	Judge(family, 0.001, 0)
 	Holm(p)
-	if diff := cmp.Diff(before, []any{a, b, targets[0], targets[1], family, p}); diff != "" {
+	if diff := cmp.Diff(original, []any{a, b, targets[0], targets[1], family, p}); diff != "" {
 		t.Errorf("an argument was changed: %s", diff)
 	}
 }
@@ -86,18 +86,18 @@ func TestCompareInverts(t *testing.T) {
 	r := random(1)
 	for _, n := range []int{6, 7, 20, 101} {
 		targets := run(r, lognormal, normal, n, 1, 1.2)
-		there, back := Compare(targets[0], targets[1], Lower, 1), Compare(targets[1], targets[0], Lower, 1)
-		near(t, "ratio", back.Ratio, 1/there.Ratio, 1e-12)
-		near(t, "p-value", back.P, there.P, 0)
-		near(t, "lower end", back.CI.Lo, 1/there.CI.Hi, 1e-12)
-		near(t, "upper end", back.CI.Hi, 1/there.CI.Lo, 1e-12)
+		first, back := Compare(targets[0], targets[1], Lower, 1), Compare(targets[1], targets[0], Lower, 1)
+		near(t, "ratio", back.Ratio, 1/first.Ratio, 1e-12)
+		near(t, "p-value", back.P, first.P, 0)
+		near(t, "lower end", back.CI.Lo, 1/first.CI.Hi, 1e-12)
+		near(t, "upper end", back.CI.Hi, 1/first.CI.Lo, 1e-12)
 
 		a, b := values(targets[0]), values(targets[1])
-		there, back = CompareUnpaired(a, b, Lower), CompareUnpaired(b, a, Lower)
-		near(t, "unpaired ratio", back.Ratio, 1/there.Ratio, 1e-12)
-		near(t, "unpaired p-value", back.P, there.P, 1e-12)
-		near(t, "unpaired lower end", back.CI.Lo, 1/there.CI.Hi, 0.05)
-		near(t, "unpaired upper end", back.CI.Hi, 1/there.CI.Lo, 0.05)
+		first, back = CompareUnpaired(a, b, Lower), CompareUnpaired(b, a, Lower)
+		near(t, "unpaired ratio", back.Ratio, 1/first.Ratio, 1e-12)
+		near(t, "unpaired p-value", back.P, first.P, 1e-12)
+		near(t, "unpaired lower end", back.CI.Lo, 1/first.CI.Hi, 0.05)
+		near(t, "unpaired upper end", back.CI.Hi, 1/first.CI.Lo, 0.05)
 	}
 }
 
@@ -159,15 +159,15 @@ func TestTooFewAndNotComparable(t *testing.T) {
 		{"negative", []float64{1, 2, 3, -1, 5, 6}, six, NotComparable, math.NaN()},
 		{"infinite", six, []float64{1, 2, 3, math.Inf(1), 5, 6}, NotComparable, math.NaN()},
 	} {
-		for how, got := range map[string]Comparison{
+		for method, got := range map[string]Comparison{
 			"paired":   Compare(sample(c.a...), sample(c.b...), Lower, 1),
 			"unpaired": CompareUnpaired(c.a, c.b, Lower),
 		} {
 			if got.Verdict != c.want || got.CI != nil || !math.IsNaN(got.P) || !math.IsNaN(got.Adjusted) || !math.IsInf(got.Detectable, 1) {
-				t.Errorf("%s, %s: %+v, want %q without interval and p-value", c.name, how, got, c.want)
+				t.Errorf("%s, %s: %+v, want %q without interval and p-value", c.name, method, got, c.want)
 			}
 			if got.Ratio != c.ratio && !(math.IsNaN(got.Ratio) && math.IsNaN(c.ratio)) {
-				t.Errorf("%s, %s: ratio %g, want %g", c.name, how, got.Ratio, c.ratio)
+				t.Errorf("%s, %s: ratio %g, want %g", c.name, method, got.Ratio, c.ratio)
 			}
 		}
 	}
@@ -176,14 +176,14 @@ func TestTooFewAndNotComparable(t *testing.T) {
 // Invariant lost-trials.
 func TestJudge(t *testing.T) {
 	nan := math.NaN()
-	below, above := &Interval{0.8, 0.9}, &Interval{1.1, 1.2}
-	narrow, wide := &Interval{0.98, 1.02}, &Interval{0.7, 1.4}
+	fall, rise := &Interval{0.8, 0.9}, &Interval{1.1, 1.2}
+	point, span := &Interval{0.98, 1.02}, &Interval{0.7, 1.4}
 	untested := Comparison{P: nan, Adjusted: nan, Verdict: NotComparable, Detectable: math.Inf(1)}
-	one := func(n int, better Direction, ci *Interval, p float64) Comparison {
-		return Comparison{N: n, Better: better, Ratio: math.Sqrt(ci.Lo * ci.Hi), CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
+	one := func(n int, direction Direction, ci *Interval, p float64) Comparison {
+		return Comparison{N: n, Better: direction, Ratio: math.Sqrt(ci.Lo * ci.Hi), CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
 	}
-	lost := func(c Comparison, baseline, other float64) Comparison {
-		c.Lost = Losses{Baseline: baseline, Other: other}
+	lose := func(c Comparison, baseline, candidate float64) Comparison {
+		c.Lost = Losses{Baseline: baseline, Other: candidate}
 		return c
 	}
 	for _, c := range []struct {
@@ -192,31 +192,31 @@ func TestJudge(t *testing.T) {
 		want   []Verdict
 	}{
 		{"better with lost trials", []Comparison{
-			lost(one(20, Lower, below, 0.0001), 0, 0.06), lost(one(20, Higher, above, 0.0001), 0, 0.06), lost(one(20, Lower, below, 0.0001), 0, 0.05),
-			lost(one(20, Lower, below, 0.0001), 0.5, 0),
+			lose(one(20, Lower, fall, 0.0001), 0, 0.06), lose(one(20, Higher, rise, 0.0001), 0, 0.06), lose(one(20, Lower, fall, 0.0001), 0, 0.05),
+			lose(one(20, Lower, fall, 0.0001), 0.5, 0),
 		}, []Verdict{TrialsLost, TrialsLost, Faster, Faster}},
 		{"worse with lost trials", []Comparison{
-			lost(one(20, Lower, above, 0.0001), 0, 0.5), lost(one(20, Lower, above, 0.0001), 0.06, 0), lost(one(20, Higher, below, 0.0001), 0.06, 0),
+			lose(one(20, Lower, rise, 0.0001), 0, 0.5), lose(one(20, Lower, rise, 0.0001), 0.06, 0), lose(one(20, Higher, fall, 0.0001), 0.06, 0),
 		}, []Verdict{Slower, TrialsLost, TrialsLost}},
-		{"none shown with lost trials", []Comparison{lost(one(20, Lower, narrow, 0.2), 0.5, 0.5)}, []Verdict{NoDifference}},
+		{"none shown with lost trials", []Comparison{lose(one(20, Lower, point, 0.2), 0.5, 0.5)}, []Verdict{NoDifference}},
 		{"by direction", []Comparison{
-			one(20, Lower, below, 0.0001), one(20, Lower, above, 0.0001), one(20, Higher, below, 0.0001), one(20, Higher, above, 0.0001),
+			one(20, Lower, fall, 0.0001), one(20, Lower, rise, 0.0001), one(20, Higher, fall, 0.0001), one(20, Higher, rise, 0.0001),
 		}, []Verdict{Faster, Slower, Slower, Faster}},
-		{"the test alone decides", []Comparison{one(20, Lower, &Interval{1, 1.2}, 0.0001), one(20, Lower, below, 0.2)}, []Verdict{Slower, NoDifference}},
-		{"wide", []Comparison{one(20, Lower, wide, 0.2)}, []Verdict{TooNoisy}},
-		{"six blocks suffice for one", []Comparison{one(6, Lower, below, 0.03125)}, []Verdict{Faster}},
-		{"but not for two", []Comparison{one(6, Lower, below, 0.03125), one(6, Lower, below, 0.03125)}, []Verdict{TooFew, TooFew}},
-		{"unless Holm comes to them last", []Comparison{one(6, Lower, below, 0.03125), one(20, Lower, below, 0.0001)}, []Verdict{Faster, Faster}},
-		{"the untested do not count", []Comparison{untested, one(6, Lower, below, 0.03125)}, []Verdict{NotComparable, Faster}},
+		{"the test alone decides", []Comparison{one(20, Lower, &Interval{1, 1.2}, 0.0001), one(20, Lower, fall, 0.2)}, []Verdict{Slower, NoDifference}},
+		{"wide", []Comparison{one(20, Lower, span, 0.2)}, []Verdict{TooNoisy}},
+		{"six blocks suffice for one", []Comparison{one(6, Lower, fall, 0.03125)}, []Verdict{Faster}},
+		{"but not for two", []Comparison{one(6, Lower, fall, 0.03125), one(6, Lower, fall, 0.03125)}, []Verdict{TooFew, TooFew}},
+		{"unless Holm comes to them last", []Comparison{one(6, Lower, fall, 0.03125), one(20, Lower, fall, 0.0001)}, []Verdict{Faster, Faster}},
+		{"the untested do not count", []Comparison{untested, one(6, Lower, fall, 0.03125)}, []Verdict{NotComparable, Faster}},
 		{"none", nil, nil},
 	} {
-		judged := Judge(c.family, Alpha, 0)
+		verdicts := Judge(c.family, Alpha, 0)
 		for i, want := range c.want {
-			if judged[i].Verdict != want {
-				t.Errorf("%s: comparison %d is judged %q, want %q", c.name, i, judged[i].Verdict, want)
+			if verdicts[i].Verdict != want {
+				t.Errorf("%s: comparison %d is judged %q, want %q", c.name, i, verdicts[i].Verdict, want)
 			}
-			if blind := judged[i].Verdict == TooFew || judged[i].Verdict == NotComparable; math.IsInf(judged[i].Detectable, 1) != blind {
-				t.Errorf("%s: comparison %d is judged %q, but detects %g", c.name, i, judged[i].Verdict, judged[i].Detectable)
+			if blind := verdicts[i].Verdict == TooFew || verdicts[i].Verdict == NotComparable; math.IsInf(verdicts[i].Detectable, 1) != blind {
+				t.Errorf("%s: comparison %d is judged %q, but detects %g", c.name, i, verdicts[i].Verdict, verdicts[i].Detectable)
 			}
 		}
 	}
@@ -250,9 +250,9 @@ func TestSummarizeSmallAndBad(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	huge := Summarize(slices.Repeat([]float64{math.MaxFloat64}, 6), 1)
-	if huge.Median != math.MaxFloat64 {
-		t.Errorf("the median of huge values is %g", huge.Median)
+	summary := Summarize(slices.Repeat([]float64{math.MaxFloat64}, 6), 1)
+	if summary.Median != math.MaxFloat64 {
+		t.Errorf("the median of huge values is %g", summary.Median)
 	}
 }
 

@@ -25,11 +25,11 @@ const stopShare = 20
 
 // checks reports whether the rule checks the precision after n blocks.
 func (r StopRule) checks(n int) bool {
-	at := r.Min
-	for at < n {
-		at += max(stopInterval, at/stopShare)
+	count := r.Min
+	for count < n {
+		count += max(stopInterval, count/stopShare)
 	}
-	return at == n
+	return count == n
 }
 
 // Enough reports whether a benchmark needs no block after its first n. series returns the values of these blocks in the order of the blocks, one

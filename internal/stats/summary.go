@@ -85,12 +85,12 @@ func midpoint(a, b float64) float64 {
 
 // deviation is the median absolute deviation of values from centre.
 func deviation(values []float64, centre float64) float64 {
-	away := make([]float64, len(values))
+	distances := make([]float64, len(values))
 	for i, v := range values {
-		away[i] = math.Abs(v - centre)
+		distances[i] = math.Abs(v - centre)
 	}
-	slices.Sort(away)
-	return median(away)
+	slices.Sort(distances)
+	return median(distances)
 }
 
 // percentile is the p-th percentile, nil unless at least two values are above its rank.

@@ -110,11 +110,11 @@ func ascending(places []float64) bool {
 }
 
 // grouped joins adjacent places to at most a number of groups. A group is the mean of its places and the median of its values.
-func grouped(places, values []float64, most int) (x, y []float64) {
-	size := (len(places) + most - 1) / most
-	for from := 0; from < len(places); from += size {
-		to := min(from+size, len(places))
-		x, y = append(x, stat.Mean(places[from:to], nil)), append(y, Median(values[from:to]))
+func grouped(places, values []float64, limit int) (x, y []float64) {
+	size := (len(places) + limit - 1) / limit
+	for start := 0; start < len(places); start += size {
+		end := min(start+size, len(places))
+		x, y = append(x, stat.Mean(places[start:end], nil)), append(y, Median(values[start:end]))
 	}
 	return x, y
 }
@@ -148,13 +148,13 @@ func senInterval(slopes, y []float64, r float64) *Interval {
 // tieSizes returns the number of values in each group of equal values.
 func tieSizes(values []float64) (sizes []float64) {
 	sorted := slices.Sorted(slices.Values(values))
-	for from := 0; from < len(sorted); {
-		to := from
-		for to < len(sorted) && sorted[to] == sorted[from] {
-			to++
+	for start := 0; start < len(sorted); {
+		end := start
+		for end < len(sorted) && sorted[end] == sorted[start] {
+			end++
 		}
-		sizes = append(sizes, float64(to-from))
-		from = to
+		sizes = append(sizes, float64(end-start))
+		start = end
 	}
 	return sizes
 }
@@ -213,11 +213,11 @@ func clipped(x, y []float64, line Trend) []float64 {
 	for i := range y {
 		distances[i] = math.Abs(y[i] - line.Intercept - line.Slope*x[i])
 	}
-	most := clip * 1.4826 * Median(distances)
+	limit := clip * 1.4826 * Median(distances)
 	out := slices.Clone(y)
 	for i := range out {
-		at := line.Intercept + line.Slope*x[i]
-		out[i] = min(max(out[i], at-most), at+most)
+		prediction := line.Intercept + line.Slope*x[i]
+		out[i] = min(max(out[i], prediction-limit), prediction+limit)
 	}
 	return out
 }
@@ -273,15 +273,15 @@ func (h hinges) fit(y []float64, candidate int) (k Knee, residuals []float64) {
 	e := h.bent(y)
 	v := h.vectors[candidate]
 	residuals = without(e, v)
-	fitted := make([]float64, len(y))
+	fit := make([]float64, len(y))
 	for i := range y {
-		fitted[i] = y[i] - residuals[i]
+		fit[i] = y[i] - residuals[i]
 	}
-	at := h.at[candidate]
-	n := slices.Index(h.x, at)
+	place := h.at[candidate]
+	n := slices.Index(h.x, place)
 	last := len(h.x) - 1
 	return Knee{
-		At: at, Value: fitted[n], Before: (fitted[n] - fitted[0]) / (at - h.x[0]), After: (fitted[last] - fitted[n]) / (h.x[last] - at),
+		At: place, Value: fit[n], Before: (fit[n] - fit[0]) / (place - h.x[0]), After: (fit[last] - fit[n]) / (h.x[last] - place),
 	}, residuals
 }
 
@@ -296,8 +296,8 @@ func (h hinges) chance(residuals []float64, r, share float64, seed uint64) float
 	}
 	random := rand.New(generator(seed, 1))
 	series := make([]float64, len(residuals))
-	more := 0
-	for made := 0; made < nullSeries && float64(more) <= Alpha*nullSeries; made++ {
+	hits := 0
+	for count := 0; count < nullSeries && float64(hits) <= Alpha*nullSeries; count++ {
 		random.Shuffle(len(innovations), func(i, k int) { innovations[i], innovations[k] = innovations[k], innovations[i] })
 		last := innovations[0] / math.Sqrt(1-r*r) // the variance of a series that has lasted long
 		for i := range series {
@@ -307,10 +307,10 @@ func (h hinges) chance(residuals []float64, r, share float64, seed uint64) float
 			series[i] = last
 		}
 		if found, _ := h.best(series); found >= share {
-			more++
+			hits++
 		}
 	}
-	return float64(more+1) / (nullSeries + 1)
+	return float64(hits+1) / (nullSeries + 1)
 }
 
 // near returns the candidates whose sum of squares is within the 95 % interval of the likelihood of the best one.
@@ -321,14 +321,14 @@ func (h hinges) near(y []float64, best int, inflation float64) Interval {
 		part := dot(h.vectors[k], e)
 		return total - part*part
 	}
-	most := left(best) * (1 + inflation*distuv.ChiSquared{K: 1}.Quantile(0.95)/float64(len(y)-4))
-	at := Interval{Lo: h.at[best], Hi: h.at[best]}
+	limit := left(best) * (1 + inflation*distuv.ChiSquared{K: 1}.Quantile(0.95)/float64(len(y)-4))
+	interval := Interval{Lo: h.at[best], Hi: h.at[best]}
 	for k := range h.at {
-		if left(k) <= most {
-			at.Lo, at.Hi = min(at.Lo, h.at[k]), max(at.Hi, h.at[k])
+		if left(k) <= limit {
+			interval.Lo, interval.Hi = min(interval.Lo, h.at[k]), max(interval.Hi, h.at[k])
 		}
 	}
-	return at
+	return interval
 }
 
 func dot(a, b []float64) (sum float64) {

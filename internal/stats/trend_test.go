@@ -111,7 +111,7 @@ func TestTrendWithoutKnee(t *testing.T) {
 	for name, source := range trendErrors {
 		for _, n := range []int{MinKneePlaces, 50} {
 			r := rand.New(rand.NewPCG(11, uint64(n)))
-			knees, covered := 0, 0
+			knees, coverCount := 0, 0
 			for seed := range runs {
 				values := source(r, n)
 				for i := range values {
@@ -122,12 +122,12 @@ func TestTrendWithoutKnee(t *testing.T) {
 					knees++
 				}
 				if trend.CI.Lo <= slope && slope <= trend.CI.Hi {
-					covered++
+					coverCount++
 				}
 			}
-			t.Logf("%s, %d places: %d false knees, %d of %d intervals cover the slope", name, n, knees, covered, runs)
+			t.Logf("%s, %d places: %d false knees, %d of %d intervals cover the slope", name, n, knees, coverCount, runs)
 			simulation.AtMost(t, Alpha, knees, runs, "%s, %d places: lines with a knee", name, n)
-			simulation.AtLeast(t, 0.92, covered, runs, "%s, %d places: intervals that cover the slope", name, n)
+			simulation.AtLeast(t, 0.92, coverCount, runs, "%s, %d places: intervals that cover the slope", name, n)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestSenInterval(t *testing.T) {
 	if ci.Lo != slopes[10] || ci.Hi != slopes[34] {
 		t.Errorf("the interval is %+v, want %v to %v", ci, slopes[10], slopes[34])
 	}
-	if wide := senInterval(slopes, values, 0.5); wide.Lo >= ci.Lo || wide.Hi <= ci.Hi {
-		t.Errorf("correlated errors give %+v, want more than %+v", wide, ci)
+	if spread := senInterval(slopes, values, 0.5); spread.Lo >= ci.Lo || spread.Hi <= ci.Hi {
+		t.Errorf("correlated errors give %+v, want more than %+v", spread, ci)
 	}
 }

@@ -95,12 +95,12 @@ func bimodality(sorted []float64) []Warning {
 	if !(dip(unrounded(sorted)) > dipLimit(len(sorted))) {
 		return nil
 	}
-	at := split(sorted)
-	lower, upper := median(sorted[:at]), median(sorted[at:])
+	index := split(sorted)
+	lower, upper := median(sorted[:index]), median(sorted[index:])
 	if !(upper-lower >= negligible*math.Abs(median(sorted))) {
 		return nil
 	}
-	message := fmt.Sprintf("values lie in two groups, of %d and %d", at, len(sorted)-at)
+	message := fmt.Sprintf("values lie in two groups, of %d and %d", index, len(sorted)-index)
 	if times := upper / lower; lower > 0 && !math.IsInf(times, 0) {
 		message += fmt.Sprintf("; the second's median is %.3g times the first's", times)
 	}
@@ -116,16 +116,16 @@ func bimodality(sorted []float64) []Warning {
 func split(sorted []float64) int {
 	n := float64(len(sorted))
 	centre := stat.Mean(sorted, nil)
-	best, at := math.Inf(-1), 1
-	var below float64 // sum of the lower group's deviations; the upper's is its negative
+	best, index := math.Inf(-1), 1
+	var deviation float64 // sum of the lower group's deviations; the upper's is its negative
 	for i, v := range sorted[:len(sorted)-1] {
-		below += v - centre
+		deviation += v - centre
 		k := float64(i + 1)
-		if between := below * below * n / (k * (n - k)); between > best {
-			best, at = between, i+1
+		if variance := deviation * deviation * n / (k * (n - k)); variance > best {
+			best, index = variance, i+1
 		}
 	}
-	return at
+	return index
 }
 
 // outlying counts values that are too far from the median for noise with one mode.
@@ -137,21 +137,21 @@ func split(sorted []float64) int {
 // tail. So the limit here depends on n and fits an exponential tail. If all values are
 // positive, an outlier must also be an outlier among the logarithms.
 func outlying(sorted []float64) []Warning {
-	far := outliers(sorted)
+	flags := outliers(sorted)
 	if sorted[0] > 0 {
 		for i, isFar := range outliers(logarithms(sorted)) {
-			far[i] = far[i] && isFar
+			flags[i] = flags[i] && isFar
 		}
 	}
 	centre := median(sorted)
 	var count int
 	var farthest float64
 	for i, v := range sorted {
-		away := (v - centre) / math.Abs(centre)
-		if far[i] && notable(away) {
+		distance := (v - centre) / math.Abs(centre)
+		if flags[i] && notable(distance) {
 			count++
-			if math.Abs(away) > math.Abs(farthest) {
-				farthest = away
+			if math.Abs(distance) > math.Abs(farthest) {
+				farthest = distance
 			}
 		}
 	}
@@ -182,11 +182,11 @@ func outliers(sorted []float64) []bool {
 		scale *= math.Sqrt(math.Pi / 2)
 	}
 	limit := outlierLimit(len(sorted)) * scale
-	far := make([]bool, len(sorted))
+	flags := make([]bool, len(sorted))
 	for i, v := range sorted {
-		far[i] = math.Abs(v-centre) > limit
+		flags[i] = math.Abs(v-centre) > limit
 	}
-	return far
+	return flags
 }
 
 // outlierLimit is the modified z-score that the farthest of n exponential values exceeds with

@@ -88,14 +88,14 @@ func TestAlteredTables(t *testing.T) {
 			record(t, s, emptyRun("a", 0), 1)
 			closeStore(t, s)
 			script(t, path, append([]string{"PRAGMA trusted_schema = 1"}, statements...)...)
-			before := folder(t, filepath.Dir(path))
+			baseline := folder(t, filepath.Dir(path))
 			for name, open := range openers() {
 				err := closed(open(t.Context(), path))
 				if !errors.Is(err, store.ErrAltered) || !strings.Contains(err.Error(), object) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: the error is %v, want ErrAltered with %s", name, err, object)
 				}
 			}
-			equal(t, "the folder changed", before, folder(t, filepath.Dir(path)))
+			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }

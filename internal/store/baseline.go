@@ -54,14 +54,14 @@ func CheckBaselineName(name string) error {
 
 // SaveBaseline stores a copy of runs under a name. The copy does not depend on the runs of the file. A stored name is ErrExists unless
 // replace is set. SaveBaseline refuses runs that Validate refuses, a repeated run, and a run that is under way.
-func (s *Store) SaveBaseline(ctx context.Context, name string, saved time.Time, tool result.Tool, runs []result.Run, replace bool) error {
-	if err := s.saveBaseline(ctx, name, saved, tool, runs, replace); err != nil {
+func (s *Store) SaveBaseline(ctx context.Context, name string, moment time.Time, tool result.Tool, runs []result.Run, replace bool) error {
+	if err := s.saveBaseline(ctx, name, moment, tool, runs, replace); err != nil {
 		return fmt.Errorf("save baseline %q: %w", name, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) saveBaseline(ctx context.Context, name string, saved time.Time, tool result.Tool, runs []result.Run, replace bool) error {
+func (s *Store) saveBaseline(ctx context.Context, name string, moment time.Time, tool result.Tool, runs []result.Run, replace bool) error {
 	if err := CheckBaselineName(name); err != nil {
 		return err
 	}
@@ -73,14 +73,14 @@ func (s *Store) saveBaseline(ctx context.Context, name string, saved time.Time, 
 		if r.State == result.Running {
 			return fmt.Errorf("run %q is under way; save it after its end", r.ID)
 		}
-		described := BaselineRun{ID: r.ID, Plan: r.Name, Machine: r.Host.Hostname, Started: r.Started.UTC(), Trials: len(r.Trials), Targets: []string{}}
+		entry := BaselineRun{ID: r.ID, Plan: r.Name, Machine: r.Host.Hostname, Started: r.Started.UTC(), Trials: len(r.Trials), Targets: []string{}}
 		for _, t := range r.Targets {
-			described.Targets = append(described.Targets, t.Name)
+			entry.Targets = append(entry.Targets, t.Name)
 		}
-		b.Runs = append(b.Runs, described)
+		b.Runs = append(b.Runs, entry)
 	}
-	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
+	var buffer bytes.Buffer
+	zip := gzip.NewWriter(&buffer)
 	size := counter{w: zip}
 	if err := errors.Join(result.Encode(&size, result.Document{Generator: tool, Runs: runs}), zip.Close()); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Store) saveBaseline(ctx context.Context, name string, saved time.Time, 
 		statement += ` ON CONFLICT (name) DO UPDATE SET saved = excluded.saved, runs = excluded.runs, document = excluded.document`
 	}
 	return s.write(ctx, func(tx *transaction) error {
-		_, err := tx.ExecContext(ctx, statement, name, instant{&saved}, document{&b.Runs}, packed.Bytes())
+		_, err := tx.ExecContext(ctx, statement, name, instant{&moment}, document{&b.Runs}, buffer.Bytes())
 		if isTaken(err) {
 			return fmt.Errorf("%w; remove it first, or replace it", ErrExists)
 		}
@@ -116,17 +116,17 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Baselines lists the baselines by name.
 func (s *Store) Baselines(ctx context.Context) ([]Baseline, error) {
-	all := []Baseline{}
+	list := []Baseline{}
 	err := s.each(ctx, func(scan scan) error {
 		var b Baseline
 		err := scan(&b.Name, instant{&b.Saved}, document{&b.Runs})
-		all = append(all, b)
+		list = append(list, b)
 		return err
 	}, `SELECT name, saved, runs FROM baseline ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("list baselines: %w", s.explain(err))
 	}
-	return all, nil
+	return list, nil
 }
 
 // Baseline returns the runs of a baseline. An unknown name is ErrNoBaseline.
@@ -139,9 +139,9 @@ func (s *Store) Baseline(ctx context.Context, name string) ([]result.Run, error)
 }
 
 func (s *Store) baseline(ctx context.Context, name string) ([]result.Run, error) {
-	var packed []byte
+	var content []byte
 	err := s.read(ctx, func(tx *transaction) error {
-		return tx.QueryRowContext(ctx, `SELECT document FROM baseline WHERE name = ?`, name).Scan(&packed)
+		return tx.QueryRowContext(ctx, `SELECT document FROM baseline WHERE name = ?`, name).Scan(&content)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, s.noBaseline(ctx)
@@ -149,14 +149,14 @@ func (s *Store) baseline(ctx context.Context, name string) ([]result.Run, error)
 	if err != nil {
 		return nil, err
 	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	stream, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("its document is damaged: %w; remove it", err)
 	}
-	limited := io.LimitedReader{R: unpacked, N: maxBaseline + 1}
-	doc, err := result.Decode(&limited)
+	limiter := io.LimitedReader{R: stream, N: maxBaseline + 1}
+	doc, err := result.Decode(&limiter)
 	switch {
-	case limited.N <= 0:
+	case limiter.N <= 0:
 		return nil, errLargeBaseline
 	case errors.Is(err, result.ErrVersion):
 		return nil, err
@@ -189,12 +189,12 @@ func (s *Store) RemoveBaseline(ctx context.Context, name string) error {
 
 // noBaseline is the error for an unknown name, with the names that exist.
 func (s *Store) noBaseline(ctx context.Context) error {
-	all, err := s.Baselines(ctx)
+	list, err := s.Baselines(ctx)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, b := range all {
+	for _, b := range list {
 		names = append(names, b.Name)
 	}
 	if len(names) == 0 {

@@ -32,22 +32,22 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	must.Do(t, s.Finish(t.Context(), "a", result.Complete, epoch, nil))
 	run, err := s.Run(t.Context(), "a")
 	must.Do(t, err)
-	other := fullRun(t)
-	must.Do(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, other}, false))
+	second := fullRun(t)
+	must.Do(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, second}, false))
 	_, err = s.DB().ExecContext(t.Context(), `DELETE FROM run`)
 	must.Do(t, err)
 	reader, err := store.OpenReadOnly(t.Context(), s.Path())
 	must.Do(t, err)
 	defer closeStore(t, reader)
-	for _, from := range []*store.Store{s, reader} {
-		got, err := from.Baseline(t.Context(), "main")
+	for _, source := range []*store.Store{s, reader} {
+		got, err := source.Baseline(t.Context(), "main")
 		must.Do(t, err)
-		equal(t, "the baseline came back changed", []result.Run{run, other}, got, cmpopts.EquateEmpty())
-		all, err := from.Baselines(t.Context())
+		equal(t, "the baseline came back changed", []result.Run{run, second}, got, cmpopts.EquateEmpty())
+		list, err := source.Baselines(t.Context())
 		must.Do(t, err)
-		if len(all) != 1 || all[0].Name != "main" || !all[0].Saved.Equal(epoch) || len(all[0].Runs) != 2 ||
-			all[0].Runs[0].ID != "a" || all[0].Runs[0].Trials != 3 || len(all[0].Runs[0].Targets) != 2 {
-			t.Errorf("the list is %+v", all)
+		if len(list) != 1 || list[0].Name != "main" || !list[0].Saved.Equal(epoch) || len(list[0].Runs) != 2 ||
+			list[0].Runs[0].ID != "a" || list[0].Runs[0].Trials != 3 || len(list[0].Runs[0].Targets) != 2 {
+			t.Errorf("the list is %+v", list)
 		}
 	}
 	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {

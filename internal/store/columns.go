@@ -113,8 +113,8 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 	return key, nil
 }
 
-// query calls add for each row, with the integer in the column key. from follows FROM. The item is valid during the call only.
-func (t table[T]) query(ctx context.Context, tx *transaction, key, from string, parameters []any, add func(key int64, item *T) error) error {
+// query calls add for each row, with the integer in the column key. clause follows FROM. The item is valid during the call only.
+func (t table[T]) query(ctx context.Context, tx *transaction, key, clause string, parameters []any, add func(key int64, item *T) error) error {
 	var item, empty T
 	var owner int64
 	columns := append([]any{number[int64]{&owner}}, t.values(&item)...)
@@ -124,12 +124,12 @@ func (t table[T]) query(ctx context.Context, tx *transaction, key, from string, 
 			return err
 		}
 		return add(owner, &item)
-	}, "SELECT "+key+", "+t.columns+" FROM "+from, parameters...)
+	}, "SELECT "+key+", "+t.columns+" FROM "+clause, parameters...)
 }
 
 // ofTrials sets the lists of some trials of a run to their rows. The trials are in order of Seq. Rows of other trials are left out.
 func (t table[T]) ofTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial, list func(*result.Trial) *[]T) error {
-	from := "trial JOIN " + t.name + " ON trial = key WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq, ord"
+	clause := "trial JOIN " + t.name + " ON trial = key WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq, ord"
 	var p packer[T]
 	var rows []T // of the first trial
 	end := func() {
@@ -139,7 +139,7 @@ func (t table[T]) ofTrials(ctx context.Context, tx *transaction, run int64, tria
 		}
 	}
 	parameters := []any{run, trials[0].Seq, trials[len(trials)-1].Seq}
-	err := t.query(ctx, tx, "seq", from, parameters, func(seq int64, item *T) error {
+	err := t.query(ctx, tx, "seq", clause, parameters, func(seq int64, item *T) error {
 		for int64(trials[0].Seq) < seq {
 			end()
 			trials = trials[1:]
@@ -167,9 +167,9 @@ func (p *packer[T]) pack(rows []T) []T {
 		p.free = make([]T, packLength)
 	}
 	n := copy(p.free, rows)
-	packed := p.free[:n:n]
+	block := p.free[:n:n]
 	p.free = p.free[n:]
-	return packed
+	return block
 }
 
 // ofTrial returns the rows of one trial.
@@ -259,24 +259,24 @@ func (w *word[T]) Scan(column any) error {
 		return fmt.Errorf("the column of a name has type %T", column)
 	}
 	if text != w.last {
-		known, has := w.known[text]
+		value, has := w.known[text]
 		if !has {
-			known = T(text)
-			w.known = remember(w.known, text, known)
+			value = T(text)
+			w.known = remember(w.known, text, value)
 		}
-		w.last = string(known)
+		w.last = string(value)
 	}
 	*w.text = T(w.last)
 	return nil
 }
 
-// remember adds a text and its value to the known ones, and forgets all others if there are too many.
-func remember[T any](known map[string]T, text string, value T) map[string]T {
-	if known == nil || len(known) >= mostKnown {
-		known = map[string]T{}
+// remember adds a text and its value to the cache, and forgets all others if there are too many.
+func remember[T any](cache map[string]T, text string, value T) map[string]T {
+	if cache == nil || len(cache) >= mostKnown {
+		cache = map[string]T{}
 	}
-	known[text] = value
-	return known
+	cache[text] = value
+	return cache
 }
 
 // repeated stores a map as JSON, like document. Rows with the same text share one map, because most trials of a run have the
@@ -292,8 +292,8 @@ func (r *repeated) Value() (driver.Value, error) { return document{r.pointer}.Va
 // Scan implements sql.Scanner.
 func (r *repeated) Scan(column any) error {
 	text, _ := column.(string)
-	if known, has := r.known[text]; has {
-		*r.pointer = known
+	if value, has := r.known[text]; has {
+		*r.pointer = value
 		return nil
 	}
 	err := document{r.pointer}.Scan(column)

@@ -75,15 +75,15 @@ func TestKilledWriterLosesNoTrial(t *testing.T) {
 	closeStore(t, s)
 
 	for _, trials := range []int{1, 2, 7, 30, 150} {
-		acknowledged := killAfter(t, path, trials)
+		ack := killAfter(t, path, trials)
 		s, err := store.Open(t.Context(), path)
 		must.Do(t, err)
 		run, err := s.Run(t.Context(), "a")
 		must.Do(t, err)
 		last := run.Trials[len(run.Trials)-1].Seq
 		// The kill may have come between the commit and its acknowledgement.
-		if last != acknowledged && last != acknowledged+1 {
-			t.Errorf("the last trial is %d, and %d was recorded last", last, acknowledged)
+		if last != ack && last != ack+1 {
+			t.Errorf("the last trial is %d, and %d was recorded last", last, ack)
 		}
 		checkTrials(t, s, "a", last)
 		closeStore(t, s)
@@ -203,14 +203,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	path, dirty := filepath.Join(dir, "touchstone.db"), filepath.Join(dir, "dirty.db")
+	path, source := filepath.Join(dir, "touchstone.db"), filepath.Join(dir, "dirty.db")
 	s := open(t, path)
 	record(t, s, emptyRun("a", 0), 3)
 	// A copy made while the log holds the trials equals the files after a kill.
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		must.Do(t, err)
-		must.Do(t, os.WriteFile(dirty+suffix, data, 0o600))
+		must.Do(t, os.WriteFile(source+suffix, data, 0o600))
 	}
 	closeStore(t, s)
 	mount(t, dir, dir, "", syscall.MS_BIND, "")
@@ -224,8 +224,8 @@ func TestReadOnlyFolder(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link.db")
-	must.Do(t, os.Symlink(dirty, link))
-	for _, path := range []string{dirty, link} {
+	must.Do(t, os.Symlink(source, link))
+	for _, path := range []string{source, link} {
 		if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrNotWritable) || !strings.Contains(err.Error(), "copy the file") {
 			t.Errorf("OpenReadOnly of %s, whose log cannot be read in: %v", filepath.Base(path), err)
 		}

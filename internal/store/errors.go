@@ -79,10 +79,10 @@ func (e *IDError) Error() string {
 	if len(e.Candidates) == 0 {
 		return fmt.Sprintf("run %q: the file has no runs", e.Ref)
 	}
-	shown := e.Candidates[:min(listed, len(e.Candidates))]
-	names := strings.Join(shown, ", ")
-	if more := len(e.Candidates) - len(shown); more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
+	head := e.Candidates[:min(listed, len(e.Candidates))]
+	names := strings.Join(head, ", ")
+	if rest := len(e.Candidates) - len(head); rest > 0 {
+		names += fmt.Sprintf(" and %d more", rest)
 	}
 	if e.Ambiguous {
 		return fmt.Sprintf("run %q: %d ids begin with it: %s; give more characters of the id", e.Ref, len(e.Candidates), names)

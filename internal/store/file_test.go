@@ -58,7 +58,7 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 		return func(t *testing.T, path string) { script(t, path, statements...) }
 	}
 	ours := fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID)
-	const head, move, another = "SQLite format 3\x00", "move it", "another program"
+	const head, move, stranger = "SQLite format 3\x00", "move it", "another program"
 	for name, c := range map[string]struct {
 		make func(t *testing.T, path string)
 		kind error
@@ -67,10 +67,10 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 		"text":                                   {text("targets: [oci/runc]\n"), store.ErrDamaged, []string{move}},
 		"half a header":                          {text(head), store.ErrDamaged, []string{move}},
 		"a header and zeros":                     {text(head + strings.Repeat("\x00", 8192)), store.ErrDamaged, []string{move}},
-		"another program's":                      {tables("CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
-		"another program's, marked":              {tables("PRAGMA application_id = 252006675", "PRAGMA user_version = 2"), store.ErrForeign, []string{another}},
-		"another program's, versioned but empty": {tables("PRAGMA user_version = 1"), store.ErrForeign, []string{another}},
-		"another program's in write-ahead mode":  {tables("PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{another}},
+		"another program's":                      {tables("CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{stranger}},
+		"another program's, marked":              {tables("PRAGMA application_id = 252006675", "PRAGMA user_version = 2"), store.ErrForeign, []string{stranger}},
+		"another program's, versioned but empty": {tables("PRAGMA user_version = 1"), store.ErrForeign, []string{stranger}},
+		"another program's in write-ahead mode":  {tables("PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)"), store.ErrForeign, []string{stranger}},
 		"a later version's": {
 			tables(ours, "PRAGMA user_version = 2", "CREATE TABLE run (other BLOB)"), store.ErrVersion,
 			[]string{"version 2", "knows 1", "use the version of touchstone that wrote it"},
@@ -80,7 +80,7 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "results.db")
 			c.make(t, path)
-			before := folder(t, filepath.Dir(path))
+			baseline := folder(t, filepath.Dir(path))
 			_, err1 := store.Open(t.Context(), path)
 			_, err2 := store.OpenReadOnly(t.Context(), path)
 			for _, err := range []error{err1, err2} {
@@ -95,7 +95,7 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 					}
 				}
 			}
-			equal(t, "the folder changed", before, folder(t, filepath.Dir(path)))
+			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }
@@ -193,20 +193,20 @@ func TestTrialWritesFewPages(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
 	s.Pragma(t, "wal_checkpoint(TRUNCATE)")
-	const few, many = 10, 300
-	for seq := 1; seq <= few; seq++ {
+	const lo, hi = 10, 300
+	for seq := 1; seq <= lo; seq++ {
 		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
-	if each := logSize(t, s) / few; each > 10<<10 { // one page for each table
-		t.Errorf("a trial is %d bytes in the log", each)
+	if average := logSize(t, s) / lo; average > 10<<10 { // one page for each table
+		t.Errorf("a trial is %d bytes in the log", average)
 	}
-	for seq := few + 1; seq <= many; seq++ {
+	for seq := lo + 1; seq <= hi; seq++ {
 		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
 	if size := logSize(t, s); size > 300<<10 {
-		t.Errorf("the log has %d bytes after %d trials", size, many)
+		t.Errorf("the log has %d bytes after %d trials", size, hi)
 	}
-	checkTrials(t, s, "a", many)
+	checkTrials(t, s, "a", hi)
 }
 
 // logSize returns the size of the write-ahead log in bytes.
@@ -239,18 +239,18 @@ func TestReadOnlyStoreRefusesToWrite(t *testing.T) {
 func TestBusyFile(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)
-	other := open(t, s.Path())
-	other.Pragma(t, "busy_timeout = 0")
+	second := open(t, s.Path())
+	second.Pragma(t, "busy_timeout = 0")
 	tx, err := s.DB().BeginTx(t.Context(), nil)
 	must.Do(t, err)
-	if err := other.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") {
+	if err := second.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") {
 		t.Errorf("Append while another writes: %v", err)
 	}
-	if _, err := other.Run(t.Context(), "a"); err != nil {
+	if _, err := second.Run(t.Context(), "a"); err != nil {
 		t.Errorf("Run while another writes: %v", err)
 	}
 	must.Do(t, tx.Rollback())
-	must.Do(t, other.Append(t.Context(), "a", okTrial(2)))
+	must.Do(t, second.Append(t.Context(), "a", okTrial(2)))
 }
 
 // TestSwitchToWriteAheadWaits checks that the switch waits for a writer until the context ends. Without the wait SQLite reports a
@@ -337,7 +337,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "touchstone.db")
 			must.Do(t, os.WriteFile(path, damage(bytes.Clone(data)), 0o600))
-			before := folder(t, filepath.Dir(path))
+			baseline := folder(t, filepath.Dir(path))
 			if s, err := store.OpenReadOnly(t.Context(), path); err != nil {
 				checkDamaged(t, err)
 			} else {
@@ -346,7 +346,7 @@ func TestDamagedFile(t *testing.T) {
 				checkDamaged(t, s.Check(t.Context()))
 				closeStore(t, s)
 			}
-			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
+			if diff := cmp.Diff(baseline, folder(t, filepath.Dir(path))); diff != "" {
 				t.Error("reading changed the folder")
 			}
 		})

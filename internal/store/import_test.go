@@ -13,7 +13,7 @@ import (
 )
 
 // importRuns imports runs like a document with them.
-func importRuns(t testing.TB, s *store.Store, runs ...result.Run) (added []bool, err error) {
+func importRuns(t testing.TB, s *store.Store, runs ...result.Run) (news []bool, err error) {
 	t.Helper()
 	return s.Import(t.Context(), func(v result.Visitor) error {
 		for _, run := range runs {
@@ -53,16 +53,16 @@ func TestImportAgain(t *testing.T) {
 	odd.Trials[0].Conditions = map[string]string{}
 	odd.Started = odd.Started.In(time.FixedZone("elsewhere", 3600))
 	for i, want := range [][]bool{{true, true}, {false, false}} {
-		added, err := importRuns(t, s, full, odd)
+		news, err := importRuns(t, s, full, odd)
 		must.Do(t, err)
-		if !slices.Equal(added, want) {
-			t.Errorf("import %d added %v, want %v", i+1, added, want)
+		if !slices.Equal(news, want) {
+			t.Errorf("import %d added %v, want %v", i+1, news, want)
 		}
 	}
-	added, err := importRuns(t, s, withTrials("new", 1), full)
+	news, err := importRuns(t, s, withTrials("new", 1), full)
 	must.Do(t, err)
-	if !slices.Equal(added, []bool{true, false}) {
-		t.Errorf("of a new run and one that is there %v were added", added)
+	if !slices.Equal(news, []bool{true, false}) {
+		t.Errorf("of a new run and one that is there %v were added", news)
 	}
 }
 
@@ -78,9 +78,9 @@ func TestImportConflict(t *testing.T) {
 			s := newStore(t)
 			_, err := importRuns(t, s, withTrials("a", 2))
 			must.Do(t, err)
-			other := withTrials("a", 2)
-			change(&other)
-			if _, err := importRuns(t, s, withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
+			conflict := withTrials("a", 2)
+			change(&conflict)
+			if _, err := importRuns(t, s, withTrials("b", 1), conflict, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
 				t.Fatalf("Import gives %v, want a conflict", err)
 			}
 			run, err := s.Run(t.Context(), "a")
@@ -101,15 +101,15 @@ func TestImportConflict(t *testing.T) {
 func TestImportedRunsCannotResume(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("own", 0), 1)
-	foreign := withTrials("foreign", 1)
-	foreign.State = result.Interrupted
-	_, err := importRuns(t, s, foreign)
+	stranger := withTrials("foreign", 1)
+	stranger.State = result.Interrupted
+	_, err := importRuns(t, s, stranger)
 	must.Do(t, err)
 	for id, want := range map[string]bool{"own": false, "foreign": true} {
-		imported, err := s.Imported(t.Context(), id)
+		isImport, err := s.Imported(t.Context(), id)
 		must.Do(t, err)
-		if imported != want {
-			t.Errorf("run %s is imported: %v, want %v", id, imported, want)
+		if isImport != want {
+			t.Errorf("run %s is imported: %v, want %v", id, isImport, want)
 		}
 		if err := s.Resume(t.Context(), id); errors.Is(err, store.ErrImported) != want || err == nil == want {
 			t.Errorf("Resume of %s: %v", id, err)
@@ -120,16 +120,16 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	if run.State != result.Interrupted {
 		t.Errorf("the imported run is %s", run.State)
 	}
-	var none *store.IDError
-	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &none) {
+	var idErr *store.IDError
+	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &idErr) {
 		t.Errorf("Imported of no run: %v", err)
 	}
 	// An import of the user's own run does not mark it as imported.
-	own, err := s.Run(t.Context(), "own")
+	original, err := s.Run(t.Context(), "own")
 	must.Do(t, err)
-	_, err = importRuns(t, s, own)
+	_, err = importRuns(t, s, original)
 	must.Do(t, err)
-	if imported, err := s.Imported(t.Context(), "own"); err != nil || imported {
-		t.Errorf("the user's own run is imported: %v, %v", imported, err)
+	if isImport, err := s.Imported(t.Context(), "own"); err != nil || isImport {
+		t.Errorf("the user's own run is imported: %v, %v", isImport, err)
 	}
 }

@@ -56,14 +56,14 @@ func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 func TestReadTakesLittleMemory(t *testing.T) {
 	l := reporttest.Large{Name: "memory", Targets: 4, Blocks: 200, Metrics: 10, Values: 1}
 	s, id := stored(t, l)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
 	_, err := s.Run(t.Context(), id)
 	must.Do(t, err)
-	runtime.ReadMemStats(&after)
-	const most = 400 // bytes, with the share of the trial and its phases
-	if got := float64(after.TotalAlloc-before.TotalAlloc) / float64(l.Samples()); got > most {
-		t.Errorf("a read allocates %.0f bytes for a sample, want at most %d", got, most)
+	runtime.ReadMemStats(&end)
+	const limit = 400 // bytes, with the share of the trial and its phases
+	if got := float64(end.TotalAlloc-start.TotalAlloc) / float64(l.Samples()); got > limit {
+		t.Errorf("a read allocates %.0f bytes for a sample, want at most %d", got, limit)
 	}
 }
 

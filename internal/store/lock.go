@@ -30,7 +30,7 @@ func (s *Store) lockFile(runID string) (string, error) {
 }
 
 // lock takes the lock of a run, unless this store has it. ErrUnderWay if another process, or another Store, has it.
-func (s *Store) lock(runID string) (taken bool, err error) {
+func (s *Store) lock(runID string) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.locks[runID] != nil {
@@ -131,8 +131,8 @@ func (s *Store) stale(runID string, state result.State) bool {
 
 // staleState is the state of a stale run: an imported run was under way when it was exported, and its other trials
 // are not here; any other run was killed.
-func staleState(imported bool) result.State {
-	if imported {
+func staleState(isImport bool) result.State {
+	if isImport {
 		return result.Interrupted
 	}
 	return result.Killed

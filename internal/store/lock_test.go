@@ -20,10 +20,10 @@ func stateOf(t *testing.T, path string) result.State {
 	defer closeStore(t, s)
 	run, err := s.Run(t.Context(), "a")
 	must.Do(t, err)
-	all, err := s.Runs(t.Context())
+	list, err := s.Runs(t.Context())
 	must.Do(t, err)
-	if all[0].State != run.State {
-		t.Errorf("the run is %s, and %s in the listing", run.State, all[0].State)
+	if list[0].State != run.State {
+		t.Errorf("the run is %s, and %s in the listing", run.State, list[0].State)
 	}
 	return run.State
 }
@@ -88,11 +88,11 @@ func TestStaleLocksAreRemoved(t *testing.T) {
 	must.Do(t, err)
 	defer closeStore(t, first)
 	must.Do(t, first.Create(t.Context(), emptyRun("a", 0)))
-	stale, other, foreign := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock"), path+"-of-a-user.lock"
-	for _, name := range []string{stale, other} {
+	stale, rival, userFile := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock"), path+"-of-a-user.lock"
+	for _, name := range []string{stale, rival} {
 		must.Do(t, os.WriteFile(name, nil, 0o644))
 	}
-	must.Do(t, os.WriteFile(foreign, []byte("content"), 0o644))
+	must.Do(t, os.WriteFile(userFile, []byte("content"), 0o644))
 	second, err := store.Open(t.Context(), path)
 	must.Do(t, err)
 	defer closeStore(t, second)
@@ -100,7 +100,7 @@ func TestStaleLocksAreRemoved(t *testing.T) {
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file of a killed run: %v", err)
 	}
-	for _, name := range []string{path + "-a.lock", other, foreign} {
+	for _, name := range []string{path + "-a.lock", rival, userFile} {
 		if _, err := os.Stat(name); err != nil {
 			t.Errorf("a file in use or of another results file: %v", err)
 		}

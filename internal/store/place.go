@@ -153,10 +153,10 @@ func dropLog(ctx context.Context, path, name string) error {
 // setJournal switches the journal mode, which is permanent.
 func (s *Store) setJournal(ctx context.Context, mode string) error {
 	return retryBusy(ctx, func() error {
-		var now string
-		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = "+mode).Scan(&now)
-		if err == nil && now != mode {
-			return fmt.Errorf("switch results file %q to journal mode %q: SQLite stays in mode %q", s.path, mode, now)
+		var answer string
+		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = "+mode).Scan(&answer)
+		if err == nil && answer != mode {
+			return fmt.Errorf("switch results file %q to journal mode %q: SQLite stays in mode %q", s.path, mode, answer)
 		}
 		return err
 	})
@@ -303,10 +303,10 @@ func removeNew(name string) {
 func nearest(path string) string {
 	for {
 		info, err := os.Stat(path)
-		up := filepath.Dir(path)
-		if err == nil && info.IsDir() || up == path {
+		parent := filepath.Dir(path)
+		if err == nil && info.IsDir() || parent == path {
 			return path
 		}
-		path = up
+		path = parent
 	}
 }

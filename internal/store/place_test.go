@@ -51,10 +51,10 @@ func inChild(t *testing.T) bool {
 func withoutSharedMemory(t *testing.T, do func()) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)
-	var before unix.Rlimit
-	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, nil, &before))
-	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 31 << 10, Max: before.Max}, nil))
-	defer func() { must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &before, nil)) }()
+	var original unix.Rlimit
+	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, nil, &original))
+	must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 31 << 10, Max: original.Max}, nil))
+	defer func() { must.Do(t, unix.Prlimit(0, unix.RLIMIT_FSIZE, &original, nil)) }()
 	do()
 }
 
@@ -111,12 +111,12 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 	}
 	for _, name := range []string{"reader", "writer"} {
 		t.Run(name, func(t *testing.T) {
-			before := filepath.Join(t.TempDir(), "results.db")
-			s := open(t, before)
+			oldPath := filepath.Join(t.TempDir(), "results.db")
+			s := open(t, oldPath)
 			must.Do(t, s.Create(t.Context(), emptyRun("a", 0)))
 			path := filepath.Join(t.TempDir(), "results.db")
 			for _, suffix := range []string{"", "-wal"} {
-				text, err := os.ReadFile(before + suffix)
+				text, err := os.ReadFile(oldPath + suffix)
 				must.Do(t, err)
 				must.Do(t, os.WriteFile(path+suffix, text, 0o600))
 			}
@@ -126,12 +126,12 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 					checkReaderKeeps(t, path)
 					return
 				}
-				moved, err := store.Open(t.Context(), path)
+				reader, err := store.Open(t.Context(), path)
 				must.Do(t, err)
-				if runs, err := moved.Runs(t.Context()); err != nil || len(runs) != 1 {
+				if runs, err := reader.Runs(t.Context()); err != nil || len(runs) != 1 {
 					t.Errorf("the runs are %+v, %v", runs, err)
 				}
-				closeStore(t, moved)
+				closeStore(t, reader)
 			})
 		})
 	}
@@ -140,19 +140,19 @@ func TestLogInPlaceWithoutSharedMemory(t *testing.T) {
 // checkReaderKeeps checks that a reader refuses a file with a log, and changes neither.
 func checkReaderKeeps(t *testing.T, path string) {
 	t.Helper()
-	contents := func() (all [2]string) {
+	contents := func() (texts [2]string) {
 		for i, suffix := range []string{"", "-wal"} {
 			text, err := os.ReadFile(path + suffix)
 			must.Do(t, err)
-			all[i] = string(text)
+			texts[i] = string(text)
 		}
-		return all
+		return texts
 	}
-	before := contents()
+	baseline := contents()
 	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrPlace) || !strings.Contains(err.Error(), "where it was written") {
 		t.Errorf("the reader ends with %v, want ErrPlace with advice", err)
 	}
-	if contents() != before {
+	if contents() != baseline {
 		t.Error("the reader has changed the file or its log")
 	}
 }

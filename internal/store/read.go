@@ -21,15 +21,15 @@ const Latest = "latest"
 
 // resolve returns the id of the run for a reference, see Run.
 func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
-	all, err := ids(ctx, tx)
+	list, err := ids(ctx, tx)
 	if err != nil {
 		return "", err
 	}
-	if ref == Latest && len(all) > 0 {
-		return all[0], nil
+	if ref == Latest && len(list) > 0 {
+		return list[0], nil
 	}
 	var matches []string
-	for _, id := range all {
+	for _, id := range list {
 		if id == ref {
 			return id, nil
 		}
@@ -39,7 +39,7 @@ func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
 	}
 	switch len(matches) {
 	case 0:
-		return "", &IDError{Ref: ref, Candidates: all}
+		return "", &IDError{Ref: ref, Candidates: list}
 	case 1:
 		return matches[0], nil
 	default:
@@ -61,11 +61,11 @@ func ids(ctx context.Context, tx *transaction) ([]string, error) {
 		return err
 	}, `SELECT id, started FROM run ORDER BY key DESC`)
 	slices.SortStableFunc(rows, func(a, b row) int { return b.started.Compare(a.started) })
-	var all []string
+	var list []string
 	for _, r := range rows {
-		all = append(all, r.id)
+		list = append(list, r.id)
 	}
-	return all, err
+	return list, err
 }
 
 // lookUp reads columns of a run. An unknown run is an *IDError.
@@ -78,11 +78,11 @@ func lookUp(ctx context.Context, tx *transaction, runID, columns string, values 
 }
 
 func unknown(ctx context.Context, tx *transaction, runID string) error {
-	all, err := ids(ctx, tx)
+	list, err := ids(ctx, tx)
 	if err != nil {
 		return err
 	}
-	return &IDError{Ref: runID, Candidates: all}
+	return &IDError{Ref: runID, Candidates: list}
 }
 
 // Run returns the whole run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or Latest. If no
@@ -92,9 +92,9 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
 	if err == nil && s.stale(run.ID, run.State) {
 		// The run may have ended between the read and the look at its lock.
-		var imported bool
-		if run, imported, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
-			run.State = staleState(imported)
+		var isImport bool
+		if run, isImport, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
+			run.State = staleState(isImport)
 		}
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	return run, nil
 }
 
-func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
+func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, isImport bool, err error) {
 	var key int64
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
@@ -113,12 +113,12 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 		if run, key, err = readRun(ctx, tx, id); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported)
+		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&isImport)
 	})
 	if err == nil {
 		err = s.readLists(ctx, key, run.Trials)
 	}
-	return run, imported, err
+	return run, isImport, err
 }
 
 // readRun returns a run and its key. Its trials have no lists yet.
@@ -152,9 +152,9 @@ func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, r
 // ErrChanged.
 func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial) error {
 	parts := min(runtime.GOMAXPROCS(0), connections)
-	all, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	for part := range slices.Chunk(trials, len(trials)/parts+1) {
-		all.Go(func() error {
+		group.Go(func() error {
 			return s.read(ctx, func(tx *transaction) error {
 				if err := s.unchanged(ctx, tx, run, part); err != nil {
 					return err
@@ -168,20 +168,20 @@ func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial)
 			})
 		})
 	}
-	return all.Wait()
+	return group.Wait()
 }
 
 // unchanged returns an ErrChanged if the file has fewer of the trials.
 func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
-	var there int
-	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&there)
+	var count int
+	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&count)
 	if err != nil {
 		return err
 	}
-	if there < len(trials) {
+	if count < len(trials) {
 		return &FileError{
 			Path: s.path, Kind: ErrChanged, Advice: "try again",
-			Err: fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), there),
+			Err: fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), count),
 		}
 	}
 	return nil
@@ -218,42 +218,42 @@ type Summary struct {
 
 // Runs lists all runs, the newest first. A run that was killed has the state result.Killed.
 func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
-	all, _, err := s.summaries(ctx)
-	if err == nil && slices.ContainsFunc(all, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
+	list, _, err := s.summaries(ctx)
+	if err == nil && slices.ContainsFunc(list, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
 		// A run may have ended between the read and the look at its lock.
-		var imported map[string]bool
-		all, imported, err = s.summaries(ctx)
-		for i := range all {
-			if s.stale(all[i].ID, all[i].State) {
-				all[i].State = staleState(imported[all[i].ID])
+		var imports map[string]bool
+		list, imports, err = s.summaries(ctx)
+		for i := range list {
+			if s.stale(list[i].ID, list[i].State) {
+				list[i].State = staleState(imports[list[i].ID])
 			}
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", s.explain(err))
 	}
-	return all, nil
+	return list, nil
 }
 
-func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[string]bool, err error) {
-	all, imported = []Summary{}, map[string]bool{}
+func (s *Store) summaries(ctx context.Context) (list []Summary, imports map[string]bool, err error) {
+	list, imports = []Summary{}, map[string]bool{}
 	err = s.read(ctx, func(tx *transaction) error {
 		trials := map[int64]map[result.Status]int{} // by the key of the run
 		err := each(ctx, tx, func(scan scan) error {
 			var key int64
-			var foreign bool
+			var isForeign bool
 			var targets []result.Target
 			var benchmarks []result.Benchmark
 			sum := Summary{Trials: map[result.Status]int{}, Targets: []string{}, Benchmarks: []string{}}
-			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks}, &foreign)
+			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks}, &isForeign)
 			for _, t := range targets {
 				sum.Targets = append(sum.Targets, t.Name)
 			}
 			for _, b := range benchmarks {
 				sum.Benchmarks = append(sum.Benchmarks, b.Name)
 			}
-			trials[key], imported[sum.ID] = sum.Trials, foreign
-			all = append(all, sum)
+			trials[key], imports[sum.ID] = sum.Trials, isForeign
+			list = append(list, sum)
 			return err
 		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
 		if err != nil {
@@ -270,8 +270,8 @@ func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[stri
 			return err
 		}, `SELECT run, status FROM trial`)
 	})
-	slices.SortStableFunc(all, func(a, b Summary) int { return b.Started.Compare(a.Started) })
-	return all, imported, err
+	slices.SortStableFunc(list, func(a, b Summary) int { return b.Started.Compare(a.Started) })
+	return list, imports, err
 }
 
 // IndexEntry lists the results for one metric of one cell. Like TouchStone's index, it covers all plans and runs (espe.txt §4.2.3).
@@ -290,11 +290,11 @@ type IndexEntry struct {
 func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
 	b := indexBuilder{index: []IndexEntry{}, places: map[indexRow]int{}}
 	err := s.read(ctx, func(tx *transaction) error {
-		all, err := ids(ctx, tx)
+		list, err := ids(ctx, tx)
 		if err != nil {
 			return err
 		}
-		for _, id := range all {
+		for _, id := range list {
 			if err := b.addRun(ctx, tx, id); err != nil {
 				return err
 			}
@@ -328,11 +328,11 @@ type indexBuilder struct {
 func (b *indexBuilder) addRun(ctx context.Context, tx *transaction, id string) error {
 	var trial int64
 	var row indexRow
-	var started time.Time
+	var start time.Time
 	columns := []any{
 		number[int64]{&trial},
 		&word[string]{text: &row.Benchmark}, &word[string]{text: &row.Params}, &word[string]{text: &row.Target},
-		instant{&started},
+		instant{&start},
 		&word[string]{text: &row.metric},
 	}
 	// CROSS JOIN keeps the samples of a trial together.
@@ -340,16 +340,16 @@ func (b *indexBuilder) addRun(ctx context.Context, tx *transaction, id string) e
 		if err := scan(columns...); err != nil {
 			return err
 		}
-		b.add(id, trial, row, started)
+		b.add(id, trial, row, start)
 		return nil
 	}, `SELECT t.key, t.benchmark, t.params, t.target, t.started, s.metric
 		FROM run r CROSS JOIN trial t ON t.run = r.key CROSS JOIN sample s ON s.trial = t.key
 		WHERE r.id = ? AND t.status = ? AND NOT t.warmup`, id, result.OK)
 }
 
-func (b *indexBuilder) add(run string, trial int64, row indexRow, started time.Time) {
-	i, known := b.places[row]
-	if !known {
+func (b *indexBuilder) add(run string, trial int64, row indexRow, start time.Time) {
+	i, ok := b.places[row]
+	if !ok {
 		i = len(b.index)
 		b.places[row] = i
 		b.index = append(b.index, IndexEntry{Cell: row.Cell, Metric: row.metric})
@@ -360,8 +360,8 @@ func (b *indexBuilder) add(run string, trial int64, row indexRow, started time.T
 		e.Trials++
 		b.trials[i] = trial
 	}
-	if started.After(e.Last) {
-		e.Last = started
+	if start.After(e.Last) {
+		e.Last = start
 	}
 	if !slices.Contains(e.Runs, run) {
 		e.Runs = append(e.Runs, run)

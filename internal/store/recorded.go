@@ -16,15 +16,15 @@ type Recorded struct {
 
 // Recorded lists the runs in the order of their recording. The order by time is another one if runs were imported, or the clock was set back.
 func (s *Store) Recorded(ctx context.Context) ([]Recorded, error) {
-	var all []Recorded
+	var list []Recorded
 	err := s.each(ctx, func(scan scan) error {
 		var r Recorded
 		err := scan(&r.ID, instant{&r.Started}, &r.Imported)
-		all = append(all, r)
+		list = append(list, r)
 		return err
 	}, `SELECT id, started, imported FROM run ORDER BY key`)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", s.explain(err))
 	}
-	return all, nil
+	return list, nil
 }

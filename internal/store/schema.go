@@ -20,15 +20,15 @@ var schemaText string
 
 // schema returns the objects of a results file: the digest by type and name.
 var schema = sync.OnceValue(func() map[string]string {
-	all := map[string]string{}
+	digests := map[string]string{}
 	for line := range strings.Lines(schemaText) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 {
 			panic(fmt.Sprintf("a line of schema.txt is not TYPE NAME DIGEST: %q", line))
 		}
-		all[fields[0]+" "+fields[1]] = fields[2]
+		digests[fields[0]+" "+fields[1]] = fields[2]
 	}
-	return all
+	return digests
 })
 
 // object is a row of sqlite_schema without its place in the file.
@@ -46,8 +46,8 @@ func (o object) digest() string {
 
 // foreignObject returns the first object of the file that is not one of the expected ones, or that it lacks: "view \"run\"". It is
 // empty for exactly the expected objects.
-func foreignObject(ctx context.Context, tx *transaction, expected map[string]string) (foreign string, err error) {
-	seen := map[string]bool{}
+func foreignObject(ctx context.Context, tx *transaction, digests map[string]string) (stranger string, err error) {
+	keys := map[string]bool{}
 	rows, err := tx.QueryContext(ctx, "SELECT type, name, tbl_name, sql FROM sqlite_schema")
 	if err != nil {
 		return "", err
@@ -59,13 +59,13 @@ func foreignObject(ctx context.Context, tx *transaction, expected map[string]str
 			return "", err
 		}
 		key := o.kind + " " + o.name
-		if seen[key] || expected[key] != o.digest() {
+		if keys[key] || digests[key] != o.digest() {
 			return fmt.Sprintf("%.20s %.50q", o.kind, o.name), nil // the rest may have no end
 		}
-		seen[key] = true
+		keys[key] = true
 	}
-	for key := range expected {
-		if !seen[key] {
+	for key := range digests {
+		if !keys[key] {
 			return "file without " + key, rows.Err()
 		}
 	}

@@ -70,12 +70,12 @@ func Open(ctx context.Context, path string) (*Store, error) {
 
 func open(ctx context.Context, path string) (*Store, error) {
 	name, err := locate(path)
-	made := false
+	isNew := false
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := CheckFolder(filepath.Dir(path)); errors.Is(err, ErrUntrusted) {
 			return nil, err
 		}
-		if made, err = create(path); err != nil {
+		if isNew, err = create(path); err != nil {
 			return nil, err
 		}
 		name, err = locate(path)
@@ -90,7 +90,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err == nil {
 		s, err = openWriter(ctx, path, name)
 	}
-	if err != nil && made && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
+	if err != nil && isNew && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
 		removeNew(name)
 	}
 	return s, err
@@ -224,7 +224,7 @@ func locate(path string) (string, error) {
 //
 // No other function opens the file without SQLite while the process uses it: to close any descriptor of a file drops all POSIX locks of
 // the process on it, including SQLite's. This file is new and has no locks.
-func create(path string) (made bool, err error) {
+func create(path string) (isNew bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil

@@ -169,9 +169,9 @@ func TestRecordedIDsAreRefused(t *testing.T) {
 	if err := s.Create(t.Context(), emptyRun("a", 1)); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Create of a run that is there: %v", err)
 	}
-	changed := okTrial(1)
-	changed.Block = 7
-	if err := s.Append(t.Context(), "a", changed); !errors.Is(err, store.ErrExists) {
+	variant := okTrial(1)
+	variant.Block = 7
+	if err := s.Append(t.Context(), "a", variant); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Append of a trial that is there: %v", err)
 	}
 	run, err := s.Run(t.Context(), "a")
@@ -196,10 +196,10 @@ func TestInvalidRunsAndTrialsAreRefused(t *testing.T) {
 			t.Errorf("Append gives %v, want an error with %q", err, want)
 		}
 	}
-	withTrials, bad, hidden := emptyRun("b", 0), emptyRun("b", 0), emptyRun("Latest", 0)
+	withTrials, bad, alias := emptyRun("b", 0), emptyRun("b", 0), emptyRun("Latest", 0)
 	withTrials.Trials = []result.Trial{okTrial(1)}
 	bad.State = "odd"
-	for want, run := range map[string]result.Run{"use Import": withTrials, `state "odd"`: bad, "newest run": hidden} {
+	for want, run := range map[string]result.Run{"use Import": withTrials, `state "odd"`: bad, "newest run": alias} {
 		if err := s.Create(t.Context(), run); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Create gives %v, want an error with %q", err, want)
 		}
@@ -236,8 +236,8 @@ func TestImportIsAllOrNothing(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	s := newStore(t)
-	var none *store.IDError
-	if _, err := s.Run(t.Context(), store.Latest); !errors.As(err, &none) || len(none.Candidates) != 0 {
+	var idErr *store.IDError
+	if _, err := s.Run(t.Context(), store.Latest); !errors.As(err, &idErr) || len(idErr.Candidates) != 0 {
 		t.Errorf("the latest of no runs: %v", err)
 	}
 	// The newest is neither the last recorded nor the last by name.
@@ -272,21 +272,21 @@ func TestResolve(t *testing.T) {
 		"Finish":   s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
 		"Resume":   s.Resume(t.Context(), "latest"),
 	} {
-		if !errors.As(err, &none) {
+		if !errors.As(err, &idErr) {
 			t.Errorf("%s of an id that is not there: %v", name, err)
 		}
 	}
 }
 
 func TestIDErrorMessages(t *testing.T) {
-	var many []string
+	var ids []string
 	for i := range 12 {
-		many = append(many, fmt.Sprint("0", i))
+		ids = append(ids, fmt.Sprint("0", i))
 	}
 	for want, err := range map[string]error{
 		`run "x": the file has no runs`: &store.IDError{Ref: "x"},
-		`run "0": 12 ids begin with it: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more; give more characters of the id`:           &store.IDError{Ref: "0", Ambiguous: true, Candidates: many},
-		`run "x": no such run; the runs are 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; give an id, the beginning of an id, or "latest"`: &store.IDError{Ref: "x", Candidates: many[:10]},
+		`run "0": 12 ids begin with it: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more; give more characters of the id`:           &store.IDError{Ref: "0", Ambiguous: true, Candidates: ids},
+		`run "x": no such run; the runs are 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; give an id, the beginning of an id, or "latest"`: &store.IDError{Ref: "x", Candidates: ids[:10]},
 	} {
 		if err.Error() != want {
 			t.Errorf("the message is\n%s\nwant\n%s", err, want)
@@ -305,12 +305,12 @@ func TestFinishAndResume(t *testing.T) {
 	}
 	end := epoch.Add(time.Minute).In(time.FixedZone("", 3600))
 	must.Do(t, s.Finish(t.Context(), "a", result.Interrupted, end, nil))
-	if st, at := state(); st != result.Interrupted || !at.Equal(end) || at.Location() != time.UTC {
-		t.Errorf("after Finish the run is %s, ended %v", st, at)
+	if st, moment := state(); st != result.Interrupted || !moment.Equal(end) || moment.Location() != time.UTC {
+		t.Errorf("after Finish the run is %s, ended %v", st, moment)
 	}
 	must.Do(t, s.Resume(t.Context(), "a"))
-	if st, at := state(); st != result.Running || !at.IsZero() {
-		t.Errorf("after Resume the run is %s, ended %v", st, at)
+	if st, moment := state(); st != result.Running || !moment.IsZero() {
+		t.Errorf("after Resume the run is %s, ended %v", st, moment)
 	}
 	if err := s.Finish(t.Context(), "a", result.Running, end, nil); err == nil {
 		t.Error("a run can be finished as running")
@@ -322,11 +322,11 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	older, newer := emptyRun("older", 1), emptyRun("newer", 2)
 	record(t, s, newer, 2)
 	record(t, s, older, 3)
-	warm, failed, other := okTrial(10), okTrial(11), okTrial(12)
+	warm, failed, variant := okTrial(10), okTrial(11), okTrial(12)
 	warm.Warmup = true
 	failed.Status, failed.Samples, failed.Distributions, failed.Timelines = result.Failed, nil, nil, nil
-	other.Params, other.Samples = "n=5", other.Samples[:1]
-	for _, trial := range []result.Trial{warm, failed, other} {
+	variant.Params, variant.Samples = "n=5", variant.Samples[:1]
+	for _, trial := range []result.Trial{warm, failed, variant} {
 		must.Do(t, s.Append(t.Context(), "older", trial))
 	}
 	must.Do(t, s.Finish(t.Context(), "newer", result.Complete, epoch.Add(3*time.Hour), nil))
@@ -352,18 +352,18 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 		_, err := s.DB().ExecContext(t.Context(), `DELETE FROM run WHERE id = ?`, id)
 		must.Do(t, err)
 	}
-	plain, five := okTrial(1).Cell, other.Cell
-	at := func(seq int) time.Time { return okTrial(seq).Started }
+	base, five := okTrial(1).Cell, variant.Cell
+	start := func(seq int) time.Time { return okTrial(seq).Started }
 	checkIndex(
-		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: at(3)},
-		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: at(3)},
-		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: at(12)},
+		store.IndexEntry{Cell: base, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
+		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
+		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: start(12)},
 	)
 
 	remove("older")
 	checkIndex(
-		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
-		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
+		store.IndexEntry{Cell: base, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
+		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
 	)
 	remove("newer")
 	for _, table := range []string{"run", "trial", "phase", "sample", "distribution", "timeline"} {
@@ -390,9 +390,9 @@ func TestConcurrentWriters(t *testing.T) {
 	const stores, trials = 4, 25
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	errs := make(chan error, stores)
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for n := range stores {
-		all.Go(func() {
+		wg.Go(func() {
 			errs <- func() error {
 				s, err := store.Open(t.Context(), path) // all of them want to create it
 				if err != nil {
@@ -414,7 +414,7 @@ func TestConcurrentWriters(t *testing.T) {
 			}()
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	close(errs)
 	for err := range errs {
 		must.Do(t, err)
@@ -511,10 +511,10 @@ func TestTrialTimes(t *testing.T) {
 		}
 		must.Do(t, s.Append(t.Context(), "a", trial))
 	}
-	imported := emptyRun("b", 2)
-	imported.Trials = []result.Trial{okTrial(1)}
-	imported.Trials[0].Elapsed = 24 * time.Hour
-	_, err := importRuns(t, s, imported)
+	second := emptyRun("b", 2)
+	second.Trials = []result.Trial{okTrial(1)}
+	second.Trials[0].Elapsed = 24 * time.Hour
+	_, err := importRuns(t, s, second)
 	must.Do(t, err)
 	got, err := s.TrialTimes(t.Context())
 	must.Do(t, err)

@@ -46,19 +46,19 @@ func TestFilesOfOthers(t *testing.T) {
 			record(t, s, emptyRun("a", 0), 1)
 			closeStore(t, s)
 			must.Do(t, c.spoil(path))
-			before := folder(t, filepath.Dir(path))
-			refused := func(err error) {
+			baseline := folder(t, filepath.Dir(path))
+			wantRefusal := func(err error) {
 				t.Helper()
 				if !errors.Is(err, store.ErrUntrusted) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("the error is %v, want ErrUntrusted with %q", err, c.want)
 				}
 			}
 			_, err := store.Open(t.Context(), path)
-			refused(err)
-			refused(store.CheckTrust(path))
+			wantRefusal(err)
+			wantRefusal(store.CheckTrust(path))
 			reader, err := store.OpenReadOnly(t.Context(), path)
 			if !c.readable {
-				refused(err)
+				wantRefusal(err)
 			} else {
 				must.Do(t, err)
 				run, err := reader.Run(t.Context(), store.Latest)
@@ -68,7 +68,7 @@ func TestFilesOfOthers(t *testing.T) {
 				}
 				closeStore(t, reader)
 			}
-			equal(t, "the folder changed", before, folder(t, filepath.Dir(path)))
+			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }

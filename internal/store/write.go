@@ -92,12 +92,12 @@ func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Tri
 
 // Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
 // An unknown run is an *IDError.
-func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, caveats []string) error {
+func (s *Store) Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error {
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
 	err := s.write(ctx, func(tx *transaction) error {
-		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&end}, document{&caveats}, runID)
 	})
 	if err != nil {
 		err = fmt.Errorf("finish run %q: %w", runID, s.explain(err))
@@ -119,11 +119,11 @@ func (s *Store) Stopping(ctx context.Context, runID string, rule *result.Stoppin
 // Resume sets the state of a run to running, and locks it until Finish or Close. An unknown run is an *IDError, an imported run is
 // ErrImported, and a run that another process executes is ErrUnderWay.
 func (s *Store) Resume(ctx context.Context, runID string) error {
-	imported, err := s.Imported(ctx, runID)
+	isImport, err := s.Imported(ctx, runID)
 	if err != nil {
 		return err
 	}
-	if imported {
+	if isImport {
 		return fmt.Errorf("resume run %q: %w", runID, ErrImported)
 	}
 	err = s.writeLocked(ctx, runID, func(tx *transaction) error {
@@ -150,16 +150,16 @@ func changeRow(ctx context.Context, tx *transaction, runID, query string, args .
 // writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
 // other processes that take or remove locks.
 func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transaction) error) error {
-	taken := false
+	ok := false
 	err := s.write(ctx, func(tx *transaction) error {
 		err := do(tx)
 		if err == nil {
 			s.removeStaleLocks()
-			taken, err = s.lock(runID)
+			ok, err = s.lock(runID)
 		}
 		return err
 	})
-	if err != nil && taken {
+	if err != nil && ok {
 		err = errors.Join(err, s.unlock(runID))
 	}
 	return err
@@ -202,7 +202,7 @@ var (
 // Import records runs of other machines, with their trials, all or none of them. read passes the runs, like result.Read, and an error of
 // read ends the import. Import reports for each run whether it is new. A recorded run with the same content stays as it is. A recorded
 // run with other content is an ErrConflict.
-func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (added []bool, err error) {
+func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (news []bool, err error) {
 	i := importer{ctx: ctx}
 	err = s.write(ctx, func(tx *transaction) error {
 		i.tx = tx
@@ -256,8 +256,8 @@ func (i *importer) End() error {
 	if i.digest == nil {
 		return nil
 	}
-	there, err := storedDigest(i.ctx, i.tx, i.run.ID)
-	if err == nil && !bytes.Equal(there, i.digest.Sum(nil)) {
+	sum, err := storedDigest(i.ctx, i.tx, i.run.ID)
+	if err == nil && !bytes.Equal(sum, i.digest.Sum(nil)) {
 		err = ErrConflict
 	}
 	return i.explain(err)
@@ -292,13 +292,13 @@ func storedDigest(ctx context.Context, tx *transaction, id string) ([]byte, erro
 // newDigest returns a digest of the content of a run, without its trials. Texts do not count, since an export may hide values in them.
 // Absent lists and times of other zones have one spelling. Earlier versions exported a killed run as running.
 func newDigest(run *result.Run) (hash.Hash, error) {
-	alike := run.WithoutTexts().Canonical()
-	alike.Trials = nil
-	if alike.State == result.Killed {
-		alike.State = result.Running
+	form := run.WithoutTexts().Canonical()
+	form.Trials = nil
+	if form.State == result.Killed {
+		form.State = result.Running
 	}
 	digest := sha256.New()
-	return digest, json.NewEncoder(digest).Encode(alike)
+	return digest, json.NewEncoder(digest).Encode(form)
 }
 
 // digestTrial adds a trial to the digest of its run.
@@ -307,10 +307,10 @@ func digestTrial(digest hash.Hash, trial *result.Trial) error {
 }
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.
-func (s *Store) Imported(ctx context.Context, runID string) (imported bool, err error) {
-	err = s.read(ctx, func(tx *transaction) error { return lookUp(ctx, tx, runID, "imported", &imported) })
+func (s *Store) Imported(ctx context.Context, runID string) (isImport bool, err error) {
+	err = s.read(ctx, func(tx *transaction) error { return lookUp(ctx, tx, runID, "imported", &isImport) })
 	if err != nil {
 		return false, fmt.Errorf("look up run %q: %w", runID, s.explain(err))
 	}
-	return imported, nil
+	return isImport, nil
 }

@@ -84,7 +84,7 @@ func Parse(s string) (Target, error) {
 		if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 			return fail("the value of %s holds a blank or a control character", key)
 		}
-		if _, twice := t.Option(key); twice {
+		if _, duplicate := t.Option(key); duplicate {
 			return fail("option %s is given twice", key)
 		}
 		t.Options = append(t.Options, Option{key, value})

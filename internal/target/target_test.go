@@ -58,9 +58,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := target.Parse(first.String())
-		if err != nil || again.String() != first.String() {
-			t.Errorf("Parse(%q).String() = %q, which parses to %q, %v", s, first, again, err)
+		echo, err := target.Parse(first.String())
+		if err != nil || echo.String() != first.String() {
+			t.Errorf("Parse(%q).String() = %q, which parses to %q, %v", s, first, echo, err)
 		}
 	})
 }

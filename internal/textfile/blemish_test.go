@@ -64,8 +64,8 @@ func TestBlemishes(t *testing.T) {
 			continue
 		}
 		for i := range want {
-			at, name, _ := strings.Cut(want[i], " ")
-			if !strings.HasPrefix(got[i], at+" ") || !strings.Contains(got[i], name) {
+			position, name, _ := strings.Cut(want[i], " ")
+			if !strings.HasPrefix(got[i], position+" ") || !strings.Contains(got[i], name) {
 				t.Errorf("%q has %q, want %q", tt.text, got, want)
 			}
 		}

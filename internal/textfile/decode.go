@@ -39,13 +39,13 @@ func NewReader(r io.Reader, want ...Kind) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	packed := bytes.HasPrefix(head, []byte("\x1f\x8b"))
-	if packed {
-		unpacked, err := gzip.NewReader(t.in)
+	isGzip := bytes.HasPrefix(head, []byte("\x1f\x8b"))
+	if isGzip {
+		zip, err := gzip.NewReader(t.in)
 		if err != nil {
 			return nil, &Error{fmt.Sprintf("it begins as a file of gzip, and cannot be unpacked (%v)", err), "copy it again"}
 		}
-		t.replace(cutOff{unpacked})
+		t.replace(cutOff{zip})
 		if head, err = t.head(); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func NewReader(r io.Reader, want ...Kind) (*Reader, error) {
 		return nil, err
 	}
 	err = Recognize(head, want...)
-	if other := (*Error)(nil); packed && errors.As(err, &other) {
-		err = &Error{"it is a file of gzip, and its content: " + other.Problem, "unpack it with gzip -d FILE; " + other.Advice}
+	if inner := (*Error)(nil); isGzip && errors.As(err, &inner) {
+		err = &Error{"it is a file of gzip, and its content: " + inner.Problem, "unpack it with gzip -d FILE; " + inner.Advice}
 	}
 	return t, err
 }

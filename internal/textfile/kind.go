@@ -154,15 +154,15 @@ func Recognize(head []byte, want ...Kind) error {
 			return f.error()
 		}
 	}
-	switch at := documents.FindSubmatch(text); {
+	switch match := documents.FindSubmatch(text); {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return &Error{"it is a tar archive", "unpack it with tar -xf FILE"}
 	case bytes.IndexByte(head, 0) >= 0:
 		return &Error{"it is not text: it has a zero byte", "give " + want[0].spelled()}
-	case at != nil && want[0] == Export:
-		return &Error{fmt.Sprintf("it is a %q, which has no samples", at[1]), "give " + want[0].spelled()}
-	case at != nil:
-		return &Error{fmt.Sprintf("it is a %q", at[1]), "give " + want[0].spelled()}
+	case match != nil && want[0] == Export:
+		return &Error{fmt.Sprintf("it is a %q, which has no samples", match[1]), "give " + want[0].spelled()}
+	case match != nil:
+		return &Error{fmt.Sprintf("it is a %q", match[1]), "give " + want[0].spelled()}
 	}
 	for _, k := range kinds {
 		if k.expression.Match(text) {

@@ -66,11 +66,11 @@ func TestEncodings(t *testing.T) {
 
 // A text that ends early, or grows without end when it is unpacked, is no text.
 func TestDamage(t *testing.T) {
-	whole := packed(t, export+strings.Repeat("ab", 5000))
-	flipped := []byte(whole)
+	data := packed(t, export+strings.Repeat("ab", 5000))
+	flipped := []byte(data)
 	flipped[len(flipped)-6] ^= 1
 	for name, tt := range map[string]struct{ file, want string }{
-		"gzip":             {whole[:len(whole)-9], "truncated; copy it again"},
+		"gzip":             {data[:len(data)-9], "truncated; copy it again"},
 		"checksum":         {string(flipped), "damaged (gzip: invalid checksum); copy it again"},
 		"head of gzip":     {"\x1f\x8b\x08", "cannot be unpacked"},
 		"UTF-16":           {"\xff\xfe" + wide(plan, binary.LittleEndian) + "x", "truncated; copy it again"},
@@ -181,9 +181,9 @@ func TestOwnFiles(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, unknown := range []string{"", "\n", "hello", "a: b", "[1]", "{\"a\": 1}", "{\"a\": 1}\n", "-"} {
-		if err := textfile.Recognize([]byte(unknown), textfile.Export); err != nil {
-			t.Errorf("%q: %v", unknown, err)
+	for _, text := range []string{"", "\n", "hello", "a: b", "[1]", "{\"a\": 1}", "{\"a\": 1}\n", "-"} {
+		if err := textfile.Recognize([]byte(text), textfile.Export); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

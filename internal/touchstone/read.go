@@ -38,11 +38,11 @@ func Decode(data []byte, name string, describe func(string) (result.Benchmark, b
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	var runs []result.Run
-	seen := map[string]bool{}
+	ids := map[string]bool{}
 	for lists := 1; ; lists++ {
 		var entries []entry
 		var list json.RawMessage
-		at := d.InputOffset()
+		offset := d.InputOffset()
 		err := d.Decode(&list)
 		if err == nil {
 			err = json.Unmarshal(list, &entries)
@@ -57,9 +57,9 @@ func Decode(data []byte, name string, describe func(string) (result.Benchmark, b
 			}
 			return runs, nil
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("list %d of TouchStone's JSON, from byte %d: the file is cut off; copy it again", lists, at)
+			return nil, fmt.Errorf("list %d of TouchStone's JSON, from byte %d: the file is cut off; copy it again", lists, offset)
 		case err != nil:
-			return nil, fmt.Errorf("list %d of TouchStone's JSON, from byte %d: %w; want [{cri, oci, results}]", lists, at, err)
+			return nil, fmt.Errorf("list %d of TouchStone's JSON, from byte %d: %w; want [{cri, oci, results}]", lists, offset, err)
 		case len(runs)+len(entries) > maxEntries:
 			return nil, fmt.Errorf("TouchStone's JSON has more than %d entries; split it", maxEntries)
 		}
@@ -68,10 +68,10 @@ func Decode(data []byte, name string, describe func(string) (result.Benchmark, b
 			if err != nil {
 				return nil, fmt.Errorf("list %d, entry %d of TouchStone's JSON (%.50q/%.50q): %w", lists, i+1, e.CRI, e.OCI, err)
 			}
-			for n := 2; seen[run.ID]; n++ { // the same entry again
+			for n := 2; ids[run.ID]; n++ { // the same entry again
 				run.ID = fmt.Sprintf("%.30s-%d", run.ID, n)
 			}
-			seen[run.ID] = true
+			ids[run.ID] = true
 			runs = append(runs, run)
 		}
 	}
@@ -117,39 +117,39 @@ func (e entry) run(name string, describe func(string) (result.Benchmark, bool)) 
 const mostListed = 10
 
 func listed(names map[string]bool) string {
-	var all []string
+	var list []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, fmt.Sprintf("%.80q", name))
+		list = append(list, fmt.Sprintf("%.80q", name))
 	}
-	if len(all) == 0 {
+	if len(list) == 0 {
 		return ""
 	}
-	if more := len(all) - mostListed; more > 0 {
-		all = append(all[:mostListed], fmt.Sprintf("and %d more", more))
+	if rest := len(list) - mostListed; rest > 0 {
+		list = append(list[:mostListed], fmt.Sprintf("and %d more", rest))
 	}
-	return ": " + strings.Join(all, ", ")
+	return ": " + strings.Join(list, ", ")
 }
 
 // addTo adds a trial for each report to a run.
 func (r report) addTo(run *result.Run, describe func(string) (result.Benchmark, bool), left map[string]bool) error {
 	i := index(r.Name)
-	described, known := describe(r.Name)
-	if i < 0 || !known {
+	entry, ok := describe(r.Name)
+	if i < 0 || !ok {
 		left[r.Name] = true
 		return nil
 	}
 	if slices.ContainsFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == r.Name }) {
 		return fmt.Errorf("benchmark %s has two results", r.Name)
 	}
-	described.Metrics = slices.DeleteFunc(slices.Clone(described.Metrics), func(m result.Metric) bool { return !slices.Contains(Metrics(r.Name), m.Name) })
-	run.Bench = append(run.Bench, described)
+	entry.Metrics = slices.DeleteFunc(slices.Clone(entry.Metrics), func(m result.Metric) bool { return !slices.Contains(Metrics(r.Name), m.Name) })
+	run.Bench = append(run.Bench, entry)
 	for block, values := range r.Reports {
 		t := result.Trial{
 			Seq: len(run.Trials) + 1, Cell: result.Cell{Benchmark: r.Name, Target: run.Targets[0].Name}, Block: block, Status: result.OK,
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			m := slices.IndexFunc(benchmarks[i].metrics, func(m metric) bool { return m.name == name })
-			if m < 0 || !slices.ContainsFunc(described.Metrics, func(d result.Metric) bool { return d.Name == name }) {
+			if m < 0 || !slices.ContainsFunc(entry.Metrics, func(d result.Metric) bool { return d.Name == name }) {
 				left[r.Name+" "+name] = true
 				continue
 			}

@@ -18,13 +18,13 @@ import (
 
 // descriptions are the descriptions of TouchStone's benchmarks in the catalogue.
 var descriptions = sync.OnceValue(func() map[string]result.Benchmark {
-	all := map[string]result.Benchmark{}
+	benchmarks := map[string]result.Benchmark{}
 	for _, name := range append(touchstone.Benchmarks(), "operations.container.exec") {
 		if b, ok := (catalogue.Catalogue{}).Lookup(name); ok {
-			all[name] = b.Recorded()
+			benchmarks[name] = b.Recorded()
 		}
 	}
-	return all
+	return benchmarks
 })
 
 func describe(name string) (result.Benchmark, bool) {
@@ -34,11 +34,11 @@ func describe(name string) (result.Benchmark, bool) {
 
 // TestCatalogueHasTouchStonesNames checks that each benchmark and each metric of TouchStone is in the catalogue, with a time as its unit.
 func TestCatalogueHasTouchStonesNames(t *testing.T) {
-	all := touchstone.Benchmarks()
-	if len(all) != 12 {
-		t.Errorf("TouchStone has %d benchmarks, want 12", len(all))
+	names := touchstone.Benchmarks()
+	if len(names) != 12 {
+		t.Errorf("TouchStone has %d benchmarks, want 12", len(names))
 	}
-	for _, name := range all {
+	for _, name := range names {
 		b, ok := describe(name)
 		if !ok {
 			t.Errorf("the catalogue has no %s", name)
@@ -55,7 +55,7 @@ func TestCatalogueHasTouchStonesNames(t *testing.T) {
 // run is a run with each kind of trial.
 func run() result.Run {
 	memory, _ := describe("performance.memory.minavglatency")
-	other, _ := describe("operations.container.exec")
+	benchmark, _ := describe("operations.container.exec")
 	trial := func(seq int, target string, change func(*result.Trial)) result.Trial {
 		t := result.Trial{Seq: seq, Cell: result.Cell{Benchmark: memory.Name, Target: target}, Block: seq, Status: result.OK, Samples: []result.Sample{
 			{Metric: "MinLatency", Value: 0.00025 * float64(seq)}, {Metric: "AvgLatency", Value: 0.0005},
@@ -63,17 +63,17 @@ func run() result.Run {
 		change(&t)
 		return t
 	}
-	same := func(*result.Trial) {}
+	noChange := func(*result.Trial) {}
 	return result.Run{
 		ID: "r", Name: "n", State: result.Complete, Targets: []result.Target{{Name: "native"}, {Name: "containerd/runc"}, {Name: "crio/runsc@platform=systrap"}},
-		Bench: []result.Benchmark{other, memory},
+		Bench: []result.Benchmark{benchmark, memory},
 		Trials: []result.Trial{
 			trial(1, "containerd/runc", func(t *result.Trial) { t.Warmup = true }),
-			trial(2, "containerd/runc", same),
+			trial(2, "containerd/runc", noChange),
 			trial(3, "containerd/runc", func(t *result.Trial) { t.Status, t.Samples = result.Failed, nil }),
-			trial(4, "containerd/runc", same),
+			trial(4, "containerd/runc", noChange),
 			trial(5, "crio/runsc@platform=systrap", func(t *result.Trial) { t.Status, t.Samples = result.Skipped, nil }),
-			trial(6, "native", same),
+			trial(6, "native", noChange),
 		},
 	}
 }
@@ -120,8 +120,8 @@ func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
 			got = append(got, fmt.Sprint(trial.Target, " ", trial.Status, " ", trial.Block, " ", trial.Values("MinLatency"), trial.Values("AvgLatency")))
 		}
 	}
-	once := []string{"containerd/runc ok 0 [0.0005] [0.0005]", "containerd/runc ok 1 [0.001] [0.0005]", "crio/runsc@platform=systrap ok 0 [0.002] []"}
-	if diff := cmp.Diff(slices.Concat(once, once), got); diff != "" {
+	lines := []string{"containerd/runc ok 0 [0.0005] [0.0005]", "containerd/runc ok 1 [0.001] [0.0005]", "crio/runsc@platform=systrap ok 0 [0.002] []"}
+	if diff := cmp.Diff(slices.Concat(lines, lines), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -62,8 +62,8 @@ func (b benchmark) report(run result.Run, target string) report {
 		}
 		values := map[string]float64{}
 		for _, m := range b.metrics {
-			if all := t.Values(m.name); len(all) == 1 {
-				values[m.name] = all[0] / m.scale
+			if samples := t.Values(m.name); len(samples) == 1 {
+				values[m.name] = samples[0] / m.scale
 			}
 		}
 		r.Reports = append(r.Reports, values)

@@ -42,19 +42,19 @@ func checkLists(path string, lists ...string) error {
 		case err != nil:
 			return &fs.PathError{Op: "read the access list of", Path: path, Err: err}
 		}
-		who, err := writer(text[:n])
+		account, err := writer(text[:n])
 		if err != nil {
 			return &fs.PathError{Op: "read the access list of", Path: path, Err: err}
 		}
-		if who != "" {
-			return &Error{path, "can be changed by " + who + " (by an access list)", "if you trust the content, run setfacl -b " + path}
+		if account != "" {
+			return &Error{path, "can be changed by " + account + " (by an access list)", "if you trust the content, run setfacl -b " + path}
 		}
 	}
 	return nil
 }
 
-// writer returns the first user or group of a list who is not trusted and may write. The mask bounds the permissions.
-func writer(list []byte) (who string, err error) {
+// writer returns the first user or group of a list that is not trusted and may write. The mask bounds the permissions.
+func writer(list []byte) (account string, err error) {
 	if len(list) < headerSize || (len(list)-headerSize)%entrySize != 0 || binary.LittleEndian.Uint32(list) != listVersion {
 		return "", fmt.Errorf("it has an unknown form of %d bytes", len(list))
 	}

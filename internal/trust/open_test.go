@@ -20,18 +20,18 @@ import (
 // Invariant foreign-files: A file that another user can put in place of ours blocks nothing and is not believed; access lists count.
 func TestOpenNeverBlocks(t *testing.T) {
 	dir := home(t)
-	at := func(name string) string { return filepath.Join(dir, "out", name) }
-	must.Do(t, unix.Mkfifo(at("pipe"), 0o600), os.Symlink("pipe", at("link-to-pipe")), os.Symlink("file", at("link")), os.Symlink("none", at("dangling")),
-		os.WriteFile(at("file"), []byte("text"), 0o600), os.Symlink("/dev/zero", at("device")), os.Symlink("/proc/self/fd", at("directory")))
+	pathOf := func(name string) string { return filepath.Join(dir, "out", name) }
+	must.Do(t, unix.Mkfifo(pathOf("pipe"), 0o600), os.Symlink("pipe", pathOf("link-to-pipe")), os.Symlink("file", pathOf("link")), os.Symlink("none", pathOf("dangling")),
+		os.WriteFile(pathOf("file"), []byte("text"), 0o600), os.Symlink("/dev/zero", pathOf("device")), os.Symlink("/proc/self/fd", pathOf("directory")))
 	for _, name := range []string{"pipe", "link-to-pipe", "device", "directory"} {
-		f, err := Open(at(name))
+		f, err := Open(pathOf(name))
 		var unsafe *Error
 		if !errors.As(err, &unsafe) {
 			t.Errorf("Open(%s) gives %v, %v", name, f, err)
 		}
 	}
 	for _, name := range []string{"file", "link"} {
-		f, err := Open(at(name))
+		f, err := Open(pathOf(name))
 		must.Do(t, err)
 		if text, err := io.ReadAll(f); err != nil || string(text) != "text" {
 			t.Errorf("%s holds %q, %v", name, text, err)
@@ -39,14 +39,14 @@ func TestOpenNeverBlocks(t *testing.T) {
 		must.Do(t, f.Close())
 	}
 	for _, name := range []string{"none", "dangling", "none/file"} {
-		if _, err := Open(at(name)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(pathOf(name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}
-	if text, err := ReadFile(at("file"), 4); err != nil || string(text) != "text" {
+	if text, err := ReadFile(pathOf("file"), 4); err != nil || string(text) != "text" {
 		t.Errorf("ReadFile gives %q, %v", text, err)
 	}
-	if _, err := ReadFile(at("file"), 3); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
+	if _, err := ReadFile(pathOf("file"), 3); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
 		t.Errorf("a file above the limit: %v", err)
 	}
 }
@@ -57,17 +57,17 @@ func TestOpenNeverBlocks(t *testing.T) {
 func TestOpenFilesOfOthers(t *testing.T) {
 	needRoot(t)
 	dir := home(t)
-	theirs := filepath.Join(dir, "theirs")
-	must.Do(t, os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(theirs, "link")),
-		os.Lchown(filepath.Join(theirs, "link"), other, other), os.Chown(theirs, other, other))
+	userDir := filepath.Join(dir, "theirs")
+	must.Do(t, os.Mkdir(userDir, 0o755), os.WriteFile(filepath.Join(userDir, "file"), nil, 0o600), os.Symlink("/etc/hostname", filepath.Join(userDir, "link")),
+		os.Lchown(filepath.Join(userDir, "link"), other, other), os.Chown(userDir, other, other))
 	var unsafe *Error
 	for _, name := range []string{"file", "link"} {
-		if _, err := Open(filepath.Join(theirs, name)); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), "12345") {
+		if _, err := Open(filepath.Join(userDir, name)); !errors.As(err, &unsafe) || !strings.Contains(err.Error(), "12345") {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}
 	for _, name := range []string{"none", "none/none"} {
-		if _, err := Open(filepath.Join(theirs, name)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(filepath.Join(userDir, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%s) gives %v", name, err)
 		}
 	}
@@ -121,8 +121,8 @@ func TestAccessLists(t *testing.T) {
 		}
 		file := filepath.Join(dir, "out", "file")
 		_, err := File(file)
-		_, opened := Open(file)
-		for _, err := range []error{err, opened} {
+		_, openErr := Open(file)
+		for _, err := range []error{err, openErr} {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s of %s: %v", c.attribute, c.path, err)
@@ -152,8 +152,8 @@ func TestAccessListOfAncestor(t *testing.T) {
 
 func TestMalformedAccessLists(t *testing.T) {
 	for _, text := range []string{"", "\x02\x00", "\x03\x00\x00\x00", "\x02\x00\x00\x00xyz"} {
-		if who, err := writer([]byte(text)); err == nil {
-			t.Errorf("%q gives %q", text, who)
+		if account, err := writer([]byte(text)); err == nil {
+			t.Errorf("%q gives %q", text, account)
 		}
 	}
 }

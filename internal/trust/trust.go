@@ -72,15 +72,15 @@ func resolve(path string, create bool) (string, error) {
 		return "", err
 	}
 	root := os.Geteuid() == 0
-	at, rest := "/", parts(path)
+	location, rest := "/", parts(path)
 	for links := 0; len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
 		if part == ".." { // of a link
-			at = filepath.Dir(at)
+			location = filepath.Dir(location)
 			continue
 		}
-		name := filepath.Join(at, part)
+		name := filepath.Join(location, part)
 		var s unix.Stat_t
 		err := unix.Lstat(name, &s)
 		if errors.Is(err, unix.ENOENT) && create {
@@ -104,7 +104,7 @@ func resolve(path string, create bool) (string, error) {
 				return "", err
 			}
 			if filepath.IsAbs(target) {
-				at = "/"
+				location = "/"
 			}
 			rest = append(parts(target), rest...)
 			continue
@@ -117,9 +117,9 @@ func resolve(path string, create bool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		at = name
+		location = name
 	}
-	return at, nil
+	return location, nil
 }
 
 // parts splits a path into its components.

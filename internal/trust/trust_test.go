@@ -49,11 +49,11 @@ func TestOwnFiles(t *testing.T) {
 	if _, err := File(filepath.Join(dir, "out", "file")); err != nil {
 		t.Errorf("a file that the user's own group can write to: %v", err)
 	}
-	made, err := MakeDirectory(filepath.Join(dir, "link", "a", "b"))
-	if err != nil || made != filepath.Join(dir, "out", "a", "b") {
-		t.Errorf("MakeDirectory gives %q, %v", made, err)
+	result, err := MakeDirectory(filepath.Join(dir, "link", "a", "b"))
+	if err != nil || result != filepath.Join(dir, "out", "a", "b") {
+		t.Errorf("MakeDirectory gives %q, %v", result, err)
 	}
-	if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(result); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("it made %v, %v", info, err)
 	}
 	for _, f := range []func(string) (string, error){Directory, File} {

@@ -20,16 +20,16 @@ func TestSeizeFromOtherUsers(t *testing.T) {
 		t.Skip("only root can start processes of other users")
 	}
 	n := newNames()
-	theirs, _ := other(t, n, runA, nobody)
-	mine, counting, ignored, err := n.seize(t.Context(), runB, trustsRoot, false)
-	if err != nil || mine == nil || len(counting) != 0 || len(ignored) != 1 || ignored[0].PID != theirs || ignored[0].UID != nobody {
-		t.Fatalf("beside a run of another user: %v, %v, %v, %v", mine, counting, ignored, err)
+	pid, _ := other(t, n, runA, nobody)
+	mine, counting, rest, err := n.seize(t.Context(), runB, trustsRoot, false)
+	if err != nil || mine == nil || len(counting) != 0 || len(rest) != 1 || rest[0].PID != pid || rest[0].UID != nobody {
+		t.Fatalf("beside a run of another user: %v, %v, %v, %v", mine, counting, rest, err)
 	}
 	mine.End()
 	_, kill := other(t, n, runC, 0)
-	mine, counting, ignored, err = n.seize(t.Context(), runB, trustsRoot, false)
-	if err != nil || mine != nil || len(counting) != 1 || counting[0].ID != runC || len(ignored) != 1 {
-		t.Fatalf("beside a run of a trusted user: %v, %v, %v, %v", mine, counting, ignored, err)
+	mine, counting, rest, err = n.seize(t.Context(), runB, trustsRoot, false)
+	if err != nil || mine != nil || len(counting) != 1 || counting[0].ID != runC || len(rest) != 1 {
+		t.Fatalf("beside a run of a trusted user: %v, %v, %v, %v", mine, counting, rest, err)
 	}
 	mine, counting, _, err = n.seize(t.Context(), runB, trustsRoot, true)
 	if err != nil || mine == nil || len(counting) != 1 {
@@ -47,8 +47,8 @@ func TestSeizeJoins(t *testing.T) {
 	if err != nil || mine == nil || len(counting) != 1 {
 		t.Fatalf("beside a run on request: %v, %v, %v", mine, counting, err)
 	}
-	if joined, err := run.Joined(); err != nil || len(joined) != 1 || joined[0] != runB {
-		t.Errorf("beside the run were %q, %v; want %q", joined, err, runB)
+	if partners, err := run.Joined(); err != nil || len(partners) != 1 || partners[0] != runB {
+		t.Errorf("beside the run were %q, %v; want %q", partners, err, runB)
 	}
 	mine.End()
 	run.End()

@@ -90,21 +90,21 @@ func (n names) take(ctx context.Context, id string, join bool) (*Turn, []Other, 
 		return nil, nil, fmt.Errorf("look for other runs on this machine: %w", err)
 	}
 	defer func() { _ = start.Close() }()
-	others, err := n.others(ctx)
+	runs, err := n.others(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for other runs on this machine: %w", err)
 	}
-	if len(others) > 0 && !join {
-		return nil, others, nil
+	if len(runs) > 0 && !join {
+		return nil, runs, nil
 	}
 	socket, err := listen(ctx, n.run(id))
 	if err != nil {
 		return nil, nil, fmt.Errorf("announce run %s on this machine: %w", id, err)
 	}
-	for _, o := range others {
+	for _, o := range runs {
 		o.tell(ctx, id)
 	}
-	return &Turn{id: id, socket: socket}, others, nil
+	return &Turn{id: id, socket: socket}, runs, nil
 }
 
 // lock waits until no other process is about to announce a run.
@@ -188,7 +188,7 @@ func (n names) others(ctx context.Context) ([]Other, error) {
 		return nil, err
 	}
 	slices.Sort(ids)
-	var all []Other
+	var runs []Other
 	for _, id := range ids {
 		o := Other{ID: id, UID: unknownUser, names: n}
 		switch conn, err := dial(ctx, n.run(id)); {
@@ -199,9 +199,9 @@ func (n names) others(ctx context.Context) ([]Other, error) {
 			o.User = userName(o.UID)
 			_ = conn.Close()
 		}
-		all = append(all, o)
+		runs = append(runs, o)
 	}
-	return all, nil
+	return runs, nil
 }
 
 // idPattern is the form of run IDs. Other users may choose any name for a socket.
@@ -299,19 +299,19 @@ func (t *Turn) End() {
 }
 
 // List joins the descriptions of runs for a message.
-func List(others []Other) string {
-	var all []string
-	for _, o := range others {
-		all = append(all, o.String())
+func List(runs []Other) string {
+	var texts []string
+	for _, o := range runs {
+		texts = append(texts, o.String())
 	}
-	return strings.Join(all, " and ")
+	return strings.Join(texts, " and ")
 }
 
 // UnderWay states that the runs are under way.
-func UnderWay(others []Other) string {
+func UnderWay(runs []Other) string {
 	verb := "is"
-	if len(others) > 1 {
+	if len(runs) > 1 {
 		verb = "are"
 	}
-	return fmt.Sprintf("%s on this machine %s under way", List(others), verb)
+	return fmt.Sprintf("%s on this machine %s under way", List(runs), verb)
 }

@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 
 // hold takes a turn and keeps it until the end of its input.
 func hold(n names, id string) int {
-	if _, others, err := n.take(context.Background(), id, true); err != nil {
+	if _, runs, err := n.take(context.Background(), id, true); err != nil {
 		fmt.Println(err)
 		return 1
 	} else {
-		fmt.Println("holds beside", len(others))
+		fmt.Println("holds beside", len(runs))
 	}
 	_, _ = io.ReadAll(os.Stdin)
 	return 0
@@ -78,10 +78,10 @@ func other(t *testing.T, n names, id string, user uint32) (pid int, kill func())
 
 func mustTake(t *testing.T, n names, id string, join bool, want ...string) *Turn {
 	t.Helper()
-	turn, others, err := n.take(t.Context(), id, join)
+	turn, runs, err := n.take(t.Context(), id, join)
 	must.Do(t, err)
 	var ids []string
-	for _, o := range others {
+	for _, o := range runs {
 		ids = append(ids, o.ID)
 	}
 	if diff := cmp.Diff(want, ids); diff != "" {
@@ -107,14 +107,14 @@ func TestTurnOfAnotherProcess(t *testing.T) {
 	for _, user := range users {
 		n := newNames()
 		pid, kill := other(t, n, runA, user)
-		turn, others, err := n.take(t.Context(), runB, false)
-		if err != nil || turn != nil || len(others) != 1 {
-			t.Fatalf("beside another process: %v, %v, %v", turn, others, err)
+		turn, runs, err := n.take(t.Context(), runB, false)
+		if err != nil || turn != nil || len(runs) != 1 {
+			t.Fatalf("beside another process: %v, %v, %v", turn, runs, err)
 		}
-		if o := others[0]; o.ID != runA || o.PID != pid || o.User == "" {
+		if o := runs[0]; o.ID != runA || o.PID != pid || o.User == "" {
 			t.Errorf("the other run is %+v, want run %s of process %d with a user", o, runA, pid)
 		}
-		if text := others[0].String(); !strings.Contains(text, runA) || !strings.Contains(text, fmt.Sprint(pid)) {
+		if text := runs[0].String(); !strings.Contains(text, runA) || !strings.Contains(text, fmt.Sprint(pid)) {
 			t.Errorf("the other run is described as %q", text)
 		}
 		kill()
@@ -167,27 +167,27 @@ func TestJoinedRunHasEnded(t *testing.T) {
 func TestWait(t *testing.T) {
 	n := newNames()
 	_, kill := other(t, n, runA, 0)
-	_, others, err := n.take(t.Context(), runB, false)
-	if err != nil || len(others) != 1 {
-		t.Fatalf("others are %v, %v", others, err)
+	_, runs, err := n.take(t.Context(), runB, false)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("others are %v, %v", runs, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the user has gone")
-	ended := make(chan error)
-	go func() { ended <- others[0].Wait(ctx) }()
-	cancel(gone)
-	if err := <-ended; !errors.Is(err, gone) || !strings.Contains(err.Error(), runA) {
+	errGone := errors.New("the user has gone")
+	result := make(chan error)
+	go func() { result <- runs[0].Wait(ctx) }()
+	cancel(errGone)
+	if err := <-result; !errors.Is(err, errGone) || !strings.Contains(err.Error(), runA) {
 		t.Errorf("a cancelled Wait returns %v", err)
 	}
-	waiting := make(chan error)
+	waitResult := make(chan error)
 	for range 3 {
-		go func() { waiting <- others[0].Wait(t.Context()) }()
+		go func() { waitResult <- runs[0].Wait(t.Context()) }()
 	}
 	kill()
 	for range 3 {
-		must.Do(t, <-waiting)
+		must.Do(t, <-waitResult)
 	}
-	if err := others[0].Wait(t.Context()); err != nil {
+	if err := runs[0].Wait(t.Context()); err != nil {
 		t.Errorf("Wait for a run that has ended: %v", err)
 	}
 }
@@ -199,8 +199,8 @@ func TestJoinedKeepsOthersWaiting(t *testing.T) {
 	conn, err := dial(t.Context(), n.run(runA))
 	must.Do(t, err)
 	defer func() { _ = conn.Close() }()
-	if joined, err := a.Joined(); len(joined) > 0 || err != nil {
-		t.Errorf("beside the run were %v, %v", joined, err)
+	if partners, err := a.Joined(); len(partners) > 0 || err != nil {
+		t.Errorf("beside the run were %v, %v", partners, err)
 	}
 	must.Do(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -218,13 +218,13 @@ func TestConcurrentTake(t *testing.T) {
 	n := newNames()
 	const runs = 20
 	holders := make(chan struct{}, 1)
-	ended := make(chan error)
+	result := make(chan error)
 	for i := range runs {
 		id := fmt.Sprintf("20260101-0000%02d-aaaa", i)
 		go func() {
-			ended <- func() error {
+			result <- func() error {
 				for {
-					turn, others, err := n.take(t.Context(), id, false)
+					turn, neighbours, err := n.take(t.Context(), id, false)
 					if err != nil {
 						return err
 					}
@@ -238,7 +238,7 @@ func TestConcurrentTake(t *testing.T) {
 						turn.End()
 						return nil
 					}
-					if err := others[0].Wait(t.Context()); err != nil {
+					if err := neighbours[0].Wait(t.Context()); err != nil {
 						return err
 					}
 				}
@@ -246,7 +246,7 @@ func TestConcurrentTake(t *testing.T) {
 		}()
 	}
 	for range runs {
-		must.Do(t, <-ended)
+		must.Do(t, <-result)
 	}
 }
 
@@ -284,11 +284,11 @@ func TestFullQueue(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	_, others, err := n.take(t.Context(), runB, false)
-	if err != nil || len(others) != 1 || others[0].ID != runA || others[0].PID != 0 {
-		t.Errorf("beside a run with a full queue: %v, %v", others, err)
+	_, runs, err := n.take(t.Context(), runB, false)
+	if err != nil || len(runs) != 1 || runs[0].ID != runA || runs[0].PID != 0 {
+		t.Errorf("beside a run with a full queue: %v, %v", runs, err)
 	}
-	if got := others[0].String(); got != "run "+runA {
+	if got := runs[0].String(); got != "run "+runA {
 		t.Errorf("it is described as %q", got)
 	}
 	if _, err := a.Joined(); err != nil {
@@ -303,14 +303,14 @@ func TestStartThatHangs(t *testing.T) {
 	start, err := n.lock(t.Context())
 	must.Do(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the user has gone")
-	ended := make(chan error)
+	errGone := errors.New("the user has gone")
+	result := make(chan error)
 	go func() {
 		_, _, err := n.take(ctx, runA, true)
-		ended <- err
+		result <- err
 	}()
-	cancel(gone)
-	if err := <-ended; !errors.Is(err, gone) {
+	cancel(errGone)
+	if err := <-result; !errors.Is(err, errGone) {
 		t.Errorf("a cancelled start: %v", err)
 	}
 	_ = start.Close()

@@ -36,7 +36,7 @@ func TestRecycledPIDIsNotKilled(t *testing.T) {
 	for range 100 {
 		leftover, next := waiting(t), waiter{}
 		pid := leftover.Process.Pid
-		killed, err := killHeld(pid, func() bool {
+		isKilled, err := killHeld(pid, func() bool {
 			leftover.ends(t, "")
 			if err := os.WriteFile(lastPID, fmt.Append(nil, pid-1), 0); err != nil {
 				t.Fatal(err)
@@ -44,8 +44,8 @@ func TestRecycledPIDIsNotKilled(t *testing.T) {
 			next = waiting(t)
 			return true
 		})
-		if killed || err != nil {
-			t.Errorf("killHeld of a process that has exited = %v, %v", killed, err)
+		if isKilled || err != nil {
+			t.Errorf("killHeld of a process that has exited = %v, %v", isKilled, err)
 		}
 		next.ends(t, "")
 		if next.Process.Pid == pid {
@@ -57,15 +57,15 @@ func TestRecycledPIDIsNotKilled(t *testing.T) {
 
 func TestKillHeld(t *testing.T) {
 	p := waiting(t)
-	if killed, err := killHeld(p.Process.Pid, func() bool { return false }); killed || err != nil {
-		t.Errorf("killHeld of another program's process = %v, %v", killed, err)
+	if isKilled, err := killHeld(p.Process.Pid, func() bool { return false }); isKilled || err != nil {
+		t.Errorf("killHeld of another program's process = %v, %v", isKilled, err)
 	}
-	if killed, err := killHeld(p.Process.Pid, func() bool { return true }); !killed || err != nil {
-		t.Errorf("killHeld of a leftover = %v, %v", killed, err)
+	if isKilled, err := killHeld(p.Process.Pid, func() bool { return true }); !isKilled || err != nil {
+		t.Errorf("killHeld of a leftover = %v, %v", isKilled, err)
 	}
 	p.ends(t, "signal: killed")
-	if killed, err := killHeld(p.Process.Pid, func() bool { return true }); killed || err != nil {
-		t.Errorf("killHeld of an exited process = %v, %v", killed, err)
+	if isKilled, err := killHeld(p.Process.Pid, func() bool { return true }); isKilled || err != nil {
+		t.Errorf("killHeld of an exited process = %v, %v", isKilled, err)
 	}
 }
 

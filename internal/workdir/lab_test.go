@@ -111,18 +111,18 @@ func exists(t *testing.T, path string) bool {
 
 func sweep(t *testing.T, roots workdir.Roots, groups *cgroup.Hierarchy) []workdir.Swept {
 	t.Helper()
-	swept, err := workdir.Sweep(t.Context(), roots, groups, workdir.Daemons{})
+	sweeps, err := workdir.Sweep(t.Context(), roots, groups, workdir.Daemons{})
 	if err != nil {
 		t.Fatalf("Sweep: %v", err)
 	}
-	return swept
+	return sweeps
 }
 
 // root skips the test unless it runs as root.
-func root(t *testing.T, why string) {
+func root(t *testing.T, reason string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: " + why)
+		t.Skip("needs root: " + reason)
 	}
 }
 

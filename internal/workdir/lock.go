@@ -32,11 +32,11 @@ func lockRoots(roots Roots) (found Roots, unlock func(), err error) {
 }
 
 func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
-	wanted := []*string{&roots.State, &roots.Data}
+	dirs := []*string{&roots.State, &roots.Data}
 	if roots.Memory != "" {
-		wanted = append(wanted, &roots.Memory)
+		dirs = append(dirs, &roots.Memory)
 	}
-	for _, dir := range wanted {
+	for _, dir := range dirs {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
 		}
@@ -77,12 +77,12 @@ func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
 // current checks that a locked file is still the file at its path. Another process may have removed the file
 // while this one waited for the lock. The error is then fs.ErrNotExist.
 func current(f *os.File, path string) error {
-	held, err := f.Stat()
+	fileInfo, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(path)
-	if err == nil && !os.SameFile(held, there) {
+	pathInfo, err := os.Stat(path)
+	if err == nil && !os.SameFile(fileInfo, pathInfo) {
 		err = fs.ErrNotExist
 	}
 	return err
@@ -147,21 +147,21 @@ func private(dir string) error {
 	return nil
 }
 
-func lock(path string, how int) (*os.File, error) {
+func lock(path string, mode int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, how); err != nil {
+	if err := flock(f, mode); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func flock(f *os.File, how int) error {
+func flock(f *os.File, mode int) error {
 	for {
-		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+		if err := unix.Flock(int(f.Fd()), mode); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

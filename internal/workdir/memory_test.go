@@ -28,8 +28,8 @@ func TestMemoryRoot(t *testing.T) {
 			for _, dir := range []string{d.State, d.Data, d.Memory} { // as if its process had ended
 				must.Do(t, os.Remove(filepath.Join(dir, "lock")))
 			}
-			if swept := sweep(t, roots, nil); len(swept) != 1 || !swept[0].Files {
-				t.Errorf("swept %v", swept)
+			if sweeps := sweep(t, roots, nil); len(sweeps) != 1 || !sweeps[0].Files {
+				t.Errorf("swept %v", sweeps)
 			}
 		}
 		for _, root := range []string{roots.State, roots.Data, roots.Memory} {
@@ -40,8 +40,8 @@ func TestMemoryRoot(t *testing.T) {
 	}
 	// A leftover in memory alone is swept too.
 	must.Do(t, os.MkdirAll(filepath.Join(roots.Memory, id), 0o700))
-	if swept := sweep(t, roots, nil); len(swept) != 1 || swept[0].RunID != id || exists(t, roots.Memory) {
-		t.Errorf("swept %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) != 1 || sweeps[0].RunID != id || exists(t, roots.Memory) {
+		t.Errorf("swept %v", sweeps)
 	}
 }
 
@@ -58,15 +58,15 @@ func TestMemoryOfAnotherUser(t *testing.T) {
 
 // If the state is in memory, the run's directory in memory is part of it.
 func TestMemoryBesideTheState(t *testing.T) {
-	shared, err := os.MkdirTemp("/dev/shm", "touchstone-test-") //nolint:usetesting // t.TempDir may be on a disk
+	memory, err := os.MkdirTemp("/dev/shm", "touchstone-test-") //nolint:usetesting // t.TempDir may be on a disk
 	if err != nil {
 		t.Skipf("needs a file system in memory at /dev/shm: %v", err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(shared) })
+	t.Cleanup(func() { _ = os.RemoveAll(memory) })
 	roots := newRoots(t)
 	onDisk, err := workdir.Create(roots, newID())
 	must.Do(t, err)
-	roots.State = filepath.Join(shared, "state")
+	roots.State = filepath.Join(memory, "state")
 	inMemory, err := workdir.Create(roots, newID())
 	must.Do(t, err)
 	if !strings.HasPrefix(inMemory.Memory, inMemory.State+"/") || !exists(t, inMemory.Memory) {

@@ -88,32 +88,32 @@ type leftovers struct {
 // find returns the directories of a run and its owner. A lock that cannot be queried is an error, unless the run is of an earlier boot
 // of this host.
 func find(roots Roots, id string) (leftovers, error) {
-	own := roots.of(id)
-	l := leftovers{id: id, dirs: own, states: own[len(own)-1:]}
-	here, earlier := thisOwner(), false
-	for _, dir := range own {
+	dirs := roots.of(id)
+	l := leftovers{id: id, dirs: dirs, states: dirs[len(dirs)-1:]}
+	self, oldBoot := thisOwner(), false
+	for _, dir := range dirs {
 		o, ok := readOwner(dir)
 		if !ok {
 			continue
 		}
-		if o.Host != here.Host {
+		if o.Host != self.Host {
 			l.host = o.Host
 		}
-		earlier = earlier || o.Boot != here.Boot
-		recorded := slices.DeleteFunc(o.Dirs, func(dir string) bool { return !isRunDir(dir, id) })
-		if len(recorded) > 0 {
-			l.dirs = slices.Concat(recorded, l.dirs)
-			l.states = append(recorded[len(recorded)-1:], l.states...)
+		oldBoot = oldBoot || o.Boot != self.Boot
+		dirs := slices.DeleteFunc(o.Dirs, func(dir string) bool { return !isRunDir(dir, id) })
+		if len(dirs) > 0 {
+			l.dirs = slices.Concat(dirs, l.dirs)
+			l.states = append(dirs[len(dirs)-1:], l.states...)
 		}
 	}
 	l.states = distinct(l.states)
 	l.dirs = distinct(slices.Concat(slices.DeleteFunc(l.dirs, func(dir string) bool { return slices.Contains(l.states, dir) }), l.states))
 	for _, dir := range l.dirs {
-		held, err := locked(dir)
-		if err != nil && !earlier {
+		isHeld, err := locked(dir)
+		if err != nil && !oldBoot {
 			return l, fmt.Errorf("check whether run %s is alive: %w", id, err)
 		}
-		l.alive = l.alive || held
+		l.alive = l.alive || isHeld
 	}
 	return l, nil
 }
@@ -126,13 +126,13 @@ func isRunDir(dir, id string) bool {
 
 // distinct removes repeated items and keeps the order.
 func distinct(items []string) []string {
-	var all []string
+	var list []string
 	for _, item := range items {
-		if !slices.Contains(all, item) {
-			all = append(all, item)
+		if !slices.Contains(list, item) {
+			list = append(list, item)
 		}
 	}
-	return all
+	return list
 }
 
 // locked reports whether a process holds the lock of a directory.

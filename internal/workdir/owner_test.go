@@ -23,13 +23,13 @@ func TestRunOfAnotherSession(t *testing.T) {
 	first := newRoots(t)
 	second := newRoots(t)
 	second.Data = first.Data
-	third := newRoots(t)
-	third.Memory = first.State // it shares only this directory
+	thirdRoots := newRoots(t)
+	thirdRoots.Memory = first.State // it shares only this directory
 	id := newID()
 	crash := other(t, first, id)
-	for name, roots := range map[string]workdir.Roots{"the same data": second, "one directory": third} {
-		if swept := sweep(t, roots, nil); len(swept) > 0 {
-			t.Errorf("with %s, the living run was swept: %v", name, swept)
+	for name, roots := range map[string]workdir.Roots{"the same data": second, "one directory": thirdRoots} {
+		if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+			t.Errorf("with %s, the living run was swept: %v", name, sweeps)
 		}
 		if _, err := workdir.Create(roots, id); err == nil {
 			t.Errorf("with %s, Create took over the living run", name)
@@ -37,15 +37,15 @@ func TestRunOfAnotherSession(t *testing.T) {
 	}
 	// The file system of the state may disappear at logout, and its lock with it.
 	must.Do(t, os.RemoveAll(filepath.Join(first.State, id)))
-	if swept := sweep(t, first, nil); len(swept) > 0 {
-		t.Errorf("the living run was swept without its state: %v", swept)
+	if sweeps := sweep(t, first, nil); len(sweeps) > 0 {
+		t.Errorf("the living run was swept without its state: %v", sweeps)
 	}
 	crash()
 
 	crash = other(t, first, newID())
 	crash()
-	if swept := sweep(t, second, nil); len(swept) != 2 || !swept[0].Files || !swept[1].Files {
-		t.Errorf("swept after the crashes: %v", swept)
+	if sweeps := sweep(t, second, nil); len(sweeps) != 2 || !sweeps[0].Files || !sweeps[1].Files {
+		t.Errorf("swept after the crashes: %v", sweeps)
 	}
 	if left, err := filepath.Glob(filepath.Join(first.State, "*", "*")); err != nil || len(left) > 0 {
 		t.Errorf("the state of the dead run is left: %q, %v", left, err)
@@ -93,16 +93,16 @@ func TestRecordOfOwner(t *testing.T) {
 //
 // Invariant dead-runs.
 func TestRunOfAnotherHostStays(t *testing.T) {
-	for _, which := range []string{"state", "data"} {
+	for _, kind := range []string{"state", "data"} {
 		roots, id := newRoots(t), newID()
 		dead(t, roots, id)
-		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[which], id)
+		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[kind], id)
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
-		swept := sweep(t, roots, nil)
-		equal(t, "swept", want, swept)
+		sweeps := sweep(t, roots, nil)
+		equal(t, "swept", want, sweeps)
 		for _, part := range []string{"elsewhere.example", dir, "touchstone cleanup"} {
-			if text := fmt.Sprint(swept[0]); !strings.Contains(text, part) {
+			if text := fmt.Sprint(sweeps[0]); !strings.Contains(text, part) {
 				t.Errorf("%q does not contain %q", text, part)
 			}
 		}
@@ -117,24 +117,24 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 
 // A run of an earlier boot is dead, also if its lock cannot be queried.
 func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
-	for _, earlier := range []bool{true, false} {
+	for _, oldBoot := range []bool{true, false} {
 		roots, id := newRoots(t), newID()
 		dead(t, roots, id)
 		data := filepath.Join(roots.Data, id)
 		record(t, data, func(owner map[string]any) {
-			if earlier {
+			if oldBoot {
 				owner["boot"] = "00000000-0000-0000-0000-000000000000"
 			}
 		})
 		if err := os.Mkdir(filepath.Join(data, "lock"), 0o700); err != nil { // cannot be opened for writing
 			t.Fatal(err)
 		}
-		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{})
-		if earlier && (err != nil || len(swept) != 1 || !swept[0].Files || exists(t, data)) {
-			t.Errorf("the run of an earlier boot: %v, %v", swept, err)
+		sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{})
+		if oldBoot && (err != nil || len(sweeps) != 1 || !sweeps[0].Files || exists(t, data)) {
+			t.Errorf("the run of an earlier boot: %v, %v", sweeps, err)
 		}
-		if !earlier && (err == nil || len(swept) > 0 || !exists(t, data)) {
-			t.Errorf("the run of this boot: %v, %v; want an error", swept, err)
+		if !oldBoot && (err == nil || len(sweeps) > 0 || !exists(t, data)) {
+			t.Errorf("the run of this boot: %v, %v; want an error", sweeps, err)
 		}
 	}
 }
@@ -142,16 +142,16 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 // A malformed record is ignored. So are recorded directories that cannot be the run's.
 func TestMalformedRecord(t *testing.T) {
 	id := newID()
-	precious, shared, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
-	must.Do(t, os.Chmod(shared, 0o777))
+	keepDir, publicDir, stray := t.TempDir(), t.TempDir(), t.TempDir()
+	must.Do(t, os.Chmod(publicDir, 0o777))
 	var keep []string
-	for _, dir := range []string{precious, filepath.Join(elsewhere, newID()), filepath.Join(shared, id)} {
+	for _, dir := range []string{keepDir, filepath.Join(stray, newID()), filepath.Join(publicDir, id)} {
 		must.Do(t, os.MkdirAll(dir, 0o700))
 		keep = append(keep, filepath.Join(dir, "file"))
 		write(t, keep[len(keep)-1])
 	}
-	t.Chdir(elsewhere)
-	dirs := []string{precious, filepath.Dir(keep[1]), filepath.Join(shared, id), precious + "/../" + id, id, "", "/", "/proc/none/" + id}
+	t.Chdir(stray)
+	dirs := []string{keepDir, filepath.Dir(keep[1]), filepath.Join(publicDir, id), keepDir + "/../" + id, id, "", "/", "/proc/none/" + id}
 	valid, err := json.Marshal(map[string]any{"dirs": dirs})
 	must.Do(t, err)
 	for _, text := range []string{"", "{", "[]", `{"dirs": 1}`, `{"host": ["elsewhere"]}`, strings.Repeat(" ", 1<<20) + `{"host": "elsewhere"}`, string(valid)} {

@@ -43,7 +43,7 @@ type Swept struct {
 // Daemons are the daemons of the user's, for a sweep.
 type Daemons struct {
 	// Empty removes the leftovers of a run in a daemon, and returns the number of removed objects.
-	Empty func(ctx context.Context, runID, engineName, address string) (removed int, err error)
+	Empty func(ctx context.Context, runID, engineName, address string) (count int, err error)
 	// Waiting is called before a sweep waits for objects that a daemon may still make. It may be nil.
 	Waiting func(reason string)
 }
@@ -72,14 +72,14 @@ func (s Swept) String() string {
 	if s.Files {
 		parts = append(parts, "its files")
 	}
-	removed := strings.NewReplacer("processs", "processes", "object in a daemons", "objects in daemons").Replace(strings.Join(parts, ", "))
-	if removed == "" {
-		removed = "nothing"
+	text := strings.NewReplacer("processs", "processes", "object in a daemons", "objects in daemons").Replace(strings.Join(parts, ", "))
+	if text == "" {
+		text = "nothing"
 	}
 	for _, k := range s.Kept {
-		removed += "; not " + k
+		text += "; not " + k
 	}
-	return fmt.Sprintf("run %s: %s", s.RunID, removed)
+	return fmt.Sprintf("run %s: %s", s.RunID, text)
 }
 
 // Sweep removes the leftovers of dead runs. A run is dead if this host made it and no process holds any of its locks. It
@@ -89,36 +89,36 @@ func (s Swept) String() string {
 // Invariant dead-runs: The next run removes the leftovers of a killed run and nothing else: a lock in each of its directories protects a live
 // run, also from a session with other roots or another host.
 func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemons Daemons) ([]Swept, error) {
-	named := roots
-	roots, unlock, err := lockRoots(named)
+	spelling := roots
+	roots, unlock, err := lockRoots(spelling)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		unlock()
-		removeRoots(named)
+		removeRoots(spelling)
 	}()
 	ids, err := runsIn(roots)
 	if err != nil {
 		return nil, err
 	}
-	var swept []Swept
-	var dead []*deadRun
+	var sweeps []Swept
+	var runs []*deadRun
 	var errs []error
 	for _, id := range ids {
 		l, err := find(roots, id)
 		switch {
 		case l.alive:
 		case l.host != "":
-			swept = append(swept, Swept{RunID: id, Host: l.host, Dirs: l.dirs})
+			sweeps = append(sweeps, Swept{RunID: id, Host: l.host, Dirs: l.dirs})
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			dead = append(dead, &deadRun{leftovers: l, swept: Swept{RunID: id}})
+			runs = append(runs, &deadRun{leftovers: l, swept: Swept{RunID: id}})
 		}
 	}
-	daemons.empty(ctx, dead)
-	for _, run := range dead {
+	daemons.empty(ctx, runs)
+	for _, run := range runs {
 		err := run.err
 		if err == nil {
 			err = run.remove(ctx, groups)
@@ -127,11 +127,11 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemons D
 			errs = append(errs, fmt.Errorf("remove the leftovers of run %s: %w", run.id, err))
 		}
 		if !run.swept.nothing() { // the run may have ended meanwhile
-			swept = append(swept, run.swept)
+			sweeps = append(sweeps, run.swept)
 		}
 	}
-	slices.SortFunc(swept, func(a, b Swept) int { return strings.Compare(a.RunID, b.RunID) })
-	return swept, errors.Join(errs...)
+	slices.SortFunc(sweeps, func(a, b Swept) int { return strings.Compare(a.RunID, b.RunID) })
+	return sweeps, errors.Join(errs...)
 }
 
 // deadRun is a run that a sweep removes.
@@ -168,9 +168,9 @@ func (r *deadRun) remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	s := &r.swept
 	var errs []error
 	if groups != nil {
-		n, removed, err := removeGroup(ctx, r.id, groups)
+		n, isRemoved, err := removeGroup(ctx, r.id, groups)
 		s.Processes += n
-		if removed {
+		if isRemoved {
 			s.Cgroups++
 		}
 		errs = append(errs, err)
@@ -228,9 +228,9 @@ func (r *deadRun) findDaemons() error {
 }
 
 // keep records that objects in a daemon remain.
-func (r *deadRun) keep(used *userDaemon, why error) {
-	used.failed = true
-	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", used.engine, used.address, why))
+func (r *deadRun) keep(daemon *userDaemon, cause error) {
+	daemon.failed = true
+	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", daemon.engine, daemon.address, cause))
 }
 
 // empty removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
@@ -240,28 +240,28 @@ func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 	for _, r := range runs {
 		r.err = r.findDaemons()
 	}
-	each := func(do func(*deadRun, *userDaemon)) {
+	visit := func(do func(*deadRun, *userDaemon)) {
 		for _, r := range runs {
-			for _, used := range r.daemons {
-				if !used.failed {
-					do(r, used)
+			for _, daemon := range r.daemons {
+				if !daemon.failed {
+					do(r, daemon)
 				}
 			}
 		}
 	}
 	for first := true; ; first = false {
-		asked, removed := 0, 0
-		each(func(r *deadRun, used *userDaemon) {
+		calls, count := 0, 0
+		visit(func(r *deadRun, daemon *userDaemon) {
 			ctx, cancel := context.WithTimeout(ctx, daemonLimit)
 			defer cancel()
-			n, err := d.Empty(ctx, r.id, used.engine, used.address)
-			asked, removed = asked+1, removed+n
+			n, err := d.Empty(ctx, r.id, daemon.engine, daemon.address)
+			calls, count = calls+1, count+n
 			r.swept.Objects += n
 			if err != nil {
-				r.keep(used, err)
+				r.keep(daemon, err)
 			}
 		})
-		if asked == 0 || !first && removed == 0 {
+		if calls == 0 || !first && count == 0 {
 			break
 		}
 		if first && d.Waiting != nil {
@@ -271,43 +271,43 @@ func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 		<-pause.Done()
 		end()
 		if ctx.Err() != nil {
-			each(func(r *deadRun, used *userDaemon) { r.keep(used, context.Cause(ctx)) })
+			visit(func(r *deadRun, daemon *userDaemon) { r.keep(daemon, context.Cause(ctx)) })
 		}
 	}
-	each(func(r *deadRun, used *userDaemon) {
-		if err := os.Remove(used.record); err != nil {
+	visit(func(r *deadRun, daemon *userDaemon) {
+		if err := os.Remove(daemon.record); err != nil {
 			r.err = errors.Join(r.err, fmt.Errorf("record the removal: %w", err))
 		}
 	})
 }
 
 // removeFiles removes the run's directories. The lock and the owner of each go last: the run counts as living until then.
-func removeFiles(dirs []string) (removed bool, err error) {
+func removeFiles(dirs []string) (isRemoved bool, err error) {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return removed, fmt.Errorf("remove the run's files: %w", err)
+			return isRemoved, fmt.Errorf("remove the run's files: %w", err)
 		}
-		removed = true
+		isRemoved = true
 		for _, e := range entries {
 			if e.Name() == lockName || e.Name() == ownerName {
 				continue
 			}
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return removed, fmt.Errorf("remove the run's files: %w", err)
+				return isRemoved, fmt.Errorf("remove the run's files: %w", err)
 			}
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			return removed, fmt.Errorf("remove the run's files: %w", err)
+			return isRemoved, fmt.Errorf("remove the run's files: %w", err)
 		}
 	}
-	return removed, nil
+	return isRemoved, nil
 }
 
-func removeGroup(ctx context.Context, id string, groups *cgroup.Hierarchy) (processes int, removed bool, err error) {
+func removeGroup(ctx context.Context, id string, groups *cgroup.Hierarchy) (processes int, isRemoved bool, err error) {
 	name := engine.Prefix + id
 	found, err := groups.Find(name)
 	if err != nil || !slices.Contains(found, "/"+name) {
@@ -331,7 +331,7 @@ func killStray(dirs []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("list processes: %w", err)
 	}
-	killed := 0
+	count := 0
 	var errs []error
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -340,16 +340,16 @@ func killStray(dirs []string) (int, error) {
 		}
 		did, err := killHeld(pid, func() bool { return stray(pid, dirs) })
 		if did {
-			killed++
+			count++
 		}
 		errs = append(errs, err)
 	}
-	return killed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }
 
 // killHeld kills a process if the check is true while a pidfd holds the process. Another process may get the PID meanwhile. It is never
 // killed, because the signal goes to the held process. Kernels before 5.3 have no pidfds, and there a short race remains.
-func killHeld(pid int, check func() bool) (killed bool, err error) {
+func killHeld(pid int, check func() bool) (isKilled bool, err error) {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false, fmt.Errorf("kill process %d: %w", pid, err)
@@ -427,12 +427,12 @@ func rootedIn(proc string, dirs []string) bool {
 // must agree.
 func within(root, dir string) bool {
 	id := "/" + filepath.Base(dir) + "/"
-	at := strings.Index(root+"/", id)
-	if at < 0 {
+	index := strings.Index(root+"/", id)
+	if index < 0 {
 		return false
 	}
-	before, parent := root[:at], filepath.Dir(dir)
-	return strings.HasSuffix(before, parent) || strings.HasSuffix(parent, before)
+	head, parent := root[:index], filepath.Dir(dir)
+	return strings.HasSuffix(head, parent) || strings.HasSuffix(parent, head)
 }
 
 // below reports whether path is one of dirs or below one of them.

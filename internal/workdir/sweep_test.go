@@ -25,12 +25,12 @@ import (
 
 func TestSweepRemovesDeadRuns(t *testing.T) {
 	roots := newRoots(t)
-	both, state, data := newID(), newID(), newID()
-	dead(t, roots, both)
+	pair, state, data := newID(), newID(), newID()
+	dead(t, roots, pair)
 	for _, dir := range []string{filepath.Join(roots.State, state), filepath.Join(roots.Data, data)} {
 		must.Do(t, os.MkdirAll(dir, 0o700))
 	}
-	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
+	want := []workdir.Swept{{RunID: pair, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
 	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, root := range []string{roots.State, roots.Data} {
@@ -38,16 +38,16 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 			t.Errorf("%s is left, without a run in it: %v", root, err)
 		}
 	}
-	if swept := sweep(t, roots, nil); len(swept) > 0 {
-		t.Errorf("a second sweep finds %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+		t.Errorf("a second sweep finds %v", sweeps)
 	}
 }
 
 // Sweep ignores files with other names, and files that are not a run's directory.
 func TestSweepIgnoresOtherFiles(t *testing.T) {
 	roots := newRoots(t)
-	outside := t.TempDir()
-	write(t, filepath.Join(outside, "file"))
+	neighbour := t.TempDir()
+	write(t, filepath.Join(neighbour, "file"))
 	const id = "20260101-000000-abcd" // with letters, so that the same in capitals is another name
 	var keep []string
 	for _, root := range []string{roots.State, roots.Data} {
@@ -59,14 +59,14 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 		}
 		file, link := filepath.Join(root, newID()), filepath.Join(root, newID())
 		write(t, file)
-		must.Do(t, os.Symlink(outside, link))
+		must.Do(t, os.Symlink(neighbour, link))
 		keep = append(keep, file, link)
 	}
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
-	must.Do(t, os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")))
+	must.Do(t, os.Symlink(neighbour, filepath.Join(roots.Data, id, "t1", "link")))
 	equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
-	for _, path := range append(keep, filepath.Join(outside, "file")) {
+	for _, path := range append(keep, filepath.Join(neighbour, "file")) {
 		if !exists(t, path) {
 			t.Errorf("%s was removed", path)
 		}
@@ -94,10 +94,10 @@ func TestSweepOfForeignDirs(t *testing.T) {
 }
 
 func TestSweepIgnoresLivingRun(t *testing.T) {
-	roots, id, gone := newRoots(t), newID(), newID()
+	roots, id, deadID := newRoots(t), newID(), newID()
 	crash := other(t, roots, id)
-	dead(t, roots, gone)
-	equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil))
+	dead(t, roots, deadID)
+	equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: deadID, Files: true}}, sweep(t, roots, nil))
 	if _, err := workdir.Create(roots, id); err == nil {
 		t.Error("Create took over the run of another process")
 	}
@@ -107,23 +107,23 @@ func TestSweepIgnoresLivingRun(t *testing.T) {
 
 func TestSweepOfMounts(t *testing.T) {
 	root(t, "makes mounts")
-	for _, linked := range []bool{false, true} {
-		t.Run(fmt.Sprint("linked ", linked), func(t *testing.T) {
+	for _, hasLinks := range []bool{false, true} {
+		t.Run(fmt.Sprint("linked ", hasLinks), func(t *testing.T) {
 			roots, id := newRoots(t), newID()
 			dead(t, roots, id)
 			real := roots
-			if linked { // the mount table has paths without links
+			if hasLinks { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
 				must.Do(t, os.Symlink(real.Data, roots.Data))
 			}
-			outside := t.TempDir()
-			write(t, filepath.Join(outside, "precious"))
+			neighbour := t.TempDir()
+			write(t, filepath.Join(neighbour, "precious"))
 			data := filepath.Join(real.Data, id)
 			for _, m := range []struct{ source, target, kind string }{
-				{outside, filepath.Join(data, "t1"), ""},
+				{neighbour, filepath.Join(data, "t1"), ""},
 				{"touchstone-test", filepath.Join(data, "a b"), "tmpfs"},
 				{"touchstone-test", filepath.Join(data, "a b"), "tmpfs"}, // one above the other
-				{outside, filepath.Join(data, "a b", "deep"), ""},
+				{neighbour, filepath.Join(data, "a b", "deep"), ""},
 			} {
 				flags := uintptr(0)
 				if m.kind == "" {
@@ -135,7 +135,7 @@ func TestSweepOfMounts(t *testing.T) {
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
 			equal(t, "swept", want, sweep(t, roots, nil))
-			if !exists(t, filepath.Join(outside, "precious")) {
+			if !exists(t, filepath.Join(neighbour, "precious")) {
 				t.Error("a file was deleted through a mount")
 			}
 			if exists(t, data) {
@@ -147,19 +147,19 @@ func TestSweepOfMounts(t *testing.T) {
 
 func TestSweepOfCgroups(t *testing.T) {
 	h := groups(t)
-	roots, id, elsewhere := newRoots(t), newID(), newID()
+	roots, id, strayID := newRoots(t), newID(), newID()
 	dead(t, roots, id)
 	process := newGroup(t, h, id)
 	// A run with its directories elsewhere is not swept, dead or alive.
-	foreign := newGroup(t, h, elsewhere)
+	stranger := newGroup(t, h, strayID)
 	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
 	equal(t, "swept", want, sweep(t, roots, h))
 	killed(t, process, true)
-	killed(t, foreign, false)
+	killed(t, stranger, false)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
 		t.Errorf("the remaining cgroups are %v, %v", found, err)
 	}
-	if found, err := h.Find(engine.Prefix + elsewhere); err != nil || len(found) != 1 {
+	if found, err := h.Find(engine.Prefix + strayID); err != nil || len(found) != 1 {
 		t.Errorf("the cgroups of the run elsewhere are %v, %v", found, err)
 	}
 }
@@ -174,7 +174,7 @@ func TestSweepOfProcesses(t *testing.T) {
 		wait(t, []string{"runtime", "--log", "x", "--root", state + "/oci/0/root"}),
 		wait(t, []string{"runtime", "--root=" + filepath.Join(roots.Data, id)}),
 	}
-	others := []*exec.Cmd{
+	survivors := []*exec.Cmd{
 		wait(t, []string{"runtime", "--root=" + state + "x/oci/0/root"}),
 		wait(t, []string{"runtime", "--root=" + filepath.Join(roots.State, newID(), "oci")}),
 		wait(t, []string{"runtime", "--root=/run/runc", "run"}),
@@ -186,7 +186,7 @@ func TestSweepOfProcesses(t *testing.T) {
 	for _, p := range mine {
 		killed(t, p, true)
 	}
-	for _, p := range others {
+	for _, p := range survivors {
 		killed(t, p, false)
 	}
 }
@@ -199,8 +199,8 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	dead(t, roots, id)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
 	must.Do(t, image.WriteRootfs(t.Context(), rootfs))
-	foreign := filepath.Join(t.TempDir(), "rootfs")
-	must.Do(t, image.WriteRootfs(t.Context(), foreign))
+	strayRoot := filepath.Join(t.TempDir(), "rootfs")
+	must.Do(t, image.WriteRootfs(t.Context(), strayRoot))
 	probe := func(root string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
@@ -221,13 +221,13 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 		return cmd
 	}
 	mine := []*exec.Cmd{probe(rootfs), initOf(filepath.Join(roots.State, id, "oci"))}
-	others := []*exec.Cmd{probe(foreign), initOf(foreign)}
+	survivors := []*exec.Cmd{probe(strayRoot), initOf(strayRoot)}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
 	equal(t, "swept", want, sweep(t, roots, nil))
 	for _, p := range mine {
 		killed(t, p, true)
 	}
-	for _, p := range others {
+	for _, p := range survivors {
 		killed(t, p, false)
 	}
 }
@@ -274,22 +274,22 @@ func TestSweepDuringCreate(t *testing.T) {
 	runs.Wait()
 	close(done)
 	sweeps.Wait()
-	if swept := sweep(t, roots, nil); len(swept) > 0 {
-		t.Errorf("swept at the end: %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+		t.Errorf("swept at the end: %v", sweeps)
 	}
 	crash()
-	if swept := sweep(t, roots, nil); len(swept) != 1 {
-		t.Errorf("swept after the crash: %v", swept)
+	if sweeps := sweep(t, roots, nil); len(sweeps) != 1 {
+		t.Errorf("swept after the crash: %v", sweeps)
 	}
 }
 
 func TestSweptString(t *testing.T) {
-	for want, swept := range map[string]workdir.Swept{
+	for want, sweeps := range map[string]workdir.Swept{
 		"run a: its files": {RunID: "a", Files: true},
 		"run a: 1 process, 1 cgroup, 1 mount, its files": {RunID: "a", Processes: 1, Cgroups: 1, Mounts: 1, Files: true},
 		"run a: 2 processes, 3 cgroups, 4 mounts":        {RunID: "a", Processes: 2, Cgroups: 3, Mounts: 4},
 	} {
-		if got := swept.String(); got != want {
+		if got := sweeps.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
@@ -304,41 +304,41 @@ func TestSweepOfDaemons(t *testing.T) {
 		dead(t, roots, id)
 		recordDaemons(t, roots, id, map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"})
 		const containerd, docker = " containerd /run/c.sock", " docker unix:///run/d.sock"
-		var asked []string
+		var calls []string
 		answers := true
 		ask := func(ctx context.Context, runID, name, address string) (int, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("the removal has no deadline")
 			}
 			call := runID + " " + name + " " + address
-			again := slices.Contains(asked, call)
-			asked = append(asked, call)
+			repeat := slices.Contains(calls, call)
+			calls = append(calls, call)
 			switch {
 			case name == "docker" && !answers:
 				return 1, errors.New("no response")
-			case again:
+			case repeat:
 				return 0, nil
 			}
 			return 2, nil
 		}
 		sweepAsking := func() []workdir.Swept {
 			t.Helper()
-			asked = nil
-			swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{Empty: ask})
+			calls = nil
+			sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{Empty: ask})
 			if err != nil {
 				t.Error(err)
 			}
-			return swept
+			return sweeps
 		}
 		answers = false
-		kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
-		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking())
-		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, asked)
+		remains := []string{"its objects in docker at unix:///run/d.sock: no response"}
+		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: remains}}, sweepAsking())
+		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, calls)
 		answers = true
-		swept := sweepAsking()
-		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept)
-		equal(t, "called the second time", []string{id + docker, id + docker}, asked)
-		if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
+		sweeps := sweepAsking()
+		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, sweeps)
+		equal(t, "called the second time", []string{id + docker, id + docker}, calls)
+		if got, want := sweeps[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	})
@@ -349,19 +349,19 @@ func TestSweepOfDaemons(t *testing.T) {
 func TestSweepOfLateObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roots := newRoots(t)
-		late, done := newID(), newID()
+		lateID, done := newID(), newID()
 		appears := map[string][]time.Duration{ // the ages of the sweep at which objects appear
-			late: {0, time.Second, 5 * time.Second}, done: {0},
+			lateID: {0, time.Second, 5 * time.Second}, done: {0},
 		}
 		for id := range appears {
 			dead(t, roots, id)
 			recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
 		}
-		began := time.Now()
+		start := time.Now()
 		var waits []string
-		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{
+		sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{
 			Empty: func(_ context.Context, id, _, _ string) (n int, _ error) {
-				for len(appears[id]) > 0 && appears[id][0] <= time.Since(began) {
+				for len(appears[id]) > 0 && appears[id][0] <= time.Since(start) {
 					appears[id] = appears[id][1:]
 					n++
 				}
@@ -371,10 +371,10 @@ func TestSweepOfLateObjects(t *testing.T) {
 		})
 		must.Do(t, err)
 		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
-		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
+		want := []workdir.Swept{{RunID: lateID, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-		equal(t, "swept", want, swept)
-		if took := time.Since(began); took != 9*time.Second {
+		equal(t, "swept", want, sweeps)
+		if took := time.Since(start); took != 9*time.Second {
 			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
 		}
 	})
@@ -389,10 +389,10 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
-		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
+		sweeps, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
 		must.Do(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
-		equal(t, "swept", want, swept)
+		equal(t, "swept", want, sweeps)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
 			t.Error("the record of the daemon is gone")
 		}
@@ -413,10 +413,10 @@ func TestSweepBesideHangingDaemons(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}
-		swept, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
+		sweeps, err := workdir.Sweep(t.Context(), roots, h, workdir.Daemons{Empty: hang})
 		must.Do(t, err)
-		if len(swept) != 1 || swept[0].Processes != 1 || swept[0].Cgroups != 1 || len(swept[0].Kept) != len(addresses) {
-			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", swept, len(addresses))
+		if len(sweeps) != 1 || sweeps[0].Processes != 1 || sweeps[0].Cgroups != 1 || len(sweeps[0].Kept) != len(addresses) {
+			t.Errorf("swept %+v, want the process, the cgroup, and %d daemons that are kept", sweeps, len(addresses))
 		}
 	})
 	killed(t, process, true)

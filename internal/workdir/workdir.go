@@ -118,8 +118,8 @@ type Dir struct {
 }
 
 // NewRunID returns an ID that sorts by the start of the run and is easy to type.
-func NewRunID(now time.Time) string {
-	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
+func NewRunID(moment time.Time) string {
+	return moment.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
 // idPattern is the form of run IDs. They become parts of paths and of cgroup names. Nothing with another name is
@@ -132,13 +132,13 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	if !idPattern.MatchString(runID) {
 		return nil, fmt.Errorf("make the directories of run %q: it is not a run ID", runID)
 	}
-	named := roots
-	roots, unlock, err := lockRoots(named)
+	spelling := roots
+	roots, unlock, err := lockRoots(spelling)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots, named: named}
+	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots, named: spelling}
 	for _, dir := range roots.of(runID) {
 		if _, err := os.Lstat(dir); err == nil {
 			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes its leftovers)", runID, dir)
@@ -205,9 +205,9 @@ func (d *Dir) findMemory(roots Roots) error {
 // has succeeded.
 func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	d.mu.Lock()
-	removed := d.locks == nil
+	isRemoved := d.locks == nil
 	d.mu.Unlock()
-	if removed {
+	if isRemoved {
 		return nil
 	}
 	r := &deadRun{leftovers: leftovers{id: d.RunID, dirs: d.roots.of(d.RunID), states: []string{d.State}}}

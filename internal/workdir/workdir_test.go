@@ -34,8 +34,8 @@ func TestCreateAndRemove(t *testing.T) {
 		if _, err := workdir.Create(roots, id); err == nil || !strings.Contains(err.Error(), "touchstone cleanup") {
 			t.Errorf("Create of a run that is under way: %v", err)
 		}
-		if swept := sweep(t, roots, nil); len(swept) > 0 {
-			t.Errorf("a living run was swept: %v", swept)
+		if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
+			t.Errorf("a living run was swept: %v", sweeps)
 		}
 		write(t, filepath.Join(d.Data, "file"))
 		write(t, filepath.Join(d.State, "file"))
@@ -97,10 +97,10 @@ func TestInvalidIDs(t *testing.T) {
 }
 
 func TestNewRunID(t *testing.T) {
-	at := time.Date(2026, time.November, 20, 13, 4, 5, 0, time.FixedZone("", 3600))
+	moment := time.Date(2026, time.November, 20, 13, 4, 5, 0, time.FixedZone("", 3600))
 	ids := map[string]bool{}
 	for range 100 {
-		id := workdir.NewRunID(at)
+		id := workdir.NewRunID(moment)
 		if !strings.HasPrefix(id, "20261120-120405-") {
 			t.Fatalf("NewRunID() = %s: not the time in UTC", id)
 		}
@@ -112,8 +112,8 @@ func TestNewRunID(t *testing.T) {
 	if len(ids) < 95 { // of a million
 		t.Errorf("100 runs of one second have %d IDs", len(ids))
 	}
-	if later := workdir.NewRunID(at.Add(time.Second)); slices.Max(slices.Collect(keys(ids))) > later {
-		t.Errorf("%s does not sort after the IDs of the second before", later)
+	if successor := workdir.NewRunID(moment.Add(time.Second)); slices.Max(slices.Collect(keys(ids))) > successor {
+		t.Errorf("%s does not sort after the IDs of the second before", successor)
 	}
 }
 
@@ -129,19 +129,19 @@ func keys(m map[string]bool) func(func(string) bool) {
 
 // A refused Create leaves no files and changes no existing file.
 func TestCreateWithLeftovers(t *testing.T) {
-	for _, which := range []string{"state", "data"} {
+	for _, kind := range []string{"state", "data"} {
 		roots, id := newRoots(t), newID()
-		there, other := filepath.Join(roots.State, id), filepath.Join(roots.Data, id)
-		if which == "data" { // as after a restart of the machine
-			there, other = other, there
+		fullDir, freeDir := filepath.Join(roots.State, id), filepath.Join(roots.Data, id)
+		if kind == "data" { // as after a restart of the machine
+			fullDir, freeDir = freeDir, fullDir
 		}
-		must.Do(t, os.MkdirAll(there, 0o700))
-		write(t, filepath.Join(there, "file"))
+		must.Do(t, os.MkdirAll(fullDir, 0o700))
+		write(t, filepath.Join(fullDir, "file"))
 		if _, err := workdir.Create(roots, id); err == nil {
-			t.Errorf("Create takes over the %s of another run", which)
+			t.Errorf("Create takes over the %s of another run", kind)
 		}
-		if !exists(t, filepath.Join(there, "file")) || exists(t, other) {
-			t.Errorf("the refused Create changed %s", which)
+		if !exists(t, filepath.Join(fullDir, "file")) || exists(t, freeDir) {
+			t.Errorf("the refused Create changed %s", kind)
 		}
 		sweep(t, roots, nil)
 		if _, err := workdir.Create(roots, id); err != nil {
@@ -168,17 +168,17 @@ func TestSharedRootsAreRefused(t *testing.T) {
 			if strings.HasPrefix(tt.name, "another owner") {
 				root(t, "gives a directory away")
 			}
-			for _, which := range []string{"state", "data"} {
+			for _, kind := range []string{"state", "data"} {
 				roots := newRoots(t)
-				dir := map[string]string{"state": roots.State, "data": roots.Data}[which]
+				dir := map[string]string{"state": roots.State, "data": roots.Data}[kind]
 				must.Do(t, os.MkdirAll(dir, 0o700))
 				must.Do(t, tt.make(dir))
 				dead(t, roots, newID())
 				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
-					t.Errorf("Create in a shared %s: %v", which, err)
+					t.Errorf("Create in a shared %s: %v", kind, err)
 				}
-				if swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err == nil || len(swept) > 0 {
-					t.Errorf("Sweep of a shared %s: %v, %v", which, swept, err)
+				if sweeps, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err == nil || len(sweeps) > 0 {
+					t.Errorf("Sweep of a shared %s: %v, %v", kind, sweeps, err)
 				}
 			}
 		})
@@ -200,8 +200,8 @@ func TestRemoveAfterAnError(t *testing.T) {
 	if !exists(t, d.State) || !exists(t, d.Data) {
 		t.Error("the directories are gone before the cgroup is")
 	}
-	if swept := sweep(t, roots, h); len(swept) > 0 {
-		t.Errorf("a living run was swept: %v", swept)
+	if sweeps := sweep(t, roots, h); len(sweeps) > 0 {
+		t.Errorf("a living run was swept: %v", sweeps)
 	}
 	if err := d.Remove(t.Context(), h); err != nil {
 		t.Errorf("Remove again: %v", err)

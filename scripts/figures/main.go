@@ -49,14 +49,14 @@ func run(w io.Writer, args []string) error {
 
 // trials returns the measured trials of the exports.
 func trials(files []string) ([]result.Trial, error) {
-	all, err := allTrials(files)
-	return slices.DeleteFunc(all, func(t result.Trial) bool { return t.Warmup }), err
+	list, err := allTrials(files)
+	return slices.DeleteFunc(list, func(t result.Trial) bool { return t.Warmup }), err
 }
 
 // allTrials returns the trials of the exports, those of the warm-up too. A failed trial is an error: a figure without it would look
 // too good.
 func allTrials(files []string) ([]result.Trial, error) {
-	var all []result.Trial
+	var list []result.Trial
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -71,14 +71,14 @@ func allTrials(files []string) ([]result.Trial, error) {
 				if t.Status != result.OK {
 					return nil, fmt.Errorf("trial %d of run %s is %s: %s", t.Seq, run.ID, t.Status, t.Reason)
 				}
-				all = append(all, t)
+				list = append(list, t)
 			}
 		}
 	}
-	if len(all) == 0 {
+	if len(list) == 0 {
 		return nil, errors.New("the exports have no trials")
 	}
-	return all, nil
+	return list, nil
 }
 
 // value is the one value of a metric in a trial.
@@ -96,21 +96,21 @@ const mostOwnCPU = 0.10
 // ownCPU prints for each trial Touchstone's own CPU time relative to HostCPU. HostCPU includes the containers' own time, in
 // which they write one line.
 func ownCPU(w io.Writer, exports []string) error {
-	all, err := trials(exports)
+	list, err := trials(exports)
 	if err != nil {
 		return err
 	}
-	beyond := false
-	for _, t := range all {
-		started, err := value(t, "HostCPU")
+	exceeds := false
+	for _, t := range list {
+		hostCPU, err := value(t, "HostCPU")
 		if err != nil {
 			return err
 		}
-		share := t.Self.Seconds() / started
-		fmt.Fprintf(w, "%s %s: own CPU %.1f %% (%.3f s against %.3f s)\n", t.Target, t.Benchmark, 100*share, t.Self.Seconds(), started)
-		beyond = beyond || share >= mostOwnCPU
+		share := t.Self.Seconds() / hostCPU
+		fmt.Fprintf(w, "%s %s: own CPU %.1f %% (%.3f s against %.3f s)\n", t.Target, t.Benchmark, 100*share, t.Self.Seconds(), hostCPU)
+		exceeds = exceeds || share >= mostOwnCPU
 	}
-	if beyond {
+	if exceeds {
 		return fmt.Errorf("own CPU: %w of %.0f %%", errBeyond, 100*mostOwnCPU)
 	}
 	return nil
@@ -119,24 +119,24 @@ func ownCPU(w io.Writer, exports []string) error {
 // rhythm prints a line for each measured lifecycle: the microseconds from the end of the create before to the begin of its own
 // create. The bare loop follows them. A difference of wall-clock times is exact enough for that.
 func rhythm(w io.Writer, export string) error {
-	all, err := allTrials([]string{export})
+	list, err := allTrials([]string{export})
 	if err != nil {
 		return err
 	}
-	var created time.Time // the end of the create before
-	for _, t := range all {
+	var creation time.Time // the end of the create before
+	for _, t := range list {
 		i := slices.IndexFunc(t.Phases, func(p result.Phase) bool { return p.Name == "create" })
 		if i < 0 {
 			return fmt.Errorf("trial %d has no create", t.Seq)
 		}
 		start := t.Phases[i].Start
 		if !t.Warmup {
-			if created.IsZero() {
+			if creation.IsZero() {
 				return errors.New("the export has no warm-up before the first lifecycle")
 			}
-			fmt.Fprintln(w, t.Started.Add(start).Sub(created).Microseconds())
+			fmt.Fprintln(w, t.Started.Add(start).Sub(creation).Microseconds())
 		}
-		created = t.Started.Add(start + t.Phases[i].Duration)
+		creation = t.Started.Add(start + t.Phases[i].Duration)
 	}
 	return nil
 }

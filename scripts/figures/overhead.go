@@ -38,10 +38,10 @@ func overhead(w io.Writer, target, bare string, exports []string) error {
 		return fmt.Errorf("the bare loop has %d lifecycles, which are no %d equal batches", len(loop), len(exports))
 	}
 	var loops []stats.Sample
-	var even, odd []float64 // the lifecycles of every second batch of the bare loop: their ratio shows the resolution
+	var evens, odd []float64 // the lifecycles of every second batch of the bare loop: their ratio shows the resolution
 	for batch := range slices.Chunk(loop, len(loop)/len(exports)) {
 		if len(loops)%2 == 0 {
-			even = append(even, batch...)
+			evens = append(evens, batch...)
 		} else {
 			odd = append(odd, batch...)
 		}
@@ -50,30 +50,30 @@ func overhead(w io.Writer, target, bare string, exports []string) error {
 	paired := stats.Compare(loops, batches, stats.Lower, 1)
 	fmt.Fprintf(w, "%s: %d batches, %d lifecycles of each side\n", target, len(exports), len(loop))
 	fmt.Fprintf(w, "  ratio of the batches' medians, paired: %.3f%s\n", paired.Ratio, within(paired.CI))
-	var beyond error
+	var excess error
 	for _, q := range []struct {
 		name string
 		q    float64
 	}{{"10th percentile", 0.1}, {"median", 0.5}, {"90th percentile", 0.9}} {
-		theirs, own := quantile(loop, q.q), quantile(ours, q.q)
-		ratio := own / theirs
+		reference, result := quantile(loop, q.q), quantile(ours, q.q)
+		ratio := result / reference
 		fmt.Fprintf(w, "  %s: bare loop %v, touchstone %v, ratio %.3f; odd / even batches of the bare loop %.3f\n",
-			q.name, seconds(theirs), seconds(own), ratio, quantile(odd, q.q)/quantile(even, q.q))
+			q.name, seconds(reference), seconds(result), ratio, quantile(odd, q.q)/quantile(evens, q.q))
 		if ratio > mostRatio && q.q <= 0.5 {
-			beyond = errors.Join(beyond, fmt.Errorf("%s, %s: %w of %.2f", target, q.name, errBeyond, mostRatio))
+			excess = errors.Join(excess, fmt.Errorf("%s, %s: %w of %.2f", target, q.name, errBeyond, mostRatio))
 		}
 	}
-	return beyond
+	return excess
 }
 
 // lifecycleTimes returns CreateAndRun + Destroy of each trial of an export.
 func lifecycleTimes(target, export string) ([]float64, error) {
-	all, err := trials([]string{export})
+	list, err := trials([]string{export})
 	if err != nil {
 		return nil, err
 	}
 	var sums []float64
-	for _, t := range all {
+	for _, t := range list {
 		if t.Target != target {
 			return nil, fmt.Errorf("trial %d is of %s instead of %s", t.Seq, t.Target, target)
 		}
@@ -93,12 +93,12 @@ func lifecycleTimes(target, export string) ([]float64, error) {
 // quantile interpolates between the two nearest values.
 func quantile(values []float64, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
-	at := q * float64(len(sorted)-1)
-	low := int(at)
+	position := q * float64(len(sorted)-1)
+	low := int(position)
 	if low == len(sorted)-1 {
 		return sorted[low]
 	}
-	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
+	return sorted[low] + (position-float64(low))*(sorted[low+1]-sorted[low])
 }
 
 func seconds(s float64) time.Duration {

@@ -99,7 +99,7 @@ func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string
 		return err
 	}
 	page := filepath.Join(folder, "report.html")
-	took, used, err := timed(touchstone, "report", "-d", folder, "-o", "html", "-O", page)
+	took, state, err := timed(touchstone, "report", "-d", folder, "-o", "html", "-O", page)
 	if err != nil {
 		return err
 	}
@@ -108,21 +108,21 @@ func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string
 		return err
 	}
 	megabytes := float64(info.Size()) / 1e6
-	memory := used.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MiB
+	memory := state.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MiB
 	fmt.Fprintf(w, "%s, %d samples in %d trials: report %.2f s (%.2f s of CPU) and %d MiB, page %.2f MB, ",
-		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), (used.UserTime() + used.SystemTime()).Seconds(), memory, megabytes)
-	beyond := took > mostTime || memory > mostMemory || megabytes > mostPage
+		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), (state.UserTime() + state.SystemTime()).Seconds(), memory, megabytes)
+	exceeds := took > mostTime || memory > mostMemory || megabytes > mostPage
 	if browser == "" {
 		fmt.Fprintln(w, "time to open not measured: install chromium")
 	} else {
-		opened, err := open(browser, page, folder)
+		openTime, err := open(browser, page, folder)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "opened in %.2f s\n", opened.Seconds())
-		beyond = beyond || opened > mostOpen
+		fmt.Fprintf(w, "opened in %.2f s\n", openTime.Seconds())
+		exceeds = exceeds || openTime > mostOpen
 	}
-	if beyond {
+	if exceeds {
 		return fmt.Errorf("%s: %w", l.Name, errBeyond)
 	}
 	return nil
@@ -140,11 +140,11 @@ func write(l reporttest.Large, folder string) (err error) {
 }
 
 // timed runs a command.
-func timed(name string, args ...string) (took time.Duration, used *os.ProcessState, err error) {
+func timed(name string, args ...string) (took time.Duration, state *os.ProcessState, err error) {
 	cmd := exec.Command(name, args...)
-	began := time.Now()
+	start := time.Now()
 	out, err := cmd.CombinedOutput()
-	took = time.Since(began)
+	took = time.Since(start)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
 	}
@@ -157,22 +157,22 @@ func open(browser, page, folder string) (time.Duration, error) {
 	if err := os.WriteFile(blank, []byte("<!doctype html><title>blank</title>"), 0o600); err != nil {
 		return 0, err
 	}
-	fastest := func(file string) (time.Duration, error) {
-		var all []time.Duration
+	minimum := func(file string) (time.Duration, error) {
+		var times []time.Duration
 		for range opens {
 			took, _, err := timed(browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(folder, "browser"),
 				"--screenshot="+filepath.Join(folder, "page.png"), "file://"+file)
 			if err != nil {
 				return 0, err
 			}
-			all = append(all, took)
+			times = append(times, took)
 		}
-		return slices.Min(all), nil
+		return slices.Min(times), nil
 	}
-	empty, err := fastest(blank)
+	empty, err := minimum(blank)
 	if err != nil {
 		return 0, err
 	}
-	full, err := fastest(page)
+	full, err := minimum(page)
 	return max(0, full-empty), err
 }

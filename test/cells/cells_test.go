@@ -51,12 +51,12 @@ func TestEveryPackageIsInTheMap(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	seen := make(map[string]bool)
+	names := make(map[string]bool)
 	for _, c := range All() {
-		if seen[c.Name] {
+		if names[c.Name] {
 			t.Errorf("cell %s is in the list twice", c.Name)
 		}
-		seen[c.Name] = true
+		names[c.Name] = true
 		for _, dir := range c.Paths {
 			if info, err := os.Stat(filepath.Join(root, dir)); err != nil || !info.IsDir() {
 				t.Errorf("cell %s names %s, which is no directory", c.Name, dir)
@@ -65,7 +65,7 @@ func TestCells(t *testing.T) {
 	}
 	record := readFile(t)
 	for name := range record {
-		if !seen[name] {
+		if !names[name] {
 			t.Errorf("%s has a run of %s, which is no cell", RecordFile, name)
 		}
 	}
@@ -118,20 +118,20 @@ func TestEveryCellRunsInSixChanges(t *testing.T) {
 			var changes []map[string]bool
 			for n := range 40 {
 				number := 1000 + n*step
-				changed := make(map[string][]string)
+				diffs := make(map[string][]string)
 				if n%3 == 0 {
-					changed["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
+					diffs["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
 				}
-				chosen := make(map[string]bool)
-				for _, name := range Choose(All(), record, changed, number) {
-					chosen[name] = true
+				choice := make(map[string]bool)
+				for _, name := range Choose(All(), record, diffs, number) {
+					choice[name] = true
 					record[name] = Run{Number: number, Commit: "abc"}
 				}
-				changes = append(changes, chosen)
+				changes = append(changes, choice)
 			}
 			for first := range len(changes) - Changes + 1 {
 				for _, c := range All() {
-					if !slices.ContainsFunc(changes[first:first+Changes], func(chosen map[string]bool) bool { return chosen[c.Name] }) {
+					if !slices.ContainsFunc(changes[first:first+Changes], func(choice map[string]bool) bool { return choice[c.Name] }) {
 						t.Errorf("cell %s ran in none of the changes %d to %d", c.Name, first, first+Changes-1)
 					}
 				}
@@ -167,14 +167,14 @@ func TestChoose(t *testing.T) {
 	if got := strings.Join(Choose(list, record, older, 1), " "); got != "d f" {
 		t.Errorf("a change of the cells a and f since the run of f runs %s, want d f", got)
 	}
-	seen := make(map[string]bool)
+	names := make(map[string]bool)
 	for number := range 6 {
 		for _, name := range Choose(list, nil, nil, number) {
-			seen[name] = true
+			names[name] = true
 		}
 	}
-	if len(seen) != len(list) {
-		t.Errorf("without a record six commits in a row run %d cells, want %d", len(seen), len(list))
+	if len(names) != len(list) {
+		t.Errorf("without a record six commits in a row run %d cells, want %d", len(names), len(list))
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 const Changes = 6
 
 // Choose returns the names of the cells that a change runs, in the order of the list: those whose code has changed since the commit of their last
-// run, and the share of one in Changes that ran the longest ago. changed has the changed files since each commit in the record. Among cells of
+// run, and the share of one in Changes that ran the longest ago. changes has the changed files since each commit in the record. Among cells of
 // the same age the number of the commit decides. If each change keeps its record of runs, every cell runs at least once in that many changes.
-func Choose(list []Cell, runs Record, changed map[string][]string, number int) []string {
-	chosen := make(map[string]bool)
+func Choose(list []Cell, runs Record, changes map[string][]string, number int) []string {
+	choice := make(map[string]bool)
 	for _, c := range list {
-		if slices.ContainsFunc(changed[runs[c.Name].Commit], c.covers) {
-			chosen[c.Name] = true
+		if slices.ContainsFunc(changes[runs[c.Name].Commit], c.covers) {
+			choice[c.Name] = true
 		}
 	}
 	share := (len(list) + Changes - 1) / Changes
@@ -26,11 +26,11 @@ func Choose(list []Cell, runs Record, changed map[string][]string, number int) [
 	}
 	slices.SortStableFunc(oldest, func(a, b int) int { return cmp.Compare(runs[list[a].Name].Number, runs[list[b].Name].Number) })
 	for _, n := range oldest[:share] {
-		chosen[list[n].Name] = true
+		choice[list[n].Name] = true
 	}
 	var names []string
 	for _, c := range list {
-		if chosen[c.Name] {
+		if choice[c.Name] {
 			names = append(names, c.Name)
 		}
 	}

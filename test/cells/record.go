@@ -25,9 +25,9 @@ const RecordFile = "test/cells/runs.tsv"
 const header = "cell\tnumber\tcommit"
 
 // ReadRecord reads a record as Record.Write writes it: a header, and a line with three fields for each cell, separated by tabs.
-func ReadRecord(from io.Reader) (Record, error) {
+func ReadRecord(source io.Reader) (Record, error) {
 	record := make(Record)
-	lines := bufio.NewScanner(from)
+	lines := bufio.NewScanner(source)
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()
 		if n == 1 && line == header {
@@ -41,7 +41,7 @@ func ReadRecord(from io.Reader) (Record, error) {
 		if err != nil || number < 1 {
 			return nil, fmt.Errorf("%s line %d: %q is no number of a commit", RecordFile, n, fields[1])
 		}
-		if _, twice := record[fields[0]]; twice {
+		if _, duplicate := record[fields[0]]; duplicate {
 			return nil, fmt.Errorf("%s line %d: cell %s has a line already", RecordFile, n, fields[0])
 		}
 		record[fields[0]] = Run{Number: number, Commit: fields[2]}
@@ -50,7 +50,7 @@ func ReadRecord(from io.Reader) (Record, error) {
 }
 
 // Write writes the record, sorted by cell.
-func (r Record) Write(to io.Writer) error {
+func (r Record) Write(sink io.Writer) error {
 	text := header + "\n"
 	names := make([]string, 0, len(r))
 	for name := range r {
@@ -60,7 +60,7 @@ func (r Record) Write(to io.Writer) error {
 	for _, name := range names {
 		text += fmt.Sprintf("%s\t%d\t%s\n", name, r[name].Number, r[name].Commit)
 	}
-	_, err := io.WriteString(to, text)
+	_, err := io.WriteString(sink, text)
 	return err
 }
 

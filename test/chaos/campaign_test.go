@@ -304,13 +304,13 @@ func isDir(path string) bool {
 const settled = 30 * time.Second
 
 // differences compares the host with its state before. It waits for the end of removals, because the kernel reports none for interfaces.
-func (h *host) differences() (left, touched []string) {
+func (h *host) differences() (left, losses []string) {
 	h.Helper()
 	for end := time.Now().Add(settled); ; {
-		now := h.state()
-		left, touched = now.Beyond(h.before), h.before.Beyond(now)
-		if len(left)+len(touched) == 0 || time.Now().After(end) {
-			return left, touched
+		state := h.state()
+		left, losses = state.Beyond(h.before), h.before.Beyond(state)
+		if len(left)+len(losses) == 0 || time.Now().After(end) {
+			return left, losses
 		}
 		pause(100 * time.Millisecond)
 	}
@@ -322,20 +322,20 @@ func pause(d time.Duration) { <-time.After(d) }
 // compare reports the differences at the end of a case.
 func (h *host) compare() {
 	h.Helper()
-	left, touched := h.differences()
-	h.differs(left, touched, "at the end")
+	left, losses := h.differences()
+	h.differs(left, losses, "at the end")
 }
 
-// differs reports differences of the host after something, and makes the present state the one to compare with.
-func (h *host) differs(left, touched []string, after string, args ...any) {
+// differs reports differences of the host after an event, and makes the present state the one to compare with.
+func (h *host) differs(left, losses []string, event string, args ...any) {
 	h.Helper()
-	if len(left)+len(touched) == 0 {
+	if len(left)+len(losses) == 0 {
 		return
 	}
 	h.row.Left += len(left)
-	h.row.Touched += len(touched)
-	h.wrong("%d leftovers and %d foreign objects touched, such as %s, %s\nleft:\n%s\ntouched:\n%s", len(left), len(touched), append(left, touched...)[0],
-		fmt.Sprintf(after, args...), strings.Join(left, "\n"), strings.Join(touched, "\n"))
+	h.row.Touched += len(losses)
+	h.wrong("%d leftovers and %d foreign objects touched, such as %s, %s\nleft:\n%s\ntouched:\n%s", len(left), len(losses), append(left, losses...)[0],
+		fmt.Sprintf(event, args...), strings.Join(left, "\n"), strings.Join(losses, "\n"))
 	h.accept()
 }
 
@@ -349,7 +349,7 @@ func (h *host) acceptSettled() {
 	for range tries {
 		h.accept()
 		pause(time.Second)
-		if now := h.state(); len(now.Beyond(h.before))+len(h.before.Beyond(now)) == 0 {
+		if state := h.state(); len(state.Beyond(h.before))+len(h.before.Beyond(state)) == 0 {
 			return
 		}
 	}
@@ -374,8 +374,8 @@ func (h *host) command(argv ...string) string {
 func TestStateShowsEachKind(t *testing.T) {
 	onHost(t, 0, "the comparison of states finds planted resources", func(h *host) {
 		h.before = h.state()
-		if left, touched := h.differences(); len(left)+len(touched) > 0 {
-			h.wrong("an unchanged host differs: %q, %q", left, touched)
+		if left, losses := h.differences(); len(left)+len(losses) > 0 {
+			h.wrong("an unchanged host differs: %q, %q", left, losses)
 		}
 		for _, dir := range []string{"/run/planted", "/var/lib/planted", "/etc/planted", "/run/netns"} {
 			h.must(os.Mkdir(dir, 0o700))
@@ -398,34 +398,34 @@ func TestStateShowsEachKind(t *testing.T) {
 		}
 		h.must(err)
 		rules := exec.Command("iptables-legacy", "-N", "PLANTED").Run() == nil
-		now := h.state()
-		planted := now.Beyond(h.before)
-		wanted := []string{
+		state := h.state()
+		additions := state.Beyond(h.before)
+		resources := []string{
 			"mount /run/planted tmpfs", "interface planted0", "mount /run/netns/planted nsfs", "file /var/lib/planted", "file /chaos/changes/etc/planted",
 			"cgroup " + filepath.Join(groups[0].Mountpoint, "planted"),
 		}
 		if rules {
-			wanted = append(wanted, "rule iptables-legacy-save: :PLANTED - ")
+			resources = append(resources, "rule iptables-legacy-save: :PLANTED - ")
 		}
-		for _, want := range wanted {
-			if !slices.Contains(planted, want) {
-				h.wrong("%q is planted and not reported in %q", want, planted)
+		for _, want := range resources {
+			if !slices.Contains(additions, want) {
+				h.wrong("%q is planted and not reported in %q", want, additions)
 			}
 		}
 		for _, prefix := range []string{fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
-			if !slices.ContainsFunc(planted, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
-				h.wrong("%q is planted and not reported in %q", prefix, planted)
+			if !slices.ContainsFunc(additions, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
+				h.wrong("%q is planted and not reported in %q", prefix, additions)
 			}
 		}
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // it was killed
 		h.must(unix.Unmount("/run/planted", 0))
-		touched := now.Beyond(h.state())
+		losses := state.Beyond(h.state())
 		for _, prefix := range []string{"mount /run/planted tmpfs", fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
-			if !slices.ContainsFunc(touched, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
-				h.wrong("%q is removed and not reported in %q", prefix, touched)
+			if !slices.ContainsFunc(losses, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
+				h.wrong("%q is removed and not reported in %q", prefix, losses)
 			}
 		}
-		h.tried(len(wanted) + 2)
+		h.tried(len(resources) + 2)
 	})
 }

@@ -30,22 +30,22 @@ func TestFloods(t *testing.T) {
 		if full() {
 			size = 1 << 30
 		}
-		usual := h.flooded("oci", script.Rule{Verb: "none"})
+		baseline := h.flooded("oci", script.Rule{Verb: "none"})
 		for _, fault := range []script.Fault{script.FloodOutput, script.FloodError, script.FloodLog} {
 			for _, verb := range []string{"create", "start", "delete"} {
 				if !full() && verb == "delete" {
 					continue
 				}
-				h.checkFlood("oci", script.Rule{Verb: verb, From: 2, Until: 2, Fault: fault, Size: size}, usual)
+				h.checkFlood("oci", script.Rule{Verb: verb, From: 2, Until: 2, Fault: fault, Size: size}, baseline)
 			}
 		}
 		for _, e := range []struct {
 			name  string
 			start int // the call of start in the first trial
 		}{{"containerd", 3}, {"docker", 2}, {"podman", 3}} {
-			usual = h.flooded(e.name, script.Rule{Verb: "none"})
+			baseline = h.flooded(e.name, script.Rule{Verb: "none"})
 			for _, fault := range []script.Fault{script.FloodError, script.FloodLog} {
-				h.checkFlood(e.name, script.Rule{Verb: "start", From: e.start, Until: e.start, Fault: fault, Size: size}, usual)
+				h.checkFlood(e.name, script.Rule{Verb: "start", From: e.start, Until: e.start, Fault: fault, Size: size}, baseline)
 			}
 		}
 	})
@@ -54,13 +54,13 @@ func TestFloods(t *testing.T) {
 // growth is the memory that a run has used at its peak.
 type growth struct{ rss, run, memfds int64 }
 
-func (h *host) checkFlood(engine string, rule script.Rule, usual growth) {
+func (h *host) checkFlood(engine string, rule script.Rule, baseline growth) {
 	h.Helper()
 	got := h.flooded(engine, rule)
 	h.tried(1)
-	for what, grown := range map[string]int64{"memory": got.rss - usual.rss, "/run": got.run - usual.run, "memfds": got.memfds - usual.memfds} {
-		if grown > floodLimit {
-			h.wrong("%s in %s of %s: %s grew by %d MiB", rule.Fault, rule.Verb, engine, what, grown>>20)
+	for what, surplus := range map[string]int64{"memory": got.rss - baseline.rss, "/run": got.run - baseline.run, "memfds": got.memfds - baseline.memfds} {
+		if surplus > floodLimit {
+			h.wrong("%s in %s of %s: %s grew by %d MiB", rule.Fault, rule.Verb, engine, what, surplus>>20)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (h *host) flooded(engine string, rule script.Rule) (peak growth) {
 	h.Helper()
 	w := h.wrap(rule)
 	args := append(w.flag("flood"), "--managed", "--targets", engine+"/flood", "--filter", lifecycle, "--runs", "2", "--warmup", "0", "--timeout", "40s")
-	before := h.used()
+	baseline := h.used()
 	p := h.benchmark(h.newDir(), args...)
 	done := make(chan struct{})
 	var sampler sync.WaitGroup
@@ -82,9 +82,9 @@ func (h *host) flooded(engine string, rule script.Rule) (peak growth) {
 			case <-done:
 				return
 			case <-tick.C:
-				now := h.used()
-				peak.run = max(peak.run, now.run-before.run)
-				peak.memfds = max(peak.memfds, now.memfds-before.memfds)
+				state := h.used()
+				peak.run = max(peak.run, state.run-baseline.run)
+				peak.memfds = max(peak.memfds, state.memfds-baseline.memfds)
 				peak.rss = max(peak.rss, rss(p.cmd.Process.Pid))
 			}
 		}
@@ -146,14 +146,14 @@ func (h *host) used() (g growth) {
 	g.run = h.inMemory()
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	h.must(err)
-	seen := map[uint64]bool{}
+	inodes := map[uint64]bool{}
 	for _, file := range files {
-		if to, err := os.Readlink(file); err != nil || !strings.HasPrefix(to, "/memfd:") {
+		if link, err := os.Readlink(file); err != nil || !strings.HasPrefix(link, "/memfd:") {
 			continue
 		}
 		var st unix.Stat_t
-		if err := unix.Stat(file, &st); err == nil && !seen[st.Ino] {
-			seen[st.Ino] = true
+		if err := unix.Stat(file, &st); err == nil && !inodes[st.Ino] {
+			inodes[st.Ino] = true
 			g.memfds += st.Blocks * 512
 		}
 	}

@@ -40,7 +40,7 @@ func TestHangingVerbs(t *testing.T) {
 			call   = 8 * time.Second // the good targets keep to it on a busy machine, too
 			budget = 2 * time.Minute
 		)
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for _, verbs := range []string{"create", "start", "kill", "delete", "exec", "start and delete"} {
 			benchmark := lifecycle
 			if verbs == "exec" {
@@ -51,7 +51,7 @@ func TestHangingVerbs(t *testing.T) {
 				rules = append(rules, script.Rule{Verb: verb, From: 4, Fault: script.Hang}) // after two good trials
 			}
 			w := h.wrap(rules...)
-			all.Go(func() {
+			wg.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [native, oci/runc, oci/crun, oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [{name: %s}]\n"+
 					"blocks: %d\nwarmup: 1\nbudget: %v\ntimeout: {trial: 24s, call: %v}\n", w.path, benchmark, blocks, budget, call))
 				took := p.ends(3)
@@ -73,7 +73,7 @@ func TestHangingVerbs(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }
 
@@ -106,10 +106,10 @@ func TestUnkillableRuntimes(t *testing.T) {
 		h.need("runc")
 		h.watch()
 		const call = 2 * time.Second
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for _, verb := range []string{"create", "start", "kill", "delete"} {
 			w := h.wrap(script.Rule{Verb: verb, From: 2, Fault: script.Escape})
-			all.Go(func() {
+			wg.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 8s, call: %v}\n", w.path, lifecycle, call))
 				took := p.ends(3)
 				h.tried(1)
@@ -119,7 +119,7 @@ func TestUnkillableRuntimes(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		wg.Wait()
 		h.deadFileSystem()
 	})
 }
@@ -130,8 +130,8 @@ func (h *host) deadFileSystem() {
 	h.Helper()
 	budget := 12 * time.Second
 	const (
-		free   = 10 * time.Second // the limit of a wait for the forking thread, which an execve in the kernel blocks
-		closed = 30 * time.Second // the limit of the session's clean-up, which waits for the process in the kernel
+		free      = 10 * time.Second // the limit of a wait for the forking thread, which an execve in the kernel blocks
+		closeTime = 30 * time.Second // the limit of the session's clean-up, which waits for the process in the kernel
 	)
 	for _, interrupt := range []bool{false, true} {
 		runc, err := exec.LookPath("runc")
@@ -149,17 +149,17 @@ func (h *host) deadFileSystem() {
 				p.signal(syscall.SIGINT)
 				pause(time.Second)
 			}
-			began := time.Now()
+			start := time.Now()
 			p.ends(130, -1) // -1 is the end by the signal, which a shell reports as 130
-			if took := time.Since(began); took > closed-10*time.Second {
+			if took := time.Since(start); took > closeTime-10*time.Second {
 				h.wrong("a program on a dead file system: the run exited %v after the third interrupt", took.Round(time.Second))
 			}
-		} else if took := p.ends(0, 1, 3); took > budget+2*time.Second+overhead+free+closed {
+		} else if took := p.ends(0, 1, 3); took > budget+2*time.Second+overhead+free+closeTime {
 			h.wrong("a program on a dead file system: the run took %v, with a budget of %v", took.Round(time.Second), budget)
 		}
 		fs.Release()
-		if clean := h.start(h.newDir(), nil, "cleanup"); clean.ends(0) > overhead {
-			h.wrong("the clean-up took too long: %s", strings.TrimSpace(clean.output()))
+		if cleanup := h.start(h.newDir(), nil, "cleanup"); cleanup.ends(0) > overhead {
+			h.wrong("the clean-up took too long: %s", strings.TrimSpace(cleanup.output()))
 		}
 	}
 }

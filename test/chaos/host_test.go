@@ -262,7 +262,7 @@ func joinCgroups(groups []string) error {
 func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 	root, layer := filepath.Join(dir, "root"), filepath.Join(dir, "layer")
 	var failed error
-	at := func(path string) string { return filepath.Join(root, path) }
+	locate := func(path string) string { return filepath.Join(root, path) }
 	mkdir := func(dirs ...string) {
 		for _, dir := range dirs {
 			failed = errors.Join(failed, os.MkdirAll(dir, 0o755))
@@ -276,12 +276,12 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 		}
 	}
 	tmpfs := func(path, mode string) {
-		mkdir(at(path))
-		mount("tmpfs", at(path), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode)
+		mkdir(locate(path))
+		mount("tmpfs", locate(path), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode)
 	}
 	bind := func(source, path string) {
-		mkdir(at(path))
-		mount(source, at(path), "", unix.MS_BIND, "")
+		mkdir(locate(path))
+		mount(source, locate(path), "", unix.MS_BIND, "")
 	}
 	mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 	mkdir(root, layer)
@@ -292,49 +292,49 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 	mount("overlay", root, "overlay", 0, "lowerdir=/,upperdir="+upper+",workdir="+work)
 	tmpfs("/chaos", "755")
 	bind(bin, programs)
-	mount("", at(programs), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	mount("", locate(programs), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 	bind(upper, changes)
 	bind("/", lower)
 	// Daemons keep layers below /var, and an overlay cannot be the upper layer of another.
 	for _, d := range []string{"/var", "/tmp", "/chaos/tmp"} {
-		own := filepath.Join(dir, "disk", d)
-		mkdir(own)
-		bind(own, d)
+		source := filepath.Join(dir, "disk", d)
+		mkdir(source)
+		bind(source, d)
 	}
 	for _, d := range []string{"/var/tmp", "/tmp"} {
-		mkdir(at(d))
-		failed = errors.Join(failed, os.Chmod(at(d), 0o777|fs.ModeSticky))
+		mkdir(locate(d))
+		failed = errors.Join(failed, os.Chmod(locate(d), 0o777|fs.ModeSticky))
 	}
-	mkdir(at("/var/lib"), at("/var/log"), at("/var/cache"), at("/home/chaos"))
+	mkdir(locate("/var/lib"), locate("/var/log"), locate("/var/cache"), locate("/home/chaos"))
 	// A host has no network to build the workload image, and may not change the image outside.
 	if _, err := os.Stat(imageCache); err == nil {
 		upper, work := filepath.Join(layer, "cache"), filepath.Join(layer, "cache-work")
-		mkdir(upper, work, at(imageCache))
-		mount("overlay", at(imageCache), "overlay", 0, "lowerdir="+imageCache+",upperdir="+upper+",workdir="+work)
+		mkdir(upper, work, locate(imageCache))
+		mount("overlay", locate(imageCache), "overlay", 0, "lowerdir="+imageCache+",upperdir="+upper+",workdir="+work)
 	}
-	failed = errors.Join(failed, os.Symlink("/run", at("/var/run")), os.Symlink("/run/lock", at("/var/lock")))
+	failed = errors.Join(failed, os.Symlink("/run", locate("/var/run")), os.Symlink("/run/lock", locate("/var/lock")))
 	tmpfs("/run", "755")
-	mkdir(at("/run/lock"), at("/run/mount")) // mount makes the second one
-	mount("proc", at("/proc"), "proc", 0, "")
-	mount("sysfs", at("/sys"), "sysfs", 0, "")
-	mount("tmpfs", at("/sys/fs/cgroup"), "tmpfs", 0, "mode=755")
+	mkdir(locate("/run/lock"), locate("/run/mount")) // mount makes the second one
+	mount("proc", locate("/proc"), "proc", 0, "")
+	mount("sysfs", locate("/sys"), "sysfs", 0, "")
+	mount("tmpfs", locate("/sys/fs/cgroup"), "tmpfs", 0, "mode=755")
 	for _, m := range cgroups {
-		mkdir(at(m.Mountpoint))
+		mkdir(locate(m.Mountpoint))
 		var options []string // controllers, and the name of a hierarchy without any
 		for option := range strings.SplitSeq(m.VFSOptions, ",") {
 			if m.FSType == "cgroup" && option != "rw" && option != "ro" {
 				options = append(options, option)
 			}
 		}
-		mount(m.FSType, at(m.Mountpoint), m.FSType, 0, strings.Join(options, ","))
+		mount(m.FSType, locate(m.Mountpoint), m.FSType, 0, strings.Join(options, ","))
 	}
-	mount("/dev", at("/dev"), "", unix.MS_BIND|unix.MS_REC, "")
+	mount("/dev", locate("/dev"), "", unix.MS_BIND|unix.MS_REC, "")
 	tmpfs("/dev/shm", "1777")
-	mkdir(at("/chaos/old"))
+	mkdir(locate("/chaos/old"))
 	if failed != nil {
 		return failed
 	}
-	if err := unix.PivotRoot(root, at("/chaos/old")); err != nil {
+	if err := unix.PivotRoot(root, locate("/chaos/old")); err != nil {
 		return fmt.Errorf("change to the root file system: %w", err)
 	}
 	// The root of a usual host is shared: a mount that a program makes elsewhere would then appear here.

@@ -36,11 +36,11 @@ func TestHostileFiles(t *testing.T) {
 	onHost(t, 11, "hostile files for every reader", func(h *host) {
 		files := h.hostileFiles()
 		h.watch()
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for name, file := range files {
-			all.Go(func() { h.hostileFile(name, file) })
+			wg.Go(func() { h.hostileFile(name, file) })
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }
 
@@ -86,21 +86,21 @@ func (h *host) hostile(name, dir string, env []string, args ...string) {
 		what = "runtimes.yaml is " + name
 	}
 	code := p.cmd.ProcessState.ExitCode()
-	allowed := []int{1, 2}
+	codes := []int{1, 2}
 	if env != nil && name == "an empty file" { // which names no runtimes
-		allowed = []int{0}
+		codes = []int{0}
 	}
-	if !slices.Contains(allowed, code) {
-		h.wrong("%s: exit code %d after %v, want one of %v\n%s", what, code, took.Round(time.Second), allowed, p.output())
+	if !slices.Contains(codes, code) {
+		h.wrong("%s: exit code %d after %v, want one of %v\n%s", what, code, took.Round(time.Second), codes, p.output())
 	}
-	all := p.stderr.String() + p.stdout.String()
-	if strings.Contains(all, "goroutine ") {
+	output := p.stderr.String() + p.stdout.String()
+	if strings.Contains(output, "goroutine ") {
 		h.wrong("%s: crash\n%s", what, p.output())
 	}
-	if i := strings.IndexFunc(all, func(r rune) bool {
+	if i := strings.IndexFunc(output, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e
 	}); i >= 0 {
-		h.wrong("%s: the output has a control character: %q", what, all[max(0, i-20):min(len(all), i+20)])
+		h.wrong("%s: the output has a control character: %q", what, output[max(0, i-20):min(len(output), i+20)])
 	}
 	if spent := p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(); spent > hostileTime {
 		h.wrong("%s: %v of CPU time", what, spent.Round(time.Second))

@@ -27,19 +27,19 @@ func TestInterruptedCampaignLeavesNothing(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), cells.Chosen+"=all")
 	must.Do(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	exit := make(chan error, 1)
+	go func() { exit <- cmd.Wait() }()
 	var groups []string
 	for groups == nil {
 		select {
-		case err := <-ended:
+		case err := <-exit:
 			t.Fatalf("the campaign ends before it has a host: %v\n%s", err, output.String())
 		case <-time.After(10 * time.Millisecond):
 			groups = groupsOfHost(cmd.Process.Pid)
 		}
 	}
 	must.Do(t, cmd.Process.Signal(unix.SIGTERM))
-	if err := <-ended; err == nil {
+	if err := <-exit; err == nil {
 		t.Errorf("an interrupted campaign passes:\n%s", output.String())
 	}
 	for _, group := range groups {

@@ -23,11 +23,11 @@ const (
 )
 
 // number returns a number from the environment.
-func (h *host) number(variable string, otherwise int) int {
+func (h *host) number(variable string, fallback int) int {
 	h.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -101,21 +101,21 @@ func TestRandomKills(t *testing.T) {
 		}
 
 		// A whole run of each shows how long it takes beside the others, and that it works here.
-		whole := h.references(victims)
+		durations := h.references(victims)
 		for done := 0; done < kills; {
 			var attempts []*attempt
-			var killed sync.WaitGroup
+			var wg sync.WaitGroup
 			for i := range min(len(victims), kills-done) {
 				a := victims[i].begin(h)
-				a.after = time.Duration(random.Int64N(int64(whole[i])))
+				a.after = time.Duration(random.Int64N(int64(durations[i])))
 				attempts = append(attempts, a)
-				killed.Go(func() {
+				wg.Go(func() {
 					pause(a.after - time.Since(a.p.began))
 					_ = a.p.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
 					a.p.exited()
 				})
 			}
-			killed.Wait()
+			wg.Wait()
 			done += len(attempts)
 			h.tried(len(attempts))
 			h.afterKills(attempts)
@@ -128,12 +128,12 @@ func TestRandomKills(t *testing.T) {
 func (h *host) references(victims []victim) []time.Duration {
 	h.Helper()
 	took := make([]time.Duration, len(victims))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, v := range victims {
 		a := v.begin(h)
-		all.Go(func() { took[i] = a.p.ends(0) })
+		wg.Go(func() { took[i] = a.p.ends(0) })
 	}
-	all.Wait()
+	wg.Wait()
 	h.Logf("whole runs of %v take %v", victims, took)
 	return took
 }
@@ -148,21 +148,21 @@ func (h *host) afterKills(attempts []*attempt) {
 			h.wrong("%v: %d trials are recorded, but trial %d had begun", a, len(a.kept), evident+1)
 		}
 	}
-	clean := h.cleanUp(nil)
+	cleanup := h.cleanUp(nil)
 	for _, a := range attempts {
-		now := map[string]bool{}
+		keys := map[string]bool{}
 		for _, t := range a.trials(h) {
-			now[key(t)] = true
+			keys[key(t)] = true
 		}
 		for _, t := range a.kept {
-			if !now[key(t)] {
+			if !keys[key(t)] {
 				h.row.Lost++
 				h.wrong("%v: trial %s is lost", a, key(t))
 			}
 		}
 	}
-	left, touched := h.differences()
-	h.differs(left, touched, "after the kills of %v\ncleanup:\n%s", attempts, clean.output())
+	left, losses := h.differences()
+	h.differs(left, losses, "after the kills of %v\ncleanup:\n%s", attempts, cleanup.output())
 }
 
 func (a *attempt) String() string {

@@ -16,7 +16,7 @@ func TestLies(t *testing.T) {
 	onHost(t, 6, "a runtime that returns success and does nothing", func(h *host) {
 		h.need("runc")
 		h.watch()
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for _, lie := range []struct {
 			verb, benchmark string
 			from            int // after the calls of the container that tries the target
@@ -31,7 +31,7 @@ func TestLies(t *testing.T) {
 			{"update", "operations.container.update", 1},
 		} {
 			w := h.wrap(script.Rule{Verb: lie.verb, From: lie.from, Fault: script.Lie})
-			all.Go(func() {
+			wg.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [oci/liar]\nruntimes: {liar: %s}\nbenchmarks: [%s]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 10s, call: 4s}\n", w.path, lie.benchmark))
 				p.ends(3)
 				h.tried(1)
@@ -48,6 +48,6 @@ func TestLies(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }

@@ -57,9 +57,9 @@ func (h *host) connections() {
 	if len(ports) == 0 {
 		h.wrong("no program listens on the loopback address, so the case shows nothing")
 	}
-	var all []net.Conn
+	var conns []net.Conn
 	defer func() {
-		for _, c := range all {
+		for _, c := range conns {
 			_ = c.Close()
 		}
 	}()
@@ -70,14 +70,14 @@ func (h *host) connections() {
 			if err != nil {
 				break // the server refuses more, as it may
 			}
-			all = append(all, c)
+			conns = append(conns, c)
 		}
 	}
-	h.Logf("%d connections to %v", len(all), ports)
-	if len(all) < neighbours/10 {
-		h.wrong("%d connections are too few to disturb a run", len(all))
+	h.Logf("%d connections to %v", len(conns), ports)
+	if len(conns) < neighbours/10 {
+		h.wrong("%d connections are too few to disturb a run", len(conns))
 	}
-	h.tried(len(all))
+	h.tried(len(conns))
 	w.release()
 	p.ends(0)
 	run := h.run(p.dir)

@@ -139,8 +139,8 @@ func (p *program) exited() time.Duration {
 
 // output returns the end of the program's messages.
 func (p *program) output() string {
-	all := p.stderr.String()
-	return all[max(0, len(all)-4000):]
+	text := p.stderr.String()
+	return text[max(0, len(text)-4000):]
 }
 
 func (p *program) signal(s syscall.Signal) {
@@ -154,14 +154,14 @@ func (p *program) signal(s syscall.Signal) {
 // fails with the reason, and another one must work.
 func (h *host) cleanUp(change func(*exec.Cmd)) *program {
 	h.Helper()
-	clean := h.start(h.newDir(), change, "cleanup")
-	clean.exited()
-	if code := clean.cmd.ProcessState.ExitCode(); code == 1 {
-		record.Repeat(h, fmt.Sprintf("touchstone cleanup exited with code %d: %s", code, clean.output()))
-		clean = h.start(h.newDir(), change, "cleanup")
+	cleanup := h.start(h.newDir(), change, "cleanup")
+	cleanup.exited()
+	if code := cleanup.cmd.ProcessState.ExitCode(); code == 1 {
+		record.Repeat(h, fmt.Sprintf("touchstone cleanup exited with code %d: %s", code, cleanup.output()))
+		cleanup = h.start(h.newDir(), change, "cleanup")
 	}
-	clean.ends(0)
-	return clean
+	cleanup.ends(0)
+	return cleanup
 }
 
 // runs returns the recorded runs of a directory, none if there is no database yet, or an empty one.

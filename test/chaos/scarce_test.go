@@ -54,8 +54,8 @@ func TestScarceHosts(t *testing.T) {
 				h.wrong("%s: exit code %d without a message", c.name, code)
 			}
 			h.checkReasons(c.name, filepath.Join(p.dir, "export.json"))
-			left, touched := h.differences()
-			h.differs(left, touched, "with %s\n%s", c.name, p.output())
+			left, losses := h.differences()
+			h.differs(left, losses, "with %s\n%s", c.name, p.output())
 		}
 	})
 }

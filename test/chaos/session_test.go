@@ -41,8 +41,8 @@ func (h *host) elsewhere(prepare, verb string) {
 	})
 	p.ends(0)
 	h.tried(1)
-	left, touched := h.differences()
-	h.differs(left, touched, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
+	left, losses := h.differences()
+	h.differs(left, losses, "after touchstone %s of another session (%s)\n%s", verb, prepare, p.output())
 }
 
 // TestOtherSessions: a session with other directories for runs shares one of them with a living run, and must not remove the run.
@@ -69,17 +69,17 @@ func TestOtherSessions(t *testing.T) {
 
 		// A run of another host on a shared file system is never swept, not even if it is dead. The name and the boot ID are another host's.
 		w := h.wrap(script.Rule{Verb: "start", From: 2, Fault: script.Hold})
-		dead := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
-		w.reached(dead)
-		dead.signal(syscall.SIGKILL)
-		dead.ends(-1)
+		victim := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
+		w.reached(victim)
+		victim.signal(syscall.SIGKILL)
+		victim.ends(-1)
 		h.accept()
-		other := "hostname other; echo 00000000-0000-4000-8000-000000000000 >/chaos/tmp/boot; mount --bind /chaos/tmp/boot /proc/sys/kernel/random/boot_id; " +
+		disguise := "hostname other; echo 00000000-0000-4000-8000-000000000000 >/chaos/tmp/boot; mount --bind /chaos/tmp/boot /proc/sys/kernel/random/boot_id; " +
 			"echo 00000000000000000000000000000000 >/chaos/tmp/machine; mount --bind /chaos/tmp/machine /etc/machine-id; mount -t tmpfs none /run"
 		if _, err := os.Stat("/etc/machine-id"); err != nil {
-			other = strings.Replace(other, "mount --bind /chaos/tmp/machine /etc/machine-id; ", "", 1)
+			disguise = strings.Replace(disguise, "mount --bind /chaos/tmp/machine /etc/machine-id; ", "", 1)
 		}
-		h.elsewhere(other, "cleanup")
+		h.elsewhere(disguise, "cleanup")
 		h.touchstone(h.newDir(), 0, "cleanup")
 		h.before = l.base
 	})
@@ -124,13 +124,13 @@ func TestLyingDaemons(t *testing.T) {
 					p.ends(0)
 				}
 				h.tried(1)
-				left, touched := h.differences()
+				left, losses := h.differences()
 				left, shims := h.shimsWithoutPods(left, userSocket)
-				if kill && len(left) > 0 && len(touched) == 0 {
+				if kill && len(left) > 0 && len(losses) == 0 {
 					// The daemon has finished a request of the killed client after the clean-up.
 					record.Repeat(h, fmt.Sprintf("touchstone cleanup has left %d objects, such as %s", len(left), left[0]))
 					h.cleanUp(env)
-					left, touched = h.differences()
+					left, losses = h.differences()
 					left, shims = h.shimsWithoutPods(left, userSocket)
 				}
 				if len(shims) > 0 && kill {
@@ -139,7 +139,7 @@ func TestLyingDaemons(t *testing.T) {
 				} else {
 					left = append(left, shims...)
 				}
-				h.differs(left, touched, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
+				h.differs(left, losses, "after a run on %s, killed: %t\n%s", v.target, kill, p.output())
 				h.accept()
 			}
 			if v.lied.Load() == 0 {
@@ -152,7 +152,7 @@ func TestLyingDaemons(t *testing.T) {
 
 // shimsWithoutPods separates shims of a containerd with their sockets from other leftovers, if no pod is left. Containerd itself leaves a shim that
 // it has just started when the client of a request dies. It lists no object for it, so no client can remove it.
-func (h *host) shimsWithoutPods(left []string, socket string) (others, shims []string) {
+func (h *host) shimsWithoutPods(left []string, socket string) (rest, shims []string) {
 	h.Helper()
 	for _, l := range left {
 		switch {
@@ -161,10 +161,10 @@ func (h *host) shimsWithoutPods(left []string, socket string) (others, shims []s
 		case strings.Contains(l, "containerd-shim") && strings.Contains(l, "-address "+socket), strings.HasPrefix(l, "file /run/containerd/s/"):
 			shims = append(shims, l)
 		default:
-			others = append(others, l)
+			rest = append(rest, l)
 		}
 	}
-	return others, shims
+	return rest, shims
 }
 
 // remove kills listed processes and removes listed files.
@@ -211,11 +211,11 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 }
 
 // criProxy serves the CRI of another socket, without the filters of lists. It counts these lists.
-func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
+func (h *host) criProxy(upstream string) (socket string, lies *atomic.Int64) {
 	h.Helper()
 	conn, err := grpc.NewClient("unix://"+upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	h.must(err)
-	lied = new(atomic.Int64)
+	lies = new(atomic.Int64)
 	forward := func(_ any, in grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(in)
 		out, err := conn.NewStream(in.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, grpc.ForceCodec(rawCodec{}))
@@ -228,7 +228,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 		}
 		if strings.HasSuffix(method, "/ListPodSandbox") || strings.HasSuffix(method, "/ListContainers") {
 			if len(request) > 0 {
-				lied.Add(1)
+				lies.Add(1)
 			}
 			request = nil // a request without a filter
 		}
@@ -252,7 +252,7 @@ func (h *host) criProxy(upstream string) (socket string, lied *atomic.Int64) {
 	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(forward))
 	go func() { _ = server.Serve(h.listen(socket)) }()
 	h.Cleanup(server.Stop)
-	return socket, lied
+	return socket, lies
 }
 
 func (h *host) listen(socket string) net.Listener {
@@ -263,9 +263,9 @@ func (h *host) listen(socket string) net.Listener {
 }
 
 // dockerProxy serves the API of another Docker socket, without the filters of lists. It counts these lists.
-func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) {
+func (h *host) dockerProxy(upstream string) (socket string, lies *atomic.Int64) {
 	h.Helper()
-	lied = new(atomic.Int64)
+	lies = new(atomic.Int64)
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", upstream)
@@ -274,7 +274,7 @@ func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) 
 			r.SetURL(&url.URL{Scheme: "http", Host: "docker"})
 			q := r.Out.URL.Query()
 			if q.Has("filters") && r.In.Method == http.MethodGet && !strings.HasSuffix(r.In.URL.Path, "/events") {
-				lied.Add(1)
+				lies.Add(1)
 				q.Del("filters")
 				r.Out.URL.RawQuery = q.Encode()
 			}
@@ -284,7 +284,7 @@ func (h *host) dockerProxy(upstream string) (socket string, lied *atomic.Int64) 
 	server := &http.Server{Handler: proxy} //nolint:gosec // only touchstone connects
 	go func() { _ = server.Serve(h.listen(socket)) }()
 	h.Cleanup(func() { _ = server.Close() })
-	return socket, lied
+	return socket, lies
 }
 
 // awaitTrial waits until a run has recorded a trial.

@@ -25,7 +25,7 @@ func TestStoppedDaemons(t *testing.T) {
 	onHost(t, 8, "SIGSTOP of daemons in the middle of a call", func(h *host) {
 		h.need("runc")
 		h.watch()
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for _, d := range []struct {
 			engine, daemon string
 			start          int // the call of start in the first trial
@@ -36,7 +36,7 @@ func TestStoppedDaemons(t *testing.T) {
 				h.Logf("no %s: %v", d.engine, err)
 				continue
 			}
-			all.Go(func() {
+			wg.Go(func() {
 				w := h.wrap(script.Rule{Verb: "start", From: d.start, Until: d.start, Fault: script.Hold})
 				const budget, call = 2 * time.Minute, 20 * time.Second
 				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 50s, call: %v}\n",
@@ -59,7 +59,7 @@ func TestStoppedDaemons(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }
 

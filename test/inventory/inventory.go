@@ -34,18 +34,18 @@ func List(files []string, skip ...string) (Resources, error) {
 	return r, nil
 }
 
-// Beyond lists the resources in r that are not in before, except files below the paths to keep.
-func (r Resources) Beyond(before Resources, keep ...string) []string {
-	var beyond []string
+// Beyond lists the resources in r that are not in baseline, except files below the paths to keep.
+func (r Resources) Beyond(baseline Resources, keep ...string) []string {
+	var additions []string
 	for resource := range r {
 		kind, path, _ := strings.Cut(resource, " ")
-		kept := kind == "file" && slices.ContainsFunc(keep, func(k string) bool { return path == k || strings.HasPrefix(path, k+"/") })
-		if !before[resource] && !kept {
-			beyond = append(beyond, resource)
+		isKept := kind == "file" && slices.ContainsFunc(keep, func(k string) bool { return path == k || strings.HasPrefix(path, k+"/") })
+		if !baseline[resource] && !isKept {
+			additions = append(additions, resource)
 		}
 	}
-	slices.Sort(beyond)
-	return beyond
+	slices.Sort(additions)
+	return additions
 }
 
 // Add adds a resource of a kind that List does not know.

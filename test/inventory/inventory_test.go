@@ -12,32 +12,32 @@ import (
 )
 
 func TestBeyond(t *testing.T) {
-	before := Resources{"file /etc": true, "mount / ext4": true, "process 1 \"init\"": true}
-	now := Resources{
+	baseline := Resources{"file /etc": true, "mount / ext4": true, "process 1 \"init\"": true}
+	state := Resources{
 		"file /etc": true, "mount / ext4": true,
 		"file /root/out": true, "file /root/out/x": true, "file /root/outer": true, "mount /root/out tmpfs": true, "cgroup /sys/fs/cgroup/x": true,
 	}
-	got := now.Beyond(before, "/root/out")
+	got := state.Beyond(baseline, "/root/out")
 	if want := []string{"cgroup /sys/fs/cgroup/x", "file /root/outer", "mount /root/out tmpfs"}; !slices.Equal(got, want) {
 		t.Errorf("the new resources are %q, want %q", got, want)
 	}
-	if gone, want := before.Beyond(now), []string{"process 1 \"init\""}; !slices.Equal(gone, want) {
-		t.Errorf("the removed resources are %q, want %q", gone, want)
+	if removals, want := baseline.Beyond(state), []string{"process 1 \"init\""}; !slices.Equal(removals, want) {
+		t.Errorf("the removed resources are %q, want %q", removals, want)
 	}
 }
 
 // TestListFindsProcessesAndFiles plants what needs no root. The campaign plants the other kinds.
 func TestListFindsProcessesAndFiles(t *testing.T) {
 	dir := t.TempDir()
-	hidden := filepath.Join(dir, "hidden")
-	if err := os.Mkdir(hidden, 0o700); err != nil {
+	exclusion := filepath.Join(dir, "hidden")
+	if err := os.Mkdir(exclusion, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	before, err := List([]string{dir}, hidden)
+	baseline, err := List([]string{dir}, exclusion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "seen"), filepath.Join(hidden, "unseen")} {
+	for _, path := range []string{filepath.Join(dir, "seen"), filepath.Join(exclusion, "unseen")} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestListFindsProcessesAndFiles(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil { // sh is executed
 		t.Fatal(err)
 	}
-	now, err := List([]string{dir}, hidden)
+	state, err := List([]string{dir}, exclusion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestListFindsProcessesAndFiles(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, out)
 	_ = cat.Wait() // read fails at the end of its input
-	beyond := now.Beyond(before)
+	additions := state.Beyond(baseline)
 	for _, want := range []string{"file " + filepath.Join(dir, "seen"), "process " + strconv.Itoa(cat.Process.Pid) + ` "sh -c echo; read line "`} {
-		if !slices.Contains(beyond, want) {
-			t.Errorf("%s is not in %q", want, beyond)
+		if !slices.Contains(additions, want) {
+			t.Errorf("%s is not in %q", want, additions)
 		}
 	}
-	if slices.Contains(beyond, "file "+filepath.Join(hidden, "unseen")) {
+	if slices.Contains(additions, "file "+filepath.Join(exclusion, "unseen")) {
 		t.Errorf("a file below a skipped directory is listed")
 	}
 }

@@ -92,25 +92,25 @@ func (l *Lab) Boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 }
 
 func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files map[string]string, o Options) (job.Report, error) {
-	none := job.Report{}
+	zero := job.Report{}
 	q, err := l.emulator(ctx, m)
 	if err != nil {
-		return none, fmt.Errorf("machine %s: %w", m.Name, err)
+		return zero, fmt.Errorf("machine %s: %w", m.Name, err)
 	}
 	d, err := l.disks(m, i, work, files)
 	if err != nil {
-		return none, fmt.Errorf("prepare machine %s: %w", m.Name, err)
+		return zero, fmt.Errorf("prepare machine %s: %w", m.Name, err)
 	}
 	defer d.close()
 	console := &console{limit: consoleKept, up: make(chan struct{}), progress: func(line string) { l.progress(m.Name, "%s", line) }}
 	cause := l.emulate(ctx, q, q.args(m, i, o), d, console, o)
 	cause = errors.Join(cause, os.WriteFile(filepath.Join(o.Out, ConsoleLog), []byte(console.text(consoleKept)), 0o644))
 	if cause != nil {
-		return none, &BootError{Machine: m.Name, Cause: cause, Console: console.text(consoleEnd)}
+		return zero, &BootError{Machine: m.Name, Cause: cause, Console: console.text(consoleEnd)}
 	}
 	report, err := d.report(o.Out)
 	if err != nil {
-		return none, &BootError{Machine: m.Name, Cause: fmt.Errorf("powered off: %w%s", err, console.panicked()), Console: console.text(consoleEnd)}
+		return zero, &BootError{Machine: m.Name, Cause: fmt.Errorf("powered off: %w%s", err, console.panicked()), Console: console.text(consoleEnd)}
 	}
 	return report, nil
 }
@@ -166,12 +166,12 @@ func (d disks) close() {
 }
 
 // report reads the report from the output disk, and writes its files to a directory.
-func (d disks) report(to string) (job.Report, error) {
+func (d disks) report(dir string) (job.Report, error) {
 	if _, err := d.out.Seek(0, io.SeekStart); err != nil {
 		return job.Report{}, err
 	}
 	var report job.Report
-	err := job.Read(bufio.NewReaderSize(d.out, 1<<20), to, &report)
+	err := job.Read(bufio.NewReaderSize(d.out, 1<<20), dir, &report)
 	return report, err
 }
 
@@ -219,24 +219,24 @@ func (l *Lab) emulate(ctx context.Context, q qemu, args []string, d disks, conso
 	cmd.ExtraFiles = []*os.File{d.initramfs, d.in, d.out}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output.Set(cmd)
-	ended, err := l.Launcher.Start(cmd)
+	exits, err := l.Launcher.Start(cmd)
 	if err = errors.Join(err, output.Close()); err != nil {
 		return err
 	}
 	if o.began != nil {
 		o.began(cmd.Process)
 	}
-	slow := time.NewTimer(o.BootLimit)
-	defer slow.Stop()
-	up := console.up
+	timer := time.NewTimer(o.BootLimit)
+	defer timer.Stop()
+	signal := console.up
 	for {
 		select {
-		case <-up:
-			slow.Stop()
-			up = nil
-		case <-slow.C:
+		case <-signal:
+			timer.Stop()
+			signal = nil
+		case <-timer.C:
 			hang(fmt.Errorf("still booting after %v", o.BootLimit))
-		case exit := <-ended:
+		case exit := <-exits:
 			// QEMU has closed its end of the pipe, so the rest of the output arrives at once.
 			rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), outputLimit)
 			outputErr := output.Wait(rest)

@@ -73,12 +73,12 @@ func printable(line []byte) string {
 	}, string(line)))
 }
 
-// text returns the last bytes of the output, at most most bytes, without control characters and empty lines.
-func (c *console) text(most int) string {
+// text returns the last bytes of the output, at most limit bytes, without control characters and empty lines.
+func (c *console) text(limit int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lines []string
-	for line := range bytes.Lines(c.end[max(0, len(c.end)-most):]) {
+	for line := range bytes.Lines(c.end[max(0, len(c.end)-limit):]) {
 		if text := printable(line); text != "" {
 			lines = append(lines, text)
 		}

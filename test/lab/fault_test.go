@@ -49,10 +49,10 @@ func unchanged(t *testing.T, image Image) {
 		}
 		return state
 	}
-	before := state()
+	baseline := state()
 	t.Cleanup(func() {
-		if after := state(); after != before {
-			t.Errorf("the image changed from\n%sto\n%s", before, after)
+		if end := state(); end != baseline {
+			t.Errorf("the image changed from\n%sto\n%s", baseline, end)
 		}
 	})
 }
@@ -79,7 +79,7 @@ const slowBoot = 2 * time.Minute
 func TestFaults(t *testing.T) {
 	cells.Need(t, "lab/faults")
 	l, m, image := small(t)
-	waiting := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
+	work := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
 	for _, tt := range []struct {
 		name    string
 		options Options
@@ -105,7 +105,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			tt.options.Out, tt.options.began = t.TempDir(), func(p *os.Process) { qemu = p }
-			report, err := l.Boot(t.Context(), m, image, waiting, nil, tt.options)
+			report, err := l.Boot(t.Context(), m, image, work, nil, tt.options)
 			if boot := (*BootError)(nil); !errors.As(err, &boot) || boot.Machine != m.Name {
 				t.Fatalf("%+v, %v; want a *BootError", report, err)
 			}

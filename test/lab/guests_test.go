@@ -41,15 +41,15 @@ func selected(text []byte, filter string) []byte {
 // The plan has every benchmark once, and a part of it is a plan.
 func TestGuestsPlan(t *testing.T) {
 	text := read(t, filepath.Join("testdata", guestsPlan))
-	names := func(text []byte) (all []string) {
+	names := func(text []byte) (list []string) {
 		p, err := plan.Parse(guestsPlan, text)
 		must.Do(t, err)
 		work, err := p.Resolve(catalogue.Catalogue{})
 		must.Do(t, err)
 		for _, w := range work {
-			all = append(all, w.Benchmark.Name)
+			list = append(list, w.Benchmark.Name)
 		}
-		return all
+		return list
 	}
 	var want []string
 	for _, b := range (catalogue.Catalogue{}).All() {

@@ -90,24 +90,24 @@ func (l *Lab) build(ctx context.Context, m Machine) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	dir, err := l.cached(ctx, m.Name, key, func(temporary, to string) error {
+	dir, err := l.cached(ctx, m.Name, key, func(temporary, destination string) error {
 		if os.Geteuid() != 0 {
 			return errors.New("needs root to create the files of several users")
 		}
-		return l.buildIn(ctx, m, temporary, imageIn(to))
+		return l.buildIn(ctx, m, temporary, imageIn(destination))
 	})
 	return imageIn(dir), err
 }
 
-// cached returns the cached directory with this name and key. If there is none, build makes it in the directory to, with another
+// cached returns the cached directory with this name and key. If there is none, build makes it in the directory destination, with another
 // directory for intermediate files. Then directories with the same name and other keys are removed.
-func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary, to string) error) (dir string, err error) {
+func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary, destination string) error) (dir string, err error) {
 	cache, err := image.OpenCache("")
 	if err != nil {
 		return "", err
 	}
-	kept := filepath.Join(cache.Dir(), "lab")
-	dir = filepath.Join(kept, name+"-"+key)
+	base := filepath.Join(cache.Dir(), "lab")
+	dir = filepath.Join(base, name+"-"+key)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -119,14 +119,14 @@ func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary
 	if _, err := os.Stat(dir); err == nil { // another process built it while this one waited
 		return dir, nil
 	}
-	made := filepath.Join(temporary, "made")
-	if err := errors.Join(os.Mkdir(made, 0o755), os.MkdirAll(kept, 0o700)); err != nil {
+	draft := filepath.Join(temporary, "made")
+	if err := errors.Join(os.Mkdir(draft, 0o755), os.MkdirAll(base, 0o700)); err != nil {
 		return "", err
 	}
-	if err := build(temporary, made); err != nil {
+	if err := build(temporary, draft); err != nil {
 		return "", err
 	}
-	older, err := filepath.Glob(filepath.Join(kept, name+"-*"))
+	older, err := filepath.Glob(filepath.Join(base, name+"-*"))
 	if err != nil {
 		return "", err
 	}
@@ -135,13 +135,13 @@ func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary
 			return "", err
 		}
 	}
-	return dir, os.Rename(made, dir)
+	return dir, os.Rename(draft, dir)
 }
 
 // buildIn builds the image. temporary is a directory for intermediate files.
-func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image) error {
+func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, destination Image) error {
 	tree := filepath.Join(temporary, "tree")
-	for _, dir := range []string{tree, to.Modules} {
+	for _, dir := range []string{tree, destination.Modules} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
@@ -150,11 +150,11 @@ func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image
 		return err
 	}
 	l.progress(m.Name, "building the disk")
-	if err := moveKernel(tree, to.Kernel); err != nil {
+	if err := moveKernel(tree, destination.Kernel); err != nil {
 		return err
 	}
 	modules := filepath.Join(tree, "usr/lib/modules")
-	if err := extractModules(modules, to.Modules, m.Modules); err != nil {
+	if err := extractModules(modules, destination.Modules, m.Modules); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(modules); err != nil {
@@ -166,12 +166,12 @@ func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image
 		}
 	}
 	// mke2fs writes all tables now. Otherwise the kernel would write them during a step, and the step's write count would include them.
-	return l.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-N", inodes, "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", tree, to.Disk, diskSize)
+	return l.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-N", inodes, "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", tree, destination.Disk, diskSize)
 }
 
 // unpackTo fetches packages with their dependencies, and unpacks them to a directory. options are those of tar. It needs space bytes
 // of disk space.
-func (l *Lab) unpackTo(ctx context.Context, name, arch, temporary, to string, packages []string, space int64, options ...string) error {
+func (l *Lab) unpackTo(ctx context.Context, name, arch, temporary, destination string, packages []string, space int64, options ...string) error {
 	fetch := debian.Options{Arch: arch, Launcher: l.Launcher, Progress: func(step string) { l.progress(name, "%s", step) }}
 	archive, err := debian.Fetch(ctx, fetch, temporary, packages, space)
 	if err != nil {
@@ -181,7 +181,7 @@ func (l *Lab) unpackTo(ctx context.Context, name, arch, temporary, to string, pa
 		return err
 	}
 	l.progress(name, "unpacking %d packages and their dependencies", len(packages))
-	if err := l.tool(ctx, append([]string{"tar", "--extract", "--file=" + archive.Name(), "--directory=" + to}, options...)...); err != nil {
+	if err := l.tool(ctx, append([]string{"tar", "--extract", "--file=" + archive.Name(), "--directory=" + destination}, options...)...); err != nil {
 		return err
 	}
 	return os.Remove(archive.Name())
@@ -226,7 +226,7 @@ var skeleton = map[string]string{
 // a package, like at installation.
 func addSkeleton(tree, path, content string) error {
 	full := filepath.Join(tree, path)
-	to, isLink := strings.CutPrefix(content, "-> ")
+	destination, isLink := strings.CutPrefix(content, "-> ")
 	if info, err := os.Lstat(full); err == nil {
 		if !isLink || !info.IsDir() {
 			return nil
@@ -240,7 +240,7 @@ func addSkeleton(tree, path, content string) error {
 	}
 	switch {
 	case isLink:
-		return os.Symlink(to, full)
+		return os.Symlink(destination, full)
 	case strings.HasSuffix(path, "/"):
 		return os.MkdirAll(full, 0o755)
 	default:
@@ -249,7 +249,7 @@ func addSkeleton(tree, path, content string) error {
 }
 
 // moveKernel moves the kernel out of a tree, because QEMU loads it from the host.
-func moveKernel(tree, to string) error {
+func moveKernel(tree, destination string) error {
 	kernels, err := filepath.Glob(filepath.Join(tree, "boot/vmlinuz-*"))
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func moveKernel(tree, to string) error {
 	if len(kernels) != 1 {
 		return fmt.Errorf("found %d kernels in the packages, want 1", len(kernels))
 	}
-	return os.Rename(kernels[0], to)
+	return os.Rename(kernels[0], destination)
 }
 
 // TestKey checks that exactly the inputs of the image change its key.
@@ -270,10 +270,10 @@ func TestKey(t *testing.T) {
 		return k
 	}
 	m := V2()
-	before := key(m)
+	original := key(m)
 	m.Memory, m.CPUs = 1, 1 // the disk does not depend on them
-	if after := key(m); after != before {
-		t.Errorf("memory changed the key from %s to %s", before, after)
+	if result := key(m); result != original {
+		t.Errorf("memory changed the key from %s to %s", original, result)
 	}
 	for name, change := range map[string]func(*Machine){
 		"another package":      func(m *Machine) { m.Packages = append([]string{"sysbench"}, m.Packages...) },
@@ -281,7 +281,7 @@ func TestKey(t *testing.T) {
 		"another architecture": func(m *Machine) { m.Arch = "arm64" },
 	} {
 		m := V2()
-		if change(&m); key(m) == before {
+		if change(&m); key(m) == original {
 			t.Errorf("%s does not change the key", name)
 		}
 	}

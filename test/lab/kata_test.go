@@ -61,9 +61,9 @@ func installContainerd() []job.Step {
 }
 
 // addContainerd adds the files for installContainerd.
-func addContainerd(built string, files map[string]string) {
+func addContainerd(programs string, files map[string]string) {
 	for _, file := range containerdFiles {
-		files[file] = filepath.Join(built, file)
+		files[file] = filepath.Join(programs, file)
 	}
 }
 
@@ -78,7 +78,7 @@ type kataParts struct {
 
 // findKata returns the installation that kataVariable names. The error is an *engine.UnsupportedError if Kata cannot be tested, and another one
 // if the installation is not complete.
-func findKata(built string) (kataParts, error) {
+func findKata(programs string) (kataParts, error) {
 	refuse := func(reason, advice string) (kataParts, error) {
 		return kataParts{}, &engine.UnsupportedError{What: kataTarget, Reason: reason, Advice: advice}
 	}
@@ -93,7 +93,7 @@ func findKata(built string) (kataParts, error) {
 	if err != nil {
 		return kataParts{}, fmt.Errorf("read the installation of Kata Containers in %s=%s: %w", kataVariable, root, err)
 	}
-	k.built = built
+	k.built = programs
 	return k, nil
 }
 
@@ -127,11 +127,11 @@ func readKata(root string) (kataParts, error) {
 			return k, fmt.Errorf("%s is not a file", filepath.Join(root, path))
 		}
 	}
-	var own map[string]any
-	if _, err := toml.DecodeFile(filepath.Join("testdata", "kata.toml"), &own); err != nil {
+	var overlay map[string]any
+	if _, err := toml.DecodeFile(filepath.Join("testdata", "kata.toml"), &overlay); err != nil {
 		return k, err
 	}
-	mergeTables(k.values, own)
+	mergeTables(k.values, overlay)
 	return k, nil
 }
 
@@ -147,15 +147,15 @@ func tableOf(values map[string]any, names ...string) (map[string]any, bool) {
 	return values, true
 }
 
-// mergeTables replaces the values of into by those of from, table by table.
-func mergeTables(into, from map[string]any) {
-	for key, value := range from {
-		old, wasTable := into[key].(map[string]any)
+// mergeTables replaces the values of base by those of overlay, table by table.
+func mergeTables(base, overlay map[string]any) {
+	for key, value := range overlay {
+		old, wasTable := base[key].(map[string]any)
 		table, isTable := value.(map[string]any)
 		if wasTable && isTable {
 			mergeTables(old, table)
 		} else {
-			into[key] = value
+			base[key] = value
 		}
 	}
 }
@@ -212,9 +212,9 @@ func (k kataParts) steps() []job.Step {
 const bootTime = 16 * time.Second
 
 // withKata returns the installation of Kata. Without one it skips the test, or fails it if Kata's target may not be skipped.
-func withKata(t *testing.T, built string) kataParts {
+func withKata(t *testing.T, programs string) kataParts {
 	t.Helper()
-	k, err := findKata(built)
+	k, err := findKata(programs)
 	enginetest.Require(t, kataTarget, err)
 	return k
 }
@@ -241,10 +241,10 @@ dial_timeout = 45
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)))
 	}
 	// A release has links to the versions of its parts.
-	for link, to := range map[string]string{
+	for link, destination := range map[string]string{
 		kataDir + "/share/kata-containers/vmlinux": "vmlinux-1", kataDir + "/share/kata-containers/rootfs.img": "rootfs-1.img", kataConfig: "configuration-qemu.toml",
 	} {
-		must.Do(t, os.Symlink(to, filepath.Join(root, link)))
+		must.Do(t, os.Symlink(destination, filepath.Join(root, link)))
 	}
 	return root
 }
@@ -269,15 +269,15 @@ func TestKataInstallation(t *testing.T) {
 			t.Errorf("the configuration does not contain %q:\n%s", want, config)
 		}
 	}
-	var to []string
+	var destinations []string
 	for _, step := range k.install() {
-		to = append(to, step.Args[len(step.Args)-1])
+		destinations = append(destinations, step.Args[len(step.Args)-1])
 	}
 	want := []string{
 		job.Dir + "/containerd-shim-runc-v2", kataShim, "/opt/kata/share/kata-containers/vmlinux", "/opt/kata/share/kata-containers/rootfs.img", kataConfig,
 	}
-	if !slices.Equal(to, want) {
-		t.Errorf("the steps install %q, want %q", to, want)
+	if !slices.Equal(destinations, want) {
+		t.Errorf("the steps install %q, want %q", destinations, want)
 	}
 }
 

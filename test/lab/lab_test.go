@@ -143,26 +143,26 @@ func exported(name string, limit time.Duration, args ...string) []job.Step {
 
 // packageList returns the list of packages of the workload image, if it differs from the built-in one: see docs/image.md. Without
 // it Touchstone in the machine would look for another image than the loaded one.
-func packageList(built string, m Machine) (file string, ok bool) {
-	file = filepath.Join(built, "packages-"+m.Arch+".lock")
+func packageList(programs string, m Machine) (file string, ok bool) {
+	file = filepath.Join(programs, "packages-"+m.Arch+".lock")
 	_, err := os.Stat(file)
 	return file, err == nil
 }
 
 // loadImage returns the steps that load the workload image.
-func loadImage(built string, m Machine) []job.Step {
+func loadImage(programs string, m Machine) []job.Step {
 	steps := []job.Step{touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar")}
-	if _, ok := packageList(built, m); ok {
-		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
-		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
+	if _, ok := packageList(programs, m); ok {
+		destination := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
+		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", destination}, Limit: time.Minute})
 	}
 	return steps
 }
 
-// steps returns the steps for all machines. Without whole they are brief: the quick plan, and the conformance suites in brief.
-func steps(built string, m Machine, whole bool) []job.Step {
+// steps returns the steps for all machines. Without isWhole they are brief: the quick plan, and the conformance suites in brief.
+func steps(programs string, m Machine, isWhole bool) []job.Step {
 	crun := conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun")
-	if !whole {
+	if !isWhole {
 		crun = brief(crun)
 	}
 	steps := []job.Step{
@@ -171,13 +171,13 @@ func steps(built string, m Machine, whole bool) []job.Step {
 		brief(conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
 		brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
 	}
-	steps = append(steps, loadImage(built, m)...)
+	steps = append(steps, loadImage(programs, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block. The plan's budget is for a usual machine.
 	quick := exported("quick", stepLimit, addBudget("--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
 	quick[0].RepeatArgs = append(slices.Clone(quick[0].Args), "-f", job.Dir+"/"+longPlanFile)
 	steps = append(steps, quick...)
-	if !whole {
+	if !isWhole {
 		return steps
 	}
 	steps = append(steps, exported("limits", stepLimit, "-f", job.Dir+"/limits.yaml")...)
@@ -292,12 +292,12 @@ const nestedBoots = 2
 const nestedLimit = 35 * time.Minute
 
 // bootNested runs the steps in machine V2, in a new boot if the emulator fails. The log has the outcome of each boot.
-func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string, report job.Report) {
+func bootNested(t *testing.T, l *Lab, programs string, work nestedWork) (out string, report job.Report) {
 	t.Helper()
 	m := nestedMachine()
 	image, err := l.Build(t.Context(), m)
 	must.Do(t, err)
-	files := inputs(t, built, m, work.steps)
+	files := inputs(t, programs, m, work.steps)
 	if work.add != nil {
 		work.add(files)
 	}
@@ -328,9 +328,9 @@ func bootNested(t *testing.T, l *Lab, built string, work nestedWork) (out string
 }
 
 // nested runs steps for targets that need KVM, and checks the exported runs.
-func nested(t *testing.T, l *Lab, built string, work nestedWork) {
+func nested(t *testing.T, l *Lab, programs string, work nestedWork) {
 	t.Helper()
-	out, report := bootNested(t, l, built, work)
+	out, report := bootNested(t, l, programs, work)
 	checkReport(t, report)
 	if report.Step("killed") != nil {
 		checkKilled(t, report)
@@ -347,8 +347,8 @@ func (r nestedRun) check(t *testing.T, trials []result.Trial) {
 	}
 	for _, trial := range trials {
 		ok := trial.Status == result.OK || r.skips && trial.Status == result.Skipped
-		if why, known := r.fails[trial.Benchmark]; known {
-			ok = trial.Status == result.Failed && strings.Contains(trial.Reason, why)
+		if cause, isKnown := r.fails[trial.Benchmark]; isKnown {
+			ok = trial.Status == result.Failed && strings.Contains(trial.Reason, cause)
 		}
 		if trial.Target != r.target || !ok {
 			t.Errorf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
@@ -387,8 +387,8 @@ func logSteps(t *testing.T, report job.Report) {
 	t.Helper()
 	for _, step := range report.Steps {
 		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
-		if earlier := step.Earlier; earlier != nil {
-			record.Repeat(t, fmt.Sprintf("step %s failed with exit code %d, %s: %s", step.Name, earlier.Code, earlier.Error, earlier.Output))
+		if firstTry := step.Earlier; firstTry != nil {
+			record.Repeat(t, fmt.Sprintf("step %s failed with exit code %d, %s: %s", step.Name, firstTry.Code, firstTry.Error, firstTry.Output))
 		}
 		if !step.OK() {
 			t.Logf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
@@ -426,7 +426,7 @@ func kvmSteps() []job.Step {
 const kvmTarget = "oci/runsc@platform=kvm"
 
 // inputs returns the host files for the steps, by their names in the machine.
-func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
+func inputs(t *testing.T, programs string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	dir := t.TempDir()
@@ -435,17 +435,17 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 		must.Do(t, os.WriteFile(files[name], []byte(text), 0o644))
 	}
 	for _, program := range []string{"touchstone", "runsc"} {
-		files[program] = filepath.Join(built, program+"-"+m.Arch)
+		files[program] = filepath.Join(programs, program+"-"+m.Arch)
 	}
-	if file, ok := packageList(built, m); ok {
+	if file, ok := packageList(programs, m); ok {
 		files["packages.lock"] = file
 	}
 	for _, step := range work {
 		if program, ok := strings.CutSuffix(step.Args[0], ".test"); ok {
-			files[step.Args[0]] = filepath.Join(built, program+"-"+m.Arch+".test")
+			files[step.Args[0]] = filepath.Join(programs, program+"-"+m.Arch+".test")
 		}
 		if step.Name == "image" {
-			files["workload.tar"] = filepath.Join(built, "workload-"+m.Arch+".tar")
+			files["workload.tar"] = filepath.Join(programs, "workload-"+m.Arch+".tar")
 		}
 	}
 	return files
@@ -458,20 +458,20 @@ func TestLab(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			// V2 boots in every change, and runs all its steps only in some.
 			v2 := m.Name == V2().Name
-			whole := !v2 || cells.Runs(t, "lab/v2")
+			isWhole := !v2 || cells.Runs(t, "lab/v2")
 			if !v2 {
 				cells.Need(t, "lab/arm")
 			}
-			work := steps(dir, m, whole)
-			if v2 && whole {
+			work := steps(dir, m, isWhole)
+			if v2 && isWhole {
 				work = append(work, more()...)
 			}
 			if !v2 {
 				work = append(work, touchstone("wear", stepLimit, addBudget("benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0")...))
 			}
-			out, report := boot(t, l, dir, m, work, whole)
-			if v2 && whole {
+			out, report := boot(t, l, dir, m, work, isWhole)
+			if v2 && isWhole {
 				checkJumps(t, decode(t, filepath.Join(out, "jumps.json")))
 			}
 			if !v2 {
@@ -511,19 +511,19 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 	must.Do(t, err)
 	trials := 0
 	for _, trial := range block.Trials {
-		of := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark })
-		if of < 0 {
+		index := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark })
+		if index < 0 {
 			t.Fatalf("the quick plan does not have %s", trial.Benchmark)
 		}
 		if trial.Status == result.OK {
-			trials += quick.Warmup + cmp.Or(work[of].Blocks, quick.Blocks)
+			trials += quick.Warmup + cmp.Or(work[index].Blocks, quick.Blocks)
 		}
 	}
 	wear := report.Step("wear").Written
-	written := float64(wear) / wearTrials * float64(trials)
-	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, written/1e6)
-	if wear == 0 || written >= mostWritten {
-		t.Errorf("the quick plan would write %.0f bytes to the disk, want less than %.0f", written, mostWritten)
+	volume := float64(wear) / wearTrials * float64(trials)
+	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, volume/1e6)
+	if wear == 0 || volume >= mostWritten {
+		t.Errorf("the quick plan would write %.0f bytes to the disk, want less than %.0f", volume, mostWritten)
 	}
 }
 
@@ -555,13 +555,13 @@ func repeatBreakpoint(t testing.TB, boot func() (job.Report, error)) (job.Report
 
 func TestRepeatBreakpoint(t *testing.T) {
 	t.Setenv(record.Variable, "")
-	breakpoint, other := &BootError{Console: "[    3.7] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n"}, &BootError{Console: "Kernel panic"}
+	breakpoint, panicErr := &BootError{Console: "[    3.7] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n"}, &BootError{Console: "Kernel panic"}
 	for _, tt := range []struct {
 		results []error
 		boots   int
 		want    error
 	}{
-		{[]error{nil}, 1, nil}, {[]error{breakpoint, nil}, 2, nil}, {[]error{breakpoint, breakpoint, nil}, 2, breakpoint}, {[]error{other, nil}, 1, other},
+		{[]error{nil}, 1, nil}, {[]error{breakpoint, nil}, 2, nil}, {[]error{breakpoint, breakpoint, nil}, 2, breakpoint}, {[]error{panicErr, nil}, 1, panicErr},
 	} {
 		boots := 0
 		_, err := repeatBreakpoint(t, func() (job.Report, error) {
@@ -575,20 +575,20 @@ func TestRepeatBreakpoint(t *testing.T) {
 }
 
 // boot boots a machine, runs the steps and the clean-up steps in it, and checks the results that all machines have in common.
-func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole bool) (out string, report job.Report) {
+func boot(t *testing.T, l *Lab, programs string, m Machine, work []job.Step, isWhole bool) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	must.Do(t, err)
 	work = append(work, clean()...)
 	out = outOf(t, m.Name)
-	of := job.Job{
+	bootJob := job.Job{
 		Hostname: m.Name, Steps: work,
 		// Results and the cache of images may stay.
 		// The lock of host tune stays until the next boot: a lock on a file that is removed would be no lock.
 		Keep: []string{"/root", "/home/user", "/var/cache/touchstone", "/run/touchstone-host-tuning.lock"},
 	}
-	files := inputs(t, built, m, work)
-	report, err = repeatBreakpoint(t, func() (job.Report, error) { return l.Boot(t.Context(), m, image, of, files, Options{Out: out}) })
+	files := inputs(t, programs, m, work)
+	report, err = repeatBreakpoint(t, func() (job.Report, error) { return l.Boot(t.Context(), m, image, bootJob, files, Options{Out: out}) })
 	must.Do(t, err)
 	checkSteps(t, report)
 	include(t, out)
@@ -596,7 +596,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole 
 		t.Errorf("cleanup after completed runs: %s", output)
 	}
 	checkKilled(t, report)
-	if whole {
+	if isWhole {
 		checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
 		checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
 	}
@@ -607,8 +607,8 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step, whole 
 // checkKilled checks that step "killed" was killed, and that step "sweep" removed the remains.
 func checkKilled(t *testing.T, report job.Report) {
 	t.Helper()
-	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
-		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
+	if step := report.Step("killed"); !strings.Contains(step.Error, "limit") {
+		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", step.Code, step.Error, step.Output)
 	}
 	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
 		t.Errorf("cleanup after a killed run: %s", output)
@@ -641,11 +641,11 @@ func checkHost(t *testing.T, m Machine, run result.Run) {
 		if trial.Benchmark != "operations.container.lifecycle" || trial.Target == "native" {
 			continue
 		}
-		inside := []string{"HostCPUContainer", "PSSContainer"}
+		metrics := []string{"HostCPUContainer", "PSSContainer"}
 		if trial.Target == "oci/runsc" {
-			inside = []string{"HostCPUSentry", "PSSSentry", "PSSGofer"}
+			metrics = []string{"HostCPUSentry", "PSSSentry", "PSSGofer"}
 		}
-		for _, metric := range append(inside, costs...) {
+		for _, metric := range append(metrics, costs...) {
 			if values := trial.Values(metric); len(values) != 1 || values[0] <= 0 {
 				t.Errorf("%s of %s on %s is %v", metric, trial.Benchmark, trial.Target, values)
 			}
@@ -674,8 +674,8 @@ func TestWithoutMemoryController(t *testing.T) {
 		}
 	}
 	run := decode(t, filepath.Join(out, "board.json"))
-	if warned := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warned, "memory cgroup controller") {
-		t.Errorf("no warning about the missing memory controller, only %q", warned)
+	if warnings := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warnings, "memory cgroup controller") {
+		t.Errorf("no warning about the missing memory controller, only %q", warnings)
 	}
 	for _, trial := range run.Trials {
 		switch trial.Benchmark {

@@ -16,12 +16,12 @@ import (
 
 // extractModules writes kernel modules with their dependencies to a directory, uncompressed and named in load order. It replaces depmod
 // and modprobe: a kernel package has no modules.dep, but each module lists its dependencies.
-func extractModules(tree, to string, wanted []string) error {
-	m := moduleTree{files: map[string]string{}, done: map[string]bool{}, to: to}
+func extractModules(tree, destination string, names []string) error {
+	m := moduleTree{files: map[string]string{}, done: map[string]bool{}, to: destination}
 	if err := m.index(tree); err != nil {
 		return fmt.Errorf("look for modules of the kernel: %w", err)
 	}
-	for _, name := range wanted {
+	for _, name := range names {
 		if err := m.add(name); err != nil {
 			return fmt.Errorf("module %s: %w", name, err)
 		}

@@ -67,8 +67,8 @@ func (l *Lab) emulator(ctx context.Context, m Machine) (qemu, error) {
 	if err != nil {
 		return qemu{}, err
 	}
-	dir, err := l.cached(ctx, "qemu", key, func(temporary, to string) error {
-		return l.unpackTo(ctx, "qemu", runtime.GOARCH, temporary, to, qemuPackages, qemuSpace,
+	dir, err := l.cached(ctx, "qemu", key, func(temporary, destination string) error {
+		return l.unpackTo(ctx, "qemu", runtime.GOARCH, temporary, destination, qemuPackages, qemuSpace,
 			append([]string{"--no-same-owner", "--wildcards"}, qemuMembers...)...)
 	})
 	if err != nil {
@@ -114,22 +114,22 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 	if m.Arch != runtime.GOARCH || unix.Access("/dev/kvm", unix.R_OK|unix.W_OK) != nil {
 		return false
 	}
-	why, known := l.kvm[m.Name]
-	if !known {
+	cause, ok := l.kvm[m.Name]
+	if !ok {
 		l.progress(m.Name, "trying KVM")
-		why = l.tryKVM(ctx, m, i)
+		cause = l.tryKVM(ctx, m, i)
 		if ctx.Err() != nil {
 			return false
 		}
 		if l.kvm == nil {
 			l.kvm = map[string]error{}
 		}
-		l.kvm[m.Name] = why
-		if why != nil {
-			l.progress(m.Name, "emulated, because KVM does not work: %v", firstLine(why))
+		l.kvm[m.Name] = cause
+		if cause != nil {
+			l.progress(m.Name, "emulated, because KVM does not work: %v", firstLine(cause))
 		}
 	}
-	return why == nil
+	return cause == nil
 }
 
 // tryKVM boots a machine with an empty job.

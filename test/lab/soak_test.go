@@ -35,12 +35,12 @@ func soakSteps(filter string) []job.Step {
 			Env:  []string{enginetest.MustRun + "=" + kataTarget, soakVariable + "=1", vsockVariable + "=" + job.Dir + "/" + vsockFile},
 		}
 	}
-	all := []job.Step{
+	list := []job.Step{
 		step("faults", "^TestGuest(Faults|ThatDoesNotBoot|OutOfMemory|Panic|ThatHangs)$", soakLimit/2),
 		step("soak", "^TestGuestSoak$", soakLimit/2),
 		step("vsock", "^TestVsockUnloaded$", soakLimit/6),
 	}
-	return slices.DeleteFunc(all, func(s job.Step) bool { return filter != "all" && !slices.Contains(strings.Fields(filter), s.Name) })
+	return slices.DeleteFunc(list, func(s job.Step) bool { return filter != "all" && !slices.Contains(strings.Fields(filter), s.Name) })
 }
 
 // TestSoak causes every fault of a virtual machine, and starts many of them, in a machine with emulated virtualization. It takes about an

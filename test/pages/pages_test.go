@@ -77,36 +77,36 @@ func places(page, text string) []place {
 	if filepath.Ext(page) == ".yaml" {
 		return comments(page, text)
 	}
-	var all []place
-	fenced, listed, blank := false, false, true
+	var list []place
+	fenced, inList, blank := false, false, true
 	var prose []string // the lines since the last block; inline code can go over the end of a line
-	began := 1
+	start := 1
 	flush := func(next int) {
 		paragraph := strings.Join(prose, "\n")
-		for _, at := range inline.FindAllStringSubmatchIndex(paragraph, -1) {
-			line := began + strings.Count(paragraph[:at[0]], "\n")
-			all = append(all, place{page, line, strings.Join(strings.Fields(paragraph[at[2]:at[3]]), " "), false})
+		for _, match := range inline.FindAllStringSubmatchIndex(paragraph, -1) {
+			line := start + strings.Count(paragraph[:match[0]], "\n")
+			list = append(list, place{page, line, strings.Join(strings.Fields(paragraph[match[2]:match[3]]), " "), false})
 		}
-		prose, began = nil, next
+		prose, start = nil, next
 	}
 	for i, line := range strings.Split(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		// In a list an indented line continues an item, unless it is indented further.
-		deep := cmp.Or(map[bool]int{true: 6}[listed], 4)
+		depth := cmp.Or(map[bool]int{true: 6}[inList], 4)
 		switch {
 		case fence.MatchString(line):
 			flush(i + 2)
 			fenced = !fenced
-		case fenced || blank && indent >= deep:
+		case fenced || blank && indent >= depth:
 			flush(i + 2)
 			// In the help of a verb the command lines are indented, and other lines are prose.
 			if indent > 0 || !strings.HasPrefix(page, filepath.Join("docs", "cli")) {
-				all = append(all, place{page, i + 1, strings.TrimSpace(line), true})
+				list = append(list, place{page, i + 1, strings.TrimSpace(line), true})
 			}
 			continue // the next line of a block needs no blank line before it
 		default:
 			if indent == 0 && line != "" {
-				listed = item.MatchString(line)
+				inList = item.MatchString(line)
 			}
 			prose = append(prose, line)
 			if line == "" {
@@ -116,44 +116,44 @@ func places(page, text string) []place {
 		blank = line == ""
 	}
 	flush(0)
-	return all
+	return list
 }
 
 // comments returns the comments of a YAML file as prose and as blocks.
-func comments(page, text string) (all []place) {
+func comments(page, text string) (list []place) {
 	for i, line := range strings.Split(text, "\n") {
 		comment, ok := strings.CutPrefix(strings.TrimSpace(line), "#")
 		if !ok {
 			continue
 		}
 		if strings.HasPrefix(comment, "   ") {
-			all = append(all, place{page, i + 1, strings.TrimSpace(comment), true})
+			list = append(list, place{page, i + 1, strings.TrimSpace(comment), true})
 		}
 		for _, code := range inline.FindAllStringSubmatch(comment, -1) {
-			all = append(all, place{page, i + 1, code[1], false})
+			list = append(list, place{page, i + 1, code[1], false})
 		}
 	}
-	return all
+	return list
 }
 
 // everything returns the commands of all pages and workflows.
 func everything(t *testing.T) []command {
 	t.Helper()
-	var all []command
+	var list []command
 	for _, page := range pageFiles(t) {
 		text := read(t, page)
 		found, err := commands(places(page, text))
 		if err != nil {
 			t.Error(err)
 		}
-		all = append(all, found...)
+		list = append(list, found...)
 		if strings.HasPrefix(page, filepath.Join("examples", "ci")) {
 			found, err := workflow(page, text)
 			if err != nil {
 				t.Error(err)
 			}
-			all = append(all, found...)
+			list = append(list, found...)
 		}
 	}
-	return all
+	return list
 }

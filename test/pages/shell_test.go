@@ -28,32 +28,32 @@ func (c command) program() string { return programOf(c.words) }
 var ours = regexp.MustCompile(`^(?:\$ )?(?:(?:[A-Z_]+=\S*|sudo|mkdir \S+ &&) )*(?:make|touchstone|(?:\./)?bin/touchstone|(?:\./)?scripts/\S+) \S`)
 
 // commands returns the commands in the places. A line of a block that begins like a command must be one, with the lines that continue it.
-func commands(places []place) (all []command, err error) {
+func commands(places []place) (list []command, err error) {
 	var errs []error
 	for i := 0; i < len(places); i++ {
-		at := places[i]
-		text := strings.TrimPrefix(at.text, "$ ")
-		found, err := parse(at, text, nil)
+		spot := places[i]
+		text := strings.TrimPrefix(spot.text, "$ ")
+		found, err := parse(spot, text, nil)
 		// A quoted string or a backslash continues the line.
-		for more := i + 1; err != nil && at.code && ours.MatchString(at.text) && more < len(places) && places[more].code && places[more].page == at.page; more++ {
-			text += "\n" + places[more].text
-			if found, err = parse(at, text, nil); err == nil {
-				i = more
+		for next := i + 1; err != nil && spot.code && ours.MatchString(spot.text) && next < len(places) && places[next].code && places[next].page == spot.page; next++ {
+			text += "\n" + places[next].text
+			if found, err = parse(spot, text, nil); err == nil {
+				i = next
 			}
 		}
-		if err != nil && ours.MatchString(at.text) {
-			errs = append(errs, fmt.Errorf("%s: %q is no command line: %w", at, at.text, err))
+		if err != nil && ours.MatchString(spot.text) {
+			errs = append(errs, fmt.Errorf("%s: %q is no command line: %w", spot, spot.text, err))
 		}
-		all = append(all, found...)
+		list = append(list, found...)
 	}
-	return all, errors.Join(errs...)
+	return list, errors.Join(errs...)
 }
 
 // wrappers are programs that run another one, which their arguments name.
 var wrappers = []string{"sudo", "ssh", "env", "systemd-run", "nice", "time", "exec"}
 
 // parse returns the commands of a script in bash's language. variables are its environment.
-func parse(at place, text string, variables map[string]string) (all []command, err error) {
+func parse(spot place, text string, variables map[string]string) (list []command, err error) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text+"\n"), "")
 	if err != nil {
 		return nil, err
@@ -74,15 +74,15 @@ func parse(at place, text string, variables map[string]string) (all []command, e
 			}
 		}
 		if len(words) == 1 && strings.Contains(words[0], " ") { // for a shell on another machine
-			found, wrong := parse(at, words[0], variables)
-			all, err = append(all, found...), errors.Join(err, wrong)
+			found, parseErr := parse(spot, words[0], variables)
+			list, err = append(list, found...), errors.Join(err, parseErr)
 		}
-		if c := (command{at, words}); c.program() != "" && len(words) > 1 || strings.HasPrefix(c.program(), "scripts/") {
-			all = append(all, c)
+		if c := (command{spot, words}); c.program() != "" && len(words) > 1 || strings.HasPrefix(c.program(), "scripts/") {
+			list = append(list, c)
 		}
 		return true
 	})
-	return all, err
+	return list, err
 }
 
 // programOf returns the program of a command line: see command.program.
@@ -160,19 +160,19 @@ func workflow(page, text string) ([]command, error) {
 		}
 	}
 	walk("", document)
-	var all []command
+	var list []command
 	for _, script := range scripts {
 		line := 1 + strings.Count(text[:max(strings.Index(text, strings.SplitN(script, "\n", 2)[0]), 0)], "\n")
 		found, err := parse(place{page, line, script, true}, script, variables)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", page, line, err)
 		}
-		all = append(all, found...)
+		list = append(list, found...)
 	}
-	if len(scripts) > 0 && !slices.ContainsFunc(all, func(c command) bool { return c.program() == "touchstone" }) {
+	if len(scripts) > 0 && !slices.ContainsFunc(list, func(c command) bool { return c.program() == "touchstone" }) {
 		return nil, fmt.Errorf("%s has no command of touchstone in its scripts", page)
 	}
-	return all, nil
+	return list, nil
 }
 
 func TestCommands(t *testing.T) {
@@ -204,9 +204,9 @@ func TestCommands(t *testing.T) {
 	if _, err := commands([]place{{"p.md", 1, "make test 'x", true}}); err == nil || !strings.HasPrefix(err.Error(), "p.md:1: ") {
 		t.Errorf("an open quote: %v", err)
 	}
-	joined, err := commands([]place{{"p.md", 1, "touchstone export | jq '.a |", true}, {"p.md", 2, ".b'", true}})
-	if err != nil || len(joined) != 1 {
-		t.Errorf("a command of two lines: %v, %v", joined, err)
+	list, err := commands([]place{{"p.md", 1, "touchstone export | jq '.a |", true}, {"p.md", 2, ".b'", true}})
+	if err != nil || len(list) != 1 {
+		t.Errorf("a command of two lines: %v, %v", list, err)
 	}
 }
 
@@ -221,8 +221,8 @@ func TestWorkflow(t *testing.T) {
 	if want := []string{"make -C base", "touchstone benchmark --targets oci/runc", "touchstone runs"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("the workflow has %q, %v; want %q", got, err, want)
 	}
-	for name, wrong := range map[string]string{"no YAML": "a: [", "open quote": "run: touchstone 'x", "no command": "run: echo"} {
-		if _, err := workflow("w.yaml", wrong); err == nil {
+	for name, text := range map[string]string{"no YAML": "a: [", "open quote": "run: touchstone 'x", "no command": "run: echo"} {
+		if _, err := workflow("w.yaml", text); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

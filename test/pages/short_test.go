@@ -83,16 +83,16 @@ var shorts = map[string]short{
 var targetLine = regexp.MustCompile(`(?m)^([a-z][a-z-]*):(?:[^=].*)?$`)
 
 // makeTargets returns the targets of the Makefile, and those that make help lists.
-func makeTargets(makefile string) (all, listed []string) {
+func makeTargets(makefile string) (targets, helpTargets []string) {
 	for _, line := range targetLine.FindAllStringSubmatch(makefile, -1) {
-		if !slices.Contains(all, line[1]) && !strings.Contains(line[0], "export ") {
-			all = append(all, line[1])
+		if !slices.Contains(targets, line[1]) && !strings.Contains(line[0], "export ") {
+			targets = append(targets, line[1])
 		}
 		if strings.Contains(line[0], ":") && strings.Contains(line[0], "## ") {
-			listed = append(listed, line[1])
+			helpTargets = append(helpTargets, line[1])
 		}
 	}
-	return all, listed
+	return targets, helpTargets
 }
 
 // namesIn returns the names of make targets and scripts in a command: "make test", "scripts/aa.sh".
@@ -120,21 +120,21 @@ var script = regexp.MustCompile(`scripts/[a-z-]+\.sh`)
 // named returns the places of each target and script: pages, make help, or the Makefile for a script that a target calls.
 func named(t *testing.T) map[string][]string {
 	t.Helper()
-	all := map[string][]string{}
+	mentions := map[string][]string{}
 	for _, c := range everything(t) {
 		for _, name := range namesIn(c) {
-			all[name] = append(all[name], c.at.String())
+			mentions[name] = append(mentions[name], c.at.String())
 		}
 	}
 	makefile := read(t, "Makefile")
-	_, listed := makeTargets(makefile)
-	for _, target := range listed {
-		all["make "+target] = append(all["make "+target], "make help")
+	_, helpTargets := makeTargets(makefile)
+	for _, target := range helpTargets {
+		mentions["make "+target] = append(mentions["make "+target], "make help")
 	}
 	for _, name := range script.FindAllString(makefile, -1) {
-		all[name] = append(all[name], "Makefile")
+		mentions[name] = append(mentions[name], "Makefile")
 	}
-	return all
+	return mentions
 }
 
 // existing returns the targets of the Makefile and the scripts.
@@ -158,14 +158,14 @@ func existing(t *testing.T) (names []string) {
 //
 // Invariant page-commands: Each make target, script, verb and flag in a page exists, and has a short run.
 func TestTargetsAndScripts(t *testing.T) {
-	named, existing := named(t), existing(t)
-	for name, places := range named {
-		if !slices.Contains(existing, name) {
+	mentions, names := named(t), existing(t)
+	for name, places := range mentions {
+		if !slices.Contains(names, name) {
 			t.Errorf("%s does not exist, but it is in %s", name, strings.Join(places, ", "))
 		}
 	}
-	for _, name := range existing {
-		if len(named[name]) == 0 {
+	for _, name := range names {
+		if len(mentions[name]) == 0 {
 			t.Errorf("%s is in no page, and not in make help: describe it there, or remove it", name)
 		}
 		if _, ok := shorts[name]; !ok {
@@ -173,7 +173,7 @@ func TestTargetsAndScripts(t *testing.T) {
 		}
 	}
 	for name := range shorts {
-		if !slices.Contains(existing, name) {
+		if !slices.Contains(names, name) {
 			t.Errorf("%s has a short run, but does not exist", name)
 		}
 	}
@@ -218,28 +218,28 @@ func TestShortRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the runtimes need root")
 	}
-	copied := copyOfProject(t)
-	execute(t, copied, short{}, "make", "build")
+	clone := copyOfProject(t)
+	execute(t, clone, short{}, "make", "build")
 	names := existing(t)
 	// A target that removes what others need comes last.
 	slices.SortStableFunc(names, func(a, b string) int {
 		return strings.Compare(map[bool]string{true: "1"}[a == "make clean"], map[bool]string{true: "1"}[b == "make clean"])
 	})
-	t.Run("touchstone", func(t *testing.T) { runLines(t, copied) })
+	t.Run("touchstone", func(t *testing.T) { runLines(t, clone) })
 	for _, name := range names {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := shorts[name]
 			if s.suite != "" {
 				t.Skipf("%s: %s", name, s.suite)
 			}
-			execute(t, copied, s, append(strings.Fields(name), s.args...)...)
-			clean(t, copied)
+			execute(t, clone, s, append(strings.Fields(name), s.args...)...)
+			clean(t, clone)
 		})
 	}
 }
 
 // runLines runs the command lines of touchstone in pages that can run as they are.
-func runLines(t *testing.T, copied string) {
+func runLines(t *testing.T, clone string) {
 	ran := map[string]bool{}
 	for _, c := range everything(t) {
 		line := strings.Join(c.words, " ")
@@ -253,7 +253,7 @@ func runLines(t *testing.T, copied string) {
 				args = append(args, "-d", t.TempDir())
 			}
 			// The injected faults of an example make its trials fail.
-			code, output := run(t, copied, nil, append([]string{"bin/touchstone"}, args...)...)
+			code, output := run(t, clone, nil, append([]string{"bin/touchstone"}, args...)...)
 			if code != 0 && (code != 3 || !strings.Contains(line, "fail=")) {
 				t.Errorf("%s: exit code %d\n%s", c, code, output)
 			}
@@ -269,8 +269,8 @@ func copyOfProject(t *testing.T) string {
 	t.Helper()
 	git := func(dir string, args ...string) string {
 		t.Helper()
-		who := []string{"-c", "safe.directory=*", "-c", "user.name=test", "-c", "user.email=test@localhost", "-C", dir}
-		out, err := exec.CommandContext(t.Context(), "git", append(who, args...)...).Output()
+		options := []string{"-c", "safe.directory=*", "-c", "user.name=test", "-c", "user.email=test@localhost", "-C", dir}
+		out, err := exec.CommandContext(t.Context(), "git", append(options, args...)...).Output()
 		if err != nil {
 			t.Fatalf("git %s: %v", strings.Join(args, " "), err)
 		}
@@ -291,9 +291,9 @@ func copyOfProject(t *testing.T) string {
 }
 
 // clean puts the pages of a copy back, which a run has written.
-func clean(t *testing.T, copied string) {
+func clean(t *testing.T, clone string) {
 	t.Helper()
-	if code, output := run(t, copied, nil, "git", "checkout", "--quiet", "."); code != 0 {
+	if code, output := run(t, clone, nil, "git", "checkout", "--quiet", "."); code != 0 {
 		t.Fatalf("git checkout: %s", output)
 	}
 }

@@ -21,9 +21,9 @@ var usageOf = regexp.MustCompile(`(?m)^Usage:\n  touchstone ?(\S*) ?(\S*)`)
 // help executes a command line with --help after it. Its flags are parsed before the help is printed.
 func help(t *testing.T, args []string) (text string, err error) {
 	t.Helper()
-	var out, wrong bytes.Buffer
-	if code := cli.New(cli.Environment{Stdout: &out, Stderr: &wrong}).Run(t.Context(), append(slices.Clone(args), "--help")); code != cli.ExitOK {
-		return "", fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(wrong.String()))
+	var out, complaints bytes.Buffer
+	if code := cli.New(cli.Environment{Stdout: &out, Stderr: &complaints}).Run(t.Context(), append(slices.Clone(args), "--help")); code != cli.ExitOK {
+		return "", fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(complaints.String()))
 	}
 	return out.String(), nil
 }
@@ -51,11 +51,11 @@ func checkTouchstone(t *testing.T, args []string) error {
 		return fmt.Errorf("touchstone %s has no verb %q", args[0], args[1])
 	}
 	for i, arg := range args {
-		name, value, joined := strings.Cut(arg, "=")
+		name, value, hasValue := strings.Cut(arg, "=")
 		if !strings.HasPrefix(name, "-") {
 			continue
 		}
-		if !joined && i+1 < len(args) {
+		if !hasValue && i+1 < len(args) {
 			value = args[i+1]
 		}
 		switch name {
@@ -76,16 +76,16 @@ func checkTouchstone(t *testing.T, args []string) error {
 
 // checkTargets checks a list of targets, of which each can be a pattern.
 func checkTargets(list string) error {
-	known := map[string]bool{"*": true, "all": true}
+	names := map[string]bool{"*": true, "all": true}
 	for _, d := range engines.All(nil, nil).Descriptions() {
-		known[d.Name] = true
+		names[d.Name] = true
 	}
 	for item := range strings.SplitSeq(list, ",") {
 		if strings.Contains(item, "=") && !strings.Contains(item, "/") { // another option of the target before
 			continue
 		}
 		engine, _, _ := strings.Cut(item, "/")
-		if !known[engine] {
+		if !names[engine] {
 			return fmt.Errorf("no engine has the name %q", engine)
 		}
 		if strings.Contains(item, "*") || item == "all" {

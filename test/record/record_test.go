@@ -32,9 +32,9 @@ func (t *fakeTest) Skip(args ...any) {
 func call(t *testing.T, function func(testing.TB)) *fakeTest {
 	t.Helper()
 	fake := &fakeTest{TB: t}
-	var all sync.WaitGroup
-	all.Go(func() { function(fake) }) // Skip ends its goroutine
-	all.Wait()
+	var wg sync.WaitGroup
+	wg.Go(func() { function(fake) }) // Skip ends its goroutine
+	wg.Wait()
 	return fake
 }
 
@@ -77,36 +77,36 @@ func TestLines(t *testing.T) {
 func TestWriters(t *testing.T) {
 	path := file(t)
 	const writers, lines = 8, 100
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for range writers {
-		all.Go(func() {
+		wg.Go(func() {
 			for range lines {
 				record.Repeat(&fakeTest{TB: t}, strings.Repeat("long ", 200))
 			}
 		})
 	}
-	all.Wait()
-	seen := strings.Split(strings.TrimSpace(read(t, path)), "\n")
-	if len(seen) != writers*lines {
-		t.Errorf("there are %d lines, want %d", len(seen), writers*lines)
+	wg.Wait()
+	entries := strings.Split(strings.TrimSpace(read(t, path)), "\n")
+	if len(entries) != writers*lines {
+		t.Errorf("there are %d lines, want %d", len(entries), writers*lines)
 	}
-	for _, line := range seen {
-		if line != seen[0] || strings.Count(line, "\t") != 3 {
+	for _, line := range entries {
+		if line != entries[0] || strings.Count(line, "\t") != 3 {
 			t.Fatalf("a line is %q", line)
 		}
 	}
 }
 
 func TestInclude(t *testing.T) {
-	path, other := file(t), filepath.Join(t.TempDir(), "guest")
-	missing := call(t, func(t testing.TB) { record.Include(t, other) })
+	path, guestFile := file(t), filepath.Join(t.TempDir(), "guest")
+	missing := call(t, func(t testing.TB) { record.Include(t, guestFile) })
 	const line = "repeat\tpkg\tTestGuest\tlost\n"
-	if err := os.WriteFile(other, []byte(line), 0o600); err != nil {
+	if err := os.WriteFile(guestFile, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	found := call(t, func(t testing.TB) {
-		record.Include(t, other)
-		record.Include(t, other)
+		record.Include(t, guestFile)
+		record.Include(t, guestFile)
 	})
 	if got := read(t, path); got != line+line || missing.errors+found.errors != "" {
 		t.Errorf("the record is %q, want the line twice; errors %q", got, missing.errors+found.errors)

@@ -21,20 +21,20 @@ func (s *suite) chooseCells(ctx context.Context) error {
 	if err := s.readCommit(ctx); err != nil {
 		s.log.printf("no commit is known, so the cells do not rotate: %v", err)
 	}
-	var all []string
+	var names []string
 	for _, c := range cells.All() {
-		all = append(all, c.Name)
+		names = append(names, c.Name)
 	}
 	list := os.Getenv(cells.Chosen)
 	switch {
 	case s.all || list == "all":
-		s.cells = all
+		s.cells = names
 	case list == "none":
 	case list != "":
 		s.picked = true
 		for name := range strings.SplitSeq(list, ",") {
-			if !slices.Contains(all, name) {
-				return fmt.Errorf("%s names the cell %q; the cells are %s", cells.Chosen, name, strings.Join(all, ", "))
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("%s names the cell %q; the cells are %s", cells.Chosen, name, strings.Join(names, ", "))
 			}
 			s.cells = append(s.cells, name)
 		}
@@ -43,13 +43,13 @@ func (s *suite) chooseCells(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changed, err := s.changed(ctx, record)
+		changes, err := s.changed(ctx, record)
 		if err != nil && s.commit.Number > 0 {
 			s.log.printf("the changed files are unknown, so all cells run: %v", err)
-			s.cells = all
+			s.cells = names
 			break
 		}
-		s.cells = cells.Choose(cells.All(), record, changed, s.commit.Number)
+		s.cells = cells.Choose(cells.All(), record, changes, s.commit.Number)
 	}
 	return nil
 }
@@ -80,26 +80,26 @@ func (s *suite) readCommit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dirty, err := s.git(ctx, "diff", "--name-only", "HEAD")
+	files, err := s.git(ctx, "diff", "--name-only", "HEAD")
 	if err != nil {
 		return err
 	}
 	s.commit = cells.Run{Number: number, Commit: hash[0]}
-	s.clean = len(slices.DeleteFunc(dirty, func(file string) bool { return file == cells.RecordFile })) == 0
+	s.clean = len(slices.DeleteFunc(files, func(file string) bool { return file == cells.RecordFile })) == 0
 	return nil
 }
 
 // changed lists the files that have changed since each commit of the record.
 func (s *suite) changed(ctx context.Context, record cells.Record) (map[string][]string, error) {
-	all := make(map[string][]string)
+	changes := make(map[string][]string)
 	for _, commit := range record.Commits() {
 		files, err := s.git(ctx, "diff", "--name-only", commit)
 		if err != nil {
 			return nil, err
 		}
-		all[commit] = files
+		changes[commit] = files
 	}
-	return all, nil
+	return changes, nil
 }
 
 func (s *suite) readRecord() (cells.Record, error) {

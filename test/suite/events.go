@@ -46,11 +46,11 @@ type results struct {
 }
 
 // readEvents reads events to their end, and calls failed for each failure. The output of all tests goes to the log.
-func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
+func readEvents(source io.Reader, log io.Writer, failed func(failure)) results {
 	var r results
 	outputs := make(map[string]*strings.Builder)
-	broken := make(map[string]bool) // packages with a failed test
-	lines := bufio.NewReader(from)
+	failures := make(map[string]bool) // packages with a failed test
+	lines := bufio.NewReader(source)
 	for {
 		line, err := lines.ReadString('\n')
 		var e event
@@ -59,7 +59,7 @@ func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
 		case json.Unmarshal([]byte(line), &e) != nil || e.Action == "":
 			_, _ = io.WriteString(log, line)
 		default:
-			r.take(e, outputs, broken, log, failed)
+			r.take(e, outputs, failures, log, failed)
 		}
 		if err != nil {
 			return r
@@ -67,7 +67,7 @@ func readEvents(from io.Reader, log io.Writer, failed func(failure)) results {
 	}
 }
 
-func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[string]bool, log io.Writer, failed func(failure)) {
+func (r *results) take(e event, outputs map[string]*strings.Builder, failures map[string]bool, log io.Writer, failed func(failure)) {
 	key := e.Package + e.ImportPath + " " + e.Test
 	elapsed := time.Duration(e.Elapsed * float64(time.Second))
 	switch e.Action {
@@ -93,36 +93,36 @@ func (r *results) take(e event, outputs map[string]*strings.Builder, broken map[
 		text = b.String()
 	}
 	delete(outputs, key)
-	whole := !strings.Contains(e.Test, "/")
+	isTopLevel := !strings.Contains(e.Test, "/")
 	if e.Test == "" && e.Action == "fail" {
-		r.unfinished(e.Package, outputs, broken, failed)
+		r.unfinished(e.Package, outputs, failures, failed)
 	}
 	switch {
-	case e.Test == "" && e.Action == "fail" && !broken[e.Package]:
+	case e.Test == "" && e.Action == "fail" && !failures[e.Package]:
 		f := failure{e.Package, "", text}
 		r.failures = append(r.failures, f)
 		failed(f)
 	case e.Test == "":
 	case e.Action == "fail":
 		f := failure{e.Package, e.Test, text}
-		broken[e.Package] = true
+		failures[e.Package] = true
 		failed(f)
-		if whole {
+		if isTopLevel {
 			r.failures = append(r.failures, f)
 		}
-	case e.Action == "skip" && whole:
+	case e.Action == "skip" && isTopLevel:
 		r.skipped++
 		r.skips = append(r.skips, failure{e.Package, e.Test, text})
-	case whole:
+	case isTopLevel:
 		r.passed++
 	}
-	if e.Test != "" && whole {
+	if e.Test != "" && isTopLevel {
 		r.tests = append(r.tests, testTime{e.Package, e.Test, elapsed})
 	}
 }
 
 // unfinished adds the tests of a failed package that have begun and not ended: a panic, a limit or a signal ended the package.
-func (r *results) unfinished(pkg string, outputs map[string]*strings.Builder, broken map[string]bool, failed func(failure)) {
+func (r *results) unfinished(pkg string, outputs map[string]*strings.Builder, failures map[string]bool, failed func(failure)) {
 	for _, key := range slices.Sorted(maps.Keys(outputs)) {
 		test, found := strings.CutPrefix(key, pkg+" ")
 		if !found || test == "" {
@@ -130,7 +130,7 @@ func (r *results) unfinished(pkg string, outputs map[string]*strings.Builder, br
 		}
 		f := failure{pkg, test, outputs[key].String()}
 		delete(outputs, key)
-		broken[pkg] = true
+		failures[pkg] = true
 		failed(f)
 		if !strings.Contains(test, "/") {
 			r.failures = append(r.failures, f)

@@ -46,16 +46,16 @@ type options struct {
 
 func run(ctx context.Context) error {
 	var o options
-	only := flag.String("only", "", "run only these `steps`, separated by commas, and the steps before them")
+	selection := flag.String("only", "", "run only these `steps`, separated by commas, and the steps before them")
 	flag.BoolVar(&o.all, "all", false, "run every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages")
-	without := flag.String("without", "", "do not build these `tools`, separated by commas")
+	exclusion := flag.String("without", "", "do not build these `tools`, separated by commas")
 	flag.BoolVar(&o.lab, "lab", true, "boot the virtual machines")
 	flag.Parse()
-	if *only != "" {
-		o.only = strings.Split(*only, ",")
+	if *selection != "" {
+		o.only = strings.Split(*selection, ",")
 	}
-	if *without != "" {
-		o.without = strings.Split(*without, ",")
+	if *exclusion != "" {
+		o.without = strings.Split(*exclusion, ",")
 	}
 	root, err := os.Getwd()
 	if err != nil {

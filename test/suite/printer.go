@@ -14,7 +14,7 @@ type printer struct {
 	began time.Time
 }
 
-func newPrinter(to io.Writer) *printer { return &printer{to: to, began: time.Now()} }
+func newPrinter(sink io.Writer) *printer { return &printer{to: sink, began: time.Now()} }
 
 // printf prints one line.
 func (p *printer) printf(format string, args ...any) {

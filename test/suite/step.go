@@ -52,21 +52,21 @@ func choose(steps []step, names []string) ([]step, error) {
 	if len(names) == 0 {
 		return steps, nil
 	}
-	wanted := make(map[string]bool)
+	selection := make(map[string]bool)
 	var add func(name string) error
 	add = func(name string) error {
 		n := slices.IndexFunc(steps, func(s step) bool { return s.name == name })
 		if n < 0 {
-			var known []string
+			var options []string
 			for _, s := range steps {
-				known = append(known, s.name)
+				options = append(options, s.name)
 			}
-			return fmt.Errorf("no step is named %q; the steps are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("no step is named %q; the steps are %s", name, strings.Join(options, ", "))
 		}
-		wanted[name] = true
-		for _, before := range steps[n].after {
-			if !strings.HasPrefix(before, orderOnly) {
-				if err := add(before); err != nil {
+		selection[name] = true
+		for _, predecessor := range steps[n].after {
+			if !strings.HasPrefix(predecessor, orderOnly) {
+				if err := add(predecessor); err != nil {
 					return err
 				}
 			}
@@ -78,7 +78,7 @@ func choose(steps []step, names []string) ([]step, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return !wanted[s.name] }), nil
+	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return !selection[s.name] }), nil
 }
 
 // orderOnly marks a step in step.after that only comes first: its failure does not matter, and -only does not select it.
@@ -92,15 +92,15 @@ func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
 	for n, st := range steps {
 		ends[st.name], index[st.name] = make(chan struct{}), n
 	}
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for n, st := range steps {
-		all.Go(func() {
+		wg.Go(func() {
 			defer close(ends[st.name])
 			outcomes[n].step = st
-			for _, before := range st.after {
-				name, order := strings.CutPrefix(before, orderOnly)
-				ch, chosen := ends[name]
-				if !chosen {
+			for _, predecessor := range st.after {
+				name, order := strings.CutPrefix(predecessor, orderOnly)
+				ch, ok := ends[name]
+				if !ok {
 					continue
 				}
 				<-ch
@@ -116,18 +116,18 @@ func (s *suite) runAll(ctx context.Context, steps []step) []outcome {
 			outcomes[n] = s.runStep(ctx, st)
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	return outcomes
 }
 
 // runStep runs one step, with its output in a file.
 func (s *suite) runStep(ctx context.Context, st step) outcome {
-	began := time.Now()
+	start := time.Now()
 	s.log.printf("%s begins", st.name)
 	file := filepath.Join(s.out, st.name+".log")
 	o := outcome{step: st}
 	o.tests, o.err = s.execute(ctx, st, file)
-	o.elapsed = time.Since(began)
+	o.elapsed = time.Since(start)
 	if o.err == nil {
 		s.log.printf("%s ended, %s", st.name, seconds(o.elapsed))
 		return o
@@ -148,11 +148,11 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	}
 	env := st.env
 	if st.late != nil {
-		further, err := st.late(ctx)
+		variables, err := st.late(ctx)
 		if err != nil {
 			return results{}, err
 		}
-		env = append(slices.Clone(env), further...)
+		env = append(slices.Clone(env), variables...)
 	}
 	log, err := os.Create(file)
 	if err != nil {
@@ -248,8 +248,8 @@ func tail(file string, lines int) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	all := strings.SplitAfter(string(text), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "")
+	parts := strings.SplitAfter(string(text), "\n")
+	return strings.Join(parts[max(0, len(parts)-lines):], "")
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }

@@ -107,9 +107,9 @@ func (s *suite) steps() []step {
 }
 
 // measure lists the steps of the measuring tests, which come one after the other and after all others.
-func (s *suite) measure(others []step) []step {
+func (s *suite) measure(steps []step) []step {
 	predecessors := []string{"programs", "image", "tools"}
-	for _, st := range others {
+	for _, st := range steps {
 		predecessors = append(predecessors, orderOnly+st.name)
 	}
 	var list []step
@@ -146,7 +146,7 @@ func (s *suite) further() []step {
 func (s *suite) purePackages() []string {
 	var pure []string
 	for _, dir := range packages(s.root) {
-		if all, measures := measuring()[dir]; !slices.Contains(machinePackages(), dir) && (!measures || all != nil) {
+		if tests, measures := measuring()[dir]; !slices.Contains(machinePackages(), dir) && (!measures || tests != nil) {
 			pure = append(pure, "./"+dir)
 		}
 	}

@@ -29,8 +29,8 @@ func newTest(t *testing.T) (*suite, *bytes.Buffer) {
 	return s, &out
 }
 
-func shell(name, script string, after ...string) step {
-	return step{name: name, after: after, args: []string{"sh", "-c", script}, limit: time.Minute}
+func shell(name, script string, predecessors ...string) step {
+	return step{name: name, after: predecessors, args: []string{"sh", "-c", script}, limit: time.Minute}
 }
 
 // A package needs the machine if its tests make a session of a real engine, or need root. The list may not lack one: its tests would run
@@ -42,8 +42,8 @@ func TestMachinePackages(t *testing.T) {
 		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", "test/lab", "test/pages",
 	}
 	uses := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`)
-	all := packages(checkout)
-	for _, dir := range all {
+	dirs := packages(checkout)
+	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestMachinePackages(t *testing.T) {
 		}
 	}
 	for _, dir := range slices.Concat(machinePackages(), harmless) {
-		if !slices.Contains(all, dir) {
+		if !slices.Contains(dirs, dir) {
 			t.Errorf("%s is in a list, but has no tests", dir)
 		}
 	}
@@ -91,9 +91,9 @@ func TestMeasuringTests(t *testing.T) {
 			if !slices.Contains(having[name], dir) {
 				t.Errorf("package %s has no test %s", dir, name)
 			}
-			for _, other := range having[name] {
-				if other != dir && slices.Contains(machinePackages(), other) {
-					t.Errorf("test %s of %s runs nowhere: %s measures in a test of the same name", name, other, dir)
+			for _, rival := range having[name] {
+				if rival != dir && slices.Contains(machinePackages(), rival) {
+					t.Errorf("test %s of %s runs nowhere: %s measures in a test of the same name", name, rival, dir)
 				}
 			}
 		}
@@ -192,12 +192,12 @@ func TestChooseSteps(t *testing.T) {
 		if tt.only != "" {
 			names = []string{tt.only}
 		}
-		chosen, err := choose(steps, names)
+		list, err := choose(steps, names)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, st := range chosen {
+		for _, st := range list {
 			got = append(got, st.name)
 		}
 		if strings.Join(got, " ") != tt.want {
@@ -231,8 +231,8 @@ no event
 
 func TestReadEvents(t *testing.T) {
 	var log bytes.Buffer
-	var told []string
-	r := readEvents(strings.NewReader(events), &log, func(f failure) { told = append(told, f.pkg+" "+f.test+" "+strings.TrimSpace(f.output)) })
+	var failures []string
+	r := readEvents(strings.NewReader(events), &log, func(f failure) { failures = append(failures, f.pkg+" "+f.test+" "+strings.TrimSpace(f.output)) })
 	if r.passed != 1 || r.skipped != 1 || len(r.failures) != 3 {
 		t.Errorf("%d passed, %d skipped, failures %v; want 1, 1 and 3 failures", r.passed, r.skipped, r.failures)
 	}
@@ -240,8 +240,8 @@ func TestReadEvents(t *testing.T) {
 		"m/p TestA/sub a_test.go:1: broken", "m/p TestA --- FAIL: TestA", "m/q TestHangs panic: test timed out",
 		"m/r does not compile r.go:1: undefined: x", "m/r  FAIL m/r [build failed]",
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(failures, want) {
+		t.Errorf("told %q, want %q", failures, want)
 	}
 	if len(r.tests) != 3 {
 		t.Errorf("the times of the tests %v, want three", r.tests)

@@ -15,18 +15,18 @@ import (
 
 // summarize prints the ten slowest tests, the time of each step, the repeats, and the counts. It returns the number of failed steps.
 func (s *suite) summarize(outcomes []outcome) int {
-	var all results
+	var total results
 	for _, o := range outcomes {
-		all.passed += o.tests.passed
-		all.skipped += o.tests.skipped
-		all.failures = append(all.failures, o.tests.failures...)
-		all.tests = append(all.tests, o.tests.tests...)
-		all.skips = append(all.skips, o.tests.skips...)
+		total.passed += o.tests.passed
+		total.skipped += o.tests.skipped
+		total.failures = append(total.failures, o.tests.failures...)
+		total.tests = append(total.tests, o.tests.tests...)
+		total.skips = append(total.skips, o.tests.skips...)
 	}
 	var b strings.Builder
-	slices.SortFunc(all.tests, func(a, b testTime) int { return cmp.Compare(b.elapsed, a.elapsed) })
+	slices.SortFunc(total.tests, func(a, b testTime) int { return cmp.Compare(b.elapsed, a.elapsed) })
 	fmt.Fprintln(&b, "\nThe slowest tests")
-	for _, t := range all.tests[:min(10, len(all.tests))] {
+	for _, t := range total.tests[:min(10, len(total.tests))] {
 		fmt.Fprintf(&b, "%7s  %s %s\n", seconds(t.elapsed), short(t.pkg), t.test)
 	}
 	fmt.Fprintln(&b, "\nThe time of each step")
@@ -39,11 +39,11 @@ func (s *suite) summarize(outcomes []outcome) int {
 		}
 		fmt.Fprintf(&b, "%7s  %s%s\n", seconds(o.elapsed), o.step.name, state)
 	}
-	s.writeSkips(all.skips)
+	s.writeSkips(total.skips)
 	if repeats := s.repeats(); repeats != "" {
 		fmt.Fprintf(&b, "\nRepeats, each with its reason\n%s", repeats)
 	}
-	excess, err := s.checkBudgets(all.tests, failed == 0)
+	excess, err := s.checkBudgets(total.tests, failed == 0)
 	if err != nil {
 		excess = []string{err.Error()}
 	}
@@ -53,10 +53,10 @@ func (s *suite) summarize(outcomes []outcome) int {
 			failed++
 		}
 	}
-	for _, f := range all.failures {
+	for _, f := range total.failures {
 		fmt.Fprintf(&b, "\nfailed: %s %s", short(f.pkg), f.test)
 	}
-	fmt.Fprintf(&b, "\n%d passed, %d failed, %d skipped\n", all.passed, len(all.failures), all.skipped)
+	fmt.Fprintf(&b, "\n%d passed, %d failed, %d skipped\n", total.passed, len(total.failures), total.skipped)
 	s.log.text(b.String())
 	return failed
 }

@@ -37,12 +37,12 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 			if b.Run == nil || len(b.Metrics) == 0 {
 				t.Error("it has no metrics")
 			}
-			described := map[string]bool{}
+			metricNames := map[string]bool{}
 			for _, m := range b.Metrics {
-				if m.Name == "" || described[m.Name] {
+				if m.Name == "" || metricNames[m.Name] {
 					t.Errorf("metric %q is not unique or has no name", m.Name)
 				}
-				described[m.Name] = true
+				metricNames[m.Name] = true
 				if !slices.Contains(result.Units(), m.Unit) {
 					t.Errorf("metric %s has the unit %q", m.Name, m.Unit)
 				}
@@ -82,21 +82,21 @@ const scaling = "limits.cpu.scaling"
 // two lines of output. footprint.install needs programs on the host: see costs_test.go. Two goroutines cannot share the
 // clock: isolation_test.go tests the benchmark that starts containers while it waits.
 func onFake() []bench.Benchmark {
-	elsewhere := []string{scaling, "footprint.install", isolationPIDs}
+	exceptions := []string{scaling, "footprint.install", isolationPIDs}
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
-		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(elsewhere, b.Name)
+		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(exceptions, b.Name)
 	})
 }
 
 // An emulated CPU distorts the metrics of the dimensions of speed, and no others: memory, density and footprint.
 func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
-	seen := map[result.Dimension]bool{}
+	dimensions := map[result.Dimension]bool{}
 	for _, b := range (catalogue.Catalogue{}).All() {
 		for _, m := range b.Metrics {
 			if m.Dimension == "" {
 				continue
 			}
-			seen[m.Dimension] = true
+			dimensions[m.Dimension] = true
 			want := !slices.Contains([]result.Dimension{result.DimensionMemoryOverhead, result.DimensionDensity, result.DimensionFootprint}, m.Dimension)
 			if m.OfSpeed() != want {
 				t.Errorf("%s of %s in %s is of speed: %v, but its dimension is %s", m.Name, b.Name, m.Unit, m.OfSpeed(), m.Dimension)
@@ -108,8 +108,8 @@ func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != len(result.Dimensions()) {
-		t.Errorf("the dimensions with a metric are %v", seen)
+	if len(dimensions) != len(result.Dimensions()) {
+		t.Errorf("the dimensions with a metric are %v", dimensions)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestMissingCapabilities(t *testing.T) {
 //
 // Invariant shared-parts.
 func TestBindMountsAreDeclared(t *testing.T) {
-	const neither = "bind-mount+bind-mount-of-memory"
-	given := map[string][]bench.Params{
+	const gap = "bind-mount+bind-mount-of-memory"
+	cases := map[string][]bench.Params{
 		"density.workload":            {{"workload": "nginx"}},
 		"performance.database.redis":  {{"persistence": "snapshots"}, {"persistence": "snapshots", "peer": "same"}},
 		"performance.network.http":    {{}, {"peer": "192.0.2.7"}},
@@ -197,25 +197,25 @@ func TestBindMountsAreDeclared(t *testing.T) {
 		"performance.disk.throughput": {{"on": "bind"}, {"on": "bind-tmpfs"}},
 		"performance.disk.sqlite":     {{"on": "bind"}, {"on": "bind-tmpfs"}},
 	}
-	for name, all := range given {
-		for _, params := range all {
+	for name, sets := range cases {
+		for _, params := range sets {
 			b := find(t, name)
-			resolved, err := b.Resolve(params, false)
+			settings, err := b.Resolve(params, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(b.Needs(resolved).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
+			if !slices.ContainsFunc(b.Needs(settings).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
 				t.Errorf("%s with %v mounts a directory and does not declare it", name, params)
 			}
 		}
 	}
 	for _, b := range onFake() {
-		for _, on := range []bench.Params{nil, {"on": "bind"}, {"on": "bind-tmpfs"}} {
-			if _, err := b.Resolve(on, false); err != nil {
+		for _, volume := range []bench.Params{nil, {"on": "bind"}, {"on": "bind-tmpfs"}} {
+			if _, err := b.Resolve(volume, false); err != nil {
 				continue
 			}
-			if trial := run(t, b.Name, "fake/a@no="+neither, on); trial.Status != result.OK && trial.Status != result.Skipped {
-				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, on, trial.Status, trial.Reason)
+			if trial := run(t, b.Name, "fake/a@no="+gap, volume); trial.Status != result.OK && trial.Status != result.Skipped {
+				t.Errorf("%s with %v without bind mounts: %s because %q", b.Name, volume, trial.Status, trial.Reason)
 			}
 		}
 	}

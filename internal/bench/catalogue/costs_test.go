@@ -192,8 +192,8 @@ func (e daemonized) Daemon() engine.Daemon { return e.daemon }
 // installed executes footprint.install on an engine whose programs have a footprint.
 func installed(t *testing.T, e func(engine.Engine) engine.Engine, f footprint.Footprint, err error) result.Trial {
 	t.Helper()
-	_, opened, clock := open(t, "fake/a")
-	return runOn(t, "footprint.install", e(opened), clock, nil, func(c *runner.Config) {
+	_, base, clock := open(t, "fake/a")
+	return runOn(t, "footprint.install", e(base), clock, nil, func(c *runner.Config) {
 		c.Footprint = func(programs []string) (footprint.Footprint, error) {
 			if len(programs) == 0 {
 				return footprint.Footprint{}, nil
@@ -210,11 +210,11 @@ func TestFootprintInstall(t *testing.T) {
 		Packages:   []footprint.Package{{Name: "a", Bytes: 1_950_000}, {Name: "b", Bytes: 300_000}, {Name: "c"}, {Name: "d"}, {Name: "e"}, {Name: "f"}},
 		Unpackaged: []string{"/opt/my/tool"}, Notes: []string{"one", "two"},
 	}
-	on := func(programs ...string) func(engine.Engine) engine.Engine {
+	usePrograms := func(programs ...string) func(engine.Engine) engine.Engine {
 		return func(e engine.Engine) engine.Engine { return placed{Engine: e, programs: programs} }
 	}
 	t.Run("a runtime", func(t *testing.T) {
-		trial := installed(t, on("/usr/bin/a"), f, nil)
+		trial := installed(t, usePrograms("/usr/bin/a"), f, nil)
 		for name, want := range map[string]float64{
 			"AddedBytes": 2e6, "InstallBytes": 2_345_678, "InstallBytesRecommended": 5e6, "BinaryBytes": 10, "Packages": 6, "Files": 40,
 		} {
@@ -232,14 +232,14 @@ func TestFootprintInstall(t *testing.T) {
 		}
 	})
 	t.Run("recommended packages are unknown", func(t *testing.T) {
-		less := f
-		less.Recommended = nil
-		if trial := installed(t, on("/usr/bin/a"), less, nil); trial.Status != result.OK || len(trial.Values("InstallBytesRecommended")) > 0 {
+		subset := f
+		subset.Recommended = nil
+		if trial := installed(t, usePrograms("/usr/bin/a"), subset, nil); trial.Status != result.OK || len(trial.Values("InstallBytesRecommended")) > 0 {
 			t.Errorf("the trial is %+v", trial)
 		}
 	})
 	t.Run("bare metal", func(t *testing.T) {
-		trial := installed(t, on(), f, nil)
+		trial := installed(t, usePrograms(), f, nil)
 		if got := trial.Values("AddedBytes"); trial.Status != result.OK || !slices.Equal(got, []float64{0}) {
 			t.Errorf("%s with AddedBytes %v, want 0", trial.Status, got)
 		}
@@ -262,8 +262,8 @@ func TestFootprintInstall(t *testing.T) {
 		"unknown programs": {func(e engine.Engine) engine.Engine {
 			return placed{Engine: e, err: engine.UnknownPrograms(target.Target{Engine: fake.Name})}
 		}, nil, result.Skipped, "the programs of a daemon that Touchstone has not started are unknown"},
-		"a locked database": {on("/a"), &footprint.UnreadableError{Manager: "dpkg", Err: errors.New("it is locked"), Advice: "wait"}, result.Skipped, "the packages of dpkg: it is locked; wait"},
-		"a missing library": {on("/a"), errors.New("no library"), result.Failed, "no library"},
+		"a locked database": {usePrograms("/a"), &footprint.UnreadableError{Manager: "dpkg", Err: errors.New("it is locked"), Advice: "wait"}, result.Skipped, "the packages of dpkg: it is locked; wait"},
+		"a missing library": {usePrograms("/a"), errors.New("no library"), result.Failed, "no library"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := installed(t, tt.engine, f, tt.err)

@@ -85,9 +85,9 @@ func (l *diskHarness) Create(ctx context.Context, spec engine.Spec) (engine.Cont
 	return l.Engine.Create(ctx, spec)
 }
 
-func (l *diskHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
+func (l *diskHarness) run(t *testing.T, name string, overrides bench.Params) result.Trial {
 	t.Helper()
-	trial := runOn(t, name, l, l.clock, given, func(c *runner.Config) {
+	trial := runOn(t, name, l, l.clock, overrides, func(c *runner.Config) {
 		c.DropCaches = func(context.Context) error {
 			l.events = append(l.events, "drop")
 			return nil
@@ -120,8 +120,8 @@ func TestVolumes(t *testing.T) {
 				t.Errorf("%s on %s: %s because %s", name, volume, trial.Status, trial.Reason)
 				continue
 			}
-			if on := trial.Conditions["files on"]; !strings.HasPrefix(on, want.says) || on == "a bind mount of " {
-				t.Errorf("%s on %s records its files on %q", name, volume, on)
+			if location := trial.Conditions["files on"]; !strings.HasPrefix(location, want.says) || location == "a bind mount of " {
+				t.Errorf("%s on %s records its files on %q", name, volume, location)
 			}
 			spec := l.created[0]
 			if spec.Writable != want.writable || (len(spec.Mounts) == 1) != want.mounted {
@@ -215,12 +215,12 @@ func TestSyncs(t *testing.T) {
 		{mount, "end", "all files once, at the end"},
 		{mount, "every=7", "all files after every 7 writes, and at the end"},
 	} {
-		given := bench.Params{"fsync": tt.given}
-		if resolved, err := find(t, tt.name).Resolve(given, false); err != nil || resolved.Param("fsync") != tt.given {
-			t.Errorf("%s with fsync=%s: %v, %v", tt.name, tt.given, resolved, err)
+		overrides := bench.Params{"fsync": tt.given}
+		if params, err := find(t, tt.name).Resolve(overrides, false); err != nil || params.Param("fsync") != tt.given {
+			t.Errorf("%s with fsync=%s: %v, %v", tt.name, tt.given, params, err)
 		}
-		if said := ok(t, tt.name, "fake/a", given).Conditions["syncs"]; said != tt.says {
-			t.Errorf("%s with fsync=%s records the syncs %q, want %q", tt.name, tt.given, said, tt.says)
+		if condition := ok(t, tt.name, "fake/a", overrides).Conditions["syncs"]; condition != tt.says {
+			t.Errorf("%s with fsync=%s records the syncs %q, want %q", tt.name, tt.given, condition, tt.says)
 		}
 	}
 	for name, values := range map[string][]string{
@@ -242,14 +242,14 @@ func TestSyncs(t *testing.T) {
 
 // The files are written, or made again without data before each mode that needs them.
 func TestExistingFiles(t *testing.T) {
-	for existing, want := range map[string][]string{
+	for mode, want := range map[string][]string{
 		"written": {"seqwr", "seqrewr", "rndwr"},
 		"empty":   {"seqwr", "busybox", "busybox", "seqrewr", "busybox", "busybox", "rndwr"},
 	} {
 		l := newDiskHarness(t, "fake/a")
-		trial := l.run(t, "performance.disk.write", bench.Params{"existing": existing})
+		trial := l.run(t, "performance.disk.write", bench.Params{"existing": mode})
 		if diff := cmp.Diff(want, l.events); trial.Status != result.OK || diff != "" {
-			t.Errorf("existing=%s: %s because %q (-want +got):\n%s", existing, trial.Status, trial.Reason, diff)
+			t.Errorf("existing=%s: %s because %q (-want +got):\n%s", mode, trial.Status, trial.Reason, diff)
 		}
 	}
 }
@@ -274,9 +274,9 @@ func TestColdCache(t *testing.T) {
 			if diff := cmp.Diff(tt.want, l.events); diff != "" {
 				t.Errorf("%s, %s, on %s (-want +got):\n%s", tt.name, tt.cache, volume, diff)
 			}
-			said := trial.Conditions["page cache"]
-			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(said, tt.cache+": ") != want || strings.Contains(said, "cannot be seen on rootfs") == want {
-				t.Errorf("%s, %s, on %s: the recorded page cache is %q", tt.name, tt.cache, volume, said)
+			cache := trial.Conditions["page cache"]
+			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(cache, tt.cache+": ") != want || strings.Contains(cache, "cannot be seen on rootfs") == want {
+				t.Errorf("%s, %s, on %s: the recorded page cache is %q", tt.name, tt.cache, volume, cache)
 			}
 			if len(l.created) != 1 {
 				t.Errorf("%s, %s, on %s: %d containers, want 1: the root file system belongs to its container", tt.name, tt.cache, volume, len(l.created))
@@ -287,15 +287,15 @@ func TestColdCache(t *testing.T) {
 
 // The cache inside a sandbox is unknown and not called cold.
 func TestColdCacheOfASandbox(t *testing.T) {
-	for isolation, known := range map[engine.Isolation]bool{
+	for isolation, isKnown := range map[engine.Isolation]bool{
 		engine.NoIsolation: true, engine.SharedKernel: true, engine.UserKernel: false, engine.VM: false, engine.Unknown: false,
 	} {
 		for _, volume := range []string{"bind", "rootfs"} {
 			l := newDiskHarness(t, "fake/a")
 			l.isolation = isolation
 			trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": volume})
-			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "the sandbox's own cache is unknown") == known {
-				t.Errorf("isolation %s, on %s: %s because %q, recorded as %q", isolation, volume, trial.Status, trial.Reason, said)
+			if cache := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(cache, "the sandbox's own cache is unknown") == isKnown {
+				t.Errorf("isolation %s, on %s: %s because %q, recorded as %q", isolation, volume, trial.Status, trial.Reason, cache)
 			}
 		}
 	}
@@ -340,8 +340,8 @@ func TestRootFileSystems(t *testing.T) {
 		l := newDiskHarness(t, tt.target)
 		l.isolation = tt.isolation
 		trial := l.run(t, "performance.disk.write", bench.Params{"on": "rootfs"})
-		if on := trial.Conditions["files on"]; trial.Status != result.OK || on != tt.want {
-			t.Errorf("%s, %s: %s because %q, its files are on %q", tt.target, tt.isolation, trial.Status, trial.Reason, on)
+		if location := trial.Conditions["files on"]; trial.Status != result.OK || location != tt.want {
+			t.Errorf("%s, %s: %s because %q, its files are on %q", tt.target, tt.isolation, trial.Status, trial.Reason, location)
 		}
 	}
 }
@@ -392,7 +392,7 @@ func TestMissingMounts(t *testing.T) {
 			c.Supply.Memory = func() (guard.Amount, error) { return guard.Amount{Free: memory, Total: memory}, nil }
 		}
 	}
-	all := []string{"Bind", "Rootfs", "BindTmpfs", "Tmpfs"}
+	metrics := []string{"Bind", "Rootfs", "BindTmpfs", "Tmpfs"}
 	for _, tt := range []struct {
 		name, target string
 		config       func(*runner.Config)
@@ -410,13 +410,13 @@ func TestMissingMounts(t *testing.T) {
 		if trial.Status != result.OK {
 			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
 		}
-		for _, metric := range all {
-			n, said := 1, trial.Conditions[metric+" on"]
+		for _, metric := range metrics {
+			n, condition := 1, trial.Conditions[metric+" on"]
 			if slices.Contains(tt.missing, metric) {
 				n = 0
 			}
-			if notMeasured := strings.HasPrefix(said, "not measured: ") && strings.Contains(said, tt.why); len(trial.Values(metric)) != n || notMeasured == (n == 1) {
-				t.Errorf("%s: %s has %d values, want %d; the condition is %q", tt.name, metric, len(trial.Values(metric)), n, said)
+			if notMeasured := strings.HasPrefix(condition, "not measured: ") && strings.Contains(condition, tt.why); len(trial.Values(metric)) != n || notMeasured == (n == 1) {
+				t.Errorf("%s: %s has %d values, want %d; the condition is %q", tt.name, metric, len(trial.Values(metric)), n, condition)
 			}
 		}
 	}
@@ -477,9 +477,9 @@ func TestSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, least, most := b.Needs(params).Space, tt.want[0], tt.want[1]
-		if got.Disk < least.Disk || got.Disk > most.Disk || got.Memory < least.Memory || got.Memory > most.Memory || got.Tmpfs < least.Tmpfs || got.Tmpfs > most.Tmpfs {
-			t.Errorf("%s with %v takes %+v, want %+v to %+v", tt.name, tt.given, got, least, most)
+		got, minimum, maximum := b.Needs(params).Space, tt.want[0], tt.want[1]
+		if got.Disk < minimum.Disk || got.Disk > maximum.Disk || got.Memory < minimum.Memory || got.Memory > maximum.Memory || got.Tmpfs < minimum.Tmpfs || got.Tmpfs > maximum.Tmpfs {
+			t.Errorf("%s with %v takes %+v, want %+v to %+v", tt.name, tt.given, got, minimum, maximum)
 		}
 	}
 }
@@ -543,8 +543,8 @@ func TestWrongOutputFails(t *testing.T) {
 	}
 	tested := 0
 	for _, b := range onFake() {
-		for _, given := range []bench.Params{nil, {"cache": "cold"}} {
-			if _, err := b.Resolve(given, false); err != nil || b.Image != bench.WorkloadImage || b.Suite() != "performance" && b.Suite() != "limits" {
+		for _, overrides := range []bench.Params{nil, {"cache": "cold"}} {
+			if _, err := b.Resolve(overrides, false); err != nil || b.Image != bench.WorkloadImage || b.Suite() != "performance" && b.Suite() != "limits" {
 				continue
 			}
 			// A call of number 0 is bent by nothing, and counts the calls with output.
@@ -560,10 +560,10 @@ func TestWrongOutputFails(t *testing.T) {
 					}
 					return b
 				})
-				return l.run(t, b.Name, given)
+				return l.run(t, b.Name, overrides)
 			}
 			if trial := bent(0, nil); trial.Status != result.OK {
-				t.Errorf("%s with %v of good output: %s because %s", b.Name, given, trial.Status, trial.Reason)
+				t.Errorf("%s with %v of good output: %s because %s", b.Name, overrides, trial.Status, trial.Reason)
 			}
 			tested += calls
 			last := calls
@@ -574,7 +574,7 @@ func TestWrongOutputFails(t *testing.T) {
 					}
 					trial := bent(number+1, bend)
 					if trial.Status != result.Failed || trial.Reason == "" || len(trial.Samples) > 0 {
-						t.Errorf("%s with %v, %s in output %d: %s because %q with the samples %v", b.Name, given, what, number+1, trial.Status, trial.Reason, trial.Samples)
+						t.Errorf("%s with %v, %s in output %d: %s because %q with the samples %v", b.Name, overrides, what, number+1, trial.Status, trial.Reason, trial.Samples)
 					}
 					if what == "an exit code" && !strings.Contains(trial.Output, "No space left") {
 						t.Errorf("%s, %s: the output %.100q lacks the standard error", b.Name, what, trial.Output)

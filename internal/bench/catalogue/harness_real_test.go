@@ -78,9 +78,9 @@ func (l *realHarness) needsCgroups(t *testing.T) {
 }
 
 // run executes one trial.
-func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
+func (l *realHarness) run(t *testing.T, name string, overrides bench.Params) result.Trial {
 	t.Helper()
-	trials, _ := l.trials(t, find(t, name), given, 1)
+	trials, _ := l.trials(t, find(t, name), overrides, 1)
 	return trials[0]
 }
 
@@ -92,21 +92,21 @@ const most = 8
 
 // retry is run, and executes a failed trial once more with more time. On a busy host a program in gVisor may get too little CPU time to
 // complete anything within its duration.
-func (l *realHarness) retry(t *testing.T, name string, given bench.Params) result.Trial {
+func (l *realHarness) retry(t *testing.T, name string, overrides bench.Params) result.Trial {
 	t.Helper()
-	trial := l.run(t, name, given)
-	more := longer(t, find(t, name), given, most)
-	if err := succeeded(trial); err == nil || trial.Status == result.Skipped || maps.Equal(more, longer(t, find(t, name), given, 1)) {
+	trial := l.run(t, name, overrides)
+	longParams := longer(t, find(t, name), overrides, most)
+	if err := succeeded(trial); err == nil || trial.Status == result.Skipped || maps.Equal(longParams, longer(t, find(t, name), overrides, 1)) {
 		return trial
 	}
-	record.Repeat(t, fmt.Sprintf("%s with %v has no result, and runs with %d times the time: %v", name, given, most, succeeded(trial)))
-	return l.run(t, name, more)
+	record.Repeat(t, fmt.Sprintf("%s with %v has no result, and runs with %d times the time: %v", name, overrides, most, succeeded(trial)))
+	return l.run(t, name, longParams)
 }
 
 // longer returns all parameters of a benchmark, with its phases and durations multiplied.
-func longer(t *testing.T, b bench.Benchmark, given bench.Params, factor int) bench.Params {
+func longer(t *testing.T, b bench.Benchmark, overrides bench.Params, factor int) bench.Params {
 	t.Helper()
-	params, err := b.Resolve(given, false)
+	params, err := b.Resolve(overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,27 +122,27 @@ func longer(t *testing.T, b bench.Benchmark, given bench.Params, factor int) ben
 // time spoils a figure, and a fault spoils all. Trials with pauses of the host do not count, as long as the patience lasts. Then nothing can
 // be judged, and the subtest is skipped. Phases and durations are twice as long in the second trial, and longest in all later ones. Each
 // further trial is recorded with its reason.
-func (l *realHarness) calm(t *testing.T, b bench.Benchmark, given bench.Params, check func(result.Trial) error, changes ...func(*runner.Config)) {
+func (l *realHarness) calm(t *testing.T, b bench.Benchmark, overrides bench.Params, check func(result.Trial) error, changes ...func(*runner.Config)) {
 	t.Helper()
 	t.Run(b.Name, func(t *testing.T) {
-		given, failed := longer(t, b, given, 1), 0
-		first := given
+		params, failed := longer(t, b, overrides, 1), 0
+		first := params
 		for n := 1; ; n++ {
-			began, before := time.Now(), l.pauses.Total()
-			trials, outcome := l.trials(t, b, given, 1, changes...)
+			start, startPauses := time.Now(), l.pauses.Total()
+			trials, outcome := l.trials(t, b, params, 1, changes...)
 			err := check(trials[0])
 			if err == nil {
 				return
 			}
-			paused := l.pauses.Total() - before
-			err = fmt.Errorf("trial %d, with %v, CPUs that paused %v and the caveats %q: %w", n, given, paused, outcome.Caveats, err)
-			if paused == 0 {
+			pauses := l.pauses.Total() - startPauses
+			err = fmt.Errorf("trial %d, with %v, CPUs that paused %v and the caveats %q: %w", n, params, pauses, outcome.Caveats, err)
+			if pauses == 0 {
 				failed++
 			}
 			switch {
 			case failed == 3:
 				t.Fatal(err)
-			case paused > 0 && spoiled.Add(int64(time.Since(began))) > int64(patience):
+			case pauses > 0 && spoiled.Add(int64(time.Since(start))) > int64(patience):
 				record.Skip(t, fmt.Sprintf("the host pauses the CPUs too often to judge %s: %v", b.Name, err))
 			}
 			record.Repeat(t, err.Error())
@@ -150,7 +150,7 @@ func (l *realHarness) calm(t *testing.T, b bench.Benchmark, given bench.Params, 
 			if n == 1 {
 				factor = 2
 			}
-			given = longer(t, b, first, factor)
+			params = longer(t, b, first, factor)
 		}
 	})
 }
@@ -165,9 +165,9 @@ func succeeded(trial result.Trial) error {
 
 // trials executes n trials, with changes to the configuration of the run. The page cache belongs to the whole host, so only the files of
 // the trial are dropped.
-func (l *realHarness) trials(t *testing.T, b bench.Benchmark, given bench.Params, n int, changes ...func(*runner.Config)) ([]result.Trial, runner.Outcome) {
+func (l *realHarness) trials(t *testing.T, b bench.Benchmark, overrides bench.Params, n int, changes ...func(*runner.Config)) ([]result.Trial, runner.Outcome) {
 	t.Helper()
-	params, err := b.Resolve(given, false)
+	params, err := b.Resolve(overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,10 +52,10 @@ func open(t testing.TB, targetName string) (*fake.Driver, engine.Engine, *fake.C
 }
 
 // run executes one trial of a benchmark on a fake target, as a run does.
-func run(t testing.TB, name, targetName string, given bench.Params, changes ...func(*runner.Config)) result.Trial {
+func run(t testing.TB, name, targetName string, overrides bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
 	driver, e, clock := open(t, targetName)
-	trial := runOn(t, name, e, clock, given, changes...)
+	trial := runOn(t, name, e, clock, overrides, changes...)
 	if left := driver.Leftovers(); len(left) > 0 {
 		t.Errorf("%s leaves the containers %q", name, left)
 	}
@@ -63,10 +63,10 @@ func run(t testing.TB, name, targetName string, given bench.Params, changes ...f
 }
 
 // runOn executes one trial on an engine, with changes to the configuration of the run.
-func runOn(t testing.TB, name string, e engine.Engine, clock meter.Clock, given bench.Params, changes ...func(*runner.Config)) result.Trial {
+func runOn(t testing.TB, name string, e engine.Engine, clock meter.Clock, overrides bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
 	b := find(t, name)
-	params, err := b.Resolve(given, false)
+	params, err := b.Resolve(overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (images) Minimal(_ context.Context, arch, _ string) (string, []byte, error)
 	return "minimal-" + arch, nil, nil
 }
 
-func (images) Served(string) (served, size int64) { return 0, 0 }
+func (images) Served(string) (sum, size int64) { return 0, 0 }
 
 func (images) Forget(string) {}
 
@@ -129,9 +129,9 @@ func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}
 
 // ok is run for a trial that must succeed.
-func ok(t testing.TB, name, targetName string, given bench.Params) result.Trial {
+func ok(t testing.TB, name, targetName string, overrides bench.Params) result.Trial {
 	t.Helper()
-	trial := run(t, name, targetName, given)
+	trial := run(t, name, targetName, overrides)
 	if trial.Status != result.OK {
 		t.Fatalf("%s on %s: %s because %s", name, targetName, trial.Status, trial.Reason)
 	}

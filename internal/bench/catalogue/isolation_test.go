@@ -40,8 +40,8 @@ func TestLossOfTheVictim(t *testing.T) {
 			if got := sample(t, trial, "ControlLoss"); math.Abs(got) > 1e-6 {
 				t.Errorf("%s: ControlLoss = %v", name, got)
 			}
-			before, during := sample(t, trial, "TailBefore"), sample(t, trial, "TailDuring")
-			if got := during / before; math.Abs(got*(1-want)-1) > 0.1 {
+			baseTail, loadTail := sample(t, trial, "TailBefore"), sample(t, trial, "TailDuring")
+			if got := loadTail / baseTail; math.Abs(got*(1-want)-1) > 0.1 {
 				t.Errorf("%s: the tail grows by %v", name, got)
 			}
 			if got := sample(t, trial, "Recovery"); got < 0.05 || got > 0.5 {
@@ -61,7 +61,7 @@ func checkTimelines(t *testing.T, trial result.Trial, aggressors string) {
 	t.Helper()
 	byName := map[string]result.Timeline{}
 	for _, l := range trial.Timelines {
-		if _, again := byName[l.Name]; again {
+		if _, duplicate := byName[l.Name]; duplicate {
 			t.Errorf("two timelines have the name %q", l.Name)
 		}
 		byName[l.Name] = l
@@ -77,10 +77,10 @@ func checkTimelines(t *testing.T, trial result.Trial, aggressors string) {
 	if len(victim.At) == 0 || len(aggressor.At) == 0 || len(byName["victim, control"].At) == 0 {
 		t.Fatalf("there are timelines of %d parties", len(byName))
 	}
-	from, to := aggressor.At[0], aggressor.At[len(aggressor.At)-1]
-	for i, at := range victim.At {
-		if v := victim.Values[i]; at < from-time.Second && math.Abs(v-1) > 0.2 || at > from+200*ms && at < to-100*ms && v > 0.7 {
-			t.Errorf("the victim's speed at %v is %v; the aggressor runs from %v to %v", at, v, from, to)
+	begin, end := aggressor.At[0], aggressor.At[len(aggressor.At)-1]
+	for i, moment := range victim.At {
+		if v := victim.Values[i]; moment < begin-time.Second && math.Abs(v-1) > 0.2 || moment > begin+200*ms && moment < end-100*ms && v > 0.7 {
+			t.Errorf("the victim's speed at %v is %v; the aggressor runs from %v to %v", moment, v, begin, end)
 		}
 	}
 }
@@ -227,8 +227,8 @@ func TestStartsBesideForkBomb(t *testing.T) {
 	if got := sample(t, trial, "Kept"); math.Abs(got-0.5) > 0.05 {
 		t.Errorf("Kept = %v, want 0.5", got)
 	}
-	if before, during := sample(t, trial, "TailBefore"), sample(t, trial, "TailDuring"); math.Abs(before-0.02) > 1e-9 || math.Abs(during-0.04) > 1e-9 {
-		t.Errorf("the tail of a start is %v before and %v during, want 20 ms and 40 ms", before, during)
+	if baseTail, loadTail := sample(t, trial, "TailBefore"), sample(t, trial, "TailDuring"); math.Abs(baseTail-0.02) > 1e-9 || math.Abs(loadTail-0.04) > 1e-9 {
+		t.Errorf("the tail of a start is %v before and %v during, want 20 ms and 40 ms", baseTail, loadTail)
 	}
 	if got := trial.Conditions["limit of processes"]; got != "256 for each aggressor" {
 		t.Errorf("the limit is %q", got)

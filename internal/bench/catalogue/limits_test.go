@@ -52,12 +52,12 @@ func (e *worker) Usage() engine.Usage {
 	return engine.Usage{CPU: e.used}
 }
 
-// pass advances the clock by d and the usage by used.
-func (e *worker) pass(d, used time.Duration) {
+// pass advances the clock by d and the CPU time by usage.
+func (e *worker) pass(d, usage time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.now = e.now.Add(d)
-	e.used += used
+	e.used += usage
 }
 
 // Now implements meter.Clock: the engine is the clock of its trials.
@@ -161,7 +161,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-3*b }
 
 // Each update is a phase, and the recorded limit is the last that was reached.
 func TestUpdatesOfScaling(t *testing.T) {
-	const of = " % of a CPU, in each 100 ms"
+	const unit = " % of a CPU, in each 100 ms"
 	for _, tt := range []struct {
 		what          string
 		seconds       int
@@ -169,9 +169,9 @@ func TestUpdatesOfScaling(t *testing.T) {
 		updates       int
 		limit         string
 	}{
-		{"all steps", 5, "100", "50", 4, "from 50" + of + " to 100" + of},
-		{"from a tenth", 5, "80", "10", 4, "from 8" + of + " to 80" + of},
-		{"exit before the last step", 3, "100", "50", 2, "from 50" + of + " to 75" + of},
+		{"all steps", 5, "100", "50", 4, "from 50" + unit + " to 100" + unit},
+		{"from a tenth", 5, "80", "10", 4, "from 8" + unit + " to 80" + unit},
+		{"exit before the last step", 3, "100", "50", 2, "from 50" + unit + " to 75" + unit},
 	} {
 		e := newWorker(progressing(tt.seconds, func(limit float64) float64 { return 1600 * limit }))
 		trial := runOn(t, scaling, e, e, bench.Params{"steps": "4", "percent": tt.percent, "from": tt.from, "events": "8000"})
@@ -240,18 +240,18 @@ func (e *loaded) sysbench(w *working) {
 	last, events := first, float64(wholeOf(optionsOf(args)["events"]))
 	for n := 1; ; n++ {
 		limit := e.inForce(first, last)
-		used := min(limit, e.left(n), 1)
-		if events -= e.rate * used; events < 0 {
+		share := min(limit, e.left(n), 1)
+		if events -= e.rate * share; events < 0 {
 			break
 		}
 		e.pass(time.Second, 0)
 		e.counts.Lock()
-		e.cpu += time.Duration(used * float64(time.Second))
-		if used == limit && limit < 1 {
+		e.cpu += time.Duration(share * float64(time.Second))
+		if share == limit && limit < 1 {
 			e.throttled += 10
 		}
 		e.counts.Unlock()
-		w.say(fmt.Sprintf("[ %ds ] thds: 1 eps: %.2f lat (ms,95%%): 0.60\n", n, e.rate*used))
+		w.say(fmt.Sprintf("[ %ds ] thds: 1 eps: %.2f lat (ms,95%%): 0.60\n", n, e.rate*share))
 		<-e.read
 		if n <= e.steps {
 			last = <-w.limits
@@ -343,7 +343,7 @@ func TestScaledLimits(t *testing.T) {
 		return first
 	}
 	half := func(first, last float64) float64 { return math.Sqrt(first * last) }
-	none := func(_, _ float64) float64 { return 1 }
+	noLimit := func(_, _ float64) float64 { return 1 }
 	// in is a host that grants only a part of the limit in some of the seconds.
 	in := func(seconds []int, cpus float64) func(int) float64 {
 		return func(second int) float64 {
@@ -370,8 +370,8 @@ func TestScaledLimits(t *testing.T) {
 		{"half a response", paper, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
 		{"dropped limit", quick, drops, idle, 3, nil},
 		{"dropped limit", paper, drops, idle, 1 / 0.55, nil},
-		{"no limit", quick, none, idle, 4, nil},
-		{"no limit", paper, none, idle, 2, nil},
+		{"no limit", quick, noLimit, idle, 4, nil},
+		{"no limit", paper, noLimit, idle, 2, nil},
 		{"starved at first", quick, follows, in([]int{1}, 0.2), 1, nil},
 		{"starved at first", paper, follows, in([]int{1}, 0.4), 1, nil},
 		{"starved at last", quick, follows, in([]int{4}, 0.4), 1, nil},
@@ -403,12 +403,12 @@ func TestScaledLimits(t *testing.T) {
 // does not count as the container's.
 func TestScalingWithUnknownThrottling(t *testing.T) {
 	quick, _ := defaults(t)
-	unknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "it is unknown without cgroups"}
-	const mixed = "Usage"
+	errUnknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "it is unknown without cgroups"}
+	const mixture = "Usage"
 	wraps := map[string]func(loadedCost) bench.Cost{
 		"CPU":          func(l loadedCost) bench.Cost { return l },
-		"no Throttled": func(l loadedCost) bench.Cost { return throttledCost{l, unknown} },
-		mixed:          func(l loadedCost) bench.Cost { return mixedCost{l, new(int)} },
+		"no Throttled": func(l loadedCost) bench.Cost { return throttledCost{l, errUnknown} },
+		mixture:        func(l loadedCost) bench.Cost { return mixedCost{l, new(int)} },
 	}
 	for _, tt := range []struct {
 		what    string
@@ -425,7 +425,7 @@ func TestScalingWithUnknownThrottling(t *testing.T) {
 		{"starved in between", follows, 2, 0.21, false},
 	} {
 		for name, wrap := range wraps {
-			trial := scaled(t, &loaded{rate: 1900, mixed: name == mixed, inForce: tt.inForce, left: func(second int) float64 {
+			trial := scaled(t, &loaded{rate: 1900, mixed: name == mixture, inForce: tt.inForce, left: func(second int) float64 {
 				if second == tt.second {
 					return tt.left
 				}
@@ -439,8 +439,8 @@ func TestScalingWithUnknownThrottling(t *testing.T) {
 			}
 		}
 	}
-	broken := func(l loadedCost) bench.Cost { return throttledCost{l, errors.New("no such file")} }
-	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, broken); trial.Status != result.Failed {
+	fault := func(l loadedCost) bench.Cost { return throttledCost{l, errors.New("no such file")} }
+	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, fault); trial.Status != result.Failed {
 		t.Errorf("unreadable throttling: %s", trial.Status)
 	}
 }
@@ -537,14 +537,14 @@ func watched(r reading) func(*runner.Config) {
 	}
 }
 
-// counting is sysbench for two seconds, during which it calls meanwhile.
-func counting(read <-chan struct{}, meanwhile func()) func(w *working) {
+// counting is sysbench for two seconds, during which it calls callback.
+func counting(read <-chan struct{}, callback func()) func(w *working) {
 	return func(w *working) {
 		program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
 		line, rest, _ := strings.Cut(program.Stdout, "\n")
 		w.say(line + "\n")
 		<-read
-		meanwhile()
+		callback()
 		w.engine.pass(2*time.Second, 0)
 		w.say(rest)
 	}
@@ -561,10 +561,10 @@ func TestCPULimitOfParts(t *testing.T) {
 		{100 * ms, 100 * ms, 2 * time.Second, 0, 1},
 		{200 * ms, 200 * ms, 0, 0, 2},
 	} {
-		var later atomic.Bool
+		var isLater atomic.Bool
 		r := reading{read: make(chan struct{}, 10), parts: func() map[monitor.Component]time.Duration {
 			parts := map[monitor.Component]time.Duration{monitor.Container: 10 * ms, monitor.Daemon: time.Second}
-			if later.Load() {
+			if isLater.Load() {
 				parts[monitor.Container] += tt.container
 				parts[monitor.Sentry] += tt.sandbox
 				parts[monitor.Daemon] += tt.daemon
@@ -572,7 +572,7 @@ func TestCPULimitOfParts(t *testing.T) {
 			}
 			return parts
 		}}
-		e := newWorker(counting(r.read, func() { later.Store(true) }))
+		e := newWorker(counting(r.read, func() { isLater.Store(true) }))
 		trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r))
 		if got := sample(t, trial, "CPULimitUse"); !near(got, tt.want) {
 			t.Errorf("%+v: CPULimitUse = %v", tt, got)
@@ -612,7 +612,7 @@ func TestCPULimitBesideABusyDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var used time.Duration
+	var cpu time.Duration
 	r := reading{read: make(chan struct{}, 10)}
 	e := withDaemon{newWorker(counting(r.read, func() {
 		const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`
@@ -624,13 +624,13 @@ func TestCPULimitBesideABusyDaemon(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		used = usage.CPU
+		cpu = usage.CPU
 	})), engine.Daemon{PIDs: []int{1 << 30}, Cgroup: daemon}}
 	trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r), func(c *runner.Config) {
 		c.RunID, c.Cgroups = run, groups
 	})
-	if got := trial.Values("CPULimitUse"); trial.Status != result.OK || len(got) > 0 || used == 0 {
-		t.Errorf("%s because %q: CPULimitUse = %v; the daemon used %v", trial.Status, trial.Reason, got, used)
+	if got := trial.Values("CPULimitUse"); trial.Status != result.OK || len(got) > 0 || cpu == 0 {
+		t.Errorf("%s because %q: CPULimitUse = %v; the daemon used %v", trial.Status, trial.Reason, got, cpu)
 	}
 }
 
@@ -645,33 +645,33 @@ func heldMiB(mib int) string {
 
 func TestMemoryLimit(t *testing.T) {
 	const name = "limits.memory.oom"
-	killed, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
+	kill, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
 	for _, tt := range []struct {
 		what            string
 		output          string
 		exit            engine.Exit
 		reached, usable []float64 // nil if the trial fails
 	}{
-		{"the limit holds", heldMiB(62), killed, []float64{1}, []float64{62.0 / 64}},
+		{"the limit holds", heldMiB(62), kill, []float64{1}, []float64{62.0 / 64}},
 		{"the limit holds, with an exit code", heldMiB(40), code, []float64{1}, []float64{40.0 / 64}},
 		{"the limit holds and ends the sandbox", heldMiB(41), engine.Exit{Code: 128}, []float64{1}, []float64{41.0 / 64}},
 		{"another code", heldMiB(41), engine.Exit{Code: 129}, nil, nil},
-		{"late kill", heldMiB(96), killed, []float64{1.5}, []float64{1.5}},
+		{"late kill", heldMiB(96), kill, []float64{1.5}, []float64{1.5}},
 		{"the limit does not hold", heldMiB(128), engine.Exit{}, []float64{2}, nil},
 		{"exit below the limit", heldMiB(62), engine.Exit{}, nil, nil},
 		{"failure", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
 		{"another signal", heldMiB(62), engine.Exit{Signal: 15}, nil, nil},
-		{"killed with a third of its limit", heldMiB(22), killed, []float64{1}, []float64{22.0 / 64}},
-		{"killed far below its limit", heldMiB(21), killed, nil, nil},
+		{"killed with a third of its limit", heldMiB(22), kill, []float64{1}, []float64{22.0 / 64}},
+		{"killed far below its limit", heldMiB(21), kill, nil, nil},
 		{"sandbox exit far below the limit", heldMiB(21), engine.Exit{Code: 128}, nil, nil},
-		{"killed with all memory", heldMiB(128), killed, nil, nil},
-		{"killed without memory", heldMiB(0), killed, nil, nil},
-		{"killed without output", "", killed, nil, nil},
+		{"killed with all memory", heldMiB(128), kill, nil, nil},
+		{"killed without memory", heldMiB(0), kill, nil, nil},
+		{"killed without output", "", kill, nil, nil},
 		{"more than possible", heldMiB(129), engine.Exit{}, nil, nil},
-		{"less than before", heldMiB(2) + heldMiB(2), killed, nil, nil},
-		{"garbage", heldMiB(2) + "hold 7\n", killed, nil, nil},
-		{"not a whole MiB", "held 4096\n", killed, nil, nil},
-		{"too much output", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
+		{"less than before", heldMiB(2) + heldMiB(2), kill, nil, nil},
+		{"garbage", heldMiB(2) + "hold 7\n", kill, nil, nil},
+		{"not a whole MiB", "held 4096\n", kill, nil, nil},
+		{"too much output", strings.Repeat("held\n", bench.MaxOutput), kill, nil, nil},
 	} {
 		trial := runOn(t, name, scripted{stdout: tt.output, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
 		want := result.OK
@@ -731,8 +731,8 @@ type guestContainer struct {
 
 func (c *guestContainer) Stats(context.Context) (engine.Stats, error) {
 	c.calls++
-	used, err := c.vm.stats(c.working, c.calls)
-	return engine.Stats{CPU: used, Memory: 1}, err
+	cpu, err := c.vm.stats(c.working, c.calls)
+	return engine.Stats{CPU: cpu, Memory: 1}, err
 }
 
 // In a virtual machine the guest's count judges the container's limit. The machine's CPU time on the host, with its boot and its
@@ -804,13 +804,13 @@ func TestScaledLimitsInAGuest(t *testing.T) {
 		{"no limit", func(float64) float64 { return 1 }, []float64{2}, nil},
 	} {
 		var mu sync.Mutex
-		var used time.Duration
+		var cpu time.Duration
 		read := make(chan struct{})
 		e := &virtual{worker: newWorker(nil), stats: func(*working, int) (time.Duration, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			read <- struct{}{}
-			return used, nil
+			return cpu, nil
 		}}
 		e.work = func(w *working) {
 			const seconds = 5
@@ -822,7 +822,7 @@ func TestScaledLimitsInAGuest(t *testing.T) {
 				cpus := tt.cpus(limit)
 				e.pass(time.Second, 0)
 				mu.Lock()
-				used += time.Duration(cpus * float64(time.Second))
+				cpu += time.Duration(cpus * float64(time.Second))
 				mu.Unlock()
 				w.last.Store(n == seconds)
 				w.say(fmt.Sprintf("[ %ds ] thds: 1 eps: %.2f lat (ms,95%%): 0.60\n", n, 800*cpus))

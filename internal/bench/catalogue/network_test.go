@@ -67,17 +67,17 @@ func (*wire) Link(context.Context) (engine.Link, error) {
 func (e *wire) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	where := "container"
+	place := "container"
 	switch {
 	case s.Network == engine.HostNet && s.Join == "/run/netns/host":
-		where = "host"
+		place = "host"
 	case s.Network != engine.Bridged && s.Network != e.out:
 		return nil, fmt.Errorf("%q has the network %q", s.Process.Args, s.Network)
 	}
-	if limited := s.Resources.Memory > 0; limited != (where == "container") {
-		return nil, fmt.Errorf("%q in the %s has the limits %+v", s.Process.Args, where, s.Resources)
+	if hasLimit := s.Resources.Memory > 0; hasLimit != (place == "container") {
+		return nil, fmt.Errorf("%q in the %s has the limits %+v", s.Process.Args, place, s.Resources)
 	}
-	e.runs = append(e.runs, where+" "+strings.Join(s.Process.Args, " "))
+	e.runs = append(e.runs, place+" "+strings.Join(s.Process.Args, " "))
 	c := &wired{wire: e, spec: s, ended: make(chan struct{})}
 	e.open = append(e.open, c)
 	return c, nil
@@ -234,10 +234,10 @@ func (e *wire) output(args string) string {
 }
 
 // runOnWire executes a trial between containers of e and its host's end.
-func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock meter.Clock) result.Trial {
+func runOnWire(t *testing.T, name string, e *wire, overrides bench.Params, clock meter.Clock) result.Trial {
 	t.Helper()
 	b := find(t, name)
-	params, err := b.Resolve(given, false)
+	params, err := b.Resolve(overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,8 +319,8 @@ func TestRedisValues(t *testing.T) {
 	}
 	p99 := trial.Values("LatencyP99")
 	for i, test := range programs.RedisTests() {
-		if named := trial.Values(test.Name + "P99"); len(named) > 0 && named[0] != p99[i] {
-			t.Errorf("%sP99 is %v, and %v in the series", test.Name, named, p99[i])
+		if values := trial.Values(test.Name + "P99"); len(values) > 0 && values[0] != p99[i] {
+			t.Errorf("%sP99 is %v, and %v in the series", test.Name, values, p99[i])
 		}
 	}
 }
@@ -361,15 +361,15 @@ func TestRedisSnapshots(t *testing.T) {
 			if !strings.Contains(e.runs[0], want) {
 				t.Errorf("persistence=%s calls %q, want %q", params, e.runs[0], want)
 			}
-			if on := trial.Conditions["snapshots on"]; (on != "") != (params == "snapshots") || (trial.Conditions["snapshots"] == "1") != (params == "snapshots") {
+			if location := trial.Conditions["snapshots on"]; (location != "") != (params == "snapshots") || (trial.Conditions["snapshots"] == "1") != (params == "snapshots") {
 				t.Errorf("persistence=%s has the conditions %v", params, trial.Conditions)
 			}
 		}
 	}
-	for _, wrong := range []string{"total_error_replies:3\nrdb_saves:1\nrdb_last_bgsave_status:ok\n", "total_error_replies:0\nrdb_saves:1\nrdb_last_bgsave_status:err\n", "# Stats\n"} {
-		trial := runOnWire(t, databaseRedis, &wire{outputs: map[string]string{"INFO": wrong}}, bench.Params{"persistence": "snapshots"}, still{})
+	for _, output := range []string{"total_error_replies:3\nrdb_saves:1\nrdb_last_bgsave_status:ok\n", "total_error_replies:0\nrdb_saves:1\nrdb_last_bgsave_status:err\n", "# Stats\n"} {
+		trial := runOnWire(t, databaseRedis, &wire{outputs: map[string]string{"INFO": output}}, bench.Params{"persistence": "snapshots"}, still{})
 		if trial.Status != result.Failed || len(trial.Samples) > 0 {
-			t.Errorf("after %q: %s with %d samples", wrong, trial.Status, len(trial.Samples))
+			t.Errorf("after %q: %s with %d samples", output, trial.Status, len(trial.Samples))
 		}
 	}
 	if needs := find(t, databaseRedis).Needs(resolved(t, databaseRedis, bench.Params{"persistence": "snapshots", "requests": "1000"})); needs.Space.Disk != 128_000 {
@@ -378,9 +378,9 @@ func TestRedisSnapshots(t *testing.T) {
 }
 
 // resolved returns the quick parameters of a benchmark with the given ones.
-func resolved(t *testing.T, name string, given bench.Params) bench.Params {
+func resolved(t *testing.T, name string, overrides bench.Params) bench.Params {
 	t.Helper()
-	params, err := find(t, name).Resolve(given, false)
+	params, err := find(t, name).Resolve(overrides, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,30 +404,30 @@ func TestRedisRequests(t *testing.T) {
 		{"7000", "0s", []string{"7000"}},
 		{"1000", "0s", []string{"1000"}},
 	} {
-		given := bench.Params{}
+		overrides := bench.Params{}
 		if tt.duration != "" {
-			given["duration"] = tt.duration
+			overrides["duration"] = tt.duration
 		}
 		if tt.requests != "" {
-			given["requests"] = tt.requests
+			overrides["requests"] = tt.requests
 		}
 		e := &wire{}
-		trial := runOnWire(t, databaseRedis, e, given, still{})
+		trial := runOnWire(t, databaseRedis, e, overrides, still{})
 		if trial.Status != result.OK {
-			t.Fatalf("%v: %s because %s", given, trial.Status, trial.Reason)
+			t.Fatalf("%v: %s because %s", overrides, trial.Status, trial.Reason)
 		}
-		var asked []string
+		var requests []string
 		for _, run := range e.runs {
 			if _, args, ok := strings.Cut(run, programs.RedisBenchmark); ok {
 				fields := strings.Fields(args)
-				asked = append(asked, fields[slices.Index(fields, "-n")+1])
+				requests = append(requests, fields[slices.Index(fields, "-n")+1])
 			}
 		}
-		if last := trial.Conditions["requests in each test"]; !slices.Equal(asked, tt.want) || last != tt.want[len(tt.want)-1] {
-			t.Errorf("%v: %v requests were made and %s recorded; want %v", given, asked, last, tt.want)
+		if last := trial.Conditions["requests in each test"]; !slices.Equal(requests, tt.want) || last != tt.want[len(tt.want)-1] {
+			t.Errorf("%v: %v requests were made and %s recorded; want %v", overrides, requests, last, tt.want)
 		}
 		if got := trial.Values("SET"); len(got) != 1 {
-			t.Errorf("%v: SET = %v, want one value", given, got)
+			t.Errorf("%v: SET = %v, want one value", overrides, got)
 		}
 	}
 }
@@ -437,20 +437,20 @@ func TestPlacesOfServersAndClients(t *testing.T) {
 	for _, name := range overNetwork() {
 		for peer, want := range map[string]string{"host": "host", "containers": "container"} {
 			e := &wire{}
-			given := bench.Params{"peer": peer}
+			overrides := bench.Params{"peer": peer}
 			if name == networkBandwidth {
-				given["omit"] = "1s" // as in the captures
+				overrides["omit"] = "1s" // as in the captures
 			}
-			trial := runOnWire(t, name, e, given, still{})
+			trial := runOnWire(t, name, e, overrides, still{})
 			if trial.Status != result.OK {
 				t.Fatalf("%s: %s because %s", name, trial.Status, trial.Reason)
 			}
 			clients := 0
 			for _, run := range e.runs {
-				where, args, _ := strings.Cut(run, " ")
+				place, args, _ := strings.Cut(run, " ")
 				server := (&wired{spec: engine.Spec{Process: engine.Process{Args: strings.Fields(args)}}}).isServer()
-				if server && where != "container" || !server && where != want {
-					t.Errorf("%s with peer=%s runs %q in the %s", name, peer, args, where)
+				if server && place != "container" || !server && place != want {
+					t.Errorf("%s with peer=%s runs %q in the %s", name, peer, args, place)
 				}
 				if !server {
 					clients++
@@ -584,13 +584,13 @@ type far struct {
 	inUse  int
 }
 
-func (f *far) open(_ context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
+func (f *far) open(_ context.Context, remote remote.Place, server remote.Server) (bench.Remote, error) {
 	if f.refuses != nil {
 		return nil, f.refuses
 	}
 	f.opened = append(f.opened, server)
 	f.inUse++
-	return farServer{f, at, server}, nil
+	return farServer{f, remote, server}, nil
 }
 
 type farServer struct {
@@ -663,11 +663,11 @@ func TestServersOnAnotherMachine(t *testing.T) {
 	for name, want := range remotely() {
 		for _, network := range []engine.Network{engine.HostNet, engine.Bridged} {
 			e := &wire{out: network}
-			given := bench.Params{"peer": otherMachine}
+			overrides := bench.Params{"peer": otherMachine}
 			if name == networkBandwidth {
-				given["omit"] = "1s" // as in the captures
+				overrides["omit"] = "1s" // as in the captures
 			}
-			trial := runOnWire(t, name, e, given, still{})
+			trial := runOnWire(t, name, e, overrides, still{})
 			if trial.Status != result.OK || !strings.Contains(trial.Params, "peer=192.0.2.7") {
 				t.Fatalf("%s %s: %s because %s", name, trial.Params, trial.Status, trial.Reason)
 			}
@@ -695,9 +695,9 @@ func TestServersOnAnotherMachine(t *testing.T) {
 // Send is the direction out of the container at either end.
 func TestDirectionOfBandwidth(t *testing.T) {
 	trial := runOnWire(t, networkBandwidth, &wire{out: engine.HostNet}, bench.Params{"peer": otherMachine, "omit": "1s"}, still{})
-	here := runOnWire(t, networkBandwidth, &wire{}, bench.Params{"peer": "host", "omit": "1s"}, still{})
-	for metric, as := range map[string]string{"Send": "Receive", "Receive": "Send"} {
-		if got, want := trial.Values(metric), here.Values(as); len(got) != 1 || !slices.Equal(got, want) {
+	reference := runOnWire(t, networkBandwidth, &wire{}, bench.Params{"peer": "host", "omit": "1s"}, still{})
+	for metric, counterpart := range map[string]string{"Send": "Receive", "Receive": "Send"} {
+		if got, want := trial.Values(metric), reference.Values(counterpart); len(got) != 1 || !slices.Equal(got, want) {
 			t.Errorf("%s of a client is %v, want %v, the other direction of a server", metric, got, want)
 		}
 	}
@@ -736,9 +736,9 @@ func TestFaultsOfAnotherMachine(t *testing.T) {
 
 // One server has one spelling, so that one measurement has one cell.
 func TestSpellingOfAnotherMachine(t *testing.T) {
-	for given, want := range map[string]string{"192.0.2.7:7480": "192.0.2.7", "Bench2.Example:9000": "bench2.example:9000", "host": "host"} {
-		if params := resolved(t, networkHTTP, bench.Params{"peer": given}); params["peer"] != want {
-			t.Errorf("peer=%s is recorded as %s, want %s", given, params["peer"], want)
+	for spelling, want := range map[string]string{"192.0.2.7:7480": "192.0.2.7", "Bench2.Example:9000": "bench2.example:9000", "host": "host"} {
+		if params := resolved(t, networkHTTP, bench.Params{"peer": spelling}); params["peer"] != want {
+			t.Errorf("peer=%s is recorded as %s, want %s", spelling, params["peer"], want)
 		}
 	}
 	if needs := find(t, networkHTTP).Needs(resolved(t, networkHTTP, bench.Params{"peer": otherMachine})); slices.Contains(needs.Capabilities, engine.NetworkBridge) {

@@ -24,11 +24,11 @@ func values(t *testing.T, trial result.Trial) map[string][]float64 {
 }
 
 // repeat returns n copies of a value.
-func repeat(n int, v float64) (all []float64) {
+func repeat(n int, v float64) (values []float64) {
 	for range n {
-		all = append(all, v)
+		values = append(values, v)
 	}
-	return all
+	return values
 }
 
 const mib = 1 << 20 * 1e3 // a mebibyte in the unit of values
@@ -149,13 +149,13 @@ func checkParallel(t *testing.T, got, want map[string][]float64) {
 		if len(got[series]) != 1 {
 			t.Errorf("%s has %d values, want the median", series, len(got[series]))
 		}
-		least := want[series][0]
+		minimum := want[series][0]
 		if series == "RemovalLatency" {
-			least -= 3 // the process may exit between the phases kill and exit, and no phase contains that time
+			minimum -= 3 // the process may exit between the phases kill and exit, and no phase contains that time
 		}
 		for _, v := range got[series] {
-			if v < least || v > want[total][0] {
-				t.Errorf("%s is %v ms, want one from %v to %v", series, v, least, want[total][0])
+			if v < minimum || v > want[total][0] {
+				t.Errorf("%s is %v ms, want one from %v to %v", series, v, minimum, want[total][0])
 			}
 		}
 		delete(got, series)

@@ -83,13 +83,13 @@ func newPeerHarness(t *testing.T) *peerHarness {
 // lastCPU is the last CPU that this process may use: the first CPUs serve more other work.
 func lastCPU(t *testing.T) string {
 	t.Helper()
-	var here unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &here); err != nil {
+	var affinity unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &affinity); err != nil {
 		t.Fatal(err)
 	}
 	last := 0
-	for cpu := range len(here) * 64 {
-		if here.IsSet(cpu) {
+	for cpu := range len(affinity) * 64 {
+		if affinity.IsSet(cpu) {
 			last = cpu
 		}
 	}
@@ -216,14 +216,14 @@ func (l *peerHarness) shell(h hand, args ...string) (output []byte, err error) {
 	}
 	cmd := exec.CommandContext(ctx, "taskset", slices.Concat(options, []string{"--", "bash", "-c", h.script, "by-hand", l.rootfs, data}, args)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	var written bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &written, &written
+	var buffer bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &buffer, &buffer
 	run := func() error { return l.session.Launcher.Run(ctx, cmd) }
 	for _, group := range h.groups {
 		run = l.joining(ctx, cmd, group, run)
 	}
 	err = run()
-	return written.Bytes(), err
+	return buffer.Bytes(), err
 }
 
 // joining calls run with a cgroup whose files are in an environment variable of the command.
@@ -244,9 +244,9 @@ func (l *peerHarness) joining(ctx context.Context, cmd *exec.Cmd, variable strin
 
 // networkPeers are the peers with a server, and with clients at the host's end.
 func networkPeers() []peer {
-	beside := func(more bench.Params) bench.Params {
-		more["peer"] = bench.HostPeer
-		return more
+	useHostPeer := func(params bench.Params) bench.Params {
+		params["peer"] = bench.HostPeer
+		return params
 	}
 	iperf := func(metric, reverse string) value {
 		return one(metric, `"reverse":\s*`+reverse+`,(?s:.*?)"sum_received":(?s:.*?)"bits_per_second":\s*([0-9.e+]+)`, nil)
@@ -255,8 +255,8 @@ func networkPeers() []peer {
 	netperf := func(test, protocol, direction string, unit float64) value {
 		return one(test, `^PROTOCOL=`+protocol+`\nDIRECTION=`+direction+`\n(?s:.*?)\nTHROUGHPUT=([0-9.]+)$`, times(unit))
 	}
-	ab := func(metric, file, number string, of func(float64) float64) value {
-		return one(metric, `^Document Path: +/`+file+`$(?s:.*?)^`+number+`: +([0-9.]+) `, of)
+	ab := func(metric, file, number string, convert func(float64) float64) value {
+		return one(metric, `^Document Path: +/`+file+`$(?s:.*?)^`+number+`: +([0-9.]+) `, convert)
 	}
 	// One test alone is too short for redis-benchmark, which counts whole milliseconds.
 	redis := value{name: "all tests", pattern: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
@@ -265,18 +265,18 @@ func networkPeers() []peer {
 	}
 	return []peer{
 		{
-			benchmark: "performance.network.bandwidth", params: beside(bench.Params{"duration": "1s"}), turns: 1,
+			benchmark: "performance.network.bandwidth", params: useHostPeer(bench.Params{"duration": "1s"}), turns: 1,
 			values: []value{iperf("Send", "1"), iperf("Receive", "0")},
 		},
 		{
-			benchmark: "performance.network.netperf", params: beside(bench.Params{"duration": "1s"}), turns: 1,
+			benchmark: "performance.network.netperf", params: useHostPeer(bench.Params{"duration": "1s"}), turns: 1,
 			values: []value{
 				netperf("TCP_STREAM", "TCP", "Send", 1e6), netperf("TCP_RR", "TCP", `Send\|Recv`, 1),
 				netperf("TCP_CRR", "TCP", `Connect\|Send\|Recv`, 1), netperf("UDP_RR", "UDP", `Send\|Recv`, 1),
 			},
 		},
 		{
-			benchmark: "performance.network.http", params: beside(bench.Params{"duration": "1s"}), turns: 1,
+			benchmark: "performance.network.http", params: useHostPeer(bench.Params{"duration": "1s"}), turns: 1,
 			// The tests with netperf are compared above.
 			values: []value{
 				ab("HTTPBandwidth", "large", "Transfer rate", times(8*1024)), ab("HTTPLatency", "small", "Requests per second", inverse),
@@ -284,7 +284,7 @@ func networkPeers() []peer {
 			},
 		},
 		{
-			benchmark: "performance.database.redis", params: beside(bench.Params{"duration": "0s", "requests": "5000"}), turns: 1,
+			benchmark: "performance.database.redis", params: useHostPeer(bench.Params{"duration": "0s", "requests": "5000"}), turns: 1,
 			values: []value{redis},
 		},
 	}

@@ -51,8 +51,8 @@ type value struct {
 }
 
 // one returns the value of one metric.
-func one(metric, pattern string, of func(float64) float64) value {
-	return value{name: metric, metrics: []string{metric}, pattern: pattern, of: of}
+func one(metric, pattern string, convert func(float64) float64) value {
+	return value{name: metric, metrics: []string{metric}, pattern: pattern, of: convert}
 }
 
 // one combines the values of the metrics.
@@ -85,34 +85,34 @@ func peers() []peer { return append(lonePeers(), networkPeers()...) }
 
 // namedPeers returns the peers with the names, or all peers without names.
 func namedPeers(names []string) ([]peer, error) {
-	all := peers()
+	candidates := peers()
 	if len(names) == 0 {
-		return all, nil
+		return candidates, nil
 	}
-	var named []peer
+	var matches []peer
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(p peer) bool { return p.benchmark == name })
+		i := slices.IndexFunc(candidates, func(p peer) bool { return p.benchmark == name })
 		if i < 0 {
-			var known []string
-			for _, p := range all {
-				known = append(known, p.benchmark)
+			var benchmarks []string
+			for _, p := range candidates {
+				benchmarks = append(benchmarks, p.benchmark)
 			}
-			return nil, fmt.Errorf("%s has no comparison; the benchmarks with one are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s has no comparison; the benchmarks with one are %s", name, strings.Join(benchmarks, ", "))
 		}
-		named = append(named, all[i])
+		matches = append(matches, candidates[i])
 	}
-	return named, nil
+	return matches, nil
 }
 
 // lonePeers are the peers with one program at a time. Their data fits into the caches of a CPU if possible: the choice of memory
 // pages, by the kernel and by a virtual machine, differs between runs by more than the tolerance. For the same reason the
 // programs are short and their files are in memory.
 func lonePeers() []peer {
-	files := func(more bench.Params) bench.Params {
-		more["on"] = string(bench.BindTmpfs)
-		return more
+	files := func(params bench.Params) bench.Params {
+		params["on"] = string(bench.BindTmpfs)
+		return params
 	}
-	few := func(requests string) bench.Params {
+	limitRequests := func(requests string) bench.Params {
 		return files(bench.Params{"files": "2", "mib": "1", "requests": requests})
 	}
 	fio := func(metric, key string) value {
@@ -138,8 +138,8 @@ func lonePeers() []peer {
 			benchmark: "performance.cpu.linpack", params: bench.Params{"n": "1000", "runs": "10"},
 			values: []value{one("FlopPerSecond", `"flops_per_second":([0-9.]+)`, nil)},
 		},
-		{benchmark: "performance.disk.read", params: few("100000"), values: []value{one("RndRead", sysbenchTotal, nil)}},
-		{benchmark: "performance.disk.write", params: few("100000"), values: []value{one("RndWrite", sysbenchTotal, nil)}},
+		{benchmark: "performance.disk.read", params: limitRequests("100000"), values: []value{one("RndRead", sysbenchTotal, nil)}},
+		{benchmark: "performance.disk.write", params: limitRequests("100000"), values: []value{one("RndWrite", sysbenchTotal, nil)}},
 		{
 			benchmark: "performance.disk.throughput", params: files(bench.Params{"duration": "200ms", "mib": "2"}),
 			values: []value{fio("SeqRead", "bw_bytes"), fio("RndRead", "iops"), fio("RndWrite", "iops")},
@@ -157,7 +157,7 @@ func lonePeers() []peer {
 
 // read parses the values in the output of the programs.
 func (p peer) read(output []byte) ([]float64, error) {
-	var all []float64
+	var results []float64
 	for _, v := range p.values {
 		found := regexp.MustCompile(`(?m)`+v.pattern).FindAllSubmatch(output, -1)
 		if len(found) == 0 || v.together != nil && len(found) != len(v.metrics) {
@@ -174,9 +174,9 @@ func (p peer) read(output []byte) ([]float64, error) {
 			}
 			values = append(values, n)
 		}
-		all = append(all, v.one(values))
+		results = append(results, v.one(values))
 	}
-	return all, nil
+	return results, nil
 }
 
 // contest is a peer and its results by turn. The values of each turn are in the order of the peer's values.
@@ -193,14 +193,14 @@ type contest struct {
 // all. The side that begins changes from turn to turn. A first trial of each peer does not count: it lists the programs to
 // run by hand.
 func (l *peerHarness) takeTurns(peers []peer, rounds int) []*contest {
-	var all []*contest
+	var contests []*contest
 	for _, p := range peers {
 		c := &contest{peer: p}
 		_, c.programs, c.err = l.measure(p)
-		all = append(all, c)
+		contests = append(contests, c)
 	}
 	for range rounds {
-		for _, c := range all {
+		for _, c := range contests {
 			for range c.turns {
 				if c.err == nil {
 					c.err = l.turn(c)
@@ -208,12 +208,12 @@ func (l *peerHarness) takeTurns(peers []peer, rounds int) []*contest {
 			}
 		}
 	}
-	return all
+	return contests
 }
 
 // turn runs each side once.
 func (l *peerHarness) turn(c *contest) error {
-	var ours, theirs, again []float64
+	var ours, rival, repeats []float64
 	byHand := func(values *[]float64) func() error {
 		return func() (err error) {
 			if *values, err = l.byHand(c.peer, c.programs); err != nil {
@@ -229,8 +229,8 @@ func (l *peerHarness) turn(c *contest) error {
 			}
 			return err
 		},
-		byHand(&theirs),
-		byHand(&again),
+		byHand(&rival),
+		byHand(&repeats),
 	}
 	first := len(c.ours) % len(sides)
 	for _, side := range append(sides[first:], sides[:first]...) {
@@ -238,7 +238,7 @@ func (l *peerHarness) turn(c *contest) error {
 			return err
 		}
 	}
-	c.ours, c.theirs, c.again = append(c.ours, ours), append(c.theirs, theirs), append(c.again, again)
+	c.ours, c.theirs, c.again = append(c.ours, ours), append(c.theirs, rival), append(c.again, repeats)
 	return nil
 }
 
@@ -257,10 +257,10 @@ func (c *contest) compare(i int) comparison {
 		return values, samples
 	}
 	ours, ourSamples := column(c.ours)
-	theirs, theirSamples := column(c.theirs)
-	again, againSamples := column(c.again)
+	rival, theirSamples := column(c.theirs)
+	repeats, againSamples := column(c.again)
 	return comparison{
-		stats.Summarize(ours, 1).Median, stats.Summarize(append(theirs, again...), 1).Median,
+		stats.Summarize(ours, 1).Median, stats.Summarize(append(rival, repeats...), 1).Median,
 		// The two values by hand are samples of one block. The direction affects only verdicts.
 		stats.Compare(append(theirSamples, againSamples...), ourSamples, stats.Lower, 1),
 		stats.Compare(theirSamples, againSamples, stats.Lower, 1),
@@ -277,12 +277,12 @@ const (
 // verdict reports whether the ratio is within the tolerance of 1. It differs if its whole interval is outside of the tolerance,
 // and is undecided if the difference may be chance.
 func (c comparison) verdict() string {
-	const least, most = 1 - peerTolerance, 1 + peerTolerance
+	const minimum, maximum = 1 - peerTolerance, 1 + peerTolerance
 	ci := c.turns.CI
 	switch {
-	case c.turns.Ratio >= least && c.turns.Ratio <= most:
+	case c.turns.Ratio >= minimum && c.turns.Ratio <= maximum:
 		return agrees
-	case ci == nil || ci.Lo <= most && ci.Hi >= least:
+	case ci == nil || ci.Lo <= maximum && ci.Hi >= minimum:
 		return undecided
 	}
 	return differs
@@ -306,15 +306,15 @@ func TestProgramsByHand(t *testing.T) {
 	if err != nil || rounds < 1 {
 		t.Skipf("takes minutes on a quiet machine: set %s to the number of rounds", peerRounds)
 	}
-	wanted, err := namedPeers(strings.Fields(os.Getenv(peerNames)))
+	selection, err := namedPeers(strings.Fields(os.Getenv(peerNames)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newPeerHarness(t).takeTurns(wanted, rounds)
+	contests := newPeerHarness(t).takeTurns(selection, rounds)
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tturns\tTouchstone\tby hand\tratio in a turn (95 %)\tby hand twice (95 %)\t")
 	verdicts := map[string]int{}
-	for _, c := range all {
+	for _, c := range contests {
 		if c.err != nil {
 			t.Errorf("%s: %v", c.benchmark, c.err)
 			continue
@@ -337,11 +337,11 @@ func TestProgramsByHand(t *testing.T) {
 
 // The verdict on a ratio outside of the tolerance depends on its interval.
 func TestPeersVerdict(t *testing.T) {
-	turns := func(values ...float64) (all [][]float64) {
+	turns := func(values ...float64) (rows [][]float64) {
 		for _, v := range values {
-			all = append(all, []float64{v})
+			rows = append(rows, []float64{v})
 		}
-		return all
+		return rows
 	}
 	steady, shaky := turns(100, 101, 99, 100, 101, 99, 100), turns(100, 130, 80, 100, 120, 90, 100)
 	for _, tt := range []struct {

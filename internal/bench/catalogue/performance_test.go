@@ -78,12 +78,12 @@ func TestBlogbenchMixture(t *testing.T) {
 		space    string
 		replaced bool
 	}{{"512", true}, {"1024", false}} { // 49 and 98 blogs, and 65 are written
-		given := bench.Params{"mixture": "blogbench", "space": tt.space}
-		trial := ok(t, name, "fake/a", given)
-		if said := trial.Conditions["blogs"]; (said != "") != tt.replaced {
+		overrides := bench.Params{"mixture": "blogbench", "space": tt.space}
+		trial := ok(t, name, "fake/a", overrides)
+		if condition := trial.Conditions["blogs"]; (condition != "") != tt.replaced {
 			t.Errorf("in %s MiB: the conditions are %v", tt.space, trial.Conditions)
 		}
-		if needs := find(t, name).Needs(resolved(t, name, given)); fmt.Sprint(needs.Space.Disk>>20) != tt.space {
+		if needs := find(t, name).Needs(resolved(t, name, overrides)); fmt.Sprint(needs.Space.Disk>>20) != tt.space {
 			t.Errorf("in %s MiB: the space is %d bytes", tt.space, needs.Space.Disk)
 		}
 	}

@@ -46,11 +46,11 @@ func (e *porter) Create(ctx context.Context, s engine.Spec) (engine.Container, e
 	if err := e.refuse(e.created, e.create); err != nil {
 		return nil, err
 	}
-	of := e.scripted
+	script := e.scripted
 	if e.created == 1 {
-		of = scripted{exit: engine.Exit{Code: bench.MinimalCode}}
+		script = scripted{exit: engine.Exit{Code: bench.MinimalCode}}
 	}
-	c, err := of.Create(ctx, s)
+	c, err := script.Create(ctx, s)
 	return &ported{c, e.refuse(e.created, e.start)}, err
 }
 
@@ -72,7 +72,7 @@ func (c *ported) Start(ctx context.Context) error {
 // architecture ran before.
 func TestForeignImage(t *testing.T) {
 	runs := engine.Exit{Code: bench.MinimalCode}
-	fixed, loose := bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu", Fixed: true}, bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu"}
+	fixed, emulator := bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu", Fixed: true}, bench.Emulator{Name: "qemu-aarch64", Interpreter: "/usr/bin/qemu"}
 	noFile := errors.New(`exec: "/probe": stat /probe: no such file or directory`)
 	for _, tt := range []struct {
 		name     string
@@ -88,7 +88,7 @@ func TestForeignImage(t *testing.T) {
 		{"at create", porter{create: errors.New("exec /probe: exec format error")}, bench.Emulator{}, "exec format error at create", "exec /probe"},
 		{"at start", porter{start: errors.New("Exec Format Error: OCI runtime error")}, bench.Emulator{}, "exec format error at start", "OCI runtime"},
 		{"after start", porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec container process `/probe`: Exec format error\n"}}, bench.Emulator{}, "exec format error at exec, after start", "`/probe`"},
-		{"emulator not in the container", porter{start: noFile}, loose, "emulator not found in the container", "no such file"},
+		{"emulator not in the container", porter{start: noFile}, emulator, "emulator not found in the container", "no such file"},
 		{"illegal instruction", porter{scripted: scripted{exit: engine.Exit{Signal: syscall.SIGILL}}}, fixed, "starts, but fails: killed by signal 4 (illegal instruction)", "signal 4"},
 
 		{"exec error of an agent", porter{scripted: scripted{exit: engine.Exit{Code: 2}}, isolation: engine.VM}, fixed, "does not start in the guest: exit code 2", "exit code 2"},
@@ -158,14 +158,14 @@ func TestForeignImageWords(t *testing.T) {
 	if trial.Status != result.Failed { // a scripted fault is no matter of the architecture
 		t.Fatalf("%s because %q", trial.Status, trial.Reason)
 	}
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"pull image minimal-arm64 with containerd/runc: no match for platform of 0123456789abcdef0123": "no match for platform of …",
 		"pull image minimal-arm64: no matching manifest at 127.0.0.1:43210/minimal-arm64":              "no matching manifest at …/IMAGE",
 		`no matching manifest {"time":"2026-11-22T20:42:10.349875Z"}`:                                  `no matching manifest {"time":"…"}`,
 	} {
-		e := &porter{pull: errors.New(said)}
+		e := &porter{pull: errors.New(message)}
 		if words := runOn(t, imageRun, e, still{}, bench.Params{"architecture": "arm64"}).Conditions["in the engine's words"]; words != want {
-			t.Errorf("the words of %q are %q, want %q", said, words, want)
+			t.Errorf("the words of %q are %q, want %q", message, words, want)
 		}
 	}
 	e := &porter{}
@@ -174,8 +174,8 @@ func TestForeignImageWords(t *testing.T) {
 	if want := "exec format error in ID"; words != want {
 		t.Errorf("the words are %q, want %q", words, want)
 	}
-	after := &porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec /probe: exec format error\n"}}
-	if words := runOn(t, imageRun, after, still{}, nil).Conditions["in the engine's words"]; words != "exec /probe: exec format error" {
+	runFailure := &porter{scripted: scripted{exit: engine.Exit{Code: 1}, stderr: "exec /probe: exec format error\n"}}
+	if words := runOn(t, imageRun, runFailure, still{}, nil).Conditions["in the engine's words"]; words != "exec /probe: exec format error" {
 		t.Errorf("the words of a program that ended are %q", words)
 	}
 }

@@ -147,15 +147,15 @@ func (e unlimited) Create(ctx context.Context, spec engine.Spec) (engine.Contain
 // engine.
 func TestRealDisk(t *testing.T) {
 	cells.Need(t, "catalogue/disk")
-	all := bench.Volumes() // reading and writing test each, the other benchmarks one
-	small := []struct {
+	volumes := bench.Volumes() // reading and writing test each, the other benchmarks one
+	cases := []struct {
 		name    string
 		volumes []bench.Volume
 		given   bench.Params
 	}{
-		{"performance.disk.read", all, bench.Params{"files": "4", "mib": "2", "requests": "500"}},
+		{"performance.disk.read", volumes, bench.Params{"files": "4", "mib": "2", "requests": "500"}},
 		{"performance.disk.read", []bench.Volume{bench.Rootfs, bench.Bind}, bench.Params{"files": "4", "mib": "2", "requests": "500", "cache": "cold"}},
-		{"performance.disk.write", all, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "every=100"}},
+		{"performance.disk.write", volumes, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "every=100"}},
 		{"performance.disk.write", []bench.Volume{bench.Rootfs, bench.Bind}, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "never", "existing": "empty"}},
 		{"performance.disk.throughput", []bench.Volume{bench.Rootfs}, bench.Params{"mib": "16", "duration": "300ms", "sweep": "4,16384"}},
 		{"performance.disk.throughput", []bench.Volume{bench.Bind}, bench.Params{"mib": "16", "duration": "300ms", "sweep": "64,1024", "cache": "cold"}},
@@ -174,15 +174,15 @@ func TestRealDisk(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.target, tt.driver)
-			for _, s := range small {
+			for _, s := range cases {
 				for _, volume := range s.volumes {
-					given := bench.Params{"on": string(volume)}
+					overrides := bench.Params{"on": string(volume)}
 					for name, value := range s.given {
-						given[name] = value
+						overrides[name] = value
 					}
-					trial := l.retry(t, s.name, given)
+					trial := l.retry(t, s.name, overrides)
 					if trial.Status != result.OK {
-						t.Errorf("%s with %v: %s because %s: %s", s.name, given, trial.Status, trial.Reason, trial.Output)
+						t.Errorf("%s with %v: %s because %s: %s", s.name, overrides, trial.Status, trial.Reason, trial.Output)
 					}
 				}
 			}
@@ -234,25 +234,25 @@ func memoryDir(t *testing.T) string {
 // and the host, and behind containerd.
 func TestRealNetwork(t *testing.T) {
 	cells.Need(t, "catalogue/network")
-	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
-	few := bench.Params{"requests": "1000", "clients": "10"}
-	within := bench.Params{"requests": "1000", "clients": "10", "peer": "same", "persistence": "snapshots"}
+	containerPeer, hostPeer := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
+	fewRequests := bench.Params{"requests": "1000", "clients": "10"}
+	samePeer := bench.Params{"requests": "1000", "clients": "10", "peer": "same", "persistence": "snapshots"}
 	for _, tt := range []struct {
 		target string
 		driver engine.Driver
 		work   map[string]bench.Params
 	}{
-		{"native", native.Driver{}, map[string]bench.Params{networkHTTP: between, isolationNetwork: briefly(nil), databaseRedis: within}},
-		{"native@network=loopback", native.Driver{}, map[string]bench.Params{networkBandwidth: beside, databaseRedis: few}},
-		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: between, databaseRedis: within}},
-		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between, isolationNetwork: briefly(between)}},
+		{"native", native.Driver{}, map[string]bench.Params{networkHTTP: containerPeer, isolationNetwork: briefly(nil), databaseRedis: samePeer}},
+		{"native@network=loopback", native.Driver{}, map[string]bench.Params{networkBandwidth: hostPeer, databaseRedis: fewRequests}},
+		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: containerPeer, databaseRedis: samePeer}},
+		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: containerPeer, isolationNetwork: briefly(containerPeer)}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.target, tt.driver).withHost(t)
 			enginetest.Require(t, tt.target, l.engine.Supports(engine.NetworkBridge))
-			for name, given := range tt.work {
+			for name, overrides := range tt.work {
 				b := find(t, name)
-				l.calm(t, b, given, checkNetwork(b))
+				l.calm(t, b, overrides, checkNetwork(b))
 			}
 		})
 	}
@@ -281,9 +281,9 @@ func checkNetwork(b bench.Benchmark) func(result.Trial) error {
 
 // briefly returns parameters with short phases, and with one CPU for each party: on a busy host, threads that wait for each other make
 // little progress.
-func briefly(more bench.Params) bench.Params {
+func briefly(overrides bench.Params) bench.Params {
 	params := bench.Params{"before": "300ms", "during": "1s", "after": "200ms", "cpus": "1"}
-	maps.Copy(params, more)
+	maps.Copy(params, overrides)
 	return params
 }
 
@@ -295,12 +295,12 @@ func TestRealIsolation(t *testing.T) {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
 			l.needsCgroups(t)
-			small := bench.Params{"n": "200", "noise": "400"}
-			l.calm(t, find(t, isolationCPU), briefly(small), checkIsolation)
+			params := bench.Params{"n": "200", "noise": "400"}
+			l.calm(t, find(t, isolationCPU), briefly(params), checkIsolation)
 			if tt.name == "native" {
 				l.host = l.engine
-				small["aggressor"] = "native"
-				l.calm(t, find(t, isolationCPU), briefly(small), func(trial result.Trial) error {
+				params["aggressor"] = "native"
+				l.calm(t, find(t, isolationCPU), briefly(params), func(trial result.Trial) error {
 					if got := trial.Conditions["aggressor"]; !strings.Contains(got, "a process of the host") {
 						return fmt.Errorf("the aggressor is %q", got)
 					}
@@ -360,9 +360,9 @@ func TestRealLatency(t *testing.T) {
 					if count != 40 || len(d.Tail.Values) != 40 {
 						return fmt.Errorf("%s has %d samples and a tail of %d, want 40 of each", name, count, len(d.Tail.Values))
 					}
-					middle, largest := trial.Values(d.Metric), trial.Values(d.Metric+"Max")
-					if len(middle) != 1 || len(largest) != 1 || !(middle[0] > 0) || largest[0] != slices.Max(d.Tail.Values) || largest[0] < middle[0] {
-						return fmt.Errorf("%s has the median %v and the maximum %v", name, middle, largest)
+					middle, maxima := trial.Values(d.Metric), trial.Values(d.Metric+"Max")
+					if len(middle) != 1 || len(maxima) != 1 || !(middle[0] > 0) || maxima[0] != slices.Max(d.Tail.Values) || maxima[0] < middle[0] {
+						return fmt.Errorf("%s has the median %v and the maximum %v", name, middle, maxima)
 					}
 					return nil
 				})

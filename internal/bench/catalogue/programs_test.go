@@ -29,7 +29,7 @@ func install(d *fake.Driver) {
 
 // imitations returns the imitated programs by their paths in the image.
 func imitations() map[string]fake.Program {
-	all := map[string]fake.Program{
+	scripts := map[string]fake.Program{
 		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}),
 		"/usr/bin/busybox":  byFirst(map[string]fake.Program{"truncate": busybox}),
 		"/usr/bin/7z":       sevenZip,
@@ -43,12 +43,12 @@ func imitations() map[string]fake.Program {
 	for _, tool := range programs.Tools() {
 		for _, file := range tool.Files {
 			text, err := os.ReadFile(filepath.Join(captureDir, path.Base(file)+"-native.txt"))
-			if _, scripted := all[file]; !scripted && err == nil {
-				all[file] = repeated(string(text))
+			if _, scripted := scripts[file]; !scripted && err == nil {
+				scripts[file] = repeated(string(text))
 			}
 		}
 	}
-	return all
+	return scripts
 }
 
 // idleNginx listens until it is killed.
@@ -203,11 +203,11 @@ const linpackRate = 40e9
 
 // linpack imitates Touchstone's linpack program with two CPUs.
 func linpack(args []string, _ engine.Spec) fake.Behaviour {
-	value := func(name string, otherwise int) int {
+	value := func(name string, fallback int) int {
 		if i := slices.Index(args, name); i >= 0 {
 			return wholeOf(args[i+1])
 		}
-		return otherwise
+		return fallback
 	}
 	n, runs := float64(value("--n", 1000)), value("--runs", 1)
 	second := (2.0/3*n*n*n + 2*n*n) / linpackRate
@@ -286,8 +286,8 @@ const (
 
 // fio imitates fio: each job reads or writes the file once, or runs for its time.
 func fio(args []string, _ engine.Spec) fake.Behaviour {
-	if every, ok := optionsOf(args)["status-interval"]; ok {
-		return fake.Behaviour{Every: time.Duration(wholeOf(strings.TrimSuffix(every, "ms"))) * time.Millisecond, Lines: fioStatus}
+	if interval, ok := optionsOf(args)["status-interval"]; ok {
+		return fake.Behaviour{Every: time.Duration(wholeOf(strings.TrimSuffix(interval, "ms"))) * time.Millisecond, Lines: fioStatus}
 	}
 	var groups [][]string
 	for _, arg := range args {
@@ -299,16 +299,16 @@ func fio(args []string, _ engine.Spec) fake.Behaviour {
 		}
 	}
 	size := wholeOf(strings.TrimSuffix(optionsOf(groups[0])["size"], "m")) << 20
-	var whole time.Duration
+	var total time.Duration
 	var jobs []any
 	for _, group := range groups[1:] {
 		o := optionsOf(group)
 		block, took, bytes := wholeOf(o["bs"]), fioTook, size
-		if _, again := o["time_based"]; again {
+		if _, repeats := o["time_based"]; repeats {
 			took = time.Duration(wholeOf(strings.TrimSuffix(o["runtime"], "ms"))) * time.Millisecond
 			bytes = int(took.Seconds()*fioBytesPerSecond) / block * block
 		}
-		whole += took
+		total += took
 		side := func(count int) map[string]any {
 			return map[string]any{
 				"io_bytes": count * block, "total_ios": count, "short_ios": 0, "drop_ios": 0,
@@ -328,7 +328,7 @@ func fio(args []string, _ engine.Spec) fake.Behaviour {
 	if err != nil {
 		panic(err)
 	}
-	return fake.Behaviour{Took: whole, Stdout: string(text) + "\n"}
+	return fake.Behaviour{Took: total, Stdout: string(text) + "\n"}
 }
 
 // sqliteTook is the time of each call of SQLite.
@@ -340,8 +340,8 @@ func sqlite() fake.Program {
 	return func(args []string, _ engine.Spec) fake.Behaviour {
 		b := fake.Behaviour{Took: sqliteTook}
 		last := args[len(args)-1]
-		if _, after, made := strings.Cut(last, " LIMIT "); made {
-			rows, _, _ = strings.Cut(after, ")")
+		if _, tail, hasLimit := strings.Cut(last, " LIMIT "); hasLimit {
+			rows, _, _ = strings.Cut(tail, ")")
 		}
 		if strings.HasPrefix(last, "PRAGMA integrity_check") {
 			b.Stdout = rows + "|" + rows + "|1|" + rows + "\nok\n"

@@ -86,29 +86,29 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 	}
 	var sum float64
 	for _, c := range append(cpu, monitor.Other) {
-		used := one("HostCPU" + bench.Title(string(c)))
-		if !(used > 0) {
-			t.Errorf("the %s used %v s", c, used)
+		seconds := one("HostCPU" + bench.Title(string(c)))
+		if !(seconds > 0) {
+			t.Errorf("the %s used %v s", c, seconds)
 		}
-		sum += used
+		sum += seconds
 	}
-	whole := one("HostCPU")
-	if !(math.Abs(sum-whole) < 1e-6) {
-		t.Errorf("the components used %v s, all together %v s", sum, whole)
+	total := one("HostCPU")
+	if !(math.Abs(sum-total) < 1e-6) {
+		t.Errorf("the components used %v s, all together %v s", sum, total)
 	}
 	for _, c := range memory {
 		if bytes := one("PSS" + bench.Title(string(c))); !(bytes >= 4<<10 && bytes < 1<<30) {
 			t.Errorf("the %s has %v bytes", c, bytes)
 		}
 	}
-	known := 0
+	count := 0
 	for _, s := range trial.Samples {
 		if strings.HasPrefix(s.Metric, "HostCPU") || strings.HasPrefix(s.Metric, "PSS") {
-			known++
+			count++
 		}
 	}
-	if want := len(cpu) + 2 + len(memory); known != want {
-		t.Errorf("%d costs are known, want %d: %v", known, want, trial.Samples)
+	if want := len(cpu) + 2 + len(memory); count != want {
+		t.Errorf("%d costs are known, want %d: %v", count, want, trial.Samples)
 	}
 }
 
@@ -118,11 +118,11 @@ func checkRest(t *testing.T, trials []result.Trial) {
 	t.Helper()
 	var rests []string
 	for _, trial := range trials {
-		rest, whole := trial.Values("HostCPUOther"), trial.Values("HostCPU")
-		if len(rest) == 1 && len(whole) == 1 && rest[0] < 0.25*whole[0]+0.005 {
+		rest, totals := trial.Values("HostCPUOther"), trial.Values("HostCPU")
+		if len(rest) == 1 && len(totals) == 1 && rest[0] < 0.25*totals[0]+0.005 {
 			return
 		}
-		rests = append(rests, fmt.Sprintf("%v s of %v s", rest, whole))
+		rests = append(rests, fmt.Sprintf("%v s of %v s", rest, totals))
 	}
 	t.Errorf("in each trial too much CPU time belongs to no component: %q", rests)
 }
@@ -163,8 +163,8 @@ func TestRealMemoryOverTime(t *testing.T) {
 				spent := monitorTime(trial)
 				t.Logf("%d timelines; the samples took %.2f ms of CPU time in %v, %.2f %% of a CPU", len(trial.Timelines), 1e3*spent, trial.Elapsed, 100*spent/trial.Elapsed.Seconds())
 				// The first allowance and the unconditional last sample weigh in a trial of few seconds.
-				if most := 0.01*trial.Elapsed.Seconds() + 0.012; spent > most {
-					return fmt.Errorf("the samples took %.4f s of CPU time, want at most %.4f s", spent, most)
+				if limit := 0.01*trial.Elapsed.Seconds() + 0.012; spent > limit {
+					return fmt.Errorf("the samples took %.4f s of CPU time, want at most %.4f s", spent, limit)
 				}
 				return nil
 			}, byComponent, monitored)
@@ -204,11 +204,11 @@ func monitorTime(trial result.Trial) (spent float64) {
 			continue
 		}
 		for i, use := range l.Values {
-			since := l.At[i]
+			period := l.At[i]
 			if i > 0 {
-				since -= l.At[i-1]
+				period -= l.At[i-1]
 			}
-			spent += use * since.Seconds()
+			spent += use * period.Seconds()
 		}
 	}
 	return spent

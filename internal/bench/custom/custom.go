@@ -124,14 +124,14 @@ func (m Metric) Reading() (readings.Reading, error) {
 
 // help describes the source of the metric.
 func (m Metric) help() string {
-	how, where := "by the expression", m.Regex
+	method, location := "by the expression", m.Regex
 	if m.JSON != "" {
-		how, where = "at the JSON path", m.JSON
+		method, location = "at the JSON path", m.JSON
 	}
 	if m.Scale.Auto != "" {
-		where += ", with its unit"
+		location += ", with its unit"
 	}
-	return fmt.Sprintf("read from the program's output %s %s", how, where)
+	return fmt.Sprintf("read from the program's output %s %s", method, location)
 }
 
 // Benchmark makes the benchmark. The error describes the first metric with an unusable expression or path.

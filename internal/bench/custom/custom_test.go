@@ -166,9 +166,9 @@ func TestNeedsOfAWorkload(t *testing.T) {
 // The run records the benchmark's description, so it must be valid.
 func TestBenchmarkDescribesItself(t *testing.T) {
 	for _, unit := range custom.Units() {
-		for _, better := range custom.Directions() {
+		for _, direction := range custom.Directions() {
 			w := app()
-			w.Metrics = []custom.Metric{{Name: "A", Unit: unit, Better: better, JSON: "a.b"}}
+			w.Metrics = []custom.Metric{{Name: "A", Unit: unit, Better: direction, JSON: "a.b"}}
 			b, err := custom.Benchmark(w)
 			if err != nil {
 				t.Fatal(err)

@@ -21,17 +21,17 @@ const (
 const settle = 500 * time.Millisecond
 
 func churn() bench.Benchmark {
-	const without = ", without the anonymous memory of other processes"
-	peak := bytesOf("PeakMemory", "fall of MemAvailable while all containers run"+without)
+	const exclusion = ", without the anonymous memory of other processes"
+	peak := bytesOf("PeakMemory", "fall of MemAvailable while all containers run"+exclusion)
 	peak.Phrase = "takes at the peak of all containers"
-	kept := bytesOf("NotReturned", "fall of MemAvailable that remains after all containers are removed"+without)
-	kept.Phrase = "keeps after the removal of its containers"
+	remainder := bytesOf("NotReturned", "fall of MemAvailable that remains after all containers are removed"+exclusion)
+	remainder.Phrase = "keeps after the removal of its containers"
 	return bench.Benchmark{
 		Name:    "density.churn",
 		Summary: "the host's memory while containers are created and removed, and memory that is not returned",
 		Source:  "nishimura figure 5",
 		Metrics: slices.Concat([]result.Metric{
-			peak, kept,
+			peak, remainder,
 			bytesOf("PeakFall", "fall of MemAvailable while all containers run"),
 			bytesOf("FallNotReturned", "fall of MemAvailable that remains after all containers are removed"),
 			bytesOf("PeakPSS", "growth of the PSS of the target while all containers run"),
@@ -50,12 +50,12 @@ func churn() bench.Benchmark {
 
 func runChurn(ctx context.Context, t bench.Trial) error {
 	n := t.Int("containers")
-	before, err := read(t)
+	baseline, err := read(t)
 	if err != nil {
 		return err
 	}
 	var running []*bench.Running
-	created := bench.Span{}
+	creation := bench.Span{}
 	for i := range n {
 		c, err := bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 		if err != nil {
@@ -66,9 +66,9 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
 		if i == 0 {
-			created.Start = c.CreateSpan.Start
+			creation.Start = c.CreateSpan.Start
 		}
-		created.End = max(first, c.StartSpan.End)
+		creation.End = max(first, c.StartSpan.End)
 		running = append(running, c)
 	}
 	peak, err := read(t)
@@ -78,52 +78,52 @@ func runChurn(ctx context.Context, t bench.Trial) error {
 	if err := alive(ctx, t, running); err != nil {
 		return err
 	}
-	removed := bench.Span{}
+	removal := bench.Span{}
 	for i, c := range running {
 		_, span, err := c.Destroy(ctx, t)
 		if err != nil {
 			return fmt.Errorf("remove container %d of %d: %w", i+1, n, err)
 		}
 		if i == 0 {
-			removed.Start = span.Start
+			removal.Start = span.Start
 		}
-		removed.End = span.End
+		removal.End = span.End
 	}
 	if _, err := t.Sleep(ctx, settle); err != nil {
 		return err
 	}
-	after, err := read(t)
+	remainder, err := read(t)
 	if err != nil {
 		return err
 	}
-	t.Record("CreateTime", created.Seconds())
-	t.Record("RemoveTime", removed.Seconds())
-	recordChurn(t, before, peak, after)
+	t.Record("CreateTime", creation.Seconds())
+	t.Record("RemoveTime", removal.Seconds())
+	recordChurn(t, baseline, peak, remainder)
 	return nil
 }
 
-func recordChurn(t bench.Trial, before, peak, after reading) {
-	all := readings{before, after}
-	census, available := readings{before, peak, after}.known()
+func recordChurn(t bench.Trial, baseline, peak, remainder reading) {
+	ends := readings{baseline, remainder}
+	census, available := readings{baseline, peak, remainder}.known()
 	last := func(values []float64) float64 { return values[len(values)-1] }
 	pss := func(r reading) int64 { return r.pss().PSS }
 	if available {
-		t.Record("PeakFall", last(readings{before, peak}.fall()))
-		t.Record("FallNotReturned", last(all.fall()))
-		if before.host["SwapTotal"] > 0 {
-			t.Record("PeakSwap", last(readings{before, peak}.growth(func(r reading) int64 { return r.host["SwapTotal"] - r.host["SwapFree"] })))
+		t.Record("PeakFall", last(readings{baseline, peak}.fall()))
+		t.Record("FallNotReturned", last(ends.fall()))
+		if baseline.host["SwapTotal"] > 0 {
+			t.Record("PeakSwap", last(readings{baseline, peak}.growth(func(r reading) int64 { return r.host["SwapTotal"] - r.host["SwapFree"] })))
 		}
 	}
 	if census {
-		t.Record("PeakPSS", last(readings{before, peak}.growth(pss)))
-		t.Record("PSSNotReturned", last(all.growth(pss)))
-		for _, c := range all.components() {
-			t.Record("NotReturned"+bench.Title(string(c)), last(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+		t.Record("PeakPSS", last(readings{baseline, peak}.growth(pss)))
+		t.Record("PSSNotReturned", last(ends.growth(pss)))
+		for _, c := range ends.components() {
+			t.Record("NotReturned"+bench.Title(string(c)), last(ends.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
-	if census && available && (readings{before, peak}).divided() {
-		t.Record("PeakMemory", last(readings{before, peak}.cost()))
-		t.Record("NotReturned", last(all.cost()))
-		all.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+bench.Title(component), value) })
+	if census && available && (readings{baseline, peak}).divided() {
+		t.Record("PeakMemory", last(readings{baseline, peak}.cost()))
+		t.Record("NotReturned", last(ends.cost()))
+		ends.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+bench.Title(component), value) })
 	}
 }

@@ -70,7 +70,7 @@ func hostMemory(t bench.Trial) (bench.HostMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known := host["MemAvailable"]; !known {
+	if _, ok := host["MemAvailable"]; !ok {
 		return nil, &engine.UnsupportedError{What: "the available memory of the host", Reason: "the kernel is older than Linux 3.14"}
 	}
 	return host, nil
@@ -103,43 +103,43 @@ func due(i, n int) bool {
 }
 
 // known reports whether each reading has a census, and whether each has MemAvailable.
-func (all readings) known() (census, available bool) {
-	census = !slices.ContainsFunc(all, func(r reading) bool { return r.noCensus != nil })
-	available = !slices.ContainsFunc(all, func(r reading) bool { return r.noAvailable != nil })
+func (series readings) known() (census, available bool) {
+	census = !slices.ContainsFunc(series, func(r reading) bool { return r.noCensus != nil })
+	available = !slices.ContainsFunc(series, func(r reading) bool { return r.noAvailable != nil })
 	return census, available
 }
 
 // growth returns a quantity of each reading with containers, less its value without containers.
-func (all readings) growth(of func(reading) int64) []float64 {
+func (series readings) growth(quantity func(reading) int64) []float64 {
 	var values []float64
-	for _, r := range all[1:] {
-		values = append(values, float64(of(r)-of(all[0])))
+	for _, r := range series[1:] {
+		values = append(values, float64(quantity(r)-quantity(series[0])))
 	}
 	return values
 }
 
 // fit is the line through a quantity of the readings with containers. The first container also pays for the pages that all containers
 // share, so the line does not begin at 0 containers.
-func (all readings) fit(values []float64) stats.Line {
+func (series readings) fit(values []float64) stats.Line {
 	var places []float64
-	for _, r := range all[1:] {
+	for _, r := range series[1:] {
 		places = append(places, float64(r.containers))
 	}
 	return stats.CumulativeLine(places, values)
 }
 
-func (all readings) slope(values []float64) float64 { return all.fit(values).Slope }
+func (series readings) slope(values []float64) float64 { return series.fit(values).Slope }
 
 // fall is the fall of MemAvailable since the reading without containers.
-func (all readings) fall() []float64 {
-	return all.growth(func(r reading) int64 { return -r.host["MemAvailable"] })
+func (series readings) fall() []float64 {
+	return series.growth(func(r reading) int64 { return -r.host["MemAvailable"] })
 }
 
 // cost is the fall of MemAvailable without the anonymous memory of other processes, which disturbs it most.
-func (all readings) cost() []float64 {
-	values := all.fall()
-	for i, other := range all.growth(ofOthers) {
-		values[i] -= other
+func (series readings) cost() []float64 {
+	values := series.fall()
+	for i, noise := range series.growth(ofOthers) {
+		values[i] -= noise
 	}
 	return values
 }
@@ -148,9 +148,9 @@ func (all readings) cost() []float64 {
 func ofOthers(r reading) int64 { return r.host["AnonPages"] - r.pss().Anonymous }
 
 // components lists the components with memory in some reading.
-func (all readings) components() []monitor.Component {
+func (series readings) components() []monitor.Component {
 	found := map[monitor.Component]bool{}
-	for _, r := range all {
+	for _, r := range series {
 		for c := range maps.Keys(r.census.Memory) {
 			found[c] = true
 		}
@@ -177,8 +177,8 @@ func (k kind) amount(r reading) int64 {
 
 // known reports whether the kernel reports the kind.
 func (k kind) known(r reading) bool {
-	_, known := r.host[k.field]
-	return known || k.field == ""
+	_, ok := r.host[k.field]
+	return ok || k.field == ""
 }
 
 // kinds are the kinds of memory in the difference. All other memory is "other".
@@ -202,20 +202,20 @@ func kinds() []kind {
 const other = "other"
 
 // divided reports whether the kernel divides the PSS, so that the difference can be explained.
-func (all readings) divided() bool {
-	last := all[len(all)-1].pss()
+func (series readings) divided() bool {
+	last := series[len(series)-1].pss()
 	return last.Anonymous+last.File+last.Shared > 0
 }
 
 // explain calls add with each known kind's part of the difference between the cost and the PSS, each as estimated from its growth. The
 // parts add up to the difference, because the estimate is linear.
-func (all readings) explain(estimate func([]float64) float64, add func(component string, value float64)) {
-	rest := estimate(all.cost()) - estimate(all.growth(func(r reading) int64 { return r.pss().PSS }))
+func (series readings) explain(estimate func([]float64) float64, add func(component string, value float64)) {
+	rest := estimate(series.cost()) - estimate(series.growth(func(r reading) int64 { return r.pss().PSS }))
 	for _, k := range kinds() {
-		if !k.known(all[0]) {
+		if !k.known(series[0]) {
 			continue
 		}
-		part := estimate(all.growth(k.amount))
+		part := estimate(series.growth(k.amount))
 		rest -= part
 		add(k.component, part)
 	}
@@ -224,9 +224,9 @@ func (all readings) explain(estimate func([]float64) float64, add func(component
 
 // restMetrics describe the parts of explain.
 func restMetrics(prefix, group string) []result.Metric {
-	var all []result.Metric
+	var metrics []result.Metric
 	add := func(component, help string) {
-		all = append(all, result.Metric{
+		metrics = append(metrics, result.Metric{
 			Name: prefix + bench.Title(component), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
 			Help: help, Group: group, Component: component,
 		})
@@ -235,19 +235,19 @@ func restMetrics(prefix, group string) []result.Metric {
 		add(k.component, k.help)
 	}
 	add(other, "the rest: reclaimable memory that the kernel counts as available only in part, and memory that /proc/meminfo does not list")
-	return all
+	return metrics
 }
 
 // componentMetrics describe a quantity of each component.
 func componentMetrics(prefix, group, help string) []result.Metric {
-	var all []result.Metric
+	var metrics []result.Metric
 	for _, c := range monitor.Components() {
-		all = append(all, result.Metric{
+		metrics = append(metrics, result.Metric{
 			Name: prefix + bench.Title(string(c)), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
 			Help: help + string(c), Group: group, Component: string(c),
 		})
 	}
-	return all
+	return metrics
 }
 
 // bytesOf is a metric of memory that only some targets or hosts have.
@@ -267,7 +267,7 @@ func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) (readings
 	if err != nil {
 		return nil, err
 	}
-	all := readings{first}
+	series := readings{first}
 	var running []*bench.Running
 	for i := range n {
 		c, err := launch(ctx, t)
@@ -283,9 +283,9 @@ func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) (readings
 			return nil, fmt.Errorf("with %d of %d containers: %w", i+1, n, err)
 		}
 		r.containers = i + 1
-		all = append(all, r)
+		series = append(series, r)
 	}
-	return all, alive(ctx, t, running)
+	return series, alive(ctx, t, running)
 }
 
 // alive returns an error if a container has stopped: the readings would lack its memory.

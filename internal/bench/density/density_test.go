@@ -63,7 +63,7 @@ func host(fields map[string]int64) bench.HostMemory {
 // sandboxes are readings of containers with a sentry, a gofer and a shim. Each takes 20 + 10 + 2 MiB of PSS with 4 MiB of
 // files' pages, and 3 MiB of kernel memory. The first takes 8 MiB of shared pages more.
 func sandboxes(n int64) readings {
-	all := readings{{host: host(nil), census: monitor.Census{Memory: map[monitor.Component]monitor.Memory{}}}}
+	series := readings{{host: host(nil), census: monitor.Census{Memory: map[monitor.Component]monitor.Memory{}}}}
 	for i := int64(1); i <= n; i++ {
 		r := reading{containers: int(i), census: monitor.Census{Tasks: int(10 * i), Memory: map[monitor.Component]monitor.Memory{
 			monitor.Sentry: {PSS: i*20*mib + 8*mib, Anonymous: i * 16 * mib, File: i*4*mib + 8*mib},
@@ -73,9 +73,9 @@ func sandboxes(n int64) readings {
 		r.host = host(map[string]int64{
 			"MemAvailable": 924*mib - i*31*mib, "AnonPages": i * 28 * mib, "SUnreclaim": i * 2 * mib, "Percpu": i * mib,
 		})
-		all = append(all, r)
+		series = append(series, r)
 	}
-	return all
+	return series
 }
 
 func (k *kept) check(t *testing.T, want map[string]float64) {
@@ -111,17 +111,17 @@ func TestMemoryByComponent(t *testing.T) {
 // Of many containers not each has a reading. The line is the same, and the curve ends with the first gap.
 func TestManyContainers(t *testing.T) {
 	k, trial := newTrial(0)
-	whole := sandboxes(350)
-	all := readings{whole[0]}
+	source := sandboxes(350)
+	sample := readings{source[0]}
 	for i := 1; i <= 350; i++ {
 		if due(i, 350) {
-			all = append(all, whole[i])
+			sample = append(sample, source[i])
 		}
 	}
-	if n := len(all); n != 1+50+76 { // 52, 56, …, 348 and 350
+	if n := len(sample); n != 1+50+76 { // 52, 56, …, 348 and 350
 		t.Errorf("there are %d readings", n-1)
 	}
-	recordMemory(trial, all)
+	recordMemory(trial, sample)
 	k.check(t, map[string]float64{
 		"PSSPerContainer": 32 * mib, "PSSPerContainerSentry": 20 * mib, "MemoryPerContainer": 31 * mib, "PSSOfTenth": 32 * mib, "PSSOfFiftieth": 32 * mib,
 		"RestPerContainerSlab": 2 * mib,
@@ -139,13 +139,13 @@ func TestManyContainers(t *testing.T) {
 // The parts of the difference add up to it for any readings.
 func TestRestAddsUp(t *testing.T) {
 	k, trial := newTrial(0)
-	all := sandboxes(12)
-	for i := range all {
-		all[i].host["MemAvailable"] -= int64(i*i%7) * mib
-		all[i].host["PageTables"] += int64(i*i%5) * mib
-		all[i].host["Shmem"] += int64(i%3) * mib
+	series := sandboxes(12)
+	for i := range series {
+		series[i].host["MemAvailable"] -= int64(i*i%7) * mib
+		series[i].host["PageTables"] += int64(i*i%5) * mib
+		series[i].host["Shmem"] += int64(i%3) * mib
 	}
-	recordMemory(trial, all)
+	recordMemory(trial, series)
 	var sum float64
 	for name, values := range k.values {
 		if strings.HasPrefix(name, "RestPerContainer") {
@@ -160,11 +160,11 @@ func TestRestAddsUp(t *testing.T) {
 // A field that the kernel does not report is unknown, and not 0. Its memory is in the rest.
 func TestUnknownKind(t *testing.T) {
 	k, trial := newTrial(0)
-	all := sandboxes(10)
-	for _, r := range all {
+	series := sandboxes(10)
+	for _, r := range series {
 		delete(r.host, "Percpu")
 	}
-	recordMemory(trial, all)
+	recordMemory(trial, series)
 	k.check(t, map[string]float64{"RestPerContainerSlab": 2 * mib, "RestPerContainerPageCache": -4 * mib, "RestPerContainerOther": mib})
 	if got := k.values["RestPerContainerPerCPUMemory"]; len(got) > 0 {
 		t.Errorf("the unknown memory is %v", got)
@@ -174,20 +174,20 @@ func TestUnknownKind(t *testing.T) {
 // A missing source leaves out its metrics, and no other.
 func TestUnknownMemory(t *testing.T) {
 	k, trial := newTrial(0)
-	all := sandboxes(6)
-	for i := range all {
-		all[i].noAvailable = errors.New("unknown")
+	series := sandboxes(6)
+	for i := range series {
+		series[i].noAvailable = errors.New("unknown")
 	}
-	recordMemory(trial, all)
+	recordMemory(trial, series)
 	k.check(t, map[string]float64{"PSSPerContainer": 32 * mib})
 	if len(k.values["AvailablePerContainer"])+len(k.values["RestPerContainerSlab"]) > 0 {
 		t.Errorf("values of an unknown host: %v", k.values)
 	}
 
 	k, trial = newTrial(0)
-	all = sandboxes(6)
-	all[3].noCensus = errors.New("hidden")
-	recordMemory(trial, all)
+	series = sandboxes(6)
+	series[3].noCensus = errors.New("hidden")
+	recordMemory(trial, series)
 	k.check(t, map[string]float64{"AvailablePerContainer": 31 * mib})
 	if len(k.values["PSSPerContainer"])+len(k.values["PSS"])+len(k.values["PSSPerContainerSentry"]) > 0 {
 		t.Errorf("values of unknown processes: %v", k.values)
@@ -197,13 +197,13 @@ func TestUnknownMemory(t *testing.T) {
 // Without the parts of the PSS, as before Linux 5.4, the difference is not explained.
 func TestUndividedMemory(t *testing.T) {
 	k, trial := newTrial(0)
-	all := sandboxes(6)
-	for i := range all {
-		for c, m := range all[i].census.Memory {
-			all[i].census.Memory[c] = monitor.Memory{PSS: m.PSS}
+	series := sandboxes(6)
+	for i := range series {
+		for c, m := range series[i].census.Memory {
+			series[i].census.Memory[c] = monitor.Memory{PSS: m.PSS}
 		}
 	}
-	recordMemory(trial, all)
+	recordMemory(trial, series)
 	k.check(t, map[string]float64{"PSSPerContainer": 32 * mib, "AvailablePerContainer": 31 * mib})
 	if len(k.values["RestPerContainerSlab"]) > 0 {
 		t.Errorf("the difference is explained without its parts: %v", k.values)
@@ -235,11 +235,11 @@ func TestMost(t *testing.T) {
 // If other programs hide the cost in MemAvailable, the PSS takes its place, and a condition reports it.
 func TestMostOnABusyHost(t *testing.T) {
 	k, trial := newTrial(0)
-	all := sandboxes(8)
-	for i := range all {
-		all[i].host["MemAvailable"] += int64([]int{0, 300, -200, 250, -100, 300, 0, -300, 350}[i]) * mib
+	series := sandboxes(8)
+	for i := range series {
+		series[i].host["MemAvailable"] += int64([]int{0, 300, -200, 250, -100, 300, 0, -300, 350}[i]) * mib
 	}
-	if err := recordMost(trial, all); err != nil {
+	if err := recordMost(trial, series); err != nil {
 		t.Fatal(err)
 	}
 	k.check(t, map[string]float64{"Containers": math.Floor((924 - 102.4 - 8) / 32)})
@@ -251,18 +251,18 @@ func TestMostOnABusyHost(t *testing.T) {
 // Anonymous memory of other processes does not change the cost.
 func TestOtherProcesses(t *testing.T) {
 	noise := []int64{0, 300, -90, 250, -100, 300, 0, -80, 350}
-	all := sandboxes(8)
-	for i := range all {
-		all[i].host["MemAvailable"] -= noise[i] * mib
-		all[i].host["AnonPages"] += noise[i] * mib
+	series := sandboxes(8)
+	for i := range series {
+		series[i].host["MemAvailable"] -= noise[i] * mib
+		series[i].host["AnonPages"] += noise[i] * mib
 	}
 	k, trial := newTrial(0)
-	recordMemory(trial, all)
+	recordMemory(trial, series)
 	k.check(t, map[string]float64{"MemoryPerContainer": 31 * mib, "MemoryPerContainerLow": 31 * mib})
 	if k.values["AvailablePerContainerLow"][0] > 0 {
 		t.Errorf("the fall of MemAvailable is %v", k.values["AvailablePerContainerLow"])
 	}
-	if err := recordMost(trial, all); err != nil {
+	if err := recordMost(trial, series); err != nil {
 		t.Fatal(err)
 	}
 	k.check(t, map[string]float64{"Containers": 26})
@@ -278,11 +278,11 @@ func TestMostIsUnknown(t *testing.T) {
 		"MemAvailable is unknown": func(r *reading) { r.noAvailable = errors.New("MemAvailable is unknown") },
 	} {
 		_, trial := newTrial(0)
-		all := sandboxes(8)
-		for i := range all {
-			change(&all[i])
+		series := sandboxes(8)
+		for i := range series {
+			change(&series[i])
 		}
-		if err := recordMost(trial, all); err == nil || !strings.Contains(err.Error(), name) {
+		if err := recordMost(trial, series); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -300,15 +300,15 @@ func TestFillNeedsMemAvailable(t *testing.T) {
 // Memory that stays is found by component and by kind.
 func TestNotReturned(t *testing.T) {
 	k, trial := newTrial(0)
-	before, peak := sandboxes(5)[0], sandboxes(5)[5]
-	after := reading{
+	baseline, peak := sandboxes(5)[0], sandboxes(5)[5]
+	remainder := reading{
 		host:   host(map[string]int64{"MemAvailable": 924*mib - 10*mib, "AnonPages": 6 * mib, "SUnreclaim": 4 * mib}),
 		census: monitor.Census{Memory: map[monitor.Component]monitor.Memory{monitor.Daemon: {PSS: 6 * mib, Anonymous: 6 * mib}}},
 	}
-	for i, r := range []reading{before, peak, after} {
+	for i, r := range []reading{baseline, peak, remainder} {
 		r.host["SwapTotal"], r.host["SwapFree"] = 100*mib, 100*mib-int64(i%2)*7*mib
 	}
-	recordChurn(trial, before, peak, after)
+	recordChurn(trial, baseline, peak, remainder)
 	k.check(t, map[string]float64{
 		"PeakFall": 155 * mib, "PeakMemory": 155 * mib, "PeakPSS": 168 * mib, "PeakSwap": 7 * mib,
 		"NotReturned": 10 * mib, "FallNotReturned": 10 * mib, "PSSNotReturned": 6 * mib,
@@ -319,8 +319,8 @@ func TestNotReturned(t *testing.T) {
 	}
 
 	k, trial = newTrial(0)
-	before, peak, after = sandboxes(1)[0], sandboxes(1)[1], sandboxes(1)[0]
-	recordChurn(trial, before, peak, after)
+	baseline, peak, remainder = sandboxes(1)[0], sandboxes(1)[1], sandboxes(1)[0]
+	recordChurn(trial, baseline, peak, remainder)
 	k.check(t, map[string]float64{"NotReturned": 0, "PSSNotReturned": 0})
 	if len(k.values["PeakSwap"]) > 0 {
 		t.Error("a host without swap has a value of swap")
@@ -330,12 +330,12 @@ func TestNotReturned(t *testing.T) {
 // Metrics are distinct, and every component has one.
 func TestMetricsOfComponents(t *testing.T) {
 	for _, b := range Benchmarks() {
-		seen := map[string]bool{}
+		names := map[string]bool{}
 		for _, m := range b.Metrics {
-			if seen[m.Name] || strings.ContainsAny(m.Name, " -") {
+			if names[m.Name] || strings.ContainsAny(m.Name, " -") {
 				t.Errorf("%s: metric %q is not unique or has a blank", b.Name, m.Name)
 			}
-			seen[m.Name] = true
+			names[m.Name] = true
 		}
 	}
 	var names []string

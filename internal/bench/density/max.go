@@ -21,7 +21,7 @@ const (
 func most() bench.Benchmark {
 	containers := bench.Higher("Containers", result.Count, "number of idle containers until the host's available memory falls to the floor, or until its processes are used up")
 	containers.Phrase, containers.Dimension = "fits on this host with a number of containers of", result.DimensionDensity
-	by := func(name, help string) result.Metric {
+	metric := func(name, help string) result.Metric {
 		m := bench.Higher(name, result.Count, help)
 		m.Optional, m.DerivedFrom = true, containers.Name
 		return m
@@ -32,8 +32,8 @@ func most() bench.Benchmark {
 		Source:  "wang section 5.7 (cost of isolation in density), nishimura figure 5",
 		Metrics: []result.Metric{
 			containers,
-			by("ContainersLow", "lower end of the 95 % interval of the extrapolation in one trial"),
-			by("ContainersHigh", "upper end of the 95 % interval of the extrapolation in one trial"),
+			metric("ContainersLow", "lower end of the 95 % interval of the extrapolation in one trial"),
+			metric("ContainersHigh", "upper end of the 95 % interval of the extrapolation in one trial"),
 		},
 		Components: true,
 		Params: []bench.Param{
@@ -64,58 +64,58 @@ type limit struct {
 
 // predict extrapolates from some containers.
 func predict(ctx context.Context, t bench.Trial) error {
-	all, err := crowd(ctx, t, t.Int("containers"), idle)
+	series, err := crowd(ctx, t, t.Int("containers"), idle)
 	if err != nil {
 		return err
 	}
-	return recordMost(t, all)
+	return recordMost(t, series)
 }
 
-func recordMost(t bench.Trial, all readings) error {
-	census, available := all.known()
+func recordMost(t bench.Trial, series readings) error {
+	census, available := series.known()
 	if !available {
-		return all[0].noAvailable
+		return series[0].noAvailable
 	}
-	spare := all[0].spare(t)
+	spare := series[0].spare(t)
 	if spare <= 0 {
 		return fmt.Errorf("the host has less available memory than the floor of %s %%: free memory, or set a lower floor", t.Param("floor"))
 	}
-	line, from := all.fit(all.fall()), "the fall of MemAvailable"
-	if census && all.divided() {
-		line, from = all.fit(all.cost()), "the fall of MemAvailable without the anonymous memory of other processes"
+	line, source := series.fit(series.fall()), "the fall of MemAvailable"
+	if census && series.divided() {
+		line, source = series.fit(series.cost()), "the fall of MemAvailable without the anonymous memory of other processes"
 	}
 	if census && (line.CI == nil || line.CI.Lo <= 0) {
 		// Other programs have changed the available memory by as much as the containers.
-		line, from = all.fit(all.growth(func(r reading) int64 { return r.pss().PSS })), "the PSS, which is less than the whole cost: other programs disturb MemAvailable"
+		line, source = series.fit(series.growth(func(r reading) int64 { return r.pss().PSS })), "the PSS, which is less than the whole cost: other programs disturb MemAvailable"
 	}
 	if !(line.Slope > 0) {
 		return errors.New("the memory of a container is lost in the noise of the host: set more containers, or stop other programs")
 	}
-	t.Condition("extrapolated from", from)
+	t.Condition("extrapolated from", source)
 	limits := []limit{{"memory", (spare - line.Intercept) / line.Slope}}
 	if tasks, err := t.Cost.Tasks(); err == nil && census {
-		if each := all.slope(all.growth(func(r reading) int64 { return int64(r.census.Tasks) })); each > 0 {
-			limits = append(limits, limit{"processes and threads", float64(all[len(all)-1].containers) + float64(tasks)/each})
+		if slope := series.slope(series.growth(func(r reading) int64 { return int64(r.census.Tasks) })); slope > 0 {
+			limits = append(limits, limit{"processes and threads", float64(series[len(series)-1].containers) + float64(tasks)/slope})
 		}
 	}
-	least := limits[0]
+	bound := limits[0]
 	for _, l := range limits[1:] {
-		if l.containers < least.containers {
-			least = l
+		if l.containers < bound.containers {
+			bound = l
 		}
 	}
-	t.Condition("stopped by", least.resource)
-	t.Record("Containers", math.Floor(least.containers))
-	if ci := line.CI; ci != nil && ci.Lo > 0 && least == limits[0] {
-		t.Record("ContainersLow", math.Floor(all.through(line, ci.Hi, spare)))
-		t.Record("ContainersHigh", math.Floor(all.through(line, ci.Lo, spare)))
+	t.Condition("stopped by", bound.resource)
+	t.Record("Containers", math.Floor(bound.containers))
+	if ci := line.CI; ci != nil && ci.Lo > 0 && bound == limits[0] {
+		t.Record("ContainersLow", math.Floor(series.through(line, ci.Hi, spare)))
+		t.Record("ContainersHigh", math.Floor(series.through(line, ci.Lo, spare)))
 	}
 	return nil
 }
 
 // through is the number of containers for an amount if one more costs slope, on a line through the middle of the fitted values.
-func (all readings) through(l stats.Line, slope, amount float64) float64 {
-	middle := float64(all[1].containers+all[len(all)-1].containers) / 2
+func (series readings) through(l stats.Line, slope, amount float64) float64 {
+	middle := float64(series[1].containers+series[len(series)-1].containers) / 2
 	return middle + (amount-l.Intercept-l.Slope*middle)/slope
 }
 
@@ -127,18 +127,18 @@ func (r reading) spare(t bench.Trial) float64 {
 // fill starts containers until the floor.
 func fill(ctx context.Context, t bench.Trial) error {
 	var running []*bench.Running
-	stopped := "the largest number of containers that Touchstone starts, " + strconv.Itoa(largest)
+	reason := "the largest number of containers that Touchstone starts, " + strconv.Itoa(largest)
 	for len(running) < largest {
 		host, err := hostMemory(t)
 		if err != nil {
 			return err
 		}
 		if (reading{host: host}).spare(t) <= 0 {
-			stopped = "memory"
+			reason = "memory"
 			break
 		}
 		if tasks, err := t.Cost.Tasks(); err == nil && tasks < spareTasks {
-			stopped = "processes and threads"
+			reason = "processes and threads"
 			break
 		}
 		c, err := idle(ctx, t)
@@ -146,7 +146,7 @@ func fill(ctx context.Context, t bench.Trial) error {
 			return err
 		}
 		if err != nil {
-			stopped = fmt.Sprintf("an error of container %d: %v", len(running)+1, err)
+			reason = fmt.Sprintf("an error of container %d: %v", len(running)+1, err)
 			break
 		}
 		running = append(running, c)
@@ -157,7 +157,7 @@ func fill(ctx context.Context, t bench.Trial) error {
 	if err := alive(ctx, t, running); err != nil {
 		return err
 	}
-	t.Condition("stopped by", stopped)
+	t.Condition("stopped by", reason)
 	t.Record("Containers", float64(len(running)))
 	return nil
 }

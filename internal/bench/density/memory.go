@@ -36,26 +36,26 @@ func memoryMetrics(phrase string) []result.Metric {
 	cost := bytesOf(costEach, "memory of the host for one more container, kernel memory included: AvailablePerContainer without the anonymous memory of other processes")
 	cost.Phrase, cost.Dimension = phrase, result.DimensionMemoryOverhead
 	cost.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
-	each := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
-	each.Phrase = "has processes with a proportional set size per container of"
+	slope := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
+	slope.Phrase = "has processes with a proportional set size per container of"
 	fall := bytesOf(fallEach, "fall of the host's MemAvailable for one more container: the slope of a line over the number of containers")
-	all := []result.Metric{cost, each, fall}
+	metrics := []result.Metric{cost, slope, fall}
 	for _, end := range []struct{ of, name, word string }{
 		{costEach, "Low", "lower"}, {costEach, "High", "upper"}, {pssEach, "Low", "lower"}, {pssEach, "High", "upper"}, {fallEach, "Low", "lower"}, {fallEach, "High", "upper"},
 	} {
 		m := bytesOf(end.of+end.name, end.word+" end of the 95 % interval of "+end.of+" within one trial")
 		m.DerivedFrom = end.of
-		all = append(all, m)
+		metrics = append(metrics, m)
 	}
 	for _, m := range marginals {
-		all = append(all, bytesOf("PSSOf"+m.name, "growth of the PSS by the "+m.word+" container"))
+		metrics = append(metrics, bytesOf("PSSOf"+m.name, "growth of the PSS by the "+m.word+" container"))
 	}
-	series := func(name, of, help string) result.Metric {
+	series := func(name, origin, help string) result.Metric {
 		m := bytesOf(name, help)
-		m.Series, m.Growth, m.DerivedFrom = true, true, of
+		m.Series, m.Growth, m.DerivedFrom = true, true, origin
 		return m
 	}
-	return slices.Concat(all, []result.Metric{
+	return slices.Concat(metrics, []result.Metric{
 		series("PSS", pssEach, "growth of the PSS since the trial had no container, by the number of containers"),
 		series("Memory", costEach, "fall of MemAvailable since the trial had no container, without the anonymous memory of other processes, by the number of containers"),
 		series("Available", fallEach, "fall of MemAvailable since the trial had no container, by the number of containers"),
@@ -81,48 +81,48 @@ func memory() bench.Benchmark {
 
 // measure starts the containers and records their memory.
 func measure(ctx context.Context, t bench.Trial, launch launcher) error {
-	all, err := crowd(ctx, t, t.Int("containers"), launch)
+	series, err := crowd(ctx, t, t.Int("containers"), launch)
 	if err == nil {
-		recordMemory(t, all)
+		recordMemory(t, series)
 	}
 	return err
 }
 
-func recordMemory(t bench.Trial, all readings) {
-	census, available := all.known()
+func recordMemory(t bench.Trial, series readings) {
+	census, available := series.known()
 	if census {
-		pss := all.growth(func(r reading) int64 { return r.pss().PSS })
-		recordLine(t, all, pssEach, "PSS", pss)
+		pss := series.growth(func(r reading) int64 { return r.pss().PSS })
+		recordLine(t, series, pssEach, "PSS", pss)
 		for _, m := range marginals {
 			if m.n <= len(pss) { // each of them has a reading
-				before := 0.0
+				base := 0.0
 				if m.n > 1 {
-					before = pss[m.n-2]
+					base = pss[m.n-2]
 				}
-				t.Record("PSSOf"+m.name, pss[m.n-1]-before)
+				t.Record("PSSOf"+m.name, pss[m.n-1]-base)
 			}
 		}
-		for _, c := range all.components() {
-			t.Record(pssEach+bench.Title(string(c)), all.slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+		for _, c := range series.components() {
+			t.Record(pssEach+bench.Title(string(c)), series.slope(series.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
 	if available {
-		recordLine(t, all, fallEach, "Available", all.fall())
+		recordLine(t, series, fallEach, "Available", series.fall())
 	}
-	if census && available && all.divided() {
-		recordLine(t, all, costEach, "Memory", all.cost())
-		all.explain(all.slope, func(component string, value float64) { t.Record("RestPerContainer"+bench.Title(component), value) })
+	if census && available && series.divided() {
+		recordLine(t, series, costEach, "Memory", series.cost())
+		series.explain(series.slope, func(component string, value float64) { t.Record("RestPerContainer"+bench.Title(component), value) })
 	}
 }
 
 // recordLine records the line through a quantity, and its values for 1, 2, … containers up to the first one without a reading.
-func recordLine(t bench.Trial, all readings, metric, series string, values []float64) {
+func recordLine(t bench.Trial, steps readings, metric, series string, values []float64) {
 	for i, v := range values {
-		if all[i+1].containers == i+1 {
+		if steps[i+1].containers == i+1 {
 			t.Record(series, v)
 		}
 	}
-	line := all.fit(values)
+	line := steps.fit(values)
 	t.Record(metric, line.Slope)
 	if line.CI != nil {
 		t.Record(metric+"Low", line.CI.Lo)

@@ -100,12 +100,12 @@ const firstPort = 16379
 // loadedRedis starts Redis on a port and fills it.
 func loadedRedis(ctx context.Context, t bench.Trial, port int) (*bench.Running, error) {
 	listening := make(chan struct{})
-	once := sync.OnceFunc(func() { close(listening) })
+	notify := sync.OnceFunc(func() { close(listening) })
 	spec := t.Spec(programs.LocalRedis(port)...)
 	spec.Process.Stderr = t.Watch()
 	log := bench.Lines(t, func(line string, _ time.Duration) {
 		if ready, err := programs.RedisListens(line); err == nil && ready {
-			once()
+			notify()
 		}
 	})
 	spec.Process.Stdout = log
@@ -124,12 +124,12 @@ func loadedRedis(ctx context.Context, t bench.Trial, port int) (*bench.Running, 
 func await(ctx context.Context, output bench.Watch, event <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	over := make(chan error, 1)
-	go func() { over <- output.Ended(ctx) }()
+	end := make(chan error, 1)
+	go func() { end <- output.Ended(ctx) }()
 	select {
 	case <-event:
 		return nil
-	case err := <-over:
+	case err := <-end:
 		select {
 		case <-event: // both have happened
 			return nil

@@ -78,9 +78,9 @@ func run(ctx context.Context, t bench.Trial) error {
 		return nil
 	}
 	err = daemon(ctx, t)
-	var unknown *engine.UnsupportedError
-	if errors.As(err, &unknown) {
-		t.Condition("daemon", "its cost is unknown: "+unknown.Reason)
+	var cause *engine.UnsupportedError
+	if errors.As(err, &cause) {
+		t.Condition("daemon", "its cost is unknown: "+cause.Reason)
 		return nil
 	}
 	return err
@@ -92,13 +92,13 @@ func describe(t bench.Trial, f footprint.Footprint) {
 		t.Condition("package manager", f.Manager)
 	}
 	if len(f.Packages) > 0 {
-		var largest []string
+		var items []string
 		for _, p := range f.Packages[:min(shown, len(f.Packages))] {
-			largest = append(largest, fmt.Sprintf("%s %s", p.Name, megabytes(p.Bytes)))
+			items = append(items, fmt.Sprintf("%s %s", p.Name, megabytes(p.Bytes)))
 		}
-		text := strings.Join(largest, ", ")
-		if more := len(f.Packages) - shown; more > 0 {
-			text += fmt.Sprintf(" and %d smaller ones", more)
+		text := strings.Join(items, ", ")
+		if rest := len(f.Packages) - shown; rest > 0 {
+			text += fmt.Sprintf(" and %d smaller ones", rest)
 		}
 		t.Condition("largest packages", text)
 	}
@@ -124,30 +124,30 @@ func daemon(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	before, err := t.Install.DaemonCPU()
+	startCPU, err := t.Install.DaemonCPU()
 	if err != nil {
 		return err
 	}
-	began, err := t.Sleep(ctx, 0)
+	start, err := t.Sleep(ctx, 0)
 	if err != nil {
 		return err
 	}
-	ended, err := t.Sleep(ctx, t.Duration("idle"))
+	end, err := t.Sleep(ctx, t.Duration("idle"))
 	if err != nil {
 		return err
 	}
-	after, err := t.Install.DaemonCPU()
+	endCPU, err := t.Install.DaemonCPU()
 	if err != nil {
 		return err
 	}
 	t.Record("DaemonMemory", float64(memory))
-	observed := fmt.Sprintf("observed for %v without a container", t.Duration("idle"))
-	if after == before {
+	observation := fmt.Sprintf("observed for %v without a container", t.Duration("idle"))
+	if endCPU == startCPU {
 		// The daemon works at longer intervals. An hour without any CPU time was not measured.
-		t.Condition("daemon", observed+", and used no CPU time")
+		t.Condition("daemon", observation+", and used no CPU time")
 		return nil
 	}
-	t.Record("DaemonCPUPerHour", (after-before).Seconds()*time.Hour.Seconds()/(ended-began).Seconds())
-	t.Condition("daemon", observed)
+	t.Record("DaemonCPUPerHour", (endCPU-startCPU).Seconds()*time.Hour.Seconds()/(end-start).Seconds())
+	t.Condition("daemon", observation)
 	return nil
 }

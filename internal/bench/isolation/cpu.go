@@ -38,10 +38,10 @@ func cpu() bench.Benchmark {
 			n, noise := t.Int("n"), t.Int("noise")
 			recordScale(t, n != paperVictim || noise != paperAggressor,
 				fmt.Sprintf("n = %d beside n = %d; the paper has %d beside %d", n, noise, paperVictim, paperAggressor))
-			start := func(n int, with launcher) func(context.Context, bench.Trial, *party) error {
+			start := func(n int, launch launcher) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
 					spec := limited(t, t.Spec(programs.LinpackLines(n, t.Int("threads"), longest(t))...))
-					_, err := p.launch(ctx, t, with, spec, solutions(n))
+					_, err := p.launch(ctx, t, launch, spec, solutions(n))
 					return err
 				}
 			}

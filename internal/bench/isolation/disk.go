@@ -41,9 +41,9 @@ func disk() bench.Benchmark {
 			if direct && t.Info.Isolation == engine.UserKernel {
 				t.Condition("direct I/O", "requested, but gVisor ignores it: its files may be read from the page cache")
 			}
-			start := func(with launcher, run programs.FioRun) func(context.Context, bench.Trial, *party) error {
+			start := func(launch launcher, run programs.FioRun) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
-					return p.fio(ctx, t, with, limited(t, t.Spec()), programs.Fio{MiB: t.Int("mib"), Direct: direct}, run)
+					return p.fio(ctx, t, launch, limited(t, t.Spec()), programs.Fio{MiB: t.Int("mib"), Direct: direct}, run)
 				}
 			}
 			return scene{
@@ -60,7 +60,7 @@ func fioInterval(t bench.Trial) time.Duration {
 }
 
 // fio runs fio in a directory of its own on the host's disk.
-func (p *party) fio(ctx context.Context, t bench.Trial, with launcher, spec engine.Spec, f programs.Fio, run programs.FioRun) error {
+func (p *party) fio(ctx context.Context, t bench.Trial, launch launcher, spec engine.Spec, f programs.Fio, run programs.FioRun) error {
 	volume, err := bench.Bind.Mount(t)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *party) fio(ctx context.Context, t bench.Trial, with launcher, spec engi
 	volume.Into(&spec)
 	f.Dir, run.For = bench.DataDir, longest(t)
 	spec.Process.Args = f.Lines(run, fioInterval(t))
-	_, err = p.launch(ctx, t, with, spec, requests(run.Mode))
+	_, err = p.launch(ctx, t, launch, spec, requests(run.Mode))
 	return err
 }
 

@@ -23,11 +23,11 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	all := []bench.Benchmark{cpu(), memory(), reclaim(), disk(), network(), pids()}
-	for i := range all {
-		all[i].Judged = []string{lossCondition}
+	benchmarks := []bench.Benchmark{cpu(), memory(), reclaim(), disk(), network(), pids()}
+	for i := range benchmarks {
+		benchmarks[i].Judged = []string{lossCondition}
 	}
-	return all
+	return benchmarks
 }
 
 // lossCondition is the condition with the verdict on the loss of a single trial.
@@ -53,12 +53,12 @@ const (
 func phaseParams() []bench.Param { return phases("600ms", "1s", "400ms") }
 
 // phases are the lengths of the phases with quick values.
-func phases(before, during, after string) []bench.Param {
+func phases(lead, attack, tail string) []bench.Param {
 	length := bench.TimeRange(100*time.Millisecond, time.Hour/4)
 	return []bench.Param{
-		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: before, Paper: "30s", Check: length},
-		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: during, Paper: "60s", Check: length},
-		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: after, Paper: "30s", Check: length},
+		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: lead, Paper: "30s", Check: length},
+		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: attack, Paper: "60s", Check: length},
+		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: tail, Paper: "30s", Check: length},
 	}
 }
 
@@ -117,8 +117,8 @@ func recordParties(t bench.Trial) {
 }
 
 // recordScale records parameters that differ from the paper's.
-func recordScale(t bench.Trial, scaled bool, text string) {
-	if scaled {
+func recordScale(t bench.Trial, hasScale bool, text string) {
+	if hasScale {
 		t.Condition("scale", text)
 	}
 }
@@ -144,24 +144,24 @@ const (
 
 // metrics are the metrics of a victim. The loss of the benchmark with the dimension is the scorecard's.
 func metrics(s speed, dimension result.Dimension) []result.Metric {
-	rate := func(name, when string) result.Metric {
-		return bench.Higher(name, s.unit, s.work+when)
+	rate := func(name, phase string) result.Metric {
+		return bench.Higher(name, s.unit, s.work+phase)
 	}
-	tail := func(name, when string) result.Metric {
-		return bench.Seconds(name, "99th percentile of the time of a "+s.unitOf+when+"; the longest time if there are fewer than 100")
+	tail := func(name, phase string) result.Metric {
+		return bench.Seconds(name, "99th percentile of the time of a "+s.unitOf+phase+"; the longest time if there are fewer than 100")
 	}
-	ratio := func(name, from, help string) result.Metric {
-		return result.Metric{Name: name, Unit: result.Ratio, Better: result.Lower, DerivedFrom: from, Help: help}
+	ratio := func(name, origin, help string) result.Metric {
+		return result.Metric{Name: name, Unit: result.Ratio, Better: result.Lower, DerivedFrom: origin, Help: help}
 	}
 	optional := func(m result.Metric) result.Metric {
 		m.Optional = true
 		return m
 	}
-	kept := bench.Higher("Kept", result.Ratio, "share of its speed that the victim keeps beside the aggressor, during / before, over the same share of the control: 1 without an effect")
-	kept.Dimension, kept.Phrase = dimension, "keeps this share of its speed beside a noisy neighbour:"
+	share := bench.Higher("Kept", result.Ratio, "share of its speed that the victim keeps beside the aggressor, during / before, over the same share of the control: 1 without an effect")
+	share.Dimension, share.Phrase = dimension, "keeps this share of its speed beside a noisy neighbour:"
 	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, by windows of a tenth of the shorter of the phases before and during, so it is no shorter than one; left out without a loss, and if it takes longer than the phase after")
 	return []result.Metric{
-		kept,
+		share,
 		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative after a gain"),
 		ratio("LossNoise", "Kept", "noise of Loss within the trial, half of its 99 % interval from up to ten windows of each phase: a single trial shows a loss only beyond it"),
 		rate("SpeedBefore", alone),

@@ -28,26 +28,26 @@ const confidence = 0.99
 // rates splits a window into n parts and returns the work per second in each. The work of a step is spread evenly over the
 // time since the step before, so that a boundary between parts does not shift whole units.
 func rates(steps []step, w window, n int) []float64 {
-	all := make([]float64, n)
+	speeds := make([]float64, n)
 	part := w.seconds() / float64(n)
 	for i := 1; i < len(steps); i++ {
-		from, to := (steps[i-1].at - w.start).Seconds(), (steps[i].at - w.start).Seconds()
-		if to <= 0 || from >= w.seconds() {
+		begin, end := (steps[i-1].at - w.start).Seconds(), (steps[i].at - w.start).Seconds()
+		if end <= 0 || begin >= w.seconds() {
 			continue
 		}
-		if to <= from { // two reports that arrived at once
-			all[min(int(to/part), n-1)] += steps[i].work
+		if end <= begin { // two reports that arrived at once
+			speeds[min(int(end/part), n-1)] += steps[i].work
 			continue
 		}
-		speed := steps[i].work / (to - from)
-		for k := max(0, int(from/part)); k < n && float64(k)*part < to; k++ {
-			all[k] += speed * max(0, min(to, float64(k+1)*part)-max(from, float64(k)*part))
+		speed := steps[i].work / (end - begin)
+		for k := max(0, int(begin/part)); k < n && float64(k)*part < end; k++ {
+			speeds[k] += speed * max(0, min(end, float64(k+1)*part)-max(begin, float64(k)*part))
 		}
 	}
-	for i := range all {
-		all[i] /= part
+	for i := range speeds {
+		speeds[i] /= part
 	}
-	return all
+	return speeds
 }
 
 // within counts the steps in a window.
@@ -68,10 +68,10 @@ type change struct {
 	windows  int
 }
 
-func changeOf(before, during []float64) change {
-	b, sb := stat.MeanStdDev(before, nil)
-	d, sd := stat.MeanStdDev(during, nil)
-	n := min(len(before), len(during))
+func changeOf(baseline, load []float64) change {
+	b, sb := stat.MeanStdDev(baseline, nil)
+	d, sd := stat.MeanStdDev(load, nil)
+	n := min(len(baseline), len(load))
 	root := math.Sqrt(float64(n))
 	return change{loss: (b - d) / b, se: math.Hypot(sd/b, d*sb/(b*b)) / root, windows: n}
 }
@@ -83,11 +83,11 @@ type corrected struct {
 }
 
 func (c change) over(control change) corrected {
-	kept, own := 1-c.loss, 1-control.loss
-	se := math.Hypot(c.se/own, kept*control.se/(own*own))
+	share, controlShare := 1-c.loss, 1-control.loss
+	se := math.Hypot(c.se/controlShare, share*control.se/(controlShare*controlShare))
 	// The quantile has the fewest degrees of freedom that Welch's approximation can give.
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(min(c.windows, control.windows) - 1)}.Quantile(1 - (1-confidence)/2)
-	return corrected{kept: kept / own, noise: t * se}
+	return corrected{kept: share / controlShare, noise: t * se}
 }
 
 // loss is negative if the victim became faster than the control.
@@ -97,23 +97,23 @@ func (c corrected) loss() float64 { return 1 - c.kept }
 func (c corrected) shown() bool { return c.loss() > c.noise }
 
 // tailOf is the 99th percentile of the times of the units that were completed in a window. It is false without any.
-func tailOf(steps []step, w window) (seconds float64, known bool) {
-	var all []times
+func tailOf(steps []step, w window) (seconds float64, ok bool) {
+	var pool []times
 	for i, s := range steps {
 		switch {
 		case s.at <= w.start || s.at > w.end:
 		case s.times != nil:
-			all = append(all, s.times...)
+			pool = append(pool, s.times...)
 		case i > 0:
-			all = append(all, times{seconds: (s.at - steps[i-1].at).Seconds(), count: 1})
+			pool = append(pool, times{seconds: (s.at - steps[i-1].at).Seconds(), count: 1})
 		}
 	}
-	slices.SortFunc(all, func(a, b times) int { return cmp.Compare(a.seconds, b.seconds) })
+	slices.SortFunc(pool, func(a, b times) int { return cmp.Compare(a.seconds, b.seconds) })
 	var total, sum float64
-	for _, u := range all {
+	for _, u := range pool {
 		total += u.count
 	}
-	for _, u := range all {
+	for _, u := range pool {
 		if sum += u.count; sum >= 0.99*total {
 			return u.seconds, true
 		}
@@ -123,7 +123,7 @@ func tailOf(steps []step, w window) (seconds float64, known bool) {
 
 // recordTail records the tail of a phase, unless the victim completed nothing in it.
 func recordTail(t bench.Trial, name string, steps []step, w window) {
-	if seconds, known := tailOf(steps, w); known {
+	if seconds, ok := tailOf(steps, w); ok {
 		t.Record("Tail"+name, seconds)
 	}
 }
@@ -131,12 +131,12 @@ func recordTail(t bench.Trial, name string, steps []step, w window) {
 // recovery is the time from the end of the load until the speed of the victim is back within the range of the control, by
 // windows of a length d that follow each other in quarters of it. Speeds are relative to the phase before. It is false if
 // the phase after ends first.
-func recovery(loaded, control pass, from, d time.Duration) (time.Duration, bool) {
-	level := stat.Mean(rates(loaded.victim, loaded.before, 1), nil)
+func recovery(attack, control pass, start, d time.Duration) (time.Duration, bool) {
+	level := stat.Mean(rates(attack.victim, attack.before, 1), nil)
 	low := lowest(control, d)
-	for at := from; at+d <= loaded.after.end; at += d / 4 {
-		if rates(loaded.victim, window{at, at + d}, 1)[0]/level >= low {
-			return at + d - from, true
+	for moment := start; moment+d <= attack.after.end; moment += d / 4 {
+		if rates(attack.victim, window{moment, moment + d}, 1)[0]/level >= low {
+			return moment + d - start, true
 		}
 	}
 	return 0, false
@@ -146,20 +146,20 @@ func recovery(loaded, control pass, from, d time.Duration) (time.Duration, bool)
 func lowest(control pass, d time.Duration) float64 {
 	level := rates(control.victim, control.before, 1)[0]
 	low := math.Inf(1)
-	for at := control.before.start; at+d <= control.after.end; at += d / 4 {
-		low = min(low, rates(control.victim, window{at, at + d}, 1)[0]/level)
+	for moment := control.before.start; moment+d <= control.after.end; moment += d / 4 {
+		low = min(low, rates(control.victim, window{moment, moment + d}, 1)[0]/level)
 	}
 	return low
 }
 
 // record computes and records the values of a trial.
-func record(t bench.Trial, loaded, control pass) error {
+func record(t bench.Trial, attack, control pass) error {
 	// The end of the last unit of work is not known.
-	for _, p := range []*pass{&loaded, &control} {
+	for _, p := range []*pass{&attack, &control} {
 		p.after.end = min(p.after.end, p.victim[len(p.victim)-1].at)
 	}
 	n := mostWindows
-	for _, p := range []pass{loaded, control} {
+	for _, p := range []pass{attack, control} {
 		got := within(p.victim, p.before)
 		if got < fewest {
 			return fewReports(got)
@@ -167,19 +167,19 @@ func record(t bench.Trial, loaded, control pass) error {
 		// Beside the aggressor the victim may stand still.
 		n = min(n, got, max(within(p.victim, p.during), fewest))
 	}
-	if loaded.after.end <= loaded.after.start {
+	if attack.after.end <= attack.after.start {
 		return errors.New("the victim completed nothing after the aggressor's end: set a longer phase after")
 	}
-	raw, own := lossIn(loaded.victim, loaded, n), lossIn(control.victim, control, n)
-	if own.loss >= 1 {
+	raw, reference := lossIn(attack.victim, attack, n), lossIn(control.victim, control, n)
+	if reference.loss >= 1 {
 		return errors.New("the victim stood still in the control, without an aggressor: the machine is too busy for a result")
 	}
-	c := raw.over(own)
+	c := raw.over(reference)
 	t.Record("Kept", c.kept)
 	t.Record("Loss", c.loss())
 	t.Record("LossNoise", c.noise)
 	t.Record("RawLoss", raw.loss)
-	t.Record("ControlLoss", own.loss)
+	t.Record("ControlLoss", reference.loss)
 	verdict := "not shown: within the noise of its trial"
 	if c.shown() {
 		verdict = "shown: beyond the control and the noise of its trial"
@@ -188,26 +188,26 @@ func record(t bench.Trial, loaded, control pass) error {
 	for _, phase := range []struct {
 		name string
 		window
-	}{{"Before", loaded.before}, {"During", loaded.during}, {"After", loaded.after}} {
-		t.Record("Speed"+phase.name, rates(loaded.victim, phase.window, 1)[0])
-		recordTail(t, phase.name, loaded.victim, phase.window)
+	}{{"Before", attack.before}, {"During", attack.during}, {"After", attack.after}} {
+		t.Record("Speed"+phase.name, rates(attack.victim, phase.window, 1)[0])
+		recordTail(t, phase.name, attack.victim, phase.window)
 	}
 	recordTail(t, "Control", control.victim, control.during)
-	t.Record("VariationBefore", variation(rates(loaded.victim, loaded.before, n)))
-	t.Record("VariationDuring", variation(rates(loaded.victim, loaded.during, n)))
+	t.Record("VariationBefore", variation(rates(attack.victim, attack.before, n)))
+	t.Record("VariationDuring", variation(rates(attack.victim, attack.during, n)))
 	if c.shown() {
-		d := min(loaded.before.end-loaded.before.start, loaded.during.end-loaded.during.start) / mostWindows
-		took, back := recovery(loaded, control, loaded.during.end, d)
+		d := min(attack.before.end-attack.before.start, attack.during.end-attack.during.start) / mostWindows
+		took, back := recovery(attack, control, attack.during.end, d)
 		if back {
 			t.Record("Recovery", took.Seconds())
 		} else {
 			t.Condition("recovery", "not within the phase after")
 		}
 	}
-	if loaded.victimCPU != nil && control.victimCPU != nil {
-		recordCPU(t, loaded, control)
+	if attack.victimCPU != nil && control.victimCPU != nil {
+		recordCPU(t, attack, control)
 	}
-	timelines(t, loaded, control)
+	timelines(t, attack, control)
 	return nil
 }
 
@@ -226,19 +226,19 @@ func variation(speeds []float64) float64 {
 }
 
 // recordCPU records the CPU utilisation of the victim.
-func recordCPU(t bench.Trial, loaded, control pass) {
-	before := rates(loaded.victimCPU, loaded.before, 1)[0]
-	if before == 0 || rates(control.victimCPU, control.before, 1)[0] == 0 {
+func recordCPU(t bench.Trial, attack, control pass) {
+	baseline := rates(attack.victimCPU, attack.before, 1)[0]
+	if baseline == 0 || rates(control.victimCPU, control.before, 1)[0] == 0 {
 		return // the processes that were found do not do the work
 	}
-	own := lossIn(control.victimCPU, control, mostWindows)
-	if own.loss >= 1 {
+	reference := lossIn(control.victimCPU, control, mostWindows)
+	if reference.loss >= 1 {
 		return
 	}
-	t.Record("CPUShrinkage", lossIn(loaded.victimCPU, loaded, mostWindows).over(own).loss())
-	t.Record("ControlCPUShrinkage", own.loss)
-	t.Record("CPUsBefore", before)
-	t.Record("CPUsDuring", rates(loaded.victimCPU, loaded.during, 1)[0])
+	t.Record("CPUShrinkage", lossIn(attack.victimCPU, attack, mostWindows).over(reference).loss())
+	t.Record("ControlCPUShrinkage", reference.loss)
+	t.Record("CPUsBefore", baseline)
+	t.Record("CPUsDuring", rates(attack.victimCPU, attack.during, 1)[0])
 }
 
 // points is the number of points of a timeline.
@@ -246,20 +246,20 @@ const points = 200
 
 // timelines keeps the speeds and the CPU times of the parties over the time of the trial. A speed is relative: the victim's
 // to its own before the aggressor, the aggressor's to its own mean in the phase during.
-func timelines(t bench.Trial, loaded, control pass) {
+func timelines(t bench.Trial, attack, control pass) {
 	const group = "Speed, relative to the victim's before, and to the aggressor's mean"
-	line(t, group, "victim", loaded.victim, loaded.whole(), rates(loaded.victim, loaded.before, 1)[0])
-	for i, steps := range loaded.aggressors {
+	line(t, group, "victim", attack.victim, attack.whole(), rates(attack.victim, attack.before, 1)[0])
+	for i, steps := range attack.aggressors {
 		name := "aggressor"
-		if len(loaded.aggressors) > 1 { // a report has one line for a name
+		if len(attack.aggressors) > 1 { // a report has one line for a name
 			name = fmt.Sprintf("aggressor %d", i+1)
 		}
-		line(t, group, name, steps, window{loaded.during.start - loaded.ramp, loaded.during.end}, rates(steps, loaded.during, 1)[0])
+		line(t, group, name, steps, window{attack.during.start - attack.ramp, attack.during.end}, rates(steps, attack.during, 1)[0])
 	}
 	line(t, group, "victim, control", control.victim, control.whole(), rates(control.victim, control.before, 1)[0])
 	const cpus = "CPU time per second"
-	line(t, cpus, "victim", loaded.victimCPU, loaded.whole(), 1)
-	line(t, cpus, "all aggressors", loaded.aggressorCPU, loaded.during, 1)
+	line(t, cpus, "victim", attack.victimCPU, attack.whole(), 1)
+	line(t, cpus, "all aggressors", attack.aggressorCPU, attack.during, 1)
 	line(t, cpus, "victim, control", control.victimCPU, control.whole(), 1)
 }
 

@@ -11,11 +11,11 @@ const ms = time.Millisecond
 
 // evenly returns steps of a unit of work each, one every d from start to end.
 func evenly(start, end, d time.Duration) []step {
-	var all []step
-	for at := start; at <= end; at += d {
-		all = append(all, step{at: at, work: 1})
+	var steps []step
+	for moment := start; moment <= end; moment += d {
+		steps = append(steps, step{at: moment, work: 1})
 	}
-	return all
+	return steps
 }
 
 func TestRates(t *testing.T) {
@@ -93,30 +93,30 @@ func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 		{"a loss of 30 % beside a drift", 0, 0.1, 0.3, 0.98, 1},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		shown, sum := 0, 0.0
+		findings, sum := 0, 0.0
 		for range trials {
 			pass := func(loss float64) change {
 				noise := 0.0
 				phase := func(level float64) []float64 {
-					var all []float64
+					var levels []float64
 					for range mostWindows {
 						noise = tt.correlation*noise + 0.05*math.Sqrt(1-tt.correlation*tt.correlation)*r.NormFloat64()
-						all = append(all, level*(1+noise))
+						levels = append(levels, level*(1+noise))
 					}
-					return all
+					return levels
 				}
 				return changeOf(phase(1), phase(1-loss))
 			}
 			c := pass(1 - (1-tt.drift)*(1-tt.loss)).over(pass(tt.drift))
 			if c.shown() {
-				shown++
+				findings++
 			}
 			sum += c.loss()
 		}
 		if mean := sum / trials; math.Abs(mean-tt.loss) > 0.01 {
 			t.Errorf("%s: the mean loss is %v, want %v", tt.name, mean, tt.loss)
 		}
-		if share := float64(shown) / trials; share < tt.least || share > tt.most {
+		if share := float64(findings) / trials; share < tt.least || share > tt.most {
 			t.Errorf("%s: %v of the trials show a loss, want %v to %v", tt.name, share, tt.least, tt.most)
 		}
 	}
@@ -136,17 +136,17 @@ func TestTail(t *testing.T) {
 		{"fewer than 100 units", window{1450 * ms, 2000 * ms}, 0.1},
 		{"one of 200", window{0, 2090 * ms}, 0.01},
 	} {
-		if got, known := tailOf(steps, tt.w); !known || math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("%s: %v, %v, want %v", tt.name, got, known, tt.want)
+		if got, ok := tailOf(steps, tt.w); !ok || math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, %v, want %v", tt.name, got, ok, tt.want)
 		}
 	}
-	counted := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
-	if got, known := tailOf(counted, window{0, 2 * ms}); !known || got != 0.5 {
-		t.Errorf("of counted units: %v, %v", got, known)
+	series := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
+	if got, ok := tailOf(series, window{0, 2 * ms}); !ok || got != 0.5 {
+		t.Errorf("of counted units: %v, %v", got, ok)
 	}
 	// A victim that stands still has no tail, and not a tail of 0.
-	for _, still := range [][]step{evenly(0, 100*ms, 10*ms), {{at: 150 * ms, times: []times{}}}} {
-		if got, known := tailOf(still, window{100 * ms, 200 * ms}); known {
+	for _, series := range [][]step{evenly(0, 100*ms, 10*ms), {{at: 150 * ms, times: []times{}}}} {
+		if got, ok := tailOf(series, window{100 * ms, 200 * ms}); ok {
 			t.Errorf("the tail of no unit is %v", got)
 		}
 	}
@@ -154,15 +154,15 @@ func TestTail(t *testing.T) {
 
 func TestRecovery(t *testing.T) {
 	control := pass{before: window{0, 1000 * ms}, during: window{1000 * ms, 2000 * ms}, after: window{2000 * ms, 3000 * ms}, victim: evenly(0, 3000*ms, 10*ms)}
-	loaded := control
-	slow := evenly(1000*ms, 2300*ms, 20*ms)
-	loaded.victim = append(append(evenly(0, 990*ms, 10*ms), slow...), evenly(2310*ms, 3000*ms, 10*ms)...)
-	took, back := recovery(loaded, control, 2000*ms, 100*ms)
+	attack := control
+	steps := evenly(1000*ms, 2300*ms, 20*ms)
+	attack.victim = append(append(evenly(0, 990*ms, 10*ms), steps...), evenly(2310*ms, 3000*ms, 10*ms)...)
+	took, back := recovery(attack, control, 2000*ms, 100*ms)
 	if !back || took < 390*ms || took > 450*ms {
 		t.Errorf("recovery = %v, %v; the victim is slow for 300 ms more", took, back)
 	}
-	loaded.victim = append(evenly(0, 990*ms, 10*ms), evenly(1000*ms, 3000*ms, 20*ms)...)
-	if took, back := recovery(loaded, control, 2000*ms, 100*ms); back {
+	attack.victim = append(evenly(0, 990*ms, 10*ms), evenly(1000*ms, 3000*ms, 20*ms)...)
+	if took, back := recovery(attack, control, 2000*ms, 100*ms); back {
 		t.Errorf("a victim that stays slow recovers after %v", took)
 	}
 }

@@ -28,10 +28,10 @@ func memory() bench.Benchmark {
 			return needs(p, bench.Needs{Memory: arrays * int64(1+p.Int(aggressorsParam)), CPUs: 2})
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			start := func(with launcher) func(context.Context, bench.Trial, *party) error {
+			start := func(launch launcher) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
 					spec := limited(t, t.Spec(probe.StreamLines(t.Int("mib"), longest(t))...))
-					_, err := p.launch(ctx, t, with, spec, moves)
+					_, err := p.launch(ctx, t, launch, spec, moves)
 					return err
 				}
 			}

@@ -51,12 +51,12 @@ func network() bench.Benchmark {
 // transactions runs a server of netperf in a container, and its client.
 func transactions(ctx context.Context, t bench.Trial, p *party) error {
 	spec := limited(t, t.Spec(programs.NetperfServer()...))
-	at, err := p.serve(ctx, t, bench.Follow, bench.Server{Spec: spec, Port: programs.NetserverPort})
+	server, err := p.serve(ctx, t, bench.Follow, bench.Server{Spec: spec, Port: programs.NetserverPort})
 	if err != nil {
 		return err
 	}
 	var reports programs.NetperfReports
-	client := limited(t, t.Spec(programs.NetperfLines(programs.TCPRR, at, longest(t), netperfInterval)...))
+	client := limited(t, t.Spec(programs.NetperfLines(programs.TCPRR, server, longest(t), netperfInterval)...))
 	_, err = p.launch(ctx, t, bench.FollowClient, client, func(line string) (step, bool, error) {
 		rate, seconds, ok, err := reports.Line(line)
 		if !ok || err != nil {
@@ -73,11 +73,11 @@ func transactions(ctx context.Context, t bench.Trial, p *party) error {
 
 // stream runs a server of iperf3 in a container, and a client that sends to it.
 func stream(ctx context.Context, t bench.Trial, p *party) error {
-	at, err := p.serve(ctx, t, bench.Follow, iperfServer(limited(t, t.Spec(programs.IperfServer()...))))
+	server, err := p.serve(ctx, t, bench.Follow, iperfServer(limited(t, t.Spec(programs.IperfServer()...))))
 	if err != nil {
 		return err
 	}
-	return p.send(ctx, t, bench.FollowClient, at)
+	return p.send(ctx, t, bench.FollowClient, server)
 }
 
 // loopback is stream with both ends outside the target.
@@ -98,9 +98,9 @@ func iperfServer(spec engine.Spec) bench.Server {
 }
 
 // serve starts a server and returns its address.
-func (p *party) serve(ctx context.Context, t bench.Trial, with launcher, s bench.Server) (netip.AddrPort, error) {
+func (p *party) serve(ctx context.Context, t bench.Trial, launch launcher, s bench.Server) (netip.AddrPort, error) {
 	s.Spec.Network = engine.Bridged
-	c, err := p.launch(ctx, t, with, s.Spec, silence)
+	c, err := p.launch(ctx, t, launch, s.Spec, silence)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -111,9 +111,9 @@ func (p *party) serve(ctx context.Context, t bench.Trial, with launcher, s bench
 func silence(string) (step, bool, error) { return step{}, false, nil }
 
 // send starts a client of iperf3.
-func (p *party) send(ctx context.Context, t bench.Trial, with launcher, at netip.AddrPort) error {
-	client := limited(t, t.Spec(programs.IperfLines(at, longest(t), iperfInterval)...))
-	_, err := p.launch(ctx, t, with, client, func(line string) (step, bool, error) {
+func (p *party) send(ctx context.Context, t bench.Trial, launch launcher, server netip.AddrPort) error {
+	client := limited(t, t.Spec(programs.IperfLines(server, longest(t), iperfInterval)...))
+	_, err := p.launch(ctx, t, launch, client, func(line string) (step, bool, error) {
 		bytes, ok, err := programs.ParseIperfLine(line)
 		return step{work: bytes}, ok && bytes > 0, err
 	})

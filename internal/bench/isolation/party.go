@@ -94,14 +94,14 @@ func (p *party) broken(err error) {
 
 // lines returns the handler of the lines of a program.
 func (p *party) lines(read reader) func(string, time.Duration) {
-	return func(line string, at time.Duration) {
+	return func(line string, moment time.Duration) {
 		s, ok, err := read(line)
 		if err != nil {
 			p.broken(err)
 			return
 		}
 		if ok {
-			s.at = at
+			s.at = moment
 			p.add(s)
 		}
 	}
@@ -111,9 +111,9 @@ func (p *party) lines(read reader) func(string, time.Duration) {
 type launcher func(context.Context, bench.Trial, engine.Spec, func(string, time.Duration)) (bench.Followed, error)
 
 // launch starts a program that runs until the party is ended. Its exit before that fails the pass.
-func (p *party) launch(ctx context.Context, t bench.Trial, with launcher, spec engine.Spec, read reader) (bench.Followed, error) {
+func (p *party) launch(ctx context.Context, t bench.Trial, launch launcher, spec engine.Spec, read reader) (bench.Followed, error) {
 	defer p.gate.enter()()
-	c, err := with(ctx, t, spec, p.lines(read))
+	c, err := launch(ctx, t, spec, p.lines(read))
 	if err != nil {
 		return bench.Followed{}, fmt.Errorf("start the %s: %w", p.name, err)
 	}
@@ -153,10 +153,10 @@ func killed(e engine.Exit) bool {
 func (p *party) started(ctx context.Context, t bench.Trial) error { return wait(ctx, t, p.begun) }
 
 // wait waits until a channel is closed. It looks again and again, since only Sleep lets time pass on every clock.
-func wait(ctx context.Context, t bench.Trial, closed <-chan struct{}) error {
+func wait(ctx context.Context, t bench.Trial, signal <-chan struct{}) error {
 	for {
 		select {
-		case <-closed:
+		case <-signal:
 			return nil
 		default:
 		}

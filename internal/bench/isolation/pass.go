@@ -19,15 +19,15 @@ type scene struct {
 // run measures the passes of a trial and records the result.
 func (s scene) run(ctx context.Context, t bench.Trial) error {
 	recordParties(t)
-	loaded, err := s.pass(ctx, t, nil)
+	attack, err := s.pass(ctx, t, nil)
 	if err != nil {
 		return err
 	}
-	control, err := s.pass(ctx, t, &loaded)
+	control, err := s.pass(ctx, t, &attack)
 	if err != nil {
 		return err
 	}
-	return record(t, loaded, control)
+	return record(t, attack, control)
 }
 
 // window is a part of a pass.
@@ -48,9 +48,9 @@ type pass struct {
 // settle is the part of the phase before that precedes it, and is not measured.
 const settle = 5
 
-// pass runs the victim through the phases. Without like an aggressor runs in the phase during. The control is like the pass
-// before: it has the same lengths.
-func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, err error) {
+// pass runs the victim through the phases. Without model an aggressor runs in the phase during. The control follows
+// model: it has the same lengths.
+func (s scene) pass(parent context.Context, t bench.Trial, model *pass) (_ pass, err error) {
 	ctx, fail := context.WithCancelCause(parent)
 	gate := newGate()
 	victim := newParty("victim", gate, fail)
@@ -75,24 +75,24 @@ func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, 
 	if err != nil {
 		return pass{}, err
 	}
-	before := t.Duration(beforeParam)
-	if _, err = w.sleep(ctx, before/settle); err != nil {
+	lead := t.Duration(beforeParam)
+	if _, err = w.sleep(ctx, lead/settle); err != nil {
 		return pass{}, err
 	}
-	if out.before, err = w.sleep(ctx, before); err != nil {
+	if out.before, err = w.sleep(ctx, lead); err != nil {
 		return pass{}, err
 	}
 	var aggressors []*party
-	if like == nil {
+	if model == nil {
 		aggressors, err = s.attack(ctx, t, gate, fail)
 	} else {
-		_, err = w.sleep(ctx, like.ramp)
+		_, err = w.sleep(ctx, model.ramp)
 	}
 	if err != nil {
 		return pass{}, err
 	}
 	var aggressorCPU *cpuTime
-	if like == nil && t.Param(aggressorParam) == sameTarget {
+	if model == nil && t.Param(aggressorParam) == sameTarget {
 		if aggressorCPU, err = w.follow(victimCPU); err != nil {
 			return pass{}, err
 		}
@@ -125,20 +125,20 @@ func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, 
 
 // attack starts the aggressors and returns when each has made progress.
 func (s scene) attack(ctx context.Context, t bench.Trial, gate gate, fail context.CancelCauseFunc) ([]*party, error) {
-	var all []*party
+	var parties []*party
 	for range t.Int(aggressorsParam) {
 		p := newParty("aggressor", gate, fail)
 		if err := s.aggressor(ctx, t, p); err != nil {
 			return nil, err
 		}
-		all = append(all, p)
+		parties = append(parties, p)
 	}
-	for _, p := range all {
+	for _, p := range parties {
 		if err := p.started(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return parties, nil
 }
 
 // asAggressor launches the program of an aggressor in the place that the parameter selects.
@@ -173,18 +173,18 @@ type watcher struct {
 // tick is the interval of the readings of CPU time. A reading takes some 10 µs for each process.
 const tick = 50 * time.Millisecond
 
-// follow follows the processes of the target that live now, except others. It returns nil if their time is unknown here.
-func (w *watcher) follow(others *cpuTime) (*cpuTime, error) {
-	all, err := w.t.Cost.Processes()
+// follow follows the processes of the target that live now, except those in exclusions. It returns nil if their time is unknown here.
+func (w *watcher) follow(exclusions *cpuTime) (*cpuTime, error) {
+	processes, err := w.t.Cost.Processes()
 	if err != nil && !engine.Unsupported(err) {
 		return nil, err
 	}
-	if len(all) == 0 {
+	if len(processes) == 0 {
 		return nil, nil
 	}
-	c := &cpuTime{processes: all}
-	if others != nil {
-		c.processes = slices.DeleteFunc(all, func(pid int) bool { return slices.Contains(others.processes, pid) })
+	c := &cpuTime{processes: processes}
+	if exclusions != nil {
+		c.processes = slices.DeleteFunc(processes, func(pid int) bool { return slices.Contains(exclusions.processes, pid) })
 	}
 	w.followed = append(w.followed, c)
 	return c, nil
@@ -196,37 +196,37 @@ func (w *watcher) forget(c *cpuTime) {
 
 // sleep waits for a time and returns its window.
 func (w *watcher) sleep(ctx context.Context, d time.Duration) (window, error) {
-	now, err := w.t.Sleep(ctx, 0)
+	start, err := w.t.Sleep(ctx, 0)
 	if err != nil {
 		return window{}, err
 	}
-	w.read(now)
-	out := window{start: now}
-	for end := now + d; now < end; w.read(now) {
-		if now, err = w.t.Sleep(ctx, min(tick, end-now)); err != nil {
+	w.read(start)
+	out := window{start: start}
+	for end := start + d; start < end; w.read(start) {
+		if start, err = w.t.Sleep(ctx, min(tick, end-start)); err != nil {
 			return window{}, err
 		}
 	}
-	out.end = now
+	out.end = start
 	return out, nil
 }
 
 // read reads the CPU times.
-func (w *watcher) read(now time.Duration) {
+func (w *watcher) read(moment time.Duration) {
 	for _, c := range w.followed {
 		if c.lost {
 			continue
 		}
-		used, err := w.t.Cost.Spent(c.processes)
+		total, err := w.t.Cost.Spent(c.processes)
 		if err != nil {
 			c.lost = true
 			continue
 		}
-		if c.last == 0 || used < c.last {
-			c.steps = append(c.steps, step{at: now})
+		if c.last == 0 || total < c.last {
+			c.steps = append(c.steps, step{at: moment})
 		} else {
-			c.steps = append(c.steps, step{at: now, work: (used - c.last).Seconds()})
+			c.steps = append(c.steps, step{at: moment, work: (total - c.last).Seconds()})
 		}
-		c.last = used
+		c.last = total
 	}
 }

@@ -63,12 +63,12 @@ func pids() bench.Benchmark {
 }
 
 // bomb describes the fork bomb.
-func bomb(t bench.Trial, once bool) engine.Spec {
+func bomb(t bench.Trial, runOnce bool) engine.Spec {
 	spec := t.Spec()
 	if spec.Resources.PIDs == 0 {
 		spec.Resources.PIDs = int64(t.Int("limit"))
 	}
-	spec.Process.Args = probe.Forks(int(bombMargin*spec.Resources.PIDs), longest(t), once)
+	spec.Process.Args = probe.Forks(int(bombMargin*spec.Resources.PIDs), longest(t), runOnce)
 	return limited(t, spec)
 }
 
@@ -122,29 +122,29 @@ func confirm(ctx context.Context, t bench.Trial) error {
 func forks() reader {
 	var last probe.ForksProgress
 	return func(line string) (step, bool, error) {
-		now, err := probe.ParseForks(line)
-		if err == nil && (now.Total < last.Total || now.Refused < last.Refused) {
+		progress, err := probe.ParseForks(line)
+		if err == nil && (progress.Total < last.Total || progress.Refused < last.Refused) {
 			err = fmt.Errorf("the fork bomb counts backwards: %q", line)
 		}
 		if err != nil {
 			return step{}, false, err
 		}
-		made := now.Total - last.Total
-		last = now
-		return step{work: float64(made)}, made > 0, nil
+		count := progress.Total - last.Total
+		last = progress
+		return step{work: float64(count)}, count > 0, nil
 	}
 }
 
 // lifecycles creates, starts and removes containers one after the other until the party is ended.
 func lifecycles(ctx context.Context, t bench.Trial, p *party) error {
 	ctx, stop := context.WithCancel(ctx)
-	stopped := make(chan struct{})
+	end := make(chan struct{})
 	p.stops = append(p.stops, func() {
-		<-stopped
+		<-end
 		stop()
 	})
 	go func() {
-		defer close(stopped)
+		defer close(end)
 		for !p.isEnding() && ctx.Err() == nil {
 			if err := p.lifecycle(ctx, t); err != nil {
 				p.broken(err)
@@ -166,10 +166,10 @@ func (p *party) lifecycle(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	_, removed, err := c.Destroy(ctx, t)
+	_, removal, err := c.Destroy(ctx, t)
 	if err != nil {
 		return err
 	}
-	p.add(step{at: removed.End, work: 1, times: []times{{seconds: (ready - c.CreateSpan.Start).Seconds(), count: 1}}})
+	p.add(step{at: removal.End, work: 1, times: []times{{seconds: (ready - c.CreateSpan.Start).Seconds(), count: 1}}})
 	return nil
 }

@@ -59,8 +59,8 @@ func (p *party) redis(ctx context.Context, t bench.Trial, values int) error {
 	spec.Process.Env = []string{"LC_ALL=C"}
 	lines := programs.RedisSwept{Values: values}
 	_, err := p.launch(ctx, t, bench.Follow, spec, func(line string) (step, bool, error) {
-		swept, err := lines.Line(line)
-		return step{work: programs.RedisSweeps}, swept, err
+		hasSwept, err := lines.Line(line)
+		return step{work: programs.RedisSweeps}, hasSwept, err
 	})
 	return err
 }

@@ -103,18 +103,18 @@ var quantiles = []struct {
 }
 
 func metricsOf(name, help string) []result.Metric {
-	var all []result.Metric
+	var metrics []result.Metric
 	for _, q := range quantiles {
-		all = append(all, bench.Seconds(name+q.suffix, q.help+": "+help))
+		metrics = append(metrics, bench.Seconds(name+q.suffix, q.help+": "+help))
 	}
-	return all
+	return metrics
 }
 
 // samples is the parameter of the suite. The tests of the project and the plan standard need few samples; the plan latency has more.
-func samples(most int) []bench.Param {
+func samples(limit int) []bench.Param {
 	return []bench.Param{{
 		Name: "samples", Help: fmt.Sprintf("operations in a trial, after %d that do not count", unrecorded), Quick: "30", Paper: "1000",
-		Check: bench.IntRange(10, most),
+		Check: bench.IntRange(10, limit),
 	}}
 }
 

@@ -38,16 +38,16 @@ func cpuTime() bench.Benchmark {
 			p := programs.SysbenchCPU(t.Int("prime"), t.Int("events"), 1)
 			spec := bench.SpecOf(t, p)
 			spec.Resources.CPU = limit
-			var used usage
-			values, _, err := bench.Run(ctx, t, used.measure, spec, p)
+			var consumption usage
+			values, _, err := bench.Run(ctx, t, consumption.measure, spec, p)
 			if err != nil {
 				return err
 			}
-			if used.known {
-				values["CPULimitUse"] = used.cpu.Seconds() / (limit * used.wall.Seconds())
+			if consumption.known {
+				values["CPULimitUse"] = consumption.cpu.Seconds() / (limit * consumption.wall.Seconds())
 			}
-			if atHost := limit + t.Info.Overhead.CPU; used.host.known && atHost > limit {
-				values["HostLimitUse"] = used.host.cpu.Seconds() / (atHost * used.hostWall.Seconds())
+			if atHost := limit + t.Info.Overhead.CPU; consumption.host.known && atHost > limit {
+				values["HostLimitUse"] = consumption.host.cpu.Seconds() / (atHost * consumption.hostWall.Seconds())
 			}
 			return bench.RecordAll(t, values, metrics)
 		},
@@ -71,15 +71,15 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	output := make(chan struct{})
-	once := sync.OnceFunc(func() { close(output) })
-	c, err := bench.Follow(ctx, t, spec, func(string, time.Duration) { once() })
+	notify := sync.OnceFunc(func() { close(output) })
+	c, err := bench.Follow(ctx, t, spec, func(string, time.Duration) { notify() })
 	if err != nil {
 		return nil, err
 	}
-	var before cpuCount
+	var start cpuCount
 	select {
 	case <-output:
-		if before, err = countCPU(t); err != nil {
+		if start, err = countCPU(t); err != nil {
 			return nil, err
 		}
 		if t.Info.Isolation == engine.VM {
@@ -88,27 +88,27 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 		<-c.Exit.Done
 	case <-c.Exit.Done: // its output follows
 	}
-	after, errAfter := countCPU(t)
+	end, errAfter := countCPU(t)
 	if err := errors.Join(err, errAfter, c.Exit.Failure()); err != nil {
 		return nil, err
 	}
-	deleted, err := c.Remove(ctx, t)
+	removal, err := c.Remove(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	_, began, err := c.Output.FirstLine(ctx)
+	_, outputTime, err := c.Output.FirstLine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	used, wall := after.cpu-before.cpu, deleted.Start-began // the deletion starts when the exit is known
-	known := before.known && after.known && wall > 0
+	cpu, wall := end.cpu-start.cpu, removal.Start-outputTime // the deletion starts when the exit is known
+	isKnown := start.known && end.known && wall > 0
 	if t.Info.Isolation == engine.VM {
-		u.host, u.hostWall = cpuCount{cpu: used, known: known}, wall
+		u.host, u.hostWall = cpuCount{cpu: cpu, known: isKnown}, wall
 		return c.Output.Bytes(), nil
 	}
-	u.cpu, u.wall = used, wall
+	u.cpu, u.wall = cpu, wall
 	// If the output arrived after most of the work was done, the rest proves nothing about the limit.
-	u.known = known && 2*used > before.cpu
+	u.known = isKnown && 2*cpu > start.cpu
 	return c.Output.Bytes(), nil
 }
 
@@ -126,9 +126,9 @@ func (u *usage) followGuest(ctx context.Context, t bench.Trial, c bench.Followed
 	}()
 	var first, last mark
 	for pause := time.Duration(0); ; pause = guestPause {
-		at, err := t.Sleep(running, pause)
+		moment, err := t.Sleep(running, pause)
 		if err == nil {
-			last.at = at
+			last.at = moment
 			last.used, err = countGuest(running, t, c.Container)
 		}
 		if pause == 0 {
@@ -160,8 +160,8 @@ func countGuest(ctx context.Context, t bench.Trial, c engine.Container) (cpuCoun
 	if err != nil {
 		return cpuCount{}, err
 	}
-	used, err := meter.Stats(ctx)
-	return cpuCount{cpu: used.CPU, known: err == nil, exact: true}, err
+	sample, err := meter.Stats(ctx)
+	return cpuCount{cpu: sample.CPU, known: err == nil, exact: true}, err
 }
 
 // unlessUnsupported drops the errors of missing capabilities.
@@ -193,9 +193,9 @@ func countCPU(t bench.Trial) (cpuCount, error) {
 	if !engine.Unsupported(err) {
 		return cpuCount{}, err
 	}
-	all, err := t.Cost.Usage()
+	sample, err := t.Cost.Usage()
 	if err != nil && !engine.Unsupported(err) {
 		return cpuCount{}, err
 	}
-	return cpuCount{cpu: all.CPU, known: err == nil && !all.IncludesDaemon}, nil
+	return cpuCount{cpu: sample.CPU, known: err == nil && !sample.IncludesDaemon}, nil
 }

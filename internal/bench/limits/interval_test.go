@@ -9,14 +9,14 @@ import (
 // marked returns marks at times in seconds, with the CPU time in seconds that was used since the mark before, under a limit
 // of half a CPU.
 func marked(points ...[2]float64) []mark {
-	all := []mark{{limit: 0.5, used: cpuCount{known: true, exact: true}}}
+	marks := []mark{{limit: 0.5, used: cpuCount{known: true, exact: true}}}
 	for _, p := range points {
-		last := all[len(all)-1]
+		last := marks[len(marks)-1]
 		last.at = time.Duration(p[0] * float64(time.Second))
 		last.used.cpu += time.Duration(p[1] * float64(time.Second))
-		all = append(all, last)
+		marks = append(marks, last)
 	}
-	return all
+	return marks
 }
 
 // A late report of a second must not cause a short interval, in which one quota is a large part.
@@ -35,9 +35,9 @@ func TestIntervals(t *testing.T) {
 		{"a counter that does not change", marked([2]float64{1, 0}, [2]float64{2, 0}), []float64{1, 1}, 0},
 	} {
 		p := progress{marks: tt.marks}
-		all := p.intervals()
+		spans := p.intervals()
 		var got []float64
-		for _, s := range all {
+		for _, s := range spans {
 			got = append(got, s.seconds)
 		}
 		if len(got) != len(tt.want) {
@@ -49,8 +49,8 @@ func TestIntervals(t *testing.T) {
 				t.Errorf("%s: intervals of %v seconds, want %v", tt.name, got, tt.want)
 			}
 		}
-		if got, known := mostUsed(all); known != (tt.most > 0) || math.Abs(got-tt.most) > 1e-9 {
-			t.Errorf("%s: the highest use is %v, %v, want %v", tt.name, got, known, tt.most)
+		if got, ok := mostUsed(spans); ok != (tt.most > 0) || math.Abs(got-tt.most) > 1e-9 {
+			t.Errorf("%s: the highest use is %v, %v, want %v", tt.name, got, ok, tt.most)
 		}
 	}
 }
@@ -62,14 +62,14 @@ func TestIntervalsWithUnknownValues(t *testing.T) {
 		marks[i].throttled = throttling{periods: []int64{0, 10, 20, 15, 25}[i], known: true}
 	}
 	p := progress{marks: marks}
-	for i, known := range []bool{true, true, false, true} {
-		if got := p.intervals()[i]; got.throttled.known != known || !got.known {
+	for i, isKnown := range []bool{true, true, false, true} {
+		if got := p.intervals()[i]; got.throttled.known != isKnown || !got.known {
 			t.Errorf("interval %d is %+v", i, got)
 		}
 	}
 	marks[2].used.known = false
-	if all := p.intervals(); all[1].known || all[2].known || !all[3].known {
-		t.Errorf("intervals beside an unknown mark: %+v", all)
+	if spans := p.intervals(); spans[1].known || spans[2].known || !spans[3].known {
+		t.Errorf("intervals beside an unknown mark: %+v", spans)
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark { return []bench.Benchmark{cpuTime(), cpuScaling(), memoryOOM()} }
 
-// bounded is a metric that exceeds most only if a limit does not hold.
-func bounded(name string, most float64, broken, help string) result.Metric {
+// bounded is a metric that exceeds limit only if a limit does not hold.
+func bounded(name string, limit float64, violation, help string) result.Metric {
 	return result.Metric{
-		Name: name, Unit: result.Ratio, Better: result.Lower, Help: help, Bound: result.Bound{Most: most, Broken: broken},
+		Name: name, Unit: result.Ratio, Better: result.Lower, Help: help, Bound: result.Bound{Most: limit, Broken: violation},
 	}
 }
 

@@ -84,21 +84,21 @@ type growth struct {
 	err  error
 }
 
-func (g *growth) line(line string, at time.Duration) {
+func (g *growth) line(line string, moment time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
 		return
 	}
-	held, err := probe.ParseHeld(line)
-	if err == nil && (held <= g.held || held > g.most) {
-		err = fmt.Errorf("the program reports %d of %d bytes after %d", held, g.most, g.held)
+	size, err := probe.ParseHeld(line)
+	if err == nil && (size <= g.held || size > g.most) {
+		err = fmt.Errorf("the program reports %d of %d bytes after %d", size, g.most, g.held)
 	}
 	if err != nil {
 		g.err = err
 		return
 	}
-	g.held, g.last = held, at
+	g.held, g.last = size, moment
 }
 
 // oomEnd is the end of a program whose memory grew.
@@ -110,10 +110,10 @@ type oomEnd struct {
 }
 
 // grow runs the program until it exits or is killed.
-func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oomEnd, error) {
+func grow(ctx context.Context, t bench.Trial, spec engine.Spec, limit int64) (oomEnd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := &growth{most: most, held: -1}
+	g := &growth{most: limit, held: -1}
 	c, err := bench.Follow(ctx, t, spec, g.line)
 	if err != nil {
 		return oomEnd{}, err
@@ -122,7 +122,7 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oom
 	if c.Exit.Err != nil {
 		return oomEnd{}, c.Exit.Err
 	}
-	deleted, err := c.Remove(ctx, t)
+	removal, err := c.Remove(ctx, t)
 	if err != nil {
 		return oomEnd{}, err
 	}
@@ -134,22 +134,22 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oom
 	end := oomEnd{held: g.held, exit: c.Exit.Exit}
 	end.killed = end.exit.Signal == syscall.SIGKILL || slices.Contains([]int{128 + int(syscall.SIGKILL), sandboxExit}, end.exit.Code)
 	if g.held >= 0 {
-		end.took = deleted.Start - g.last
+		end.took = removal.Start - g.last
 	}
 	return end, nil
 }
 
 // check returns an error unless the program ended in a way that a limit, or a missing limit, explains.
 func (e oomEnd) check(limit int64) error {
-	most := beyond * limit
+	ceiling := beyond * limit
 	switch {
 	case e.held <= 0:
 		return fmt.Errorf("the program got no memory: %v", e.exit)
 	case e.killed && float64(e.held) < least*float64(limit):
 		return fmt.Errorf("the program was killed with %d bytes, less than a third of its limit of %d: the host may be out of "+
 			"memory, or the sandbox uses the rest; free memory, or set a higher limit", e.held, limit)
-	case e.killed && e.held < most, e.exit.OK() && e.held == most:
+	case e.killed && e.held < ceiling, e.exit.OK() && e.held == ceiling:
 		return nil
 	}
-	return fmt.Errorf("the program ended with %d of %d bytes: %v", e.held, most, e.exit)
+	return fmt.Errorf("the program ended with %d of %d bytes: %v", e.held, ceiling, e.exit)
 }

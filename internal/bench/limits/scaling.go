@@ -70,16 +70,16 @@ func cpuScaling() bench.Benchmark {
 			}
 			limits := run.limits()
 			intervals := run.intervals()
-			used, known := mostUsed(intervals)
-			holds := !known || used <= mostUse
+			use, ok := mostUsed(intervals)
+			holds := !ok || use <= mostUse
 			response, err := limitResponse(limits, rates)
 			if err != nil && (holds || len(run.raised) == 0) { // without a limit the program exits too soon
 				return err
 			}
 			t.Condition("CPU limit", fmt.Sprintf("from %s to %s", percentOfCPU(limits[0]), percentOfCPU(limits[len(limits)-1])))
 			t.Record("TotalTime", values["TotalTime"])
-			if known {
-				t.Record("CPULimitUse", used)
+			if ok {
+				t.Record("CPULimitUse", use)
 			}
 			// A program that speeds up far more than the limit allows is not under the limit, even if its use is unknown.
 			if holds && response > 1/mostResponse && !run.starved(intervals) {
@@ -105,10 +105,10 @@ type progress struct {
 	seconds []time.Duration // the times of the program's progress lines
 }
 
-func (p *progress) line(line string, at time.Duration) {
+func (p *progress) line(line string, moment time.Duration) {
 	if programs.IsProgress(line) {
 		p.mu.Lock()
-		p.seconds = append(p.seconds, at)
+		p.seconds = append(p.seconds, moment)
 		p.mu.Unlock()
 	} else if p.output {
 		return
@@ -129,15 +129,15 @@ func (p *progress) limit(steps int) float64 {
 func (p *progress) limits() []float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []float64
-	for _, at := range p.seconds {
+	var limits []float64
+	for _, moment := range p.seconds {
 		steps := 0
-		for steps < len(p.raised) && p.raised[steps] < at {
+		for steps < len(p.raised) && p.raised[steps] < moment {
 			steps++
 		}
-		all = append(all, p.limit(steps))
+		limits = append(limits, p.limit(steps))
 	}
-	return all
+	return limits
 }
 
 // scale runs a program that reports each second, and raises its limit each time. It is a bench.Where.
@@ -208,13 +208,13 @@ func exited(ctx context.Context, c engine.Container) bool {
 // numbers are left out. The result is 2 to the power of the shortfall from 1. It is not a number if some seconds passed without an event: the
 // program or its host stood still, and a power of the limit cannot describe that.
 func limitResponse(limits, rates []float64) (float64, error) {
-	var x, y, xx, xy, count, still, last float64
+	var x, y, xx, xy, count, stalls, last float64
 	for i := range min(len(limits), len(rates)) {
 		if math.IsNaN(rates[i]) {
 			continue
 		}
 		if rates[i] <= 0 {
-			still++
+			stalls++
 		}
 		limit, rate := math.Log(limits[i]), math.Log(rates[i])
 		x, y, xx, xy = x+limit, y+rate, xx+limit*limit, xy+limit*rate
@@ -223,10 +223,10 @@ func limitResponse(limits, rates []float64) (float64, error) {
 	if count < 2 || last < 1.15*limits[0] {
 		return 0, fmt.Errorf("the program exited after %v whole seconds, too soon to raise its limit: set more events", count)
 	}
-	if still == count {
+	if stalls == count {
 		return 0, errors.New("the program completed no event in any of its seconds")
 	}
-	if still > 0 {
+	if stalls > 0 {
 		return math.NaN(), nil
 	}
 	power := (count*xy - x*y) / (count*xx - x*x)
@@ -250,11 +250,11 @@ type throttling struct {
 // mark reads the usage so far. In a virtual machine the guest counts the CPU time, and its throttling is unknown: the host
 // throttles the whole machine, by another limit.
 func (p *progress) mark(ctx context.Context, c engine.Container, limit float64) error {
-	at, err := p.t.Sleep(ctx, 0)
+	moment, err := p.t.Sleep(ctx, 0)
 	if err != nil {
 		return err
 	}
-	m := mark{at: at, limit: limit}
+	m := mark{at: moment, limit: limit}
 	if p.t.Info.Isolation == engine.VM {
 		m.used, err = countGuest(ctx, p.t, c)
 		p.marks = append(p.marks, m)
@@ -275,15 +275,15 @@ func (p *progress) mark(ctx context.Context, c engine.Container, limit float64) 
 // countCall counts the CPU time of calls of the runtime if it cannot be separated from the container's: all CPU time between
 // the last mark, which excludes earlier calls, and the end of the call.
 func (p *progress) countCall() error {
-	before := p.marks[len(p.marks)-1].used
-	if !before.known || before.exact {
+	base := p.marks[len(p.marks)-1].used
+	if !base.known || base.exact {
 		return nil
 	}
-	after, err := countCPU(p.t)
-	if err != nil || !after.known {
+	count, err := countCPU(p.t)
+	if err != nil || !count.known {
 		return err
 	}
-	p.calls = after.cpu - before.cpu
+	p.calls = count.cpu - base.cpu
 	return nil
 }
 
@@ -302,7 +302,7 @@ const leastInterval = 0.9
 // intervals splits the time after the first output into intervals of about a second. A late report of a second makes the
 // next one short; the short one is merged with its successor.
 func (p *progress) intervals() []interval {
-	var all []interval
+	var spans []interval
 	empty := interval{known: true, throttled: throttling{known: true}}
 	s := empty
 	for i := 1; i < len(p.marks); i++ {
@@ -316,21 +316,21 @@ func (p *progress) intervals() []interval {
 		s.throttled.periods += periods
 		s.throttled.known = s.throttled.known && last.throttled.known && next.throttled.known && periods >= 0
 		if s.seconds >= leastInterval {
-			all = append(all, s)
+			spans = append(spans, s)
 			s = empty
 		}
 	}
-	return all
+	return spans
 }
 
 // mostUsed is the highest ratio of used to allowed CPU time in an interval.
-func mostUsed(intervals []interval) (ratio float64, known bool) {
+func mostUsed(intervals []interval) (ratio float64, ok bool) {
 	for _, s := range intervals {
 		if s.known && s.used > 0 { // a counter that has not changed is not valid
-			ratio, known = max(ratio, s.used/s.allowed), true
+			ratio, ok = max(ratio, s.used/s.allowed), true
 		}
 	}
-	return ratio, known
+	return ratio, ok
 }
 
 // starved reports whether the host did not grant the CPU time that the limits allow: the program used less, and no limit
@@ -338,16 +338,16 @@ func mostUsed(intervals []interval) (ratio float64, known bool) {
 // engine that ignores all later ones grants.
 func (p *progress) starved(intervals []interval) bool {
 	for _, s := range intervals {
-		least := s.allowed
+		minimum := s.allowed
 		switch {
 		case !s.known || s.used == 0:
 			continue
 		case !s.throttled.known:
-			least = p.first * s.seconds
+			minimum = p.first * s.seconds
 		case float64(s.throttled.periods) >= s.seconds*periods/2:
 			continue
 		}
-		if s.used < 0.85*least {
+		if s.used < 0.85*minimum {
 			return true
 		}
 	}

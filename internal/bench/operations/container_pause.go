@@ -72,8 +72,8 @@ func (w *writer) start(ctx context.Context, t bench.Trial) (engine.Container, er
 
 // awaitSilence returns when the process writes nothing. Its last lines can arrive after the pause.
 func (w *writer) awaitSilence(ctx context.Context, t bench.Trial) error {
-	before := w.lines.Load()
-	for waited := time.Duration(0); waited < patience; waited += silence {
+	start := w.lines.Load()
+	for wait := time.Duration(0); wait < patience; wait += silence {
 		last := w.lines.Load()
 		if _, err := t.Sleep(ctx, silence); err != nil {
 			return err
@@ -82,17 +82,17 @@ func (w *writer) awaitSilence(ctx context.Context, t bench.Trial) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("pause returned success without pausing the process: want no output, got %d lines in %v", w.lines.Load()-before, patience)
+	return fmt.Errorf("pause returned success without pausing the process: want no output, got %d lines in %v", w.lines.Load()-start, patience)
 }
 
 // awaitLine returns when the process has written a line, after it was silent.
 func (w *writer) awaitLine(ctx context.Context, t bench.Trial) error {
-	before := w.lines.Load()
-	for waited := time.Duration(0); waited < patience; waited += interval {
+	start := w.lines.Load()
+	for wait := time.Duration(0); wait < patience; wait += interval {
 		if _, err := t.Sleep(ctx, interval); err != nil {
 			return err
 		}
-		if w.lines.Load() > before {
+		if w.lines.Load() > start {
 			return nil
 		}
 	}

@@ -17,9 +17,9 @@ func stats() bench.Benchmark {
 		Metrics: []result.Metric{bench.Seconds("Stats", "from the call to its return")},
 	}, engine.CanStats, func(ctx context.Context, t bench.Trial, c engine.Meter, _ int) error {
 		return timed(ctx, t, "Stats", func(ctx context.Context) error {
-			used, err := c.Stats(ctx)
-			if err == nil && used.Memory <= 0 {
-				err = fmt.Errorf("the engine reports that a running container uses %d bytes of memory", used.Memory)
+			usage, err := c.Stats(ctx)
+			if err == nil && usage.Memory <= 0 {
+				err = fmt.Errorf("the engine reports that a running container uses %d bytes of memory", usage.Memory)
 			}
 			return err
 		})

@@ -40,12 +40,12 @@ const tolerance = 0.05
 // readBack checks that a CPU limit holds on the host. It records why if the host cannot see the limit.
 func readBack(ctx context.Context, t bench.Trial, c any, want float64) error {
 	const condition = "limit read back"
-	limited, ok := c.(engine.Limited)
+	limiter, ok := c.(engine.Limited)
 	if !ok {
 		t.Condition(condition, "no: the engine cannot read it")
 		return nil
 	}
-	got, err := limited.Limits(ctx)
+	got, err := limiter.Limits(ctx)
 	if engine.Unsupported(err) {
 		t.Condition(condition, "no: "+err.Error())
 		return nil

@@ -26,10 +26,10 @@ func energyLifecycle() bench.Benchmark {
 			// The work takes as long as the measurement of the idle machine, so both have the same precision.
 			idle := t.Duration("idle")
 			return bench.RecordEnergy(ctx, t, idle, func(ctx context.Context) (containers int, err error) {
-				began, err := t.Sleep(ctx, 0)
-				for now := began; err == nil && now-began < idle && containers < mostLives; containers++ {
+				start, err := t.Sleep(ctx, 0)
+				for moment := start; err == nil && moment-start < idle && containers < mostLives; containers++ {
 					if err = live(ctx, t); err == nil {
-						now, err = t.Sleep(ctx, 0)
+						moment, err = t.Sleep(ctx, 0)
 					}
 				}
 				return containers, err

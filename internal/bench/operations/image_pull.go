@@ -32,16 +32,16 @@ func pull() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			pulled, err := t.Images.Pull(ctx, ref)
+			pull, err := t.Images.Pull(ctx, ref)
 			if err != nil {
 				return err
 			}
-			removed, err := t.Images.Remove(ctx, ref)
+			removal, err := t.Images.Remove(ctx, ref)
 			if err != nil {
 				return err
 			}
-			t.Record("Pull", pulled.Seconds())
-			t.Record("Remove", removed.Seconds())
+			t.Record("Pull", pull.Seconds())
+			t.Record("Remove", removal.Seconds())
 			return nil
 		},
 	}

@@ -13,11 +13,11 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	all := []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service(), energyLifecycle()}
-	for i := range all {
-		all[i].Phases = true
+	benchmarks := []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service(), energyLifecycle()}
+	for i := range benchmarks {
+		benchmarks[i].Phases = true
 	}
-	return all
+	return benchmarks
 }
 
 // repeated completes a benchmark that repeats operations on one running container. The container implements T, which the

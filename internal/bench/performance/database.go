@@ -106,13 +106,13 @@ func redis() bench.Benchmark {
 				t.Condition("snapshots on", m.On)
 			}
 			if t.Param("peer") == bench.SamePeer {
-				return bench.ServeWithin(ctx, t, server, func(ctx context.Context, where bench.Where, at netip.AddrPort) error {
-					run.client, run.Server = where, at
+				return bench.ServeWithin(ctx, t, server, func(ctx context.Context, runner bench.Where, addr netip.AddrPort) error {
+					run.client, run.Server = runner, addr
 					return run.measure(ctx, t)
 				})
 			}
-			return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-				run.Server = at
+			return bench.Serve(ctx, t, server, func(ctx context.Context, addr netip.AddrPort) error {
+				run.Server = addr
 				return run.measure(ctx, t)
 			})
 		},
@@ -173,18 +173,18 @@ func (run redisTrial) measure(ctx context.Context, t bench.Trial) error {
 	return nil
 }
 
-// requestsWithin estimates from the results of a shorter run how many requests, at most most, each test can have if all tests
+// requestsWithin estimates from the results of a shorter run how many requests, at most limit, each test can have if all tests
 // together take the time d. The number is rounded down to 1, 2 or 5 times a power of ten, so that all trials of a
 // target have the same.
-func requestsWithin(d time.Duration, results workload.Values, most int) int {
+func requestsWithin(d time.Duration, results workload.Values, limit int) int {
 	var one float64 // seconds for one request in each test
 	for _, test := range programs.RedisTests() {
 		one += 1 / results[test.Name]
 	}
 	n := fewestRequests
-	for scale := fewestRequests; scale <= most; scale *= 10 {
+	for scale := fewestRequests; scale <= limit; scale *= 10 {
 		for _, step := range []int{1, 2, 5, 10} {
-			if next := min(step*scale, most); float64(next)*one <= d.Seconds() {
+			if next := min(step*scale, limit); float64(next)*one <= d.Seconds() {
 				n = next
 			}
 		}

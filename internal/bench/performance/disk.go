@@ -27,7 +27,7 @@ type storage struct {
 // onStorage completes a benchmark that works on so many bytes of files. Its parameter on selects the storage, and its parameter
 // cache, if it has one, the state of the page cache.
 func onStorage(
-	b bench.Benchmark, bytes func(p bench.Params) int64, run func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error),
+	b bench.Benchmark, bytes func(p bench.Params) int64, run func(ctx context.Context, t bench.Trial, files storage) (workload.Values, error),
 ) bench.Benchmark {
 	b.Waits = []bench.Medium{bench.Disk}
 	cacheOf := func(p bench.Params) bench.Cache {
@@ -82,7 +82,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	if err != nil {
 		return nil, err
 	}
-	all := workload.Values{}
+	results := workload.Values{}
 	for _, st := range stages {
 		if st.reads {
 			if err := s.dropCache(ctx, t); err != nil {
@@ -93,9 +93,9 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(all, values)
+		maps.Copy(results, values)
 	}
-	return all, nil
+	return results, nil
 }
 
 // dropCache drops the page cache. A cache that stays warm is an *engine.UnsupportedError.

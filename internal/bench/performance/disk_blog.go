@@ -55,18 +55,18 @@ func diskBlog() bench.Benchmark {
 			},
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-	}, blogSpace, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+	}, blogSpace, func(ctx context.Context, t bench.Trial, files storage) (workload.Values, error) {
 		// The seed is the same in every trial, so that all targets get the same files.
 		load := probe.PaperFilesLoad(bench.DataDir, 1)
 		if t.Param("mixture") == blogbenchMixture {
 			load.BlogbenchMiB = t.Int("space")
 		}
-		values, err := bench.Measure(ctx, t, bench.InContainer, probe.Files(load, t.Duration("duration")), on.Into)
+		values, err := bench.Measure(ctx, t, bench.InContainer, probe.Files(load, t.Duration("duration")), files.Into)
 		if err != nil {
 			return nil, err
 		}
-		if most := probe.BlogbenchBlogs(load.BlogbenchMiB); most > 0 && int(values["BlogsWritten"]) > most {
-			t.Condition("blogs", fmt.Sprintf("more than the %d that fit into the space were written: the oldest were replaced", most))
+		if limit := probe.BlogbenchBlogs(load.BlogbenchMiB); limit > 0 && int(values["BlogsWritten"]) > limit {
+			t.Condition("blogs", fmt.Sprintf("more than the %d that fit into the space were written: the oldest were replaced", limit))
 		}
 		return values, nil
 	})

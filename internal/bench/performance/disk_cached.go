@@ -45,9 +45,9 @@ func cachedOf(name string) (cached, size int64, err error) {
 	page, size := int64(os.Getpagesize()), info.Size()
 	const window = 1 << 30 // mapped at once; mapping reads nothing
 	resident := make([]byte, (min(size, window)+page-1)/page)
-	for at := int64(0); at < size; at += window {
-		length := min(size-at, window)
-		mapped, err := unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ, unix.MAP_SHARED)
+	for offset := int64(0); offset < size; offset += window {
+		length := min(size-offset, window)
+		mapped, err := unix.Mmap(int(f.Fd()), offset, int(length), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			return 0, 0, &fs.PathError{Op: "mmap", Path: name, Err: err}
 		}

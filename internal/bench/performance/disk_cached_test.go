@@ -21,10 +21,10 @@ func TestCachedBytes(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	look := func(when string) int64 {
+	look := func(moment string) int64 {
 		cached, n, err := cachedBytes(dir)
 		if err != nil || n != size {
-			t.Fatalf("%s: %d of %d bytes, %v; the file has %d", when, cached, n, err, size)
+			t.Fatalf("%s: %d of %d bytes, %v; the file has %d", moment, cached, n, err, size)
 		}
 		return cached
 	}
@@ -35,12 +35,12 @@ func TestCachedBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var on unix.Statfs_t
-	if err := errors.Join(unix.Fstatfs(int(f.Fd()), &on), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
+	var statfs unix.Statfs_t
+	if err := errors.Join(unix.Fstatfs(int(f.Fd()), &statfs), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	cached := look("dropped")
-	if on.Type == unix.TMPFS_MAGIC {
+	if statfs.Type == unix.TMPFS_MAGIC {
 		if !inCache(cached, size) {
 			t.Errorf("%d of %d bytes are cached in memory", cached, size)
 		}

@@ -14,21 +14,21 @@ import (
 // fileBenchmark completes a benchmark that runs modes of sysbench's fileio.
 func fileBenchmark(b bench.Benchmark, stages func(p bench.Params, f programs.FileIO) []stage) bench.Benchmark {
 	b.Image = bench.WorkloadImage
-	return onStorage(b, fileBytes, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
-		values, err := on.measure(ctx, t, stages(t.Params, fileIO(t))...)
+	return onStorage(b, fileBytes, func(ctx context.Context, t bench.Trial, files storage) (workload.Values, error) {
+		values, err := files.measure(ctx, t, stages(t.Params, fileIO(t))...)
 		if err == nil && t.Has("cache") {
-			on.recordCache(t)
+			files.recordCache(t)
 		}
 		return values, err
 	})
 }
 
 // fileParams are the parameters for the files of sysbench's fileio; mib is the quick size of each file.
-func fileParams(mib string, more ...bench.Param) []bench.Param {
+func fileParams(mib string, params ...bench.Param) []bench.Param {
 	return append([]bench.Param{
 		{Name: "files", Help: "number of files", Quick: "16", Paper: "128", Check: bench.IntRange(1, 10_000)},
 		{Name: "mib", Help: "size of each file in MiB", Quick: mib, Paper: "16", Check: bench.IntRange(1, 1<<20)},
-	}, more...)
+	}, params...)
 }
 
 // requestsParam is the parameter for the number of requests of a random mode.
@@ -75,8 +75,8 @@ func syncsOf(v string) (s programs.Syncs, ok bool) {
 	case syncNever:
 		return programs.Syncs{}, true
 	}
-	number, every := strings.CutPrefix(v, syncEvery)
-	if !every {
+	number, hasPeriod := strings.CutPrefix(v, syncEvery)
+	if !hasPeriod {
 		if number, s.Random = strings.CutPrefix(v, syncRandom); !s.Random {
 			return programs.Syncs{}, false
 		}

@@ -27,11 +27,11 @@ func diskSQLite() bench.Benchmark {
 		},
 	}, func(p bench.Params) int64 {
 		return 1<<20 + int64(p.Int("insertions"))*sqliteSpace
-	}, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+	}, func(ctx context.Context, t bench.Trial, files storage) (workload.Values, error) {
 		var stages []stage
 		for _, p := range programs.Insertions(t.Int("insertions"), "TotalTime") {
 			stages = append(stages, stage{Program: p})
 		}
-		return on.measure(ctx, t, stages...)
+		return files.measure(ctx, t, stages...)
 	})
 }

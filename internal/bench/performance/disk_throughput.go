@@ -101,25 +101,25 @@ func diskThroughput() bench.Benchmark {
 			bench.CacheParam(bench.Warm, bench.Cold),
 			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
-	}, func(p bench.Params) int64 { return int64(p.Int("mib")) << 20 }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+	}, func(p bench.Params) int64 { return int64(p.Int("mib")) << 20 }, func(ctx context.Context, t bench.Trial, files storage) (workload.Values, error) {
 		f := programs.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
 		d, block, rndBlock := t.Duration("duration"), t.Int("block")<<10, t.Int("rndblock")<<10
 		if block > f.MiB<<20 || rndBlock > f.MiB<<20 {
 			return nil, fmt.Errorf("requests of %d and %d bytes do not fit into a file of %d MiB", block, rndBlock, f.MiB)
 		}
-		if f.Direct && !on.OnDisk() {
-			return nil, &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(on.Volume) + " exist only in memory", Advice: "measure with direct=0"}
+		if f.Direct && !files.OnDisk() {
+			return nil, &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(files.Volume) + " exist only in memory", Advice: "measure with direct=0"}
 		}
 		// With a cold cache the file is read once: a repetition would read it from the cache.
-		again := on.cache == bench.Warm
-		sequential := programs.FioRun{Mode: programs.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
-		if again {
+		repeat := files.cache == bench.Warm
+		sequential := programs.FioRun{Mode: programs.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: repeat}
+		if repeat {
 			sequential.For = d
 		}
 		runs := []programs.FioRun{
 			{Mode: programs.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
 			sequential,
-			{Mode: programs.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
+			{Mode: programs.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: repeat},
 			{Mode: programs.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
 		}
 		sweep := sweepOf(t.Params)
@@ -129,10 +129,10 @@ func diskThroughput() bench.Benchmark {
 			}
 			runs = append(runs,
 				programs.FioRun{Mode: programs.FioWrite, Metric: inSweep(writeSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d},
-				programs.FioRun{Mode: programs.FioRead, Metric: inSweep(readSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d, Again: again},
+				programs.FioRun{Mode: programs.FioRead, Metric: inSweep(readSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d, Again: repeat},
 			)
 		}
-		values, err := on.measure(ctx, t, on.runs(f, runs...)...)
+		values, err := files.measure(ctx, t, files.runs(f, runs...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -140,9 +140,9 @@ func diskThroughput() bench.Benchmark {
 			t.Record(writeSweep, values[inSweep(writeSweep, i)])
 			t.Record(readSweep, values[inSweep(readSweep, i)])
 		}
-		on.recordCache(t)
+		files.recordCache(t)
 		if f.Direct {
-			err = on.checkDirect(t, programs.FioFile)
+			err = files.checkDirect(t, programs.FioFile)
 		}
 		return values, err
 	})

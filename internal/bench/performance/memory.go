@@ -48,9 +48,9 @@ func memoryLoad(p bench.Params) programs.MemoryLoad {
 
 // powerOfTwo is a check that accepts the powers of two from lo to hi. sysbench has no blocks of other sizes.
 func powerOfTwo(lo, hi int) func(string) error {
-	whole := bench.IntRange(lo, hi)
+	checkRange := bench.IntRange(lo, hi)
 	return func(v string) error {
-		if n, err := strconv.Atoi(v); whole(v) != nil || err != nil || n&(n-1) != 0 {
+		if n, err := strconv.Atoi(v); checkRange(v) != nil || err != nil || n&(n-1) != 0 {
 			return fmt.Errorf("must be a power of two from %d to %d", lo, hi)
 		}
 		return nil

@@ -20,10 +20,10 @@ func testTime(help string) bench.Param {
 	}
 }
 
-func wholeSeconds(least time.Duration) func(string) error {
+func wholeSeconds(minimum time.Duration) func(string) error {
 	return func(v string) error {
-		if d, err := time.ParseDuration(v); err != nil || d < least || d > longestTest || d%time.Second != 0 {
-			return fmt.Errorf("must be whole seconds from %v to %v", least, longestTest)
+		if d, err := time.ParseDuration(v); err != nil || d < minimum || d > longestTest || d%time.Second != 0 {
+			return fmt.Errorf("must be whole seconds from %v to %v", minimum, longestTest)
 		}
 		return nil
 	}
@@ -32,7 +32,7 @@ func wholeSeconds(least time.Duration) func(string) error {
 // overNetwork completes a benchmark with tests of a given time each between a server and a client. The parameter peer places the
 // client of a server in a container at the host's end or in another container. Or it places the server on another machine; its client
 // is then in a container, whose network depends on the engine.
-func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, each time.Duration) error) bench.Benchmark {
+func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, duration time.Duration) error) bench.Benchmark {
 	b.Params = []bench.Param{bench.PeerOrRemote(bench.HostPeer), testTime(timeHelp)}
 	b.Image = bench.WorkloadImage
 	b.Needs = func(p bench.Params) bench.Needs {

@@ -25,13 +25,13 @@ func bandwidth() bench.Benchmark {
 				Help: "segments per second that the host or the other machine retransmits while the container receives, their count over the test's duration; not with peer=containers, since sandboxes do not count theirs",
 			},
 		},
-	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, duration time.Duration) error {
 		omit := t.Duration("omit")
-		toServer, clients, err := iperf(ctx, t, programs.IperfTest{Duration: each, Omit: omit})
+		toServer, clients, err := iperf(ctx, t, programs.IperfTest{Duration: duration, Omit: omit})
 		if err != nil {
 			return err
 		}
-		fromServer, servers, err := iperf(ctx, t, programs.IperfTest{Duration: each, Omit: omit, Reverse: true})
+		fromServer, servers, err := iperf(ctx, t, programs.IperfTest{Duration: duration, Omit: omit, Reverse: true})
 		if err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func iperf(ctx context.Context, t bench.Trial, test programs.IperfTest) (values 
 		Spec: t.Spec(programs.IperfServer()...), Port: programs.IperfPort, Listening: programs.IperfListening, End: bench.ByItself,
 		Remote: remote.Iperf,
 	}
-	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		test.Server = at
+	err = bench.Serve(ctx, t, server, func(ctx context.Context, addr netip.AddrPort) error {
+		test.Server = addr
 		p := test.Program()
 		var text []byte
 		if values, text, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), p); err != nil {

@@ -34,11 +34,11 @@ func web() bench.Benchmark {
 			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
 			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},
-	}, "time of each of the six tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		if err := overTCP(ctx, t, each); err != nil {
+	}, "time of each of the six tests", func(ctx context.Context, t bench.Trial, duration time.Duration) error {
+		if err := overTCP(ctx, t, duration); err != nil {
 			return err
 		}
-		return overHTTP(ctx, t, each)
+		return overHTTP(ctx, t, duration)
 	})
 	network := b.Needs
 	b.Needs = func(p bench.Params) bench.Needs {
@@ -50,16 +50,16 @@ func web() bench.Benchmark {
 }
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
-	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-		stream, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPMaerts, at, d))
+	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, addr netip.AddrPort) error {
+		stream, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPMaerts, addr, d))
 		if err != nil {
 			return err
 		}
-		upload, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPStream, at, d))
+		upload, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPStream, addr, d))
 		if err != nil {
 			return err
 		}
-		turns, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPRR, at, d))
+		turns, err := bench.Measure(ctx, t, bench.AsClient, programs.NetperfRun(programs.TCPRR, addr, d))
 		if err != nil {
 			return err
 		}
@@ -86,27 +86,27 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
 	}
 	files(&server.Spec)
-	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		large, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(at, programs.LargeFile, programs.LargeBytes, d))
+	return bench.Serve(ctx, t, server, func(ctx context.Context, addr netip.AddrPort) error {
+		bulk, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(addr, programs.LargeFile, programs.LargeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(at, programs.SmallFile, programs.SmallBytes, d))
+		exchange, err := bench.Measure(ctx, t, bench.AsClient, programs.ABRun(addr, programs.SmallFile, programs.SmallBytes, d))
 		if err != nil {
 			return err
 		}
-		post := programs.ABPost(at, programs.NginxPost, len(programs.NginxAnswer), webRoot+programs.SentFile, programs.SentBytes, d)
-		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
+		post := programs.ABPost(addr, programs.NginxPost, len(programs.NginxAnswer), webRoot+programs.SentFile, programs.SentBytes, d)
+		upload, err := bench.Measure(ctx, t, bench.AsClient, post, files)
 		if err != nil {
 			return err
 		}
-		p99, known := small["P99Latency"]
-		if !known {
+		p99, ok := exchange["P99Latency"]
+		if !ok {
 			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
 		}
-		t.Record("HTTPUpload", sent["BitsPerSecond"])
-		t.Record("HTTPBandwidth", large["BitsPerSecond"])
-		t.Record("HTTPLatency", small["Latency"])
+		t.Record("HTTPUpload", upload["BitsPerSecond"])
+		t.Record("HTTPBandwidth", bulk["BitsPerSecond"])
+		t.Record("HTTPLatency", exchange["Latency"])
 		t.Record("HTTPLatencyP99", p99)
 		return nil
 	})

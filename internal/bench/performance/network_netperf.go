@@ -23,14 +23,14 @@ func netperf() bench.Benchmark {
 		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
 		Source:  "wang figures 13 and 14",
 		Metrics: metrics,
-	}, "time of each of the four tests except TCP_CRR", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+	}, "time of each of the four tests except TCP_CRR", func(ctx context.Context, t bench.Trial, duration time.Duration) error {
+		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, addr netip.AddrPort) error {
 			var rate float64 // of the previous test
 			for _, m := range metrics {
 				test := programs.NetperfTest(m.Name)
-				run := programs.NetperfRun(test, at, each)
+				run := programs.NetperfRun(test, addr, duration)
 				if test == programs.TCPCRR {
-					run = programs.NetperfCount(test, at, connections(rate*each.Seconds()))
+					run = programs.NetperfCount(test, addr, connections(rate*duration.Seconds()))
 				}
 				values, err := bench.Measure(ctx, t, bench.AsClient, run)
 				if err != nil {

@@ -41,7 +41,7 @@ func ofLoad(b bench.Benchmark, program func(t bench.Trial) workload.Program) ben
 		if err != nil {
 			return err
 		}
-		if n, known := values["Threads"]; known {
+		if n, ok := values["Threads"]; ok {
 			t.Condition("threads", strconv.Itoa(int(n)))
 		}
 		return bench.RecordAll(t, values, b.Metrics)

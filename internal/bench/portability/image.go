@@ -66,26 +66,26 @@ func run(ctx context.Context, t bench.Trial) error {
 		return fmt.Errorf("the image for the host's own architecture %s does not run, so the other one shows nothing: %w", runtime.GOARCH, control.failure())
 	}
 	arch := architecture(t.Param("architecture"), runtime.GOARCH)
-	foreign, err := attempt(ctx, t, arch)
+	execution, err := attempt(ctx, t, arch)
 	if err != nil {
 		return err
 	}
 	if t.Info.Isolation == engine.VM {
-		foreign.guest = true
-		foreign.image.Emulator = bench.Emulator{Unknown: "the kernel of the guest has its own registrations"}
+		execution.guest = true
+		execution.image.Emulator = bench.Emulator{Unknown: "the kernel of the guest has its own registrations"}
 	}
-	found, err := foreign.outcome(arch != runtime.GOARCH)
+	found, err := execution.outcome(arch != runtime.GOARCH)
 	if err != nil {
 		return err
 	}
 	t.Condition("architecture", arch+" on "+runtime.GOARCH)
-	t.Condition("emulator", emulator(foreign.image.Emulator))
+	t.Condition("emulator", emulator(execution.image.Emulator))
 	t.Condition(outcomeStatement, found)
-	if words := foreign.words(); words != "" {
+	if words := execution.words(); words != "" {
 		t.Condition(wordsStatement, words)
 	}
-	if foreign.runs() {
-		t.Record("TimeToExit", foreign.seconds)
+	if execution.runs() {
+		t.Record("TimeToExit", execution.seconds)
 	}
 	return nil
 }

@@ -37,11 +37,11 @@ type attempted struct {
 
 // refused keeps the error of an engine that refuses an image. It returns other errors: the end of the context, a limit, and a
 // missing capability.
-func (a *attempted) refused(ctx context.Context, at stage, err error) error {
+func (a *attempted) refused(ctx context.Context, step stage, err error) error {
 	if ctx.Err() != nil || engine.Unsupported(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	a.at, a.refusal = at, err
+	a.at, a.refusal = step, err
 	return nil
 }
 
@@ -59,8 +59,8 @@ func (a *attempted) failure() error {
 	if out := strings.TrimSpace(string(a.stdout.Bytes())); out != "" {
 		text += fmt.Sprintf(", with the output %.100q", out)
 	}
-	if said := strings.TrimSpace(string(a.stderr.Bytes())); said != "" {
-		text += ": " + said
+	if message := strings.TrimSpace(string(a.stderr.Bytes())); message != "" {
+		text += ": " + message
 	}
 	return errors.New(text)
 }
@@ -85,9 +85,9 @@ var illegal = []syscall.Signal{syscall.SIGILL, syscall.SIGSEGV, syscall.SIGBUS, 
 // error of execvp and writes no message. For ENOEXEC, glibc's execvp tries the shell, which the image does not have: ENOENT.
 var execErrors = []syscall.Errno{syscall.ENOEXEC, syscall.ENOENT}
 
-// outcome describes the result of the attempt for an image whose architecture is foreign, or the host's own. The error is the
-// failure if the architecture does not explain it.
-func (a *attempted) outcome(foreign bool) (string, error) {
+// outcome describes the result of the attempt for an image whose architecture is the host's own or, with isForeign,
+// another. The error is the failure if the architecture does not explain it.
+func (a *attempted) outcome(isForeign bool) (string, error) {
 	failure := ""
 	if !a.runs() {
 		failure = strings.ToLower(a.failure().Error())
@@ -95,11 +95,11 @@ func (a *attempted) outcome(foreign bool) (string, error) {
 	contains := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(failure, w) })
 	}
-	emulated := foreign && a.image.Emulator.Name != ""
+	emulated := isForeign && a.image.Emulator.Name != ""
 	switch {
 	case failure == "" && emulated:
 		return "runs by emulation", nil
-	case failure == "" && foreign && a.image.Emulator.Unknown != "":
+	case failure == "" && isForeign && a.image.Emulator.Unknown != "":
 		return "runs, perhaps by emulation", nil
 	case failure == "":
 		return "runs", nil
@@ -109,9 +109,9 @@ func (a *attempted) outcome(foreign bool) (string, error) {
 		return "refused at " + a.where(), nil
 	case emulated && !a.image.Emulator.Fixed && contains(missingWords):
 		return "emulator not found in the container", nil
-	case a.at == "" && foreign && slices.Contains(illegal, a.exit.Signal):
+	case a.at == "" && isForeign && slices.Contains(illegal, a.exit.Signal):
 		return fmt.Sprintf("starts, but fails: %v", a.exit), nil
-	case a.at == "" && foreign && a.guest && slices.Contains(execErrors, syscall.Errno(a.exit.Code)) && len(a.stdout.Bytes())+len(a.stderr.Bytes()) == 0:
+	case a.at == "" && isForeign && a.guest && slices.Contains(execErrors, syscall.Errno(a.exit.Code)) && len(a.stdout.Bytes())+len(a.stderr.Bytes()) == 0:
 		return fmt.Sprintf("does not start in the guest: %v", a.exit), nil
 	}
 	return "", fmt.Errorf("the image of the other architecture does not run, for a reason that its architecture does not explain: %w", a.failure())

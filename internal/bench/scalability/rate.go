@@ -61,11 +61,11 @@ func drive(ctx context.Context, t bench.Trial, workers, lives int) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	whole := spans[0]
+	total := spans[0]
 	for _, s := range spans {
-		whole.Start, whole.End = min(whole.Start, s.Start), max(whole.End, s.End)
+		total.Start, total.End = min(total.Start, s.Start), max(total.End, s.End)
 	}
-	t.Record("Rate", float64(lives)/whole.Seconds())
+	t.Record("Rate", float64(lives)/total.Seconds())
 	return nil
 }
 

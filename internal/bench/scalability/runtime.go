@@ -22,12 +22,12 @@ const prefix = "scalability.runtime."
 const parallel = "parallel"
 
 func runtime(n int) bench.Benchmark {
-	whole := func(name, phrase, help string) result.Metric {
+	total := func(name, phrase, help string) result.Metric {
 		m := bench.Seconds(name, help)
 		m.Phrase = fmt.Sprintf("%s %d containers in", phrase, n)
 		return m
 	}
-	each := func(name, help string) result.Metric {
+	series := func(name, help string) result.Metric {
 		m := bench.Seconds(name, help)
 		m.Series, m.Trend = true, "running container"
 		return m
@@ -37,11 +37,11 @@ func runtime(n int) bench.Benchmark {
 		Summary: fmt.Sprintf("start %d long-running containers, then destroy them", n),
 		Source:  "espe figure 6; wang figure 17",
 		Metrics: append([]result.Metric{
-			whole("TotalTime", "starts", "from before the first create to the end of the last start (espe: TotalTime)"),
-			whole("DestroyTime", "destroys", "from before the first kill to the end of the last delete"),
-			each("StartLatency", "create and start of a container, by the number of containers that then run"),
-			each("FirstInstruction", "from just before create to the first byte of a container, by the number of containers that then run"),
-			each("RemovalLatency", "the sum of kill, wait and delete of a container, by the number of containers that ran before"),
+			total("TotalTime", "starts", "from before the first create to the end of the last start (espe: TotalTime)"),
+			total("DestroyTime", "destroys", "from before the first kill to the end of the last delete"),
+			series("StartLatency", "create and start of a container, by the number of containers that then run"),
+			series("FirstInstruction", "from just before create to the first byte of a container, by the number of containers that then run"),
+			series("RemovalLatency", "the sum of kill, wait and delete of a container, by the number of containers that ran before"),
 		}, bench.CostMetrics()...),
 		Place:       "number of running containers, this one included",
 		PaperLimits: engine.Resources{CPU: 2, Memory: 500 << 20},
@@ -62,13 +62,13 @@ type member struct {
 }
 
 func run(ctx context.Context, t bench.Trial, n int) error {
-	each := inTurn
+	apply := inTurn
 	if t.Param("mode") == parallel {
-		each = atOnce
+		apply = atOnce
 	}
 	crowd := make([]member, n)
 	// The next container starts as soon as the engine has started this one, before its first byte.
-	err := each(crowd, func(m *member) (err error) {
+	err := apply(crowd, func(m *member) (err error) {
 		m.Running, err = bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 		return err
 	})
@@ -81,7 +81,7 @@ func run(ctx context.Context, t bench.Trial, n int) error {
 			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
 	}
-	err = each(crowd, func(m *member) (err error) {
+	err = apply(crowd, func(m *member) (err error) {
 		m.destroy, m.destroyed, err = m.Destroy(ctx, t)
 		return err
 	})
@@ -89,11 +89,11 @@ func run(ctx context.Context, t bench.Trial, n int) error {
 		return err
 	}
 	var starts, first, removals []float64
-	started := bench.Span{Start: crowd[0].CreateSpan.Start, End: crowd[0].StartSpan.End}
+	span := bench.Span{Start: crowd[0].CreateSpan.Start, End: crowd[0].StartSpan.End}
 	destroyed := crowd[0].destroyed
 	for i, m := range crowd {
 		create := m.CreateSpan.Start
-		started = bench.Span{Start: min(started.Start, create), End: max(started.End, m.StartSpan.End)}
+		span = bench.Span{Start: min(span.Start, create), End: max(span.End, m.StartSpan.End)}
 		destroyed = bench.Span{Start: min(destroyed.Start, m.destroyed.Start), End: max(destroyed.End, m.destroyed.End)}
 		starts = append(starts, (m.StartSpan.End - create).Seconds())
 		first = append(first, (firsts[i] - create).Seconds())
@@ -103,7 +103,7 @@ func run(ctx context.Context, t bench.Trial, n int) error {
 	recordSeries(t, "StartLatency", starts)
 	recordSeries(t, "FirstInstruction", first)
 	recordSeries(t, "RemovalLatency", removals)
-	t.Record("TotalTime", started.Seconds())
+	t.Record("TotalTime", span.Seconds())
 	t.Record("DestroyTime", destroyed.Seconds())
 	return bench.RecordCost(t)
 }

@@ -138,8 +138,8 @@ func (c *client) explainLack(ctx context.Context, err error) error {
 	}
 	if failed := c.failedPlugin(ctx); failed != nil {
 		f := diagnosis.Facts{Engine: "containerd"}.Here()
-		explained := diagnosis.Explain(failed, f, "its CRI plug-in did not start", "look at the log of the engine: journalctl -u containerd | grep 'failed to load plugin'")
-		return &explained
+		explanation := diagnosis.Explain(failed, f, "its CRI plug-in did not start", "look at the log of the engine: journalctl -u containerd | grep 'failed to load plugin'")
+		return &explanation
 	}
 	return &engine.UnsupportedError{
 		Reason: "it does not serve CRI: " + status.Convert(err).Message(),
@@ -182,10 +182,10 @@ func socketPath(socket string) (string, error) {
 // unreachable explains why no CRI engine answers at a socket, with advice.
 func unreachable(name, path string, err error) error {
 	u := &engine.UnsupportedError{What: name}
-	var known *engine.UnsupportedError
+	var cause *engine.UnsupportedError
 	switch {
-	case errors.As(err, &known):
-		u.Reason, u.Advice = known.Reason, known.Advice
+	case errors.As(err, &cause):
+		u.Reason, u.Advice = cause.Reason, cause.Advice
 	case errors.Is(err, fs.ErrNotExist):
 		u.Reason, u.Advice = "no such file", "correct the path of the socket, or start the engine"
 	case errors.Is(err, syscall.ENOTSOCK):

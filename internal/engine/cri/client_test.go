@@ -37,9 +37,9 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
 	must.Do(t, err)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -50,7 +50,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	}()
 	t.Cleanup(func() {
 		_ = l.Close()
-		<-ended
+		<-done
 	})
 	return path
 }
@@ -86,21 +86,21 @@ func TestBadSockets(t *testing.T) {
 // connect to a silent socket ends with the caller's context, and after answerLimit at the latest.
 func TestSocketThatNeverAnswers(t *testing.T) {
 	var conns []net.Conn
-	reached := make(chan struct{}, 100)
-	socket := listen(t, func(c net.Conn) { conns = append(conns, c); reached <- struct{}{} })
+	arrivals := make(chan struct{}, 100)
+	socket := listen(t, func(c net.Conn) { conns = append(conns, c); arrivals <- struct{}{} })
 	t.Cleanup(func() {
 		for _, c := range conns {
 			_ = c.Close()
 		}
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the caller has gone")
+	errGone := errors.New("the caller has gone")
 	go func() {
-		<-reached
-		<-reached // the second connection is the client's
-		cancel(gone)
+		<-arrivals
+		<-arrivals // the second connection is the client's
+		cancel(errGone)
 	}()
-	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), gone.Error()) {
+	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), errGone.Error()) {
 		t.Errorf("connect to a socket that never answers: %v", err)
 	}
 }

@@ -55,9 +55,9 @@ func TestContainerdConfig(t *testing.T) {
 	for _, version := range []string{"1.6.20~ds1", "1.7.35", "2.4.2"} {
 		golden(t, "containerd-"+strings.TrimSuffix(version, "~ds1")+".toml", c.text(version))
 	}
-	none := containerdConfig{}.text("2.0.0")
-	if strings.Contains(none, "default_runtime_name") {
-		t.Errorf("a default without handlers:\n%s", none)
+	text := containerdConfig{}.text("2.0.0")
+	if strings.Contains(text, "default_runtime_name") {
+		t.Errorf("a default without handlers:\n%s", text)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestCRIOConfig(t *testing.T) {
 
 // fit describes the handler of a target, or refuses the target with the reason.
 func TestFit(t *testing.T) {
-	withShim, without := programs{runsc: "/usr/bin/containerd-shim-runsc-v1"}, programs{}
+	withShim, noShim := programs{runsc: "/usr/bin/containerd-shim-runsc-v1"}, programs{}
 	for _, tt := range []struct {
 		target   string
 		runtime  runtimes.Runtime
@@ -88,7 +88,7 @@ func TestFit(t *testing.T) {
 		{target: "containerd/crun@cgroup-manager=disabled", runtime: aCrun, want: "io.containerd.runc.v2 --cgroup-manager=disabled"},
 		{target: "containerd/runsc", runtime: aRunsc, programs: withShim, want: "io.containerd.runsc.v1"},
 		{target: "containerd/runsc@platform=ptrace", runtime: aRunsc, programs: withShim, want: "io.containerd.runsc.v1 @platform=ptrace"},
-		{target: "containerd/runsc@platform=ptrace", runtime: aRunsc, programs: without, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
+		{target: "containerd/runsc@platform=ptrace", runtime: aRunsc, programs: noShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/runsc@platform=ptrace,shim=runc", runtime: aRunsc, programs: withShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/kata", runtime: aKata, want: "io.containerd.kata.v2"},
 		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, want: "io.containerd.kata.v2"},

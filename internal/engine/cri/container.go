@@ -96,8 +96,8 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	limits := c.e.handler.resources(spec.Resources)
 	limits.OomScoreAdj = int64(c.e.session.Launcher.OOMScore())
 	pod := podConfig(spec, limits, c.e.session, c.logDir, cgroupParent)
-	made, err := step(ctx, "RunPodSandbox", killing(s.RunPodSandbox, kill), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
-	c.pod = made.GetPodSandboxId()
+	sandbox, err := step(ctx, "RunPodSandbox", killAfterGrace(s.RunPodSandbox, kill), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
+	c.pod = sandbox.GetPodSandboxId()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -105,7 +105,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return err
 	}
 	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session, c.dir, spec.Image == s.image), SandboxConfig: pod}
-	answer, err := step(ctx, "CreateContainer", killing(s.CreateContainer, kill), request)
+	answer, err := step(ctx, "CreateContainer", killAfterGrace(s.CreateContainer, kill), request)
 	c.name = answer.GetContainerId()
 	if err == nil {
 		err = context.Cause(ctx)
@@ -159,9 +159,9 @@ func step[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q)
 
 // uninterrupted returns a call that may go on for cancelGrace after ctx is cancelled. Only the response names the objects to
 // remove. Until then their names are taken, and they cannot be removed.
-func uninterrupted[Q, A any](call rpc[Q, A]) rpc[Q, A] { return lasting(call, cancelGrace) }
+func uninterrupted[Q, A any](call rpc[Q, A]) rpc[Q, A] { return withGrace(call, cancelGrace) }
 
-func lasting[Q, A any](call rpc[Q, A], grace time.Duration) rpc[Q, A] {
+func withGrace[Q, A any](call rpc[Q, A], grace time.Duration) rpc[Q, A] {
 	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (answer A, err error) {
 		if ctx.Err() != nil {
 			return answer, context.Cause(ctx)
@@ -172,51 +172,51 @@ func lasting[Q, A any](call rpc[Q, A], grace time.Duration) rpc[Q, A] {
 	}
 }
 
-// killing returns an uninterrupted call that makes a part of a pod. If it still goes on cancelGrace after ctx is cancelled, kill is
+// killAfterGrace returns an uninterrupted call that makes a part of a pod. If it still goes on cancelGrace after ctx is cancelled, kill is
 // called, which kills the processes of the pod, and the call may go on for killGrace. The engine then sees the exit of the shim,
 // removes the parts of the pod and responds. After a cancelled call it would remove them in the background, and only after its requests
 // to a shim that hangs have timed out. kill is nil for a pod without a virtual machine: its runtime does not wait for a guest.
-func killing[Q, A any](call rpc[Q, A], kill func(context.Context)) rpc[Q, A] {
+func killAfterGrace[Q, A any](call rpc[Q, A], kill func(context.Context)) rpc[Q, A] {
 	if kill == nil {
 		return uninterrupted(call)
 	}
-	call = lasting(call, cancelGrace+killGrace)
+	call = withGrace(call, cancelGrace+killGrace)
 	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
-		answered, answer := context.WithCancel(context.WithoutCancel(ctx))
-		ended := make(chan struct{})
-		unused := context.AfterFunc(ctx, func() {
-			defer close(ended)
-			unlessEnded(answered, cancelGrace, kill)
+		callCtx, cancelCall := context.WithCancel(context.WithoutCancel(ctx))
+		done := make(chan struct{})
+		stopKiller := context.AfterFunc(ctx, func() {
+			defer close(done)
+			unlessEnded(callCtx, cancelGrace, kill)
 		})
 		defer func() {
-			answer()
-			if !unused() {
-				<-ended
+			cancelCall()
+			if !stopKiller() {
+				<-done
 			}
 		}()
 		return call(ctx, request)
 	}
 }
 
-// unlessEnded calls late if ctx does not end within a time. It returns when one of both has ended.
-func unlessEnded(ctx context.Context, within time.Duration, late func(context.Context)) (called bool) {
-	limited, cancel := context.WithTimeout(ctx, within)
+// unlessEnded calls callback if ctx does not end within a time. It returns when one of both has ended.
+func unlessEnded(ctx context.Context, timeout time.Duration, callback func(context.Context)) (hasCalled bool) {
+	limitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	<-limited.Done()
+	<-limitCtx.Done()
 	if ctx.Err() != nil {
 		return false
 	}
-	late(ctx)
+	callback(ctx)
 	return true
 }
 
 // shimClosed is containerd's error for a request to a shim that ends meanwhile.
 const shimClosed = "ttrpc: closed"
 
-// removing is step for a removal: an object that does not exist is no error. It repeats a request that meets the end of a shim. Each request
+// removeRequest is step for a removal: an object that does not exist is no error. It repeats a request that meets the end of a shim. Each request
 // is a step, so that the time of one that fails is no value. containerd shuts the shim down when its sandbox has exited by itself, and
 // older versions fail a request to the pod meanwhile (https://github.com/containerd/containerd/pull/12387).
-func removing[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q) (err error) {
+func removeRequest[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q) (err error) {
 	for range confirmations(ctx) {
 		err = engine.Step(ctx, name, func() error {
 			_, err := call(ctx, request)
@@ -253,7 +253,7 @@ func (c *container) undo(ctx context.Context) error {
 	if err := c.group.Kill(ctx); err != nil {
 		return err
 	}
-	if again := c.Delete(ctx); again == nil {
+	if retryErr := c.Delete(ctx); retryErr == nil {
 		return nil
 	}
 	return errors.Join(err, c.clear(ctx))
@@ -331,7 +331,7 @@ func (c *container) setExit(code int) engine.Exit {
 // Kill maps SIGKILL and SIGTERM to StopContainer, the only call of CRI that sends signals. With a grace period of the plan, SIGTERM
 // precedes SIGKILL, as for clients that set a timeout.
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
-	if _, exited := c.knownExit(); exited {
+	if _, hasExited := c.knownExit(); hasExited {
 		return nil
 	}
 	if err := c.check("kill"); err != nil {
@@ -350,7 +350,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	if err == nil {
 		return nil
 	}
-	if now, unknown := c.status(ctx); unknown == nil && now.state == api.ContainerState_CONTAINER_EXITED {
+	if snapshot, statusErr := c.status(ctx); statusErr == nil && snapshot.state == api.ContainerState_CONTAINER_EXITED {
 		return nil // the process exited meanwhile
 	}
 	return c.explain(ctx, "kill", err)
@@ -371,7 +371,7 @@ func (c *container) requestStop(ctx context.Context, timeout time.Duration) erro
 
 // Invariant no-polling.
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	if exit, exited := c.knownExit(); exited {
+	if exit, hasExited := c.knownExit(); hasExited {
 		return exit, c.lostGuest()
 	}
 	if err := c.check("wait for"); err != nil {
@@ -385,7 +385,7 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	if err == nil {
 		return exit, c.findLostGuest(ctx, "wait for", exit)
 	}
-	if exit, exited := c.knownExit(); exited {
+	if exit, hasExited := c.knownExit(); hasExited {
 		return exit, c.lostGuest() // it was deleted meanwhile
 	}
 	return engine.Exit{}, c.explain(ctx, "wait for", err)
@@ -411,14 +411,14 @@ func (c *container) lostGuest() error {
 // only for such an exit of a program that was not stopped.
 func (c *container) findLostGuest(ctx context.Context, op string, exit engine.Exit) error {
 	c.mu.Lock()
-	guest, stopped := c.guest, c.stopped
+	guest, wasStopped := c.guest, c.stopped
 	c.mu.Unlock()
-	if guest == nil || stopped || exit.Code != lostGuestCode && exit.Signal != syscall.SIGKILL {
+	if guest == nil || wasStopped || exit.Code != lostGuestCode && exit.Signal != syscall.SIGKILL {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, lostGuestLimit)
+	limitCtx, cancel := context.WithTimeout(ctx, lostGuestLimit)
 	defer cancel()
-	if engine.Await(limited, guest.done) != nil || guest.err != nil {
+	if engine.Await(limitCtx, guest.done) != nil || guest.err != nil {
 		return nil // the virtual machine runs
 	}
 	err := c.explain(ctx, op, errLostGuest)
@@ -446,28 +446,28 @@ func (c *container) waitForEvent(ctx context.Context) (engine.Exit, error) {
 // waitForProcess waits for the exit of the container's process on the host, for engines without exit events. The
 // requests for the process's ID are recorded steps. confirmExit gets the exit code after the last step.
 func (c *container) waitForProcess(ctx context.Context) (engine.Exit, error) {
-	now, err := c.statusStep(ctx)
+	snapshot, err := c.statusStep(ctx)
 	if err != nil {
 		return engine.Exit{}, err
 	}
-	if now.state == api.ContainerState_CONTAINER_EXITED {
-		return c.setExit(now.code), nil
+	if snapshot.state == api.ContainerState_CONTAINER_EXITED {
+		return c.setExit(snapshot.code), nil
 	}
-	if now.pid <= 0 { // a created container has a process too
+	if snapshot.pid <= 0 { // a created container has a process too
 		return engine.Exit{}, fmt.Errorf("%s does not report the process of a container", c.e.service.title())
 	}
-	process, err := openProcess(now.pid)
+	process, err := openProcess(snapshot.pid)
 	if err != nil {
 		return engine.Exit{}, err
 	}
 	if process != nil {
 		defer func() { _ = process.Close() }()
 		// The kernel may have given the ID to another process before it was opened.
-		again, err := c.statusStep(ctx)
+		recheck, err := c.statusStep(ctx)
 		if err != nil {
 			return engine.Exit{}, err
 		}
-		if again.state != api.ContainerState_CONTAINER_EXITED && again.pid == now.pid {
+		if recheck.state != api.ContainerState_CONTAINER_EXITED && recheck.pid == snapshot.pid {
 			if err := engine.Call(ctx, func() error { return awaitExit(ctx, process) }); err != nil {
 				return engine.Exit{}, err
 			}
@@ -498,21 +498,21 @@ func (c *container) requestStatus(ctx context.Context, verbose bool) (containerS
 	if err != nil {
 		return containerStatus{}, err
 	}
-	now := containerStatus{state: answer.GetStatus().GetState(), code: int(answer.GetStatus().GetExitCode())}
+	snapshot := containerStatus{state: answer.GetStatus().GetState(), code: int(answer.GetStatus().GetExitCode())}
 	var info struct{ Pid int }
 	if json.Unmarshal([]byte(answer.GetInfo()["info"]), &info) == nil {
-		now.pid = info.Pid
+		snapshot.pid = info.Pid
 	}
-	return now, nil
+	return snapshot, nil
 }
 
 // statusStep is status as a recorded step.
-func (c *container) statusStep(ctx context.Context) (now containerStatus, err error) {
+func (c *container) statusStep(ctx context.Context) (snapshot containerStatus, err error) {
 	err = engine.Step(ctx, "ContainerStatus", func() error {
-		now, err = c.status(ctx)
+		snapshot, err = c.status(ctx)
 		return err
 	})
-	return now, err
+	return snapshot, err
 }
 
 // confirmExit returns when the engine has recorded the exit of a process that has exited. It polls. Its requests are no
@@ -526,13 +526,13 @@ func (c *container) statusStep(ctx context.Context) (now containerStatus, err er
 func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 	var stop error
 	for range confirmations(ctx) {
-		now, err := c.status(ctx)
+		snapshot, err := c.status(ctx)
 		if err != nil {
 			return engine.Exit{}, err
 		}
-		switch now.state {
+		switch snapshot.state {
 		case api.ContainerState_CONTAINER_EXITED:
-			return c.setExit(now.code), nil
+			return c.setExit(snapshot.code), nil
 		case api.ContainerState_CONTAINER_RUNNING:
 		default:
 			return engine.Exit{}, errNoProcess
@@ -577,16 +577,16 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 	if err := c.check(op); err != nil {
 		return "", err
 	}
-	now, err := c.status(ctx)
-	if _, exited := c.knownExit(); err == nil && exited && now.state == api.ContainerState_CONTAINER_RUNNING {
+	snapshot, err := c.status(ctx)
+	if _, hasExited := c.knownExit(); err == nil && hasExited && snapshot.state == api.ContainerState_CONTAINER_RUNNING {
 		// The exit event precedes the engine's own record.
 		_, err = c.confirmExit(ctx)
-		now.state = api.ContainerState_CONTAINER_EXITED
+		snapshot.state = api.ContainerState_CONTAINER_EXITED
 	}
 	if err != nil {
 		return "", c.explain(ctx, op, err)
 	}
-	switch now.state {
+	switch snapshot.state {
 	case api.ContainerState_CONTAINER_CREATED:
 		return engine.Created, nil
 	case api.ContainerState_CONTAINER_RUNNING:
@@ -594,19 +594,19 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 	case api.ContainerState_CONTAINER_EXITED:
 		return engine.Stopped, nil
 	default:
-		return "", fmt.Errorf("%s container %q: %s reports %s", op, c.id, c.e.service.title(), now.state)
+		return "", fmt.Errorf("%s container %q: %s reports %s", op, c.id, c.e.service.title(), snapshot.state)
 	}
 }
 
 // Delete stops the container if it runs, and removes it with its pod.
 func (c *container) Delete(ctx context.Context) error {
 	c.mu.Lock()
-	removed, deleted := c.removed, c.deleted
+	isRemoved, isDeleted := c.removed, c.deleted
 	c.mu.Unlock()
-	if deleted {
+	if isDeleted {
 		return nil
 	}
-	if !removed {
+	if !isRemoved {
 		if err := c.removeByForce(ctx); err != nil {
 			err = c.explain(ctx, "delete", err)
 			if c.e.service.dead() == nil {
@@ -634,10 +634,10 @@ func (c *container) remove(ctx context.Context) error {
 		}
 	}
 	if c.pod != "" {
-		if err := removing(ctx, "StopPodSandbox", s.StopPodSandbox, &api.StopPodSandboxRequest{PodSandboxId: c.pod}); err != nil {
+		if err := removeRequest(ctx, "StopPodSandbox", s.StopPodSandbox, &api.StopPodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
-		if err := removing(ctx, "RemovePodSandbox", s.RemovePodSandbox, &api.RemovePodSandboxRequest{PodSandboxId: c.pod}); err != nil {
+		if err := removeRequest(ctx, "RemovePodSandbox", s.RemovePodSandbox, &api.RemovePodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
 	}
@@ -650,9 +650,9 @@ func (c *container) remove(ctx context.Context) error {
 // removeContainer removes the container, after it has stopped a process that may run.
 func (c *container) removeContainer(ctx context.Context) error {
 	remove := func() error {
-		return removing(ctx, "RemoveContainer", c.e.service.RemoveContainer, &api.RemoveContainerRequest{ContainerId: c.name})
+		return removeRequest(ctx, "RemoveContainer", c.e.service.RemoveContainer, &api.RemoveContainerRequest{ContainerId: c.name})
 	}
-	if _, exited := c.knownExit(); exited {
+	if _, hasExited := c.knownExit(); hasExited {
 		err := remove()
 		if err == nil || c.confirmExitStep(ctx) != nil {
 			return err
@@ -663,9 +663,9 @@ func (c *container) removeContainer(ctx context.Context) error {
 	// to exit. If the call fails because the process is just exiting, confirmExit finds out.
 	_ = engine.Step(ctx, "StopContainer", func() error { return c.stop(ctx, 0) })
 	c.mu.Lock()
-	started := c.started
+	wasStarted := c.started
 	c.mu.Unlock()
-	if started {
+	if wasStarted {
 		// Callers of Wait need the exit. A container that is lost has none, and can still be removed.
 		if err := c.confirmExitStep(ctx); err != nil && ctx.Err() != nil {
 			return err
@@ -685,10 +685,10 @@ func ignoreNotFound(err error) error {
 // clear removes the cgroup and the directory of the container, which are not the engine's, and ends its output.
 func (c *container) clear(ctx context.Context) error {
 	c.mu.Lock()
-	removed := c.removed
+	isRemoved := c.removed
 	c.mu.Unlock()
 	if c.group != nil {
-		if removed {
+		if isRemoved {
 			c.inspectGroup(ctx)
 		}
 		if err := c.group.Destroy(ctx); err != nil {
@@ -757,14 +757,14 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	}
 	c.updating.Lock()
 	defer c.updating.Unlock()
-	then := merged(c.limits, r)
-	err := c.limitPod(wider(c.limits, then))
+	next := merged(c.limits, r)
+	err := c.limitPod(wider(c.limits, next))
 	if err == nil {
 		request := &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: c.e.handler.resources(r)}
 		_, err = step(ctx, "", c.e.service.UpdateContainerResources, request)
 	}
 	if err == nil {
-		err = c.limitPod(then)
+		err = c.limitPod(next)
 	}
 	if err != nil {
 		return c.explain(ctx, "update", err)

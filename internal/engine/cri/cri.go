@@ -102,8 +102,8 @@ type handler struct {
 // address returns the socket of the user's own engine, or an empty string. must reports that the user has named this
 // socket.
 func (d *Driver) address(s engine.Session) (socket string, must bool) {
-	if given := s.Sockets[d.name]; given != "" && !s.Managed {
-		return given, true
+	if path := s.Sockets[d.name]; path != "" && !s.Managed {
+		return path, true
 	}
 	if d.product == nil || s.Managed {
 		return "", false
@@ -199,12 +199,12 @@ func versions(engineVersion, runtimeVersion string) string {
 
 // Open connects to the engine, or starts a private one, and runs one container on the handler.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
-	shared, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*service, error) { return d.connect(ctx, s) },
-		func(shared *service) error { return shared.close(context.Background()) })
+	svc, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*service, error) { return d.connect(ctx, s) },
+		func(svc *service) error { return svc.close(context.Background()) })
 	if err != nil {
 		return nil, d.refusal(ctx, t, err)
 	}
-	e, err := d.open(ctx, t, s, shared)
+	e, err := d.open(ctx, t, s, svc)
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
@@ -246,45 +246,45 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 			return nil, err
 		}
 	}
-	var shared *service
+	var svc *service
 	switch {
 	case c != nil:
-		shared = &service{client: c, name: d.name}
+		svc = &service{client: c, name: d.name}
 		if err := errors.Join(s.RecordDaemon(d.name, socket), s.Registry.ServeHost()); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	case d.product == nil:
 		return nil, &engine.UnsupportedError{What: d.name, Reason: "its socket is not known", Advice: "name it with --cri " + d.name + "=SOCKET"}
 	default:
-		if shared, err = d.start(ctx, s); err != nil {
+		if svc, err = d.start(ctx, s); err != nil {
 			return nil, err
 		}
 		if socket != "" {
-			shared.notes = append(shared.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
-			shared.unused = "the one at " + socket + " does not serve CRI"
+			svc.notes = append(svc.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
+			svc.unused = "the one at " + socket + " does not serve CRI"
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	err = shared.open(ctx, s.Registry)
+	err = svc.open(ctx, s.Registry)
 	if err == nil {
-		return shared, nil
+		return svc, nil
 	}
 	f := diagnosis.Facts{
-		Info: engine.Info{Target: target.Target{Engine: d.name}}, Engine: shared.engine, Private: shared.private != nil, Registry: s.Registry.Addr(),
+		Info: engine.Info{Target: target.Target{Engine: d.name}}, Engine: svc.engine, Private: svc.private != nil, Registry: s.Registry.Addr(),
 	}
 	advice := logAdvice(f)
 	if !f.Private && strings.Contains(message(err), "connection refused") {
 		advice = locality.PullAdvice(s, locality.Machine{})
 	}
-	refused := d.explain(err, f, advice)
-	return nil, errors.Join(refused, shared.close(ctx))
+	explanation := d.explain(err, f, advice)
+	return nil, errors.Join(explanation, svc.close(ctx))
 }
 
 // explain is the refusal of an engine before its first container. The advice is for an unknown error.
 func (d *Driver) explain(err error, f diagnosis.Facts, advice string) *engine.UnsupportedError {
-	explained := diagnosis.Explain(requestError{err}, f.Here(), "", advice)
-	return &explained
+	explanation := diagnosis.Explain(requestError{err}, f.Here(), "", advice)
+	return &explanation
 }
 
 // logAdvice is the advice for an unknown error. The log of a private engine ends with the engine.
@@ -314,16 +314,16 @@ func (d *Driver) start(ctx context.Context, s engine.Session) (*service, error) 
 		e.handler = t.Name + "-" + strconv.Itoa(len(entries))
 		entries = append(entries, e)
 	}
-	shared, err := d.product.start(ctx, s, p, entries)
+	svc, err := d.product.start(ctx, s, p, entries)
 	if err != nil {
 		return nil, err
 	}
-	shared.name, shared.programs = d.name, p
-	shared.entries = map[string]entry{}
+	svc.name, svc.programs = d.name, p
+	svc.entries = map[string]entry{}
 	for _, e := range entries {
-		shared.entries[e.target.String()] = e
+		svc.entries[e.target.String()] = e
 	}
-	return shared, nil
+	return svc, nil
 }
 
 // wanted is a target with its runtime.
@@ -334,34 +334,34 @@ type wanted struct {
 
 // targets lists the targets of all runtimes of the host, and the session's targets.
 func (d *Driver) targets(ctx context.Context, s engine.Session) []wanted {
-	var all []wanted
+	var targets []wanted
 	for _, f := range runtimes.Find(ctx, s, d.name) {
 		if f.Err != nil {
 			continue
 		}
 		for _, t := range f.Targets(d.name) {
-			all = append(all, wanted{f.Runtime, t})
+			targets = append(targets, wanted{f.Runtime, t})
 		}
 	}
 	for _, t := range s.Targets {
-		if t.Engine != d.name || slices.ContainsFunc(all, func(w wanted) bool { return w.target.String() == t.String() }) {
+		if t.Engine != d.name || slices.ContainsFunc(targets, func(w wanted) bool { return w.target.String() == t.String() }) {
 			continue
 		}
 		if r, err := runtimes.Get(ctx, s, t); err == nil {
-			all = append(all, wanted{r, t})
+			targets = append(targets, wanted{r, t})
 		}
 	}
-	return all
+	return targets
 }
 
 // open makes an engine for a target, without trying it.
-func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, shared *service) (*Engine, error) {
-	e := &Engine{session: s, service: shared}
+func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, svc *service) (*Engine, error) {
+	e := &Engine{session: s, service: svc}
 	var err error
-	if shared.private != nil {
-		e.handler, err = d.privateHandler(ctx, t, s, shared)
+	if svc.private != nil {
+		e.handler, err = d.privateHandler(ctx, t, s, svc)
 	} else {
-		e.handler, err = d.userHandler(ctx, t, s, shared)
+		e.handler, err = d.userHandler(ctx, t, s, svc)
 		if err == nil {
 			err = runtimes.Runtime{Guest: e.handler.guest}.CheckUser(ctx, s, t)
 		}
@@ -370,22 +370,22 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		return nil, err
 	}
 	e.info = engine.Info{
-		Target: t, Binary: e.handler.binary, Version: versions(shared.title(), e.handler.version), Isolation: e.handler.Isolation,
+		Target: t, Binary: e.handler.binary, Version: versions(svc.title(), e.handler.version), Isolation: e.handler.Isolation,
 		SmallGuest: e.handler.SmallGuest,
-		Cgroup:     s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
+		Cgroup:     s.CgroupMode(), Notes: slices.Concat(svc.notes, e.handler.notes, e.handler.Notes),
 	}
-	if shared.unused != "" {
-		e.info.Caveat = fmt.Sprintf("%s was measured with a private daemon of this run, and not with yours: %s", d.product.title, shared.unused)
+	if svc.unused != "" {
+		e.info.Caveat = fmt.Sprintf("%s was measured with a private daemon of this run, and not with yours: %s", d.product.title, svc.unused)
 	}
 	e.info = e.info.WithCondition(engine.SeccompCondition, e.handler.Seccomp(s.Seccomp, t)).WithPods(s.Pods)
 	exits := "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	switch {
-	case shared.isContainerd():
-		e.exits, exits = shared.exits, "an exit is containerd's exit event, without a request in the phase"
+	case svc.isContainerd():
+		e.exits, exits = svc.exits, "an exit is containerd's exit event, without a request in the phase"
 	case e.isGuestOfCRIO() && !e.ownsCgroups():
 		return nil, refuse(t, "CRI-O cannot remove a container in a virtual machine that never started, and without cgroups nothing else can", "let this program make cgroups")
 	case e.isGuestOfCRIO():
-		e.exits, exits = shared.exits, "an exit is CRI-O's exit file of the container, without a request in the phase"
+		e.exits, exits = svc.exits, "an exit is CRI-O's exit file of the container, without a request in the phase"
 	case e.handler.Isolation == engine.VM:
 		return nil, refuse(t, noExitOfGuest, "use --managed for a private engine, or measure it with containerd")
 	}
@@ -393,15 +393,15 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	if e.isGuestOfCRIO() {
 		e.info.Notes = append(e.info.Notes, "CRI-O cannot remove a virtual machine whose container never started or whose shim was killed: its processes are killed, and CRI-O's record of the pod stays until the end of the run")
 	}
-	if shared.engine == "cri-o" {
+	if svc.engine == "cri-o" {
 		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and checks every 100 ms whether a container that it stops has exited")
 	}
 	e.info.Notes = append(e.info.Notes, "/tmp is a directory of the host: CRI has no tmpfs")
-	if shared.private != nil {
-		e.info.Notes = append(e.info.Notes, shared.private.Notes()...)
+	if svc.private != nil {
+		e.info.Notes = append(e.info.Notes, svc.private.Notes()...)
 	}
-	if shared.storage != "" {
-		e.info.Notes = append(e.info.Notes, "the root file system is of "+shared.storage)
+	if svc.storage != "" {
+		e.info.Notes = append(e.info.Notes, "the root file system is of "+svc.storage)
 	}
 	e.adapt()
 	if err := e.prepare(); err != nil {
@@ -414,21 +414,21 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 const noExitOfGuest = "CRI-O reports the hypervisor as the process of each container in a virtual machine, and cannot remove such a container that never started"
 
 // userHandler finds a handler of the user's own engine.
-func (d *Driver) userHandler(ctx context.Context, t target.Target, s engine.Session, shared *service) (handler, error) {
+func (d *Driver) userHandler(ctx context.Context, t target.Target, s engine.Session, svc *service) (handler, error) {
 	if len(t.Options) > 0 {
-		return handler{}, refuse(t, fmt.Sprintf("the options of its handlers are set in the configuration of %s at %s", shared.title(), shared.socket),
+		return handler{}, refuse(t, fmt.Sprintf("the options of its handlers are set in the configuration of %s at %s", svc.title(), svc.socket),
 			"remove them, and name a handler with these options")
 	}
-	configured, has := shared.handler(t.Runtime)
+	configured, has := svc.handler(t.Runtime)
 	if !has {
-		return handler{}, d.noHandler(t, shared.client)
+		return handler{}, d.noHandler(t, svc.client)
 	}
 	return identify(ctx, s, t, configured), nil
 }
 
 // privateHandler finds a handler of a private engine.
-func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.Session, shared *service) (handler, error) {
-	e, has := shared.entries[t.String()]
+func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.Session, svc *service) (handler, error) {
+	e, has := svc.entries[t.String()]
 	if has {
 		if err := e.runtime.Check(ctx, s, t); err != nil {
 			return handler{}, err
@@ -454,23 +454,23 @@ func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.S
 // identify finds the runtime behind a handler of the user's own engine.
 func identify(ctx context.Context, s engine.Session, t target.Target, c configured) handler {
 	h := handler{configured: c, Kind: runtimes.KindOf("")}
-	var given target.Runtime
+	var rt target.Runtime
 	switch {
 	case c.shim != "" && c.shim != shimRunc:
-		given.Type = c.shim
+		rt.Type = c.shim
 	case c.binary != "":
-		given.Path = c.binary
+		rt.Path = c.binary
 		if path, err := exec.LookPath(c.binary); err == nil {
-			given.Path = path // a shim finds a name without a directory on its PATH
+			rt.Path = path // a shim finds a name without a directory on its PATH
 		}
 	case c.shim == shimRunc:
 		t.Runtime = "runc" // the shim finds it on PATH
 	}
 	if c.shim != "" || c.binary != "" {
-		if kata.IsType(given.Type) && c.config != "" {
-			given.Options = []target.Option{{Name: "config", Value: c.config}}
+		if kata.IsType(rt.Type) && c.config != "" {
+			rt.Options = []target.Option{{Name: "config", Value: c.config}}
 		}
-		s.Runtimes = map[string]target.Runtime{t.Runtime: given}
+		s.Runtimes = map[string]target.Runtime{t.Runtime: rt}
 		r, err := runtimes.Get(ctx, s, t)
 		h.Kind, h.guest = r.Kind, r.Guest // unknown if the runtime is not found
 		h.version = r.Version             // a shim has one although its configuration is not found

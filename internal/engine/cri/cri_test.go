@@ -62,12 +62,12 @@ func session(t *testing.T, binary string, names ...string) engine.Session {
 }
 
 // conformAll runs the conformance suite on targets that share a private engine, as in a run.
-func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []string) {
-	names := slices.Concat(whole, brief)
+func conformAll(t *testing.T, d *cri.Driver, binary string, fullTargets, brief []string) {
+	names := slices.Concat(fullTargets, brief)
 	s := session(t, binary, names...)
 	enginetest.Hold(t, d, names[0], s)
 	for n, name := range names {
-		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) { conform(t, d, s, name, n >= len(whole) || !cells.Whole(t, cellOf[name])) })
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) { conform(t, d, s, name, n >= len(fullTargets) || !cells.Whole(t, cellOf[name])) })
 	}
 }
 
@@ -125,7 +125,7 @@ func TestContainerd(t *testing.T) {
 }
 
 func TestCRIO(t *testing.T) {
-	further := slices.Concat(crioFurther, crioGuests)
-	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, further)...)
-	conformAll(t, cri.NewCRIO(), "", crioTargets, further)
+	extraTargets := slices.Concat(crioFurther, crioGuests)
+	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, extraTargets)...)
+	conformAll(t, cri.NewCRIO(), "", crioTargets, extraTargets)
 }

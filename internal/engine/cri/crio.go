@@ -104,7 +104,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 			return fail(err)
 		}
 	}
-	shared, err := startPrivate(ctx, s, managed.Config{
+	svc, err := startPrivate(ctx, s, managed.Config{
 		Name: "crio", SharedMounts: c.guests,
 		Args: []string{p.engine, "--config", filepath.Join(dirs.State, "crio.conf"), "--config-dir", empty},
 		Env: []string{
@@ -115,9 +115,9 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 		Needs: needs(p, entries),
 	}, entries, c.socket)
 	if err == nil && c.guests {
-		shared.exitsDir, shared.bundles = c.exits(), filepath.Join(c.state, runRoot, "overlay-containers")
+		svc.exitsDir, svc.bundles = c.exits(), filepath.Join(c.state, runRoot, "overlay-containers")
 	}
-	return shared, err
+	return svc, err
 }
 
 // crioConfig is the configuration of a private CRI-O.

@@ -94,10 +94,10 @@ func (d withNetwork) Dial(ctx context.Context, network, address string) (net.Con
 
 // shown returns the engine with the optional interfaces that apply.
 func (e *Engine) shown() engine.Engine {
-	switch own := e.service.private != nil; {
-	case own && e.ownsCgroups():
+	switch isPrivate := e.service.private != nil; {
+	case isPrivate && e.ownsCgroups():
 		return withBoth{withCgroups{e}}
-	case own:
+	case isPrivate:
 		return withNetwork{e}
 	case e.ownsCgroups():
 		return withCgroups{e}
@@ -113,12 +113,14 @@ func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
 func (e *Engine) Ping(ctx context.Context) error { return e.service.answers(ctx) }
 
 // Recover implements engine.Recoverer.
-func (e *Engine) Recover(ctx context.Context) (killed bool, err error) { return e.service.recover(ctx) }
+func (e *Engine) Recover(ctx context.Context) (isKilled bool, err error) {
+	return e.service.recover(ctx)
+}
 
 // Programs implements engine.Installed.
 func (e *Engine) Programs() ([]string, error) {
-	entry, known := e.service.entries[e.info.Target.String()]
-	if !known {
+	entry, ok := e.service.entries[e.info.Target.String()]
+	if !ok {
 		return nil, engine.UnknownPrograms(e.info.Target)
 	}
 	return e.service.programs.installed(entry)
@@ -260,8 +262,8 @@ func (e *Engine) explain(ctx context.Context, op string, err error) error {
 		return fmt.Errorf("%s with %s: %w%s", op, e.info.Target, context.Cause(ctx), complaints)
 	}
 	failed := fmt.Errorf("%s with %s: %w%s", op, e.info.Target, requestError{err}, complaints)
-	if dead := e.service.lost(ctx, err); dead != nil {
-		return fmt.Errorf("%w; %w", failed, dead)
+	if cause := e.service.lost(ctx, err); cause != nil {
+		return fmt.Errorf("%w; %w", failed, cause)
 	}
 	return failed
 }
@@ -361,7 +363,7 @@ func (c *container) Address(ctx context.Context) (netip.Addr, error) {
 // meet finds the network path to pods from the address of a created container. An engine with unreachable pods can be used,
 // without bridged networks.
 func (e *Engine) meet(ctx context.Context, c *container) error {
-	if _, known := e.Missing[engine.NetworkBridge]; known {
+	if _, isMissing := e.Missing[engine.NetworkBridge]; isMissing {
 		return nil
 	}
 	link, err := e.findLink(ctx, c)

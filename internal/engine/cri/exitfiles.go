@@ -42,12 +42,12 @@ func exitFiles(dir string, crio lifetime) exitSource {
 		if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_MOVE_SELF|unix.IN_ONLYDIR); err != nil {
 			return nil, errors.Join(fail("inotify_add_watch", err), inotify.Close())
 		}
-		exited := crio.Exited()
+		exitSignal := crio.Exited()
 		return func(report func(string, int)) error {
 			ctx, cancel := context.WithCancelCause(ctx)
 			var watch sync.WaitGroup
 			watch.Go(func() {
-				if engine.Await(ctx, exited) == nil {
+				if engine.Await(ctx, exitSignal) == nil {
 					cancel(crio.Err())
 				}
 				_ = inotify.Close()

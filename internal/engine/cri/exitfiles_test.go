@@ -55,30 +55,30 @@ func TestExitFiles(t *testing.T) {
 	dir := t.TempDir()
 	exitFile(t, dir, "before", "Exited")
 	e := watched(t, dir)
-	written, moved, empty, before, same := expected(t, e, "written"), expected(t, e, "moved"), expected(t, e, "empty"), expected(t, e, "before"), expected(t, e, "directory")
+	writeEvent, moveEvent, empty, oldEvent, lateEvent := expected(t, e, "written"), expected(t, e, "moved"), expected(t, e, "empty"), expected(t, e, "before"), expected(t, e, "directory")
 	must.Do(t, os.Mkdir(filepath.Join(dir, "directory"), 0o700))
 	exitFile(t, dir, "of another container", "Exited")
 	exitFile(t, dir, "written", "\x00 no exit code")
 	exitFile(t, dir, "temporary", "0")
 	exitFile(t, dir, "empty", "")
 	must.Do(t, errors.Join(os.Remove(filepath.Join(dir, "written")), os.Rename(filepath.Join(dir, "temporary"), filepath.Join(dir, "moved"))))
-	for _, event := range []*exitEvent{written, moved, empty} {
+	for _, event := range []*exitEvent{writeEvent, moveEvent, empty} {
 		if err := engine.Await(t.Context(), event.done); err != nil || event.err != nil || event.code != unknownCode {
 			t.Errorf("an exit with code %d, %v, %v; want one without code", event.code, event.err, err)
 		}
 	}
-	for _, event := range []*exitEvent{before, same} {
+	for _, event := range []*exitEvent{oldEvent, lateEvent} {
 		if engine.Ended(event.done) {
 			t.Errorf("an exit by an older file or a directory: %+v", event)
 		}
 	}
 	e.lose(errForgotten, "before")
-	if engine.Await(t.Context(), before.done) != nil || !errors.Is(before.err, errForgotten) {
-		t.Errorf("the exit of a deleted container: %v", before.err)
+	if engine.Await(t.Context(), oldEvent.done) != nil || !errors.Is(oldEvent.err, errForgotten) {
+		t.Errorf("the exit of a deleted container: %v", oldEvent.err)
 	}
 	e.close()
-	if engine.Await(t.Context(), same.done) != nil || !errors.Is(same.err, context.Canceled) {
-		t.Errorf("an exit after the end of the watch: %v", same.err)
+	if engine.Await(t.Context(), lateEvent.done) != nil || !errors.Is(lateEvent.err, context.Canceled) {
+		t.Errorf("an exit after the end of the watch: %v", lateEvent.err)
 	}
 }
 
@@ -178,21 +178,21 @@ func TestWatchGuest(t *testing.T) {
 	for _, victim := range []string{"shim", "hypervisor"} {
 		t.Run(victim, func(t *testing.T) {
 			shim, hypervisor := sleeping(t), sleeping(t)
-			lost, left := guestOf(t, fmt.Sprintln(shim.Pid), hypervisor.Pid), guestOf(t, fmt.Sprint(shim.Pid), hypervisor.Pid)
-			must.Do(t, errors.Join(lost.watchGuest(t.Context()), left.watchGuest(t.Context())))
+			deadGuest, left := guestOf(t, fmt.Sprintln(shim.Pid), hypervisor.Pid), guestOf(t, fmt.Sprint(shim.Pid), hypervisor.Pid)
+			must.Do(t, errors.Join(deadGuest.watchGuest(t.Context()), left.watchGuest(t.Context())))
 			left.unwatch()
 			if victim == "shim" {
 				kill(t, shim)
 			} else {
 				kill(t, hypervisor)
-				lost.e.exits.report(lost.name, unknownCode) // the shim reports it
+				deadGuest.e.exits.report(deadGuest.name, unknownCode) // the shim reports it
 			}
-			if _, err := lost.Wait(t.Context()); !errors.Is(err, errLostGuest) {
+			if _, err := deadGuest.Wait(t.Context()); !errors.Is(err, errLostGuest) {
 				t.Errorf("Wait: %v", err)
 			}
-			lost.mu.Lock()
-			shimless := lost.shimless
-			lost.mu.Unlock()
+			deadGuest.mu.Lock()
+			shimless := deadGuest.shimless
+			deadGuest.mu.Unlock()
 			if shimless != (victim == "shim") || engine.Ended(left.event.done) || engine.Ended(left.guest.done) {
 				t.Errorf("the shim has exited: %t; events without a watch: %t, %t", shimless, engine.Ended(left.event.done), engine.Ended(left.guest.done))
 			}
@@ -210,22 +210,22 @@ func TestTracesOfAbandonedGuest(t *testing.T) {
 }
 
 func TestWatchGuestFails(t *testing.T) {
-	dead := sleeping(t)
-	kill(t, dead)
-	if _, err := dead.Wait(); err != nil {
+	victim := sleeping(t)
+	kill(t, victim)
+	if _, err := victim.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	own := os.Getpid()
+	self := os.Getpid()
 	for _, tt := range []struct {
 		shim       string
 		hypervisor int
 		want       error
 	}{
-		{fmt.Sprint(dead.Pid), own, errLostGuest},
-		{fmt.Sprint(own), dead.Pid, errLostGuest},
-		{fmt.Sprint(own), 0, unix.EINVAL},
-		{"12 34", own, strconv.ErrSyntax},
-		{"", own, fs.ErrNotExist},
+		{fmt.Sprint(victim.Pid), self, errLostGuest},
+		{fmt.Sprint(self), victim.Pid, errLostGuest},
+		{fmt.Sprint(self), 0, unix.EINVAL},
+		{"12 34", self, strconv.ErrSyntax},
+		{"", self, fs.ErrNotExist},
 	} {
 		c := guestOf(t, tt.shim, tt.hypervisor)
 		if err := c.watchGuest(t.Context()); !errors.Is(err, tt.want) {
@@ -273,14 +273,14 @@ func inotifyEvent(mask uint32, name string) []byte {
 }
 
 func TestReadExits(t *testing.T) {
-	whole := slices.Concat(inotifyEvent(unix.IN_CREATE, "a"), inotifyEvent(unix.IN_MOVED_TO, strings.Repeat("b", 64)))
+	buffer := slices.Concat(inotifyEvent(unix.IN_CREATE, "a"), inotifyEvent(unix.IN_MOVED_TO, strings.Repeat("b", 64)))
 	var ids []string
 	report := func(id string, _ int) { ids = append(ids, id) }
-	if err := readExits(whole, report); err != nil || !slices.Equal(ids, []string{"a", strings.Repeat("b", 64)}) {
+	if err := readExits(buffer, report); err != nil || !slices.Equal(ids, []string{"a", strings.Repeat("b", 64)}) {
 		t.Errorf("readExits = %q, %v", ids, err)
 	}
 	for n := 1; n < len(inotifyEvent(unix.IN_CREATE, "a")); n++ {
-		if err := readExits(whole[:n], func(string, int) { t.Errorf("an exit in %d bytes", n) }); err == nil {
+		if err := readExits(buffer[:n], func(string, int) { t.Errorf("an exit in %d bytes", n) }); err == nil {
 			t.Errorf("%d bytes of an event are no error", n)
 		}
 	}

@@ -97,10 +97,10 @@ func (e *exitEvents) subscribe(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	ended := make(chan struct{})
-	e.cancel, e.ended = cancel, ended
+	done := make(chan struct{})
+	e.cancel, e.ended = cancel, done
 	go func() {
-		defer close(ended)
+		defer close(done)
 		err := receive(e.report)
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -116,11 +116,11 @@ func (e *exitEvents) subscribe(ctx context.Context) error {
 // close ends the subscription.
 func (e *exitEvents) close() {
 	e.mu.Lock()
-	cancel, ended := e.cancel, e.ended
+	cancel, done := e.cancel, e.ended
 	e.mu.Unlock()
 	if cancel != nil {
 		cancel()
-		<-ended
+		<-done
 	}
 }
 

@@ -71,11 +71,11 @@ func TestExitRecordedLate(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slow := &slowRecorder{recorded: time.Now().Add(tt.after)}
-				c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: slow}}}}
+				recorder := &slowRecorder{recorded: time.Now().Add(tt.after)}
+				c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: recorder}}}}
 				ctx, cancel := context.WithTimeout(t.Context(), tt.given)
 				defer cancel()
-				began := time.Now()
+				start := time.Now()
 				exit, err := c.confirmExit(ctx)
 				if tt.message == "" && (err != nil || exit != engine.Exit{Code: 3}) {
 					t.Errorf("confirmExit() = %+v, %v; want exit code 3", exit, err)
@@ -83,8 +83,8 @@ func TestExitRecordedLate(t *testing.T) {
 				if tt.message != "" && (err == nil || !strings.Contains(err.Error(), tt.message)) {
 					t.Errorf("error %v, want one with %q", err, tt.message)
 				}
-				if took := time.Since(began); took > tt.want || slow.requests > tt.requests {
-					t.Errorf("confirmExit took %v and %d requests, want at most %v and %d", took, slow.requests, tt.want, tt.requests)
+				if took := time.Since(start); took > tt.want || recorder.requests > tt.requests {
+					t.Errorf("confirmExit took %v and %d requests, want at most %v and %d", took, recorder.requests, tt.want, tt.requests)
 				}
 			})
 		})
@@ -94,15 +94,15 @@ func TestExitRecordedLate(t *testing.T) {
 // An exit event without a code precedes the engine's record, which has the code.
 func TestExitWithoutCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &slowRecorder{recorded: time.Now().Add(5 * time.Millisecond)}
-		c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: slow}}}, event: &exitEvent{done: make(chan struct{})}}
+		recorder := &slowRecorder{recorded: time.Now().Add(5 * time.Millisecond)}
+		c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: recorder}}}, event: &exitEvent{done: make(chan struct{})}}
 		time.AfterFunc(time.Second, func() { c.event.set(unknownCode, nil) })
-		began := time.Now()
+		start := time.Now()
 		if exit, err := c.Wait(t.Context()); err != nil || exit != (engine.Exit{Code: 3}) {
 			t.Errorf("Wait() = %+v, %v; want exit code 3", exit, err)
 		}
-		if took := time.Since(began); slow.requests == 0 || took > time.Second+10*time.Millisecond {
-			t.Errorf("Wait took %v and %d requests", took, slow.requests)
+		if took := time.Since(start); recorder.requests == 0 || took > time.Second+10*time.Millisecond {
+			t.Errorf("Wait took %v and %d requests", took, recorder.requests)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestExitWithoutCode(t *testing.T) {
 //
 // Invariant lost-machine: The exit of a lost virtual machine is no exit code of the program.
 func TestLostGuest(t *testing.T) {
-	const killed = 128 + int(syscall.SIGKILL)
+	const killCode = 128 + int(syscall.SIGKILL)
 	for _, c := range []struct {
 		name         string
 		code         int
@@ -120,12 +120,12 @@ func TestLostGuest(t *testing.T) {
 		want         bool
 	}{
 		{name: "the hypervisor is killed", code: lostGuestCode, guest: true, ended: true, want: true},
-		{name: "the shim is killed", code: killed, guest: true, ended: true, want: true},
+		{name: "the shim is killed", code: killCode, guest: true, ended: true, want: true},
 		{name: "a program exits with the same code", code: lostGuestCode, guest: true},
-		{name: "the guest kills a program", code: killed, guest: true},
-		{name: "Kill", code: killed, guest: true, ended: true, byUs: true},
+		{name: "the guest kills a program", code: killCode, guest: true},
+		{name: "Kill", code: killCode, guest: true, ended: true, byUs: true},
 		{name: "another exit code", code: 1, guest: true, ended: true},
-		{name: "no virtual machine", code: killed, ended: true},
+		{name: "no virtual machine", code: killCode, ended: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -171,13 +171,13 @@ func TestHangingCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				killed := make(chan struct{})
-				kill := func(context.Context) { close(killed) }
+				kills := make(chan struct{})
+				kill := func(context.Context) { close(kills) }
 				if c.nothing {
 					kill = nil
 				}
 				call := func(ctx context.Context, n int, _ ...grpc.CallOption) (int, error) {
-					dies := killed
+					dies := kills
 					if c.deaf {
 						dies = nil
 					}
@@ -193,12 +193,12 @@ func TestHangingCall(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), c.given)
 				defer cancel()
-				began := time.Now()
-				n, err := killing(call, kill)(ctx, 7)
-				if took := time.Since(began); took != c.took || !errors.Is(err, c.want) || err == nil && n != 7 {
+				start := time.Now()
+				n, err := killAfterGrace(call, kill)(ctx, 7)
+				if took := time.Since(start); took != c.took || !errors.Is(err, c.want) || err == nil && n != 7 {
 					t.Errorf("the call took %v and returned %d, %v; want %v and %v", took, n, err, c.took, c.want)
 				}
-				if got := engine.Ended(killed); got != c.killed {
+				if got := engine.Ended(kills); got != c.killed {
 					t.Errorf("the processes were killed: %v, want %v", got, c.killed)
 				}
 			})
@@ -228,15 +228,15 @@ func TestHangingRemoval(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls, killed := 0, make(chan struct{})
+				calls, kills := 0, make(chan struct{})
 				remove := func(ctx context.Context) error {
-					if calls++; engine.Ended(killed) {
+					if calls++; engine.Ended(kills) {
 						return nil
 					}
 					select {
 					case <-time.After(c.takes):
 						return c.fails
-					case <-killed:
+					case <-kills:
 						return errLost
 					case <-ctx.Done():
 						return ctx.Err()
@@ -244,12 +244,12 @@ func TestHangingRemoval(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), c.given)
 				defer cancel()
-				began := time.Now()
-				err := removeHanging(ctx, remove, func(context.Context) { close(killed) })
-				if took := time.Since(began); took != c.took || calls != c.calls || !errors.Is(err, c.want) {
+				start := time.Now()
+				err := removeHanging(ctx, remove, func(context.Context) { close(kills) })
+				if took := time.Since(start); took != c.took || calls != c.calls || !errors.Is(err, c.want) {
 					t.Errorf("%d calls took %v: %v; want %d, %v and %v", calls, took, err, c.calls, c.took, c.want)
 				}
-				if got := engine.Ended(killed); got != c.killed {
+				if got := engine.Ended(kills); got != c.killed {
 					t.Errorf("the processes were killed: %v, want %v", got, c.killed)
 				}
 			})
@@ -259,8 +259,8 @@ func TestHangingRemoval(t *testing.T) {
 
 // A removal that meets the end of a shim is repeated until the engine has noticed the end. Other failures are final.
 func TestRemovalDuringEndOfShim(t *testing.T) {
-	closed := status.Error(codes.Unknown, `failed to kill sandbox container: ttrpc: closed: unknown`)
-	failed, unknown := status.Error(codes.Unknown, "device busy"), status.Error(codes.NotFound, "no such pod")
+	errClosed := status.Error(codes.Unknown, `failed to kill sandbox container: ttrpc: closed: unknown`)
+	failed, errUnknown := status.Error(codes.Unknown, "device busy"), status.Error(codes.NotFound, "no such pod")
 	for _, c := range []struct {
 		name   string
 		closed time.Duration // until the engine notices the end
@@ -270,16 +270,16 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 	}{
 		{name: "works", calls: 1},
 		{name: "ends meanwhile", closed: 20 * time.Millisecond, calls: 50},
-		{name: "ends meanwhile and disappears", closed: 20 * time.Millisecond, then: unknown, calls: 50},
-		{name: "is never noticed", closed: time.Hour, calls: confirmRounds, want: closed},
+		{name: "ends meanwhile and disappears", closed: 20 * time.Millisecond, then: errUnknown, calls: 50},
+		{name: "is never noticed", closed: time.Hour, calls: confirmRounds, want: errClosed},
 		{name: "fails", then: failed, calls: 1, want: failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls, began := 0, time.Now()
+				calls, start := 0, time.Now()
 				stop := func(context.Context, *api.StopPodSandboxRequest, ...grpc.CallOption) (*api.StopPodSandboxResponse, error) {
-					if calls++; time.Since(began) < c.closed {
-						return nil, closed
+					if calls++; time.Since(start) < c.closed {
+						return nil, errClosed
 					}
 					return nil, c.then
 				}
@@ -288,7 +288,7 @@ func TestRemovalDuringEndOfShim(t *testing.T) {
 					steps++
 					return call()
 				})
-				if err := removing(ctx, "StopPodSandbox", stop, nil); !errors.Is(err, c.want) || calls > c.calls {
+				if err := removeRequest(ctx, "StopPodSandbox", stop, nil); !errors.Is(err, c.want) || calls > c.calls {
 					t.Errorf("the removal returns %v after %d calls, want %v and at most %d calls", err, calls, c.want, c.calls)
 				}
 				if c.closed > 0 && calls == 1 || steps != calls {

@@ -69,12 +69,12 @@ func (c *container) removeByForce(ctx context.Context) error {
 
 // removeHanging calls kill if remove takes longer than hangLimit. An error of that remove may be the effect of kill, so remove is tried again.
 func removeHanging(ctx context.Context, remove func(context.Context) error, kill func(context.Context)) error {
-	removing, end := context.WithCancel(ctx)
-	killed := make(chan bool, 1)
-	go func() { killed <- unlessEnded(removing, hangLimit, kill) }()
+	removeCtx, end := context.WithCancel(ctx)
+	kills := make(chan bool, 1)
+	go func() { kills <- unlessEnded(removeCtx, hangLimit, kill) }()
 	err := remove(ctx)
 	end()
-	if hung := <-killed; err != nil && hung && ctx.Err() == nil {
+	if hung := <-kills; err != nil && hung && ctx.Err() == nil {
 		return remove(ctx)
 	}
 	return err
@@ -83,7 +83,7 @@ func removeHanging(ctx context.Context, remove func(context.Context) error, kill
 // watchGuest watches Kata's shim and the hypervisor of a pod in CRI-O. CRI-O reports no exit if the shim is killed, and the exit of the
 // pod late if the hypervisor is killed.
 func (c *container) watchGuest(ctx context.Context) error {
-	now, err := c.statusStep(ctx)
+	snapshot, err := c.statusStep(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,12 +103,12 @@ func (c *container) watchGuest(ctx context.Context) error {
 			c.mu.Unlock()
 			c.e.exits.lose(errLostGuest, c.name)
 		}),
-		c.watch(ctx, now.pid, func() { c.e.exits.report(c.pod, unknownCode) }),
+		c.watch(ctx, snapshot.pid, func() { c.e.exits.report(c.pod, unknownCode) }),
 	)
 }
 
 // watch calls a function when a process has exited.
-func (c *container) watch(ctx context.Context, pid int, exited func()) error {
+func (c *container) watch(ctx context.Context, pid int, callback func()) error {
 	process, err := openProcess(pid)
 	if err != nil {
 		return fmt.Errorf("watch process %d of the virtual machine: %w", pid, err)
@@ -119,7 +119,7 @@ func (c *container) watch(ctx context.Context, pid int, exited func()) error {
 	go func() {
 		defer func() { _ = process.Close() }() // it is only polled
 		if awaitExit(ctx, process) == nil {
-			exited()
+			callback()
 		}
 	}()
 	return nil

@@ -52,11 +52,11 @@ func TestGuestSoak(t *testing.T)      { soaked(t, enginetest.PatientBoot).Many(t
 
 func TestVsockUnloaded(t *testing.T) {
 	enginetest.Soak(t)
-	refused := func(t *testing.T) error {
+	attempt := func(t *testing.T) error {
 		_, err := cri.NewContainerd().Open(t.Context(), enginetest.Parse(t, guestTarget), session(t, "", guestTarget))
 		return err
 	}
-	enginetest.NoVsock(t, refused, func(t *testing.T) *enginetest.Guests { return guests(t, nil) })
+	enginetest.NoVsock(t, attempt, func(t *testing.T) *enginetest.Guests { return guests(t, nil) })
 }
 
 // The options of a target reach the hypervisor and the guest.
@@ -82,7 +82,7 @@ func TestGuestOptions(t *testing.T) {
 	must.Do(t, err)
 	guest := strings.Split(string(args), "\x00")
 	for _, want := range [][]string{{"-m", "320M"}, {"-kernel", kernel}} {
-		if at := slices.Index(guest, want[0]); at < 0 || !strings.HasPrefix(guest[at+1], want[1]) {
+		if index := slices.Index(guest, want[0]); index < 0 || !strings.HasPrefix(guest[index+1], want[1]) {
 			t.Errorf("the hypervisor has no %q: %q", want, guest)
 		}
 	}
@@ -120,7 +120,7 @@ func TestLostGuestOfCRIO(t *testing.T) {
 	const name = "crio/kata"
 	s := session(t, "", name)
 	e := enginetest.Open(t, cri.NewCRIO(), name, s)
-	before := leftovers(s)
+	baseline := leftovers(s)
 	for _, victim := range []string{"qemu-system", "containerd-shim"} {
 		t.Run(victim, func(t *testing.T) {
 			c, err := e.Create(t.Context(), enginetest.Spec(s, victim))
@@ -137,7 +137,7 @@ func TestLostGuestOfCRIO(t *testing.T) {
 			if err := c.Delete(ctx); err != nil {
 				t.Errorf("Delete again: %v", err)
 			}
-			for _, left := range enginetest.Surplus(before, leftovers(s)) {
+			for _, left := range enginetest.Surplus(baseline, leftovers(s)) {
 				t.Errorf("%s is left", left)
 			}
 		})
@@ -149,7 +149,7 @@ func TestNeverStartedGuestOfCRIO(t *testing.T) {
 	const name = "crio/kata"
 	s := session(t, "", name)
 	e := enginetest.Open(t, cri.NewCRIO(), name, s)
-	before := leftovers(s)
+	baseline := leftovers(s)
 	var out bytes.Buffer
 	spec := enginetest.Spec(s, "created")
 	spec.Process.Stdout = &out
@@ -162,7 +162,7 @@ func TestNeverStartedGuestOfCRIO(t *testing.T) {
 			t.Errorf("Delete: %v", err)
 		}
 	}
-	for _, left := range enginetest.Surplus(before, leftovers(s)) {
+	for _, left := range enginetest.Surplus(baseline, leftovers(s)) {
 		t.Errorf("%s is left", left)
 	}
 	if out.Len() > 0 {

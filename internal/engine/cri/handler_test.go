@@ -97,47 +97,47 @@ func TestNotify(t *testing.T) {
 		say("MAINPID=7\nREADY=1\n")
 		enginetest.Check(t, n.wait(t.Context()))
 	}
-	over, cancel := context.WithCancel(t.Context())
+	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := n.wait(over); !errors.Is(err, context.Canceled) {
+	if err := n.wait(deadCtx); !errors.Is(err, context.Canceled) {
 		t.Errorf("wait in a cancelled context: %v", err)
 	}
 }
 
 func TestNetworkPlugins(t *testing.T) {
-	some, all := t.TempDir(), t.TempDir()
+	partDir, fullDir := t.TempDir(), t.TempDir()
 	for _, plugin := range []string{"bridge", "host-local", "loopback"} {
-		for _, dir := range []string{some, all} {
-			if dir == some && plugin == "loopback" {
+		for _, dir := range []string{partDir, fullDir} {
+			if dir == partDir && plugin == "loopback" {
 				continue
 			}
 			must.Do(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
 	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
-	cniDirs = []string{"/no/such", some}
+	cniDirs = []string{"/no/such", partDir}
 	for _, c := range []struct{ name, given, program, path, want string }{
 		{"a usual directory", "", "/usr/bin/containerd", "/usr/bin:/bin", "of the list"},
-		{"on PATH", "", "/usr/bin/containerd", "/no/such:" + all, all},
-		{"beside the engine", "", filepath.Join(all, "containerd"), "", all},
-		{"the folder of --engine-bin", all, "/usr/bin/containerd", "", all},
-		{"a folder without all of them", some, filepath.Join(all, "containerd"), all, ""},
-		{"a folder that is missing", "/no/such", "/usr/bin/containerd", all, ""},
+		{"on PATH", "", "/usr/bin/containerd", "/no/such:" + fullDir, fullDir},
+		{"beside the engine", "", filepath.Join(fullDir, "containerd"), "", fullDir},
+		{"the folder of --engine-bin", fullDir, "/usr/bin/containerd", "", fullDir},
+		{"a folder without all of them", partDir, filepath.Join(fullDir, "containerd"), fullDir, ""},
+		{"a folder that is missing", "/no/such", "/usr/bin/containerd", fullDir, ""},
 		{"nowhere", "", "/usr/bin/containerd", "/usr/bin", ""},
 	} {
 		t.Setenv("PATH", c.path)
 		want := c.want
 		if want == "of the list" {
-			cniDirs, want = []string{"/no/such", some, all}, all
+			cniDirs, want = []string{"/no/such", partDir, fullDir}, fullDir
 		} else {
-			cniDirs = []string{"/no/such", some}
+			cniDirs = []string{"/no/such", partDir}
 		}
 		s := engine.Session{Engines: map[string]string{engine.CNI: c.given}}
 		dir, err := networkPlugins(s, c.program)
 		if dir != want || (err == nil) != (want != "") {
 			t.Errorf("%s: networkPlugins = %q, %v; want %q", c.name, dir, err, want)
 		}
-		if err != nil && (!strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), cmp.Or(c.given, some))) {
+		if err != nil && (!strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), cmp.Or(c.given, partDir))) {
 			t.Errorf("%s: %v; want the plug-ins and the place", c.name, err)
 		}
 	}
@@ -145,11 +145,11 @@ func TestNetworkPlugins(t *testing.T) {
 
 // A private engine has handlers for targets whose requirements the host does not meet: they are checked when the target is opened.
 func TestPrivateHandlerChecksTheHost(t *testing.T) {
-	wanted := target.Target{Engine: "containerd", Runtime: "kata"}
-	shared := &service{entries: map[string]entry{
-		wanted.String(): {target: wanted, runtime: runtimes.Runtime{Name: "kata", Guest: &kata.Config{Program: "/no/such/hypervisor"}}},
+	kataTarget := target.Target{Engine: "containerd", Runtime: "kata"}
+	svc := &service{entries: map[string]entry{
+		kataTarget.String(): {target: kataTarget, runtime: runtimes.Runtime{Name: "kata", Guest: &kata.Config{Program: "/no/such/hypervisor"}}},
 	}}
-	_, err := NewContainerd().privateHandler(t.Context(), wanted, engine.Session{}, shared)
+	_, err := NewContainerd().privateHandler(t.Context(), kataTarget, engine.Session{}, svc)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "containerd/kata: the hypervisor /no/such/hypervisor does not exist") {
 		t.Errorf("a handler without its hypervisor: %v", err)
 	}
@@ -179,8 +179,8 @@ func TestShimsAreFoundByName(t *testing.T) {
 		"containerd-shim-runc-v2": p.runc, "containerd-shim-runsc-v1": p.runsc, "containerd-shim-kata-v2": "/opt/kata/bin/shim-go",
 		"containerd-shim-kata-qemu-v2": "/opt/kata/bin/shim-qemu", "containerd-shim-unknown-v1": "",
 	} {
-		if to, err := os.Readlink(filepath.Join(dir, "bin", name)); to != want || (err == nil) != (want != "") {
-			t.Errorf("%s leads to %q, %v; want %q", name, to, err, want)
+		if destination, err := os.Readlink(filepath.Join(dir, "bin", name)); destination != want || (err == nil) != (want != "") {
+			t.Errorf("%s leads to %q, %v; want %q", name, destination, err, want)
 		}
 	}
 }
@@ -199,17 +199,17 @@ func TestHelpers(t *testing.T) {
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
 	must.Do(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
-	inLink, behind, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
+	inLink, linkTarget, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)
 	write("path", "b", 0o700)
 	write("link", "d", 0o600) // it cannot be executed
-	given := write("given", "another-name", 0o700)
+	override := write("given", "another-name", 0o700)
 	for _, c := range []struct{ name, given, want, err string }{
 		{"a", "", inLink, ""},
-		{"b", "", behind, ""},
+		{"b", "", linkTarget, ""},
 		{"c", "", inDistribution, ""},
 		{"d", "", onPath, ""},
-		{"a", given, given, ""},
+		{"a", override, override, ""},
 		{"e", "", "", "e, which it needs, is neither beside " + p.engine + " nor on PATH; install it, or name it with --engine-bin e=PATH"},
 		{"a", dirs["given"], "", "is not a file; correct --engine-bin a=PATH"},
 		{"a", filepath.Join(dirs["link"], "d"), "", "is not executable; correct --engine-bin a=PATH"},

@@ -18,9 +18,9 @@ func TestLimitsOfAPod(t *testing.T) {
 		{limits{CPUSet: "0"}, limits{CPUSet: "0"}, limits{CPUSet: "0"}, limits{CPUSet: "0"}},
 		{limits{}, limits{CPUSet: "1"}, limits{}, limits{}},
 	} {
-		then := merged(c.old, c.update)
-		if during := wider(c.old, then); then != c.then || during != c.during {
-			t.Errorf("from %+v by %+v the pod has %+v and then %+v; want %+v and %+v", c.old, c.update, during, then, c.during, c.then)
+		next := merged(c.old, c.update)
+		if union := wider(c.old, next); next != c.then || union != c.during {
+			t.Errorf("from %+v by %+v the pod has %+v and then %+v; want %+v and %+v", c.old, c.update, union, next, c.during, c.then)
 		}
 	}
 }

@@ -67,22 +67,22 @@ func newPeerLab(t *testing.T, program string) *peerLab {
 	}
 	l := &peerLab{T: t, session: enginetest.Session(t, oci.LauncherOptions), rounds: rounds}
 	l.session.Managed = true
-	made := target.Target{Engine: "containerd", Runtime: "runc"}
-	l.session.Targets = []target.Target{made}
-	before := peerCgroups()
-	opened, err := NewContainerd().Open(t.Context(), made, l.session)
-	enginetest.Require(t, made.String(), err)
+	runcTarget := target.Target{Engine: "containerd", Runtime: "runc"}
+	l.session.Targets = []target.Target{runcTarget}
+	baseline := peerCgroups()
+	runcEngine, err := NewContainerd().Open(t.Context(), runcTarget, l.session)
+	enginetest.Require(t, runcTarget.String(), err)
 	t.Cleanup(func() {
-		enginetest.Check(t, opened.Close())
+		enginetest.Check(t, runcEngine.Close())
 		// Peers leave the choice of the cgroup to containerd, which leaves the parent behind.
 		for _, dir := range peerCgroups() {
-			if !slices.Contains(before, dir) {
+			if !slices.Contains(baseline, dir) {
 				enginetest.Check(t, os.Remove(dir))
 			}
 		}
 	})
-	l.opened = opened
-	e, ok := opened.(withBoth)
+	l.opened = runcEngine
+	e, ok := runcEngine.(withBoth)
 	if !ok {
 		t.Skip("containers cannot be given cgroups here")
 	}
@@ -112,10 +112,10 @@ func (l *peerLab) run(program string, args ...string) (out, complaints []byte) {
 }
 
 // measure runs trials of a benchmark, as in any run.
-func (l *peerLab) measure(name string, given bench.Params, trials int) []result.Trial {
+func (l *peerLab) measure(name string, overrides bench.Params, trials int) []result.Trial {
 	l.Helper()
 	b, _ := catalogue.Catalogue{}.Lookup(name)
-	params, err := b.Resolve(given, false)
+	params, err := b.Resolve(overrides, false)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 	for _, d := range []engine.Driver{NewContainerd(), NewCRIO()} {
 		programs.Add(d.Describe().Programs)
 	}
-	var all []result.Trial
+	var results []result.Trial
 	_, err = runner.Run(l.Context(), runner.Config{
 		RunID: l.session.RunID, Seed: 1, Data: l.session.Data, Registry: l.session.Registry,
 		Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
@@ -134,14 +134,14 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 			if t.Status != result.OK {
 				return fmt.Errorf("%s: %s", t.Status, t.Reason)
 			}
-			all = append(all, t)
+			results = append(results, t)
 			return nil
 		},
 	})
 	if err != nil {
 		l.Fatal(err)
 	}
-	return all
+	return results
 }
 
 // unwatched is an observer that ignores a run's events.
@@ -172,7 +172,7 @@ var criSteps = []string{
 func TestLifecycleBesideCritest(t *testing.T) {
 	l := newPeerLab(t, "critest")
 	top := l.publishTop()
-	all := enginetest.TakeTurns(l.rounds,
+	samples := enginetest.TakeTurns(l.rounds,
 		enginetest.Side{Name: ours, Batch: func() map[string][]float64 {
 			steps := map[string][]float64{}
 			for _, trial := range l.measure("operations.container.lifecycle", nil, peerLives) {
@@ -185,23 +185,23 @@ func TestLifecycleBesideCritest(t *testing.T) {
 		enginetest.Side{Name: theirs, Batch: func() map[string][]float64 { return l.critest(top) }},
 		enginetest.Side{Name: likeTheirs, Batch: func() map[string][]float64 { return l.likeCritest(top) }},
 	)
-	for _, steps := range all {
+	for _, steps := range samples {
 		steps[whole] = sums(steps)
 	}
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s, %d rounds of %d lives\ttouchstone ms\tcritest ms\tratio\tratio with critest's requests\n",
 		l.opened.Info().Version, l.rounds, peerLives)
 	for _, name := range append(slices.Clone(criSteps), whole) {
-		if len(all[ours][name]) == 0 || len(all[theirs][name]) == 0 {
+		if len(samples[ours][name]) == 0 || len(samples[theirs][name]) == 0 {
 			t.Fatalf("there is no %s", name)
 		}
-		_, asWeDo := enginetest.Ratio(all[theirs][name], all[ours][name])
-		_, alike := enginetest.Ratio(all[theirs][name], all[likeTheirs][name])
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*enginetest.Middle(all[ours][name]), 1e3*enginetest.Middle(all[theirs][name]), asWeDo, alike)
+		_, asWeDo := enginetest.Ratio(samples[theirs][name], samples[ours][name])
+		_, likeness := enginetest.Ratio(samples[theirs][name], samples[likeTheirs][name])
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*enginetest.Middle(samples[ours][name]), 1e3*enginetest.Middle(samples[theirs][name]), asWeDo, likeness)
 	}
 	enginetest.Check(t, w.Flush())
-	if got, spelled := enginetest.Ratio(all[theirs][whole], all[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
-		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", spelled, 100*peerMostApart)
+	if got, text := enginetest.Ratio(samples[theirs][whole], samples[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
+		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", text, 100*peerMostApart)
 	}
 }
 
@@ -213,11 +213,11 @@ func sums(steps map[string][]stats.Sample) []stats.Sample {
 			byRound[round] += enginetest.Middle(values)
 		}
 	}
-	var all []stats.Sample
+	var samples []stats.Sample
 	for _, round := range slices.Sorted(maps.Keys(byRound)) {
-		all = append(all, stats.Sample{Block: round, Value: byRound[round]})
+		samples = append(samples, stats.Sample{Block: round, Value: byRound[round]})
 	}
-	return all
+	return samples
 }
 
 // topSource is critest's program. It waits for SIGTERM, also as the first process of a PID namespace.
@@ -249,8 +249,8 @@ func (l *peerLab) publishTop() string {
 	if err != nil {
 		l.Fatal(err)
 	}
-	var packed bytes.Buffer
-	w := tar.NewWriter(&packed)
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
 	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/top", Mode: 0o755, Size: int64(len(program))})
 	if err == nil {
 		_, err = w.Write(program)
@@ -258,7 +258,7 @@ func (l *peerLab) publishTop() string {
 	if err := errors.Join(err, w.Close()); err != nil {
 		l.Fatal(err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil })
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -308,19 +308,19 @@ func (l *peerLab) critest(top string) map[string][]float64 {
 		if err != nil {
 			l.Fatalf("critest wrote no result: %v", err)
 		}
-		var said struct {
+		var output struct {
 			OperationsNames []string
 			Datapoints      []struct{ OperationsDurationsNs []int64 }
 		}
-		if err := json.Unmarshal(text, &said); err != nil {
+		if err := json.Unmarshal(text, &output); err != nil {
 			l.Fatalf("read critest's result: %v", err)
 		}
-		if len(said.Datapoints) != peerLives {
-			l.Fatalf("critest measured %d lives instead of %d", len(said.Datapoints), peerLives)
+		if len(output.Datapoints) != peerLives {
+			l.Fatalf("critest measured %d lives instead of %d", len(output.Datapoints), peerLives)
 		}
-		for _, point := range said.Datapoints {
+		for _, point := range output.Datapoints {
 			for i, ns := range point.OperationsDurationsNs {
-				if name, wanted := names[said.OperationsNames[i]]; wanted {
+				if name, ok := names[output.OperationsNames[i]]; ok {
 					steps[name] = append(steps[name], time.Duration(ns).Seconds())
 				}
 			}
@@ -334,10 +334,10 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	l.Helper()
 	s := l.service
 	steps := map[string][]float64{}
-	timed := func(name string, call func() error) {
-		began := time.Now()
+	measure := func(name string, call func() error) {
+		start := time.Now()
 		err := call()
-		took := time.Since(began)
+		took := time.Since(start)
 		if err != nil {
 			l.Fatalf("%s: %v", name, err)
 		}
@@ -347,7 +347,7 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	}
 	runPod := func(name string, n int) (id string, config *api.PodSandboxConfig) {
 		config = peerPod("critest", n)
-		timed(name, func() error {
+		measure(name, func() error {
 			answer, err := s.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: config, RuntimeHandler: l.handler})
 			id = answer.GetPodSandboxId()
 			return err
@@ -355,13 +355,13 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 		return id, config
 	}
 	removePod := func(stop, remove, id string) {
-		timed(stop, func() error { return l.stopPod(id) })
-		timed(remove, func() error { return l.removePod(id) })
+		measure(stop, func() error { return l.stopPod(id) })
+		measure(remove, func() error { return l.removePod(id) })
 	}
 	for n := range peerLives {
 		pod, podConfig := runPod("", n)
 		var id string
-		timed("CreateContainer", func() error {
+		measure("CreateContainer", func() error {
 			if _, err := s.images.ImageStatus(l.Context(), &api.ImageStatusRequest{Image: &api.ImageSpec{Image: top}}); err != nil {
 				return err
 			}
@@ -374,19 +374,19 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 			id = answer.GetContainerId()
 			return err
 		})
-		timed("StartContainer", func() error {
+		measure("StartContainer", func() error {
 			_, err := s.StartContainer(l.Context(), &api.StartContainerRequest{ContainerId: id})
 			return err
 		})
-		timed("", func() error {
+		measure("", func() error {
 			_, err := s.ContainerStatus(l.Context(), &api.ContainerStatusRequest{ContainerId: id, Verbose: true})
 			return err
 		})
-		timed("StopContainer", func() error {
+		measure("StopContainer", func() error {
 			_, err := s.StopContainer(l.Context(), &api.StopContainerRequest{ContainerId: id, Timeout: 60})
 			return err
 		})
-		timed("RemoveContainer", func() error {
+		measure("RemoveContainer", func() error {
 			_, err := s.RemoveContainer(l.Context(), &api.RemoveContainerRequest{ContainerId: id})
 			return err
 		})
@@ -394,7 +394,7 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	}
 	for n := range peerLives {
 		pod, _ := runPod("RunPodSandbox", n)
-		timed("", func() error {
+		measure("", func() error {
 			_, err := s.PodSandboxStatus(l.Context(), &api.PodSandboxStatusRequest{PodSandboxId: pod, Verbose: true})
 			return err
 		})
@@ -419,7 +419,7 @@ func TestRateBesideStress(t *testing.T) {
 	fmt.Fprintf(w, "%s, %d rounds of %v\ttouchstone pods/s\tcontainerd-stress pods/s\tratio\twhole lives/s\n", l.opened.Info().Version, l.rounds, peerSpan)
 	for _, workers := range []int{1, 4, 8} {
 		one := func(rate float64) map[string][]float64 { return map[string][]float64{"rate": {rate}} }
-		all := enginetest.TakeTurns(l.rounds,
+		samples := enginetest.TakeTurns(l.rounds,
 			enginetest.Side{Name: ours, Batch: func() map[string][]float64 { return one(l.podRate(workers)) }},
 			enginetest.Side{Name: theirs, Batch: func() map[string][]float64 { return one(l.stressRate(workers)) }},
 			enginetest.Side{Name: whole, Batch: func() map[string][]float64 {
@@ -427,11 +427,11 @@ func TestRateBesideStress(t *testing.T) {
 				return one(l.measure("scalability.rate."+strconv.Itoa(workers), lives, 1)[0].Values("Rate")[0])
 			}},
 		)
-		got, spelled := enginetest.Ratio(all[theirs]["rate"], all[ours]["rate"])
+		got, text := enginetest.Ratio(samples[theirs]["rate"], samples[ours]["rate"])
 		fmt.Fprintf(w, "%d workers\t%.2f\t%.2f\t%s\t%.2f\n", workers,
-			enginetest.Middle(all[ours]["rate"]), enginetest.Middle(all[theirs]["rate"]), spelled, enginetest.Middle(all[whole]["rate"]))
+			enginetest.Middle(samples[ours]["rate"]), enginetest.Middle(samples[theirs]["rate"]), text, enginetest.Middle(samples[whole]["rate"]))
 		if got < peerLeastRate {
-			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, spelled, peerLeastRate)
+			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, text, peerLeastRate)
 		}
 	}
 	enginetest.Check(t, w.Flush())
@@ -442,18 +442,18 @@ func TestRateBesideStress(t *testing.T) {
 func (l *peerLab) podRate(workers int) float64 {
 	l.Helper()
 	pods, errs := make([]int, workers), make([]error, workers)
-	began := time.Now()
+	start := time.Now()
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			for time.Since(began) < peerSpan && errs[i] == nil {
+			for time.Since(start) < peerSpan && errs[i] == nil {
 				errs[i] = l.pod(fmt.Sprintf("rate-%d", i), pods[i])
 				pods[i]++
 			}
 		})
 	}
 	wg.Wait()
-	took := time.Since(began)
+	took := time.Since(start)
 	if err := errors.Join(errs...); err != nil {
 		l.Fatal(err)
 	}
@@ -489,12 +489,12 @@ func (l *peerLab) removePod(id string) error {
 // stressRate runs containerd-stress.
 func (l *peerLab) stressRate(workers int) float64 {
 	l.Helper()
-	said, complaints := l.run("containerd-stress", "--address", "unix://"+l.service.socket, "--cri", "--runtime", l.handler,
+	output, complaints := l.run("containerd-stress", "--address", "unix://"+l.service.socket, "--cri", "--runtime", l.handler,
 		"--concurrent", strconv.Itoa(workers), "--duration", peerSpan.String(), "--json")
 	var answer struct{ ContainersPerSecond float64 }
 	// It counts failures, reports none, and logs them.
-	if err := json.Unmarshal(said, &answer); err != nil || bytes.Contains(complaints, []byte("level=error")) {
-		l.Fatalf("containerd-stress did not work (%v): %s%s", err, said, complaints)
+	if err := json.Unmarshal(output, &answer); err != nil || bytes.Contains(complaints, []byte("level=error")) {
+		l.Fatalf("containerd-stress did not work (%v): %s%s", err, output, complaints)
 	}
 	return answer.ContainersPerSecond
 }

@@ -32,11 +32,11 @@ func (e *Engine) locate(ctx context.Context) error {
 // processOf returns the process of a running container in the engine's report.
 func processOf(ctx context.Context, c engine.Container) (locality.Process, error) {
 	b := c.(*container)
-	now, err := b.verboseStatus(ctx)
+	snapshot, err := b.verboseStatus(ctx)
 	if err != nil {
 		return locality.Process{}, b.explain(ctx, "find the process of", err)
 	}
-	return locality.Process{PID: now.pid, IDs: []string{b.name, b.pod}}, nil
+	return locality.Process{PID: snapshot.pid, IDs: []string{b.name, b.pod}}, nil
 }
 
 // describeCgroups describes the pods' cgroups.

@@ -50,11 +50,11 @@ func checkPods(t *testing.T, d *cri.Driver, name string, s engine.Session) {
 		} else if e.Info().Isolation == engine.UserKernel && d.Describe().Name == "crio" {
 			exits = append(exits, syscall.SIGTERM) // CRI-O always begins with SIGTERM, and sends SIGKILL at once
 		}
-		began := time.Now()
+		start := time.Now()
 		must.Do(t, b.Kill(t.Context(), syscall.SIGKILL))
 		exit, err := b.Wait(t.Context())
 		must.Do(t, err)
-		took := time.Since(began)
+		took := time.Since(start)
 		if !slices.Contains(exits, exit.Signal) || took < c.least {
 			t.Errorf("%s with %+v: the program ended with %v after %v, want one of the signals %v after at least %v", name, c.pods, exit, took, exits, c.least)
 		}

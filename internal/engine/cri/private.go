@@ -131,8 +131,8 @@ func without(t target.Target, option string) (target.Target, string) {
 }
 
 // helper finds a program beside the engine's own, in directories of distributions, or on PATH. title is the name of the engine in an error.
-func (p programs) helper(s engine.Session, title, name string, elsewhere ...string) (string, error) {
-	path, err := s.Program(name, append(engine.Beside(p.engine), elsewhere...)...)
+func (p programs) helper(s engine.Session, title, name string, fallbacks ...string) (string, error) {
+	path, err := s.Program(name, append(engine.Beside(p.engine), fallbacks...)...)
 	if err == nil {
 		return path, nil
 	}
@@ -158,19 +158,19 @@ var versionWord = regexp.MustCompile(`\sv?([0-9]\S*)`)
 
 // findEngine finds the engine's own program and its version.
 func findEngine(ctx context.Context, s engine.Session, b *product) (programs, error) {
-	refused := func(reason, advice string) error {
+	refuse := func(reason, advice string) error {
 		return &engine.UnsupportedError{What: b.program, Reason: reason, Advice: advice}
 	}
 	if os.Geteuid() != 0 {
-		return programs{}, refused("a private "+b.title+" needs root", "run as root")
+		return programs{}, refuse("a private "+b.title+" needs root", "run as root")
 	}
 	path, err := s.Program(b.program)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return programs{}, refused(b.program+" is not on PATH, and no engine listens at "+b.socket,
+		return programs{}, refuse(b.program+" is not on PATH, and no engine listens at "+b.socket,
 			fmt.Sprintf("install %s, or name it with --engine-bin %s=PATH", b.deb, b.program))
 	case err != nil:
-		return programs{}, refused(err.Error(), "name a working one with --engine-bin "+b.program+"=PATH")
+		return programs{}, refuse(err.Error(), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	p := programs{engine: path}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
@@ -179,17 +179,17 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 	var out runtimes.Answer
 	cmd.Stdout = &out
 	if err := s.Launcher.Run(ctx, cmd); err != nil {
-		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err),
+		return programs{}, refuse(fmt.Sprintf("get the version of %s: %v", p.engine, err),
 			cmp.Or(refusal.Suspect(err.Error(), s.Launcher.Refusals()), "name a working one with --engine-bin "+b.program+"=PATH"))
 	}
 	if found := versionWord.FindStringSubmatch(out.String()); found != nil {
 		p.version = word(found[1])
 	}
 	if p.version == "" {
-		return programs{}, refused(fmt.Sprintf("%s --version prints no version", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
+		return programs{}, refuse(fmt.Sprintf("%s --version prints no version", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	if p.cni, err = networkPlugins(s, p.engine); err != nil {
-		return programs{}, refused(err.Error(), "install the package containernetworking-plugins, or name their folder with --engine-bin "+engine.CNI+"=DIR")
+		return programs{}, refuse(err.Error(), "install the package containernetworking-plugins, or name their folder with --engine-bin "+engine.CNI+"=DIR")
 	}
 	return p, nil
 }
@@ -203,10 +203,10 @@ var cniDirs = []string{
 // networkPlugins finds the directory of CNI's plug-ins: the session's, one of cniDirs, beside the engine, or on PATH, as in NixOS and Guix.
 func networkPlugins(s engine.Session, program string) (string, error) {
 	dirs := slices.Concat(cniDirs, engine.Beside(program), filepath.SplitList(os.Getenv("PATH")))
-	shown := cniDirs
-	if given := s.Engines[engine.CNI]; given != "" {
-		dirs = []string{given}
-		shown = dirs
+	places := cniDirs
+	if override := s.Engines[engine.CNI]; override != "" {
+		dirs = []string{override}
+		places = dirs
 	}
 	lacks := func(dir string) bool {
 		return slices.ContainsFunc(pluginNames, func(plugin string) bool { return engine.CheckProgram(filepath.Join(dir, plugin)) != nil })
@@ -214,7 +214,7 @@ func networkPlugins(s engine.Session, program string) (string, error) {
 	if i := slices.IndexFunc(dirs, func(dir string) bool { return filepath.IsAbs(dir) && !lacks(dir) }); i >= 0 {
 		return dirs[i], nil
 	}
-	return "", fmt.Errorf("the network plug-ins %s are not together in %s", strings.Join(pluginNames, ", "), strings.Join(shown, ", "))
+	return "", fmt.Errorf("the network plug-ins %s are not together in %s", strings.Join(pluginNames, ", "), strings.Join(places, ", "))
 }
 
 // privatePlugin is the CNI plug-in of a private engine.
@@ -292,31 +292,31 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entri
 	if slices.ContainsFunc(entries, func(e entry) bool { return e.runtime.Guest != nil }) {
 		c.Syslog, c.Cgroups = true, []string{kata.Cgroup} // Kata's shim does not start without syslog
 	}
-	shared := &service{}
-	if shared.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
+	svc := &service{}
+	if svc.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
 		return nil, err
 	}
-	if shared.client, err = dial(socket); err != nil {
-		return nil, errors.Join(err, shared.notify.close())
+	if svc.client, err = dial(socket); err != nil {
+		return nil, errors.Join(err, svc.notify.close())
 	}
-	c.Env = append(c.Env, "NOTIFY_SOCKET="+shared.notify.path)
+	c.Env = append(c.Env, "NOTIFY_SOCKET="+svc.notify.path)
 	c.Ready = func(ctx context.Context) error {
-		if err := shared.notify.wait(ctx); err != nil {
+		if err := svc.notify.wait(ctx); err != nil {
 			return err
 		}
 		for {
-			err := shared.ask(ctx, grpc.WaitForReady(true))
+			err := svc.ask(ctx, grpc.WaitForReady(true))
 			// containerd 1.6 reports readiness some milliseconds before its CRI is ready, and has no event for that.
 			if ctx.Err() != nil || err == nil || !strings.Contains(message(err), "not initialized yet") {
-				return shared.explainLack(ctx, err)
+				return svc.explainLack(ctx, err)
 			}
 		}
 	}
-	c.Answers = shared.answers
-	if shared.private, err = managed.Start(ctx, s, c); err != nil {
-		return nil, errors.Join(err, shared.client.close(), shared.notify.close())
+	c.Answers = svc.answers
+	if svc.private, err = managed.Start(ctx, s, c); err != nil {
+		return nil, errors.Join(err, svc.client.close(), svc.notify.close())
 	}
-	return shared, nil
+	return svc, nil
 }
 
 // notifySocket receives a service's message of readiness, by systemd's protocol (sd_notify).

@@ -101,7 +101,7 @@ func usersOwn(t *testing.T, s engine.Session) engine.Session {
 func TestUsersOwnEngine(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
-	foreign := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
+	stranger := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
 
 	user := usersOwn(t, s)
 	d := cri.NewContainerd()
@@ -123,27 +123,27 @@ func TestUsersOwnEngine(t *testing.T) {
 	if _, err = d.Open(t.Context(), enginetest.Parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
 		t.Errorf("Open with options: %v", err)
 	}
-	other, err := d.Open(t.Context(), enginetest.Parse(t, handler), user)
+	userEngine, err := d.Open(t.Context(), enginetest.Parse(t, handler), user)
 	must.Do(t, err)
-	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
+	if service := userEngine.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
 	// Its pods are in another network.
 	bridged := enginetest.Spec(user, "bridged")
 	bridged.Network = engine.Bridged
-	if c, err := other.Create(t.Context(), bridged); !engine.Unsupported(err) {
+	if c, err := userEngine.Create(t.Context(), bridged); !engine.Unsupported(err) {
 		t.Errorf("Create of an unreachable bridged container: %v, %v", c, err)
 	}
-	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
+	mine, err := userEngine.Create(t.Context(), enginetest.Spec(user, "mine"))
 	must.Do(t, err)
 	// A container of the same name that another client has made stays.
-	taken := enginetest.Spec(user, "taken")
-	taken.ID = foreign.ID()
-	if _, err := other.Create(t.Context(), taken); err == nil || !strings.Contains(err.Error(), taken.ID) {
+	duplicate := enginetest.Spec(user, "taken")
+	duplicate.ID = stranger.ID()
+	if _, err := userEngine.Create(t.Context(), duplicate); err == nil || !strings.Contains(err.Error(), duplicate.ID) {
 		t.Errorf("Create with a name that is taken: %v", err)
 	}
-	enginetest.Check(t, errors.Join(mine.Delete(t.Context()), other.Close()))
-	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
+	enginetest.Check(t, errors.Join(mine.Delete(t.Context()), userEngine.Close()))
+	if state, err := stranger.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
 	// The image existed before.
@@ -157,41 +157,41 @@ func TestUsersOwnEngine(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
-	foreign := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
+	stranger := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
 
-	killed := usersOwn(t, s)
+	userSession := usersOwn(t, s)
 	d := cri.NewContainerd()
-	handlers := d.Candidates(t.Context(), killed)
+	handlers := d.Candidates(t.Context(), userSession)
 	i := slices.IndexFunc(handlers, func(c engine.Candidate) bool { return strings.HasPrefix(c.Target.Runtime, "runc-") && c.Err == nil })
 	if i < 0 {
 		t.Fatalf("no handler of the engine is a candidate: %v", handlers)
 	}
-	other, err := d.Open(t.Context(), handlers[i].Target, killed)
+	userEngine, err := d.Open(t.Context(), handlers[i].Target, userSession)
 	must.Do(t, err)
-	if used, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(used) != killed.Sockets["containerd"] {
-		t.Errorf("that the engine is used is noted as %q, %v", used, err)
+	if note, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(note) != userSession.Sockets["containerd"] {
+		t.Errorf("that the engine is used is noted as %q, %v", note, err)
 	}
-	left := enginetest.Running(t, other, enginetest.Spec(killed, "left"))
+	left := enginetest.Running(t, userEngine, enginetest.Spec(userSession, "left"))
 
-	dead := engine.Session{RunID: killed.RunID, Sockets: killed.Sockets}
+	deadSession := engine.Session{RunID: userSession.RunID, Sockets: userSession.Sockets}
 	for _, want := range []int{1, 0} { // the pod; the second time, nothing
-		if removed, err := cri.NewContainerd().Sweep(t.Context(), dead); err != nil || removed != want {
-			t.Errorf("Sweep = %d, %v; want %d", removed, err, want)
+		if count, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err != nil || count != want {
+			t.Errorf("Sweep = %d, %v; want %d", count, err, want)
 		}
 	}
 	if state, err := left.State(t.Context()); err == nil {
 		t.Errorf("the killed run's container is %s", state)
 	}
-	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
+	if state, err := stranger.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
-	enginetest.Check(t, errors.Join(left.Delete(t.Context()), foreign.Delete(t.Context()), other.Close()))
-	dead.RunID = s.RunID
-	if removed, err := cri.NewContainerd().Sweep(t.Context(), dead); err != nil || removed != 1 {
-		t.Errorf("Sweep of the run whose image it is = %d, %v; want 1, the image", removed, err)
+	enginetest.Check(t, errors.Join(left.Delete(t.Context()), stranger.Delete(t.Context()), userEngine.Close()))
+	deadSession.RunID = s.RunID
+	if count, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err != nil || count != 1 {
+		t.Errorf("Sweep of the run whose image it is = %d, %v; want 1, the image", count, err)
 	}
-	dead.Sockets = map[string]string{"containerd": "/no/such/socket"}
-	if _, err := cri.NewContainerd().Sweep(t.Context(), dead); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
+	deadSession.Sockets = map[string]string{"containerd": "/no/such/socket"}
+	if _, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
 		t.Errorf("Sweep of an engine that is not there: %v", err)
 	}
 }

@@ -139,7 +139,7 @@ func (s *service) revive(ctx context.Context) error {
 }
 
 // recover kills a private engine that does not answer, and restarts it.
-func (s *service) recover(ctx context.Context) (killed bool, err error) {
+func (s *service) recover(ctx context.Context) (isKilled bool, err error) {
 	if s.private == nil {
 		return false, nil
 	}
@@ -184,7 +184,7 @@ func (s *service) close(ctx context.Context) error {
 var _ engine.Sweeper = (*Driver)(nil)
 
 // Sweep implements engine.Sweeper.
-func (d *Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err error) {
+func (d *Driver) Sweep(ctx context.Context, s engine.Session) (count int, err error) {
 	c, err := connect(ctx, d.name, s.Sockets[d.name])
 	if err != nil {
 		return 0, err
@@ -215,7 +215,7 @@ func (c *client) ownPods(ctx context.Context, s engine.Session, selector map[str
 }
 
 // sweepPods removes the pods of a run with their containers.
-func (c *client) sweepPods(ctx context.Context, s engine.Session) (removed int, err error) {
+func (c *client) sweepPods(ctx context.Context, s engine.Session) (count int, err error) {
 	pods, err := c.ownPods(ctx, s, map[string]string{runLabel: s.RunID})
 	if err != nil {
 		return 0, fmt.Errorf("list the run's pods: %s", message(err))
@@ -230,33 +230,33 @@ func (c *client) sweepPods(ctx context.Context, s engine.Session) (removed int, 
 			errs = append(errs, fmt.Errorf("remove pod %s: %s", pod.GetMetadata().GetName(), message(err)))
 			continue
 		}
-		removed++
+		count++
 	}
-	return removed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }
 
 // sweepImages removes the images that a run has published, by their names.
-func (c *client) sweepImages(ctx context.Context, runID string) (removed int, err error) {
+func (c *client) sweepImages(ctx context.Context, runID string) (count int, err error) {
 	list, err := c.images.ListImages(ctx, &api.ListImagesRequest{})
 	if err != nil {
 		return 0, fmt.Errorf("list the run's images: %s", message(err))
 	}
 	var errs []error
 	for _, i := range list.GetImages() {
-		foreign := slices.IndexFunc(i.GetRepoTags(), func(ref string) bool { return !image.IsOf(ref, runID) })
+		index := slices.IndexFunc(i.GetRepoTags(), func(ref string) bool { return !image.IsOf(ref, runID) })
 		for _, ref := range i.GetRepoTags() {
 			if !image.IsOf(ref, runID) {
 				continue
 			}
-			if foreign >= 0 { // containerd removes an image with all its names
-				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[foreign]))
+			if index >= 0 { // containerd removes an image with all its names
+				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[index]))
 				continue
 			}
 			if _, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)}); err != nil {
-				return removed, errors.Join(append(errs, fmt.Errorf("remove image %s: %s", ref, message(err)))...)
+				return count, errors.Join(append(errs, fmt.Errorf("remove image %s: %s", ref, message(err)))...)
 			}
-			removed++
+			count++
 		}
 	}
-	return removed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }

@@ -31,8 +31,8 @@ var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfine
 // selinuxOptions are the labels of pods and containers on a host with SELinux. CRI cannot switch the labels off. The type spc_t of the package
 // container-selinux is not confined, and Kubernetes names it for containers that use files of the host. The default type is refused the
 // directories of the run.
-func selinuxOptions(on bool) *api.SELinuxOption {
-	if !on {
+func selinuxOptions(selinux bool) *api.SELinuxOption {
+	if !selinux {
 		return nil
 	}
 	return &api.SELinuxOption{Type: "spc_t"}
@@ -67,9 +67,9 @@ func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.S
 	return c
 }
 
-// containerConfig is the container of that pod. own marks the probe's image, which has no user. The config then names none
+// containerConfig is the container of that pod. isProbe marks the probe's image, which has no user. The config then names none
 // either, because the engine would look into the image for it.
-func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.Session, dir string, own bool) *api.ContainerConfig {
+func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.Session, dir string, isProbe bool) *api.ContainerConfig {
 	c := &api.ContainerConfig{
 		Metadata: &api.ContainerMetadata{Name: "probe"},
 		Image:    imageSpec(spec.Image),
@@ -89,7 +89,7 @@ func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s en
 			},
 		},
 	}
-	if !own {
+	if !isProbe {
 		c.Linux.SecurityContext.RunAsUser = &api.Int64Value{} // root
 	}
 	for _, e := range spec.Process.Env {
@@ -188,16 +188,16 @@ func (c *container) limitPod(r engine.Resources) error {
 // merged returns the limits of a pod after an update of its container. A zero field of the update changes nothing. CPUs are
 // only added: the pause container keeps its CPUs, and on v1 a cgroup has at least the CPUs of its children.
 func merged(old, update engine.Resources) engine.Resources {
-	all := engine.Resources{CPU: cmp.Or(update.CPU, old.CPU), Memory: cmp.Or(update.Memory, old.Memory), PIDs: cmp.Or(update.PIDs, old.PIDs), CPUSet: old.CPUSet}
+	limits := engine.Resources{CPU: cmp.Or(update.CPU, old.CPU), Memory: cmp.Or(update.Memory, old.Memory), PIDs: cmp.Or(update.PIDs, old.PIDs), CPUSet: old.CPUSet}
 	if old.CPUSet != "" && update.CPUSet != "" && update.CPUSet != old.CPUSet {
-		all.CPUSet += "," + update.CPUSet
+		limits.CPUSet += "," + update.CPUSet
 	}
-	return all
+	return limits
 }
 
 // wider returns limits that allow both the old and the new ones.
-func wider(old, then engine.Resources) engine.Resources {
-	return engine.Resources{CPU: more(old.CPU, then.CPU), Memory: more(old.Memory, then.Memory), PIDs: more(old.PIDs, then.PIDs), CPUSet: then.CPUSet}
+func wider(old, next engine.Resources) engine.Resources {
+	return engine.Resources{CPU: more(old.CPU, next.CPU), Memory: more(old.Memory, next.Memory), PIDs: more(old.PIDs, next.PIDs), CPUSet: next.CPUSet}
 }
 
 // more returns the higher of two limits. 0 means unlimited.

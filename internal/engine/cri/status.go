@@ -79,7 +79,7 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 	a.plugins = plugins(answer.GetInfo()["cniconfig"])
 	a.systemd = info.Crio.CgroupManagerName == "systemd"
 	for _, h := range answer.GetRuntimeHandlers() {
-		if known := slices.ContainsFunc(a.handlers, func(c configured) bool { return c.name == h.GetName() }); !known && h.GetName() != "" {
+		if isListed := slices.ContainsFunc(a.handlers, func(c configured) bool { return c.name == h.GetName() }); !isListed && h.GetName() != "" {
 			a.handlers = append(a.handlers, configured{name: h.GetName()})
 		}
 	}

@@ -102,11 +102,11 @@ func TestReadStatusOfOthers(t *testing.T) {
 }
 
 func TestHandlers(t *testing.T) {
-	known := about{handlers: []configured{{name: "runc", binary: "/runc"}}, complete: true}
-	if h, ok := known.handler("runc"); !ok || h.binary != "/runc" {
+	facts := about{handlers: []configured{{name: "runc", binary: "/runc"}}, complete: true}
+	if h, ok := facts.handler("runc"); !ok || h.binary != "/runc" {
 		t.Errorf("handler(runc) = %+v, %t", h, ok)
 	}
-	if _, ok := known.handler("crun"); ok {
+	if _, ok := facts.handler("crun"); ok {
 		t.Error("an engine that lists its handlers has one that is not among them")
 	}
 	if h, ok := (about{}).handler("crun"); !ok || h.name != "crun" {

@@ -79,11 +79,11 @@ func serve(t *testing.T, server *grpc.Server) (socket string) {
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
 	must.Do(t, err)
-	ended := make(chan error)
-	go func() { ended <- server.Serve(l) }()
+	done := make(chan error)
+	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
 		server.Stop()
-		enginetest.Check(t, <-ended)
+		enginetest.Check(t, <-done)
 	})
 	return socket
 }
@@ -118,9 +118,9 @@ func TestSweepOfCarelessEngine(t *testing.T) {
 	image := "127.0.0.1:1234/touchstone/" + deadRun + "/probe:latest"
 	e := &carelessEngine{pods: podsOfAll(), names: []string{"docker.io/library/web:1", image, "127.0.0.1:1234/touchstone/20260101-000000-bbbb/probe:latest"}}
 	s := engine.Session{RunID: deadRun, Sockets: map[string]string{"containerd": e.serve(t)}}
-	removed, err := NewContainerd().Sweep(t.Context(), s)
-	if err != nil || removed != 3 {
-		t.Errorf("Sweep = %d, %v; want 3", removed, err)
+	count, err := NewContainerd().Sweep(t.Context(), s)
+	if err != nil || count != 3 {
+		t.Errorf("Sweep = %d, %v; want 3", count, err)
 	}
 	want := []string{"stop mine", "remove mine", "stop mine too", "remove mine too", "remove " + image}
 	if diff := cmp.Diff(want, e.touched); diff != "" {
@@ -128,8 +128,8 @@ func TestSweepOfCarelessEngine(t *testing.T) {
 	}
 	e.touched = nil
 	s.RunID = "" // labels of foreign pods are equal to it
-	if removed, err := NewContainerd().Sweep(t.Context(), s); err != nil || removed != 0 || len(e.touched) > 0 {
-		t.Errorf("Sweep without a run = %d, %v; it touched %q", removed, err, e.touched)
+	if count, err := NewContainerd().Sweep(t.Context(), s); err != nil || count != 0 || len(e.touched) > 0 {
+		t.Errorf("Sweep without a run = %d, %v; it touched %q", count, err, e.touched)
 	}
 }
 
@@ -138,9 +138,9 @@ func TestSweepKeepsSharedImage(t *testing.T) {
 	image := "127.0.0.1:1234/touchstone/" + deadRun + "/probe:latest"
 	e := &carelessEngine{names: []string{image, "example.org/mine:1"}, combined: true}
 	s := engine.Session{RunID: deadRun, Sockets: map[string]string{"containerd": e.serve(t)}}
-	removed, err := NewContainerd().Sweep(t.Context(), s)
-	if want := "image " + image + " stays, because it is also example.org/mine:1"; err == nil || err.Error() != want || removed != 0 || len(e.touched) > 0 {
-		t.Errorf("Sweep = %d, %v; it touched %q; want the error %q", removed, err, e.touched, want)
+	count, err := NewContainerd().Sweep(t.Context(), s)
+	if want := "image " + image + " stays, because it is also example.org/mine:1"; err == nil || err.Error() != want || count != 0 || len(e.touched) > 0 {
+		t.Errorf("Sweep = %d, %v; it touched %q; want the error %q", count, err, e.touched, want)
 	}
 }
 

@@ -22,9 +22,9 @@ func (c *container) inspectGroup(ctx context.Context) {
 	if pids, err := c.group.Procs(); err != nil || len(pids) == 0 {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, exitGrace)
+	limitCtx, cancel := context.WithTimeout(ctx, exitGrace)
 	defer cancel()
-	if err := c.group.Remove(limited); err != nil && ctx.Err() == nil {
+	if err := c.group.Remove(limitCtx); err != nil && ctx.Err() == nil {
 		c.mu.Lock()
 		c.left = append(c.left, "processes: "+err.Error())
 		c.mu.Unlock()
@@ -35,12 +35,12 @@ func (c *container) inspectGroup(ctx context.Context) {
 // program does not exist.
 func (c *container) Traces(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
-	deleted, abandoned, ran, left := c.deleted, c.abandoned, c.ran, slices.Clone(c.left)
+	isDeleted, abandoned, ran, left := c.deleted, c.abandoned, c.ran, slices.Clone(c.left)
 	c.mu.Unlock()
 	if abandoned { // the notes of the target say that CRI-O keeps its records
 		return left, nil
 	}
-	if !deleted || c.e.service.dead() != nil {
+	if !isDeleted || c.e.service.dead() != nil {
 		return nil, nil //nolint:nilerr // a dead engine has no containers, and other calls report it
 	}
 	fail := func(err error) ([]string, error) { return nil, c.explain(ctx, "search for traces of", err) }
@@ -88,14 +88,14 @@ func (c *container) Limits(ctx context.Context) (engine.Resources, error) {
 		l, err := c.group.Limits()
 		return engine.Resources{CPU: l.CPU, Memory: l.Memory, PIDs: l.PIDs}, err
 	}
-	now, err := c.verboseStatus(ctx)
+	snapshot, err := c.verboseStatus(ctx)
 	if err != nil {
 		return engine.Resources{}, c.explain(ctx, op, err)
 	}
-	if now.pid <= 0 {
+	if snapshot.pid <= 0 {
 		return engine.Resources{}, &engine.UnsupportedError{
 			What: "the limits of a container", Reason: c.e.service.title() + " does not report the process of a container",
 		}
 	}
-	return engine.LimitsOf(c.e.session.Cgroups, now.pid)
+	return engine.LimitsOf(c.e.session.Cgroups, snapshot.pid)
 }

@@ -116,24 +116,24 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	f, err := watcher(t).Follow(path, out, nil)
 	must.Do(t, err)
 	log := open(t, path)
-	over, cancel := context.WithCancel(t.Context())
+	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := f.Finish(over); !errors.Is(err, context.Canceled) {
+	if err := f.Finish(deadCtx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Finish with a log that is open for writing: %v", err)
 	}
-	finished := make(chan error)
-	go func() { finished <- f.Finish(t.Context()) }()
+	result := make(chan error)
+	go func() { result <- f.Finish(t.Context()) }()
 	want := strings.Repeat("0123456789", 10_000) + "\n"
 	write(t, log, "T stdout F "+want)
 	<-out.wrote
 	select {
-	case err := <-finished:
+	case err := <-result:
 		t.Errorf("Finish returned %v although the log is open", err)
 	default:
 	}
 	write(t, log, "T stdout F last\n")
 	must.Do(t, log.Close())
-	enginetest.Check(t, <-finished)
+	enginetest.Check(t, <-result)
 	out.check(t, want+"last\n")
 }
 
@@ -145,11 +145,11 @@ func TestFinishWithoutLastEvent(t *testing.T) {
 		must.Do(t, err)
 		log := open(t, path)
 		f.Unwatch()
-		finished := make(chan error)
-		go func() { finished <- f.Finish(t.Context()) }()
+		result := make(chan error)
+		go func() { result <- f.Finish(t.Context()) }()
 		synctest.Wait() // the follower has seen that the log is open
 		must.Do(t, log.Close())
-		if err := <-finished; err != nil { // no event comes
+		if err := <-result; err != nil { // no event comes
 			t.Error(err)
 		}
 	})
@@ -269,13 +269,13 @@ func TestManyLogs(t *testing.T) {
 	w := watcher(t)
 	dir := t.TempDir()
 	enginetest.Steady(t, 10, func(number int) {
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for n := range 40 {
 			path := filepath.Join(dir, fmt.Sprintf("%d-%d", number, n))
 			out := newSink()
 			f, err := w.Follow(path, out, nil)
 			must.Do(t, err)
-			all.Go(func() {
+			wg.Go(func() {
 				log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
 					t.Error(err)
@@ -290,6 +290,6 @@ func TestManyLogs(t *testing.T) {
 				out.check(t, want.String())
 			})
 		}
-		all.Wait()
+		wg.Wait()
 	})
 }

@@ -156,16 +156,16 @@ func (f *Follower) pause() (last bool, err error) {
 		return true, nil
 	case <-f.finishing:
 	}
-	written, err := f.written()
-	if err != nil || !written {
+	hasLines, err := f.written()
+	if err != nil || !hasLines {
 		return true, err
 	}
 	// The kernel reports that a writer has closed the file before it accepts a lease again, and reports nothing then.
-	again, cancel := context.WithTimeout(context.Background(), leasePause)
+	pauseCtx, cancel := context.WithTimeout(context.Background(), leasePause)
 	defer cancel()
 	select {
 	case <-f.changed:
-	case <-again.Done():
+	case <-pauseCtx.Done():
 	case <-f.abandoned:
 		return true, nil
 	}
@@ -178,7 +178,7 @@ const leasePause = 50 * time.Millisecond
 // split copies the lines that data completes.
 func (f *Follower) split(data []byte) {
 	for len(data) > 0 {
-		part, rest, whole := bytes.Cut(data, []byte("\n"))
+		part, rest, hasNewline := bytes.Cut(data, []byte("\n"))
 		data = rest
 		if !f.skipping {
 			f.line = append(f.line, part...)
@@ -187,7 +187,7 @@ func (f *Follower) split(data []byte) {
 			f.note(f.wrong(fmt.Errorf("it is longer than %d bytes", longestLine)))
 			f.line, f.skipping = f.line[:0], true
 		}
-		if !whole {
+		if !hasNewline {
 			return
 		}
 		if !f.skipping {

@@ -52,9 +52,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := parse([]byte("T " + [...]string{"stdout", "stderr"}[e.stream] + map[bool]string{false: " F ", true: " P "}[e.partial] + string(e.text)))
-		if err != nil || again.stream != e.stream || again.partial != e.partial || !bytes.Equal(again.text, e.text) {
-			t.Errorf("%q is %+v, and printed and parsed again %+v, %v", line, e, again, err)
+		echo, err := parse([]byte("T " + [...]string{"stdout", "stderr"}[e.stream] + map[bool]string{false: " F ", true: " P "}[e.partial] + string(e.text)))
+		if err != nil || echo.stream != e.stream || echo.partial != e.partial || !bytes.Equal(echo.text, e.text) {
+			t.Errorf("%q is %+v, and printed and parsed again %+v, %v", line, e, echo, err)
 		}
 	})
 }

@@ -67,8 +67,8 @@ func Find(err error, f Facts) Diagnosis {
 			continue
 		}
 		for _, pattern := range r.patterns {
-			for _, at := range pattern.FindAllStringSubmatchIndex(text, -1) {
-				if d := r.diagnose(f, pattern, text, at); d.Known() {
+			for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
+				if d := r.diagnose(f, pattern, text, match); d.Known() {
 					return d
 				}
 			}
@@ -91,11 +91,11 @@ func Explain(err error, f Facts, operation, advice string) engine.UnsupportedErr
 
 // Lack is the reason why a target lacks a capability, with the advice.
 func Lack(err error, f Facts, operation, advice string) string {
-	explained := Explain(err, f, operation, advice)
-	if explained.Advice == "" {
-		return explained.Reason
+	explanation := Explain(err, f, operation, advice)
+	if explanation.Advice == "" {
+		return explanation.Reason
 	}
-	return explained.Reason + "; " + explained.Advice
+	return explanation.Reason + "; " + explanation.Advice
 }
 
 // Recognise turns a known error into the refusal of the target. It returns other errors as they are.
@@ -108,8 +108,8 @@ func Recognise(err error, f Facts) error {
 
 // Refuse returns the error of a target whose first container did not work. The operation and the advice are for an unknown error.
 func Refuse(err error, f Facts, operation, advice string) *engine.OpenError {
-	explained := Explain(err, f, operation, advice)
-	return &engine.OpenError{Info: f.Info, Err: &explained, Transient: !Find(err, f).Permanent}
+	explanation := Explain(err, f, operation, advice)
+	return &engine.OpenError{Info: f.Info, Err: &explanation, Transient: !Find(err, f).Permanent}
 }
 
 var (
@@ -150,7 +150,7 @@ func significant(text string) string {
 }
 
 // diagnose applies the rule to a text that matches a pattern.
-func (r rule) diagnose(f Facts, pattern *regexp.Regexp, text string, at []int) Diagnosis {
+func (r rule) diagnose(f Facts, pattern *regexp.Regexp, text string, match []int) Diagnosis {
 	values := map[string]string{
 		"engine": f.Engine, "guest": f.Guest, "runtime": f.Target.Runtime, "binary": f.Binary, "version": f.Version, "kernel": f.Kernel, "registry": f.Registry,
 	}
@@ -158,8 +158,8 @@ func (r rule) diagnose(f Facts, pattern *regexp.Regexp, text string, at []int) D
 		values["engine"] = "the runtime"
 	}
 	for n, name := range pattern.SubexpNames() {
-		if name != "" && at[2*n] >= 0 {
-			values[name] = text[at[2*n]:at[2*n+1]]
+		if name != "" && match[2*n] >= 0 {
+			values[name] = text[match[2*n]:match[2*n+1]]
 		}
 	}
 	cause, advice := r.cause, r.advice
@@ -169,7 +169,7 @@ func (r rule) diagnose(f Facts, pattern *regexp.Regexp, text string, at []int) D
 	fill := func(template string) string {
 		return os.Expand(template, func(name string) string { return values[name] })
 	}
-	return Diagnosis{Cause: fill(cause), Excerpt: excerpt(text, at[0], at[1]), Advice: fill(advice), Permanent: !r.transient && (!r.vague || !passing.MatchString(text))}
+	return Diagnosis{Cause: fill(cause), Excerpt: excerpt(text, match[0], match[1]), Advice: fill(advice), Permanent: !r.transient && (!r.vague || !passing.MatchString(text))}
 }
 
 // longestExcerpt bounds an excerpt, in bytes.
@@ -178,18 +178,18 @@ const longestExcerpt = 240
 // excerpt returns the line around a match. Of a long line it keeps the end of the match and the text before it, because the messages of
 // callers precede the cause.
 func excerpt(text string, begin, end int) string {
-	from := strings.LastIndexByte(text[:begin], '\n') + 1
-	to := len(text)
+	left := strings.LastIndexByte(text[:begin], '\n') + 1
+	right := len(text)
 	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
-		to = end + n
+		right = end + n
 	}
-	line := text[from:to]
+	line := text[left:right]
 	if len(line) <= longestExcerpt {
 		return oneLine(line)
 	}
-	to = min(to, end+longestExcerpt/4)
-	from = max(from, min(begin, to-longestExcerpt))
-	line = text[from:min(to, from+longestExcerpt)]
+	right = min(right, end+longestExcerpt/4)
+	left = max(left, min(begin, right-longestExcerpt))
+	line = text[left:min(right, left+longestExcerpt)]
 	return "… " + oneLine(line) + " …"
 }
 

@@ -22,7 +22,7 @@ func files(t *testing.T) {
 func TestMessages(t *testing.T) {
 	files(t)
 	for kind, list := range messages {
-		known := 0
+		count := 0
 		for _, m := range list {
 			d := Find(errors.New(m.text), m.f)
 			text := d.Reason()
@@ -33,11 +33,11 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s: a text is incomplete: %s; %s", kind, text, d.Advice)
 			}
 			if d.Known() {
-				known++
+				count++
 			}
 		}
-		if known < 3 && kind != "unknown" {
-			t.Errorf("%s has %d messages", kind, known)
+		if count < 3 && kind != "unknown" {
+			t.Errorf("%s has %d messages", kind, count)
 		}
 	}
 }
@@ -84,13 +84,13 @@ func TestExplain(t *testing.T) {
 	log := strings.Repeat(`time="2026-11-28T10:00:00Z" level=info msg="loading plugin"`+"\n", 30)
 	f := at("docker", "crun")
 	text := dockerd + log + `failed to start daemon: exec: "runc": executable file not found in $PATH`
-	known := Explain(errors.New(text), f, "its container did not work", "look")
-	if len(known.Error()) > 400 || strings.Contains(known.Error(), "\n") || known.What != "docker/crun" {
-		t.Errorf("a known error is %d bytes: %s", len(known.Error()), known.Error())
+	hit := Explain(errors.New(text), f, "its container did not work", "look")
+	if len(hit.Error()) > 400 || strings.Contains(hit.Error(), "\n") || hit.What != "docker/crun" {
+		t.Errorf("a known error is %d bytes: %s", len(hit.Error()), hit.Error())
 	}
-	unknown := Explain(errors.New("surprise\n"+log), f, "its container did not work", "look")
-	if unknown.Reason != "its container did not work: surprise" || unknown.Advice != "look" {
-		t.Errorf("an unknown error is %s", unknown.Error())
+	miss := Explain(errors.New("surprise\n"+log), f, "its container did not work", "look")
+	if miss.Reason != "its container did not work: surprise" || miss.Advice != "look" {
+		t.Errorf("an unknown error is %s", miss.Error())
 	}
 	if got := Lack(errors.New("surprise"), f, "its network", ""); got != "its network: surprise" {
 		t.Errorf("Lack() = %q", got)
@@ -117,8 +117,8 @@ func TestRecognise(t *testing.T) {
 	if err := Recognise(surprise, f); err != surprise { //nolint:errorlint // the same value
 		t.Errorf("Recognise(unknown) = %v", err)
 	}
-	refused := fmt.Errorf("open: %w", &engine.UnsupportedError{What: "x", Reason: "too many open files"})
-	if err := Recognise(refused, f); err != refused { //nolint:errorlint // the same value
+	cause := fmt.Errorf("open: %w", &engine.UnsupportedError{What: "x", Reason: "too many open files"})
+	if err := Recognise(cause, f); err != cause { //nolint:errorlint // the same value
 		t.Errorf("Recognise(refusal) = %v", err)
 	}
 	err := Recognise(fmt.Errorf("watch log files: %w", os.NewSyscallError("inotify_init1", errors.New("too many open files"))), f)
@@ -129,8 +129,8 @@ func TestRecognise(t *testing.T) {
 
 // The excerpt of a long line contains the matched part.
 func TestExcerpt(t *testing.T) {
-	long := strings.Repeat("a: ", 400) + `exec: "runc": executable file not found in $PATH` + strings.Repeat(": b", 400)
-	d := Find(errors.New("first line\n"+long+"\nlast line"), at("docker", "runc"))
+	line := strings.Repeat("a: ", 400) + `exec: "runc": executable file not found in $PATH` + strings.Repeat(": b", 400)
+	d := Find(errors.New("first line\n"+line+"\nlast line"), at("docker", "runc"))
 	if len(d.Excerpt) > longestExcerpt+20 || !strings.Contains(d.Excerpt, `exec: "runc": executable file not found`) {
 		t.Errorf("the excerpt is %q", d.Excerpt)
 	}

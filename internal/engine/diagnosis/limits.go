@@ -66,12 +66,12 @@ var limits = []rule{
 	},
 }
 
-// raise sets the value limit to twice the present limit, and at least to least.
-func raise(file string, least int) func(Facts, map[string]string, string, string) (string, string) {
+// raise sets the value limit to twice the present limit, and at least to minimum.
+func raise(file string, minimum int) func(Facts, map[string]string, string, string) (string, string) {
 	return func(_ Facts, values map[string]string, cause, advice string) (string, string) {
-		text, _ := os.ReadFile(file) // an unknown limit is lower than least
-		now, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-		values["limit"] = strconv.Itoa(max(least, 2*now))
+		text, _ := os.ReadFile(file) // an unknown limit is lower than minimum
+		limit, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		values["limit"] = strconv.Itoa(max(minimum, 2*limit))
 		return cause, advice
 	}
 }

@@ -25,11 +25,11 @@ type rule struct {
 }
 
 // match compiles the spellings of a message.
-func match(patterns ...string) (all []*regexp.Regexp) {
+func match(patterns ...string) (expressions []*regexp.Regexp) {
 	for _, p := range patterns {
-		all = append(all, regexp.MustCompile(p))
+		expressions = append(expressions, regexp.MustCompile(p))
 	}
-	return all
+	return expressions
 }
 
 // isOf limits a rule to engines, by their own names.

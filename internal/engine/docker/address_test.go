@@ -48,8 +48,8 @@ func TestParseAddress(t *testing.T) {
 		"unreadable://unix:%1B%5B31mx": `! "unix:\x1b[31mx" is not an address`,
 	} {
 		got, err := parseAddress(address)
-		complaint, wrong := strings.CutPrefix(want, "! ")
-		if wrong && (err == nil || !strings.Contains(err.Error(), complaint)) || !wrong && (err != nil || got != want) {
+		complaint, isBad := strings.CutPrefix(want, "! ")
+		if isBad && (err == nil || !strings.Contains(err.Error(), complaint)) || !isBad && (err != nil || got != want) {
 			t.Errorf("parseAddress(%q) = %q, %v; want %q", address, got, err, want)
 		}
 	}
@@ -116,15 +116,15 @@ func TestFindEndpoint(t *testing.T) {
 				defer func() { enginetest.Check(t, os.Remove(file)) }()
 			}
 			s := engine.Session{Sockets: map[string]string{name: c.address}}
-			e, chosen, err := findEndpoint(s)
+			e, isUserChoice, err := findEndpoint(s)
 			if c.err != "" {
-				if !engine.Unsupported(err) || !strings.Contains(err.Error(), c.err) || !chosen {
+				if !engine.Unsupported(err) || !strings.Contains(err.Error(), c.err) || !isUserChoice {
 					t.Errorf("findEndpoint: %v; want a refusal with %q", err, c.err)
 				}
 				return
 			}
-			if err != nil || e.host != c.host || e.source != c.source || chosen != c.chosen || (e.tls != "") != (c.variable == "secured") {
-				t.Errorf("findEndpoint() = %+v, %v, %v; want %+v", e, chosen, err, c)
+			if err != nil || e.host != c.host || e.source != c.source || isUserChoice != c.chosen || (e.tls != "") != (c.variable == "secured") {
+				t.Errorf("findEndpoint() = %+v, %v, %v; want %+v", e, isUserChoice, err, c)
 			}
 		})
 	}

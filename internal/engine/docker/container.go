@@ -65,10 +65,10 @@ func (b *container) ID() string { return b.name }
 func (b *container) create(ctx context.Context, options client.ContainerCreateOptions) error {
 	inner, cancel := engine.WithGracePeriod(ctx, engine.UndoLimit)
 	defer cancel()
-	made, err := b.e.client.ContainerCreate(inner, options)
-	b.id = made.ID
+	answer, err := b.e.client.ContainerCreate(inner, options)
+	b.id = answer.ID
 	if err == nil {
-		err = ignored(made.Warnings)
+		err = ignored(answer.Warnings)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -163,8 +163,8 @@ func (b *container) Start(ctx context.Context) error {
 		b.set(true, err)
 	}
 	if err == nil && b.e.choice.kvm {
-		if wrong := b.proveKVM(ctx); wrong != nil {
-			err = b.explain(ctx, "start", wrong)
+		if kvmErr := b.proveKVM(ctx); kvmErr != nil {
+			err = b.explain(ctx, "start", kvmErr)
 		}
 	}
 	return err
@@ -197,10 +197,10 @@ func (b *container) specify(err error) error {
 	return err
 }
 
-func (b *container) set(started bool, refused error) {
+func (b *container) set(isStarted bool, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.started, b.refused = started, refused
+	b.started, b.refused = isStarted, cause
 }
 
 func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
@@ -209,10 +209,10 @@ func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	}
 	_, err := b.e.client.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: strconv.Itoa(int(signal))})
 	b.mu.Lock()
-	started := b.started
+	wasStarted := b.started
 	b.mu.Unlock()
 	// The daemon refuses to kill a container that does not run, and may know of the exit first.
-	if err != nil && (!started || !errdefs.IsConflict(err)) {
+	if err != nil && (!wasStarted || !errdefs.IsConflict(err)) {
 		return b.explain(ctx, "kill", err)
 	}
 	return nil

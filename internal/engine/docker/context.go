@@ -60,9 +60,9 @@ func configDir() string {
 }
 
 // findEndpoint finds the daemon that Docker's command line of this user would use. DOCKER_HOST is in the session. It precedes the context of
-// DOCKER_CONTEXT, and the context of "docker context use" comes last. named reports that the user has chosen the daemon. The error has the reason for a
+// DOCKER_CONTEXT, and the context of "docker context use" comes last. isUserChoice reports that the user has chosen the daemon. The error has the reason for a
 // target, and the advice.
-func findEndpoint(s engine.Session) (e endpoint, named bool, err error) {
+func findEndpoint(s engine.Session) (e endpoint, isUserChoice bool, err error) {
 	if address := s.Sockets[name]; address != "" {
 		if e.host, err = parseAddress(address); err != nil {
 			return e, true, refuse("its address: "+err.Error(), "unset or correct DOCKER_HOST, or the address in the plan, or use a private daemon with --managed")
@@ -71,19 +71,19 @@ func findEndpoint(s engine.Session) (e endpoint, named bool, err error) {
 		return e, true, err
 	}
 	dir := configDir()
-	context, from, err := contextName(dir)
+	context, source, err := contextName(dir)
 	if err != nil {
 		return e, true, err
 	}
 	if context == "" || context == "default" {
 		return endpoint{host: "unix://" + defaultSocket}, false, nil
 	}
-	e, err = readContext(dir, context, from)
+	e, err = readContext(dir, context, source)
 	return e, true, err
 }
 
 // contextName returns the name of the selected context, and the setting that selects it.
-func contextName(dir string) (context, from string, err error) {
+func contextName(dir string) (context, source string, err error) {
 	if context := os.Getenv("DOCKER_CONTEXT"); context != "" {
 		return context, "DOCKER_CONTEXT", nil
 	}
@@ -101,9 +101,9 @@ func contextName(dir string) (context, from string, err error) {
 }
 
 // readContext reads a context. Its folder has the SHA-256 of its name.
-func readContext(dir, context, from string) (e endpoint, err error) {
+func readContext(dir, context, source string) (e endpoint, err error) {
 	fail := func(reason string) (endpoint, error) {
-		return e, refuse(fmt.Sprintf("the context %q of %s: %s", context, from, reason),
+		return e, refuse(fmt.Sprintf("the context %q of %s: %s", context, source, reason),
 			"choose another one with docker context use, set DOCKER_HOST, or use a private daemon with --managed")
 	}
 	sum := sha256.Sum256([]byte(context))
@@ -140,12 +140,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func readJSON(file string, into any) error {
+func readJSON(file string, value any) error {
 	text, err := trust.ReadFile(file, maxConfig)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil

@@ -68,14 +68,14 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Docker: the session has no registry to pull images from")
 	}
-	d, unused, err := userDaemon(ctx, s)
+	d, reason, err := userDaemon(ctx, s)
 	if d == nil && err == nil {
 		d, err = startPrivate(ctx, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.unused = unused
+	d.unused = reason
 	if err := d.pullProbe(ctx); err != nil {
 		err = errors.Join(err, d.close(ctx))
 		if ctx.Err() != nil {
@@ -99,9 +99,9 @@ func (d *daemon) facts(info engine.Info) diagnosis.Facts {
 func (d *daemon) refuse(err error, private bool, advice string) *engine.UnsupportedError {
 	f := d.facts(engine.Info{Target: target.Target{Engine: name}})
 	f.Private = private
-	explained := diagnosis.Explain(err, f, "", advice)
-	explained.What = name
-	return &explained
+	explanation := diagnosis.Explain(err, f, "", advice)
+	explanation.What = name
+	return &explanation
 }
 
 func (d *daemon) pullAdvice() string {
@@ -123,22 +123,22 @@ func (d *daemon) pullProbe(ctx context.Context) error {
 }
 
 // userDaemon connects to the user's own daemon at the place that the user has chosen, at the default socket, or at the socket of a rootless
-// daemon. It returns neither a daemon nor an error if a private one can be started instead; unused is then the reason, or
+// daemon. It returns neither a daemon nor an error if a private one can be started instead; reason is then the cause, or
 // empty if the user has none.
-func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string, err error) {
+func userDaemon(ctx context.Context, s engine.Session) (d *daemon, reason string, err error) {
 	if s.Managed {
 		return nil, "", nil
 	}
-	place, named, err := findEndpoint(s)
+	place, isUserChoice, err := findEndpoint(s)
 	if err != nil {
 		return nil, "", err
 	}
 	d = &daemon{session: s, endpoint: place}
 	err = d.connect(ctx)
-	if rootless := rootlessSocket(); err != nil && !named && rootless != "" {
-		other := &daemon{session: s, endpoint: endpoint{host: "unix://" + rootless, source: "rootless"}}
-		if other.connect(ctx) == nil {
-			d, err = other, nil
+	if rootless := rootlessSocket(); err != nil && !isUserChoice && rootless != "" {
+		candidate := &daemon{session: s, endpoint: endpoint{host: "unix://" + rootless, source: "rootless"}}
+		if candidate.connect(ctx) == nil {
+			d, err = candidate, nil
 		}
 	}
 	switch {
@@ -147,17 +147,17 @@ func userDaemon(ctx context.Context, s engine.Session) (d *daemon, unused string
 			return nil, "", errors.Join(err, d.close(ctx))
 		}
 		return d, "", nil
-	case named || os.Geteuid() != 0: // a private daemon needs root
+	case isUserChoice || os.Geteuid() != 0: // a private daemon needs root
 		return nil, "", err
 	}
 	var u *engine.UnsupportedError
 	if exists(defaultSocket) && errors.As(err, &u) {
 		return nil, u.Reason, nil
 	}
-	if other := othersDaemon(); other != "" {
-		unused = fmt.Sprintf("to measure the rootless daemon at %s, run as its user", other)
+	if address := othersDaemon(); address != "" {
+		reason = fmt.Sprintf("to measure the rootless daemon at %s, run as its user", address)
 	}
-	return nil, unused, nil
+	return nil, reason, nil
 }
 
 // connect connects to a running daemon and queries its properties. The error is an *engine.UnsupportedError.
@@ -322,7 +322,7 @@ func (e *saidError) Error() string {
 func (e *saidError) Unwrap() error { return e.err }
 
 // Sweep implements engine.Sweeper.
-func (*Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err error) {
+func (*Driver) Sweep(ctx context.Context, s engine.Session) (count int, err error) {
 	place, err := readRecord(s.Sockets[name])
 	if err != nil {
 		return 0, err
@@ -341,7 +341,7 @@ func (*Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err er
 }
 
 // sweepContainers removes the run's containers.
-func (d *daemon) sweepContainers(ctx context.Context) (removed int, err error) {
+func (d *daemon) sweepContainers(ctx context.Context) (count int, err error) {
 	list, err := d.client.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: make(client.Filters).Add("label", engine.Label+"="+d.session.RunID),
 	})
@@ -359,13 +359,13 @@ func (d *daemon) sweepContainers(ctx context.Context) (removed int, err error) {
 			errs = append(errs, d.explain(ctx, fmt.Sprintf("remove container %q", c.Names), err))
 			continue
 		}
-		removed++
+		count++
 	}
-	return removed, errors.Join(errs...)
+	return count, errors.Join(errs...)
 }
 
 // sweepImages removes the images with names of the run.
-func (d *daemon) sweepImages(ctx context.Context) (removed int, err error) {
+func (d *daemon) sweepImages(ctx context.Context) (count int, err error) {
 	list, err := d.client.ImageList(ctx, client.ImageListOptions{})
 	if err != nil {
 		return 0, d.explain(ctx, "list the run's images", err)
@@ -376,10 +376,10 @@ func (d *daemon) sweepImages(ctx context.Context) (removed int, err error) {
 				continue
 			}
 			if err := d.removeImage(ctx, n); err != nil {
-				return removed, err
+				return count, err
 			}
-			removed++
+			count++
 		}
 	}
-	return removed, nil
+	return count, nil
 }

@@ -64,7 +64,7 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 		defer user.disconnect()
 	}
 	found := runtimes.Find(ctx, s, name)
-	var all []engine.Candidate
+	var candidates []engine.Candidate
 	for _, r := range found {
 		for n, t := range r.Targets(name) {
 			c := engine.Candidate{
@@ -77,33 +77,33 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 			case c.Err == nil:
 				c.Err = r.Check(ctx, s, t)
 			}
-			all = append(all, c)
+			candidates = append(candidates, c)
 		}
 	}
 	if user == nil {
-		return all
+		return candidates
 	}
 	for _, entry := range slices.Sorted(maps.Keys(user.info.Runtimes)) {
 		t := target.Target{Engine: name, Runtime: entry}
 		// These are the daemon's own names of runc, which would be the same target twice.
-		known := strings.HasPrefix(entry, "io.containerd.runc.") || strings.HasPrefix(entry, "io.containerd.runtime.") ||
+		isBuiltin := strings.HasPrefix(entry, "io.containerd.runc.") || strings.HasPrefix(entry, "io.containerd.runtime.") ||
 			slices.ContainsFunc(found, func(f runtimes.Found) bool { return f.Name == entry })
-		if _, err := target.Parse(t.String()); err != nil || known {
+		if _, err := target.Parse(t.String()); err != nil || isBuiltin {
 			continue
 		}
 		_, info, err := user.lookup(ctx, t)
-		all = append(all, engine.Candidate{Info: info, Err: err})
+		candidates = append(candidates, engine.Candidate{Info: info, Err: err})
 	}
-	return all
+	return candidates
 }
 
 // Open connects to the daemon, or starts a private one, and runs a test container on the target.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
-	held, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*daemon, error) { return newDaemon(ctx, s) }, (*daemon).end)
+	dockerd, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*daemon, error) { return newDaemon(ctx, s) }, (*daemon).end)
 	if err != nil {
 		return nil, err
 	}
-	e, err := held.open(ctx, t, release)
+	e, err := dockerd.open(ctx, t, release)
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}

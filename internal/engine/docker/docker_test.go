@@ -87,15 +87,15 @@ func private(t *testing.T) (engine.Session, string) {
 }
 
 func TestConformance(t *testing.T) {
-	all := slices.Concat(targets, further)
-	enginetest.CheckMustRun(t, "docker", all...)
+	names := slices.Concat(targets, further)
+	enginetest.CheckMustRun(t, "docker", names...)
 	s, socket := private(t)
-	for _, name := range all {
+	for _, name := range names {
 		s.Targets = append(s.Targets, enginetest.Parse(t, name))
 	}
 	d := docker.NewDriver()
-	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, like in a run
-	for n, name := range all {
+	enginetest.Hold(t, d, names[0], s) // the targets share the daemon, like in a run
+	for n, name := range names {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			var gaps map[string]string
 			if name == "docker/kata" {

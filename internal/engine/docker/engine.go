@@ -191,7 +191,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 }
 
 // Recover implements engine.Recoverer.
-func (e *Engine) Recover(ctx context.Context) (killed bool, err error) {
+func (e *Engine) Recover(ctx context.Context) (isKilled bool, err error) {
 	if e.private == nil {
 		return false, nil
 	}
@@ -365,20 +365,20 @@ func (d *daemon) inspectBridge(ctx context.Context) (engine.Link, error) {
 	if err != nil {
 		return engine.Link{}, err
 	}
-	var inside netip.Addr // an address of the network, assigned or not
+	var member netip.Addr // an address of the network, assigned or not
 	for _, c := range answer.Network.IPAM.Config {
-		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !inside.IsValid()) {
-			inside = c.Subnet.Masked().Addr().Next()
+		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !member.IsValid()) {
+			member = c.Subnet.Masked().Addr().Next()
 		}
 	}
-	if !inside.IsValid() {
+	if !member.IsValid() {
 		return engine.Link{}, errors.New("it has no subnet")
 	}
 	find := managed.HostLink
 	if d.private != nil {
 		find = d.private.Link
 	}
-	link, err := find(inside)
+	link, err := find(member)
 	if err != nil {
 		return engine.Link{}, err
 	}

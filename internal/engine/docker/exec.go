@@ -28,9 +28,9 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 }
 
 func (b *container) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	var made client.ExecCreateResult
+	var execution client.ExecCreateResult
 	err := engine.Step(ctx, "ExecCreate", func() (err error) {
-		made, err = b.e.client.ExecCreate(ctx, b.id, client.ExecCreateOptions{
+		execution, err = b.e.client.ExecCreate(ctx, b.id, client.ExecCreateOptions{
 			Cmd: p.Args, Env: p.Env, WorkingDir: "/", AttachStdout: true, AttachStderr: true,
 		})
 		return err
@@ -38,13 +38,13 @@ func (b *container) exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err != nil {
 		return engine.Exit{}, err
 	}
-	beginning := &head{sink: sink{w: p.Stdout}}
+	prefix := &head{sink: sink{w: p.Stdout}}
 	err = engine.Step(ctx, "ExecStart", func() error {
-		attached, err := b.e.client.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+		attached, err := b.e.client.ExecAttach(ctx, execution.ID, client.ExecAttachOptions{})
 		if err != nil {
 			return err
 		}
-		output := copyOutput(attached.HijackedResponse, engine.Process{Stdout: beginning, Stderr: p.Stderr})
+		output := copyOutput(attached.HijackedResponse, engine.Process{Stdout: prefix, Stderr: p.Stderr})
 		defer context.AfterFunc(ctx, output.stop)()
 		if err := output.wait(ctx); err != nil {
 			return err
@@ -54,20 +54,20 @@ func (b *container) exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err != nil {
 		return engine.Exit{}, err
 	}
-	var ended client.ExecInspectResult
+	var inspection client.ExecInspectResult
 	err = engine.Step(ctx, "ExecInspect", func() (err error) {
-		ended, err = b.e.client.ExecInspect(ctx, made.ID, client.ExecInspectOptions{})
+		inspection, err = b.e.client.ExecInspect(ctx, execution.ID, client.ExecInspectOptions{})
 		return err
 	})
 	switch {
 	case err != nil:
 		return engine.Exit{}, err
-	case ended.Running:
+	case inspection.Running:
 		return engine.Exit{}, errors.New("the process has closed its output and still runs")
-	case strings.HasPrefix(beginning.kept.String(), failedExec) && (ended.ExitCode == 126 || ended.ExitCode == 127):
-		return engine.Exit{}, errors.New(strings.TrimSpace(beginning.kept.String()))
+	case strings.HasPrefix(prefix.kept.String(), failedExec) && (inspection.ExitCode == 126 || inspection.ExitCode == 127):
+		return engine.Exit{}, errors.New(strings.TrimSpace(prefix.kept.String()))
 	}
-	return engine.ExitOfCode(ended.ExitCode), nil
+	return engine.ExitOfCode(inspection.ExitCode), nil
 }
 
 // failedExec begins the text that the daemon writes as output if the process did not start.
@@ -81,13 +81,13 @@ type stream struct {
 }
 
 // copyOutput starts to copy until the output or the connection ends.
-func copyOutput(from client.HijackedResponse, p engine.Process) *stream {
-	s := &stream{from: from, done: make(chan struct{})}
+func copyOutput(source client.HijackedResponse, p engine.Process) *stream {
+	s := &stream{from: source, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		_, s.err = stdcopy.StdCopy(&sink{w: p.Stdout}, &sink{w: p.Stderr}, from.Reader)
+		_, s.err = stdcopy.StdCopy(&sink{w: p.Stdout}, &sink{w: p.Stderr}, source.Reader)
 		p.CloseOutput()
-		from.Close()
+		source.Close()
 	}()
 	return s
 }

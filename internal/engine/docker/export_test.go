@@ -11,7 +11,7 @@ var OptDirs = optDirs
 // SetDefaultSocket changes the path of Docker's default socket for a test.
 func SetDefaultSocket(t *testing.T, path string) {
 	t.Helper()
-	before := defaultSocket
+	original := defaultSocket
 	defaultSocket = path
-	t.Cleanup(func() { defaultSocket = before })
+	t.Cleanup(func() { defaultSocket = original })
 }

@@ -67,13 +67,13 @@ func TestWrongSocket(t *testing.T) {
 			s := s
 			s.Sockets = map[string]string{"docker": "unix://" + socket}
 			var candidates []engine.Candidate
-			var both sync.WaitGroup // both wait for a silent socket at the same time
-			both.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
+			var wg sync.WaitGroup // both wait for a silent socket at the same time
+			wg.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
 			_, err := docker.NewDriver().Open(t.Context(), enginetest.Parse(t, "docker/runc"), s)
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
 				t.Errorf("open: %v; want a refusal with %q and the socket", err, tt.want)
 			}
-			both.Wait()
+			wg.Wait()
 			if len(candidates) == 0 || candidates[0].Err == nil || !strings.Contains(candidates[0].Err.Error(), tt.want) {
 				t.Errorf("candidates: %v; want all with %q", candidates, tt.want)
 			}

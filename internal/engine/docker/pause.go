@@ -33,23 +33,23 @@ func (b *container) Resume(ctx context.Context) error {
 // next request has set the other state. Until the daemon has handled the event of that request too, it has the wrong state
 // and refuses a request without calling the runtime. Then setPaused waits for the right state, outside of the step, and
 // repeats the request.
-func (b *container) setPaused(ctx context.Context, op string, paused bool, send func() error) error {
+func (b *container) setPaused(ctx context.Context, op string, pause bool, send func() error) error {
 	for {
 		err := engine.Call(ctx, func() error {
 			err := send()
-			if isWrongState(err) && b.paused.Load() != paused {
+			if isWrongState(err) && b.paused.Load() != pause {
 				err = fmt.Errorf("%w: %w", engine.ErrRefused, err)
 			}
 			return err
 		})
 		if err == nil {
-			b.paused.Store(paused)
+			b.paused.Store(pause)
 		}
 		if !errors.Is(err, engine.ErrRefused) {
 			return err
 		}
-		if late := b.awaitPaused(ctx, !paused); late != nil {
-			return errors.Join(err, b.explain(ctx, op, late))
+		if waitErr := b.awaitPaused(ctx, !pause); waitErr != nil {
+			return errors.Join(err, b.explain(ctx, op, waitErr))
 		}
 	}
 }
@@ -61,7 +61,7 @@ func isWrongState(err error) bool {
 
 // awaitPaused waits until the daemon shows the container in a state. Each change of the state is followed by an event of the
 // daemon. The daemon first repeats older events, so the first one shows that no later event is missed.
-func (b *container) awaitPaused(ctx context.Context, paused bool) error {
+func (b *container) awaitPaused(ctx context.Context, pause bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := b.e.client.Events(ctx, client.EventsListOptions{Since: "0", Filters: make(client.Filters).Add("container", b.id)})
@@ -77,7 +77,7 @@ func (b *container) awaitPaused(ctx context.Context, paused bool) error {
 			return err
 		case state == nil || !state.Running:
 			return errors.New("the container does not run")
-		case state.Paused == paused:
+		case state.Paused == pause:
 			return nil
 		}
 	}

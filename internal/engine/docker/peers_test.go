@@ -38,10 +38,10 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	s.Managed = true
 	runc := target.Target{Engine: name, Runtime: "runc"}
 	s.Targets = []target.Target{runc}
-	opened, err := NewDriver().Open(t.Context(), runc, s)
+	base, err := NewDriver().Open(t.Context(), runc, s)
 	enginetest.Require(t, runc.String(), err)
-	t.Cleanup(func() { enginetest.Check(t, opened.Close()) })
-	e, ok := opened.(placer)
+	t.Cleanup(func() { enginetest.Check(t, base.Close()) })
+	e, ok := base.(placer)
 	if !ok {
 		t.Skip("the daemon accepts no cgroup parent")
 	}
@@ -50,8 +50,8 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	side := func(name string, one func()) enginetest.Side {
 		return enginetest.Side{Name: name, Batch: func() map[string][]float64 { return map[string][]float64{"": batch(one)} }}
 	}
-	all := enginetest.TakeTurns(rounds, side("life", p.life), side("run", func() { p.docker(p.run()...) }), side("version", func() { p.docker("version") }))
-	life, run, version := all["life"][""], all["run"][""], all["version"][""]
+	samples := enginetest.TakeTurns(rounds, side("life", p.life), side("run", func() { p.docker(p.run()...) }), side("version", func() { p.docker("version") }))
+	life, run, version := samples["life"][""], samples["run"][""], samples["version"][""]
 	runs, versions := enginetest.ByRound(run), enginetest.ByRound(version)
 	var difference []stats.Sample
 	for round := 1; round <= rounds; round++ {
@@ -63,20 +63,20 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	_, toRun := enginetest.Ratio(run, life)
 	fmt.Fprintf(w, "docker run --rm\t%.1f\t%s\n", 1e3*enginetest.Middle(run), toRun)
 	fmt.Fprintf(w, "docker version\t%.1f\t\n", 1e3*enginetest.Middle(version))
-	ratio, spelled := enginetest.Ratio(difference, life)
-	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*enginetest.Middle(difference), spelled)
+	ratio, text := enginetest.Ratio(difference, life)
+	fmt.Fprintf(w, "docker run --rm without docker version\t%.1f\t%s\n", 1e3*enginetest.Middle(difference), text)
 	enginetest.Check(t, w.Flush())
 	if ratio < 1-peerMostApart || ratio > 1+peerMostApart {
-		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", spelled, 100*peerMostApart)
+		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", text, 100*peerMostApart)
 	}
 }
 
 // batch measures consecutive lives.
 func batch(life func()) (seconds []float64) {
 	for range peerLives {
-		began := time.Now()
+		start := time.Now()
 		life()
-		seconds = append(seconds, time.Since(began).Seconds())
+		seconds = append(seconds, time.Since(start).Seconds())
 	}
 	return seconds
 }
@@ -120,15 +120,15 @@ func (p *peers) life() {
 // run returns the arguments of docker run for the same container.
 func (p *peers) run() []string {
 	spec := p.spec()
-	asked := p.e.options(spec, p.e.group)
+	request := p.e.options(spec, p.e.group)
 	args := []string{
-		"run", "--rm", "--name", spec.ID, "--network", string(asked.HostConfig.NetworkMode), "--runtime", asked.HostConfig.Runtime,
-		"--cgroup-parent", asked.HostConfig.CgroupParent, "--workdir", asked.Config.WorkingDir, "--read-only",
+		"run", "--rm", "--name", spec.ID, "--network", string(request.HostConfig.NetworkMode), "--runtime", request.HostConfig.Runtime,
+		"--cgroup-parent", request.HostConfig.CgroupParent, "--workdir", request.Config.WorkingDir, "--read-only",
 	}
-	for dir, options := range asked.HostConfig.Tmpfs {
+	for dir, options := range request.HostConfig.Tmpfs {
 		args = append(args, "--tmpfs", dir+":"+options)
 	}
-	for _, option := range asked.HostConfig.SecurityOpt {
+	for _, option := range request.HostConfig.SecurityOpt {
 		args = append(args, "--security-opt", option)
 	}
 	args = append(args, "--entrypoint", spec.Process.Args[0], spec.Image)

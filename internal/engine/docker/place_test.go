@@ -53,16 +53,16 @@ func TestRealOtherFiles(t *testing.T) {
 	s, _ := user(t)
 	open := func(s engine.Session) engine.Engine { return enginetest.Open(t, docker.NewDriver(), "docker/runc", s) }
 	s.Memory = t.TempDir()
-	all := open(s)
+	fullEngine := open(s)
 	for _, c := range []engine.Capability{engine.CanBind, engine.CanBindMemory, engine.OnMachine, engine.OnHost, engine.NetworkHost} {
-		if err := all.Supports(c); err != nil {
+		if err := fullEngine.Supports(c); err != nil {
 			t.Errorf("Supports(%s) = %v on a daemon of this machine", c, err)
 		}
 	}
 	// The launcher's namespace is the daemon's, and this program's has another directory.
-	hidden := t.TempDir()
-	s.Memory = hidden
-	must.Do(t, s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", hidden, "tmpfs", 0, "") }))
+	memoryDir := t.TempDir()
+	s.Memory = memoryDir
+	must.Do(t, s.Launcher.InNamespace(func() error { return unix.Mount("tmpfs", memoryDir, "tmpfs", 0, "") }))
 	e := open(s)
 	if err := e.Supports(engine.CanBindMemory); !engine.Unsupported(err) || !strings.Contains(err.Error(), "another file system") && !strings.Contains(err.Error(), "cannot mount") {
 		t.Errorf("Supports(%s) = %v; want a refusal because of other files", engine.CanBindMemory, err)
@@ -70,7 +70,7 @@ func TestRealOtherFiles(t *testing.T) {
 	if err := e.Supports(engine.CanBind); err != nil {
 		t.Errorf("Supports(%s) = %v", engine.CanBind, err)
 	}
-	if left, err := os.ReadDir(hidden); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(memoryDir); err != nil || len(left) > 0 {
 		t.Errorf("the check leaves %v, %v", left, err)
 	}
 }

@@ -86,11 +86,11 @@ var networks = []engine.Network{engine.NoNetwork, engine.HostNet, engine.Bridged
 
 // choose finds the entries for a target.
 func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []string) error {
-	unknown := &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
+	errUnknown := &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
 	if r.Guest != nil {
-		name, known := e.findGuest(t)
-		if !known {
-			return unknown
+		name, ok := e.findGuest(t)
+		if !ok {
+			return errUnknown
 		}
 		c.useForAll(name)
 		return nil
@@ -105,9 +105,9 @@ func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []s
 		}
 	}
 	for _, n := range networks {
-		var known bool
-		if c.names[n], known = e.find(r.Binary, slices.Concat(flags, r.NetworkFlags(t, n))); !known {
-			return unknown
+		var ok bool
+		if c.names[n], ok = e.find(r.Binary, slices.Concat(flags, r.NetworkFlags(t, n))); !ok {
+			return errUnknown
 		}
 	}
 	maps.Copy(c.missing, r.RuledOut(t))
@@ -130,7 +130,7 @@ func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, 
 			switch {
 			case kata.IsType(r.Type):
 				guest, err := runtimes.Get(ctx, s, t)
-				if _, known := e.findGuest(t); err != nil || known {
+				if _, ok := e.findGuest(t); err != nil || ok {
 					continue // Open returns the error
 				}
 				if err := e.addGuest(guest, t, dir); err != nil {
@@ -168,20 +168,20 @@ func binaries(s engine.Session) (found, error) {
 			Advice: "start Docker and become a member of its group, or run as root",
 		}
 	}
-	all := found{}
-	var beside []string
+	paths := found{}
+	var neighbours []string
 	for _, program := range programs {
-		path, err := s.Program(program, beside...)
+		path, err := s.Program(program, neighbours...)
 		if err != nil {
 			return nil, &engine.UnsupportedError{
 				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one cannot start because %s is missing: %v", program, err),
 				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
 			}
 		}
-		all[program] = path
-		beside = engine.Beside(all[programs[0]])
+		paths[program] = path
+		neighbours = engine.Beside(paths[programs[0]])
 	}
-	return all, nil
+	return paths, nil
 }
 
 // link makes a directory with links to the programs that the daemon looks up by their names, and returns a PATH that begins with it and goes on

@@ -35,8 +35,8 @@ func TestDaemonIsShared(t *testing.T) {
 	for n, e := range engines {
 		err := e.Close()
 		last := n == len(engines)-1
-		if _, gone := os.Stat(socket); err != nil || (gone != nil) != last {
-			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, gone != nil, last)
+		if _, statErr := os.Stat(socket); err != nil || (statErr != nil) != last {
+			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, statErr != nil, last)
 		}
 	}
 }
@@ -52,16 +52,16 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	must.Do(t, err)
 	t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 	must.Do(t, c.Start(t.Context()))
-	other := connect(t, socket)
+	secondClient := connect(t, socket)
 	// The daemon may refuse these requests for a moment too.
 	pause := func() {
 		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-			_, err = other.ContainerPause(t.Context(), c.ID(), client.ContainerPauseOptions{})
+			_, err = secondClient.ContainerPause(t.Context(), c.ID(), client.ContainerPauseOptions{})
 		}
 	}
 	unpause := func() {
 		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-			_, err = other.ContainerUnpause(t.Context(), c.ID(), client.ContainerUnpauseOptions{})
+			_, err = secondClient.ContainerUnpause(t.Context(), c.ID(), client.ContainerUnpauseOptions{})
 		}
 	}
 	// The daemon handles the event of a process's exit after all events of pauses before it.
@@ -80,24 +80,24 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 		{"Resume", p.Resume, func() { unpause(); settle() }, pause},
 	} {
 		tt.wrong()
-		var refused, accepted int
-		var changed sync.WaitGroup
+		var refusals, accepted int
+		var wg sync.WaitGroup
 		ctx := engine.WithStopwatch(t.Context(), func(_ string, call func() error) error {
 			err := call()
 			switch {
 			case err == nil:
 				accepted++
 			case errors.Is(err, engine.ErrRefused):
-				if refused++; refused == 1 {
-					changed.Go(tt.right)
+				if refusals++; refusals == 1 {
+					wg.Go(tt.right)
 				}
 			}
 			return err
 		})
 		err := tt.call(ctx)
-		changed.Wait()
-		if err != nil || refused == 0 || accepted != 1 {
-			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refused, accepted)
+		wg.Wait()
+		if err != nil || refusals == 0 || accepted != 1 {
+			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refusals, accepted)
 		}
 	}
 	if err := p.Resume(t.Context()); err == nil || errors.Is(err, engine.ErrRefused) {

@@ -79,19 +79,19 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 	if d.private != nil || !ok {
 		return s
 	}
-	given := s.Runtimes[runtime]
-	given.Type = entry.Type
+	settings := s.Runtimes[runtime]
+	settings.Type = entry.Type
 	switch path, err := exec.LookPath(entry.Path); { // a daemon finds a name without a directory on its PATH
 	case filepath.IsAbs(entry.Path):
-		given.Path = entry.Path
+		settings.Path = entry.Path
 	case entry.Path != "" && err == nil && filepath.IsAbs(path):
-		given.Path = path
+		settings.Path = path
 	}
 	s.Runtimes = maps.Clone(s.Runtimes)
 	if s.Runtimes == nil {
 		s.Runtimes = map[string]target.Runtime{}
 	}
-	s.Runtimes[runtime] = given
+	s.Runtimes[runtime] = settings
 	return s
 }
 
@@ -107,8 +107,8 @@ func (d *daemon) choose(c choice, info *engine.Info, r runtimes.Runtime, t targe
 	var args []string
 	for _, candidate := range slices.Sorted(maps.Keys(d.info.Runtimes)) {
 		entry := d.info.Runtimes[candidate]
-		named, same := candidate == t.Runtime, entry.Path != "" && entry.Path == r.Binary
-		if named && len(flags) == 0 || (named || same) && len(flags) > 0 && equalSets(entry.Args, flags) {
+		isNamed, hasPath := candidate == t.Runtime, entry.Path != "" && entry.Path == r.Binary
+		if isNamed && len(flags) == 0 || (isNamed || hasPath) && len(flags) > 0 && equalSets(entry.Args, flags) {
 			entryName, args = candidate, entry.Args
 			break
 		}

@@ -26,7 +26,7 @@ type listed struct {
 //
 // Invariant foreign-objects.
 func TestSweepOfCarelessDaemon(t *testing.T) {
-	const run, other = "20260101-000000-aaaa", "20260101-000000-bbbb"
+	const run, stranger = "20260101-000000-aaaa", "20260101-000000-bbbb"
 	labels := func(run string) map[string]string { return map[string]string{engine.Label: run} }
 	containers := []listed{
 		{"foreign", []string{"/web"}, map[string]string{"app": "web"}},
@@ -34,8 +34,8 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 		{"mine", []string{"/touchstone-" + run + "-t1-00001"}, labels(run)},
 		{"name alone", []string{"/touchstone-" + run + "-t1-00002"}, nil},
 		{"label alone", []string{"/web-2"}, labels(run)},
-		{"other run", []string{"/touchstone-" + other + "-t1-00001"}, labels(other)},
-		{"other label", []string{"/touchstone-" + run + "-t1-00003"}, labels(other)},
+		{"other run", []string{"/touchstone-" + stranger + "-t1-00001"}, labels(stranger)},
+		{"other label", []string{"/touchstone-" + run + "-t1-00003"}, labels(stranger)},
 		{"longer ID", []string{"/touchstone-" + run + "x-t1-00001"}, labels(run)},
 		{"linked", []string{"/web-3/db", "/touchstone-" + run + "-t1-00004"}, labels(run)},
 	}
@@ -43,10 +43,10 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 	images := []map[string]any{
 		{"Id": "sha256:1", "RepoTags": []string{"web:1"}},
 		{"Id": "sha256:2", "RepoTags": []string{image, "mine:1"}},
-		{"Id": "sha256:3", "RepoTags": []string{"127.0.0.1:1234/touchstone/" + other + "/probe:latest"}},
+		{"Id": "sha256:3", "RepoTags": []string{"127.0.0.1:1234/touchstone/" + stranger + "/probe:latest"}},
 		{"Id": "sha256:4", "Labels": labels(run)},
 	}
-	var removed []string
+	var removals []string
 	socket := filepath.Join(t.TempDir(), "sock")
 	listen(t, socket, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.47")
@@ -57,7 +57,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 			if object == "" {
 				_, object, _ = strings.Cut(r.URL.Path, "/images/")
 			}
-			removed = append(removed, object)
+			removals = append(removals, object)
 		case endpoint == "info":
 			answer = map[string]string{"ServerVersion": "1", "Name": "careless"}
 		case strings.HasSuffix(r.URL.Path, "/containers/json"):
@@ -72,7 +72,7 @@ func TestSweepOfCarelessDaemon(t *testing.T) {
 	if err != nil || n != 3 {
 		t.Errorf("Sweep = %d, %v; want 3", n, err)
 	}
-	if diff := cmp.Diff([]string{"mine", "linked", image}, removed); diff != "" {
+	if diff := cmp.Diff([]string{"mine", "linked", image}, removals); diff != "" {
 		t.Errorf("the sweep removed (-want +got):\n%s", diff)
 	}
 }

@@ -43,7 +43,7 @@ func TestRealTLS(t *testing.T) {
 		"tlscacert": folder + "/ca.pem", "tlscert": folder + "/cert.pem", "tlskey": folder + "/key.pem",
 	})
 	c := connect(t, socket)
-	before := inventory(t, c)
+	baseline := inventory(t, c)
 	s.Sockets = nil
 	t.Setenv("DOCKER_CONFIG", dir)
 	t.Setenv("DOCKER_CONTEXT", "secure")
@@ -57,8 +57,8 @@ func TestRealTLS(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("DOCKER_CONTEXT", "")
 	n, err := docker.NewDriver().Sweep(t.Context(), engine.Session{RunID: s.RunID, Sockets: map[string]string{"docker": string(record)}})
-	if after := inventory(t, c); err != nil || n != 2 || !slices.Equal(after, before) { // a container and an image
-		t.Errorf("Sweep = %d, %v, and the daemon has %q; want 2 and %q", n, err, after, before)
+	if state := inventory(t, c); err != nil || n != 2 || !slices.Equal(state, baseline) { // a container and an image
+		t.Errorf("Sweep = %d, %v, and the daemon has %q; want 2 and %q", n, err, state, baseline)
 	}
 
 	// The environment names the same daemon.

@@ -16,9 +16,9 @@ import (
 func (b *container) Traces(ctx context.Context) (left []string, err error) {
 	const op = "search for traces of"
 	b.mu.Lock()
-	deleted, ran := b.deleted, b.started && b.refused == nil
+	isDeleted, ran := b.deleted, b.started && b.refused == nil
 	b.mu.Unlock()
-	if !deleted || b.id == "" {
+	if !isDeleted || b.id == "" {
 		return nil, nil
 	}
 	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})

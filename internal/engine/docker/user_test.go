@@ -70,14 +70,14 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	done, err := s.Launcher.Start(cmd)
 	_ = log.Close()
 	must.Do(t, err)
-	exited := make(chan struct{})
+	exitSignal := make(chan struct{})
 	go func() {
 		<-done
-		close(exited)
+		close(exitSignal)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		<-exited
+		<-exitSignal
 		if _, err := engine.RemoveForeign(s.State); err != nil {
 			t.Error(err)
 		}
@@ -85,7 +85,7 @@ func userOf(t *testing.T, s engine.Session, changes map[string]any) (engine.Sess
 	ready, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		<-exited
+		<-exitSignal
 		cancel()
 	}()
 	if err := docker.Listening(ready, socket); err != nil {
@@ -104,9 +104,9 @@ const userContainer = "user-container:latest"
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
 	must.Do(t, s.Registry.ServeHost())
-	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
+	response, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
-		err = pulled.Wait(t.Context())
+		err = response.Wait(t.Context())
 	}
 	if err == nil {
 		_, err = c.ImageTag(t.Context(), client.ImageTagOptions{Source: s.Registry.Probe(), Target: userContainer})
@@ -115,23 +115,23 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 		_, err = c.ImageRemove(t.Context(), s.Registry.Probe(), client.ImageRemoveOptions{})
 	}
 	must.Do(t, err)
-	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+	answer, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: probe.Ready()},
 		HostConfig: &api.HostConfig{NetworkMode: "none"},
 	})
 	if err == nil {
-		_, err = c.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
+		_, err = c.ContainerStart(t.Context(), answer.ID, client.ContainerStartOptions{})
 	}
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), answer.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 // inventory lists a daemon's objects, with the states of containers.
-func inventory(t *testing.T, c *client.Client) (all []string) {
+func inventory(t *testing.T, c *client.Client) (items []string) {
 	t.Helper()
 	ctx := t.Context()
 	containers, err1 := c.ContainerList(ctx, client.ContainerListOptions{All: true})
@@ -140,19 +140,19 @@ func inventory(t *testing.T, c *client.Client) (all []string) {
 	volumes, err4 := c.VolumeList(ctx, client.VolumeListOptions{})
 	must.Do(t, errors.Join(err1, err2, err3, err4))
 	for _, i := range containers.Items {
-		all = append(all, fmt.Sprint("container ", i.ID, i.Names, i.State))
+		items = append(items, fmt.Sprint("container ", i.ID, i.Names, i.State))
 	}
 	for _, i := range images.Items {
-		all = append(all, fmt.Sprint("image ", i.ID, i.RepoTags))
+		items = append(items, fmt.Sprint("image ", i.ID, i.RepoTags))
 	}
 	for _, i := range networks.Items {
-		all = append(all, fmt.Sprint("network ", i.ID, i.Name))
+		items = append(items, fmt.Sprint("network ", i.ID, i.Name))
 	}
 	for _, i := range volumes.Items {
-		all = append(all, fmt.Sprint("volume ", i.Name))
+		items = append(items, fmt.Sprint("volume ", i.Name))
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(items)
+	return items
 }
 
 // A run changes only its own containers and images.
@@ -161,7 +161,7 @@ func inventory(t *testing.T, c *client.Client) (all []string) {
 func TestUsersDaemon(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
-	before := inventory(t, c)
+	baseline := inventory(t, c)
 	driver := docker.NewDriver()
 
 	var names []string
@@ -203,7 +203,7 @@ func TestUsersDaemon(t *testing.T) {
 		sp := enginetest.Spec(s, "beside")
 		sp.Network = engine.HostNet
 		one := enginetest.Running(t, e, sp)
-		if got := inventory(t, c); len(got) <= len(before) {
+		if got := inventory(t, c); len(got) <= len(baseline) {
 			t.Errorf("with the run's container the daemon has %q", got)
 		}
 		sp.ID = "user-container"
@@ -211,8 +211,8 @@ func TestUsersDaemon(t *testing.T) {
 			t.Errorf("Create with the name of the user's container: %v", err)
 		}
 		enginetest.Check(t, errors.Join(one.Delete(t.Context()), e.Close()))
-		if after := inventory(t, c); !slices.Equal(after, before) {
-			t.Errorf("after %s the daemon has %q, and had %q", name, after, before)
+		if state := inventory(t, c); !slices.Equal(state, baseline) {
+			t.Errorf("after %s the daemon has %q, and had %q", name, state, baseline)
 		}
 	}
 }
@@ -223,12 +223,12 @@ func TestUsersDaemon(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
-	before := inventory(t, c)
+	baseline := inventory(t, c)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	enginetest.Running(t, e, enginetest.Spec(s, "left"))
-	fresh, err := s.Registry.Fresh(t.Context(), 1<<10)
+	ref, err := s.Registry.Fresh(t.Context(), 1<<10)
 	if err == nil {
-		err = e.(engine.Puller).Pull(t.Context(), fresh)
+		err = e.(engine.Puller).Pull(t.Context(), ref)
 	}
 	must.Do(t, err)
 	sweep := func(runID string) int {
@@ -239,15 +239,15 @@ func TestSweep(t *testing.T) {
 		}
 		return n
 	}
-	with := inventory(t, c)
-	if n := sweep(s.RunID + "x"); n != 0 || !slices.Equal(inventory(t, c), with) {
+	remains := inventory(t, c)
+	if n := sweep(s.RunID + "x"); n != 0 || !slices.Equal(inventory(t, c), remains) {
 		t.Errorf("the sweep of another run removed %d objects: %q", n, inventory(t, c))
 	}
 	if n := sweep(s.RunID); n != 3 { // a container and two images
 		t.Errorf("%d objects were removed, want 3", n)
 	}
-	if after := inventory(t, c); !slices.Equal(after, before) {
-		t.Errorf("after the sweep the daemon has %q, and had %q", after, before)
+	if state := inventory(t, c); !slices.Equal(state, baseline) {
+		t.Errorf("after the sweep the daemon has %q, and had %q", state, baseline)
 	}
 	if n := sweep(s.RunID); n != 0 {
 		t.Errorf("a second sweep removed %d objects", n)
@@ -255,7 +255,7 @@ func TestSweep(t *testing.T) {
 }
 
 // rules returns the network of the host and its rules.
-func rules(t *testing.T, s engine.Session) (all string) {
+func rules(t *testing.T, s engine.Session) (text string) {
 	t.Helper()
 	for _, command := range [][]string{
 		{"iptables-save"}, {"ip6tables-save"}, {"ip", "-brief", "link"}, {"ip", "-brief", "addr"}, {"ip", "route"}, {"ip", "netns"},
@@ -272,11 +272,11 @@ func rules(t *testing.T, s engine.Session) (all string) {
 		}
 		for line := range strings.Lines(out.String()) { // without counters, and without comments, which contain the time
 			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
-				all += line
+				text += line
 			}
 		}
 	}
-	return all
+	return text
 }
 
 // A private daemon runs beside the user's. It does not change the network, its rules, and Docker's directories.
@@ -291,7 +291,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 		state["the network"], state["the user's daemon"] = rules(t, s), fmt.Sprint(inventory(t, c))
 		return state
 	}
-	before := state()
+	baseline := state()
 	s.Managed = true
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
@@ -299,5 +299,5 @@ func TestHostStaysAsItIs(t *testing.T) {
 		t.Errorf("the user's daemon has %q although the run uses a private one", names)
 	}
 	enginetest.Check(t, errors.Join(one.Delete(t.Context()), e.Close()))
-	enginetest.WantSameState(t, before, state())
+	enginetest.WantSameState(t, baseline, state())
 }

@@ -26,15 +26,15 @@ type Drivers []engine.Driver
 // All lists every engine. A name in sockets that no engine has becomes a further engine, which speaks CRI. The fake engine
 // uses the clock.
 func All(clock *fake.Clock, sockets map[string]string) Drivers {
-	all := Drivers{
+	drivers := Drivers{
 		native.Driver{}, oci.Driver{}, cri.NewContainerd(), cri.NewCRIO(), docker.NewDriver(), podman.Driver{}, fake.NewDriver(clock),
 	}
 	for _, name := range slices.Sorted(maps.Keys(sockets)) {
-		if all.find(name) == nil {
-			all = append(all, cri.New(name))
+		if drivers.find(name) == nil {
+			drivers = append(drivers, cri.New(name))
 		}
 	}
-	return all
+	return drivers
 }
 
 // find returns the driver of an engine, or nil.
@@ -57,29 +57,29 @@ func (d Drivers) Describe(name string) engine.Description {
 
 // Descriptions lists the descriptions of all engines.
 func (d Drivers) Descriptions() []engine.Description {
-	var all []engine.Description
+	var descriptions []engine.Description
 	for _, driver := range d {
-		all = append(all, driver.Describe())
+		descriptions = append(descriptions, driver.Describe())
 	}
-	return all
+	return descriptions
 }
 
 // Programs returns the programs of all engines and runtimes, for the accounting of their cost.
 func (d Drivers) Programs() monitor.Programs {
-	all := runtimes.Programs()
+	programs := runtimes.Programs()
 	for _, driver := range d {
-		all.Add(driver.Describe().Programs)
+		programs.Add(driver.Describe().Programs)
 	}
-	return all
+	return programs
 }
 
 // Candidates lists the targets that may be on this machine.
 func (d Drivers) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
-	var all []engine.Candidate
+	var candidates []engine.Candidate
 	for _, driver := range d {
-		all = append(all, driver.Candidates(ctx, s)...)
+		candidates = append(candidates, driver.Candidates(ctx, s)...)
 	}
-	return all
+	return candidates
 }
 
 // Open opens a target. An unknown engine is an *engine.UnsupportedError too, because a plan may name engines of other

@@ -48,8 +48,8 @@ func TestProgramsBelongToOneComponent(t *testing.T) {
 		}
 		for _, p := range programs {
 			name := p[:min(len(p), 15)]
-			if other, ok := owner[name]; ok && other != component {
-				t.Errorf("%s is a program of %s and of %s", p, component, other)
+			if rival, ok := owner[name]; ok && rival != component {
+				t.Errorf("%s is a program of %s and of %s", p, component, rival)
 			}
 			owner[name] = component
 		}
@@ -67,10 +67,10 @@ func TestCandidates(t *testing.T) {
 	found := map[string]engine.Candidate{}
 	for _, c := range engines.All(fake.NewClock(), nil).Candidates(t.Context(), s) {
 		name := c.Target.String()
-		if _, twice := found[name]; twice {
+		if _, duplicate := found[name]; duplicate {
 			t.Errorf("%s is listed twice", name)
 		}
-		if again, err := target.Parse(name); err != nil || again.String() != name {
+		if echo, err := target.Parse(name); err != nil || echo.String() != name {
 			t.Errorf("parse target %s: %v", name, err)
 		}
 		if c.Err != nil && !engine.Unsupported(c.Err) {
@@ -119,9 +119,9 @@ func TestOpen(t *testing.T) {
 	if err != nil || e.Info().Target.String() != "fake/x" {
 		t.Errorf("Open of a fake target: %v", err)
 	}
-	with := target.Target{Engine: target.Native}.With("cpu", "1")
-	if _, err := drivers.Open(t.Context(), with, engine.Session{}); !engine.Unsupported(err) {
-		t.Errorf("Open of %s: %v, want an UnsupportedError", with, err)
+	variant := target.Target{Engine: target.Native}.With("cpu", "1")
+	if _, err := drivers.Open(t.Context(), variant, engine.Session{}); !engine.Unsupported(err) {
+		t.Errorf("Open of %s: %v, want an UnsupportedError", variant, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -97,9 +97,9 @@ func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string 
 }
 
 // pulled publishes an image for the duration of the test, and pulls it.
-func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
+func pulled(t *testing.T, s engine.Session, e engine.Engine, name string, img v1.Image) string {
 	t.Helper()
-	ref, err := s.Registry.Publish(t.Context(), as, img)
+	ref, err := s.Registry.Publish(t.Context(), name, img)
 	must.Do(t, err)
 	t.Cleanup(func() { s.Registry.Forget(ref) })
 	p, ok := e.(engine.Puller)

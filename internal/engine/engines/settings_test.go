@@ -56,33 +56,33 @@ func TestNoSettingIsWithoutEffect(t *testing.T) {
 	s := engine.Session{
 		Launcher: l, State: t.TempDir(), Managed: true, Engines: map[string]string{}, Runtimes: map[string]target.Runtime{"mine": {Path: program("mine-1.2")}},
 	}
-	all := engines.All(fake.NewClock(), nil)
-	for _, d := range all.Descriptions() {
+	drivers := engines.All(fake.NewClock(), nil)
+	for _, d := range drivers.Descriptions() {
 		for _, name := range d.Binaries {
 			s.Engines[name] = program("another-" + name)
 		}
 	}
 	s.Engines[engine.CNI] = plugins
-	for _, driver := range all {
+	for _, driver := range drivers {
 		d := driver.Describe()
-		with := described(t, driver, s)
-		if d.Binaries != nil && !slices.ContainsFunc(with, func(line string) bool {
+		listing := described(t, driver, s)
+		if d.Binaries != nil && !slices.ContainsFunc(listing, func(line string) bool {
 			return strings.HasPrefix(line, d.Name+"/mine ") && !strings.Contains(line, ": ")
 		}) {
-			t.Errorf("with all its programs %s does not offer %s/mine: %q", d.Name, d.Name, with)
+			t.Errorf("with all its programs %s does not offer %s/mine: %q", d.Name, d.Name, listing)
 		}
 		for _, name := range d.Binaries {
-			without := s
-			without.Engines = maps.Clone(s.Engines)
-			without.Engines[name] = empty
-			if cmp.Equal(with, described(t, driver, without)) {
+			bareSession := s
+			bareSession.Engines = maps.Clone(s.Engines)
+			bareSession.Engines[name] = empty
+			if cmp.Equal(listing, described(t, driver, bareSession)) {
 				t.Errorf("--engine-bin %s=PATH has no effect on %s", name, d.Name)
 			}
 		}
 		if d.Socket && d.Name != "podman" { // a socket only selects the targets of Podman
-			named := s
-			named.Managed, named.Sockets = false, map[string]string{d.Name: "/no/such.sock"}
-			if cmp.Equal(with, described(t, driver, named)) {
+			override := s
+			override.Managed, override.Sockets = false, map[string]string{d.Name: "/no/such.sock"}
+			if cmp.Equal(listing, described(t, driver, override)) {
 				t.Errorf("an address has no effect on %s", d.Name)
 			}
 		}

@@ -133,8 +133,8 @@ func (p Prey) attackProcess(pid int) {
 	fds, _ := filepath.Glob(dir + "fd/*")
 	for _, user := range []int{0, p.UID} {
 		become(user)
-		more, _ := filepath.Glob(dir + "fd/*")
-		fds = append(fds, more...)
+		files, _ := filepath.Glob(dir + "fd/*")
+		fds = append(fds, files...)
 		become(0)
 	}
 	for _, link := range append(links, fds...) {
@@ -320,17 +320,17 @@ func HostsPrey(t *testing.T, s engine.Session) (p Prey, token string) {
 	p = Prey{UID: victimUser, Secret: filepath.Join(dir, "secret"), Queue: filepath.Base(dir), Shared: "/dev/shm/" + filepath.Base(dir)}
 	must(os.WriteFile(p.Secret, []byte(token), 0o600))
 
-	held, err := os.Open(dir)
+	dirFile, err := os.Open(dir)
 	must(err)
 	input, end, err := os.Pipe()
 	must(err)
 	output, ready, err := os.Pipe()
 	must(err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/proc/self/exe", victimRole)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = dir, input, ready, []*os.File{held}
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = dir, input, ready, []*os.File{dirFile}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: victimUser, Gid: victimUser}}
 	done, err := s.Launcher.Start(cmd)
-	_, _, _ = held.Close(), input.Close(), ready.Close()
+	_, _, _ = dirFile.Close(), input.Close(), ready.Close()
 	must(err)
 	t.Cleanup(func() {
 		_, _ = end.Close(), output.Close()

@@ -116,14 +116,14 @@ func repeat[T any](t testing.TB, call func() (T, error), reason func(err error) 
 	t.Helper()
 	for range 2 {
 		result, err := call()
-		why := ""
+		cause := ""
 		if err != nil {
-			why = reason(err)
+			cause = reason(err)
 		}
-		if why == "" {
+		if cause == "" {
 			return result, err
 		}
-		record.Repeat(t, fmt.Sprintf("%s: %v", why, err))
+		record.Repeat(t, fmt.Sprintf("%s: %v", cause, err))
 	}
 	return call()
 }
@@ -133,7 +133,7 @@ func repeat[T any](t testing.TB, call func() (T, error), reason func(err error) 
 func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, error) {
 	t.Helper()
 	return repeat(t, call, func(err error) string {
-		if _, silent := errors.AsType[*runtimes.SilentExecError](err); silent {
+		if _, isSilent := errors.AsType[*runtimes.SilentExecError](err); isSilent {
 			return "gVisor has lost an exec"
 		}
 		return ""
@@ -189,11 +189,11 @@ func (s *suite) testUpdate(t *testing.T) {
 			t.Errorf("Update(%+v): %v", r, err)
 		}
 		cpu = cmp.Or(r.CPU, cpu)
-		limited, ok := b.Container.(engine.Limited)
+		limiter, ok := b.Container.(engine.Limited)
 		if !ok || s.engine.Info().Target.Runtime == "youki" { // its update returns success and changes nothing
 			continue
 		}
-		got, err := limited.Limits(s.context(t))
+		got, err := limiter.Limits(s.context(t))
 		if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
 			continue // the guest has the limits
 		}
@@ -268,8 +268,8 @@ func (s *suite) testOutward(t *testing.T) {
 		return
 	}
 	must.Do(t, err)
-	capability, known := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
-	if !known || out.About == "" {
+	capability, isKnown := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
+	if !isKnown || out.About == "" {
 		t.Fatalf("Outward() = %+v; want a network with a description", out)
 	}
 	if err := s.engine.Supports(capability); err != nil {

@@ -16,9 +16,9 @@ import (
 // Invariant recorded-repeats.
 func TestRepeat(t *testing.T) {
 	t.Setenv(record.Variable, "")
-	silent := &runtimes.SilentExecError{Err: errors.New("EOF")}
+	silentErr := &runtimes.SilentExecError{Err: errors.New("EOF")}
 	unsealed := errors.New("exit status 1: Error: failed to seal /proc/self/exe: Device or resource busy")
-	other := errors.New("no such container")
+	errOther := errors.New("no such container")
 	exec := func(call func() error) error {
 		_, err := repeatSilent(t, func() (engine.Exit, error) { return engine.Exit{}, call() })
 		return err
@@ -35,15 +35,15 @@ func TestRepeat(t *testing.T) {
 		want    error
 	}{
 		{"an exec works", exec, []error{nil}, 1, nil},
-		{"an exec is lost twice", exec, []error{silent, silent, nil}, 3, nil},
-		{"an exec is always lost", exec, []error{silent, silent, silent, nil}, 3, silent},
-		{"an exec has a reason", exec, []error{other, nil}, 1, other},
-		{"an exec has a reason later", exec, []error{silent, other, nil}, 2, other},
+		{"an exec is lost twice", exec, []error{silentErr, silentErr, nil}, 3, nil},
+		{"an exec is always lost", exec, []error{silentErr, silentErr, silentErr, nil}, 3, silentErr},
+		{"an exec has a reason", exec, []error{errOther, nil}, 1, errOther},
+		{"an exec has a reason later", exec, []error{silentErr, errOther, nil}, 2, errOther},
 		{"an exec of youki", exec, []error{unsealed, nil}, 1, unsealed},
 		{"a create works", create, []error{nil}, 1, nil},
 		{"a create is refused twice", create, []error{unsealed, unsealed, nil}, 3, nil},
 		{"a create is always refused", create, []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
-		{"a create has another reason", create, []error{other, nil}, 1, other},
+		{"a create has another reason", create, []error{errOther, nil}, 1, errOther},
 	} {
 		calls := 0
 		err := tt.repeat(func() error {

@@ -27,8 +27,8 @@ const poison = "TOUCHSTONE_POISON"
 // Invariant clean-environment.
 func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 	t.Helper()
-	about := d.Describe()
-	recorded, original := about.Name+"/recorded", about.Name+"/runc"
+	description := d.Describe()
+	recorder, original := description.Name+"/recorded", description.Name+"/runc"
 	runc, err := exec.LookPath("runc")
 	Require(t, original, err)
 	dir := t.TempDir()
@@ -39,8 +39,8 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		t.Fatal(err)
 	}
 	s.Runtimes = map[string]target.Runtime{"recorded": {Path: script}}
-	s.Targets = []target.Target{Parse(t, recorded)}
-	e, err := open(t, d, recorded, s)
+	s.Targets = []target.Target{Parse(t, recorder)}
+	e, err := open(t, d, recorder, s)
 	Require(t, original, err)
 	checkDaemon(t, e)
 	operation := func(verb string, call func(context.Context) error) {
@@ -49,7 +49,7 @@ func Commands(t *testing.T, d engine.Driver, s engine.Session) {
 		must.Do(t, call(t.Context()))
 		text, err := os.ReadFile(record)
 		must.Do(t, err)
-		want, declared := about.Commands[verb]
+		want, declared := description.Commands[verb]
 		if !declared {
 			want = []string{verb}
 		}

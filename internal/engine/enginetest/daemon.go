@@ -19,9 +19,9 @@ import (
 // the containers of the daemon leave after their removal. It is nil if only the runner, which empties the cgroup of the trial, removes them.
 func DaemonDies(t *testing.T, s engine.Session, e engine.Engine, left func() []string) {
 	t.Helper()
-	var before []string
+	var baseline []string
 	if left != nil {
-		before = left()
+		baseline = left()
 	}
 	begin := func(name string) (engine.Container, error) { // as a trial begins
 		if err := e.(engine.CgroupPlacer).SetCgroupParent(s.Cgroup()); err != nil {
@@ -39,13 +39,13 @@ func DaemonDies(t *testing.T, s engine.Session, e engine.Engine, left func() []s
 		if len(service.PIDs) == 0 || service.Cgroup == nil {
 			t.Fatalf("the private daemon is reported as %+v", service)
 		}
-		ended := make(chan error, 1)
+		exit := make(chan error, 1)
 		go func() {
 			_, err := c.Wait(t.Context())
-			ended <- err
+			exit <- err
 		}()
 		Check(t, unix.Kill(service.PIDs[0], unix.SIGKILL))
-		if err := <-ended; err == nil {
+		if err := <-exit; err == nil {
 			t.Error("Wait works although the daemon has died")
 		}
 		err = c.Delete(t.Context())
@@ -54,7 +54,7 @@ func DaemonDies(t *testing.T, s engine.Session, e engine.Engine, left func() []s
 		}
 		if left != nil {
 			Check(t, c.Delete(t.Context()))
-			wantNoMore(t, before, left)
+			wantNoMore(t, baseline, left)
 		}
 		if group, err := s.Cgroups.Open(s.Cgroup()); err != nil {
 			t.Error(err)
@@ -67,10 +67,10 @@ func DaemonDies(t *testing.T, s engine.Session, e engine.Engine, left func() []s
 	}
 }
 
-// wantNoMore fails the test if left lists more than before.
-func wantNoMore(t *testing.T, before []string, left func() []string) {
+// wantNoMore fails the test if left lists more than baseline.
+func wantNoMore(t *testing.T, baseline []string, left func() []string) {
 	t.Helper()
-	for _, l := range Surplus(before, left()) {
+	for _, l := range Surplus(baseline, left()) {
 		t.Errorf("%s is left", l)
 	}
 }
@@ -79,20 +79,20 @@ func wantNoMore(t *testing.T, before []string, left func() []string) {
 // nothing is left.
 func DaemonHangs(t *testing.T, s engine.Session, e engine.Engine, left func() []string) {
 	t.Helper()
-	before := left()
+	baseline := left()
 	recoverer := e.(engine.Recoverer)
-	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
-		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
+	if isKilled, err := recoverer.Recover(t.Context()); isKilled || err != nil {
+		t.Fatalf("Recover of a daemon that works: %v, %v", isKilled, err)
 	}
 	one, err := e.Create(t.Context(), Spec(s, "one"))
 	must.Do(t, err)
 	Hang(t, e)
-	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
-		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
+	if isKilled, err := recoverer.Recover(t.Context()); !isKilled || err != nil {
+		t.Fatalf("Recover of a stopped daemon: %v, %v", isKilled, err)
 	}
 	Check(t, one.Delete(t.Context()))
 	Check(t, Running(t, e, Spec(s, "two")).Delete(t.Context()))
-	wantNoMore(t, before, left)
+	wantNoMore(t, baseline, left)
 }
 
 // DaemonFails checks that a daemon that does not start refuses all targets with the end of its log, and is tried once for all. program is its
@@ -132,19 +132,19 @@ func SmallDisk(t *testing.T) (dir string) {
 // DiskFull checks that an image without space on the disk fails its pull with the reason, and that it can be removed.
 func DiskFull(t *testing.T, s engine.Session, e engine.Engine) {
 	t.Helper()
-	large, err := s.Registry.Fresh(t.Context(), 32<<20)
+	ref, err := s.Registry.Fresh(t.Context(), 32<<20)
 	must.Do(t, err)
 	p := e.(engine.Puller)
-	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), large) {
+	if err := p.Pull(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), ref) {
 		t.Errorf("Pull: %v; want an error with the full disk and the image", err)
 	}
-	Check(t, p.RemoveImage(t.Context(), large))
+	Check(t, p.RemoveImage(t.Context(), ref))
 }
 
 // Namesakes checks that the removal of a container leaves one of another engine alone that has the same name.
-func Namesakes(t *testing.T, mine, theirs engine.Engine, spec engine.Spec) {
+func Namesakes(t *testing.T, mine, theirEngine engine.Engine, spec engine.Spec) {
 	t.Helper()
-	a, b := Running(t, mine, spec), Running(t, theirs, spec)
+	a, b := Running(t, mine, spec), Running(t, theirEngine, spec)
 	Check(t, a.Delete(t.Context()))
 	if state, err := b.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
@@ -172,11 +172,11 @@ func HostState(t *testing.T, files, dirs []string) map[string]string {
 }
 
 // WantSameState compares two states of the host.
-func WantSameState(t *testing.T, before, now map[string]string) {
+func WantSameState(t *testing.T, baseline, state map[string]string) {
 	t.Helper()
-	for what, is := range now {
-		if is != before[what] {
-			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, is, before[what])
+	for what, is := range state {
+		if is != baseline[what] {
+			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, is, baseline[what])
 		}
 	}
 }

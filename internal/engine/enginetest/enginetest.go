@@ -186,7 +186,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	workers, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
 	must.Do(t, err)
 	if workers > 1 {
-		before := s.leftovers()
+		baseline := s.leftovers()
 		next := make(chan subtest)
 		var pool sync.WaitGroup
 		for range workers {
@@ -203,7 +203,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		}
 		close(next)
 		pool.Wait()
-		for _, left := range s.beyond(before) {
+		for _, left := range s.beyond(baseline) {
 			t.Errorf("%s is left on the host; -parallel 1 shows the subtest", left)
 		}
 	}
@@ -214,8 +214,8 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	}
 }
 
-// run runs a subtest, alone or in parallel with others.
-func (s *suite) run(t *testing.T, c subtest, alone bool) {
+// run runs a subtest, serially or in parallel with others.
+func (s *suite) run(t *testing.T, c subtest, serial bool) {
 	t.Run(c.name, func(t *testing.T) {
 		if reason, ok := s.Gaps[c.name]; ok {
 			t.Skip(reason)
@@ -223,7 +223,7 @@ func (s *suite) run(t *testing.T, c subtest, alone bool) {
 		if s.Brief && c.detail {
 			t.Skip("only for targets in the whole suite")
 		}
-		if alone {
+		if serial {
 			s.checkLeftovers(t)
 		}
 		c.test(&suite{Options: s.Options, engine: s.engine, before: s.before, name: strings.ToLower(c.name)}, t)
@@ -254,9 +254,9 @@ func (s *suite) context(t *testing.T) context.Context {
 // Invariant no-leftovers: A run leaves nothing, also when it is interrupted.
 func (s *suite) checkLeftovers(t *testing.T) {
 	t.Helper()
-	before := s.leftovers()
+	baseline := s.leftovers()
 	t.Cleanup(func() {
-		for _, left := range s.beyond(before) {
+		for _, left := range s.beyond(baseline) {
 			t.Errorf("%s is left on the host", left)
 		}
 	})
@@ -270,9 +270,9 @@ func (s *suite) leftovers() []string {
 	return s.Leftovers()
 }
 
-// beyond lists the leftovers that are not in before.
-func (s *suite) beyond(before []string) []string {
-	return Surplus(before, s.leftovers())
+// beyond lists the leftovers that are not in baseline.
+func (s *suite) beyond(baseline []string) []string {
+	return Surplus(baseline, s.leftovers())
 }
 
 // testContainer is a container with the output of its process.

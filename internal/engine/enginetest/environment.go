@@ -72,11 +72,11 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 // testCPUSet checks that the container runs only on the CPU of its spec. A sandbox shows its own CPUs: only their number is
 // checked.
 func (s *suite) testCPUSet(t *testing.T) {
-	var here unix.CPUSet
-	must.Do(t, unix.SchedGetaffinity(0, &here))
+	var affinity unix.CPUSet
+	must.Do(t, unix.SchedGetaffinity(0, &affinity))
 	last := -1
-	for cpu := range len(here) * 64 {
-		if here.IsSet(cpu) {
+	for cpu := range len(affinity) * 64 {
+		if affinity.IsSet(cpu) {
 			last = cpu
 		}
 	}
@@ -133,11 +133,11 @@ func (s *suite) wantLimits(t *testing.T, parent string, b testContainer, r engin
 	if got, want := s.Limits(t, parent, b.ID()), fmt.Sprint(atHost.CPUQuota(), " 100000 ", atHost.Memory); got != want {
 		t.Errorf("the container's CPU quota, period and memory limit are %q, want %q", got, want)
 	}
-	limited, ok := b.Container.(engine.Limited)
+	limiter, ok := b.Container.(engine.Limited)
 	if !ok {
 		return
 	}
-	got, err := limited.Limits(s.context(t))
+	got, err := limiter.Limits(s.context(t))
 	if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
 		return // the guest has the limits
 	}
@@ -162,19 +162,19 @@ func (s *suite) testProcessLimit(t *testing.T) {
 	spec = s.spec(probe.Syscall(limit, 10*time.Millisecond).Args)
 	spec.Resources.PIDs = limit
 	b := s.start(t, spec)
-	shared := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
+	sharesKernel := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
 	ctx := s.context(t)
-	if !shared {
+	if !sharesKernel {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sandboxLimit)
 		defer cancel()
 	}
 	exit, err := b.Wait(ctx)
-	if stopped := !shared && ctx.Err() != nil; !stopped && (err != nil || exit.OK()) {
+	if hasStopped := !sharesKernel && ctx.Err() != nil; !hasStopped && (err != nil || exit.OK()) {
 		t.Errorf("Wait = %v, %v; want a failure: the program has more processes than its limit of %d", exit, err, limit)
 	}
 	s.delete(t, b)
-	if shared {
+	if sharesKernel {
 		if got := b.stderr.String(); !strings.Contains(got, "EAGAIN") {
 			t.Errorf("the program wrote %q, want the kernel's refusal EAGAIN", got)
 		}
@@ -247,12 +247,12 @@ func (s *suite) testBridge(t *testing.T) {
 	}
 	s.kill(t, server, killed)
 	s.delete(t, server)
-	late := s.start(t, s.bridged(probe.Reach(addr, 50*time.Millisecond)))
-	if exit, err := late.Wait(s.context(t)); err != nil || exit.Code != 1 {
+	client := s.start(t, s.bridged(probe.Reach(addr, 50*time.Millisecond)))
+	if exit, err := client.Wait(s.context(t)); err != nil || exit.Code != 1 {
 		t.Errorf("Wait = %v, %v; want code 1: the server at %v has exited", exit, err, addr)
 	}
-	if again, err := s.engine.(engine.Networker).Link(s.context(t)); err != nil || again.Host != link.Host || again.Namespace != link.Namespace {
-		t.Errorf("Link changed from %+v to %+v, %v", link, again, err)
+	if recheck, err := s.engine.(engine.Networker).Link(s.context(t)); err != nil || recheck.Host != link.Host || recheck.Namespace != link.Namespace {
+		t.Errorf("Link changed from %+v to %+v, %v", link, recheck, err)
 	}
 }
 
@@ -268,11 +268,11 @@ func (s *suite) testHostEnd(t *testing.T) {
 		return s.started(t, s.createOn(t, s.Host, spec))
 	}
 	server := s.start(t, s.bridged(probe.ServeAny(0)))
-	inside := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
-	s.wantExit(t, host(probe.Reach(inside, reachLimit)), engine.Exit{})
+	containerAddr := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
+	s.wantExit(t, host(probe.Reach(containerAddr, reachLimit)), engine.Exit{})
 
-	outside := host(probe.ServeAny(0))
-	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, outside))
+	hostServer := host(probe.ServeAny(0))
+	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, hostServer))
 	s.complete(t, s.bridged(probe.Reach(addr, reachLimit)))
-	s.kill(t, outside, killed)
+	s.kill(t, hostServer, killed)
 }

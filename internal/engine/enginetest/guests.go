@@ -61,19 +61,19 @@ func OpenGuests(t *testing.T, d Opener, name string, s engine.Session, change fu
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: it finds processes there")
 	}
-	changed := name
+	spelling := name
 	if change != nil {
 		text, err := os.ReadFile(r.Guest.File)
 		must.Do(t, err)
-		other, file := change(string(text)), filepath.Join(s.Data, "kata.toml")
-		if other == string(text) {
+		variant, file := change(string(text)), filepath.Join(s.Data, "kata.toml")
+		if variant == string(text) {
 			t.Fatalf("%s lacks the line to change", r.Guest.File)
 		}
-		must.Do(t, os.WriteFile(file, []byte(other), 0o600))
-		changed += "@config=" + file
-		s.Targets = append(s.Targets, Parse(t, changed))
+		must.Do(t, os.WriteFile(file, []byte(variant), 0o600))
+		spelling += "@config=" + file
+		s.Targets = append(s.Targets, Parse(t, spelling))
 	}
-	e, err := open(t, d, changed, s)
+	e, err := open(t, d, spelling, s)
 	Require(t, name, err) // the list of targets that must run has no configurations
 	return &Guests{session: s, engine: e, runtime: r, before: tracesOf(t, s, e)}
 }
@@ -90,7 +90,7 @@ func limited(t *testing.T) context.Context {
 const bootedTime = 3 * time.Second
 
 // signal sends a signal to the processes of a program in the cgroup of a container's pod when they have used some CPU time.
-func (g *Guests) signal(ctx context.Context, id, program string, used time.Duration, signal syscall.Signal) error {
+func (g *Guests) signal(ctx context.Context, id, program string, minimum time.Duration, signal syscall.Signal) error {
 	group, err := g.session.ContainerCgroup("", id)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (g *Guests) signal(ctx context.Context, id, program string, used time.Durat
 		}
 		found = slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
 			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-			return err != nil || exe != program || cpuTime(pid) < used
+			return err != nil || exe != program || cpuTime(pid) < minimum
 		})
 		if len(found) == 0 {
 			return fmt.Errorf("no process of %s in cgroup %s, only %v", program, group.Path(), pids)
@@ -234,23 +234,23 @@ func (g *Guests) NoBoot(t *testing.T) {
 			spec := Spec(g.session, fmt.Sprint("boot-", n))
 			ctx, cancel := context.WithTimeout(t.Context(), f.limit)
 			defer cancel()
-			most, stop := context.WithTimeout(t.Context(), f.limit+2*time.Minute)
+			limitCtx, stop := context.WithTimeout(t.Context(), f.limit+2*time.Minute)
 			defer stop()
-			ended := make(chan error, 1)
+			result := make(chan error, 1)
 			go func() {
 				c, err := g.engine.Create(ctx, spec)
 				if err == nil {
 					err = errors.Join(errors.New("the guest boots"), c.Delete(context.WithoutCancel(ctx)))
 				}
-				ended <- err
+				result <- err
 			}()
 			Check(t, g.signal(ctx, spec.ID, g.runtime.Guest.Program, f.boots, f.signal))
 			select {
-			case err := <-ended:
+			case err := <-result:
 				if !regexp.MustCompile(f.reason).MatchString(err.Error()) {
 					t.Errorf("Create: %v; want %q", err, f.reason)
 				}
-			case <-most.Done():
+			case <-limitCtx.Done():
 				t.Fatal("Create has not returned two minutes after its limit")
 			}
 			nothingSince(t, g.session, g.engine, g.before)
@@ -312,7 +312,7 @@ func (g *Guests) Hangs(t *testing.T) {
 }
 
 // NoVsock checks that a target is refused with the reason without the module vhost_vsock, and that it works again with it.
-func NoVsock(t *testing.T, refused func(t *testing.T) error, guests func(t *testing.T) *Guests) {
+func NoVsock(t *testing.T, attempt func(t *testing.T) error, guests func(t *testing.T) *Guests) {
 	t.Helper()
 	module := os.Getenv(vsockVariable)
 	if module == "" {
@@ -322,7 +322,7 @@ func NoVsock(t *testing.T, refused func(t *testing.T) error, guests func(t *test
 	must.Do(t, err)
 	unloadVsock(t)
 	t.Run("without", func(t *testing.T) {
-		if err := refused(t); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/dev/vhost-vsock does not exist") {
+		if err := attempt(t); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/dev/vhost-vsock does not exist") {
 			t.Errorf("Open without the module: %v; want this reason", err)
 		}
 	})
@@ -367,10 +367,10 @@ func (g *Guests) Many(t *testing.T) {
 			t.Logf("the end of the system log:\n%s", text[max(0, len(text)-1<<13):])
 		}
 	})
-	var lost []error
+	var failures []error
 	for n := range soakLives {
 		if err := g.life(t, fmt.Sprintf("alone-%02d", n), CallLimit); err != nil {
-			lost = append(lost, err)
+			failures = append(failures, err)
 		}
 	}
 	nothingSince(t, g.session, g.engine, g.before)
@@ -380,9 +380,9 @@ func (g *Guests) Many(t *testing.T) {
 		wg.Go(func() { errs[n] = g.life(t, fmt.Sprintf("crowd-%d", n), crowdLimit) })
 	}
 	wg.Wait()
-	lost = append(lost, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
-	if len(lost) > soakLost {
-		t.Errorf("%d virtual machines of %d are lost, want at most %d: %v", len(lost), soakLives+soakCrowd, soakLost, errors.Join(lost...))
+	failures = append(failures, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+	if len(failures) > soakLost {
+		t.Errorf("%d virtual machines of %d are lost, want at most %d: %v", len(failures), soakLives+soakCrowd, soakLost, errors.Join(failures...))
 	}
 	nothingSince(t, g.session, g.engine, g.before)
 }

@@ -32,11 +32,11 @@ func impostor(t *testing.T, s *engine.Session, name, role string) string {
 	if err != nil {
 		Require(t, name, &engine.UnsupportedError{What: name, Reason: err.Error()})
 	}
-	other := Parse(t, name)
-	other.Runtime = "other"
-	s.Runtimes = map[string]target.Runtime{other.Runtime: {Path: writeImpostor(t, runsc, role)}}
-	s.Targets = []target.Target{Parse(t, name), other}
-	return other.String()
+	impostorTarget := Parse(t, name)
+	impostorTarget.Runtime = "other"
+	s.Runtimes = map[string]target.Runtime{impostorTarget.Runtime: {Path: writeImpostor(t, runsc, role)}}
+	s.Targets = []target.Target{Parse(t, name), impostorTarget}
+	return impostorTarget.String()
 }
 
 // writeImpostor makes the program. It is a copy of the test, because some machines have no shell. A link to the real runsc is beside it.
@@ -86,11 +86,11 @@ func call(program string, args []string) int {
 	if err != nil {
 		panic(err)
 	}
-	ended, err := p.Wait()
+	state, err := p.Wait()
 	if err != nil {
 		panic(err)
 	}
-	return ended.ExitCode()
+	return state.ExitCode()
 }
 
 // SilentExec checks that the error of an exec has the known cause if runsc gives no reason. The engine must execute by `runsc exec --detach`,
@@ -100,12 +100,12 @@ func SilentExec(t *testing.T, d Opener, name string, s engine.Session) {
 	e := Open(t, d, impostor(t, &s, name, silentExec), s)
 	c := Running(t, e, Spec(s, "silent"))
 	_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: probe.Exit(0)})
-	var silent *runtimes.SilentExecError
-	if !errors.As(err, &silent) || !strings.Contains(err.Error(), "gVisor gave no reason") {
+	var silentErr *runtimes.SilentExecError
+	if !errors.As(err, &silentErr) || !strings.Contains(err.Error(), "gVisor gave no reason") {
 		t.Errorf("Exec with a runsc that fails without a reason = %v; want the known cause", err)
 	}
 	_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
-	if err == nil || errors.As(err, &silent) {
+	if err == nil || errors.As(err, &silentErr) {
 		t.Errorf("Exec of a missing program = %v; want the reason of runsc", err)
 	}
 }

@@ -51,8 +51,8 @@ func Attempt(t testing.TB, d Opener, name string, s engine.Session) (engine.Engi
 	t.Helper()
 	for n := 1; ; n++ {
 		e, err := d.Open(t.Context(), Parse(t, name), s)
-		var refused *engine.OpenError
-		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &refused) || !refused.Transient {
+		var openErr *engine.OpenError
+		if n == mostAttempts || t.Context().Err() != nil || !errors.As(err, &openErr) || !openErr.Transient {
 			return e, err
 		}
 		record.Repeat(t, fmt.Sprintf("attempt %d of %d to open %s: %v", n, mostAttempts, name, err))
@@ -202,11 +202,11 @@ func (s *suite) testManyLives(t *testing.T) {
 	})
 	Steady(t, 10, func(n int) {
 		// A context with a deadline would end connections a moment before it has ended itself.
-		later, stop := context.WithTimeout(s.context(t), time.Duration(n)*4*time.Millisecond)
+		timeoutCtx, stop := context.WithTimeout(s.context(t), time.Duration(n)*4*time.Millisecond)
 		defer stop()
 		ctx, cancel := context.WithCancel(s.context(t))
 		defer cancel()
-		context.AfterFunc(later, cancel)
+		context.AfterFunc(timeoutCtx, cancel)
 		c, err := s.engine.Create(ctx, s.spec(probe.Ready()))
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -225,26 +225,26 @@ func Steady(t *testing.T, n int, life func(number int)) {
 	for i := range first {
 		life(i)
 	}
-	before := held(t)
+	baseline := held(t)
 	for i := range n {
 		life(first + i)
 	}
 	// The last goroutine may be about to end. A leak is more than that.
-	after := held(t)
-	for i := 0; after.beyond(before) && i < 100_000; i++ {
+	end := held(t)
+	for i := 0; end.beyond(baseline) && i < 100_000; i++ {
 		runtime.Gosched()
-		after = held(t)
+		end = held(t)
 	}
-	if after.beyond(before) {
-		t.Errorf("after %d lives this process has %+v, and had %+v before", n, after, before)
+	if end.beyond(baseline) {
+		t.Errorf("after %d lives this process has %+v, and had %+v before", n, end, baseline)
 	}
 }
 
 // holdings are the resources that a process can leak.
 type holdings struct{ files, goroutines, children int }
 
-func (h holdings) beyond(before holdings) bool {
-	return h.files > before.files || h.goroutines > before.goroutines || h.children > before.children
+func (h holdings) beyond(baseline holdings) bool {
+	return h.files > baseline.files || h.goroutines > baseline.goroutines || h.children > baseline.children
 }
 
 func held(t *testing.T) holdings {
@@ -264,8 +264,8 @@ func held(t *testing.T) holdings {
 // EngineCPUs checks that a CPU set for an engine's daemons does not apply to containers. It returns the engine.
 func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
 	t.Helper()
-	everywhere := allowedCPUs(t, os.Getpid())
-	if s.Cgroups == nil || everywhere == "0" {
+	hostCPUs := allowedCPUs(t, os.Getpid())
+	if s.Cgroups == nil || hostCPUs == "0" {
 		record.Skip(t, "needs the right to make cgroups, and two CPUs")
 	}
 	s.EngineCPUs = "0"
@@ -275,16 +275,16 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 			t.Errorf("the daemon's process %d may run on the CPUs %s, want %s", pid, got, s.EngineCPUs)
 		}
 	}
-	for given, want := range map[string]string{"0": "0", "1": "1", "": everywhere} {
+	for cpus, want := range map[string]string{"0": "0", "1": "1", "": hostCPUs} {
 		var out bytes.Buffer
-		spec := Spec(s, "cpus"+given)
+		spec := Spec(s, "cpus"+cpus)
 		spec.Process = engine.Process{Args: probe.CPUs(), Stdout: &out}
-		spec.Resources.CPUSet = given
+		spec.Resources.CPUSet = cpus
 		c := Running(t, e, spec)
 		_, err := c.Wait(t.Context())
 		Check(t, errors.Join(err, c.Delete(t.Context())))
 		if got := strings.TrimSpace(out.String()); got != want {
-			t.Errorf("a container with the CPUs %q may run on %s, want %s", given, got, want)
+			t.Errorf("a container with the CPUs %q may run on %s, want %s", cpus, got, want)
 		}
 	}
 	return e

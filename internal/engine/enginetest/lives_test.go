@@ -42,7 +42,7 @@ func (o *opener) Open(context.Context, target.Target, engine.Session) (engine.En
 // Invariant recorded-repeats.
 func TestAttempt(t *testing.T) {
 	t.Setenv(record.Variable, "")
-	tried := &engine.OpenError{Transient: true, Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "no answer"}}
+	openErr := &engine.OpenError{Transient: true, Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "no answer"}}
 	missing := &engine.OpenError{Err: &engine.UnsupportedError{What: "oci/runsc", Reason: "there is no runsc"}}
 	for _, tt := range []struct {
 		name  string
@@ -51,8 +51,8 @@ func TestAttempt(t *testing.T) {
 		want  error
 	}{
 		{"works", []error{nil}, 1, nil},
-		{"works at last", []error{tried, tried, nil}, 3, nil},
-		{"never works", []error{tried, tried, tried, nil}, 3, tried},
+		{"works at last", []error{openErr, openErr, nil}, 3, nil},
+		{"never works", []error{openErr, openErr, openErr, nil}, 3, openErr},
 		{"is missing", []error{missing, nil}, 1, missing},
 	} {
 		o := &opener{errs: tt.errs}

@@ -26,13 +26,13 @@ type Pauses struct {
 func WatchPauses(t testing.TB) *Pauses {
 	t.Helper()
 	p, done := new(Pauses), make(chan struct{})
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
+	var affinity unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &affinity); err != nil {
 		t.Fatalf("read the CPUs of the test: %v", err)
 	}
 	var ready, watches sync.WaitGroup
-	for cpu := range len(all) * 64 {
-		if all.IsSet(cpu) {
+	for cpu := range len(affinity) * 64 {
+		if affinity.IsSet(cpu) {
 			ready.Add(1)
 			watches.Add(1)
 			thread.Go(func() {
@@ -75,25 +75,25 @@ func (p *Pauses) watch(done <-chan struct{}) {
 			return
 		default:
 		}
-		began := monotonic()
+		start := monotonic()
 		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &span, nil) // a signal only shortens it
-		if late := monotonic() - began - nap; late >= LeastPause {
-			p.add(late)
+		if delay := monotonic() - start - nap; delay >= LeastPause {
+			p.add(delay)
 		}
 	}
 }
 
 // monotonic reads the kernel's clock for sleeps. Linux always has it.
 func monotonic() time.Duration {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return time.Duration(now.Nano())
+	var timestamp unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &timestamp)
+	return time.Duration(timestamp.Nano())
 }
 
-func (p *Pauses) add(late time.Duration) {
+func (p *Pauses) add(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total += late
+	p.total += delay
 }
 
 // Total is the sum of all pauses of all CPUs so far.

@@ -20,17 +20,17 @@ func TestPauses(t *testing.T) {
 		t.Skip("needs the right to real-time priorities: run as root")
 	}
 	p := WatchPauses(t)
-	var all unix.CPUSet
-	must.Do(t, unix.SchedGetaffinity(0, &all))
+	var affinity unix.CPUSet
+	must.Do(t, unix.SchedGetaffinity(0, &affinity))
 	first := 0
-	for !all.IsSet(first) {
+	for !affinity.IsSet(first) {
 		first++
 	}
 	// On two CPUs in turn it would cause many short pauses, which do not count.
 	hog := exec.CommandContext(t.Context(), "chrt", "--fifo", "3", "timeout", "0.3", "taskset", "--cpu-list", strconv.Itoa(first),
 		"chrt", "--fifo", "2", "sh", "-c", "while :; do :; done")
-	var ended *exec.ExitError
-	if out, err := hog.CombinedOutput(); !errors.As(err, &ended) || ended.ExitCode() != 124 {
+	var exitErr *exec.ExitError
+	if out, err := hog.CombinedOutput(); !errors.As(err, &exitErr) || exitErr.ExitCode() != 124 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	// The thread below the hog notes the pause when it runs again.

@@ -38,9 +38,9 @@ type Side struct {
 
 // TakeTurns measures batches of all sides. The first round is a warm-up and does not count. The order of the sides changes from round to round.
 func TakeTurns(rounds int, sides ...Side) map[string]map[string][]stats.Sample {
-	all := map[string]map[string][]stats.Sample{}
+	samples := map[string]map[string][]stats.Sample{}
 	for _, s := range sides {
-		all[s.Name] = map[string][]stats.Sample{}
+		samples[s.Name] = map[string][]stats.Sample{}
 	}
 	for round := range rounds + 1 {
 		for i := range sides {
@@ -48,13 +48,13 @@ func TakeTurns(rounds int, sides ...Side) map[string]map[string][]stats.Sample {
 			for name, values := range s.Batch() {
 				for _, v := range values {
 					if round > 0 {
-						all[s.Name][name] = append(all[s.Name][name], stats.Sample{Block: round, Value: v})
+						samples[s.Name][name] = append(samples[s.Name][name], stats.Sample{Block: round, Value: v})
 					}
 				}
 			}
 		}
 	}
-	return all
+	return samples
 }
 
 // Ratio spells the ratio of our value to a peer's, paired by round, with its interval if the number of rounds allows it.

@@ -17,9 +17,9 @@ func PlatformGaps(t *testing.T, name string, gaps map[string]string) map[string]
 	if platform, _ := Parse(t, name).Option("platform"); platform != "kvm" {
 		return gaps
 	}
-	all := map[string]string{"ProcessLimit": "on the platform kvm the threads of a container run on a few threads of the host, which stay below the limit"}
-	maps.Copy(all, gaps)
-	return all
+	reasons := map[string]string{"ProcessLimit": "on the platform kvm the threads of a container run on a few threads of the host, which stay below the limit"}
+	maps.Copy(reasons, gaps)
+	return reasons
 }
 
 // ShimGaps are the gaps of gVisor with containerd, which depend on the shim. The sandbox has the container's OOM score with both.
@@ -45,9 +45,9 @@ func ShimGaps(t *testing.T, name string) map[string]string {
 // engines must be private or none. TestMain must call Main.
 func OtherPlatform(t *testing.T, d Opener, name string, s engine.Session) {
 	t.Helper()
-	other := impostor(t, &s, name, withoutKVM)
+	rival := impostor(t, &s, name, withoutKVM)
 	Open(t, d, name, s)
-	_, err := open(t, d, other, s)
+	_, err := open(t, d, rival, s)
 	if err == nil || !strings.Contains(err.Error(), "holds no virtual machine of KVM") {
 		t.Errorf("%s with a runsc that runs on systrap: %v; want a refusal", name, err)
 	}

@@ -35,8 +35,8 @@ func (s *suite) testInfo(t *testing.T) {
 	if guest := info.Isolation == engine.VM; guest != (info.SmallGuest != "") {
 		t.Errorf("Info with the isolation %q has the remedy %q for a small guest", info.Isolation, info.SmallGuest)
 	}
-	if again := s.engine.Info(); again.Target.String() != info.Target.String() || again.Version != info.Version {
-		t.Errorf("Info changed from %+v to %+v", info, again)
+	if recheck := s.engine.Info(); recheck.Target.String() != info.Target.String() || recheck.Version != info.Version {
+		t.Errorf("Info changed from %+v to %+v", info, recheck)
 	}
 }
 
@@ -150,9 +150,9 @@ func (s *suite) testMissingProgram(t *testing.T) {
 		s.delete(t, c)
 	}
 	// The ID is free, because nothing is left.
-	again := s.spec(probe.Exit(0))
-	again.ID = spec.ID
-	s.complete(t, again)
+	retry := s.spec(probe.Exit(0))
+	retry.ID = spec.ID
+	s.complete(t, retry)
 }
 
 func (s *suite) testTwoContainers(t *testing.T) {
@@ -171,9 +171,9 @@ func (s *suite) testTwoContainers(t *testing.T) {
 func (s *suite) testDuplicateID(t *testing.T) {
 	spec := s.spec(probe.Ready())
 	b := s.create(t, spec)
-	again := s.spec(probe.Exit(0))
-	again.ID = spec.ID
-	if c, err := s.engine.Create(s.context(t), again); err == nil {
+	retry := s.spec(probe.Exit(0))
+	retry.ID = spec.ID
+	if c, err := s.engine.Create(s.context(t), retry); err == nil {
 		s.deleteAfter(t, c)
 		t.Fatalf("Create accepts the ID %q of a container that exists", spec.ID)
 	}
@@ -221,26 +221,26 @@ func (s *suite) testClose(t *testing.T) {
 // either case.
 
 // eachCancelled calls test with a context that has ended, and with a context that is being cancelled.
-func (s *suite) eachCancelled(t *testing.T, test func(ctx context.Context, ended bool)) {
+func (s *suite) eachCancelled(t *testing.T, test func(ctx context.Context, hasEnded bool)) {
 	t.Helper()
-	for _, ended := range []bool{true, false} {
+	for _, hasEnded := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(s.context(t))
-		if ended {
+		if hasEnded {
 			cancel()
 		} else {
 			go cancel()
 		}
-		test(ctx, ended)
+		test(ctx, hasEnded)
 	}
 }
 
 // cancelled returns the error of a call whose context ctx is being cancelled. must means that the call must not work.
 func (s *suite) cancelled(ctx context.Context, t *testing.T, method string, must bool, call func() error) error {
 	t.Helper()
-	returned := make(chan error, 1)
-	go func() { returned <- call() }()
+	result := make(chan error, 1)
+	go func() { result <- call() }()
 	select {
-	case err := <-returned:
+	case err := <-result:
 		if (err != nil || must) && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
 			t.Errorf("%s with a cancelled context: %v, want %v", method, err, ctx.Err())
 		}
@@ -252,10 +252,10 @@ func (s *suite) cancelled(ctx context.Context, t *testing.T, method string, must
 }
 
 func (s *suite) testCancelledCreate(t *testing.T) {
-	s.eachCancelled(t, func(ctx context.Context, ended bool) {
+	s.eachCancelled(t, func(ctx context.Context, hasEnded bool) {
 		spec := s.spec(probe.Ready())
 		var c engine.Container
-		err := s.cancelled(ctx, t, "Create", ended, func() (err error) {
+		err := s.cancelled(ctx, t, "Create", hasEnded, func() (err error) {
 			c, err = s.engine.Create(ctx, spec)
 			return err
 		})
@@ -268,9 +268,9 @@ func (s *suite) testCancelledCreate(t *testing.T) {
 }
 
 func (s *suite) testCancelledStart(t *testing.T) {
-	s.eachCancelled(t, func(ctx context.Context, ended bool) {
+	s.eachCancelled(t, func(ctx context.Context, hasEnded bool) {
 		b := s.create(t, s.spec(probe.Ready()))
-		_ = s.cancelled(ctx, t, "Start", ended, func() error { return b.Start(ctx) })
+		_ = s.cancelled(ctx, t, "Start", hasEnded, func() error { return b.Start(ctx) })
 		s.delete(t, b)
 		s.wantGone(t, b)
 	})

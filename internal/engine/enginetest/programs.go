@@ -12,11 +12,11 @@ import (
 
 // testPrograms checks that the programs of a target are executable files, and that the runtime is among them.
 func (s *suite) testPrograms(t *testing.T) {
-	installed, ok := s.engine.(engine.Installed)
+	lister, ok := s.engine.(engine.Installed)
 	if !ok {
 		record.Skip(t, "the engine has no programs on this host")
 	}
-	programs, err := installed.Programs()
+	programs, err := lister.Programs()
 	if engine.Unsupported(err) {
 		record.Skip(t, err.Error())
 	}

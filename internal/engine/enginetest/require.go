@@ -36,23 +36,23 @@ func Require(t testing.TB, name string, err error) {
 }
 
 // required reports whether MustRun names a target.
-func required(t testing.TB, wanted target.Target) bool {
+func required(t testing.TB, candidate target.Target) bool {
 	t.Helper()
-	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == wanted.String() })
+	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == candidate.String() })
 }
 
-// CheckMustRun fails the test if MustRun names a target of an engine that is not in covered, the list of the engine's tests.
+// CheckMustRun fails the test if MustRun names a target of an engine that is not in targets, the list of the engine's tests.
 // Without this check a misspelled target would have no effect.
-func CheckMustRun(t testing.TB, engineName string, covered ...string) {
+func CheckMustRun(t testing.TB, engineName string, targets ...string) {
 	t.Helper()
-	var tried []string
-	for _, name := range covered {
-		tried = append(tried, Parse(t, name).String())
+	var names []string
+	for _, name := range targets {
+		names = append(names, Parse(t, name).String())
 	}
 	for _, m := range mustRun(t) {
-		if m.Engine == engineName && !slices.Contains(tried, m.String()) {
+		if m.Engine == engineName && !slices.Contains(names, m.String()) {
 			t.Errorf("%s names %s, which has no test of engine %s; the tests cover %s",
-				MustRun, m, engineName, strings.Join(tried, ", "))
+				MustRun, m, engineName, strings.Join(names, ", "))
 		}
 	}
 }
@@ -80,20 +80,20 @@ func mustRun(t testing.TB) []target.Target {
 }
 
 func parseMustRun(list string) ([]target.Target, error) {
-	var spelled []string
+	var spellings []string
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
-		last := len(spelled) - 1
+		last := len(spellings) - 1
 		switch {
 		case item == "":
-		case last >= 0 && strings.Contains(spelled[last], "@") && isOption(item):
-			spelled[last] += "," + item
+		case last >= 0 && strings.Contains(spellings[last], "@") && isOption(item):
+			spellings[last] += "," + item
 		default:
-			spelled = append(spelled, item)
+			spellings = append(spellings, item)
 		}
 	}
 	var targets []target.Target
-	for _, s := range spelled {
+	for _, s := range spellings {
 		t, err := target.Parse(s)
 		if err != nil {
 			return nil, err
@@ -105,8 +105,8 @@ func parseMustRun(list string) ([]target.Target, error) {
 
 // isOption reports whether an item is name=value. In a target "=" comes after "@".
 func isOption(item string) bool {
-	before, _, ok := strings.Cut(item, "=")
-	return ok && !strings.Contains(before, "@")
+	head, _, ok := strings.Cut(item, "=")
+	return ok && !strings.Contains(head, "@")
 }
 
 // Parse reads the name of a target.

@@ -102,13 +102,13 @@ func TestCheckMustRun(t *testing.T) {
 		{"oci/runsc@platform=ptrace", 1},
 	} {
 		t.Setenv(enginetest.MustRun, tt.mustRun)
-		covered := []string{"oci/runc", "oci/runsc@platform=ptrace,network=none"}
-		r := observe(t, func(t testing.TB) { enginetest.CheckMustRun(t, "oci", covered...) })
+		targets := []string{"oci/runc", "oci/runsc@platform=ptrace,network=none"}
+		r := observe(t, func(t testing.TB) { enginetest.CheckMustRun(t, "oci", targets...) })
 		if len(r.errors) != tt.errors || r.fatal != "" {
 			t.Errorf("%q: %q, fatal %q; want %d errors", tt.mustRun, r.errors, r.fatal, tt.errors)
 		}
-		if covered[1] != "oci/runsc@platform=ptrace,network=none" {
-			t.Errorf("CheckMustRun changed its caller's list to %q", covered)
+		if targets[1] != "oci/runsc@platform=ptrace,network=none" {
+			t.Errorf("CheckMustRun changed its caller's list to %q", targets)
 		}
 	}
 }

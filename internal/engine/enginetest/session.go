@@ -133,9 +133,9 @@ func Leftovers(s engine.Session) []string {
 	return append(left, namespacesLeft()...)
 }
 
-// Surplus lists the leftovers that were not there before. Others may have been removed meanwhile.
-func Surplus(before, now []string) []string {
-	return slices.DeleteFunc(now, func(left string) bool { return slices.Contains(before, left) })
+// Surplus lists the leftovers in state that are not in baseline. Others may have been removed meanwhile.
+func Surplus(baseline, state []string) []string {
+	return slices.DeleteFunc(state, func(left string) bool { return slices.Contains(baseline, left) })
 }
 
 // layersLeft lists the mounts below the directories of writable roots, in the mount namespaces of all threads.
@@ -164,8 +164,8 @@ func namespacesLeft() []string {
 	var left []string
 	files, _ := filepath.Glob("/proc/self/fd/*")
 	for _, f := range files {
-		if to, err := os.Readlink(f); err == nil && strings.HasPrefix(to, "net:[") {
-			left = append(left, "network namespace "+to)
+		if link, err := os.Readlink(f); err == nil && strings.HasPrefix(link, "net:[") {
+			left = append(left, "network namespace "+link)
 		}
 	}
 	return left
@@ -197,11 +197,11 @@ func Workload(t testing.TB) (rootfs string, img v1.Image) {
 
 func workloadImage(t testing.TB) (rootfs string, img v1.Image, err error) {
 	options := debian.Options{Progress: func(step string) { t.Logf("workload image: %s", step) }}
-	made, err := debian.Cached(options)
+	debianImage, err := debian.Cached(options)
 	if err != nil {
 		return "", nil, err
 	}
-	if made == nil {
+	if debianImage == nil {
 		launcher, err := process.New(process.Options{})
 		if err != nil {
 			return "", nil, err
@@ -210,10 +210,10 @@ func workloadImage(t testing.TB) (rootfs string, img v1.Image, err error) {
 			Check(t, launcher.Close())
 		}()
 		options.Launcher = launcher
-		if made, err = debian.Build(t.Context(), options); err != nil {
+		if debianImage, err = debian.Build(t.Context(), options); err != nil {
 			return "", nil, err
 		}
 	}
-	rootfs, err = made.Rootfs(t.Context())
-	return rootfs, made.OCI(), err
+	rootfs, err = debianImage.Rootfs(t.Context())
+	return rootfs, debianImage.OCI(), err
 }

@@ -57,9 +57,9 @@ func HostStatus(t *testing.T, id string) map[string]string {
 // setting. The kernel shows a filter as mode 2 in the status of the process.
 func Seccomp(t *testing.T, d Opener, name string, s engine.Session, byEngine bool) {
 	t.Helper()
-	own, err := os.ReadFile("/proc/self/status")
+	status, err := os.ReadFile("/proc/self/status")
 	must.Do(t, err)
-	if !strings.Contains(string(own), "\nSeccomp:\t0\n") {
+	if !strings.Contains(string(status), "\nSeccomp:\t0\n") {
 		t.Skip("this process has a seccomp filter itself, which its containers inherit")
 	}
 	for _, c := range []struct {
@@ -74,15 +74,15 @@ func Seccomp(t *testing.T, d Opener, name string, s engine.Session, byEngine boo
 			info := e.Info()
 			want := map[bool]string{true: "2", false: "0"}[c.filter && info.Isolation != engine.NoIsolation]
 			status := HostStatus(t, spec.ID)
-			shared := info.Isolation == engine.SharedKernel || info.Isolation == engine.NoIsolation
-			if status["Seccomp"] != want && (shared || status != nil) {
+			sharesKernel := info.Isolation == engine.SharedKernel || info.Isolation == engine.NoIsolation
+			if status["Seccomp"] != want && (sharesKernel || status != nil) {
 				t.Errorf("the process has the seccomp mode %q, want %s", status["Seccomp"], want)
 			}
 			condition := string(c.set)
 			switch {
 			case info.Isolation == engine.NoIsolation && condition != "":
 				condition = string(engine.Unconfined)
-			case c.set == engine.DefaultSeccomp && !shared:
+			case c.set == engine.DefaultSeccomp && !sharesKernel:
 				condition += ", without effect"
 			}
 			got, has := info.Conditions[engine.SeccompCondition]

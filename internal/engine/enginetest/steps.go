@@ -142,12 +142,12 @@ func (w *watcher) processes() {
 	if w.started == nil {
 		return
 	}
-	now := w.started()
-	for w.before > 0 && w.before < now {
+	count := w.started()
+	for w.before > 0 && w.before < count {
 		w.request("a process")
 		w.before++
 	}
-	w.before = now
+	w.before = count
 }
 
 // check reports a request outside of the steps. confirms allows requests after the last step.
@@ -164,14 +164,14 @@ func (w *watcher) check(confirms bool) error {
 		}
 		return nil
 	}
-	inside := false
+	inStep := false
 	for i, e := range w.events {
 		switch {
-		case e.kind == stepBegins && inside:
+		case e.kind == stepBegins && inStep:
 			return fmt.Errorf("the step %q lies within another one", e.name)
 		case e.kind != request:
-			inside = e.kind == stepBegins
-		case !inside && (!confirms || i < last):
+			inStep = e.kind == stepBegins
+		case !inStep && (!confirms || i < last):
 			return fmt.Errorf("%s is in no step", e.name)
 		}
 	}
@@ -179,9 +179,9 @@ func (w *watcher) check(confirms bool) error {
 }
 
 func (w *watcher) String() string {
-	var all []string
+	var events []string
 	for _, e := range w.events {
-		all = append(all, []string{"request ", "begin of step ", "end of step "}[e.kind]+e.name)
+		events = append(events, []string{"request ", "begin of step ", "end of step "}[e.kind]+e.name)
 	}
-	return strings.Join(slices.Clip(all), ", ")
+	return strings.Join(slices.Clip(events), ", ")
 }

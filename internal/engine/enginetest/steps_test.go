@@ -6,7 +6,7 @@ import (
 )
 
 func TestWatcher(t *testing.T) {
-	nothing := func() error { return nil }
+	noop := func() error { return nil }
 	for _, tt := range []struct {
 		name     string
 		call     func(w *watcher)
@@ -20,11 +20,11 @@ func TestWatcher(t *testing.T) {
 			_ = w.step("x", func() error { w.request("a"); return nil })
 			_ = w.step("y", func() error { w.request("b"); return nil })
 		}, false, ""},
-		{"between steps", func(w *watcher) { _ = w.step("x", nothing); w.request("a"); _ = w.step("y", nothing) }, true, "a is in no step"},
-		{"before the steps", func(w *watcher) { w.request("a"); _ = w.step("x", nothing) }, true, "a is in no step"},
-		{"after the steps", func(w *watcher) { _ = w.step("x", nothing); w.request("a") }, false, "a is in no step"},
-		{"confirmation", func(w *watcher) { _ = w.step("x", nothing); w.request("a") }, true, ""},
-		{"nested", func(w *watcher) { _ = w.step("x", func() error { return w.step("y", nothing) }) }, false, `"y" lies within another`},
+		{"between steps", func(w *watcher) { _ = w.step("x", noop); w.request("a"); _ = w.step("y", noop) }, true, "a is in no step"},
+		{"before the steps", func(w *watcher) { w.request("a"); _ = w.step("x", noop) }, true, "a is in no step"},
+		{"after the steps", func(w *watcher) { _ = w.step("x", noop); w.request("a") }, false, "a is in no step"},
+		{"confirmation", func(w *watcher) { _ = w.step("x", noop); w.request("a") }, true, ""},
+		{"nested", func(w *watcher) { _ = w.step("x", func() error { return w.step("y", noop) }) }, false, `"y" lies within another`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &watcher{}

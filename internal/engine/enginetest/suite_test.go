@@ -220,12 +220,12 @@ func defects() []defect {
 		}}},
 		{name: "removes no image", found: "Pull", bend: bend{remove: func(context.Context, engine.Puller, string) error { return nil }}},
 		{name: "removes only existing images", found: "Pull", bend: bend{remove: func() func(context.Context, engine.Puller, string) error {
-			removed := map[string]bool{}
+			refs := map[string]bool{}
 			return func(ctx context.Context, p engine.Puller, ref string) error {
-				if removed[ref] {
+				if refs[ref] {
 					return errors.New("there is no such image")
 				}
-				removed[ref] = true
+				refs[ref] = true
 				return p.RemoveImage(ctx, ref)
 			}
 		}()}},
@@ -346,9 +346,9 @@ type cut struct {
 }
 
 func (c *cut) Write(p []byte) (int, error) {
-	kept := p[:min(len(p), c.left)]
-	c.left -= len(kept)
-	if _, err := c.w.Write(kept); err != nil {
+	part := p[:min(len(p), c.left)]
+	c.left -= len(part)
+	if _, err := c.w.Write(part); err != nil {
 		return 0, err
 	}
 	return len(p), nil

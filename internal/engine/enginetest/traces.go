@@ -65,8 +65,8 @@ func (r traces) processes(t *testing.T, s engine.Session, daemon string) {
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(dir + "/cgroup") // the process may have exited
 		net, _ := os.Readlink(dir + "/ns/net")
-		same := unix.Stat(dir+"/root/run", &run) == nil && run.Dev == private.Dev
-		if own := filepath.Base(dir) == strconv.Itoa(os.Getpid()); own || !same && net != network && !strings.Contains(string(groups), s.RunID) {
+		sharesRun := unix.Stat(dir+"/root/run", &run) == nil && run.Dev == private.Dev
+		if isSelf := filepath.Base(dir) == strconv.Itoa(os.Getpid()); isSelf || !sharesRun && net != network && !strings.Contains(string(groups), s.RunID) {
 			continue
 		}
 		if stat, err := os.ReadFile(dir + "/stat"); err == nil {
@@ -84,10 +84,10 @@ func (r traces) mounts(t *testing.T, daemon string) {
 	defer func() { _ = f.Close() }() // it was only read
 	mounts, err := mountinfo.GetMountsFromReader(f, nil)
 	must.Do(t, err)
-	seen := map[string]int{}
+	counts := map[string]int{}
 	for _, m := range mounts {
-		seen[m.Mountpoint]++
-		r.add("mount", m.Mountpoint, " ", m.FSType, " ", seen[m.Mountpoint])
+		counts[m.Mountpoint]++
+		r.add("mount", m.Mountpoint, " ", m.FSType, " ", counts[m.Mountpoint])
 	}
 }
 
@@ -117,10 +117,10 @@ func (r traces) files(t *testing.T, dir string) {
 }
 
 // tree lists a directory and all below it. Files may disappear meanwhile.
-func (r traces) tree(t *testing.T, kind, dir string, wanted func(fs.FileMode) bool) {
+func (r traces) tree(t *testing.T, kind, dir string, filter func(fs.FileMode) bool) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && wanted(d.Type()) {
+		if err == nil && filter(d.Type()) {
 			r.add(kind, path)
 		}
 		return nil
@@ -129,15 +129,15 @@ func (r traces) tree(t *testing.T, kind, dir string, wanted func(fs.FileMode) bo
 }
 
 // more lists the resources that are not in r.
-func (r traces) more(now traces) []string {
-	var more []string
-	for name := range now {
+func (r traces) more(state traces) []string {
+	var additions []string
+	for name := range state {
 		if !r[name] {
-			more = append(more, name)
+			additions = append(additions, name)
 		}
 	}
-	slices.Sort(more)
-	return more
+	slices.Sort(additions)
+	return additions
 }
 
 // settleLimit bounds the removal of the rest of a container. Engine and kernel remove it in the background, without an event.
@@ -145,13 +145,13 @@ const settleLimit = 2 * time.Minute
 
 // nothingSince fails the test if the engine's containers use more than at an earlier time. The kernel and the engine finish some
 // removals in the background.
-func nothingSince(t *testing.T, s engine.Session, e engine.Engine, before traces) {
+func nothingSince(t *testing.T, s engine.Session, e engine.Engine, baseline traces) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), settleLimit)
 	defer cancel()
 	var left []string
 	err := retry(ctx, 100*time.Millisecond, func() error {
-		if left = before.more(tracesOf(t, s, e)); len(left) > 0 {
+		if left = baseline.more(tracesOf(t, s, e)); len(left) > 0 {
 			return errors.New("something is left")
 		}
 		return nil
@@ -171,8 +171,8 @@ func retry(ctx context.Context, pause time.Duration, try func() error) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		paused, cancel := context.WithTimeout(ctx, pause)
-		<-paused.Done()
+		pauseCtx, cancel := context.WithTimeout(ctx, pause)
+		<-pauseCtx.Done()
 		cancel()
 	}
 }

@@ -50,15 +50,15 @@ func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause err
 	if cause == nil {
 		cause = context.DeadlineExceeded
 	}
-	limited, cancel := context.WithCancelCause(ctx)
+	limitCtx, cancel := context.WithCancelCause(ctx)
 	if d <= 0 {
 		cancel(cause)
-		return limited, func() {}
+		return limitCtx, func() {}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stop := c.at(c.now.Add(d), func() { cancel(cause) })
-	return limited, func() {
+	return limitCtx, func() {
 		stop()
 		cancel(context.Canceled)
 	}
@@ -73,13 +73,13 @@ func (c *Clock) Every(d time.Duration, f func()) (stop func()) {
 func (c *Clock) repeat(interval func() time.Duration, f func()) (stop func()) {
 	var mu sync.Mutex
 	var cancel func()
-	stopped := false
+	isStopped := false
 	var next func()
 	schedule := func() { _, cancel = c.after(interval(), next) }
 	next = func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if !stopped {
+		if !isStopped {
 			f()
 			schedule()
 		}
@@ -90,7 +90,7 @@ func (c *Clock) repeat(interval func() time.Duration, f func()) (stop func()) {
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		stopped = true
+		isStopped = true
 		cancel()
 	}
 }
@@ -138,11 +138,11 @@ func (c *Clock) move(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-// next lets the next event happen, unless it is later than until, which may be nil. It reports whether an event happened. The
+// next lets the next event happen, unless it is later than limit, which may be nil. It reports whether an event happened. The
 // caller holds moving.
-func (c *Clock) next(until *time.Time) bool {
+func (c *Clock) next(limit *time.Time) bool {
 	c.mu.Lock()
-	if len(c.events) == 0 || until != nil && c.events[0].at.After(*until) {
+	if len(c.events) == 0 || limit != nil && c.events[0].at.After(*limit) {
 		c.mu.Unlock()
 		return false
 	}
@@ -158,18 +158,18 @@ func (c *Clock) next(until *time.Time) bool {
 
 // after schedules a call of happen when d has passed, and returns that moment; stop cancels it. The call sees the clock at
 // that moment, and must not move it.
-func (c *Clock) after(d time.Duration, happen func()) (at time.Time, stop func()) {
+func (c *Clock) after(d time.Duration, happen func()) (moment time.Time, stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at = c.now.Add(d)
-	return at, c.at(at, happen)
+	moment = c.now.Add(d)
+	return moment, c.at(moment, happen)
 }
 
 // at schedules an event. The caller holds mu.
 func (c *Clock) at(t time.Time, happen func()) (stop func()) {
 	e := &event{at: t, happen: happen}
-	i, _ := slices.BinarySearchFunc(c.events, t, func(other *event, t time.Time) int {
-		if other.at.After(t) {
+	i, _ := slices.BinarySearchFunc(c.events, t, func(entry *event, t time.Time) int {
+		if entry.at.After(t) {
 			return 1
 		}
 		return -1
@@ -178,6 +178,6 @@ func (c *Clock) at(t time.Time, happen func()) (stop func()) {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.events = slices.DeleteFunc(c.events, func(other *event) bool { return other == e })
+		c.events = slices.DeleteFunc(c.events, func(entry *event) bool { return entry == e })
 	}
 }

@@ -86,14 +86,14 @@ func TestClockIsSafeForConcurrentUse(t *testing.T) {
 func TestCallsAtIntervals(t *testing.T) {
 	clock := fake.NewClock()
 	start := clock.Now()
-	var at []time.Duration
-	stop := clock.Every(10*ms, func() { at = append(at, clock.Now().Sub(start)) })
+	var moments []time.Duration
+	stop := clock.Every(10*ms, func() { moments = append(moments, clock.Now().Sub(start)) })
 	clock.Advance(9 * ms)
 	clock.Advance(25 * ms)
 	stop()
 	stop()
 	clock.Advance(time.Hour)
-	if want := []time.Duration{10 * ms, 20 * ms, 30 * ms}; !slices.Equal(at, want) {
-		t.Errorf("calls at %v, want %v", at, want)
+	if want := []time.Duration{10 * ms, 20 * ms, 30 * ms}; !slices.Equal(moments, want) {
+		t.Errorf("calls at %v, want %v", moments, want)
 	}
 }

@@ -35,10 +35,10 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}
-			const none = "fake containers have neither cgroups nor a network"
+			const reason = "fake containers have neither cgroups nor a network"
 			enginetest.Run(t, open, enginetest.Options{
 				RunID: "run1", Rootfs: "/rootfs", Registry: registry, Leftovers: driver.Leftovers,
-				Gaps: map[string]string{"Limits": none, "Bridge": none, "HostEnd": none},
+				Gaps: map[string]string{"Limits": reason, "Bridge": reason, "HostEnd": reason},
 			})
 		})
 	}

@@ -113,19 +113,19 @@ func (c *container) begin(dies bool) error {
 }
 
 // repeat lets a program with Lines write them until the returned function is called. A paused container is silent.
-func (c *container) repeat(process behaviour, to io.Writer) (silence func()) {
-	busy := &c.engine.host.busy
-	busy.Add(1)
+func (c *container) repeat(process behaviour, sink io.Writer) (silence func()) {
+	load := &c.engine.host.busy
+	load.Add(1)
 	n := 0
-	stop := c.engine.clock.repeat(func() time.Duration { return process.Every * time.Duration(busy.Load()) }, func() {
+	stop := c.engine.clock.repeat(func() time.Duration { return process.Every * time.Duration(load.Load()) }, func() {
 		if !c.paused.Load() {
 			n++
-			write(to, process.Lines(n)+"\n")
+			write(sink, process.Lines(n)+"\n")
 		}
 	})
 	return func() {
 		stop()
-		busy.Add(-1)
+		load.Add(-1)
 	}
 }
 
@@ -158,18 +158,18 @@ func (c *container) Wait(ctx context.Context) (_ engine.Exit, err error) {
 	}
 	for {
 		c.mu.Lock()
-		state, exit, ending, changed := c.state, c.exit, c.ending, c.changed
+		state, exit, exitEvent, change := c.state, c.exit, c.ending, c.changed
 		c.mu.Unlock()
 		switch {
 		case state == engine.Stopped:
 			return exit, nil
-		case ending != nil:
-			if err := c.engine.clock.reach(ctx, ending.at); err != nil {
+		case exitEvent != nil:
+			if err := c.engine.clock.reach(ctx, exitEvent.at); err != nil {
 				return engine.Exit{}, err
 			}
 		default:
 			select {
-			case <-changed:
+			case <-change:
 			case <-ctx.Done():
 				return engine.Exit{}, context.Cause(ctx)
 			}
@@ -193,9 +193,9 @@ func (c *container) State(ctx context.Context) (_ engine.State, err error) {
 func (c *container) Delete(ctx context.Context) (err error) {
 	defer c.explain("delete", &err)
 	c.mu.Lock()
-	gone := c.gone || c.kept
+	isGone := c.gone || c.kept
 	c.mu.Unlock()
-	if gone {
+	if isGone {
 		return nil
 	}
 	e := c.engine
@@ -258,12 +258,12 @@ func (c *container) become(s engine.State) {
 }
 
 // schedule sets or replaces the exit of the process. The caller holds the mutex.
-func (c *container) schedule(after time.Duration, exit engine.Exit, output bool) {
+func (c *container) schedule(delay time.Duration, exit engine.Exit, output bool) {
 	if c.ending != nil {
 		c.ending.cancel()
 	}
 	end := &ending{exit: exit, output: output}
-	end.at, end.cancel = c.engine.clock.after(after, func() {
+	end.at, end.cancel = c.engine.clock.after(delay, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.ending != end {
@@ -335,19 +335,19 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (_ engine.Exit, 
 	end := c.engine.clock.Now().Add(process.Took)
 	for {
 		c.mu.Lock()
-		state, ending, changed := c.state, c.ending, c.changed
+		state, exitEvent, change := c.state, c.ending, c.changed
 		c.mu.Unlock()
 		switch {
 		case state == engine.Stopped:
 			return engine.Exit{Signal: syscall.SIGKILL}, nil
 		case process.endless || state == engine.Paused:
 			select {
-			case <-changed:
+			case <-change:
 			case <-ctx.Done():
 				return engine.Exit{}, context.Cause(ctx)
 			}
-		case ending != nil && ending.at.Before(end):
-			if err := c.engine.clock.reach(ctx, ending.at); err != nil {
+		case exitEvent != nil && exitEvent.at.Before(end):
+			if err := c.engine.clock.reach(ctx, exitEvent.at); err != nil {
 				return engine.Exit{}, err
 			}
 		default:
@@ -371,30 +371,30 @@ func (c *container) Resume(ctx context.Context) error {
 	return c.freeze(ctx, opResume, engine.Paused, engine.Running)
 }
 
-func (c *container) freeze(ctx context.Context, o op, from, to engine.State) (err error) {
+func (c *container) freeze(ctx context.Context, o op, origin, goal engine.State) (err error) {
 	defer c.explain(string(o), &err)
 	if err := c.engine.Supports(engine.CanPause); err != nil {
 		return err
 	}
-	if state := c.current(); state != from {
-		return fmt.Errorf("it is %s, not %s", state, from)
+	if state := c.current(); state != origin {
+		return fmt.Errorf("it is %s, not %s", state, origin)
 	}
 	if lie, err := c.engine.pretend(ctx, o, c.index); err != nil || lie {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != from {
-		return fmt.Errorf("it is %s, not %s", c.state, from)
+	if c.state != origin {
+		return fmt.Errorf("it is %s, not %s", c.state, origin)
 	}
-	c.become(to)
+	c.become(goal)
 	// The exit of a frozen process is not on the clock.
 	switch end := c.ending; {
-	case to == engine.Paused && end != nil:
+	case goal == engine.Paused && end != nil:
 		end.cancel()
 		end.left = end.at.Sub(c.engine.clock.Now())
 		c.ending, c.frozen = nil, end
-	case to == engine.Running && c.frozen != nil:
+	case goal == engine.Running && c.frozen != nil:
 		end, c.frozen = c.frozen, nil
 		c.schedule(end.left, end.exit, end.output)
 	}

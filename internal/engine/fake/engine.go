@@ -75,9 +75,9 @@ func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, erro
 		return nil, err
 	}
 	e.mu.Lock()
-	index, closed := e.created, e.closed
+	index, isClosed := e.created, e.closed
 	e.mu.Unlock()
-	if closed {
+	if isClosed {
 		return nil, fmt.Errorf("the engine is closed")
 	}
 	call, err := e.enter(ctx, opCreate, index)

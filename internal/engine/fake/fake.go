@@ -155,10 +155,10 @@ type image struct {
 }
 
 // setImage adds or removes an image.
-func (h *host) setImage(i image, there bool) {
+func (h *host) setImage(i image, exists bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if there {
+	if exists {
 		h.images[i] = true
 	} else {
 		delete(h.images, i)

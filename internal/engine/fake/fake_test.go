@@ -104,9 +104,9 @@ func TestWander(t *testing.T) {
 		}
 		return float64(l.took(func() error { return e.(engine.Puller).Pull(t.Context(), "image") })) / float64(40*ms)
 	}
-	first, again, other := factor("r1"), factor("r1"), factor("r2")
-	if first != again || first == other || first == 1 || first < 0.5 || other > 2 {
-		t.Errorf("the factors are %g, %g and %g; want one for each run, near 1", first, again, other)
+	first, repeat, rival := factor("r1"), factor("r1"), factor("r2")
+	if first != repeat || first == rival || first == 1 || first < 0.5 || rival > 2 {
+		t.Errorf("the factors are %g, %g and %g; want one for each run, near 1", first, repeat, rival)
 	}
 	l := newHarness(t, "fake/x@wander=0.1")
 	one, two := l.lifecycle(), l.lifecycle()
@@ -174,19 +174,19 @@ func TestDrift(t *testing.T) {
 func TestJitterIsReproducibleAndHasItsWidth(t *testing.T) {
 	creations := func(name string) []float64 {
 		l := newHarness(t, name)
-		var all []float64
+		var durations []float64
 		for range 4000 {
-			all = append(all, l.lifecycle()[0].Seconds())
+			durations = append(durations, l.lifecycle()[0].Seconds())
 		}
-		return all
+		return durations
 	}
 	a := creations("fake/x@jitter=0.1")
 	if !slices.Equal(a, creations("fake/x@jitter=0.1")) {
 		t.Error("the same script has other times")
 	}
-	for _, other := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
-		if slices.Equal(a, creations(other)) {
-			t.Errorf("%s has the noise of another target", other)
+	for _, variant := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
+		if slices.Equal(a, creations(variant)) {
+			t.Errorf("%s has the noise of another target", variant)
 		}
 	}
 	var sum, squares float64
@@ -204,18 +204,18 @@ func TestJitterIsReproducibleAndHasItsWidth(t *testing.T) {
 
 func TestBimodalShare(t *testing.T) {
 	l := newHarness(t, "fake/x@bimodal=0.3:2")
-	slow := 0
+	count := 0
 	for range 1000 {
 		switch l.lifecycle()[0] {
 		case 20 * ms:
-			slow++
+			count++
 		case 10 * ms:
 		default:
 			t.Fatal("a creation takes neither 10 nor 20 ms")
 		}
 	}
-	if slow < 250 || slow > 350 {
-		t.Errorf("%d of 1000 creations are slow, want about 300", slow)
+	if count < 250 || count > 350 {
+		t.Errorf("%d of 1000 creations are slow, want about 300", count)
 	}
 }
 
@@ -225,9 +225,9 @@ func TestFirstByteComesAtReady(t *testing.T) {
 	spec := l.spec("ready")
 	spec.Process.Stdout = w
 	c := l.create(spec)
-	before := l.clock.Now()
+	start := l.clock.Now()
 	l.took(func() error { return c.Start(t.Context()) })
-	if got := w.first.Sub(before); got != 3*ms || w.String() != "ready\n" {
+	if got := w.first.Sub(start); got != 3*ms || w.String() != "ready\n" {
 		t.Errorf("%q came %v after the call of start, want ready after 3ms", w.String(), got)
 	}
 }
@@ -335,11 +335,11 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 	cause := errors.New("limit")
 	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
 		l := newHarness(t, "fake/x@hang="+op+"#1")
-		limited := func() (context.Context, context.CancelFunc) {
+		newLimit := func() (context.Context, context.CancelFunc) {
 			return l.clock.WithTimeoutCause(context.WithoutCancel(t.Context()), time.Minute, cause)
 		}
 		err := walk(l, func(name string, call func(context.Context) error) error {
-			ctx, cancel := limited()
+			ctx, cancel := newLimit()
 			defer cancel()
 			start := l.clock.Now()
 			err := call(ctx)
@@ -349,7 +349,7 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 			if got := l.clock.Now().Sub(start); !errors.Is(err, cause) || got != time.Minute {
 				t.Errorf("hang=%s: %v after %v, want the limit after a minute", op, err, got)
 			}
-			ctx, cancel = limited()
+			ctx, cancel = newLimit()
 			defer cancel()
 			return call(ctx)
 		})
@@ -595,19 +595,19 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestIDsAreUniqueAcrossEngines(t *testing.T) {
 	l := newHarness(t, "fake/x")
-	other, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
+	sibling, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := l.spec("ready")
 	l.create(spec)
-	if _, err := other.Create(t.Context(), spec); err == nil {
+	if _, err := sibling.Create(t.Context(), spec); err == nil {
 		t.Error("two engines made containers with the same ID")
 	}
-	if err := other.Close(); err != nil {
+	if err := sibling.Close(); err != nil {
 		t.Errorf("Close of an engine without containers: %v", err)
 	}
-	if _, err := other.Create(t.Context(), l.spec("ready")); err == nil {
+	if _, err := sibling.Create(t.Context(), l.spec("ready")); err == nil {
 		t.Error("Create works after Close")
 	}
 }

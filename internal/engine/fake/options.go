@@ -75,14 +75,14 @@ type option struct {
 
 // options lists all options, in the order of messages.
 func options() []option {
-	var all []option
+	var list []option
 	for _, o := range []op{opCreate, opStart, opKill, opDelete, opExec, opPause, opResume, opUpdate, opStats, opPull, opRemove} {
-		all = append(all, option{string(o), func(s *script, v string) (err error) {
+		list = append(list, option{string(o), func(s *script, v string) (err error) {
 			s.latency[o], err = parseLatency(v)
 			return err
 		}})
 	}
-	return append(all,
+	return append(list,
 		option{"exit", func(s *script, v string) (err error) { s.exit, err = parseLatency(v); return err }},
 		option{"ready", func(s *script, v string) (err error) { s.ready, err = parseLatency(v); return err }},
 		option{"jitter", func(s *script, v string) (err error) { s.jitter, err = parseNumber(v, 0, 10); return err }},
@@ -128,32 +128,32 @@ func parseScript(t target.Target) (*script, error) {
 
 		missing: engine.Missing{engine.NetworkBridge: "fake containers have no network of their own"},
 	}
-	known := options()
-	for _, given := range t.Options {
-		i := slices.IndexFunc(known, func(o option) bool { return o.name == given.Name })
+	list := options()
+	for _, choice := range t.Options {
+		i := slices.IndexFunc(list, func(o option) bool { return o.name == choice.Name })
 		if i < 0 {
 			var names []string
-			for _, o := range known {
+			for _, o := range list {
 				names = append(names, o.name)
 			}
-			return nil, fmt.Errorf("open target %q: unknown option %s; a fake target has %s", t, given.Name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("open target %q: unknown option %s; a fake target has %s", t, choice.Name, strings.Join(names, ", "))
 		}
-		if err := known[i].set(s, given.Value); err != nil {
-			return nil, fmt.Errorf("open target %q: option %s=%s: %w", t, given.Name, given.Value, err)
+		if err := list[i].set(s, choice.Value); err != nil {
+			return nil, fmt.Errorf("open target %q: option %s=%s: %w", t, choice.Name, choice.Value, err)
 		}
 	}
 	return s, nil
 }
 
-// Slower returns a fake target whose calls take longer by these times, such as create by 1ms.
-func Slower(t target.Target, by map[string]time.Duration) (target.Target, error) {
+// Slower returns a fake target whose calls take longer by delays, such as create by 1ms.
+func Slower(t target.Target, delays map[string]time.Duration) (target.Target, error) {
 	s, err := parseScript(t)
 	if err != nil {
 		return t, err
 	}
-	for name, d := range by {
-		took, known := s.latency[op(name)]
-		if !known {
+	for name, d := range delays {
+		took, ok := s.latency[op(name)]
+		if !ok {
 			return t, fmt.Errorf("delay target %q: it has no call %s", t, name)
 		}
 		t = t.With(name, (took + d).String())
@@ -189,15 +189,15 @@ func setBimodal(s *script, v string) error {
 }
 
 // parseFaults reads OP[#N][+OP[#N]…].
-func parseFaults(v string, allowed []op) ([]fault, error) {
+func parseFaults(v string, ops []op) ([]fault, error) {
 	var faults []fault
 	for _, item := range strings.Split(v, "+") {
 		name, number, numbered := strings.Cut(item, "#")
 		f := fault{op: op(name)}
 		n, err := strconv.Atoi(number)
-		if !slices.Contains(allowed, f.op) || numbered && (err != nil || n < 1) {
+		if !slices.Contains(ops, f.op) || numbered && (err != nil || n < 1) {
 			var names []string
-			for _, o := range allowed {
+			for _, o := range ops {
 				names = append(names, string(o))
 			}
 			return nil, fmt.Errorf("%q is not CALL or CALL#N with N from 1; the calls are %s, several are joined by +", item, strings.Join(names, ", "))
@@ -230,10 +230,10 @@ func capabilities() []engine.Capability {
 func setMissing(s *script, v string) error {
 	for _, item := range strings.Split(v, "+") {
 		name := engine.Capability(strings.ReplaceAll(item, "-", " "))
-		known := capabilities()
-		if !slices.Contains(known, name) {
+		list := capabilities()
+		if !slices.Contains(list, name) {
 			var names []string
-			for _, c := range known {
+			for _, c := range list {
 				names = append(names, strings.ReplaceAll(string(c), " ", "-"))
 			}
 			return fmt.Errorf("%q is not a capability; the capabilities are %s, several are joined by +", item, strings.Join(names, ", "))

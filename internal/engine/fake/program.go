@@ -122,7 +122,7 @@ type slowness func(name string) float64
 
 // plan imitates the probe. The reports are made up: plausible values of a bare machine, divided or multiplied by the slowness of
 // their name. Unlike the probe it does not check the ranges of options, and accepts each option for all commands.
-func (p program) plan(slow slowness) behaviour {
+func (p program) plan(slowdown slowness) behaviour {
 	if len(p.args) == 0 {
 		return fails(2, "usage: probe COMMAND [OPTION]...")
 	}
@@ -131,17 +131,17 @@ func (p program) plan(slow slowness) behaviour {
 	flags.SetOutput(io.Discard)
 	ms := flags.Uint("ms", 1000, "") // the probe's default
 	lines := flags.Bool("lines", false, "")
-	once := flags.Bool("once", false, "")
+	runOnce := flags.Bool("once", false, "")
 	flags.Bool("stdin", false, "")
-	most := flags.Uint("most", 0, "")
+	maximum := flags.Uint("most", 0, "")
 	copies := flags.Uint("copies", 1, "")
 	mib := flags.Uint("mib", 1, "")
 	port := flags.Uint("port", 0, "")
 	dir := flags.String("dir", "", "")
 	call := flags.String("call", "", "")
 	samples := flags.Uint("samples", 10_000, "")
-	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
-		flags.Uint64(ignored, 0, "")
+	for _, flagName := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
+		flags.Uint64(flagName, 0, "")
 	}
 	if err := flags.Parse(p.args[1:]); err != nil {
 		return fails(2, "%s: %v", command, err)
@@ -175,41 +175,41 @@ func (p program) plan(slow slowness) behaviour {
 		}
 		return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, server: s}
 	case "syscall":
-		if most := p.spec.Resources.PIDs; most > 0 && int64(*copies) >= most { // the probe itself is a process too
+		if limit := p.spec.Resources.PIDs; limit > 0 && int64(*copies) >= limit { // the probe itself is a process too
 			return fails(1, "syscall: fork a worker: EAGAIN (11)")
 		}
-		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
+		rate := 1.5e6 * float64(*copies) / slowdown("LoopsPerSecond")
 		return reports(length, metric("LoopsPerSecond", rate, "1/s"), metric("Index", rate/1500, "score"))
 	case "stream":
 		if *lines {
-			moved := fmt.Sprintf("moved %d", 10<<20**mib)
-			return behaviour{Behaviour: Behaviour{Every: 13 * time.Millisecond, Lines: func(int) string { return moved }}}
+			line := fmt.Sprintf("moved %d", 10<<20**mib)
+			return behaviour{Behaviour: Behaviour{Every: 13 * time.Millisecond, Lines: func(int) string { return line }}}
 		}
 		var results []string
 		for i, name := range []string{"Copy", "Scale", "Add", "Triad"} {
 			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i] * float64(*copies)
-			results = append(results, metric(name, rate/slow(name), "B/s"))
+			results = append(results, metric(name, rate/slowdown(name), "B/s"))
 		}
 		return reports(length, results...)
 	case "latency":
 		if *call != "" {
-			return singleCall(*call, int(*samples), slow)
+			return singleCall(*call, int(*samples), slowdown)
 		}
-		return reports(length, latencies(slow)...)
+		return reports(length, latencies(slowdown)...)
 	case "cpus":
 		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
 	case "grow":
 		return grow(int64(*mib), p.spec.Resources.Memory)
 	case "forks":
-		return forks(int64(*most), p.spec.Resources.PIDs, *once)
+		return forks(int64(*maximum), p.spec.Resources.PIDs, *runOnce)
 	case "files":
 		if !p.writable(*dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
 		}
-		read, written := 24000/slow("ReadScore"), 130/slow("WriteScore")
+		read, writeRate := 24000/slowdown("ReadScore"), 130/slowdown("WriteScore")
 		return reports(length,
-			metric("ReadScore", read, "score"), metric("WriteScore", written, "score"),
-			metric("BlogsRead", read*length.Seconds(), "count"), metric("BlogsWritten", written*length.Seconds(), "count"))
+			metric("ReadScore", read, "score"), metric("WriteScore", writeRate, "score"),
+			metric("BlogsRead", read*length.Seconds(), "count"), metric("BlogsWritten", writeRate*length.Seconds(), "count"))
 	case "version":
 		return writes("touchstone-probe fake")
 	}
@@ -236,11 +236,11 @@ func metric(name string, value float64, unit string) string {
 }
 
 // singleCall imitates the times of single calls: each is the same but for the last, which takes twice as long.
-func singleCall(name string, samples int, slow slowness) behaviour {
-	const most = 4000
-	ns := max(1, int(200*slow(name)))
+func singleCall(name string, samples int, slowdown slowness) behaviour {
+	const limit = 4000
+	ns := max(1, int(200*slowdown(name)))
 	var tail []string
-	for i := max(0, samples-most); i < samples-1; i++ {
+	for i := max(0, samples-limit); i < samples-1; i++ {
 		tail = append(tail, fmt.Sprintf("[%d,%d]", i, ns))
 	}
 	tail = append(tail, fmt.Sprintf("[%d,%d]", samples-1, 2*ns))
@@ -249,7 +249,7 @@ func singleCall(name string, samples int, slow slowness) behaviour {
 	return reports(time.Duration(samples*ns), line)
 }
 
-func latencies(slow slowness) (lines []string) {
+func latencies(slowdown slowness) (lines []string) {
 	for _, c := range []struct {
 		name string
 		ns   float64
@@ -280,7 +280,7 @@ func latencies(slow slowness) (lines []string) {
 		{"mmap+touch+munmap", 4500},
 		{"fork+exit+wait", 36000},
 	} {
-		p50 := c.ns * slow(c.name)
+		p50 := c.ns * slowdown(c.name)
 		bucket := 1
 		for float64(2*bucket) <= p50 {
 			bucket *= 2
@@ -298,22 +298,22 @@ func grow(mib, limit int64) behaviour {
 	if limit > 0 && mib >= limit>>20 {
 		mib, b.Exit = limit>>20-1, engine.Exit{Signal: syscall.SIGKILL}
 	}
-	for held := range mib + 1 {
-		b.first += fmt.Sprintf("held %d\n", held<<20)
+	for size := range mib + 1 {
+		b.first += fmt.Sprintf("held %d\n", size<<20)
 	}
 	return b
 }
 
 // forks makes processes up to a limit, or exits if there is none.
-func forks(most, limit int64, once bool) behaviour {
-	if limit == 0 || limit > most {
+func forks(maximum, limit int64, runOnce bool) behaviour {
+	if limit == 0 || limit > maximum {
 		return fails(3, "forks: no limit refuses another process")
 	}
-	made := func(n int) string { return fmt.Sprintf("forks %d live %d refused %d", limit+int64(n)-1, limit, n) }
-	if once {
-		return writes(made(1))
+	report := func(n int) string { return fmt.Sprintf("forks %d live %d refused %d", limit+int64(n)-1, limit, n) }
+	if runOnce {
+		return writes(report(1))
 	}
-	return behaviour{first: made(1) + "\n", Behaviour: Behaviour{Every: 50 * time.Millisecond, Lines: func(n int) string { return made(n + 1) }}}
+	return behaviour{first: report(1) + "\n", Behaviour: Behaviour{Every: 50 * time.Millisecond, Lines: func(n int) string { return report(n + 1) }}}
 }
 
 // sequence imitates the probe's command sequence, which runs installed programs one after the other, on the fake clock.
@@ -329,22 +329,22 @@ func (p program) sequence(dir string, words []string) behaviour {
 			steps[len(steps)-1] = append(steps[len(steps)-1], w)
 		}
 	}
-	var all behaviour
+	var total behaviour
 	for i, args := range steps {
 		next, err := p.host.loadProgram(args, p.spec)
 		if err != nil || next.scripted == nil {
 			return fails(127, "sequence: run %q: ENOENT (2)", args)
 		}
 		b := next.scripted(next.args, p.spec)
-		all.Took += b.Took
-		all.Stdout += b.Stdout
-		all.Stderr += b.Stderr
-		if all.Exit = b.Exit; !b.Exit.OK() {
+		total.Took += b.Took
+		total.Stdout += b.Stdout
+		total.Stderr += b.Stderr
+		if total.Exit = b.Exit; !b.Exit.OK() {
 			break
 		}
-		all.Stdout += fmt.Sprintf("{\"step\":%d,\"of\":%d,\"ns\":%d}\n", i+1, len(steps), max(b.Took.Nanoseconds(), 1))
+		total.Stdout += fmt.Sprintf("{\"step\":%d,\"of\":%d,\"ns\":%d}\n", i+1, len(steps), max(b.Took.Nanoseconds(), 1))
 	}
-	return all
+	return total
 }
 
 // writable reports whether dir is writable: it is in /tmp, in an innermost mount that is not read-only, or in a writable root.

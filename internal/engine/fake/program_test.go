@@ -82,14 +82,14 @@ func values(t *testing.T, report string) map[string]float64 {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, report)
 	}
-	all := map[string]float64{}
+	results := map[string]float64{}
 	for name, m := range out.Metrics {
-		all[name] = m.Value
+		results[name] = m.Value
 	}
 	for _, c := range out.Calls {
-		all[c.Name] = c.P50
+		results[c.Name] = c.P50
 	}
-	return all
+	return results
 }
 
 // TestReportsAreComplete passes the reports to the parsers of the probe's output.

@@ -35,7 +35,7 @@ func (c *check) bind(ctx context.Context, parent string) (reason string, err err
 	}
 	defer func() { err = errors.Join(err, unix.Close(watch)) }()
 	var output excerpt
-	exit, refused, err := c.runTwice(ctx, func() engine.Spec {
+	exit, refusal, err := c.runTwice(ctx, func() engine.Spec {
 		spec := c.spec(engine.NoNetwork, probe.Write(filepath.Join(mountPoint, sharedFile))...)
 		spec.Mounts = []engine.Mount{{Source: dir, Target: mountPoint}}
 		spec.Process.Stderr = &output
@@ -46,10 +46,10 @@ func (c *check) bind(ctx context.Context, parent string) (reason string, err err
 	}
 	_, missing := os.Lstat(filepath.Join(dir, sharedFile))
 	switch {
-	case refused != nil && strings.Contains(refused.Error(), "ermission denied") && c.isOther():
-		return c.denied(parent, refused.Error()), nil
-	case refused != nil:
-		return fmt.Sprintf("%s cannot mount %s of this host: %v; %s", c.Daemon, parent, refused, c.mountAdvice(parent)), nil
+	case refusal != nil && strings.Contains(refusal.Error(), "ermission denied") && c.isOther():
+		return c.denied(parent, refusal.Error()), nil
+	case refusal != nil:
+		return fmt.Sprintf("%s cannot mount %s of this host: %v; %s", c.Daemon, parent, refusal, c.mountAdvice(parent)), nil
 	case !exit.OK():
 		return c.denied(parent, fmt.Sprintf("%v: %s", exit, output.String())), nil
 	case errors.Is(missing, fs.ErrNotExist):
@@ -73,11 +73,11 @@ func (c *check) isOther() bool { return c.Users != "" || c.known && c.uid != os.
 // denied explains why a container's program could not write to a directory. proof is the error or the output of the program.
 func (c *check) denied(parent, proof string) string {
 	what := fmt.Sprintf("root in a container of %s may not write to %s of this host (%s): ", c.Daemon, parent, proof)
-	switch own := os.Geteuid(); {
+	switch uid := os.Geteuid(); {
 	case c.Users != "":
 		return what + c.Users + "; use --managed for a private daemon, or a daemon without it"
-	case c.known && c.uid != own:
-		return what + fmt.Sprintf("it is user %d here, and the directory belongs to user %d; use --managed for a private daemon, or run as that user", c.uid, own)
+	case c.known && c.uid != uid:
+		return what + fmt.Sprintf("it is user %d here, and the directory belongs to user %d; use --managed for a private daemon, or run as that user", c.uid, uid)
 	case hasSELinux(c.selinux):
 		return what + "SELinux may refuse it; allow containers of the type spc_t, look at ausearch -m avc, or use --managed for a private daemon"
 	}

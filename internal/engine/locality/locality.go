@@ -92,7 +92,7 @@ func (c *check) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shared := false
+	isShared := false
 	for _, d := range []struct {
 		dir        string
 		capability engine.Capability
@@ -107,10 +107,10 @@ func (c *check) all(ctx context.Context) error {
 		if reason != "" {
 			c.Missing[d.capability] = reason
 		} else {
-			shared = shared || c.foreign == ""
+			isShared = isShared || c.foreign == ""
 		}
 	}
-	if c.foreign == "" && !visible && !shared {
+	if c.foreign == "" && !visible && !isShared {
 		c.foreign = c.Machine.differs(thisMachine())
 	}
 	if c.foreign != "" {
@@ -138,36 +138,36 @@ func (c *check) spec(network engine.Network, program ...string) engine.Spec {
 	return c.session.TestSpec(fmt.Sprintf("-place-%03d", spawned.Add(1)), network, program...)
 }
 
-// run runs a container to its end. The error of a container that could not run is in refused; err is for the end of the context.
-func (c *check) run(ctx context.Context, spec engine.Spec) (exit engine.Exit, refused, err error) {
-	limited, cancel := c.WithLimit(ctx)
+// run runs a container to its end. The error of a container that could not run is in refusal; err is for the end of the context.
+func (c *check) run(ctx context.Context, spec engine.Spec) (exit engine.Exit, refusal, err error) {
+	limitCtx, cancel := c.WithLimit(ctx)
 	defer cancel()
-	container, refused := c.Engine.Create(limited, spec)
-	if refused == nil {
-		if refused = container.Start(limited); refused == nil {
-			exit, refused = container.Wait(limited)
+	container, refusal := c.Engine.Create(limitCtx, spec)
+	if refusal == nil {
+		if refusal = container.Start(limitCtx); refusal == nil {
+			exit, refusal = container.Wait(limitCtx)
 		}
-		refused = errors.Join(refused, engine.Undo(ctx, container))
+		refusal = errors.Join(refusal, engine.Undo(ctx, container))
 	}
 	if ctx.Err() != nil {
-		return exit, refused, context.Cause(ctx)
+		return exit, refusal, context.Cause(ctx)
 	}
-	return exit, refused, nil
+	return exit, refusal, nil
 }
 
 // runTwice is run, which is repeated once if the container could not run: a runtime may fail once in many calls.
-func (c *check) runTwice(ctx context.Context, spec func() engine.Spec) (exit engine.Exit, refused, err error) {
-	exit, refused, err = c.run(ctx, spec())
-	if refused == nil || err != nil {
-		return exit, refused, err
+func (c *check) runTwice(ctx context.Context, spec func() engine.Spec) (exit engine.Exit, refusal, err error) {
+	exit, refusal, err = c.run(ctx, spec())
+	if refusal == nil || err != nil {
+		return exit, refusal, err
 	}
 	return c.run(ctx, spec())
 }
 
-// inContainer returns the remedy for a program that itself runs in a container, or otherwise the other one.
-func (c *check) inContainer(option, otherwise string) string {
+// inContainer returns the remedy for a program that itself runs in a container, or fallback.
+func (c *check) inContainer(option, fallback string) string {
 	if c.session.Container == "" {
-		return otherwise
+		return fallback
 	}
 	return fmt.Sprintf("this program itself runs in a container (%s): start that container with %s, or start Touchstone outside of it", c.session.Container, option)
 }

@@ -136,8 +136,8 @@ const whole = "         0          0 4294967295\n"
 // Invariant shared-parts: A benchmark that needs a part of this machine that the user's daemon does not share is skipped once, with the reason;
 // no cost comes from another machine, process or cgroup (ADR 43).
 func TestCheck(t *testing.T) {
-	own := strconv.Itoa(os.Geteuid())
-	whole := strings.Replace(whole, "          0 4", "          "+own+" 4", 1)
+	uid := strconv.Itoa(os.Geteuid())
+	table := strings.Replace(whole, "          0 4", "          "+uid+" 4", 1)
 	binds := []engine.Capability{engine.CanBind, engine.CanBindMemory}
 	remote := []engine.Capability{engine.OnMachine, engine.OnHost, engine.NetworkHost, engine.NetworkBridge}
 	noSource := func(string) (string, error) { return "", errors.New("bind source path does not exist") }
@@ -149,14 +149,14 @@ func TestCheck(t *testing.T) {
 		lacks   []engine.Capability
 		reasons []string
 	}{
-		{"all is shared", processes(whole), func(*check, *place) {}, nil, nil},
+		{"all is shared", processes(table), func(*check, *place) {}, nil, nil},
 		// Other file systems.
-		{"Snap and a mounted socket", processes(whole), func(_ *check, p *place) { p.mount = noSource }, binds, []string{"bind source path does not exist", "--managed"}},
-		{"in a container with the socket", processes(whole), func(c *check, p *place) { p.mount, c.session.Container = noSource, "docker" }, binds, []string{"in a container (docker)", "-v "}},
-		{"an engine that makes missing directories", processes(whole), func(c *check, p *place) {
+		{"Snap and a mounted socket", processes(table), func(_ *check, p *place) { p.mount = noSource }, binds, []string{"bind source path does not exist", "--managed"}},
+		{"in a container with the socket", processes(table), func(c *check, p *place) { p.mount, c.session.Container = noSource, "docker" }, binds, []string{"in a container (docker)", "-v "}},
+		{"an engine that makes missing directories", processes(table), func(c *check, p *place) {
 			p.mount = func(string) (string, error) { return t.TempDir(), nil }
 		}, binds, []string{"does not appear here"}},
-		{"rootless Docker with its own /run", processes(whole), func(c *check, p *place) {
+		{"rootless Docker with its own /run", processes(table), func(c *check, p *place) {
 			p.mount = func(source string) (string, error) {
 				if strings.HasPrefix(source, c.session.Memory) {
 					return noSource(source)
@@ -164,7 +164,7 @@ func TestCheck(t *testing.T) {
 				return source, nil
 			}
 		}, []engine.Capability{engine.CanBindMemory}, []string{"bind source path"}},
-		{"a service with PrivateTmp", processes(whole), func(c *check, p *place) {
+		{"a service with PrivateTmp", processes(table), func(c *check, p *place) {
 			p.mount = func(source string) (string, error) {
 				if strings.HasPrefix(source, c.session.Data) {
 					return noSource(source)
@@ -172,44 +172,44 @@ func TestCheck(t *testing.T) {
 				return source, nil
 			}
 		}, []engine.Capability{engine.CanBind}, []string{"PrivateTmp"}},
-		{"no directory in memory", processes(whole), func(c *check, _ *place) { c.session.Memory = "" }, nil, nil},
+		{"no directory in memory", processes(table), func(c *check, _ *place) { c.session.Memory = "" }, nil, nil},
 		// Other users.
 		{"userns-remap", processes("0 100000 65536\n"), func(c *check, p *place) {
 			c.Users, p.write = "the daemon maps users (userns-remap)", unwritable
 			p.host = func(string) (int, error) { return 0, errors.New("cannot share the host's network namespace") }
 		}, append(binds, engine.NetworkHost), []string{"userns-remap", "EACCES", "cannot share the host's network namespace"}},
 		{"a daemon of another user", processes("0 1000 1\n1 100000 65536\n"), func(_ *check, p *place) { p.write = unwritable }, binds, []string{"it is user 1000 here"}},
-		{"SELinux", processes(whole), func(c *check, p *place) {
+		{"SELinux", processes(table), func(c *check, p *place) {
 			p.write = unwritable
 			enginetest.Files(t, c.selinux, map[string]string{"enforce": "1"})
 		}, binds, []string{"SELinux", "ausearch"}},
-		{"an unknown refusal", processes(whole), func(_ *check, p *place) { p.write = unwritable }, binds, []string{"look at the daemon's log"}},
+		{"an unknown refusal", processes(table), func(_ *check, p *place) { p.write = unwritable }, binds, []string{"look at the daemon's log"}},
 		// Other PID namespaces.
 		{"no such process", nil, func(*check, *place) {}, []engine.Capability{engine.OnHost}, []string{"reports 7", "another PID namespace"}},
 		{"another process", map[string]string{"7/cmdline": "bash\x00", "7/cgroup": "0::/user.slice\n"}, func(c *check, _ *place) { c.session.Container = "podman" }, []engine.Capability{engine.OnHost}, []string{"--pid=host"}},
-		{"no process reported", processes(whole), func(c *check, _ *place) {
+		{"no process reported", processes(table), func(c *check, _ *place) {
 			c.Process = func(context.Context, engine.Container) (Process, error) { return Process{}, nil }
 		}, []engine.Capability{engine.OnHost}, []string{"does not report the process"}},
 		{"a sandbox with the ID in its arguments", map[string]string{"7/cmdline": "runsc-sandbox\x00boot\x000123abcd\x00"}, func(*check, *place) {}, nil, nil},
 		{"a group of systemd with the ID", map[string]string{"7/cmdline": "qemu\x00", "7/cgroup": "0::/system.slice/docker-0123abcd.scope\n"}, func(*check, *place) {}, nil, nil},
 		// Other networks.
-		{"another network namespace", processes(whole), func(_ *check, p *place) { p.host = func(string) (int, error) { return 1, nil } }, []engine.Capability{engine.NetworkHost}, []string{"does not reach this program at 127.0.0.1:"}},
-		{"no host network of the runtime", processes(whole), func(_ *check, p *place) {
+		{"another network namespace", processes(table), func(_ *check, p *place) { p.host = func(string) (int, error) { return 1, nil } }, []engine.Capability{engine.NetworkHost}, []string{"does not reach this program at 127.0.0.1:"}},
+		{"no host network of the runtime", processes(table), func(_ *check, p *place) {
 			p.Missing = engine.Missing{engine.NetworkHost: "a network of its own"}
 			p.host = func(string) (int, error) { panic("the check uses a network that the target lacks") }
 		}, nil, nil},
 		{"hidepid", nil, func(c *check, _ *place) { c.signal = func(int) error { return unix.EPERM } }, []engine.Capability{engine.OnHost}, []string{"hidepid=0"}},
-		{"mapped users of a runtime that looks at the source itself", processes(whole), func(c *check, p *place) {
+		{"mapped users of a runtime that looks at the source itself", processes(table), func(c *check, p *place) {
 			c.Users, p.mount = "it maps users", func(string) (string, error) { return "", errors.New("stat: permission denied") }
 		}, binds, []string{"it maps users; use --managed"}},
 		// Other machines.
 		{"a virtual machine that shares directories", nil, func(_ *check, p *place) {
 			p.write = func(file string) int { // a rename makes the file without the event of its creation
-				other := file + ".elsewhere"
+				replacement := file + ".elsewhere"
 				if os.Mkdir(filepath.Dir(file)+".other", 0o700) == nil {
-					other = filepath.Join(filepath.Dir(file)+".other", "f")
+					replacement = filepath.Join(filepath.Dir(file)+".other", "f")
 				}
-				if os.WriteFile(other, nil, 0o600) != nil || os.Rename(other, file) != nil {
+				if os.WriteFile(replacement, nil, 0o600) != nil || os.Rename(replacement, file) != nil {
 					return 1
 				}
 				return 0
@@ -299,7 +299,7 @@ func TestFlakyRuntime(t *testing.T) {
 
 // The end of the context is no finding.
 func TestCancelledCheck(t *testing.T) {
-	for _, broken := range []func(cancel func(), p *place){
+	for _, failure := range []func(cancel func(), p *place){
 		func(cancel func(), p *place) {
 			p.mount = func(source string) (string, error) { cancel(); return source, nil }
 		},
@@ -308,7 +308,7 @@ func TestCancelledCheck(t *testing.T) {
 		p := sharing()
 		c := newCheck(t, p, processes(whole))
 		ctx, cancel := context.WithCancel(t.Context())
-		broken(cancel, p)
+		failure(cancel, p)
 		if err := c.all(ctx); !errors.Is(err, context.Canceled) || p.left != 0 {
 			t.Errorf("%v with %d containers left; want the cause", err, p.left)
 		}

@@ -42,12 +42,12 @@ func memoryOf(file string) int64 {
 }
 
 // differs returns the difference between two machines; empty if none is known. Machines of one kind often have equal kernels.
-func (m Machine) differs(other Machine) string {
+func (m Machine) differs(peer Machine) string {
 	switch {
-	case m.Kernel != "" && other.Kernel != "" && m.Kernel != other.Kernel:
-		return fmt.Sprintf("it has the kernel %s, and this machine has %s", m.Kernel, other.Kernel)
-	case m.Memory > 0 && other.Memory > 0 && m.Memory != other.Memory:
-		return fmt.Sprintf("it has %d MiB of memory, and this machine has %d MiB", m.Memory>>20, other.Memory>>20)
+	case m.Kernel != "" && peer.Kernel != "" && m.Kernel != peer.Kernel:
+		return fmt.Sprintf("it has the kernel %s, and this machine has %s", m.Kernel, peer.Kernel)
+	case m.Memory > 0 && peer.Memory > 0 && m.Memory != peer.Memory:
+		return fmt.Sprintf("it has %d MiB of memory, and this machine has %d MiB", m.Memory>>20, peer.Memory>>20)
 	}
 	return ""
 }

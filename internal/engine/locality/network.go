@@ -26,23 +26,23 @@ func (c *check) network(ctx context.Context) (err error) {
 		return fmt.Errorf("check the network of %s: %w", c.Daemon, err)
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
-	at := listener.Addr().(*net.TCPAddr).AddrPort()
+	addr := listener.Addr().(*net.TCPAddr).AddrPort()
 	var output excerpt
-	exit, refused, err := c.runTwice(ctx, func() engine.Spec {
-		spec := c.spec(engine.HostNet, probe.Reach(netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), reachLimit)...)
+	exit, refusal, err := c.runTwice(ctx, func() engine.Spec {
+		spec := c.spec(engine.HostNet, probe.Reach(netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), reachLimit)...)
 		spec.Process.Stderr = &output
 		return spec
 	})
 	switch {
 	case err != nil:
 		return err
-	case refused != nil && c.Users != "":
-		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s: %v; use --managed for a private daemon", c.Users, refused)
-	case refused != nil:
-		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s runs no container on the host's network: %v; use --managed for a private daemon", c.Daemon, refused)
+	case refusal != nil && c.Users != "":
+		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s: %v; use --managed for a private daemon", c.Users, refusal)
+	case refusal != nil:
+		c.Missing[engine.NetworkHost] = fmt.Sprintf("%s runs no container on the host's network: %v; use --managed for a private daemon", c.Daemon, refusal)
 	case !exit.OK():
 		c.Missing[engine.NetworkHost] = fmt.Sprintf("a container of %s on the host's network does not reach this program at %s (%s), so the daemon has another network; %s",
-			c.Daemon, at, output.String(), c.inContainer("--network=host", "start Touchstone in the network namespace of the daemon, or use --managed for a private daemon"))
+			c.Daemon, addr, output.String(), c.inContainer("--network=host", "start Touchstone in the network namespace of the daemon, or use --managed for a private daemon"))
 	}
 	return nil
 }

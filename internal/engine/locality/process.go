@@ -19,15 +19,15 @@ import (
 
 // findProcess runs a container and looks for its process here.
 func (c *check) findProcess(ctx context.Context) (visible bool, err error) {
-	limited, cancel := c.WithLimit(ctx)
+	limitCtx, cancel := c.WithLimit(ctx)
 	defer cancel()
-	container, err := c.Engine.Create(limited, c.spec(engine.NoNetwork, waiting(c.token())...))
+	container, err := c.Engine.Create(limitCtx, c.spec(engine.NoNetwork, waiting(c.token())...))
 	if err != nil {
 		return false, err
 	}
-	err = container.Start(limited)
+	err = container.Start(limitCtx)
 	if err == nil {
-		visible, err = c.inspect(limited, container)
+		visible, err = c.inspect(limitCtx, container)
 	}
 	return visible, errors.Join(err, engine.Undo(ctx, container))
 }
@@ -66,7 +66,7 @@ func belongs(dir string, words []string) bool {
 }
 
 // rootOf returns the user here that root is in the user namespace of a process.
-func rootOf(dir string) (uid int, known bool) {
+func rootOf(dir string) (uid int, ok bool) {
 	text, _ := os.ReadFile(filepath.Join(dir, "uid_map")) // without it the user is not known
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -86,15 +86,15 @@ func (c *check) findCgroups(dir string, pid int) error {
 	if c.session.Cgroups == nil {
 		return nil
 	}
-	held, err := c.session.Cgroups.Holds(pid)
+	holds, err := c.session.Cgroups.Holds(pid)
 	if err != nil {
 		return err
 	}
-	own, noOwn := os.Readlink(filepath.Join(c.proc, "self/ns/cgroup"))
-	theirs, noTheirs := os.Readlink(filepath.Join(c.proc, parentOf(dir), "ns/cgroup"))
+	ours, noOwn := os.Readlink(filepath.Join(c.proc, "self/ns/cgroup"))
+	their, noTheirs := os.Readlink(filepath.Join(c.proc, parentOf(dir), "ns/cgroup"))
 	// Linux before 4.6 has no such namespaces. A program without root cannot read the links of root's processes.
-	same := own == theirs || noOwn != nil || noTheirs != nil
-	if c.Cgroups = held && same; !c.Cgroups {
+	match := ours == their || noOwn != nil || noTheirs != nil
+	if c.Cgroups = holds && match; !c.Cgroups {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s has other cgroups than this program, so limits and cost of its containers cannot be read or separated here; %s",
 			c.Daemon, c.inContainer("--cgroupns=host and -v /sys/fs/cgroup:/sys/fs/cgroup", "start Touchstone where the daemon runs")))
 	}

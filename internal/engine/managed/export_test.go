@@ -11,15 +11,15 @@ import (
 func (d *Daemon) WaitEnd() { <-d.Exited() }
 
 // SetAnswerLimit replaces the deadline for an answer after a timeout, and returns the earlier one.
-func SetAnswerLimit(d time.Duration) (before time.Duration) {
-	before, answerLimit = answerLimit, d
-	return before
+func SetAnswerLimit(d time.Duration) (previous time.Duration) {
+	previous, answerLimit = answerLimit, d
+	return previous
 }
 
 // SetStopLimit replaces the deadline for an exit, and returns the earlier one.
-func SetStopLimit(d time.Duration) (before time.Duration) {
-	before, stopLimit = stopLimit, d
-	return before
+func SetStopLimit(d time.Duration) (previous time.Duration) {
+	previous, stopLimit = stopLimit, d
+	return previous
 }
 
 // Dirs are the daemon's directories.

@@ -27,9 +27,9 @@ const (
 )
 
 // linkFrom describes the link from a namespace to a container's address.
-func linkFrom(n *network.Namespace, to netip.Addr) (l engine.Link, err error) {
+func linkFrom(n *network.Namespace, addr netip.Addr) (l engine.Link, err error) {
 	err = n.Do(func() (err error) {
-		l, err = HostLink(to)
+		l, err = HostLink(addr)
 		return err
 	})
 	l.Namespace = n.Path()
@@ -39,29 +39,29 @@ func linkFrom(n *network.Namespace, to netip.Addr) (l engine.Link, err error) {
 // HostLink describes the link from this thread's network namespace to a container's address: the interface, and the local
 // address that the kernel chooses, which the container can reach. A container behind a gateway is on another machine or in
 // another network, which is an error.
-func HostLink(to netip.Addr) (engine.Link, error) {
-	l, err := findLink(to)
+func HostLink(addr netip.Addr) (engine.Link, error) {
+	l, err := findLink(addr)
 	if err != nil {
-		return engine.Link{}, fmt.Errorf("find the route to %s: %w", to, err)
+		return engine.Link{}, fmt.Errorf("find the route to %s: %w", addr, err)
 	}
 	return l, nil
 }
 
-func findLink(to netip.Addr) (l engine.Link, err error) {
+func findLink(addr netip.Addr) (l engine.Link, err error) {
 	runtime.LockOSThread() // the namespace belongs to the thread
 	defer runtime.UnlockOSThread()
-	if !to.Is4() {
+	if !addr.Is4() {
 		return l, errors.New("it is not an IPv4 address")
 	}
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
 		return l, err
 	}
-	own, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return l, err
 	}
-	index, err := interfaceFor(routes, own, to)
+	index, err := interfaceFor(routes, addrs, addr)
 	if err != nil {
 		return l, err
 	}
@@ -69,12 +69,12 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 	if err != nil {
 		return l, err
 	}
-	about, err := network.Describe(i.Name)
+	facts, err := network.Describe(i.Name)
 	if err != nil {
 		return l, err
 	}
 	// This binds the UDP socket to an address and sends nothing.
-	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, discard)))
+	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, discard)))
 	if err != nil {
 		return l, err
 	}
@@ -83,21 +83,21 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 	if !ok {
 		return l, errors.New("its socket has no address")
 	}
-	return engine.Link{Host: local.AddrPort().Addr().Unmap(), About: about}, nil
+	return engine.Link{Host: local.AddrPort().Addr().Unmap(), About: facts}, nil
 }
 
 // discard is a port that receives no packet.
 const discard = 9
 
 // interfaceFor finds the interface of the most specific route to an IPv4 address. For a route with several next hops it is the
-// interface of the first one that is up. own are the addresses of this host: a gateway among them, as in Cilium's routes, is none.
-func interfaceFor(routes []netlink.Route, own []netlink.Addr, to netip.Addr) (index int, err error) {
+// interface of the first one that is up. addrs are the addresses of this host: a gateway among them, as in Cilium's routes, is none.
+func interfaceFor(routes []netlink.Route, addrs []netlink.Addr, addr netip.Addr) (index int, err error) {
 	best := -1
 	var route netlink.Route
 	for _, r := range routes {
 		size := 0
 		if r.Dst != nil {
-			if !r.Dst.Contains(to.AsSlice()) {
+			if !r.Dst.Contains(addr.AsSlice()) {
 				continue
 			}
 			size, _ = r.Dst.Mask.Size()
@@ -111,14 +111,14 @@ func interfaceFor(routes []netlink.Route, own []netlink.Addr, to netip.Addr) (in
 	}
 	hop := netlink.NexthopInfo{LinkIndex: route.LinkIndex, Gw: route.Gw, Via: route.Via}
 	if len(route.MultiPath) > 0 {
-		up := slices.IndexFunc(route.MultiPath, func(n *netlink.NexthopInfo) bool { return n.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) == 0 })
-		if up < 0 {
+		hopIndex := slices.IndexFunc(route.MultiPath, func(n *netlink.NexthopInfo) bool { return n.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) == 0 })
+		if hopIndex < 0 {
 			return 0, fmt.Errorf("none of the %d interfaces of its route is up", len(route.MultiPath))
 		}
-		hop = *route.MultiPath[up]
+		hop = *route.MultiPath[hopIndex]
 	}
 	switch {
-	case isGateway(hop, own):
+	case isGateway(hop, addrs):
 		return 0, errors.New("it is behind a gateway, and not in a network of this host")
 	case hop.LinkIndex == 0: // such as a blackhole of Calico
 		return 0, errors.New("its route has no interface")
@@ -127,20 +127,20 @@ func interfaceFor(routes []netlink.Route, own []netlink.Addr, to netip.Addr) (in
 }
 
 // isGateway reports whether a next hop is another host.
-func isGateway(hop netlink.NexthopInfo, own []netlink.Addr) bool {
+func isGateway(hop netlink.NexthopInfo, addrs []netlink.Addr) bool {
 	gateway := hop.Gw
-	if via, ok := hop.Via.(*netlink.Via); ok && via != nil {
-		gateway = via.Addr // of another family than the route
+	if nextHop, ok := hop.Via.(*netlink.Via); ok && nextHop != nil {
+		gateway = nextHop.Addr // of another family than the route
 	}
 	if gateway == nil {
 		return hop.Via != nil
 	}
-	return !slices.ContainsFunc(own, func(a netlink.Addr) bool { return a.IPNet != nil && a.IP.Equal(gateway) })
+	return !slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IPNet != nil && a.IP.Equal(gateway) })
 }
 
 // Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the
 // daemon is restarted.
-func (d *Daemon) Link(to netip.Addr) (engine.Link, error) { return linkFrom(d.network, to) }
+func (d *Daemon) Link(addr netip.Addr) (engine.Link, error) { return linkFrom(d.network, addr) }
 
 // Reach returns nil if a process listens on a Unix socket. If there is no file the error is fs.ErrNotExist, if it is no socket
 // ENOTSOCK, and without a listener ECONNREFUSED.

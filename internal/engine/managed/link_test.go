@@ -19,30 +19,30 @@ import (
 // The routes are those of a host with Docker and a pod of Calico.
 func TestInterfaceFor(t *testing.T) {
 	const eth0, docker0, cali, eth1 = 2, 3, 4, 5
-	route := func(index int, to, via string) netlink.Route {
-		_, destination, err := net.ParseCIDR(to)
+	route := func(index int, cidr, gateway string) netlink.Route {
+		_, destination, err := net.ParseCIDR(cidr)
 		must.Do(t, err)
-		return netlink.Route{LinkIndex: index, Dst: destination, Gw: net.ParseIP(via)}
+		return netlink.Route{LinkIndex: index, Dst: destination, Gw: net.ParseIP(gateway)}
 	}
 	routes := []netlink.Route{
 		route(eth0, "0.0.0.0/0", "10.0.0.1"), route(eth0, "10.0.0.0/24", ""), route(docker0, "172.17.0.0/16", ""),
 		route(eth0, "192.168.64.0/18", "10.0.0.2"), route(cali, "192.168.65.5/32", ""),
 	}
-	several := func(to string, hops ...*netlink.NexthopInfo) []netlink.Route {
-		r := route(0, to, "")
+	multipath := func(cidr string, hops ...*netlink.NexthopInfo) []netlink.Route {
+		r := route(0, cidr, "")
 		r.MultiPath = hops
 		return append([]netlink.Route{r}, routes[1:]...)
 	}
-	hop := func(index, flags int, via string) *netlink.NexthopInfo {
-		return &netlink.NexthopInfo{LinkIndex: index, Flags: flags, Gw: net.ParseIP(via)}
+	hop := func(index, flags int, gateway string) *netlink.NexthopInfo {
+		return &netlink.NexthopInfo{LinkIndex: index, Flags: flags, Gw: net.ParseIP(gateway)}
 	}
 	viaIPv6 := netlink.Route{LinkIndex: eth0, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fe80::1")}}
 	const host = 6 // cilium_host
-	var own []netlink.Addr
+	var addrs []netlink.Addr
 	for _, address := range []string{"10.10.0.1/32", "192.168.1.20/24", "fd00:10::1/128"} {
 		a, err := netlink.ParseAddr(address)
 		must.Do(t, err)
-		own = append(own, *a)
+		addrs = append(addrs, *a)
 	}
 	cilium := []netlink.Route{
 		route(eth0, "0.0.0.0/0", "192.168.1.1"), route(host, "10.10.0.0/24", "10.10.0.1"), route(host, "10.10.1.0/24", "10.10.0.9"), route(host, "10.10.0.1/32", ""),
@@ -61,22 +61,22 @@ func TestInterfaceFor(t *testing.T) {
 		{[]netlink.Route{{LinkIndex: eth0, Gw: net.ParseIP("10.0.0.1")}}, "10.88.0.2", 0, "behind a gateway"},
 		{routes[1:2], "10.88.0.2", 0, "no route"},
 		{nil, "10.88.0.2", 0, "no route"},
-		{several("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
-		{several("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "172.17.0.5", docker0, ""},
-		{several("10.88.0.0/16", hop(eth0, 0, ""), hop(eth1, 0, "")), "10.88.0.2", eth0, ""},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_LINKDOWN, ""), hop(eth1, 0, "")), "10.88.0.2", eth1, ""},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
-		{several("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, unix.RTNH_F_LINKDOWN, "")), "10.88.0.2", 0, "none of the 2 interfaces of its route is up"},
+		{multipath("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
+		{multipath("0.0.0.0/0", hop(eth0, 0, "10.0.0.1"), hop(eth1, 0, "10.0.1.1")), "172.17.0.5", docker0, ""},
+		{multipath("10.88.0.0/16", hop(eth0, 0, ""), hop(eth1, 0, "")), "10.88.0.2", eth0, ""},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_LINKDOWN, ""), hop(eth1, 0, "")), "10.88.0.2", eth1, ""},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, 0, "10.0.1.1")), "10.88.0.2", 0, "behind a gateway"},
+		{multipath("10.88.0.0/16", hop(eth0, unix.RTNH_F_DEAD, ""), hop(eth1, unix.RTNH_F_LINKDOWN, "")), "10.88.0.2", 0, "none of the 2 interfaces of its route is up"},
 		{[]netlink.Route{viaIPv6}, "10.88.0.2", 0, "behind a gateway"},
 		{cilium, "10.10.0.7", host, ""},
 		{cilium, "10.10.1.7", 0, "behind a gateway"}, // a pod of another node
 		{[]netlink.Route{route(host, "10.10.0.0/24", "10.10.0.2")}, "10.10.0.7", 0, "behind a gateway"},
 		{[]netlink.Route{route(host, "10.42.0.0/16", "192.168.1.20")}, "10.42.0.7", host, ""}, // the host's address on another interface
-		{several("10.10.0.0/24", hop(host, unix.RTNH_F_DEAD, "10.0.0.1"), hop(host, 0, "10.10.0.1")), "10.10.0.7", host, ""},
+		{multipath("10.10.0.0/24", hop(host, unix.RTNH_F_DEAD, "10.0.0.1"), hop(host, 0, "10.10.0.1")), "10.10.0.7", host, ""},
 		{[]netlink.Route{{LinkIndex: host, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fd00:10::1")}}}, "10.10.0.7", host, ""},
 		{append(routes, route(0, "192.168.65.0/26", "")), "192.168.65.6", 0, "its route has no interface"},
 	} {
-		index, err := interfaceFor(c.routes, own, netip.MustParseAddr(c.to))
+		index, err := interfaceFor(c.routes, addrs, netip.MustParseAddr(c.to))
 		if c.complaint == "" && err != nil || c.complaint != "" && (err == nil || !strings.Contains(err.Error(), c.complaint)) || index != c.index {
 			t.Errorf("the interface for %s is %d, %v; want %d, %q", c.to, index, err, c.index, c.complaint)
 		}
@@ -128,12 +128,12 @@ func TestLinkByTheKernelsRoutes(t *testing.T) {
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
-		own := net.IPv4(10, 10, 0, 1)
+		hostAddr := net.IPv4(10, 10, 0, 1)
 		return errors.Join(
 			netlink.RouteAdd(&netlink.Route{Dst: prefix(10, 88, 0, 0, 16), MultiPath: []*netlink.NexthopInfo{{LinkIndex: one.Index}, {LinkIndex: two.Index}}}),
 			netlink.RouteAdd(&netlink.Route{Dst: prefix(0, 0, 0, 0, 0), MultiPath: []*netlink.NexthopInfo{{Gw: net.IPv4(10, 1, 0, 9)}, {Gw: net.IPv4(10, 2, 0, 9)}}}),
 			netlink.RouteAdd(&netlink.Route{LinkIndex: cilium.Index, Dst: prefix(10, 10, 0, 1, 32), Scope: netlink.SCOPE_LINK}),
-			netlink.RouteAdd(&netlink.Route{LinkIndex: cilium.Index, Dst: prefix(10, 10, 0, 0, 24), Gw: own, Src: own}),
+			netlink.RouteAdd(&netlink.Route{LinkIndex: cilium.Index, Dst: prefix(10, 10, 0, 0, 24), Gw: hostAddr, Src: hostAddr}),
 		)
 	}))
 	link, err := linkFrom(n, netip.MustParseAddr("10.88.0.2"))

@@ -109,10 +109,10 @@ func (l *daemonLog) tail() string {
 // close ends the log. A daemon that still writes gets SIGPIPE. It is idempotent.
 func (l *daemonLog) close() error {
 	l.reading.Lock()
-	again := l.closed
+	wasClosed := l.closed
 	l.closed = true
 	l.reading.Unlock()
-	if again {
+	if wasClosed {
 		return nil
 	}
 	l.end()

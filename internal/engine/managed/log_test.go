@@ -61,14 +61,14 @@ func TestLastOfRotation(t *testing.T) {
 		t.Errorf("the end of an empty rotation is %q", got)
 	}
 	line := func(n int) string { return fmt.Sprintf("%09d\n", n) }
-	var all strings.Builder
+	var text strings.Builder
 	for n := range maxLog/10 + 3 { // the last lines are in two files
-		all.WriteString(line(n))
+		text.WriteString(line(n))
 		if _, err := r.Write([]byte(line(n))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := all.String()[all.Len()-100:]
+	want := text.String()[text.Len()-100:]
 	if got := string(r.last(100)); got != want {
 		t.Errorf("the end is %q, want %q", got, want)
 	}

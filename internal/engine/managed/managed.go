@@ -181,8 +181,8 @@ func (d *Daemon) start(ctx context.Context) error {
 		cancel()
 		<-ready
 	}
-	if exited := d.Err(); exited != nil {
-		return exited
+	if exitErr := d.Err(); exitErr != nil {
+		return exitErr
 	}
 	if err != nil {
 		return fmt.Errorf("start %s: %w%s", d.config.Name, err, d.logEnd())
@@ -272,17 +272,17 @@ func (d *Daemon) launch() error {
 	if err != nil {
 		return errors.Join(err, left)
 	}
-	exited, exit := make(chan struct{}), new(process.Exit)
+	exitSignal, exit := make(chan struct{}), new(process.Exit)
 	d.mu.Lock()
-	d.process, d.exited, d.exit = cmd.Process, exited, exit
+	d.process, d.exited, d.exit = cmd.Process, exitSignal, exit
 	d.mu.Unlock()
 	go func() {
 		*exit = <-done
-		close(exited)
+		close(exitSignal)
 	}()
 	if left != nil {
 		_ = cmd.Process.Kill() // it fails if the process has exited
-		<-exited
+		<-exitSignal
 	}
 	return left
 }
@@ -320,9 +320,9 @@ func (d *Daemon) logEnd() string {
 // Err returns the daemon's exit as an error; nil while it runs.
 func (d *Daemon) Err() error {
 	d.mu.Lock()
-	exited, exit := d.exited, d.exit
+	exitSignal, exit := d.exited, d.exit
 	d.mu.Unlock()
-	if !engine.Ended(exited) {
+	if !engine.Ended(exitSignal) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: *exit}, d.logEnd())
@@ -350,16 +350,16 @@ func (d *Daemon) Lost(ctx context.Context) error {
 // Revive restarts the daemon if it has exited, once. It must not be called while containers exist, because they exit with the
 // daemon.
 func (d *Daemon) Revive(ctx context.Context) error {
-	exited := d.Err()
-	if exited == nil {
+	exitErr := d.Err()
+	if exitErr == nil {
 		return nil
 	}
 	d.mu.Lock()
-	again := d.restarted
+	isRepeat := d.restarted
 	d.restarted = true
 	d.mu.Unlock()
-	if again {
-		return fmt.Errorf("%w; it was restarted once before", exited)
+	if isRepeat {
+		return fmt.Errorf("%w; it was restarted once before", exitErr)
 	}
 	if d.group != nil {
 		// Its remaining children are killed with the cgroup.
@@ -375,30 +375,30 @@ var answerLimit = 5 * time.Second
 
 // Recover is for the time after a request has exceeded its limit, when no container is needed any more. It kills a daemon that does not answer, and
 // then restarts it like Revive. An answer with an error is an answer.
-func (d *Daemon) Recover(ctx context.Context) (killed bool, err error) {
+func (d *Daemon) Recover(ctx context.Context) (isKilled bool, err error) {
 	if d.Err() == nil {
-		asked, cancel := context.WithTimeout(ctx, answerLimit)
+		askCtx, cancel := context.WithTimeout(ctx, answerLimit)
 		defer cancel()
-		if err := d.config.Answers(asked); err == nil || asked.Err() == nil || ctx.Err() != nil {
+		if err := d.config.Answers(askCtx); err == nil || askCtx.Err() == nil || ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		if err := d.kill(ctx); err != nil {
 			return true, fmt.Errorf("kill %s, which does not answer: %w", d.config.Name, err)
 		}
-		killed = true
+		isKilled = true
 	}
-	return killed, d.Revive(ctx)
+	return isKilled, d.Revive(ctx)
 }
 
 // kill kills the daemon and waits for its exit.
 func (d *Daemon) kill(ctx context.Context) error {
 	d.mu.Lock()
-	running, exited := d.process, d.exited
+	running, exitSignal := d.process, d.exited
 	d.mu.Unlock()
 	_ = running.Kill() // it fails if the process has exited
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	return engine.Await(ctx, exited)
+	return engine.Await(ctx, exitSignal)
 }
 
 // Dial connects to an address in the daemon's network, which is the host network of its containers.
@@ -443,10 +443,10 @@ func childrenOf(pid int) []int {
 }
 
 // awaitKilled waits for the exit of the killed daemon. A daemon that waits in the kernel does not exit.
-func (d *Daemon) awaitKilled(ctx context.Context, exited <-chan struct{}) error {
+func (d *Daemon) awaitKilled(ctx context.Context, exitSignal <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	if engine.Await(ctx, exited) != nil {
+	if engine.Await(ctx, exitSignal) != nil {
 		return fmt.Errorf("stop %s: it was killed and has not exited within %v, because it waits in the kernel", d.config.Name, stopLimit)
 	}
 	return nil
@@ -456,15 +456,15 @@ func (d *Daemon) awaitKilled(ctx context.Context, exited <-chan struct{}) error 
 func (d *Daemon) Stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	d.mu.Lock()
-	running, exited := d.process, d.exited
+	running, exitSignal := d.process, d.exited
 	d.mu.Unlock()
 	var errs []error
 	if running != nil {
 		_ = running.Signal(unix.SIGTERM) // it fails if the process has exited
 		stop, cancel := context.WithTimeout(ctx, stopLimit)
-		if engine.Await(stop, exited) != nil {
+		if engine.Await(stop, exitSignal) != nil {
 			_ = running.Kill()
-			if err := d.awaitKilled(ctx, exited); err != nil {
+			if err := d.awaitKilled(ctx, exitSignal); err != nil {
 				errs = append(errs, err)
 			}
 		}

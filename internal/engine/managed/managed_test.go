@@ -102,14 +102,14 @@ func TestDaemonIsIsolated(t *testing.T) {
 			t.Errorf("the daemon sees /run/%s of the host", name)
 		}
 	}
-	if own, err := os.Readlink("/proc/self/ns/net"); err != nil || own == read("net") {
-		t.Errorf("the daemon is in the host's network %s (%v)", own, err)
+	if namespace, err := os.Readlink("/proc/self/ns/net"); err != nil || namespace == read("net") {
+		t.Errorf("the daemon is in the host's network %s (%v)", namespace, err)
 	}
-	if now := text("/proc/self/mounts"); now != mounts {
-		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+	if table := text("/proc/self/mounts"); table != mounts {
+		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", table, mounts)
 	}
-	if seen := read("lib"); seen != "" {
-		t.Errorf("the daemon sees %s of the host's /var/lib", seen)
+	if listing := read("lib"); listing != "" {
+		t.Errorf("the daemon sees %s of the host's /var/lib", listing)
 	}
 	if _, err := os.Stat("/var/lib/touchstone-test"); err == nil {
 		t.Error("a file that the daemon makes in /var/lib is on the host")
@@ -117,8 +117,8 @@ func TestDaemonIsIsolated(t *testing.T) {
 
 	// The daemon's network can be reached only through the daemon.
 	address := "127.0.0.1:" + strconv.Itoa(servedPort(t, filepath.Join(d.Dirs().Data, "served")))
-	within := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
-	if body := get(t, within, "http://"+address); body != probe.ServeBody {
+	client := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
+	if body := get(t, client, "http://"+address); body != probe.ServeBody {
 		t.Errorf("a server in the daemon's network returns %q", body)
 	}
 	if _, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Get("http://" + address); err == nil {
@@ -126,7 +126,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	}
 	// The registry serves the daemon's network under the same address.
 	path, _, _ := strings.Cut(strings.TrimPrefix(s.Registry.Probe(), s.Registry.Addr()+"/"), ":")
-	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/"+path+"/manifests/latest"); !strings.Contains(body, "schemaVersion") {
+	if body := get(t, client, "http://"+s.Registry.Addr()+"/v2/"+path+"/manifests/latest"); !strings.Contains(body, "schemaVersion") {
 		t.Errorf("the registry returns %q in the daemon's network", body)
 	}
 	// No engine of the user needs the registry, so it does not listen on the host.
@@ -175,10 +175,10 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 		exec sleep 1000`)
 	c.Memory = []string{state}
 	d := start(t, s, c)
-	used, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
+	content, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
 	must.Do(t, err)
 	const limit = 48<<20 + 20*512<<10
-	sizes := strings.Fields(string(used))
+	sizes := strings.Fields(string(content))
 	for _, size := range sizes {
 		if n, err := strconv.Atoi(size); err != nil || n > limit || n < limit/2 {
 			t.Errorf("the daemon wrote %s bytes into a directory in memory (%v), want about %d", size, err, limit)
@@ -193,16 +193,16 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
 	<-d.Exited()
 	must.Do(t, d.Revive(t.Context()))
-	if again, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(again) > 0 {
-		t.Errorf("the restarted daemon's state has %q (%v), want nothing", again, err)
+	if state, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(state) > 0 {
+		t.Errorf("the restarted daemon's state has %q (%v), want nothing", state, err)
 	}
 }
 
 // A mount of a daemon reaches a mount namespace that a child has made before, only if the configuration shares mounts. It never
 // reaches the host.
 func TestSharedMounts(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(strconv.FormatBool(shared), func(t *testing.T) {
+	for _, isShared := range []bool{false, true} {
+		t.Run(strconv.FormatBool(isShared), func(t *testing.T) {
 			s := session(t)
 			mounts := text("/proc/self/mounts")
 			c := daemon(t, s, `
@@ -216,19 +216,19 @@ func TestSharedMounts(t *testing.T) {
 				wait
 				echo ready >"$FIFO"
 				exec sleep 1000`)
-			c.SharedMounts = shared
+			c.SharedMounts = isShared
 			d := start(t, s, c)
 			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
 			must.Do(t, err)
 			want := 0
-			if shared {
+			if isShared {
 				want = 2
 			}
 			if got := strings.Count(string(child), "later "); got != want {
 				t.Errorf("the child sees %d of the daemon's two later mounts, want %d:\n%s", got, want, child)
 			}
-			if now := text("/proc/self/mounts"); now != mounts {
-				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+			if table := text("/proc/self/mounts"); table != mounts {
+				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", table, mounts)
 			}
 		})
 	}
@@ -332,13 +332,13 @@ func TestMountsCloseWithStuckProcess(t *testing.T) {
 		<-files.Stalled
 		cancel()
 	}()
-	var stuck *process.StuckError
-	if err := s.Launcher.Run(ctx, cmd); !errors.As(err, &stuck) {
+	var stuckErr *process.StuckError
+	if err := s.Launcher.Run(ctx, cmd); !errors.As(err, &stuckErr) {
 		t.Fatalf("Run() = %v, want a StuckError", err)
 	}
-	before := managed.SetStopLimit(100 * time.Millisecond)
+	previous := managed.SetStopLimit(100 * time.Millisecond)
 	err = m.Close(t.Context())
-	managed.SetStopLimit(before)
+	managed.SetStopLimit(previous)
 	if err == nil || !strings.Contains(err.Error(), "has not exited") {
 		t.Errorf("Close() = %v beside a process that cannot be killed", err)
 	}
@@ -501,8 +501,8 @@ func TestRevive(t *testing.T) {
 	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
 		t.Fatalf("Revive: %v, %v", err, d.Err())
 	}
-	if now := d.Daemon().PIDs; now[0] == was[0] {
-		t.Errorf("the process is still %d", now[0])
+	if pids := d.Daemon().PIDs; pids[0] == was[0] {
+		t.Errorf("the process is still %d", pids[0])
 	}
 	if s.Cgroups != nil {
 		if lives(t, was[1]) {
@@ -531,23 +531,23 @@ func TestRecover(t *testing.T) {
 	}
 	d := start(t, s, c)
 	first := d.Daemon().PIDs[0]
-	if killed, err := d.Recover(t.Context()); killed || err != nil || d.Daemon().PIDs[0] != first {
-		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	if isKilled, err := d.Recover(t.Context()); isKilled || err != nil || d.Daemon().PIDs[0] != first {
+		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", isKilled, err, d.Daemon().PIDs[0], first)
 	}
 	answer = nil
-	before := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
-	t.Cleanup(func() { managed.SetAnswerLimit(before) })
+	previous := managed.SetAnswerLimit(50 * time.Millisecond) // from here on the daemon never answers
+	t.Cleanup(func() { managed.SetAnswerLimit(previous) })
 	must.Do(t, unix.Kill(first, unix.SIGSTOP))
-	ended, cancel := context.WithCancel(t.Context())
+	deadCtx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if killed, err := d.Recover(ended); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
-		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", killed, err, d.Err())
+	if isKilled, err := d.Recover(deadCtx); isKilled || !errors.Is(err, context.Canceled) || d.Err() != nil {
+		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", isKilled, err, d.Err())
 	}
-	if killed, err := d.Recover(t.Context()); !killed || err != nil || d.Daemon().PIDs[0] == first {
-		t.Errorf("Recover of a daemon that hangs: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	if isKilled, err := d.Recover(t.Context()); !isKilled || err != nil || d.Daemon().PIDs[0] == first {
+		t.Errorf("Recover of a daemon that hangs: %v, %v, process %d after %d", isKilled, err, d.Daemon().PIDs[0], first)
 	}
-	if killed, err := d.Recover(t.Context()); !killed || err == nil || !strings.Contains(err.Error(), "restarted once before") {
-		t.Errorf("Recover for the second time: %v, %v", killed, err)
+	if isKilled, err := d.Recover(t.Context()); !isKilled || err == nil || !strings.Contains(err.Error(), "restarted once before") {
+		t.Errorf("Recover for the second time: %v, %v", isKilled, err)
 	}
 }
 
@@ -560,11 +560,11 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 	leave := s.SetCgroupParent
 	// The copy of a machine has the real cgroups, and its own file with the cgroups of this process.
 	root := t.TempDir()
-	own := filepath.Join(root, "proc/self/cgroup")
-	err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.Symlink("/sys", filepath.Join(root, "sys")))
+	file := filepath.Join(root, "proc/self/cgroup")
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.Symlink("/sys", filepath.Join(root, "sys")))
 	for _, name := range []string{"cgroup", "mountinfo"} {
 		text, failed := os.ReadFile(filepath.Join("/proc/self", name))
-		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(own), name), text, 0o600))
+		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(file), name), text, 0o600))
 	}
 	must.Do(t, err)
 	if s.Cgroups, err = cgroup.Detect(root); err != nil {
@@ -572,14 +572,14 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 	}
 	d := start(t, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
 	was := d.Daemon().PIDs[0]
-	must.Do(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)))
+	must.Do(t, errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(file)))
 	d.WaitEnd()
 	if err := d.Revive(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "find the cgroups of this process") {
 		t.Errorf("Revive: %v", err)
 	}
 	must.Do(t, leave(""))
-	if now := d.Daemon().PIDs[0]; now == was || lives(t, now) {
-		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", now, lives(t, now), was)
+	if pid := d.Daemon().PIDs[0]; pid == was || lives(t, pid) {
+		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", pid, lives(t, pid), was)
 	}
 	if err := d.Err(); err == nil || !strings.Contains(err.Error(), "was killed by signal 9") {
 		t.Errorf("the exit of the daemon: %v", err)
@@ -588,7 +588,7 @@ func TestLauncherStaysInCgroup(t *testing.T) {
 
 func TestShared(t *testing.T) {
 	s := session(t)
-	var shared managed.Shared[*managed.Daemon]
+	var pool managed.Shared[*managed.Daemon]
 	end := func(d *managed.Daemon) error { return d.Stop(context.Background()) }
 	starts := 0
 	begin := func(ctx context.Context) (*managed.Daemon, error) {
@@ -598,7 +598,7 @@ func TestShared(t *testing.T) {
 	var releases []func() error
 	var last *managed.Daemon
 	for range 3 {
-		d, release, err := shared.Acquire(t.Context(), begin, end)
+		d, release, err := pool.Acquire(t.Context(), begin, end)
 		must.Do(t, err)
 		if last != nil && d != last {
 			t.Error("the users have different daemons")
@@ -609,21 +609,21 @@ func TestShared(t *testing.T) {
 		for range 2 { // idempotent
 			enginetest.Check(t, release())
 		}
-		if ended := last.Err() != nil; ended != (i == len(releases)-1) {
-			t.Errorf("after release %d of %d the daemon has exited: %v", i+1, len(releases), ended)
+		if hasExited := last.Err() != nil; hasExited != (i == len(releases)-1) {
+			t.Errorf("after release %d of %d the daemon has exited: %v", i+1, len(releases), hasExited)
 		}
 	}
 	if starts != 1 {
 		t.Errorf("the daemon was started %d times, want once", starts)
 	}
 
-	var broken managed.Shared[*managed.Daemon]
+	var failures managed.Shared[*managed.Daemon]
 	fails := func(ctx context.Context) (*managed.Daemon, error) {
 		starts++
 		return managed.Start(ctx, s, daemon(t, s, "exit 1"))
 	}
 	for range 2 {
-		if _, _, err := broken.Acquire(t.Context(), fails, end); err == nil {
+		if _, _, err := failures.Acquire(t.Context(), fails, end); err == nil {
 			t.Error("Acquire succeeds although the daemon fails")
 		}
 	}
@@ -655,15 +655,15 @@ func TestProgramsBehindLinks(t *testing.T) {
 		must.Do(t, err)
 	}
 	t.Setenv("PATH", filepath.Join(system, "sw/bin")+":"+os.Getenv("PATH"))
-	called := filepath.Join(data, "current/bin/containerd")
+	program := filepath.Join(data, "current/bin/containerd")
 	c := daemon(t, s, `
-		{ helper; `+called+`; ls `+lib+`; readlink `+system+`; } >"$HOME/seen" 2>&1
+		{ helper; `+program+`; ls `+lib+`; readlink `+system+`; } >"$HOME/seen" 2>&1
 		echo ready >"$FIFO"
 		exec sleep 1000`)
-	c.Needs = []string{called}
+	c.Needs = []string{program}
 	d := start(t, s, c)
-	seen, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
-	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(seen) != want {
-		t.Errorf("the daemon's programs print %q, %v; want %q", seen, err, want)
+	output, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
+	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(output) != want {
+		t.Errorf("the daemon's programs print %q, %v; want %q", output, err, want)
 	}
 }

@@ -142,11 +142,11 @@ func (m *Mounts) start(ctx context.Context, name string, needs, memory []string)
 	if done == nil {
 		return err
 	}
-	ended := make(chan struct{})
-	m.holder, m.ended = cmd.Process, ended
+	end := make(chan struct{})
+	m.holder, m.ended = cmd.Process, end
 	go func() {
 		<-done
-		close(ended)
+		close(end)
 	}()
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (m *Mounts) enter(cmd *exec.Cmd, options ...option) {
 }
 
 // Link describes the link from the network namespace to a container's address there.
-func (m *Mounts) Link(to netip.Addr) (engine.Link, error) { return linkFrom(m.network, to) }
+func (m *Mounts) Link(addr netip.Addr) (engine.Link, error) { return linkFrom(m.network, addr) }
 
 // Close ends all processes in the mount namespace. It is idempotent.
 func (m *Mounts) Close(ctx context.Context) error {
@@ -241,14 +241,14 @@ func (m *Mounts) endOthers(ctx context.Context) error {
 		if ctx.Err() != nil { // the launcher may have given a process up that waits in the kernel
 			return notExited(left[0])
 		}
-		killed := map[int]*process.Process{}
+		processes := map[int]*process.Process{}
 		for _, pid := range left {
 			p := m.session.Launcher.Adopt(pid)       // while it runs, so that its exit is reported
 			if unix.Kill(pid, unix.SIGKILL) == nil { // it fails if the process has exited
-				killed[pid] = p
+				processes[pid] = p
 			}
 		}
-		for pid, p := range killed {
+		for pid, p := range processes {
 			if engine.Await(ctx, p.Done()) != nil && unix.Kill(pid, 0) == nil {
 				return notExited(pid)
 			}
@@ -271,7 +271,7 @@ func (m *Mounts) processes() (pids []int) {
 	if m.mounts == nil {
 		return nil
 	}
-	own, err := m.mounts.Stat()
+	self, err := m.mounts.Stat()
 	if err != nil {
 		return nil // it was closed before
 	}
@@ -281,7 +281,7 @@ func (m *Mounts) processes() (pids []int) {
 		if err != nil || slices.Contains(pids, pid) {
 			continue
 		}
-		if of, err := os.Stat(link); err == nil && os.SameFile(own, of) {
+		if info, err := os.Stat(link); err == nil && os.SameFile(self, info) {
 			pids = append(pids, pid)
 		}
 	}

@@ -20,16 +20,16 @@ type Shared[T any] struct {
 func (s *Shared[T]) Acquire(ctx context.Context, begin func(context.Context) (T, error), end func(T) error) (value T, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var none T
+	var zero T
 	if s.failed != nil {
-		return none, nil, s.failed
+		return zero, nil, s.failed
 	}
 	if s.users == 0 {
 		if s.value, err = begin(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.failed = err
 			}
-			return none, nil, err
+			return zero, nil, err
 		}
 	}
 	s.users++
@@ -42,8 +42,8 @@ func (s *Shared[T]) release(end func(T) error) error {
 	if s.users--; s.users > 0 {
 		return nil
 	}
-	var none T
+	var zero T
 	value := s.value
-	s.value = none
+	s.value = zero
 	return end(value)
 }

@@ -41,16 +41,16 @@ type syslog struct {
 // openSyslog makes the socket in the mount namespace of a running daemon. The namespace's own tmpfs holds it, so that it disappears
 // with the namespace, and no process of the host can reach it.
 func openSyslog(pid int, file string) (*syslog, error) {
-	var host, own unix.Stat_t
+	var host, daemonStat unix.Stat_t
 	dir := filepath.Dir(syslogPath)
-	inside := fmt.Sprintf("/proc/%d/root%s", pid, dir)
-	if err := errors.Join(unix.Stat(dir, &host), unix.Stat(inside, &own)); err != nil {
+	daemonDir := fmt.Sprintf("/proc/%d/root%s", pid, dir)
+	if err := errors.Join(unix.Stat(dir, &host), unix.Stat(daemonDir, &daemonStat)); err != nil {
 		return nil, fmt.Errorf("make a system log: %w", err)
 	}
-	if host.Dev == own.Dev && host.Ino == own.Ino {
+	if host.Dev == daemonStat.Dev && host.Ino == daemonStat.Ino {
 		return nil, fmt.Errorf("make a system log: process %d sees the host's %s", pid, dir)
 	}
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(inside, filepath.Base(syslogPath)), Net: "unixgram"})
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(daemonDir, filepath.Base(syslogPath)), Net: "unixgram"})
 	if err != nil {
 		return nil, fmt.Errorf("make a system log: %w", err)
 	}
@@ -91,14 +91,14 @@ func complaint(message string) (string, bool) {
 	text := strings.TrimSpace(message[len(found[0]):])
 	priority, _ := strconv.Atoi(found[1]) // digits
 	const severities, worst = 8, 3        // 3 is an error, and lower ones are worse
-	severe := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal")
-	return text, severe
+	isSevere := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal")
+	return text, isSevere
 }
 
 // note keeps a message if it is a complaint, once.
 func (l *syslog) note(message string) {
-	text, severe := complaint(message)
-	if !severe {
+	text, isSevere := complaint(message)
+	if !isSevere {
 		return
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), maxComplaint)], "")

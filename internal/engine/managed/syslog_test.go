@@ -24,7 +24,7 @@ func dialSyslog(t *testing.T, d *managed.Daemon) net.Conn {
 // The programs of a daemon have a system log of their own, whose errors are kept.
 func TestSyslog(t *testing.T) {
 	s := session(t)
-	before, hostErr := os.Lstat("/run/log")
+	baseline, hostErr := os.Lstat("/run/log")
 	c := daemon(t, s, `echo ready >"$FIFO"; sleep 100`)
 	c.Syslog = true
 	d := start(t, s, c)
@@ -62,13 +62,13 @@ func TestSyslog(t *testing.T) {
 	if strings.Contains(got, "well") || strings.Count(got, "again") != 1 {
 		t.Errorf("complaints %q, want errors only, and each once", got)
 	}
-	if again := d.Complaints(); again != "" {
-		t.Errorf("the second call returns the complaints again: %q", again)
+	if repeat := d.Complaints(); repeat != "" {
+		t.Errorf("the second call returns the complaints again: %q", repeat)
 	}
 	if text, err := os.ReadFile(filepath.Join(d.Dirs().State, "syslog")); err != nil || !strings.Contains(string(text), "all is well") {
 		t.Errorf("the file of messages has %q, %v", text, err)
 	}
-	if now, err := os.Lstat("/run/log"); (err == nil) != (hostErr == nil) || err == nil && !os.SameFile(before, now) {
+	if info, err := os.Lstat("/run/log"); (err == nil) != (hostErr == nil) || err == nil && !os.SameFile(baseline, info) {
 		t.Errorf("the host's /run/log changed: %v, %v before", err, hostErr)
 	}
 }

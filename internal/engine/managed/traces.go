@@ -92,8 +92,8 @@ func search(proc, state string, ids []string) (left []string, err error) {
 					left = append(left, "state file "+strings.TrimPrefix(path, root))
 				}
 			}
-			below, err := filepath.Rel(parent, path)
-			if err == nil && e.IsDir() && (strings.Count(below, "/")+1 >= stateDepth || isFiles(path)) {
+			rel, err := filepath.Rel(parent, path)
+			if err == nil && e.IsDir() && (strings.Count(rel, "/")+1 >= stateDepth || isFiles(path)) {
 				return fs.SkipDir
 			}
 			return nil

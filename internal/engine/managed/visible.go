@@ -22,8 +22,8 @@ type visible struct {
 
 // add keeps a directory or link, unless it is outside of the private directories or below a directory that is kept.
 func (v *visible) add(path string) {
-	below := func(parent string) bool { return strings.HasPrefix(path, parent+"/") }
-	if slices.ContainsFunc(v.private, below) && !slices.ContainsFunc(v.keep, below) && !slices.Contains(v.keep, path) {
+	contains := func(parent string) bool { return strings.HasPrefix(path, parent+"/") }
+	if slices.ContainsFunc(v.private, contains) && !slices.ContainsFunc(v.keep, contains) && !slices.Contains(v.keep, path) {
 		v.keep = append(v.keep, path)
 	}
 }
@@ -74,17 +74,17 @@ func resolve(path string) (links []string, real string, err error) {
 		if links = append(links, next); len(links) > maxLinks {
 			return nil, "", &fs.PathError{Op: "resolve", Path: path, Err: unix.ELOOP}
 		}
-		to, err := os.Readlink(next)
+		destination, err := os.Readlink(next)
 		if err != nil {
 			return nil, "", err
 		}
-		if to == "" {
+		if destination == "" {
 			return nil, "", &fs.PathError{Op: "resolve", Path: next, Err: errors.New("the link is empty")}
 		}
-		if filepath.IsAbs(to) {
+		if filepath.IsAbs(destination) {
 			real = "/"
 		}
-		rest = append(split(to), rest...)
+		rest = append(split(destination), rest...)
 	}
 	return links, real, nil
 }

@@ -18,14 +18,14 @@ func tree(t *testing.T, lines ...string) (root string) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must.Do(t, err)
 	for _, line := range lines {
-		name, to, isLink := strings.Cut(line, " -> ")
+		name, destination, isLink := strings.Cut(line, " -> ")
 		path := filepath.Join(root, name)
 		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		if strings.HasPrefix(to, "/") {
-			to = root + to
+		if strings.HasPrefix(destination, "/") {
+			destination = root + destination
 		}
 		if isLink {
-			err = os.Symlink(to, path)
+			err = os.Symlink(destination, path)
 		} else {
 			err = os.WriteFile(path, nil, 0o755)
 		}

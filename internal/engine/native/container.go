@@ -286,9 +286,9 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	fail := func(err error) (engine.Exit, error) {
 		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
 	}
-	exited := errors.New("its process has exited")
+	errExited := errors.New("its process has exited")
 	if engine.Ended(c.ended) {
-		return fail(exited)
+		return fail(errExited)
 	}
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
@@ -307,7 +307,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	_ = out.Close()
 	switch {
 	case errors.Is(err, os.ErrProcessDone):
-		return fail(exited)
+		return fail(errExited)
 	case err != nil:
 		return fail(c.e.refused(err))
 	}
@@ -318,8 +318,8 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Wait(ctx); err != nil {
 		return fail(err)
 	}
-	if why := complaint(out.Tail()); !exit.OK() && why != "" {
-		return fail(errors.New(why))
+	if cause := complaint(out.Tail()); !exit.OK() && cause != "" {
+		return fail(errors.New(cause))
 	}
 	return exit, nil
 }

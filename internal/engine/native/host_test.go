@@ -49,13 +49,13 @@ func TestImageSeesNoProcessOfTheHost(t *testing.T) {
 	}
 
 	p.Walk = true
-	for i, started := range []bool{false, true} {
+	for i, isStarted := range []bool{false, true} {
 		sp := spec(s, i, probe.Ready()...)
 		sp.Mounts = enginetest.Libraries(t, s.Rootfs)
 		c, err := e.Create(t.Context(), sp)
 		must.Do(t, err)
 		t.Cleanup(func() { enginetest.Check(t, c.Delete(context.WithoutCancel(t.Context()))) })
-		if started {
+		if isStarted {
 			must.Do(t, c.Start(t.Context()))
 		}
 		wantNothing(t, enginetest.RunAttack(t, p, func(args []string, out io.Writer) error {

@@ -148,16 +148,16 @@ func TestWritableIsRemoved(t *testing.T) {
 // An Exec that is given up returns the cause, and leaves the container as it is.
 func TestExecObeysItsContext(t *testing.T) {
 	s, e := open(t)
-	why := errors.New("enough")
+	cause := errors.New("enough")
 	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
 	for range 10 { // the process and the context end in any order
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := &line{got: make(chan struct{})}
 		go func() {
 			<-out.got // it runs
-			cancel(why)
+			cancel(cause)
 		}()
-		if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Ready(), Stdout: out}); !errors.Is(err, why) {
+		if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: probe.Ready(), Stdout: out}); !errors.Is(err, cause) {
 			t.Errorf("Exec with a context that ends: %v, want the cause", err)
 		}
 	}

@@ -47,15 +47,15 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if err != nil || id == "" {
 		t.Fatalf("the session is %q, %v", id, err)
 	}
-	left := func() (all []string) {
+	left := func() (list []string) {
 		for _, m := range groups.Mounts {
 			found, _ := filepath.Glob(filepath.Join(m.Dir, groups.Base(), engine.Prefix+id))
-			all = append(all, found...)
+			list = append(list, found...)
 		}
 		if _, err := os.Stat(state); err == nil {
-			all = append(all, state)
+			list = append(list, state)
 		}
-		return all
+		return list
 	}
 	if len(left()) < 2 {
 		t.Errorf("a live session has only %q", left())
@@ -64,7 +64,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("the program ended with %v, want SIGTERM", err)
 	}
-	if all := left(); len(all) > 0 {
-		t.Errorf("%q is left", all)
+	if list := left(); len(list) > 0 {
+		t.Errorf("%q is left", list)
 	}
 }

@@ -131,9 +131,9 @@ func (l *lab) testRights(t *testing.T) {
 	proc := fmt.Sprintf("/proc/%d", childWith(t, probe.Ready()...))
 	status, err := os.ReadFile(proc + "/status")
 	must.Do(t, err)
-	const none = "0000000000000000"
+	const noCaps = "0000000000000000"
 	user := "\t65534\t65534\t65534\t65534"
-	wants := []string{"CapInh:\t" + none, "CapPrm:\t" + none, "CapEff:\t" + none, "CapBnd:\t" + none, "CapAmb:\t" + none, "NoNewPrivs:\t1"}
+	wants := []string{"CapInh:\t" + noCaps, "CapPrm:\t" + noCaps, "CapEff:\t" + noCaps, "CapBnd:\t" + noCaps, "CapAmb:\t" + noCaps, "NoNewPrivs:\t1"}
 	if os.Geteuid() == 0 {
 		wants = append(wants, "Uid:"+user, "Gid:"+user, "Groups:\t ")
 	}
@@ -143,9 +143,9 @@ func (l *lab) testRights(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"ipc", "mnt", "pid", "uts"} {
-		own, _ := os.Readlink("/proc/self/ns/" + kind)
-		if its, err := os.Readlink(proc + "/ns/" + kind); err != nil || its == own {
-			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, its, err, own)
+		ours, _ := os.Readlink("/proc/self/ns/" + kind)
+		if namespace, err := os.Readlink(proc + "/ns/" + kind); err != nil || namespace == ours {
+			t.Errorf("its namespace %s is %s, %v, and the host's is %s", kind, namespace, err, ours)
 		}
 	}
 	if got, err := rootOfNamespace(proc + "/ns/mnt"); err != nil || !slices.Contains(got, "probe") || slices.Contains(got, "boot") {
@@ -178,14 +178,14 @@ echo x >/dev/null && b head -c 4 /dev/zero | b wc -c
 	if want := "in /proc: 0, in /sys: 0\nfull null random urandom zero " + user + "4\n"; out != want {
 		t.Errorf("the program's output is\n%swant\n%s", out, want)
 	}
-	small := l.shell(`
+	spec := l.shell(`
 (: >/tmp/x) && b cp /bin/busybox /tmp/program && echo writes
 try /tmp/program true
 try b dd if=/dev/zero of=/tmp/large bs=1048576 count=17
 try b touch /dev/x /x
 `)
-	small.Mounts = []engine.Mount{{Target: "/tmp"}}
-	if out, _ := l.run(t, l.unprivileged, small); out != "writes\n" {
+	spec.Mounts = []engine.Mount{{Target: "/tmp"}}
+	if out, _ := l.run(t, l.unprivileged, spec); out != "writes\n" {
 		t.Errorf("with /tmp the program's output is\n%s", out)
 	}
 	writable := l.spec(probe.Ready()...)
@@ -242,16 +242,16 @@ func (l *lab) testNetserver(t *testing.T, secret string) {
 	host := victim(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	must.Do(t, err)
-	at := netip.MustParseAddrPort(listener.Addr().String())
+	addr := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
 	reads := func(file string) (ok bool, output string) {
-		server := l.spec(remote.Netserver.Args(at, "")...)
+		server := l.spec(remote.Netserver.Args(addr, "")...)
 		server.Network = engine.HostNet
 		c := enginetest.Running(t, l.unprivileged, server)
-		if out, exit := l.run(t, l.ordinary, l.spec(probe.Reach(at, time.Minute)...)); !exit.OK() {
+		if out, exit := l.run(t, l.ordinary, l.spec(probe.Reach(addr, time.Minute)...)); !exit.OK() {
 			t.Fatalf("netserver is not reached: %v: %s", exit, out)
 		}
-		out, exit := l.run(t, l.ordinary, l.spec(programs.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(at.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
+		out, exit := l.run(t, l.ordinary, l.spec(programs.Netperf, "-4", "-H", "127.0.0.1", "-p", strconv.Itoa(int(addr.Port())), "-t", "TCP_MAERTS", "-l", "1", "-F", ","+file))
 		must.Do(t, c.Delete(t.Context()))
 		if strings.Contains(out, "must be less than") {
 			t.Fatal(out)

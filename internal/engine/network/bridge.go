@@ -65,12 +65,12 @@ func (b *Bridge) describePort() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	var about map[string]string
+	var facts map[string]string
 	err = p.ns.Do(func() (err error) {
-		about, err = Describe(portName)
+		facts, err = Describe(portName)
 		return err
 	})
-	for name, value := range about {
+	for name, value := range facts {
 		b.about["container's "+name] = value
 	}
 	return err
@@ -180,7 +180,7 @@ func (p *Port) Close() error {
 		if err == nil {
 			err = netlink.LinkDel(link)
 		}
-		if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
+		if _, isGone := errors.AsType[netlink.LinkNotFoundError](err); isGone {
 			return nil
 		}
 		return err

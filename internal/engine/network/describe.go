@@ -32,25 +32,25 @@ func Describe(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the network interface %s: %w", name, err)
 	}
-	about := map[string]string{"interface": i.Name, "mtu": strconv.Itoa(i.MTU), "offloads": "none"}
+	facts := map[string]string{"interface": i.Name, "mtu": strconv.Itoa(i.MTU), "offloads": "none"}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("look at the network interface %s: %w", name, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if info, err := unix.IoctlGetEthtoolDrvinfo(fd, name); err == nil {
-		about["kind"] = unix.ByteSliceToString(info.Driver[:])
+		facts["kind"] = unix.ByteSliceToString(info.Driver[:])
 	}
-	var on []string
+	var names []string
 	for _, o := range offloads {
 		if value, err := ethtool(fd, name, o.get); err == nil && value != 0 {
-			on = append(on, o.name)
+			names = append(names, o.name)
 		}
 	}
-	if len(on) > 0 {
-		about["offloads"] = strings.Join(on, " ")
+	if len(names) > 0 {
+		facts["offloads"] = strings.Join(names, " ")
 	}
-	return about, nil
+	return facts, nil
 }
 
 // ethtoolValue is struct ethtool_value.

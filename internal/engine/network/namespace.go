@@ -83,8 +83,8 @@ func onThread(enter, f func() error) error {
 
 // silenceIPv6 disables IPv6 in this thread's namespace. Without IPv6 in the kernel it does nothing.
 func silenceIPv6() error {
-	for _, which := range []string{"all", "default"} {
-		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)
+	for _, scope := range []string{"all", "default"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+scope+"/disable_ipv6", []byte("1"), 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -125,15 +125,15 @@ func NewPair() (*Pair, error) {
 	if p.host, err = New(); err != nil {
 		return nil, errors.Join(err, p.inside.Close())
 	}
-	const inside, host = "eth0", "host0"
+	const guest, host = "eth0", "host0"
 	err = p.inside.Do(func() error {
 		attributes := netlink.NewLinkAttrs()
-		attributes.Name, attributes.HardwareAddr = inside, hardware(p.address)
+		attributes.Name, attributes.HardwareAddr = guest, hardware(p.address)
 		err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: host, PeerNamespace: netlink.NsFd(int(p.host.file.Fd()))})
 		if err != nil {
-			return fmt.Errorf("make the interfaces %s and %s: %w", inside, host, err)
+			return fmt.Errorf("make the interfaces %s and %s: %w", guest, host, err)
 		}
-		return assign(inside, p.address)
+		return assign(guest, p.address)
 	})
 	if err == nil {
 		err = p.host.Do(func() (err error) {
@@ -144,7 +144,7 @@ func NewPair() (*Pair, error) {
 		})
 	}
 	if err == nil {
-		err = p.inside.Do(func() error { return route(inside) })
+		err = p.inside.Do(func() error { return route(guest) })
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), p.Close())
@@ -184,10 +184,10 @@ func (p *Pair) Close() error {
 }
 
 // describe is Describe with the path of packets through the whole network.
-func describe(name, whole string) (map[string]string, error) {
-	about, err := Describe(name)
+func describe(name, route string) (map[string]string, error) {
+	facts, err := Describe(name)
 	if err == nil {
-		about["network"] = whole
+		facts["network"] = route
 	}
-	return about, err
+	return facts, err
 }

@@ -77,28 +77,28 @@ func unchanged(t *testing.T) {
 		for _, i := range interfaces {
 			names = append(names, i.Name)
 		}
-		held, err := os.ReadDir("/proc/self/fd")
+		fds, err := os.ReadDir("/proc/self/fd")
 		must.Do(t, err)
 		namespaces := 0
-		for _, fd := range held {
-			if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, "net:") {
+		for _, fd := range fds {
+			if link, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(link, "net:") {
 				namespaces++
 			}
 		}
 		return fmt.Sprint(names, namespaces)
 	}
-	before := state()
+	baseline := state()
 	t.Cleanup(func() {
-		if after := state(); after != before {
-			t.Errorf("interfaces and open namespaces are %s, and were %s", after, before)
+		if end := state(); end != baseline {
+			t.Errorf("interfaces and open namespaces are %s, and were %s", end, baseline)
 		}
 	})
 }
 
-func closeAll(t *testing.T, all ...io.Closer) {
+func closeAll(t *testing.T, closers ...io.Closer) {
 	t.Helper()
 	for range 2 { // it is idempotent
-		for _, c := range all {
+		for _, c := range closers {
 			must.Do(t, c.Close())
 		}
 	}
@@ -124,15 +124,15 @@ func TestBridge(t *testing.T) {
 
 	old := first.Address()
 	closeAll(t, first)
-	third, err := b.Connect()
+	lastPort, err := b.Connect()
 	must.Do(t, err)
-	if third.Address() == old || third.Address() == second.Address() {
-		t.Errorf("the third container has %s, after %s and %s", third.Address(), old, second.Address())
+	if lastPort.Address() == old || lastPort.Address() == second.Address() {
+		t.Errorf("the third container has %s, after %s and %s", lastPort.Address(), old, second.Address())
 	}
-	wantReached(t, third.Path(), listen(t, second.Path(), second.Address()))
+	wantReached(t, lastPort.Path(), listen(t, second.Path(), second.Address()))
 	// Close works in any order.
 	closeAll(t, second, b)
-	closeAll(t, third)
+	closeAll(t, lastPort)
 }
 
 // A server with a reused address is reachable at once, although its peers have the old one in their neighbour caches.
@@ -186,17 +186,17 @@ func TestPair(t *testing.T) {
 			wantReached(t, second.Path(), listen(t, first.Path(), first.Address()))
 			wantReached(t, first.Path(), listen(t, second.Path(), second.Address()))
 			wantAbout(t, link)
-			if together := first.Path() == second.Path(); together != (name == "loopback") || second.Address() != link.Host {
+			if isShared := first.Path() == second.Path(); isShared != (name == "loopback") || second.Address() != link.Host {
 				t.Errorf("two processes are at %s, %s and %s, %s", first.Path(), first.Address(), second.Path(), second.Address())
 			}
 			for range 2 { // it is idempotent
 				first.Close()
 			}
-			if third := p.Connect(); third.Path() != first.Path() || third.Address() != first.Address() {
-				t.Errorf("the process after the first one is at %s, %s; want the freed end", third.Path(), third.Address())
+			if lastEnd := p.Connect(); lastEnd.Path() != first.Path() || lastEnd.Address() != first.Address() {
+				t.Errorf("the process after the first one is at %s, %s; want the freed end", lastEnd.Path(), lastEnd.Address())
 			}
-			if same := p.inside == p.host; same != (name == "loopback") || !strings.Contains(link.About["network"], name) {
-				t.Errorf("both ends share a namespace: %t; it is called %s", same, link.About["network"])
+			if isShared := p.inside == p.host; isShared != (name == "loopback") || !strings.Contains(link.About["network"], name) {
+				t.Errorf("both ends share a namespace: %t; it is called %s", isShared, link.About["network"])
 			}
 		})
 	}
@@ -235,9 +235,9 @@ func TestNewNamespace(t *testing.T) {
 			return err
 		}
 		for _, l := range links {
-			up := l.Attrs().Flags&net.FlagUp != 0
-			if up != (l.Attrs().Name == "lo") {
-				t.Errorf("the interface %s is up: %t", l.Attrs().Name, up)
+			isUp := l.Attrs().Flags&net.FlagUp != 0
+			if isUp != (l.Attrs().Name == "lo") {
+				t.Errorf("the interface %s is up: %t", l.Attrs().Name, isUp)
 			}
 			addresses, err := netlink.AddrList(l, netlink.FAMILY_V6)
 			if err != nil || len(addresses) > 0 {

@@ -162,8 +162,8 @@ func (c *container) Start(ctx context.Context) error {
 	c.ran = err == nil
 	c.mu.Unlock()
 	if err == nil && c.e.kvm {
-		if wrong := runtimes.ProveKVM(c.init.Pid()); wrong != nil {
-			err = fmt.Errorf("start container %q with %s: %w", c.id, c.e.info.Target, wrong)
+		if kvmErr := runtimes.ProveKVM(c.init.Pid()); kvmErr != nil {
+			err = fmt.Errorf("start container %q with %s: %w", c.id, c.e.info.Target, kvmErr)
 		}
 	}
 	return err
@@ -325,9 +325,9 @@ func (c *container) Pause(ctx context.Context) error {
 		return nil // the runtime does not freeze the cgroup
 	}
 	// crun returns before the processes are frozen. This confirmation is no part of the timed step.
-	limited, cancel := context.WithTimeoutCause(ctx, freezeLimit, errNotFrozen)
+	limitCtx, cancel := context.WithTimeoutCause(ctx, freezeLimit, errNotFrozen)
 	defer cancel()
-	if err := c.group.AwaitFrozen(limited); err != nil {
+	if err := c.group.AwaitFrozen(limitCtx); err != nil {
 		return fmt.Errorf("pause container %q with %s: %w", c.id, c.e.info.Target, err)
 	}
 	return nil
@@ -372,14 +372,14 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 		return engine.Exit{}, fail(err)
 	}
 	stdout, stderr := out.Files()
-	ended, err := c.launch(ctx, process.Program{
+	result, err := c.launch(ctx, process.Program{
 		Args: c.argv(log, "exec", "--process", file, c.id), Env: c.e.env, Stdout: stdout, Stderr: stderr,
 	})
 	_ = out.Close()
 	if err != nil {
 		return engine.Exit{}, fail(err)
 	}
-	exit := exitOf(ended.Status)
+	exit := exitOf(result.Status)
 	if err := out.Wait(ctx); err != nil {
 		return engine.Exit{}, fail(err)
 	}

@@ -159,11 +159,11 @@ func (e *Engine) Outward() (engine.Outward, error) {
 	if err := e.Supports(engine.NetworkHost); err != nil {
 		return engine.Outward{}, err
 	}
-	about := "the host's own, without a network of the container's"
+	description := "the host's own, without a network of the container's"
 	if flags := e.runtime.NetworkFlags(e.info.Target, engine.HostNet); flags != nil {
-		about = "the host's own, by " + strings.Join(flags, " ") + " of the runtime"
+		description = "the host's own, by " + strings.Join(flags, " ") + " of the runtime"
 	}
-	return engine.Outward{Network: engine.HostNet, About: about}, nil
+	return engine.Outward{Network: engine.HostNet, About: description}, nil
 }
 
 // network returns the bridge. The first call makes it.

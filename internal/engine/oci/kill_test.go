@@ -64,9 +64,9 @@ func TestKilledLeavesNothing(t *testing.T) {
 	must.Do(t, err)
 	must.Do(t, victim.Start())
 	var run, state, data string
-	var namespaces, said []string
+	var namespaces, output []string
 	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "end"; {
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 		if ns, ok := strings.CutPrefix(lines.Text(), "namespace "); ok {
 			namespaces = append(namespaces, ns)
 		}
@@ -74,11 +74,11 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 	must.Do(t, victim.Process.Kill())
 	_ = victim.Wait() // by the signal
-	if len(said) > 0 && said[0] == "PASS" {
+	if len(output) > 0 && output[0] == "PASS" {
 		t.Skip("oci/crun cannot run here")
 	}
 	if run == "" || len(namespaces) != 2 {
-		t.Fatalf("the victim printed %q; want its run, and the namespaces of the bridge and of the container", said)
+		t.Fatalf("the victim printed %q; want its run, and the namespaces of the bridge and of the container", output)
 	}
 	for _, dir := range []string{state, data} {
 		t.Cleanup(func() { enginetest.Check(t, os.RemoveAll(dir)) })
@@ -87,8 +87,8 @@ func TestKilledLeavesNothing(t *testing.T) {
 	if err != nil || strings.Contains(string(mounts), data) || strings.Contains(string(mounts), state) {
 		t.Errorf("the host has mounts of it (%v):\n%s", err, mounts)
 	}
-	if now := interfaceNames(t); !slices.Equal(now, interfaces) {
-		t.Errorf("the host has the interfaces %q, and had %q", now, interfaces)
+	if names := interfaceNames(t); !slices.Equal(names, interfaces) {
+		t.Errorf("the host has the interfaces %q, and had %q", names, interfaces)
 	}
 	groups, err := cgroup.Detect("/")
 	must.Do(t, err)
@@ -106,10 +106,10 @@ func TestKilledLeavesNothing(t *testing.T) {
 
 func interfaceNames(t *testing.T) []string {
 	t.Helper()
-	all, err := net.Interfaces()
+	devices, err := net.Interfaces()
 	must.Do(t, err)
 	var names []string
-	for _, i := range all {
+	for _, i := range devices {
 		names = append(names, i.Name)
 	}
 	return names

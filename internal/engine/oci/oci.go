@@ -117,7 +117,7 @@ func (e *Engine) adapt(ctx context.Context) {
 	if info.Rootless {
 		maps.Copy(e.Missing, e.runtime.RootlessCannot)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.runtime.HostNetwork != nil {
+	if network, isSet := info.Target.Option("network"); isSet && e.runtime.HostNetwork != nil {
 		ruledOut := fmt.Sprintf("the target's option network=%s rules it out", network)
 		if network != "host" {
 			e.Missing[engine.NetworkHost] = ruledOut
@@ -178,13 +178,13 @@ func (e *Engine) tryOut(ctx context.Context) error {
 
 // tryContainer runs a container, and notes the processes and cgroups that the runtime leaves behind.
 func (e *Engine) tryContainer(ctx context.Context) error {
-	before := e.Session.Launcher.Strays()
+	baseline := e.Session.Launcher.Strays()
 	c, err := e.try(ctx, engine.NoNetwork)
 	if err != nil {
 		return err
 	}
 	e.sweeps = !c.(*container).leftGroup
-	e.tidy = e.Session.Launcher.Strays() == before
+	e.tidy = e.Session.Launcher.Strays() == baseline
 	if e.kvm {
 		return e.Session.TryRunning(ctx, e, "-kvm-"+filepath.Base(e.dir))
 	}

@@ -69,13 +69,13 @@ func TestCPUSet(t *testing.T) {
 			t.Errorf("the container's processes are %v, %v", pids, err)
 		}
 		for _, pid := range pids {
-			var on unix.CPUSet
-			err := unix.SchedGetaffinity(pid, &on)
+			var affinity unix.CPUSet
+			err := unix.SchedGetaffinity(pid, &affinity)
 			if errors.Is(err, unix.ESRCH) {
 				continue // it has exited since
 			}
-			if err != nil || on.Count() != 1 || !on.IsSet(0) {
-				t.Errorf("process %d of the container may run on %d CPUs, %v; want CPU 0 alone", pid, on.Count(), err)
+			if err != nil || affinity.Count() != 1 || !affinity.IsSet(0) {
+				t.Errorf("process %d of the container may run on %d CPUs, %v; want CPU 0 alone", pid, affinity.Count(), err)
 			}
 		}
 	})
@@ -107,7 +107,7 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 		if err != nil || link.Namespace == "" {
 			t.Fatalf("Link = %+v, %v", link, err)
 		}
-		before := enginetest.Leftovers(s)
+		baseline := enginetest.Leftovers(s)
 		enginetest.Steady(t, 10, func(n int) {
 			spec := enginetest.Spec(s, fmt.Sprintf("full-%02d", n))
 			spec.Writable, spec.Network, spec.Mounts = true, engine.Bridged, []engine.Mount{{Target: "/data"}}
@@ -123,8 +123,8 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 			}
 			enginetest.Check(t, c.Delete(t.Context()))
 		})
-		if after := enginetest.Leftovers(s); !slices.Equal(after, before) {
-			t.Errorf("there are %q, and were %q", after, before)
+		if leftovers := enginetest.Leftovers(s); !slices.Equal(leftovers, baseline) {
+			t.Errorf("there are %q, and were %q", leftovers, baseline)
 		}
 		enginetest.Check(t, e.Close())
 		for _, left := range enginetest.Leftovers(s) {
@@ -157,8 +157,8 @@ func TestLayerIsNotOnTheHost(t *testing.T) {
 // A container of the same runtime and the same name that Touchstone did not make stays as it is.
 func TestOtherContainersStay(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		other := enginetest.OtherRun(t, s)
-		enginetest.Namesakes(t, e, enginetest.Open(t, oci.Driver{}, e.Info().Target.String(), other), enginetest.Spec(s, "same"))
+		secondSession := enginetest.OtherRun(t, s)
+		enginetest.Namesakes(t, e, enginetest.Open(t, oci.Driver{}, e.Info().Target.String(), secondSession), enginetest.Spec(s, "same"))
 	})
 }
 

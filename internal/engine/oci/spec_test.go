@@ -18,12 +18,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The bundle decides what is measured, so that a change of it must be visible.
 func TestBundle(t *testing.T) {
-	plain := engine.Spec{
+	base := engine.Spec{
 		ID: "touchstone-x-1", Rootfs: "/rootfs",
 		Process: engine.Process{Args: []string{"/probe", "ready"}, Env: []string{"LANG=C"}},
 	}
-	with := func(change func(*engine.Spec)) engine.Spec {
-		s := plain
+	modify := func(change func(*engine.Spec)) engine.Spec {
+		s := base
 		change(&s)
 		return s
 	}
@@ -33,14 +33,14 @@ func TestBundle(t *testing.T) {
 		cgroup   string
 		rootless bool
 	}{
-		{"plain", plain, "/touchstone-x/touchstone-x-1", false},
-		{"host-network", with(func(s *engine.Spec) { s.Network = engine.HostNet }), "/touchstone-x/touchstone-x-1", false},
-		{"mounts", with(func(s *engine.Spec) {
+		{"plain", base, "/touchstone-x/touchstone-x-1", false},
+		{"host-network", modify(func(s *engine.Spec) { s.Network = engine.HostNet }), "/touchstone-x/touchstone-x-1", false},
+		{"mounts", modify(func(s *engine.Spec) {
 			s.Mounts = []engine.Mount{{Source: "/a", Target: "/data"}, {Source: "/b", Target: "/input", ReadOnly: true}, {Target: "/data/memory"}}
 		}), "/touchstone-x/touchstone-x-1", false},
-		{"limits", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "/touchstone-x/touchstone-x-1", false},
-		{"pinned", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPUSet: "0-3,6"} }), "/touchstone-x/touchstone-x-1", false},
-		{"rootless", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "", true},
+		{"limits", modify(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "/touchstone-x/touchstone-x-1", false},
+		{"pinned", modify(func(s *engine.Spec) { s.Resources = engine.Resources{CPUSet: "0-3,6"} }), "/touchstone-x/touchstone-x-1", false},
+		{"rootless", modify(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := bundleSpec(tt.spec, tt.cgroup, tt.rootless)

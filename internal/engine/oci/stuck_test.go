@@ -46,11 +46,11 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 		cancel(errors.New("enough"))
 	}()
 	_, err = c.State(ctx)
-	if stuck, ok := errors.AsType[*process.StuckError](err); !ok || stuck.Ended() {
+	if stuckErr, ok := errors.AsType[*process.StuckError](err); !ok || stuckErr.Ended() {
 		t.Fatalf("State() = %v, want a StuckError", err)
 	}
 	// None of these needs a deadline.
-	for _, later := range []struct {
+	for _, attempt := range []struct {
 		name string
 		call func() error
 	}{
@@ -59,9 +59,9 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 		{"Pause", func() error { return c.(engine.Pauser).Pause(t.Context()) }},
 		{"Delete", func() error { return c.Delete(t.Context()) }},
 	} {
-		err := later.call()
-		if _, broken := errors.AsType[*engine.UnusableError](err); !broken {
-			t.Errorf("%s of a broken target: %v, want an UnusableError", later.name, err)
+		err := attempt.call()
+		if _, ok := errors.AsType[*engine.UnusableError](err); !ok {
+			t.Errorf("%s of a broken target: %v, want an UnusableError", attempt.name, err)
 		}
 	}
 	if _, err := c.Wait(t.Context()); err != nil { // hangs if the container's process lives

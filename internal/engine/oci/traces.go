@@ -28,9 +28,9 @@ func (c *container) inspectGroup(ctx context.Context) {
 	if err != nil || len(pids) == 0 {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, exitGrace)
+	limitCtx, cancel := context.WithTimeout(ctx, exitGrace)
 	defer cancel()
-	if err := c.group.Remove(limited); err != nil && ctx.Err() == nil {
+	if err := c.group.Remove(limitCtx); err != nil && ctx.Err() == nil {
 		c.left = append(c.left, "processes: "+err.Error())
 	}
 }
@@ -75,22 +75,22 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 
 // knownAs is the state of a deleted container if the runtime still knows it.
 func (c *container) knownAs(ctx context.Context) (engine.State, error) {
-	again := &container{e: c.e, id: c.id, network: c.network, logName: c.id + "-state.log"}
-	text, err := again.call(ctx, "state", c.id)
-	if rm := os.Remove(c.e.scratch.Path(again.logName)); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+	twin := &container{e: c.e, id: c.id, network: c.network, logName: c.id + "-state.log"}
+	text, err := twin.call(ctx, "state", c.id)
+	if rm := os.Remove(c.e.scratch.Path(twin.logName)); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
 		return "", rm
 	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	var known struct {
+	var answer struct {
 		ID     string
 		Status engine.State
 	}
-	if err != nil || json.Unmarshal(text, &known) != nil || known.ID != c.id {
+	if err != nil || json.Unmarshal(text, &answer) != nil || answer.ID != c.id {
 		return "", nil //nolint:nilerr // the error is the expected answer: the runtime does not know the container
 	}
-	return known.Status, nil
+	return answer.Status, nil
 }
 
 // Limits implements engine.Limited. The first process is in the container's cgroup, and with gVisor its sandbox is.

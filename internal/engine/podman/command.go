@@ -25,17 +25,17 @@ type invocation struct {
 
 // command returns a Podman command on this target's directories. Its working directory is one of them, because conmon inherits it
 // and makes the file "oom" there after a container has exceeded its memory limit.
-func (e *Engine) command(ctx context.Context, how invocation, args ...string) *exec.Cmd {
-	all := []string{
+func (e *Engine) command(ctx context.Context, call invocation, args ...string) *exec.Cmd {
+	argv := []string{
 		"--root", e.root(), "--runroot", e.runRoot(), "--tmpdir", e.tmpDir(), "--cgroup-manager", "cgroupfs",
 		"--runtime", e.info.Binary,
 	}
-	for _, f := range how.flags {
-		all = append(all, "--runtime-flag", strings.TrimPrefix(f, "--"))
+	for _, f := range call.flags {
+		argv = append(argv, "--runtime-flag", strings.TrimPrefix(f, "--"))
 	}
-	cmd := exec.CommandContext(ctx, e.paths.podman, append(all, args...)...)
-	cmd.Env, cmd.Dir = append(e.environment(), how.env...), e.state
-	if how.bridged {
+	cmd := exec.CommandContext(ctx, e.paths.podman, append(argv, args...)...)
+	cmd.Env, cmd.Dir = append(e.environment(), call.env...), e.state
+	if call.bridged {
 		e.mounts.EnterBoth(cmd)
 	} else {
 		e.mounts.Enter(cmd)
@@ -45,13 +45,13 @@ func (e *Engine) command(ctx context.Context, how invocation, args ...string) *e
 
 // change runs a Podman command that changes state. If ctx ends meanwhile, its cause is the error. The output is returned in any
 // case.
-func (e *Engine) change(ctx context.Context, how invocation, args ...string) (string, error) {
+func (e *Engine) change(ctx context.Context, call invocation, args ...string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	inner, cancel := engine.WithGracePeriod(ctx, engine.UndoLimit)
 	defer cancel()
-	answer, err := e.run(inner, e.command(inner, how, args...))
+	answer, err := e.run(inner, e.command(inner, call, args...))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -64,23 +64,23 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	if err := e.Broken(); err != nil {
 		return "", err
 	}
-	var printed [2]*os.File
-	for n := range printed {
+	var outputs [2]*os.File
+	for n := range outputs {
 		file, err := process.NewBlank()
 		if err != nil {
 			return "", fmt.Errorf("call Podman: %w", err)
 		}
-		printed[n] = file
+		outputs[n] = file
 		defer func() { _ = file.Close() }() // it is in memory
 	}
-	cmd.Stdout, cmd.Stderr = printed[0], printed[1]
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	err := e.Outcome(e.Session.Launcher.Run(ctx, cmd))
 	if err != nil && ctx.Err() == nil {
-		if _, ended := errors.AsType[*process.ExitError](err); ended {
-			err = errors.New(message(contents(printed[1]), err.Error()))
+		if _, hasExited := errors.AsType[*process.ExitError](err); hasExited {
+			err = errors.New(message(contents(outputs[1]), err.Error()))
 		}
 	}
-	return contents(printed[0]), err
+	return contents(outputs[0]), err
 }
 
 // contents reads a file of output.
@@ -97,16 +97,16 @@ const errorPrefix = "Error: "
 
 // message extracts the error from the output of Podman and the runtime: all lines except Podman's log. The runtime's own message
 // may precede Podman's, which then has only the exit code.
-func message(printed, otherwise string) string {
+func message(output, fallback string) string {
 	var lines []string
-	for line := range strings.Lines(printed) {
+	for line := range strings.Lines(output) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "time=\"") {
 			lines = append(lines, strings.TrimPrefix(line, errorPrefix))
 		}
 	}
 	if len(lines) == 0 {
-		return otherwise
+		return fallback
 	}
-	all := strings.Join(lines, "; ")
-	return strings.ToValidUTF8(all[:min(len(all), longestMessage)], "")
+	text := strings.Join(lines, "; ")
+	return strings.ToValidUTF8(text[:min(len(text), longestMessage)], "")
 }

@@ -52,9 +52,9 @@ func entrypoint(args []string) string {
 // call runs a Podman command on the container.
 func (b *container) call(ctx context.Context, op string, args ...string) (string, error) {
 	b.mu.Lock()
-	deleted := b.deleted
+	isDeleted := b.deleted
 	b.mu.Unlock()
-	if deleted {
+	if isDeleted {
 		return "", fmt.Errorf("%s container %q: it has been deleted", op, b.name)
 	}
 	answer, err := b.e.change(ctx, b.how, append(args, b.id)...)
@@ -167,9 +167,9 @@ func (b *container) findExit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code, exited := strings.CutPrefix(text, "exited ")
+	code, ok := strings.CutPrefix(text, "exited ")
 	n, err := strconv.Atoi(code)
-	if !exited || err != nil || n < 0 {
+	if !ok || err != nil || n < 0 {
 		return b.explain(op, fmt.Errorf("conmon exited without an exit file for the container, which Podman describes as %q", text))
 	}
 	b.e.exits.finish(b.id, engine.ExitOfCode(n), nil)
@@ -198,11 +198,11 @@ func (b *container) Delete(ctx context.Context) error {
 	if b.deleted {
 		return nil
 	}
-	lost := b.lost()
+	isLost := b.lost()
 	if _, err := b.e.change(ctx, b.how, "rm", "--force", "--ignore", "--time", "0", "--volumes", b.id); err != nil {
 		return b.explain("delete", err)
 	}
-	if lost {
+	if isLost {
 		b.deleteOCI(ctx)
 	}
 	if b.conmon == nil { // a cancelled start may have started conmon
@@ -293,9 +293,9 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 		_ = out.Close() // it is empty
 		return fail(err)
 	}
-	how := b.how
-	how.env = env.own
-	cmd := b.e.command(ctx, how, slices.Concat([]string{"exec", "--workdir", "/"}, env.args, []string{b.id}, p.Args)...)
+	call := b.how
+	call.env = env.own
+	cmd := b.e.command(ctx, call, slices.Concat([]string{"exec", "--workdir", "/"}, env.args, []string{b.id}, p.Args)...)
 	out.Set(cmd)
 	done, err := b.e.Session.Launcher.Start(cmd)
 	_ = out.Close() // the child has its own copies
@@ -309,14 +309,14 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Wait(ctx); err != nil {
 		return fail(err)
 	}
-	said := strings.TrimSpace(out.Tail())
+	output := strings.TrimSpace(out.Tail())
 	switch {
 	case ctx.Err() != nil:
 		return fail(context.Cause(ctx))
 	case status.Signaled():
 		return fail(fmt.Errorf("podman exec was killed by signal %d (%s)", int(status.Signal()), status.Signal()))
-	case notRun(status.ExitStatus()) && strings.Contains("\n"+said, "\n"+errorPrefix):
-		return fail(errors.New(message(said, "podman exec failed")))
+	case notRun(status.ExitStatus()) && strings.Contains("\n"+output, "\n"+errorPrefix):
+		return fail(errors.New(message(output, "podman exec failed")))
 	}
 	return engine.ExitOfCode(status.ExitStatus()), nil
 }

@@ -135,9 +135,9 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err != nil {
 		return nil, b.explain("create", err)
 	}
-	how := b.how
-	how.env = env.own
-	id, err := e.change(ctx, how, e.createArgs(b, spec, parent, env.args)...)
+	call := b.how
+	call.env = env.own
+	id, err := e.change(ctx, call, e.createArgs(b, spec, parent, env.args)...)
 	err = errors.Join(err, env.remove())
 	if id == "" && err == nil {
 		err = errors.New("podman create printed neither an error nor an ID")

@@ -48,15 +48,15 @@ func TestVariables(t *testing.T) {
 	second := []string{"HOME=/second-secret", "E='second secret'"}
 	ctx, cancel := context.WithCancel(t.Context())
 	output := newFirstWrite()
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		_, _ = c.(engine.Execer).Exec(ctx, engine.Process{Args: sp.Process.Args, Env: second, Stdout: output}) // it is cancelled
 	}()
 	<-output.written
 	checkVariables(t, second)
 	cancel()
-	<-ended
+	<-done
 	enginetest.Check(t, c.Delete(t.Context()))
 
 	lines, err := os.ReadFile(record)

@@ -63,17 +63,17 @@ func (x *exits) known(id string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.look(id)
-	_, waiting := x.waiting[id]
-	return !waiting
+	_, isWaiting := x.waiting[id]
+	return !isWaiting
 }
 
 // finish ends the wait for a removed container. Without an exit file the given exit or error counts.
-func (x *exits) finish(id string, otherwise engine.Exit, err error) {
+func (x *exits) finish(id string, fallback engine.Exit, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.look(id)
 	if e, ok := x.waiting[id]; ok {
-		e.Exit, e.err = otherwise, err
+		e.Exit, e.err = fallback, err
 		delete(x.waiting, id)
 		close(e.done)
 	}

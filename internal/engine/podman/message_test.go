@@ -10,15 +10,15 @@ import (
 )
 
 func TestMessage(t *testing.T) {
-	for printed, want := range map[string]string{
+	for output, want := range map[string]string{
 		"":                           "it ended",
 		"Error: no such container\n": "no such container",
 		"time=\"2026-11-21T20:58:38Z\" level=warning msg=\"old cgroups\"\nError: the name is in use": "the name is in use",
 		// runsc's message, and then Podman's.
 		"starting container: failed to load /x: no such file or directory\nError: `runsc start` failed: exit status 128": "starting container: failed to load /x: no such file or directory; `runsc start` failed: exit status 128",
 	} {
-		if got := message(printed, "it ended"); got != want {
-			t.Errorf("message(%q) = %q, want %q", printed, got, want)
+		if got := message(output, "it ended"); got != want {
+			t.Errorf("message(%q) = %q, want %q", output, got, want)
 		}
 	}
 }

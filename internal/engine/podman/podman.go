@@ -139,9 +139,9 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
 		}
-		refused := diagnosis.Refuse(err, e.facts(), "", "try the runtime by hand: podman --runtime "+e.info.Binary+" run --rm IMAGE true")
-		refused.Transient = refused.Transient && errors.Is(err, errFirst)
-		return nil, refused
+		openErr := diagnosis.Refuse(err, e.facts(), "", "try the runtime by hand: podman --runtime "+e.info.Binary+" run --rm IMAGE true")
+		openErr.Transient = openErr.Transient && errors.Is(err, errFirst)
+		return nil, openErr
 	}
 	return e, nil
 }

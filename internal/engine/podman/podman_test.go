@@ -56,9 +56,9 @@ func remains(s engine.Session) []string {
 }
 
 func TestConformance(t *testing.T) {
-	all := slices.Concat(targets, further)
-	enginetest.CheckMustRun(t, "podman", all...)
-	for n, name := range all {
+	names := slices.Concat(targets, further)
+	enginetest.CheckMustRun(t, "podman", names...)
+	for n, name := range names {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			enginetest.Conform(t, podman.Driver{}, name, s, enginetest.Options{

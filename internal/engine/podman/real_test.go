@@ -53,7 +53,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 			"/etc/containers", "/etc/cni/net.d", "/var/lib/cni", "/run/runc", "/run/crun", "/run/runsc",
 		})
 	}
-	before := state()
+	baseline := state()
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
 	e := enginetest.Open(t, podman.Driver{}, "podman/runc", s)
 	spec := enginetest.Spec(s, "private")
@@ -63,7 +63,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 		t.Errorf("a container beyond its memory limit ended with %+v, %v", exit, err)
 	}
 	enginetest.Check(t, errors.Join(c.Delete(t.Context()), e.Close()))
-	enginetest.WantSameState(t, before, state())
+	enginetest.WantSameState(t, baseline, state())
 }
 
 // Two runs can have containers of the same name.

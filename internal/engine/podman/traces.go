@@ -13,9 +13,9 @@ import (
 func (b *container) Traces(ctx context.Context) (left []string, err error) {
 	const op = "search for traces of"
 	b.mu.Lock()
-	deleted, ran := b.deleted, b.started
+	isDeleted, ran := b.deleted, b.started
 	b.mu.Unlock()
-	if !deleted {
+	if !isDeleted {
 		return nil, nil
 	}
 	state, err := b.e.run(ctx, b.e.command(ctx, b.how, "ps", "--all", "--no-trunc", "--filter", "id="+b.id, "--format", "{{.State}}"))

@@ -47,13 +47,13 @@ func exitCode(err error) int {
 }
 
 func TestAdapterHidesAnnotations(t *testing.T) {
-	const before = `{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
-	const after = `{"annotations":{"xo.kubernetes.cri.container-type":"sandbox","xo.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
+	const input = `{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
+	const output = `{"annotations":{"xo.kubernetes.cri.container-type":"sandbox","xo.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
 	path := adapter(t, runtimes.Adapter{Binary: script(t), Hide: []string{"io.kubernetes.cri"}})
 	for _, flag := range []string{"--bundle", "-b", "--bundle="} {
 		bundle := t.TempDir()
 		config := filepath.Join(bundle, "config.json")
-		must.Do(t, os.WriteFile(config, []byte(before), 0o600))
+		must.Do(t, os.WriteFile(config, []byte(input), 0o600))
 		args := []string{"create", flag, bundle, "id"}
 		if strings.HasSuffix(flag, "=") {
 			args = []string{"create", flag + bundle, "id"}
@@ -62,8 +62,8 @@ func TestAdapterHidesAnnotations(t *testing.T) {
 		if exitCode(err) != 7 {
 			t.Fatalf("%q: %v, %s", args, err, out)
 		}
-		if got, err := os.ReadFile(config); err != nil || string(got) != after {
-			t.Errorf("%q: the configuration is %s (%v), want %s", args, got, err, after)
+		if got, err := os.ReadFile(config); err != nil || string(got) != output {
+			t.Errorf("%q: the configuration is %s (%v), want %s", args, got, err, output)
 		}
 	}
 }
@@ -122,9 +122,9 @@ func TestAdapterFails(t *testing.T) {
 
 // Only calls of a delayed verb are delayed. A sleep takes time, and a burn also CPU time.
 func TestAdapterDelays(t *testing.T) {
-	const long = 500 * time.Millisecond // a call without a delay takes far less CPU time, also beside other programs
+	const delay = 500 * time.Millisecond // a call without a delay takes far less CPU time, also beside other programs
 	path := adapter(t, runtimes.Adapter{Binary: "/bin/true", Delays: []runtimes.Delay{
-		{Verb: "create", Time: long}, {Verb: "delete", Time: long, Burn: true}, {Verb: "delete", Time: time.Millisecond},
+		{Verb: "create", Time: delay}, {Verb: "delete", Time: delay, Burn: true}, {Verb: "delete", Time: time.Millisecond},
 	}})
 	for _, c := range []struct {
 		args        []string
@@ -136,16 +136,16 @@ func TestAdapterDelays(t *testing.T) {
 		{[]string{"--version"}, false, false},
 	} {
 		cmd := exec.CommandContext(t.Context(), path, c.args...)
-		began := time.Now()
+		start := time.Now()
 		out, err := cmd.CombinedOutput()
-		took := time.Since(began)
+		took := time.Since(start)
 		if err != nil {
 			t.Fatalf("%q: %v, %s", c.args, err, out)
 		}
 		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		// A call without a delay can take long on a busy machine, so only CPU time has an upper limit.
-		if (c.sleep || c.burn) && took < long || c.burn != (cpu > long*9/10) {
-			t.Errorf("%q took %v and %v of CPU time; want a sleep %v, a burn %v of %v", c.args, took, cpu, c.sleep, c.burn, long)
+		if (c.sleep || c.burn) && took < delay || c.burn != (cpu > delay*9/10) {
+			t.Errorf("%q took %v and %v of CPU time; want a sleep %v, a burn %v of %v", c.args, took, cpu, c.sleep, c.burn, delay)
 		}
 	}
 	if _, err := (runtimes.Adapter{Binary: "/bin/true", Delays: []runtimes.Delay{{Verb: "a\nhide x"}}}).Write(t.TempDir(), "x"); err == nil {

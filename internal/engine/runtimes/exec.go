@@ -29,8 +29,8 @@ var silentExecs = []string{
 
 // ExplainExec adds the known cause to an engine's error of an exec in a container with this isolation.
 func ExplainExec(i engine.Isolation, err error) error {
-	silent := func(words string) bool { return strings.Contains(err.Error(), words) }
-	if i != engine.UserKernel || !slices.ContainsFunc(silentExecs, silent) {
+	match := func(words string) bool { return strings.Contains(err.Error(), words) }
+	if i != engine.UserKernel || !slices.ContainsFunc(silentExecs, match) {
 		return err
 	}
 	return &SilentExecError{err}

@@ -22,11 +22,11 @@ func TestExplainExec(t *testing.T) {
 		{"OCI runtime exec failed: failed to load /no-such-program: no such file or directory", false},
 	} {
 		err := fmt.Errorf("execute in container %q: %w", "c", errors.New(tt.text))
-		var explained *SilentExecError
-		if got := errors.As(ExplainExec(engine.UserKernel, err), &explained); got != tt.silent {
+		var execErr *SilentExecError
+		if got := errors.As(ExplainExec(engine.UserKernel, err), &execErr); got != tt.silent {
 			t.Errorf("the known cause explains %q: %v, want %v", tt.text, got, tt.silent)
 		}
-		if tt.silent && !errors.Is(explained, err) {
+		if tt.silent && !errors.Is(execErr, err) {
 			t.Errorf("the explanation of %q loses the error", tt.text)
 		}
 		if got := ExplainExec(engine.SharedKernel, err); got != err { //nolint:errorlint // it is the same value

@@ -21,8 +21,8 @@ func getKata(ctx context.Context, s engine.Session, t target.Target, r Runtime, 
 	if containerd == "" {
 		containerd, _ = exec.LookPath("containerd") // the shim may be elsewhere
 	}
-	if given := s.Engines[kata.Shim]; given != "" {
-		if err := engine.CheckProgram(given); err != nil {
+	if override := s.Engines[kata.Shim]; override != "" {
+		if err := engine.CheckProgram(override); err != nil {
 			return r, &engine.UnsupportedError{What: t.String(), Reason: err.Error(), Advice: "correct --engine-bin " + kata.Shim + "=PATH"}
 		}
 	}

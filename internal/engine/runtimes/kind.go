@@ -152,11 +152,11 @@ func (k Kind) Seccomp(s engine.Seccomp, t target.Target) string {
 
 // Programs returns the programs of all kinds of runtimes.
 func Programs() monitor.Programs {
-	all := monitor.Programs{}
+	programs := monitor.Programs{}
 	for _, k := range kinds {
-		all.Add(k.Programs)
+		programs.Add(k.Programs)
 	}
-	return all
+	return programs
 }
 
 // other is the kind of an unknown runtime.
@@ -201,8 +201,8 @@ func identify(ctx context.Context, l *process.Launcher, state, binary string) (K
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := l.Run(ctx, cmd); err != nil {
 		err = fmt.Errorf("query the version of %s: %w", binary, err)
-		if why := strings.TrimSpace(complaint.String()); why != "" {
-			err = fmt.Errorf("%w: %s", err, strings.ToValidUTF8(why[:min(len(why), longestVersion)], ""))
+		if cause := strings.TrimSpace(complaint.String()); cause != "" {
+			err = fmt.Errorf("%w: %s", err, strings.ToValidUTF8(cause[:min(len(cause), longestVersion)], ""))
 		}
 		return other, "", err
 	}

@@ -49,10 +49,10 @@ func TestPlatformNeedsKVM(t *testing.T) {
 			if r.UsesKVM(parsed) != needs {
 				t.Errorf("%s uses KVM: %v, want %v", name, !needs, needs)
 			}
-			switch refused := needs && !works; {
-			case !refused && err != nil:
+			switch isRefused := needs && !works; {
+			case !isRefused && err != nil:
 				t.Errorf("Get(%s): %v", name, err)
-			case refused && (!engine.Unsupported(err) || !strings.Contains(err.Error(), name+": /dev/kvm exists, but a small test guest does not run: the guest hangs")):
+			case isRefused && (!engine.Unsupported(err) || !strings.Contains(err.Error(), name+": /dev/kvm exists, but a small test guest does not run: the guest hangs")):
 				t.Errorf("Get(%s): %v, want a refusal with the reason", name, err)
 			}
 		}
@@ -86,7 +86,7 @@ func TestKataNeedsTheHost(t *testing.T) {
 		return vmhost.Host{Root: root, Arch: "amd64", Guest: func(context.Context, string) error { return nil }}
 	}
 	s := engine.Session{Launcher: l, State: t.TempDir()}
-	wanted, err := target.Parse("containerd/kata@config=" + config)
+	kataTarget, err := target.Parse("containerd/kata@config=" + config)
 	must.Do(t, err)
 	for _, step := range []struct{ reason, file string }{
 		{"the hypervisor /bin/qemu does not exist", "bin/qemu"},
@@ -96,17 +96,17 @@ func TestKataNeedsTheHost(t *testing.T) {
 		{"there is no working /dev/kvm", "dev/kvm"},
 		{"/dev/vhost-vsock does not exist", "dev/vhost-vsock"},
 	} {
-		_, err := Get(t.Context(), s, wanted)
-		if !engine.Unsupported(err) || !strings.HasPrefix(err.Error(), wanted.String()+": "+step.reason) {
+		_, err := Get(t.Context(), s, kataTarget)
+		if !engine.Unsupported(err) || !strings.HasPrefix(err.Error(), kataTarget.String()+": "+step.reason) {
 			t.Errorf("before %s: %v, want %q", step.file, err, step.reason)
 		}
 		write(filepath.Join(root, step.file), "x", 0o700)
 	}
-	r, err := Get(t.Context(), s, wanted)
+	r, err := Get(t.Context(), s, kataTarget)
 	if err != nil {
 		t.Errorf("with all parts: %v", err)
 	}
-	if err := r.CheckUser(t.Context(), s, wanted); !engine.Unsupported(err) || !strings.Contains(err.Error(), "the shim does not start without syslog") {
+	if err := r.CheckUser(t.Context(), s, kataTarget); !engine.Unsupported(err) || !strings.Contains(err.Error(), "the shim does not start without syslog") {
 		t.Errorf("with the user's daemon: %v", err)
 	}
 }

@@ -87,17 +87,17 @@ func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 
 // Candidates lists an engine's targets with the runtimes of the host. refuse returns the reason why the target cannot work.
 func Candidates(ctx context.Context, s engine.Session, engineName string, refuse func(Found, target.Target) error) []engine.Candidate {
-	var all []engine.Candidate
+	var candidates []engine.Candidate
 	for _, f := range Find(ctx, s, engineName) {
 		for n, t := range f.Targets(engineName) {
 			c := engine.Candidate{Info: f.Info(t), Err: refuse(f, t), Default: n == 0}
 			if c.Err == nil {
 				c.Err = f.Check(ctx, s, t)
 			}
-			all = append(all, c)
+			candidates = append(candidates, c)
 		}
 	}
-	return all
+	return candidates
 }
 
 // Info returns the facts about a target that the runtime determines.
@@ -117,20 +117,20 @@ func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 
 func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {
 	name := t.Runtime
-	given := s.Runtimes[name]
-	r := Runtime{Name: name, Kind: other, Type: given.Type, Options: given.Options}
-	if name == kata.Name && given.Path == "" && given.Type == "" {
+	settings := s.Runtimes[name]
+	r := Runtime{Name: name, Kind: other, Type: settings.Type, Options: settings.Options}
+	if name == kata.Name && settings.Path == "" && settings.Type == "" {
 		r.Type = kata.Type
 	}
 	if kata.IsType(r.Type) {
-		return getKata(ctx, s, t, r, given.Type == "")
+		return getKata(ctx, s, t, r, settings.Type == "")
 	}
 	if r.Type != "" {
 		r.Kind, r.Version = shimKind(r.Type), r.Type
 		return r, nil
 	}
 	var err error
-	if r.Binary, err = lookup(t, given.Path); err != nil {
+	if r.Binary, err = lookup(t, settings.Path); err != nil {
 		return r, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, AnswerLimit, ErrNoAnswer)
@@ -146,10 +146,10 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 
 // Targets lists an engine's targets with the runtime: the plain runtime and its variants. Only the first is a default.
 func (r Runtime) Targets(engineName string) []target.Target {
-	plain := target.Target{Engine: engineName, Runtime: r.Name}
-	targets := []target.Target{plain}
+	base := target.Target{Engine: engineName, Runtime: r.Name}
+	targets := []target.Target{base}
 	for _, variant := range r.Variants {
-		targets = append(targets, plain.With(r.Option, variant))
+		targets = append(targets, base.With(r.Option, variant))
 	}
 	return targets
 }
@@ -167,11 +167,11 @@ func (r Runtime) With(t target.Target) target.Target {
 // NetworkFlags returns the global flags for a container's network. An option network of the target is the user's choice and
 // needs none. A sandbox takes over the interface of a bridged container by default.
 func (r Runtime) NetworkFlags(t target.Target, n engine.Network) []string {
-	_, chosen := r.With(t).Option("network")
+	_, isSet := r.With(t).Option("network")
 	switch {
-	case n == engine.NoNetwork && !chosen:
+	case n == engine.NoNetwork && !isSet:
 		return r.NoNetwork
-	case n == engine.HostNet && !chosen:
+	case n == engine.HostNet && !isSet:
 		return r.HostNetwork
 	}
 	return nil
@@ -180,24 +180,24 @@ func (r Runtime) NetworkFlags(t target.Target, n engine.Network) []string {
 // RuledOut returns the networks that an option network of the target rules out in an engine with network namespaces of its
 // own, with the reasons.
 func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
-	all := map[engine.Capability]string{}
-	network, chosen := r.With(t).Option("network")
-	if !chosen || r.HostNetwork == nil {
-		return all
+	reasons := map[engine.Capability]string{}
+	network, isSet := r.With(t).Option("network")
+	if !isSet || r.HostNetwork == nil {
+		return reasons
 	}
 	reason := "the target's option network=" + network + " rules it out"
 	if network != string(engine.HostNet) {
-		all[engine.NetworkHost] = reason
+		reasons[engine.NetworkHost] = reason
 	}
 	if slices.Contains(r.NoNetwork, "--network="+network) {
-		all[engine.NetworkBridge] = reason
+		reasons[engine.NetworkBridge] = reason
 	}
-	return all
+	return reasons
 }
 
-// Path returns the absolute path of a target's runtime: given, or found on PATH if that is empty. The error is an
+// Path returns the absolute path of a target's runtime: override, or found on PATH if that is empty. The error is an
 // *engine.UnsupportedError.
-func Path(t target.Target, given string) (string, error) { return lookup(t, given) }
+func Path(t target.Target, override string) (string, error) { return lookup(t, override) }
 
 // lookup finds a runtime's binary: at the path, or on PATH if that is empty.
 func lookup(t target.Target, path string) (string, error) {

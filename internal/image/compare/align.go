@@ -16,11 +16,11 @@ const (
 	sameCommand = 1 << 10
 )
 
-func (k key) score(other key) int {
+func (k key) score(peer key) int {
 	switch {
-	case k.diffID == other.diffID:
+	case k.diffID == peer.diffID:
 		return sameContent
-	case k.command != "" && k.command == other.command:
+	case k.command != "" && k.command == peer.command:
 		return sameCommand
 	default:
 		return 0
@@ -44,36 +44,36 @@ func align(a, b []key) []places {
 			}
 		}
 	}
-	var all []places
-	from := places{}
-	between := func(to places) {
-		for from.a < to.a || from.b < to.b {
+	var pairs []places
+	begin := places{}
+	fill := func(end places) {
+		for begin.a < end.a || begin.b < end.b {
 			p := places{-1, -1}
-			if from.a < to.a {
-				p.a = from.a
-				from.a++
+			if begin.a < end.a {
+				p.a = begin.a
+				begin.a++
 			}
-			if from.b < to.b {
-				p.b = from.b
-				from.b++
+			if begin.b < end.b {
+				p.b = begin.b
+				begin.b++
 			}
-			all = append(all, p)
+			pairs = append(pairs, p)
 		}
 	}
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		s := a[i].score(b[j])
 		switch {
 		case s > 0 && best[i][j] == s+best[i+1][j+1]:
-			between(places{i, j})
-			all = append(all, places{i, j})
+			fill(places{i, j})
+			pairs = append(pairs, places{i, j})
 			i, j = i+1, j+1
-			from = places{i, j}
+			begin = places{i, j}
 		case best[i][j] == best[i+1][j]:
 			i++
 		default:
 			j++
 		}
 	}
-	between(places{len(a), len(b)})
-	return all
+	fill(places{len(a), len(b)})
+	return pairs
 }

@@ -119,29 +119,29 @@ func Compare(ctx context.Context, nameA string, a v1.Image, nameB string, b v1.I
 		return nil, err
 	}
 	c := &Comparison{Config: compareConfigs(sideA.config, sideB.config)}
-	same := len(c.Config) == 0
-	for _, at := range align(sideA.keys(), sideB.keys()) {
-		p, err := compareLayers(ctx, sideA, sideB, at)
+	isSame := len(c.Config) == 0
+	for _, pair := range align(sideA.keys(), sideB.keys()) {
+		p, err := compareLayers(ctx, sideA, sideB, pair)
 		if err != nil {
 			return nil, err
 		}
-		same = same && p.Result == Same
+		isSame = isSame && p.Result == Same
 		c.Layers = append(c.Layers, p)
 	}
-	c.A, c.B, c.Same = sideA.about, sideB.about, same
+	c.A, c.B, c.Same = sideA.about, sideB.about, isSame
 	return c, nil
 }
 
 // compareLayers reads and compares a pair of layers.
-func compareLayers(ctx context.Context, a, b *side, at places) (p Pair, err error) {
+func compareLayers(ctx context.Context, a, b *side, pair places) (p Pair, err error) {
 	var filesA, filesB listing
-	if at.a >= 0 {
-		if p.A, filesA, err = a.read(ctx, at.a); err != nil {
+	if pair.a >= 0 {
+		if p.A, filesA, err = a.read(ctx, pair.a); err != nil {
 			return Pair{}, err
 		}
 	}
-	if at.b >= 0 {
-		if p.B, filesB, err = b.read(ctx, at.b); err != nil {
+	if pair.b >= 0 {
+		if p.B, filesB, err = b.read(ctx, pair.b); err != nil {
 			return Pair{}, err
 		}
 	}
@@ -224,25 +224,25 @@ func (s *side) keys() []key {
 }
 
 // read reads a layer by its place from 0.
-func (s *side) read(ctx context.Context, at int) (*Layer, listing, error) {
+func (s *side) read(ctx context.Context, index int) (*Layer, listing, error) {
 	progress := func(bytes int64) {
 		if s.options.Progress != nil {
-			s.options.Progress(s.side, at+1, len(s.layers), bytes)
+			s.options.Progress(s.side, index+1, len(s.layers), bytes)
 		}
 	}
 	progress(0)
-	files, about, err := readLayer(ctx, s.layers[at], s.config.RootFS.DiffIDs[at], &s.left, progress)
+	files, layer, err := readLayer(ctx, s.layers[index], s.config.RootFS.DiffIDs[index], &s.left, progress)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, nil, fmt.Errorf("image %s: layer %d of %d: %w", s.about.Name, at+1, len(s.layers), err)
+		return nil, nil, fmt.Errorf("image %s: layer %d of %d: %w", s.about.Name, index+1, len(s.layers), err)
 	}
-	about.Number, about.CreatedBy = at+1, s.keys()[at].command
-	s.about.Size += about.Size
-	s.about.Files += about.Files
-	for arch, n := range about.ELF {
+	layer.Number, layer.CreatedBy = index+1, s.keys()[index].command
+	s.about.Size += layer.Size
+	s.about.Files += layer.Files
+	for arch, n := range layer.ELF {
 		s.about.ELF[arch] += n
 	}
-	return about, files, nil
+	return layer, files, nil
 }

@@ -87,14 +87,14 @@ func ofFiles(t testing.TB, command string, files ...file) layer {
 // image returns an image of layers for an architecture.
 func image(t testing.TB, arch string, layers ...layer) v1.Image {
 	t.Helper()
-	made := v1.Image(empty.Image)
+	img := v1.Image(empty.Image)
 	for _, l := range layers {
-		added, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
+		blob, err := partial.CompressedToLayer(static.NewLayer(l.content, types.OCILayer)) // decompresses
 		must.Do(t, err)
-		made, err = mutate.Append(made, mutate.Addendum{Layer: added, History: v1.History{CreatedBy: l.command}})
+		img, err = mutate.Append(img, mutate.Addendum{Layer: blob, History: v1.History{CreatedBy: l.command}})
 		must.Do(t, err)
 	}
-	config, err := made.ConfigFile()
+	config, err := img.ConfigFile()
 	must.Do(t, err)
 	config = config.DeepCopy()
 	config.Architecture, config.OS = arch, "linux"
@@ -103,24 +103,24 @@ func image(t testing.TB, arch string, layers ...layer) v1.Image {
 			t.Fatal(err)
 		}
 	}
-	if made, err = mutate.ConfigFile(made, config); err != nil {
+	if img, err = mutate.ConfigFile(img, config); err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return img
 }
 
 // plain decompresses a layer of a test. Content that cannot be decompressed stays as it is.
 func plain(t testing.TB, content []byte) []byte {
 	t.Helper()
-	const most = 128 << 20
-	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(most))
+	const limit = 128 << 20
+	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(limit))
 	must.Do(t, err)
 	defer d.Close()
 	if text, err := d.DecodeAll(content, nil); err == nil {
 		return text
 	}
 	if r, err := gzip.NewReader(bytes.NewReader(content)); err == nil {
-		if text, err := io.ReadAll(io.LimitReader(r, most)); err == nil {
+		if text, err := io.ReadAll(io.LimitReader(r, limit)); err == nil {
 			return text
 		}
 	}
@@ -201,7 +201,7 @@ func TestAspects(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	x, y := at("x", "1"), at("y", "2")
-	later := func(f file) file { return changed(f, func(h *tar.Header) { h.ModTime = time.Unix(99, 0) }) }
+	touch := func(f file) file { return changed(f, func(h *tar.Header) { h.ModTime = time.Unix(99, 0) }) }
 	for name, tt := range map[string]struct {
 		a, b   []file
 		result Result
@@ -211,11 +211,11 @@ func TestResults(t *testing.T) {
 		"other order":     {[]file{x, y}, []file{y, x}, SameFiles, "order or encode"},
 		"dot slash":       {[]file{x}, []file{at("./x", "1")}, SameFiles, "order or encode"},
 		"leading slash":   {[]file{x}, []file{at("/x", "1")}, SameFiles, "order or encode"},
-		"times":           {[]file{x, y}, []file{later(x), later(y)}, SameTimes, "2 files with another time"},
+		"times":           {[]file{x, y}, []file{touch(x), touch(y)}, SameTimes, "2 files with another time"},
 		"added":           {[]file{x}, []file{x, y}, Different, "1 added"},
 		"programs":        {[]file{at("lib/x", program(machineAMD64))}, []file{at("lib/y", program(machineARM64)), y}, Different, "2 added with 1 ELF file for arm64, 1 removed with 1 ELF file for amd64"},
 		"removed":         {[]file{x, y}, []file{y}, Different, "1 removed"},
-		"mixed":           {[]file{x, at("z", "1")}, []file{at("x", "2"), y, later(at("z", "1"))}, Different, "1 with other content, 1 added, 1 with another time only"},
+		"mixed":           {[]file{x, at("z", "1")}, []file{at("x", "2"), y, touch(at("z", "1"))}, Different, "1 with other content, 1 added, 1 with another time only"},
 		"whiteout":        {[]file{x}, []file{x, at("d/.wh.y", "")}, Different, "1 added"},
 		"opaque":          {[]file{at("d/.wh.y", "")}, []file{at("d/.wh..wh..opq", "")}, Different, "1 added, 1 removed"},
 		"duplicate":       {[]file{x}, []file{at("x", "0"), x}, SameFiles, "order or encode"},
@@ -244,12 +244,12 @@ func TestDuplicates(t *testing.T) {
 
 // Equal layers are paired wherever they are, then layers of the same command, then the rest by order.
 func TestAlign(t *testing.T) {
-	keys := func(text string) (all []key) {
+	keys := func(text string) (list []key) {
 		for _, word := range strings.Fields(text) {
 			id, command, _ := strings.Cut(word, ":")
-			all = append(all, key{id, command})
+			list = append(list, key{id, command})
 		}
-		return all
+		return list
 	}
 	for _, tt := range []struct {
 		name, a, b string
@@ -271,12 +271,12 @@ func TestAlign(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	with := func(change func(*v1.ConfigFile)) *v1.ConfigFile {
+	modify := func(change func(*v1.ConfigFile)) *v1.ConfigFile {
 		c := &v1.ConfigFile{Architecture: "amd64", OS: "linux", Config: v1.Config{Entrypoint: []string{"/init", "-x"}, Env: []string{"PATH=/bin", "A=1"}, Labels: map[string]string{"l": "1"}}}
 		change(c)
 		return c
 	}
-	got := compareConfigs(with(func(*v1.ConfigFile) {}), with(func(c *v1.ConfigFile) {
+	got := compareConfigs(modify(func(*v1.ConfigFile) {}), modify(func(c *v1.ConfigFile) {
 		c.Architecture, c.Variant = "arm64", "v8"
 		c.Config.Entrypoint, c.Config.Env, c.Config.Labels = nil, []string{"PATH=/sbin", "B="}, map[string]string{"l": "2"}
 		c.Config.Healthcheck = &v1.HealthConfig{Test: []string{"CMD", "true"}}

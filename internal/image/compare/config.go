@@ -23,7 +23,7 @@ func compareConfigs(a, b *v1.ConfigFile) []Field {
 	fieldsA, fieldsB := fieldsOf(a), fieldsOf(b)
 	names := slices.Collect(maps.Keys(fieldsA))
 	for name := range fieldsB {
-		if _, known := fieldsA[name]; !known {
+		if _, ok := fieldsA[name]; !ok {
 			names = append(names, name)
 		}
 	}
@@ -41,8 +41,8 @@ func compareConfigs(a, b *v1.ConfigFile) []Field {
 var order = []string{"architecture", "variant", "os", "os version", "os features", "entrypoint", "command", "shell", "working directory", "user"}
 
 func rank(name string) int {
-	if at := slices.Index(order, name); at >= 0 {
-		return at
+	if index := slices.Index(order, name); index >= 0 {
+		return index
 	}
 	return len(order)
 }

@@ -79,50 +79,50 @@ func (e entry) version() *Version {
 }
 
 // aspects lists the differing properties of two entries.
-func (e entry) aspects(other entry) (all []Aspect) {
-	if e.kind != other.kind {
+func (e entry) aspects(peer entry) (list []Aspect) {
+	if e.kind != peer.kind {
 		return []Aspect{Type}
 	}
 	for _, p := range []struct {
 		name   Aspect
 		differ bool
 	}{
-		{Architecture, e.arch != other.arch},
-		{Content, e.content != other.content},
-		{Target, !e.isDevice() && e.target != other.target},
-		{Device, e.isDevice() && e.target != other.target},
-		{Mode, e.mode != other.mode},
-		{Owner, e.uid != other.uid || e.gid != other.gid},
-		{Attributes, e.attributes != other.attributes},
-		{Time, e.seconds != other.seconds || e.nanoseconds != other.nanoseconds},
+		{Architecture, e.arch != peer.arch},
+		{Content, e.content != peer.content},
+		{Target, !e.isDevice() && e.target != peer.target},
+		{Device, e.isDevice() && e.target != peer.target},
+		{Mode, e.mode != peer.mode},
+		{Owner, e.uid != peer.uid || e.gid != peer.gid},
+		{Attributes, e.attributes != peer.attributes},
+		{Time, e.seconds != peer.seconds || e.nanoseconds != peer.nanoseconds},
 	} {
 		if p.differ {
-			all = append(all, p.name)
+			list = append(list, p.name)
 		}
 	}
-	return all
+	return list
 }
 
 func (e entry) isDevice() bool { return e.kind == charDev || e.kind == blockDev }
 
 // differences lists the differing files of two layers by name.
 func differences(a, b listing) []File {
-	var all []File
+	var changes []File
 	for name, was := range a {
-		is, both := b[name]
-		if !both {
-			all = append(all, File{Name: name, Change: Removed, A: was.version()})
+		is, ok := b[name]
+		if !ok {
+			changes = append(changes, File{Name: name, Change: Removed, A: was.version()})
 		} else if aspects := was.aspects(is); len(aspects) > 0 {
-			all = append(all, File{Name: name, Change: Changed, Aspects: aspects, A: was.version(), B: is.version()})
+			changes = append(changes, File{Name: name, Change: Changed, Aspects: aspects, A: was.version(), B: is.version()})
 		}
 	}
 	for name, is := range b {
-		if _, both := a[name]; !both {
-			all = append(all, File{Name: name, Change: Added, B: is.version()})
+		if _, ok := a[name]; !ok {
+			changes = append(changes, File{Name: name, Change: Added, B: is.version()})
 		}
 	}
-	slices.SortFunc(all, func(x, y File) int { return cmp.Compare(x.Name, y.Name) })
-	return all
+	slices.SortFunc(changes, func(x, y File) int { return cmp.Compare(x.Name, y.Name) })
+	return changes
 }
 
 // judge derives the result of two layers with different digests from their differing files, and the reason in words.

@@ -96,8 +96,8 @@ func TestHostileLayers(t *testing.T) {
 		{"an ordinary extension", packed(t, sparse), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			made := image(t, "amd64", layer{"", tt.layer})
-			for _, sides := range [][2]v1.Image{{made, empty.Image}, {empty.Image, made}} {
+			img := image(t, "amd64", layer{"", tt.layer})
+			for _, sides := range [][2]v1.Image{{img, empty.Image}, {empty.Image, img}} {
 				c, err := Compare(t.Context(), "first", sides[0], "second", sides[1], Options{Limits: tiny})
 				switch {
 				case tt.want == "" && err != nil:
@@ -121,7 +121,7 @@ func hugeFile(t *testing.T) []byte {
 // sparseFiles is an archive of files in the old sparse format of GNU tar, which consist of one hole.
 func sparseFiles(t *testing.T, count int, size int64) []byte {
 	t.Helper()
-	var all bytes.Buffer
+	var buffer bytes.Buffer
 	for i := range count {
 		var b bytes.Buffer
 		must.Do(t, tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint("sparse", i), Format: tar.FormatGNU}))
@@ -135,10 +135,10 @@ func sparseFiles(t *testing.T, count int, size int64) []byte {
 			sum += int(c)
 		}
 		copy(block[148:], fmt.Sprintf("%06o\x00 ", sum))
-		all.Write(block[:512])
+		buffer.Write(block[:512])
 	}
-	all.Write(make([]byte, 1024))
-	return all.Bytes()
+	buffer.Write(make([]byte, 1024))
+	return buffer.Bytes()
 }
 
 // Devices, FIFOs and links to anywhere are legal in a layer. They are described, and neither made nor followed.
@@ -173,15 +173,15 @@ func TestZstd(t *testing.T) {
 func TestZstdWindow(t *testing.T) {
 	// RFC 8878, section 3.1.1: the magic number, a frame header with a window of 2^38 bytes, and the beginning of a block.
 	frame := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, (38 - 10) << 3}, 0x03, 0, 0, 0)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
 	_, err := Compare(t.Context(), "first", image(t, "amd64", layer{"", frame}), "second", empty.Image, Options{})
-	runtime.ReadMemStats(&after)
+	runtime.ReadMemStats(&end)
 	if err == nil || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of 256 GiB: %v", err)
 	}
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
-		t.Errorf("it allocated %d MiB", grown>>20)
+	if growth := end.TotalAlloc - start.TotalAlloc; growth > 64<<20 {
+		t.Errorf("it allocated %d MiB", growth>>20)
 	}
 }
 
@@ -189,17 +189,17 @@ func TestZstdWindow(t *testing.T) {
 //
 // Invariant image-comparison.
 func TestMemoryIsBounded(t *testing.T) {
-	big := zstdPacked(t, packed(t, at("zeros", strings.Repeat("\x00", 64<<20))))
-	made := image(t, "amd64", layer{"", big})
+	zeros := zstdPacked(t, packed(t, at("zeros", strings.Repeat("\x00", 64<<20))))
+	img := image(t, "amd64", layer{"", zeros})
 	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := Compare(t.Context(), "first", made, "second", empty.Image, Options{}); err != nil {
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	if _, err := Compare(t.Context(), "first", img, "second", empty.Image, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	runtime.ReadMemStats(&after)
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 48<<20 {
-		t.Errorf("it allocated %d MiB for a file of 64 MiB", grown>>20)
+	runtime.ReadMemStats(&end)
+	if growth := end.TotalAlloc - start.TotalAlloc; growth > 48<<20 {
+		t.Errorf("it allocated %d MiB for a file of 64 MiB", growth>>20)
 	}
 }
 
@@ -228,9 +228,9 @@ func TestHostileImages(t *testing.T) {
 	good := image(t, "amd64", layer{"", content})
 	layers, err := good.Layers()
 	must.Do(t, err)
-	var deep []layer
+	var stack []layer
 	for i := range 5 {
-		deep = append(deep, ofFiles(t, "", at(fmt.Sprint(i), "")))
+		stack = append(stack, ofFiles(t, "", at(fmt.Sprint(i), "")))
 	}
 	odd, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(content, "application/vnd.example.chart.v1+tar")})
 	must.Do(t, err)
@@ -242,7 +242,7 @@ func TestHostileImages(t *testing.T) {
 		"more layers listed": {listed{good, nil, nil}, "its manifest has 0 layers, but its configuration has 1"},
 		"unreadable list":    {listed{good, nil, io.ErrUnexpectedEOF}, "read the list of layers"},
 		"wrong media type":   {odd, `media type "application/vnd.example.chart.v1+tar" is not the type of a layer`},
-		"too many layers":    {image(t, "amd64", deep...), "it has 5 layers, more than 3"},
+		"too many layers":    {image(t, "amd64", stack...), "it has 5 layers, more than 3"},
 	} {
 		_, err := Compare(t.Context(), "good", good, "bad", tt.image, Options{Limits: tiny})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "image bad") {
@@ -260,20 +260,20 @@ func FuzzReadLayer(f *testing.F) {
 	f.Add(zstdPacked(f, packed(f, changed(at("x", ""), func(h *tar.Header) { h.PAXRecords = map[string]string{xattrPrefix + "user.a": "b"} }))))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		made, err := partial.CompressedToLayer(static.NewLayer(content, types.OCILayer))
+		input, err := partial.CompressedToLayer(static.NewLayer(content, types.OCILayer))
 		must.Do(t, err)
 		left := tiny
 		hash, _, err := v1.SHA256(bytes.NewReader(plain(t, content)))
 		must.Do(t, err)
-		files, about, err := readLayer(t.Context(), made, hash, &left, func(int64) {})
+		files, result, err := readLayer(t.Context(), input, hash, &left, func(int64) {})
 		if err != nil {
 			return
 		}
-		if left.Bytes < 0 || left.Entries < 0 || left.Names < 0 || len(files) > about.Entries || about.Files > len(files) || about.Size < 0 {
-			t.Errorf("the layer is %+v with %d files, and %+v is left", about, len(files), left)
+		if left.Bytes < 0 || left.Entries < 0 || left.Names < 0 || len(files) > result.Entries || result.Files > len(files) || result.Size < 0 {
+			t.Errorf("the layer is %+v with %d files, and %+v is left", result, len(files), left)
 		}
 		for name, e := range files {
-			if clean, err := local(name); err != nil || clean != name || e.kind == unknown {
+			if path, err := local(name); err != nil || path != name || e.kind == unknown {
 				t.Errorf("the file %q is %+v: %v", name, e, err)
 			}
 		}

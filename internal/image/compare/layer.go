@@ -250,13 +250,13 @@ func (r *reader) entry(header *tar.Header) error {
 	}
 	if base := path.Base(name); base == opaqueName {
 		e = entry{kind: opaque}
-	} else if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
-		if hidden == "" || hidden == "." || hidden == ".." {
+	} else if victim, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
+		if victim == "" || victim == "." || victim == ".." {
 			return errors.New("the whiteout has no name")
 		}
 		e = entry{kind: whiteout}
 	}
-	if _, again := r.files[name]; again {
+	if _, duplicate := r.files[name]; duplicate {
 		r.about.Duplicates++
 	}
 	r.files[name] = e
@@ -277,7 +277,7 @@ func (r *reader) regular(e *entry, header *tar.Header) error {
 	if header.Size > r.left.Bytes {
 		return errTooLarge
 	}
-	before := r.stream.read
+	start := r.stream.read
 	r.hash.Reset()
 	var head [headerBytes]byte
 	n, err := io.ReadFull(r.tar, head[:])
@@ -291,7 +291,7 @@ func (r *reader) regular(e *entry, header *tar.Header) error {
 	}
 	e.size, e.arch = int64(n)+rest, architecture(head[:n])
 	copy(e.content[:], r.hash.Sum(r.digest[:0]))
-	if r.left.Bytes -= max(0, e.size-(r.stream.read-before)); r.left.Bytes < 0 {
+	if r.left.Bytes -= max(0, e.size-(r.stream.read-start)); r.left.Bytes < 0 {
 		return errTooLarge
 	}
 	return nil

@@ -32,19 +32,19 @@ const clipLimit = 15 * time.Minute
 
 // makeClip encodes the clip to a file. The encoder comes from a tree of the host's architecture and runs with that tree's dynamic
 // linker. It needs neither a chroot nor root.
-func makeClip(ctx context.Context, launcher *process.Launcher, t *tree, arch architecture, dir, to string) error {
+func makeClip(ctx context.Context, launcher *process.Launcher, t *tree, arch architecture, dir, file string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clipLimit, fmt.Errorf("it did not exit within %v", clipLimit))
 	defer cancel()
 	argv, err := unpackProgram(t, arch, encoder, filepath.Join(dir, "encoder"))
 	if err != nil {
 		return fmt.Errorf("unpack the clip's encoder: %w", err)
 	}
-	argv = append(argv, "-i", "stdin", "-b", to, "--preset", "10", "--crf", "35", "--progress", "0",
+	argv = append(argv, "-i", "stdin", "-b", file, "--preset", "10", "--crf", "35", "--progress", "0",
 		"--lp", "2") // more threads take much memory and save little time
 	if err := encode(ctx, launcher, argv); err != nil {
 		return fmt.Errorf("encode the clip: %w", err)
 	}
-	return checkClip(to)
+	return checkClip(file)
 }
 
 // encode pipes the pattern into the encoder. If the pipe breaks, the clip has another checksum.
@@ -89,11 +89,11 @@ func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, e
 	}
 	linker := ""
 	for _, name := range c.list() {
-		to, _, err := t.resolve(name)
+		source, _, err := t.resolve(name)
 		if err != nil {
 			return nil, err
 		}
-		content, err := t.read(to, maxProgram)
+		content, err := t.read(source, maxProgram)
 		if err != nil {
 			return nil, err
 		}

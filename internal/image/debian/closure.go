@@ -21,28 +21,28 @@ type closure struct {
 	given string          // an interpreter that the image has from another source
 }
 
-func newClosure(t *tree, arch architecture, given string) *closure {
-	return &closure{tree: t, arch: arch, files: map[string]bool{}, given: given}
+func newClosure(t *tree, arch architecture, interpreter string) *closure {
+	return &closure{tree: t, arch: arch, files: map[string]bool{}, given: interpreter}
 }
 
 // add adds a file and its dependencies.
 func (c *closure) add(name string) error {
-	to, links, err := c.tree.resolve(name)
+	file, links, err := c.tree.resolve(name)
 	if err != nil {
 		return err
 	}
 	for _, l := range links {
 		c.files[l] = true
 	}
-	if c.files[to] {
+	if c.files[file] {
 		return nil
 	}
-	c.files[to] = true
-	content, err := c.tree.open(to)
+	c.files[file] = true
+	content, err := c.tree.open(file)
 	if err != nil {
 		return err
 	}
-	needs, err := linker.Read(content, "/"+path.Dir(to))
+	needs, err := linker.Read(content, "/"+path.Dir(file))
 	if err == nil {
 		err = c.addNeeds(needs)
 	}

@@ -46,10 +46,10 @@ func treeOf(t testing.TB, files ...file) *tree {
 	for _, e := range files {
 		mkdir(path.Dir(e.name))
 		h := tar.Header{Typeflag: tar.TypeReg, Name: "./" + e.name, Mode: 0o755, Size: int64(len(e.content))}
-		if to, ok := strings.CutPrefix(e.content, "-> "); ok {
-			h.Typeflag, h.Linkname, h.Size, e.content = tar.TypeSymlink, to, 0, ""
-		} else if to, ok := strings.CutPrefix(e.content, "=> "); ok {
-			h.Typeflag, h.Linkname, h.Size, e.content = tar.TypeLink, "./"+to, 0, ""
+		if destination, ok := strings.CutPrefix(e.content, "-> "); ok {
+			h.Typeflag, h.Linkname, h.Size, e.content = tar.TypeSymlink, destination, 0, ""
+		} else if destination, ok := strings.CutPrefix(e.content, "=> "); ok {
+			h.Typeflag, h.Linkname, h.Size, e.content = tar.TypeLink, "./"+destination, 0, ""
 		}
 		err := w.WriteHeader(&h)
 		if err == nil {
@@ -58,16 +58,16 @@ func treeOf(t testing.TB, files ...file) *tree {
 		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
-	made, err := openTree(f)
+	result, err := openTree(f)
 	must.Do(t, err)
-	return made
+	return result
 }
 
 const lib = "usr/lib/x86_64-linux-gnu/"
 
 func TestClosure(t *testing.T) {
-	amd64 := func(interpreter, runpath string, needed ...string) string {
-		return linkertest.File(elf.EM_X86_64, interpreter, runpath, needed...)
+	amd64 := func(interpreter, runpath string, libraries ...string) string {
+		return linkertest.File(elf.EM_X86_64, interpreter, runpath, libraries...)
 	}
 	tr := treeOf(t,
 		file{"usr/bin/program", amd64("/lib64/ld.so.2", "", "libdirect.so.1", "libc.so.6")},
@@ -152,15 +152,15 @@ func TestClosure(t *testing.T) {
 // debOf makes the file of a package.
 func debOf(t testing.TB, compression string, control ...file) string {
 	t.Helper()
-	var packed bytes.Buffer
+	var buffer bytes.Buffer
 	var compressed io.WriteCloser
 	switch compression {
 	case ".xz":
-		w, err := xz.NewWriter(&packed)
+		w, err := xz.NewWriter(&buffer)
 		must.Do(t, err)
 		compressed = w
 	default:
-		compressed = nopCloser{&packed}
+		compressed = nopCloser{&buffer}
 	}
 	w := tar.NewWriter(compressed)
 	for _, f := range control {
@@ -178,7 +178,7 @@ func debOf(t testing.TB, compression string, control ...file) string {
 		}
 		return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n%s%s", name, 0, 0, 0, "100644", len(content), content, padding)
 	}
-	return "!<arch>\n" + member("debian-binary", "2.0\n") + member("odd", "x") + member("control.tar"+compression, packed.String()) + member("data.tar.xz", "no matter")
+	return "!<arch>\n" + member("debian-binary", "2.0\n") + member("odd", "x") + member("control.tar"+compression, buffer.String()) + member("data.tar.xz", "no matter")
 }
 
 type nopCloser struct{ io.Writer }
@@ -234,18 +234,18 @@ func TestCompare(t *testing.T) {
 	lock, err := ParseLock(lockOf("fio 3.39-1 "+sum+" 5", "sysbench 1.0 "+sum+" 6"))
 	must.Do(t, err)
 	fio, sysbench := lock.Packages[0], lock.Packages[1]
-	changed := func(p Package, edit func(*Package)) *deb {
+	variant := func(p Package, edit func(*Package)) *deb {
 		edit(&p)
 		return &deb{Package: p}
 	}
-	same := func(*Package) {}
-	must.Do(t, lock.compare([]*deb{changed(sysbench, same), changed(fio, same)}))
+	noChange := func(*Package) {}
+	must.Do(t, lock.compare([]*deb{variant(sysbench, noChange), variant(fio, noChange)}))
 	for want, debs := range map[string][]*deb{
-		"package sysbench 1.0 was not fetched":               {changed(fio, same)},
-		"package gcc 12 was fetched too":                     {changed(fio, same), changed(sysbench, same), {Package: Package{Name: "gcc", Version: "12"}}},
-		"package fio has the version 3.40 instead of 3.39-1": {changed(fio, func(p *Package) { p.Version = "3.40" }), changed(sysbench, same)},
-		"package fio 3.39-1 has the checksum " + sum[1:]:     {changed(fio, func(p *Package) { p.SHA256 = sum[1:] }), changed(sysbench, same)},
-		"and 7 bytes instead of " + sum + " and 6":           {changed(fio, same), changed(sysbench, func(p *Package) { p.Size = 7 })},
+		"package sysbench 1.0 was not fetched":               {variant(fio, noChange)},
+		"package gcc 12 was fetched too":                     {variant(fio, noChange), variant(sysbench, noChange), {Package: Package{Name: "gcc", Version: "12"}}},
+		"package fio has the version 3.40 instead of 3.39-1": {variant(fio, func(p *Package) { p.Version = "3.40" }), variant(sysbench, noChange)},
+		"package fio 3.39-1 has the checksum " + sum[1:]:     {variant(fio, func(p *Package) { p.SHA256 = sum[1:] }), variant(sysbench, noChange)},
+		"and 7 bytes instead of " + sum + " and 6":           {variant(fio, noChange), variant(sysbench, func(p *Package) { p.Size = 7 })},
 	} {
 		if err := lock.compare(debs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
@@ -255,13 +255,13 @@ func TestCompare(t *testing.T) {
 
 func TestReleaseDate(t *testing.T) {
 	const list = "var/lib/apt/lists/deb.debian.org_debian_dists_trixie_"
-	at, err := releaseDate(treeOf(t, file{list + "main_binary-amd64_Packages", "Date: no"}, file{list + "InRelease", "Suite: stable\nDate: Sat, 12 Sep 2026 07:55:41 UTC\n"}))
-	if err != nil || at.Format("2006-01-02T15:04:05Z07:00") != "2026-09-12T07:55:41Z" {
-		t.Errorf("%v, %v", at, err)
+	date, err := releaseDate(treeOf(t, file{list + "main_binary-amd64_Packages", "Date: no"}, file{list + "InRelease", "Suite: stable\nDate: Sat, 12 Sep 2026 07:55:41 UTC\n"}))
+	if err != nil || date.Format("2006-01-02T15:04:05Z07:00") != "2026-09-12T07:55:41Z" {
+		t.Errorf("%v, %v", date, err)
 	}
 	for _, text := range []string{"", "Date: yesterday\n"} {
-		if at, err := releaseDate(treeOf(t, file{list + "InRelease", text})); err == nil {
-			t.Errorf("%q gives %v", text, at)
+		if date, err := releaseDate(treeOf(t, file{list + "InRelease", text})); err == nil {
+			t.Errorf("%q gives %v", text, date)
 		}
 	}
 }

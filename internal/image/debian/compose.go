@@ -44,8 +44,8 @@ func (l layout) text(name string, mode int64, content string) {
 	l[name] = entry{typeflag: tar.TypeReg, mode: mode, size: int64(len(content)), open: open}
 }
 
-func (l layout) link(name, to string) {
-	l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: to}
+func (l layout) link(name, destination string) {
+	l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: destination}
 }
 
 // file adds a file of the host.
@@ -116,8 +116,8 @@ func skeleton() layout {
 }
 
 // write packs a layer as a compressed tar archive: parents first, sorted, with a fixed time and owner.
-func (l layout) write(to io.Writer) error {
-	buffered := bufio.NewWriterSize(to, 1<<20)
+func (l layout) write(sink io.Writer) error {
+	buffered := bufio.NewWriterSize(sink, 1<<20)
 	zip, err := gzip.NewWriterLevel(buffered, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -183,11 +183,11 @@ func inFiles(dir string, contents ...layout) ([]v1.Layer, error) {
 
 // inMemory packs a small layer.
 func inMemory(content layout) (v1.Layer, error) {
-	var packed bytes.Buffer
-	if err := content.write(&packed); err != nil {
+	var buffer bytes.Buffer
+	if err := content.write(&buffer); err != nil {
 		return nil, err
 	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil }
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 

@@ -58,32 +58,32 @@ const maxText = 4 << 20
 
 // addLicences adds the copyright files of packages and the common licences that they mention. It returns the licences by package.
 func (l layout) addLicences(t *tree, packages []string) (map[string][]string, error) {
-	licences, common := map[string][]string{}, map[string]bool{}
+	licences, names := map[string][]string{}, map[string]bool{}
 	for _, pkg := range packages {
 		name := copyrightPath(pkg)
-		to, links, err := t.resolve(name)
+		file, links, err := t.resolve(name)
 		if err != nil {
 			return nil, fmt.Errorf("look for the licence of %s: %w", pkg, err)
 		}
 		// The documentation of a package may be a link to another package's documentation.
-		text, err := t.read(to, maxText)
+		text, err := t.read(file, maxText)
 		if err != nil {
 			return nil, fmt.Errorf("read the licence of %s: %w", pkg, err)
 		}
 		licences[pkg] = licencesIn(string(text))
-		if err := l.packaged(t, pkg, append(links, to)...); err != nil {
+		if err := l.packaged(t, pkg, append(links, file)...); err != nil {
 			return nil, err
 		}
 		for _, found := range commonLicence.FindAllString(string(text), -1) {
-			common[strings.TrimRight(found, ".-")] = true
+			names[strings.TrimRight(found, ".-")] = true
 		}
 	}
-	for name := range common {
-		to, links, err := t.resolve(name)
-		if err != nil || t.nodes[to].header.Typeflag != tar.TypeReg {
+	for name := range names {
+		file, links, err := t.resolve(name)
+		if err != nil || t.nodes[file].header.Typeflag != tar.TypeReg {
 			continue // a pattern in the text, a removed licence, or the folder itself
 		}
-		if err := l.packaged(t, "base-files", append(links, to)...); err != nil {
+		if err := l.packaged(t, "base-files", append(links, file)...); err != nil {
 			return nil, err
 		}
 	}
@@ -160,13 +160,13 @@ func decodeContents(text []byte) (Contents, error) {
 
 // owners maps files to their packages.
 func owners(debs []*deb) map[string]string {
-	of := map[string]string{}
+	names := map[string]string{}
 	for _, d := range debs {
 		for _, f := range d.files {
-			of[path.Clean(f)] = d.Name
+			names[path.Clean(f)] = d.Name
 		}
 	}
-	return of
+	return names
 }
 
 // maxBill bounds the size of an image's lists of contents, in bytes.
@@ -186,13 +186,13 @@ func ContentsOf(img v1.Image) (Contents, error) {
 	if err != nil {
 		return Contents{}, err
 	}
-	at := slices.IndexFunc(c.Packages, func(p Part) bool { return p.SHA256 == "" })
-	if at < 0 || len(layers) <= pinnedLayers { // images of builder 1 had all numbers in the list, and one layer fewer
+	index := slices.IndexFunc(c.Packages, func(p Part) bool { return p.SHA256 == "" })
+	if index < 0 || len(layers) <= pinnedLayers { // images of builder 1 had all numbers in the list, and one layer fewer
 		return c, nil
 	}
 	for _, l := range layers[1:] { // the list has the files of the first layer
-		if err := c.Packages[at].count(l); err != nil {
-			return Contents{}, fmt.Errorf("count the files of %s: %w", c.Packages[at].Name, err)
+		if err := c.Packages[index].count(l); err != nil {
+			return Contents{}, fmt.Errorf("count the files of %s: %w", c.Packages[index].Name, err)
 		}
 	}
 	return c, nil

@@ -80,12 +80,12 @@ func TestContentsCountOwnLayers(t *testing.T) {
 	}}
 	text, err := c.encode()
 	must.Do(t, err)
-	listed, programs := layout{}, layout{}
-	listed.text(contentsPath, 0o644, text)
+	list, programs := layout{}, layout{}
+	list.text(contentsPath, 0o644, text)
 	programs.text("probe", 0o755, "program")
 	programs.dir("usr", 0o755)
 	var layers []v1.Layer
-	for _, l := range []layout{skeleton(), listed, programs} {
+	for _, l := range []layout{skeleton(), list, programs} {
 		layer, err := inMemory(l)
 		must.Do(t, err)
 		layers = append(layers, layer)

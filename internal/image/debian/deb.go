@@ -64,8 +64,8 @@ func arMember(content *io.SectionReader, prefix string) (string, io.Reader, erro
 	if _, err := content.ReadAt(head[:len(magic)], 0); err != nil || string(head[:len(magic)]) != magic {
 		return "", nil, errors.New("it is not a package of Debian")
 	}
-	for at := int64(len(magic)); ; {
-		if _, err := content.ReadAt(head, at); err != nil {
+	for offset := int64(len(magic)); ; {
+		if _, err := content.ReadAt(head, offset); err != nil {
 			return "", nil, fmt.Errorf("look for %s: %w", prefix, err)
 		}
 		size, err := strconv.ParseInt(strings.TrimSpace(string(head[48:58])), 10, 64)
@@ -74,9 +74,9 @@ func arMember(content *io.SectionReader, prefix string) (string, io.Reader, erro
 		}
 		name := strings.TrimSuffix(strings.TrimSpace(string(head[:16])), "/")
 		if strings.HasPrefix(name, prefix) {
-			return name, io.NewSectionReader(content, at+headSize, size), nil
+			return name, io.NewSectionReader(content, offset+headSize, size), nil
 		}
-		at += headSize + size + size%2
+		offset += headSize + size + size%2
 	}
 }
 

@@ -85,11 +85,11 @@ func (i *Image) Rootfs(ctx context.Context) (string, error) {
 	if err := b.cache.Remove(ctx, b.name); err != nil {
 		return "", err
 	}
-	again, err := Build(ctx, b.Options)
+	replacement, err := Build(ctx, b.Options)
 	if err != nil {
 		return "", err
 	}
-	*i = *again
+	*i = *replacement
 	return b.cache.Rootfs(ctx, i.image)
 }
 
@@ -108,10 +108,10 @@ func (o Options) progress(format string, args ...any) {
 
 // Build returns the workload image from the cache, or builds it and stores it there. Of several processes one builds the image and the
 // others wait. Errors contain advice.
-func Build(ctx context.Context, o Options) (made *Image, err error) {
+func Build(ctx context.Context, o Options) (img *Image, err error) {
 	defer func() {
 		if err != nil {
-			made, err = nil, fmt.Errorf("make the workload image: %w", err)
+			img, err = nil, fmt.Errorf("make the workload image: %w", err)
 		}
 	}()
 	b, err := newBuilder(o)
@@ -121,19 +121,19 @@ func Build(ctx context.Context, o Options) (made *Image, err error) {
 	if _, err := image.Sweep(b.cache.Dir()); err != nil { // a killed build leaves a gigabyte
 		o.progress("%v", err)
 	}
-	made, err = b.cached()
-	if err != nil || made != nil {
-		return made, err
+	img, err = b.cached()
+	if err != nil || img != nil {
+		return img, err
 	}
 	dir, release, err := b.cache.Exclusive(ctx, b.name, func() { o.progress("waiting for another touchstone that builds the same image") })
 	if err != nil {
 		return nil, err
 	}
 	b.dir = dir
-	if made, err = b.cached(); err == nil && made == nil { // no other process has built it meanwhile
-		made, err = b.make(ctx)
+	if img, err = b.cached(); err == nil && img == nil { // no other process has built it meanwhile
+		img, err = b.make(ctx)
 	}
-	return made, errors.Join(err, release())
+	return img, errors.Join(err, release())
 }
 
 // Cached returns the workload image if it is in the cache, else nil.
@@ -278,18 +278,18 @@ type packages struct {
 func (p *packages) close() { _ = p.tree.file.Close() } // it is open for reading only
 
 // fetchLocked fetches the packages of a lock. If the mirror no longer has one of them, it uses the archive of snapshots.
-func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as string) (*packages, error) {
+func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, filename string) (*packages, error) {
 	r := request{arch: lock.Arch, mirror: b.Mirror}
 	for _, p := range lock.Packages {
 		r.packages = append(r.packages, p.Name+"="+p.Version)
 	}
-	file, err := f.fetch(ctx, r, as)
-	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
-		b.progress("%s; looking in the archive of snapshots", vanished)
+	file, err := f.fetch(ctx, r, filename)
+	if vanishedErr := (*VanishedError)(nil); errors.As(err, &vanishedErr) {
+		b.progress("%s; looking in the archive of snapshots", vanishedErr)
 		r.mirror = snapshots + lock.snapshot().Format("20060102T150405Z")
-		file, err = f.fetch(ctx, r, as)
+		file, err = f.fetch(ctx, r, filename)
 		if err != nil && ctx.Err() == nil {
-			err = fmt.Errorf("%w, and the archive of snapshots failed too: %w; %s", vanished, err,
+			err = fmt.Errorf("%w, and the archive of snapshots failed too: %w; %s", vanishedErr, err,
 				"name another mirror with touchstone image build --mirror URL, use the current packages with --update, or load a saved image: touchstone image load FILE")
 		}
 	}
@@ -320,9 +320,9 @@ func readPackages(file *os.File) (*packages, error) {
 
 // clip returns the file with the clip. All images have the same clip, so the cache keeps it beside the images.
 func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, error) {
-	kept := filepath.Join(b.cache.Dir(), "clip-"+clipSHA256[:12]+".ivf")
-	if sum, err := sumOf(kept); err == nil && sum == clipSHA256 {
-		return kept, nil
+	cacheFile := filepath.Join(b.cache.Dir(), "clip-"+clipSHA256[:12]+".ivf")
+	if sum, err := sumOf(cacheFile); err == nil && sum == clipSHA256 {
+		return cacheFile, nil
 	}
 	if b.Arch != runtime.GOARCH {
 		lock, err := Current(b.cache, runtime.GOARCH)
@@ -336,14 +336,14 @@ func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, 
 		defer p.close()
 	}
 	b.progress("encoding the clip, %d frames", programs.ClipFrames)
-	made := filepath.Join(b.dir, "clip.ivf")
-	if err := makeClip(ctx, b.Launcher, p.tree, architectures[runtime.GOARCH], b.dir, made); err != nil {
+	draft := filepath.Join(b.dir, "clip.ivf")
+	if err := makeClip(ctx, b.Launcher, p.tree, architectures[runtime.GOARCH], b.dir, draft); err != nil {
 		return "", err
 	}
-	if err := os.Rename(made, kept); err != nil {
+	if err := os.Rename(draft, cacheFile); err != nil {
 		return "", err
 	}
-	return kept, nil
+	return cacheFile, nil
 }
 
 // pack builds the image with three layers: Debian's files, which change only with the list of packages; the clip and the lists of
@@ -362,27 +362,27 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 
 // packaged packs the layers that a pin describes.
 func (b *builderOf) packaged(p *packages, clip string) ([]v1.Layer, error) {
-	theirs, licences, err := debianLayer(p, architectures[b.Arch])
+	base, licences, err := debianLayer(p, architectures[b.Arch])
 	if err != nil {
 		return nil, err
 	}
-	described := layout{}
-	if err := described.file(programs.ClipPath[1:], clip); err != nil {
+	extra := layout{}
+	if err := extra.file(programs.ClipPath[1:], clip); err != nil {
 		return nil, err
 	}
-	contents := describe(b.lock, p.debs, licences, builder, theirs)
+	contents := describe(b.lock, p.debs, licences, builder, base)
 	text, err := contents.encode()
 	if err != nil {
 		return nil, err
 	}
-	described.text(contentsPath, 0o644, text)
+	extra.text(contentsPath, 0o644, text)
 	bill, err := sbom(contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the bill of materials: %w", err)
 	}
-	described.text(sbomPath, 0o644, bill)
-	described.parents()
-	return inFiles(b.dir, theirs, described)
+	extra.text(sbomPath, 0o644, bill)
+	extra.parents()
+	return inFiles(b.dir, base, extra)
 }
 
 // ours packs the layer of Touchstone's programs in memory, because it is small.
@@ -398,11 +398,11 @@ func (b *builderOf) ours() (v1.Layer, error) {
 func debianLayer(p *packages, arch architecture) (layout, map[string][]string, error) {
 	l := skeleton()
 	c := newClosure(p.tree, arch, "/bin/sh")
-	all := wanted()
-	for _, library := range all.Libraries {
-		all.Files = append(all.Files, path.Join("/usr/lib", arch.triplet, library))
+	tools := wanted()
+	for _, library := range tools.Libraries {
+		tools.Files = append(tools.Files, path.Join("/usr/lib", arch.triplet, library))
 	}
-	for _, file := range all.Files {
+	for _, file := range tools.Files {
 		if err := c.add(file); err != nil {
 			return nil, nil, err
 		}
@@ -410,22 +410,22 @@ func debianLayer(p *packages, arch architecture) (layout, map[string][]string, e
 	// Debian's alternatives make this link during the installation of the package.
 	l.link(path.Join("usr/lib", arch.triplet, "libopenblas.so.0"), "openblas-pthread/libopenblas.so.0")
 	l.link("etc/os-release", "../usr/lib/os-release")
-	of := owners(p.debs)
-	var used []string
+	ownerOf := owners(p.debs)
+	var sources []string
 	for _, name := range c.list() {
-		pkg := of[name]
+		pkg := ownerOf[name]
 		if p.tree.nodes[name].header.Typeflag == tar.TypeReg {
 			if pkg == "" {
 				return nil, nil, fmt.Errorf("%s: %w in any package's list of files", name, fs.ErrNotExist)
 			}
-			used = append(used, pkg)
+			sources = append(sources, pkg)
 		}
 		if err := l.packaged(p.tree, pkg, name); err != nil {
 			return nil, nil, err
 		}
 	}
-	slices.Sort(used)
-	licences, err := l.addLicences(p.tree, slices.Compact(used))
+	slices.Sort(sources)
+	licences, err := l.addLicences(p.tree, slices.Compact(sources))
 	if err != nil {
 		return nil, nil, err
 	}

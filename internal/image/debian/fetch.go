@@ -90,16 +90,16 @@ func (o Options) fetcher(dir string, room int64) (*fetcher, error) {
 
 // ready checks that the programs and keys for fetching exist.
 func (f *fetcher) ready() error {
-	for program, of := range map[string]string{mmdebstrap: "mmdebstrap", "apt-get": "apt", "dpkg-deb": "dpkg"} {
+	for program, pkg := range map[string]string{mmdebstrap: "mmdebstrap", "apt-get": "apt", "dpkg-deb": "dpkg"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w; %s", err, install(of))
+			return fmt.Errorf("%w; %s", err, install(pkg))
 		}
 	}
-	there := func(pattern string) bool {
+	exists := func(pattern string) bool {
 		found, err := filepath.Glob(pattern)
 		return err == nil && len(found) > 0
 	}
-	if !slices.ContainsFunc(keyrings, there) {
+	if !slices.ContainsFunc(keyrings, exists) {
 		return fmt.Errorf("the keys of Debian's archive are missing (%s); %s", keyrings[0], install("debian-archive-keyring"))
 	}
 	return nil
@@ -120,8 +120,8 @@ type request struct {
 
 // fetch writes a tar archive with the unpacked packages, and with their files in archivesDir. No program of another architecture
 // runs.
-func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, error) {
-	file, err := os.Create(filepath.Join(f.dir, as))
+func (f *fetcher) fetch(ctx context.Context, r request, filename string) (*os.File, error) {
+	file, err := os.Create(filepath.Join(f.dir, filename))
 	if err != nil {
 		return nil, err
 	}
@@ -154,20 +154,20 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 
 // run runs mmdebstrap. When the context ends, mmdebstrap gets SIGTERM and some time for its clean-up, and then SIGKILL.
 func (f *fetcher) run(ctx context.Context, mirror string, args []string, stdout *os.File, stderr *messages) error {
-	limited, cancel := context.WithTimeoutCause(ctx, fetchLimit, fmt.Errorf("%s did not end within %v", mmdebstrap, fetchLimit))
+	limitCtx, cancel := context.WithTimeoutCause(ctx, fetchLimit, fmt.Errorf("%s did not end within %v", mmdebstrap, fetchLimit))
 	defer cancel()
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	cmd := exec.CommandContext(hard, mmdebstrap, args...)
 	// The directory beside the image has enough space.
 	cmd.Env = process.DownloadEnvironment("LC_ALL=C", "SOURCE_DATE_EPOCH=0", "TMPDIR="+f.dir)
-	cmd.Env = append(cmd.Env, hostProxy(limited, f.launcher, mirror)...)
+	cmd.Env = append(cmd.Env, hostProxy(limitCtx, f.launcher, mirror)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	child, err := f.launcher.Spawn(cmd)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(limited, func() {
+	stop := context.AfterFunc(limitCtx, func() {
 		_ = cmd.Process.Signal(unix.SIGTERM) // it may have exited
 		grace, cancel := context.WithTimeout(hard, stopGrace)
 		defer cancel()
@@ -176,8 +176,8 @@ func (f *fetcher) run(ctx context.Context, mirror string, args []string, stdout 
 	})
 	exit := child.Wait()
 	stop()
-	if limited.Err() != nil {
-		return context.Cause(limited)
+	if limitCtx.Err() != nil {
+		return context.Cause(limitCtx)
 	}
 	if exit.Status != 0 {
 		return &process.ExitError{Command: mmdebstrap, Exit: exit}
@@ -241,16 +241,16 @@ func (m *messages) explain(err error, mirror string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	text := string(m.text)
-	vanished := &VanishedError{Mirror: mirror}
+	vanishedErr := &VanishedError{Mirror: mirror}
 	for _, found := range noPackage.FindAllStringSubmatch(text, -1) {
 		p := Package{Name: found[2] + found[3] + found[4], Version: found[1] + strings.ReplaceAll(found[5], "%3a", ":")}
-		if !slices.Contains(vanished.Packages, p) {
-			vanished.Packages = append(vanished.Packages, p)
+		if !slices.Contains(vanishedErr.Packages, p) {
+			vanishedErr.Packages = append(vanishedErr.Packages, p)
 		}
 	}
 	switch {
-	case len(vanished.Packages) > 0:
-		return vanished
+	case len(vanishedErr.Packages) > 0:
+		return vanishedErr
 	case noSpace.MatchString(text):
 		return fmt.Errorf("fetch packages from %s: %w", mirror, unix.ENOSPC)
 	case noKey.MatchString(text): // the mirror's Release file is then missing too

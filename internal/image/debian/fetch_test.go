@@ -23,9 +23,9 @@ func said(t testing.TB, name string) string {
 }
 
 // explained has messages read a text in pieces, and explain it.
-func explained(t testing.TB, text string) (told []string, err error) {
+func explained(t testing.TB, text string) (steps []string, err error) {
 	t.Helper()
-	m := &messages{progress: func(step string) { told = append(told, step) }}
+	m := &messages{progress: func(step string) { steps = append(steps, step) }}
 	for len(text) > 0 {
 		n := min(7, len(text))
 		if _, err := m.Write([]byte(text[:n])); err != nil {
@@ -33,7 +33,7 @@ func explained(t testing.TB, text string) (told []string, err error) {
 		}
 		text = text[n:]
 	}
-	return told, m.explain(&process.ExitError{Command: mmdebstrap}, "http://mirror")
+	return steps, m.explain(&process.ExitError{Command: mmdebstrap}, "http://mirror")
 }
 
 func TestExplain(t *testing.T) {
@@ -49,14 +49,14 @@ func TestExplain(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			told, err := explained(t, said(t, test.name))
+			steps, err := explained(t, said(t, test.name))
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want an error with %q", err, test.want)
 			}
 			if test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("%v, want %v", err, test.is)
 			}
-			if diff := cmp.Diff([]string{"reading the lists of packages"}, told); diff != "" {
+			if diff := cmp.Diff([]string{"reading the lists of packages"}, steps); diff != "" {
 				t.Errorf("the steps are others (-want +got):\n%s", diff)
 			}
 		})
@@ -69,11 +69,11 @@ func TestExplainVanished(t *testing.T) {
 		"vanished-package": {{Name: "no-such-package"}},
 	} {
 		_, err := explained(t, said(t, name))
-		vanished := (*VanishedError)(nil)
-		if !errors.As(err, &vanished) {
+		vanishedErr := (*VanishedError)(nil)
+		if !errors.As(err, &vanishedErr) {
 			t.Fatalf("%s: %v, want a VanishedError", name, err)
 		}
-		if diff := cmp.Diff(&VanishedError{Packages: want, Mirror: "http://mirror"}, vanished); diff != "" {
+		if diff := cmp.Diff(&VanishedError{Packages: want, Mirror: "http://mirror"}, vanishedErr); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if got := err.Error(); !strings.HasPrefix(got, "http://mirror does not have "+want[0].Name) {

@@ -72,8 +72,8 @@ func TestParseLock(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if at := got.snapshot(); !at.Equal(time.Date(2026, 9, 13, 7, 55, 41, 0, time.UTC)) {
-		t.Errorf("the snapshot is of %v", at)
+	if date := got.snapshot(); !date.Equal(time.Date(2026, 9, 13, 7, 55, 41, 0, time.UTC)) {
+		t.Errorf("the snapshot is of %v", date)
 	}
 }
 
@@ -115,11 +115,11 @@ func TestParseLockRefuses(t *testing.T) {
 			}
 		})
 	}
-	var many []string
+	var lines []string
 	for i := range maxPackages + 1 {
-		many = append(many, "p"+string(rune('a'+i/676))+string(rune('a'+i/26%26))+string(rune('a'+i%26))+" 1 "+sum+" 1")
+		lines = append(lines, "p"+string(rune('a'+i/676))+string(rune('a'+i/26%26))+string(rune('a'+i%26))+" 1 "+sum+" 1")
 	}
-	if _, err := ParseLock(lockOf(many...)); err == nil || !strings.Contains(err.Error(), "more than 1000") {
+	if _, err := ParseLock(lockOf(lines...)); err == nil || !strings.Contains(err.Error(), "more than 1000") {
 		t.Errorf("too many: %v", err)
 	}
 }
@@ -138,9 +138,9 @@ func FuzzParseLock(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseLock(lock.Format())
+		echo, err := ParseLock(lock.Format())
 		must.Do(t, err)
-		if diff := cmp.Diff(lock, again); diff != "" {
+		if diff := cmp.Diff(lock, echo); diff != "" {
 			t.Errorf("written and read again it is another (-first +second):\n%s", diff)
 		}
 		for _, p := range lock.Packages {

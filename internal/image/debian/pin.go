@@ -181,10 +181,10 @@ var errOther = errors.New("it is not the workload image of this touchstone")
 
 // Naming returns the function that names an image for image.Cache.Import. The workload image of this binary gets its name by its digest,
 // and no other image does. The parameter is the user's name, or empty.
-func Naming(as string) image.Naming {
+func Naming(name string) image.Naming {
 	return func(img v1.Image, claimed string) (string, error) {
-		if as != "" {
-			return image.Named(as)(img, claimed)
+		if name != "" {
+			return image.Named(name)(img, claimed)
 		}
 		config, err := img.ConfigFile()
 		if err != nil {

@@ -50,10 +50,10 @@ func writePin(t *testing.T, lock Lock) {
 	copyClip(t, cache.Dir())
 	b := &builderOf{Options: Options{Arch: lock.Arch, Lock: &lock, Launcher: launcher, Progress: func(s string) { t.Log(s) }}, cache: cache, lock: lock, dir: t.TempDir()}
 	b.setDefaults()
-	fetched, clip, err := b.fetched(t.Context())
+	download, clip, err := b.fetched(t.Context())
 	must.Do(t, err)
-	defer fetched.close()
-	layers, err := b.packaged(fetched, clip)
+	defer download.close()
+	layers, err := b.packaged(download, clip)
 	must.Do(t, err)
 	p, err := pinOf(lock, layers)
 	must.Do(t, err)
@@ -63,10 +63,10 @@ func writePin(t *testing.T, lock Lock) {
 func TestParsePin(t *testing.T) {
 	file, err := locks.ReadFile(pinFile("amd64"))
 	must.Do(t, err)
-	whole := string(file)
+	text := string(file)
 	for _, bad := range []string{
-		"", "touchstone-pin 2" + strings.TrimPrefix(whole, pinHead), strings.Replace(whole, "lock ", "list ", 1), strings.Replace(whole, "lock ", "lock x", 1),
-		strings.Replace(whole, "layer", "part", 1), strings.Replace(whole, "sha256:", "", 1), whole + "layer\n", strings.TrimSuffix(whole, "\n") + "x\n",
+		"", "touchstone-pin 2" + strings.TrimPrefix(text, pinHead), strings.Replace(text, "lock ", "list ", 1), strings.Replace(text, "lock ", "lock x", 1),
+		strings.Replace(text, "layer", "part", 1), strings.Replace(text, "sha256:", "", 1), text + "layer\n", strings.TrimSuffix(text, "\n") + "x\n",
 	} {
 		if p, err := parsePin(bad); err == nil {
 			t.Errorf("%q is read as %+v", bad, p)
@@ -107,8 +107,8 @@ func TestArchiveCannotBeTheWorkloadImage(t *testing.T) {
 		if name, _, err = b.cache.Import(t.Context(), file, Naming("mine")); err != nil || name != "mine" {
 			t.Errorf("as an own image it has the name %q, %v", name, err)
 		}
-		if made, err := Cached(o); made != nil || err != nil {
-			t.Errorf("the cache has the workload image %v, %v", made, err)
+		if img, err := Cached(o); img != nil || err != nil {
+			t.Errorf("the cache has the workload image %v, %v", img, err)
 		}
 		if entries, err := b.cache.List(); err != nil || len(entries) != 1 {
 			t.Errorf("the cache has %+v, %v", entries, err)
@@ -127,9 +127,9 @@ func TestCachedImageIsChecked(t *testing.T) {
 	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
 		t.Fatal(err)
 	}
-	made, err := Cached(o)
-	if made != nil || err != nil {
-		t.Fatalf("another image is used: %v, %v", made, err)
+	img, err := Cached(o)
+	if img != nil || err != nil {
+		t.Fatalf("another image is used: %v, %v", img, err)
 	}
 	if text := strings.Join(steps, "\n"); !strings.Contains(text, b.name) || !strings.Contains(text, "instead of sha256:") {
 		t.Errorf("the steps are %q", text)
@@ -144,8 +144,8 @@ func TestCachedImageIsChecked(t *testing.T) {
 	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
 		t.Fatal(err)
 	}
-	if made, err = Cached(o); err != nil || made == nil || made.Pinned() {
-		t.Errorf("the image of another list: %v, %v", made, err)
+	if img, err = Cached(o); err != nil || img == nil || img.Pinned() {
+		t.Errorf("the image of another list: %v, %v", img, err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestCachedImageIsChecked(t *testing.T) {
 func TestExpectedDigest(t *testing.T) {
 	b, err := newBuilder(Options{Cache: t.TempDir()})
 	must.Do(t, err)
-	seen := map[v1.Hash]string{}
+	names := map[v1.Hash]string{}
 	for _, change := range []struct {
 		name string
 		do   func()
@@ -167,10 +167,10 @@ func TestExpectedDigest(t *testing.T) {
 		if err != nil || digest == nil {
 			t.Fatalf("after a change of %s: %v, %v", change.name, digest, err)
 		}
-		if other, ok := seen[*digest]; ok {
-			t.Errorf("a change of %s gives the digest of %s", change.name, other)
+		if rival, ok := names[*digest]; ok {
+			t.Errorf("a change of %s gives the digest of %s", change.name, rival)
 		}
-		seen[*digest] = change.name
+		names[*digest] = change.name
 	}
 }
 

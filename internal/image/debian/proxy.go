@@ -74,8 +74,8 @@ func configuredProxy(text, scheme string) string {
 			found[strings.ToLower(key)] = value
 		}
 	}
-	if own, ok := found["acquire::"+scheme+"::proxy"]; ok {
-		return own
+	if value, ok := found["acquire::"+scheme+"::proxy"]; ok {
+		return value
 	}
 	return found["acquire::http::proxy"]
 }

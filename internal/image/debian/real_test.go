@@ -74,29 +74,29 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	must.Do(t, err)
 	lock, err := Current(ours, runtime.GOARCH)
 	must.Do(t, err)
-	made, err := buildAnew(t, launcher, lock)
-	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
+	result, err := buildAnew(t, launcher, lock)
+	if vanishedErr := (*VanishedError)(nil); errors.As(err, &vanishedErr) {
 		// Debian removes a package from its mirrors when it has a new version. The archive of snapshots may be out of reach.
 		t.Log(err)
 		if lock, err = Update(t.Context(), Options{Launcher: launcher}); err == nil {
-			made, err = buildAnew(t, launcher, lock)
+			result, err = buildAnew(t, launcher, lock)
 		}
 	}
 	if errors.Is(err, ErrUnreachable) {
 		unavailable(t, err)
 	}
 	must.Do(t, err)
-	wantWorkload(t, launcher, made, lock)
-	wantPin(t, made)
-	other, err := Cached(Options{Lock: &lock})
+	wantWorkload(t, launcher, result, lock)
+	wantPin(t, result)
+	second, err := Cached(Options{Lock: &lock})
 	must.Do(t, err)
-	if other == nil {
-		if other, err = buildAnew(t, launcher, lock); err != nil {
+	if second == nil {
+		if second, err = buildAnew(t, launcher, lock); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var digests []string
-	for _, img := range []*Image{made, other} {
+	for _, img := range []*Image{result, second} {
 		digest, err := img.OCI().Digest()
 		must.Do(t, err)
 		digests = append(digests, digest.String())
@@ -130,16 +130,16 @@ func copyClip(t *testing.T, cache string) {
 	}
 }
 
-func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lock) {
+func wantWorkload(t *testing.T, launcher *process.Launcher, img *Image, lock Lock) {
 	t.Helper()
-	must.Do(t, validate.Image(made.OCI()))
+	must.Do(t, validate.Image(img.OCI()))
 	embedded, err := Embedded(runtime.GOARCH)
 	must.Do(t, err)
-	if want := bytes.Equal(lock.Format(), embedded.Format()); made.Pinned() != want {
-		t.Errorf("it is of the list of packages that comes with the program: %t, want %t", made.Pinned(), want)
+	if want := bytes.Equal(lock.Format(), embedded.Format()); img.Pinned() != want {
+		t.Errorf("it is of the list of packages that comes with the program: %t, want %t", img.Pinned(), want)
 	}
 	const limit = 80 << 20
-	manifest, err := made.OCI().Manifest()
+	manifest, err := img.OCI().Manifest()
 	must.Do(t, err)
 	size := int64(0)
 	for _, l := range manifest.Layers {
@@ -148,7 +148,7 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lo
 	if size > limit {
 		t.Errorf("the image has %d bytes, and may have %d", size, int64(limit))
 	}
-	contents, err := ContentsOf(made.OCI())
+	contents, err := ContentsOf(img.OCI())
 	must.Do(t, err)
 	for _, name := range []string{"fio", "libc6", "sysbench", "touchstone"} {
 		i := slices.IndexFunc(contents.Packages, func(p Part) bool { return p.Name == name })
@@ -156,13 +156,13 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lo
 			t.Errorf("package %s is %d in the contents", name, i)
 		}
 	}
-	bill, err := SBOM(made.OCI())
+	bill, err := SBOM(img.OCI())
 	must.Do(t, err)
 	doc, err := json.Read(bytes.NewReader(bill))
 	if err != nil || len(doc.Packages) != len(contents.Packages) {
 		t.Errorf("the bill of materials: %v", err)
 	}
-	rootfs, err := made.Rootfs(t.Context())
+	rootfs, err := img.Rootfs(t.Context())
 	must.Do(t, err)
 	for _, file := range wanted().Files {
 		if _, err := os.Stat(filepath.Join(rootfs, file)); err != nil {
@@ -170,8 +170,8 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lo
 		}
 	}
 	wantLinpack(t, launcher, rootfs)
-	again, err := Build(t.Context(), Options{Cache: filepath.Dir(filepath.Dir(rootfs)), Lock: &lock})
-	if err != nil || again.Name() != made.Name() {
+	rebuild, err := Build(t.Context(), Options{Cache: filepath.Dir(filepath.Dir(rootfs)), Lock: &lock})
+	if err != nil || rebuild.Name() != img.Name() {
 		t.Errorf("from the cache: %v", err)
 	}
 }
@@ -182,8 +182,8 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	t.Helper()
 	lib := filepath.Join(rootfs, "usr/lib", architectures[runtime.GOARCH].triplet)
 	linker, err := filepath.Glob(filepath.Join(rootfs, "usr/lib*", "ld-linux-*"))
-	if more, moreErr := filepath.Glob(filepath.Join(lib, "ld-linux-*")); moreErr == nil {
-		linker = append(linker, more...)
+	if matches, moreErr := filepath.Glob(filepath.Join(lib, "ld-linux-*")); moreErr == nil {
+		linker = append(linker, matches...)
 	}
 	if err != nil || len(linker) == 0 {
 		t.Fatalf("the image has no dynamic linker, %v", err)
@@ -224,8 +224,8 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	one, _, _ := linpack("--n", "2000", "--threads", "1")
 	two, errs, code := linpack("--n", "2000", "--threads", "2")
 	residual := func(out string) string {
-		_, after, _ := strings.Cut(out, `"residual":`)
-		return after
+		_, tail, _ := strings.Cut(out, `"residual":`)
+		return tail
 	}
 	if code != 0 || residual(one) == "" || residual(one) == residual(two) {
 		t.Errorf("with one thread: %s\nwith two, code %d: %s%s", one, code, two, errs)
@@ -251,20 +251,20 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 // A changed layer is noticed during unpacking, and the image is built again.
 func TestDamagedImageIsBuiltAgain(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // so that the second build stops at the missing mmdebstrap
-	var told []string
+	var steps []string
 	lock := netbase(t) // the binary has no digest for the image of this list
-	o := Options{Cache: t.TempDir(), Lock: &lock, Progress: func(step string) { told = append(told, step) }}
+	o := Options{Cache: t.TempDir(), Lock: &lock, Progress: func(step string) { steps = append(steps, step) }}
 	b, err := newBuilder(o)
 	must.Do(t, err)
 	putSkeleton(t, b)
 	left := filepath.Join(o.Cache, "tmp", image.OwnPrefix+"of-a-killed-build")
 	must.Do(t, os.MkdirAll(filepath.Join(left, "mmdebstrap.1"), 0o700))
-	made, err := Build(t.Context(), o)
+	img, err := Build(t.Context(), o)
 	must.Do(t, err)
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of a killed build still exists: %v", err)
 	}
-	layers, err := made.OCI().Layers()
+	layers, err := img.OCI().Layers()
 	must.Do(t, err)
 	digest, err := layers[0].Digest()
 	must.Do(t, err)
@@ -273,26 +273,26 @@ func TestDamagedImageIsBuiltAgain(t *testing.T) {
 	must.Do(t, err)
 	content[len(content)/2] ^= 1
 	must.Do(t, os.WriteFile(blob, content, 0o644))
-	if _, err := made.Rootfs(t.Context()); err == nil || !strings.Contains(err.Error(), "install the package") {
+	if _, err := img.Rootfs(t.Context()); err == nil || !strings.Contains(err.Error(), "install the package") {
 		t.Errorf("%v, want an error of the second build", err)
 	}
-	if !slices.ContainsFunc(told, func(step string) bool { return strings.Contains(step, "damaged") }) {
-		t.Errorf("what is told is %v", told)
+	if !slices.ContainsFunc(steps, func(step string) bool { return strings.Contains(step, "damaged") }) {
+		t.Errorf("what is told is %v", steps)
 	}
-	if made, err := Cached(o); made != nil || err != nil {
-		t.Errorf("the damaged image is still there: %v, %v", made, err)
+	if img, err := Cached(o); img != nil || err != nil {
+		t.Errorf("the damaged image is still there: %v, %v", img, err)
 	}
 }
 
 // wantPin compares the layers of an image of the embedded list with the digests in the binary.
-func wantPin(t *testing.T, made *Image) {
+func wantPin(t *testing.T, img *Image) {
 	t.Helper()
-	if !made.Pinned() {
+	if !img.Pinned() {
 		return
 	}
 	want, err := locks.ReadFile(pinFile(runtime.GOARCH))
 	must.Do(t, err)
-	if got, err := made.Pin(); err != nil || !bytes.Equal(got, want) {
+	if got, err := img.Pin(); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the digests are %s, %v; want %s", got, err, want)
 	}
 }
@@ -340,7 +340,7 @@ func testBuilder(t *testing.T, mirror string) (*builderOf, *fetcher) {
 }
 
 // mirrors serves Debian as a mirror does that has lost some files, below /debian, and whole below /snapshot.
-func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
+func mirrors(t *testing.T, gap string) (base string, requests func() []string) {
 	t.Helper()
 	upstream, err := url.Parse(hostMirror("/"))
 	must.Do(t, err)
@@ -360,7 +360,7 @@ func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
 		mu.Lock()
 		paths = append(paths, r.URL.Path)
 		mu.Unlock()
-		if strings.HasPrefix(r.URL.Path, "/debian/") && strings.Contains(r.URL.Path, lost) {
+		if strings.HasPrefix(r.URL.Path, "/debian/") && strings.Contains(r.URL.Path, gap) {
 			http.NotFound(w, r)
 			return
 		}
@@ -378,7 +378,7 @@ func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
 func TestRealSnapshot(t *testing.T) {
 	cells.Need(t, "image/build")
 	lock := netbase(t)
-	base, asked := mirrors(t, "/netbase_")
+	base, requests := mirrors(t, "/netbase_")
 	b, f := testBuilder(t, base+"/debian")
 	was := snapshots
 	snapshots = base + "/snapshot/"
@@ -392,9 +392,9 @@ func TestRealSnapshot(t *testing.T) {
 	if !got.tree.has("/etc/services") {
 		t.Error("the package was not unpacked")
 	}
-	at := "/snapshot/" + lock.snapshot().Format("20060102T150405Z") + "/"
-	if !slices.ContainsFunc(asked(), func(p string) bool { return strings.HasPrefix(p, at+"pool/") }) {
-		t.Errorf("below %s nothing was asked for: %v", at, asked())
+	prefix := "/snapshot/" + lock.snapshot().Format("20060102T150405Z") + "/"
+	if !slices.ContainsFunc(requests(), func(p string) bool { return strings.HasPrefix(p, prefix+"pool/") }) {
+		t.Errorf("below %s nothing was asked for: %v", prefix, requests())
 	}
 }
 
@@ -408,8 +408,8 @@ func TestRealVanished(t *testing.T) {
 	lock := netbase(t)
 	lock.Packages[0].Version = "0.1"
 	_, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")
-	vanished := (*VanishedError)(nil)
-	if !errors.As(err, &vanished) {
+	vanishedErr := (*VanishedError)(nil)
+	if !errors.As(err, &vanishedErr) {
 		if errors.Is(err, ErrUnreachable) {
 			unavailable(t, err)
 		}
@@ -459,16 +459,16 @@ func TestRealCancel(t *testing.T) {
 	launcher := fetching(t)
 	cache := t.TempDir()
 	ctx, stop := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
+	errEnough := errors.New("enough")
 	_, err := Build(ctx, Options{Cache: cache, Launcher: launcher, Progress: func(step string) {
 		if step == "downloading packages" {
-			stop(enough)
+			stop(errEnough)
 		}
 	}})
 	if errors.Is(err, ErrUnreachable) {
 		unavailable(t, err)
 	}
-	if !errors.Is(err, enough) {
+	if !errors.Is(err, errEnough) {
 		t.Errorf("%v, want why it was stopped", err)
 	}
 	wantNothing(t, cache)
@@ -500,8 +500,8 @@ func TestBuildWithoutTools(t *testing.T) {
 		}
 	}
 	wantNothing(t, cache)
-	if made, err := Cached(Options{Cache: cache}); made != nil || err != nil {
-		t.Errorf("%v, %v from an empty cache", made, err)
+	if img, err := Cached(Options{Cache: cache}); img != nil || err != nil {
+		t.Errorf("%v, %v from an empty cache", img, err)
 	}
 	if _, err := Build(t.Context(), Options{Cache: cache, Arch: "m68k"}); err == nil || !strings.Contains(err.Error(), "amd64, arm64, riscv64") {
 		t.Errorf("for an architecture that there is not: %v", err)
@@ -526,12 +526,12 @@ func TestCurrent(t *testing.T) {
 		}
 	}
 	want(len(embedded.Packages))
-	own := embedded
-	own.Packages = own.Packages[:3]
-	must.Do(t, Keep(cache, own))
+	subset := embedded
+	subset.Packages = subset.Packages[:3]
+	must.Do(t, Keep(cache, subset))
 	want(3)
-	own.Date = own.Date.Add(-time.Second) // a newer touchstone has a newer list
-	must.Do(t, Keep(cache, own))
+	subset.Date = subset.Date.Add(-time.Second) // a newer touchstone has a newer list
+	must.Do(t, Keep(cache, subset))
 	want(len(embedded.Packages))
 	must.Do(t, os.WriteFile(ownLock(cache, "arm64"), []byte("damaged"), 0o644))
 	if _, err := Current(cache, "arm64"); err == nil || !strings.Contains(err.Error(), "--update") {
@@ -587,8 +587,8 @@ func TestRenew(t *testing.T) {
 	}
 	embedded, err := Embedded(o.Arch)
 	must.Do(t, err)
-	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, embedded.Packages) {
-		t.Errorf("a list of %d packages without an image is in use, %v", len(used.Packages), err)
+	if list, err := Current(cache, o.Arch); err != nil || !slices.Equal(list.Packages, embedded.Packages) {
+		t.Errorf("a list of %d packages without an image is in use, %v", len(list.Packages), err)
 	}
 
 	lock, err := Update(t.Context(), o)
@@ -596,12 +596,12 @@ func TestRenew(t *testing.T) {
 	b, err := newBuilder(Options{Cache: o.Cache, Arch: o.Arch, Lock: &lock})
 	must.Do(t, err)
 	putSkeleton(t, b)
-	made, err := Renew(t.Context(), o)
+	img, err := Renew(t.Context(), o)
 	must.Do(t, err)
-	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, lock.Packages) {
-		t.Errorf("the list of the new image is not in use: %d packages, %v", len(used.Packages), err)
+	if list, err := Current(cache, o.Arch); err != nil || !slices.Equal(list.Packages, lock.Packages) {
+		t.Errorf("the list of the new image is not in use: %d packages, %v", len(list.Packages), err)
 	}
-	if made.Pinned() {
+	if img.Pinned() {
 		t.Error("the new list is taken for the one that comes with the program")
 	}
 }

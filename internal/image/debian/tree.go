@@ -68,9 +68,9 @@ var merged = []string{"bin", "lib", "lib64", "sbin"}
 const maxLinks = 40
 
 // resolve follows the links of a path. It returns the path of the target and the paths of the links, without the links of merged.
-func (t *tree) resolve(name string) (to string, links []string, err error) {
+func (t *tree) resolve(name string) (file string, links []string, err error) {
 	rest := strings.Split(strings.Trim(name, "/"), "/")
-	at := ""
+	location := ""
 	for len(rest) > 0 {
 		element := rest[0]
 		rest = rest[1:]
@@ -78,30 +78,30 @@ func (t *tree) resolve(name string) (to string, links []string, err error) {
 		case "", ".":
 			continue
 		case "..":
-			at = strings.TrimPrefix(path.Dir("/"+at), "/")
+			location = strings.TrimPrefix(path.Dir("/"+location), "/")
 			continue
 		}
-		if at == "" && slices.Contains(merged, element) {
-			at = "usr"
+		if location == "" && slices.Contains(merged, element) {
+			location = "usr"
 		}
-		next := path.Join(at, element)
+		next := path.Join(location, element)
 		n, ok := t.nodes[next]
 		if !ok {
 			return "", nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 		}
 		if n.header.Typeflag != tar.TypeSymlink {
-			at = next
+			location = next
 			continue
 		}
 		if links = append(links, next); len(links) > maxLinks {
 			return "", nil, fmt.Errorf("%s: too many links", name)
 		}
 		if path.IsAbs(n.header.Linkname) {
-			at = ""
+			location = ""
 		}
 		rest = append(strings.Split(strings.Trim(n.header.Linkname, "/"), "/"), rest...)
 	}
-	return at, links, nil
+	return location, links, nil
 }
 
 // has reports whether a path exists.

@@ -64,12 +64,12 @@ func Renew(ctx context.Context, o Options) (*Image, error) {
 		return nil, err
 	}
 	o.Lock = &lock
-	made, err := Build(ctx, o)
+	img, err := Build(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	// Not before: with a list that cannot be built, the next run would have no image.
-	return made, Keep(made.builder.cache, lock)
+	return img, Keep(img.builder.cache, lock)
 }
 
 // Update returns the list of a mirror's current packages for the image.
@@ -118,12 +118,12 @@ func Update(ctx context.Context, o Options) (lock Lock, err error) {
 var ErrOlder = errors.New("the mirror is older than the list of this touchstone")
 
 // notBefore returns an error if a list is older than another.
-func (l Lock) notBefore(other Lock) error {
-	if !l.Date.Before(other.Date) {
+func (l Lock) notBefore(reference Lock) error {
+	if !l.Date.Before(reference.Date) {
 		return nil
 	}
 	const day = time.DateOnly
-	return fmt.Errorf("%w: its release is of %s, and the list of %s; name another mirror with --mirror URL", ErrOlder, l.Date.Format(day), other.Date.Format(day))
+	return fmt.Errorf("%w: its release is of %s, and the list of %s; name another mirror with --mirror URL", ErrOlder, l.Date.Format(day), reference.Date.Format(day))
 }
 
 // roomUpdate is the disk space of an update, in bytes.
@@ -151,8 +151,8 @@ func (l *Lock) ask(ctx context.Context, f *fetcher, r request, clip bool) error 
 		return errors.New("the mirror has changed meanwhile; try again")
 	}
 	for _, d := range p.debs {
-		i, there := l.search(d.Name)
-		if !there {
+		i, ok := l.search(d.Name)
+		if !ok {
 			l.Packages = slices.Insert(l.Packages, i, d.Package)
 		}
 		l.Packages[i].Clip = clip
@@ -173,11 +173,11 @@ func releaseDate(t *tree) (time.Time, error) {
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
 			if date, ok := strings.CutPrefix(lines.Text(), "Date: "); ok {
-				at, err := time.Parse(time.RFC1123, date)
+				moment, err := time.Parse(time.RFC1123, date)
 				if err != nil {
 					return time.Time{}, fmt.Errorf("read the date of the suite: %w", err)
 				}
-				return at.UTC(), nil
+				return moment.UTC(), nil
 			}
 		}
 	}

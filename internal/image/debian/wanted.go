@@ -22,17 +22,17 @@ var base = programs.Tool{
 
 // wanted returns the packages, files and libraries of all tools of the image, sorted.
 func wanted() programs.Tool {
-	var all programs.Tool
+	var union programs.Tool
 	for _, tool := range append(programs.Tools(), base) {
-		all.Packages = append(all.Packages, tool.Packages...)
-		all.Files = append(all.Files, tool.Files...)
-		all.Libraries = append(all.Libraries, tool.Libraries...)
+		union.Packages = append(union.Packages, tool.Packages...)
+		union.Files = append(union.Files, tool.Files...)
+		union.Libraries = append(union.Libraries, tool.Libraries...)
 	}
-	for _, list := range []*[]string{&all.Packages, &all.Files, &all.Libraries} {
+	for _, list := range []*[]string{&union.Packages, &union.Files, &union.Libraries} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return all
+	return union
 }
 
 // ErrNoLinpack reports that this binary was built without linpack for an architecture.

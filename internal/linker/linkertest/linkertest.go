@@ -26,16 +26,16 @@ func File(machine elf.Machine, interpreter, runpath string, libraries ...string)
 	const names = "\x00.dynstr\x00.dynamic\x00.shstrtab\x00"
 	interp := interpreter + "\x00"
 
-	at := uint64(headerSize + progSize)
+	offset := uint64(headerSize + progSize)
 	place := func(size int) uint64 {
-		start := at
-		at += uint64(size)
+		start := offset
+		offset += uint64(size)
 		return start
 	}
 	interpAt, dynstrAt := place(len(interp)), place(len(dynstr))
 	dynamicAt, namesAt := place(16*len(dynamic)), place(len(names))
 	header := elf.Header64{
-		Type: uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Phoff: headerSize, Shoff: at, Ehsize: headerSize, Phentsize: progSize,
+		Type: uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Phoff: headerSize, Shoff: offset, Ehsize: headerSize, Phentsize: progSize,
 		Phnum: 1, Shentsize: sectionSize, Shnum: 4, Shstrndx: 3,
 	}
 	copy(header.Ident[:], elf.ELFMAG)

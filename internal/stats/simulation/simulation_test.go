@@ -10,7 +10,7 @@ import (
 
 // The bounds follow from the definition: the sum of the binomial probabilities above the bound is at most Chance, and the next bound has more.
 func TestBoundsAreBinomial(t *testing.T) {
-	above := func(bound, trials int, p float64) (sum float64) {
+	upperTail := func(bound, trials int, p float64) (sum float64) {
 		for count := bound + 1; count <= trials; count++ {
 			product := float64(combin.Binomial(trials, count))
 			for i := range trials {
@@ -27,10 +27,10 @@ func TestBoundsAreBinomial(t *testing.T) {
 	for _, trials := range []int{1, 3, 20, 50} {
 		for _, p := range []float64{0.001, 0.05, 0.5, 0.94} {
 			bound := most(p, trials)
-			if tail := above(bound, trials, p); tail > Chance {
+			if tail := upperTail(bound, trials, p); tail > Chance {
 				t.Errorf("%d trials, p = %g: the bound %d fails by chance in %g", trials, p, bound, tail)
 			}
-			if tail := above(bound-1, trials, p); bound > 0 && tail <= Chance {
+			if tail := upperTail(bound-1, trials, p); bound > 0 && tail <= Chance {
 				t.Errorf("%d trials, p = %g: %d would do instead of %d", trials, p, bound-1, bound)
 			}
 		}

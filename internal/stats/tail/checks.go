@@ -78,9 +78,9 @@ func LjungBox(values []float64) (q, p float64) {
 
 // EvenRate is the Kolmogorov–Smirnov distance of the places of exceedances among n samples from a constant rate, with its p-value by
 // M. A. Stephens ("EDF Statistics for Goodness of Fit", JASA 69 (1974) 730).
-func EvenRate(at []int, n int) (d, p float64) {
-	count := float64(len(at))
-	for i, place := range at {
+func EvenRate(places []int, n int) (d, p float64) {
+	count := float64(len(places))
+	for i, place := range places {
 		u := (float64(place) + 0.5) / float64(n)
 		d = max(d, u-float64(i)/count, float64(i+1)/count-u)
 	}
@@ -117,9 +117,9 @@ func AndersonDarling(excesses []float64, g GPD) float64 {
 	n := len(sorted)
 	var sum float64
 	for i, y := range sorted {
-		below := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
-		above := -min(g.hazard(sorted[n-1-i]), 700)
-		sum += float64(2*i+1) * (below + above)
+		left := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
+		right := -min(g.hazard(sorted[n-1-i]), 700)
+		sum += float64(2*i+1) * (left + right)
 	}
 	return -float64(n) - sum/float64(n)
 }

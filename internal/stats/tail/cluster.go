@@ -5,21 +5,21 @@ import "slices"
 // ExtremalIndex is the intervals estimate of the extremal index from the places of exceedances, in ascending order: the reciprocal of the mean size
 // of a cluster, 1 for independent samples (C. A. T. Ferro and J. Segers, "Inference for clusters of extreme values", JRSS B 65 (2003) 545).
 // It is 1 for fewer than two exceedances.
-func ExtremalIndex(at []int) float64 {
-	if len(at) < 2 {
+func ExtremalIndex(places []int) float64 {
+	if len(places) < 2 {
 		return 1
 	}
 	var sum, squares, sumBefore, products float64
-	largest := 0
-	for i := 1; i < len(at); i++ {
-		gap := at[i] - at[i-1]
-		largest = max(largest, gap)
+	maximum := 0
+	for i := 1; i < len(places); i++ {
+		gap := places[i] - places[i-1]
+		maximum = max(maximum, gap)
 		t := float64(gap)
 		sum, squares = sum+t, squares+t*t
 		sumBefore, products = sumBefore+t-1, products+(t-1)*(t-2)
 	}
-	gaps := float64(len(at) - 1)
-	if largest <= 2 {
+	gaps := float64(len(places) - 1)
+	if maximum <= 2 {
 		return min(1, 2*sum*sum/(gaps*squares))
 	}
 	return min(1, 2*sumBefore*sumBefore/(gaps*products))

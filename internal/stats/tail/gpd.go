@@ -32,11 +32,11 @@ func (g GPD) hazard(y float64) float64 {
 	if g.Shape == 0 {
 		return y / g.Scale
 	}
-	scaled := g.Shape * y / g.Scale
-	if scaled <= -1 {
+	ratio := g.Shape * y / g.Scale
+	if ratio <= -1 {
 		return math.Inf(1)
 	}
-	return math.Log1p(scaled) / g.Shape
+	return math.Log1p(ratio) / g.Shape
 }
 
 // Quantile is the excess that is exceeded with probability p.
@@ -69,19 +69,19 @@ func PWM(excesses []float64) GPD {
 		mean += y / n
 		weighted += y * (1 - (float64(i)+0.65)/n) / n
 	}
-	below := mean - 2*weighted
-	return GPD{Scale: 2 * mean * weighted / below, Shape: 2 - mean/below}
+	divisor := mean - 2*weighted
+	return GPD{Scale: 2 * mean * weighted / divisor, Shape: 2 - mean/divisor}
 }
 
-// MaxLikelihood estimates the distribution by maximum likelihood, with a shape from least to 1.5. The excesses must be positive, and least at least −1.
+// MaxLikelihood estimates the distribution by maximum likelihood, with a shape from floor to 1.5. The excesses must be positive, and floor at least −1.
 //
 // With θ = Shape/Scale fixed, the best shape is the mean of log(1 + θy) (S. D. Grimshaw, Technometrics 35 (1993) 185), so that the search has one
 // dimension. It begins at PWM. The search variable is log(1 + θ·max), which has no bounds.
-func MaxLikelihood(excesses []float64, least float64) GPD {
-	largest := slices.Max(excesses)
+func MaxLikelihood(excesses []float64, floor float64) GPD {
+	peak := slices.Max(excesses)
 	n := float64(len(excesses))
-	at := func(s float64) GPD {
-		theta := math.Expm1(s) / largest
+	solve := func(s float64) GPD {
+		theta := math.Expm1(s) / peak
 		var sum, logs float64
 		for _, y := range excesses {
 			sum += y
@@ -93,18 +93,18 @@ func MaxLikelihood(excesses []float64, least float64) GPD {
 		return GPD{Scale: logs / n / theta, Shape: logs / n}
 	}
 	profile := func(s float64) float64 {
-		g := at(s)
+		g := solve(s)
 		return -math.Log(g.Scale) - 1 - g.Shape // per excess
 	}
-	lo := boundary(func(s float64) bool { return at(s).Shape < least }, -30, 0)
-	hi := boundary(func(s float64) bool { return at(s).Shape < maxShape }, 0, 60)
+	lo := boundary(func(s float64) bool { return solve(s).Shape < floor }, -30, 0)
+	hi := boundary(func(s float64) bool { return solve(s).Shape < maxShape }, 0, 60)
 	start := PWM(excesses)
-	from := math.Log1p(math.Max(start.Shape/start.Scale*largest, -1+1e-12))
-	if !finite(from) {
-		from = 0
+	guess := math.Log1p(math.Max(start.Shape/start.Scale*peak, -1+1e-12))
+	if !finite(guess) {
+		guess = 0
 	}
-	s, _ := maximum(profile, lo, hi, from, 1e-6)
-	return at(s)
+	s, _ := maximum(profile, lo, hi, guess, 1e-6)
+	return solve(s)
 }
 
 // likelihoodDrop is the difference of log-likelihoods at the ends of a 95 % interval: half of a quantile of chi-square (Coles, theorem 2.6).
@@ -113,7 +113,7 @@ var likelihoodDrop = distuv.ChiSquared{K: 1}.Quantile(0.95) / 2
 // QuantileInterval is the 95 % profile-likelihood interval of the excess that is exceeded with probability p (Coles, section 4.3.3), over shapes from
 // −0.5 on. It is false if the likelihood does not bound it. g is the maximum-likelihood estimate over these shapes.
 func QuantileInterval(excesses []float64, g GPD, p float64) (stats.Interval, bool) {
-	largest, logR := slices.Max(excesses), -math.Log(p)
+	peak, logR := slices.Max(excesses), -math.Log(p)
 	profile := func(z float64) float64 {
 		likelihood := func(shape float64) float64 {
 			scale := z / logR
@@ -123,8 +123,8 @@ func QuantileInterval(excesses []float64, g GPD, p float64) (stats.Interval, boo
 			return GPD{scale, shape}.LogLikelihood(excesses)
 		}
 		lo := cautiousShape
-		if z < largest { // a shape below this one ends the distribution before the largest excess
-			lo = max(lo, math.Log1p(-z/largest)/logR)
+		if z < peak { // a shape below this one ends the distribution before the largest excess
+			lo = max(lo, math.Log1p(-z/peak)/logR)
 		}
 		_, l := maximum(likelihood, lo, maxShape, g.Shape, inProfile)
 		return l
@@ -135,15 +135,15 @@ func QuantileInterval(excesses []float64, g GPD, p float64) (stats.Interval, boo
 // ShapeInterval is the 95 % profile-likelihood interval of the shape, over shapes from −0.5 on. An end is infinite if the likelihood does not bound it within the shapes
 // of a fit.
 func ShapeInterval(excesses []float64, g GPD) stats.Interval {
-	largest := slices.Max(excesses)
+	peak := slices.Max(excesses)
 	profile := func(shape float64) float64 {
 		likelihood := func(logScale float64) float64 { return GPD{math.Exp(logScale), shape}.LogLikelihood(excesses) }
-		around := math.Log(g.Scale)
-		lo := around - 2
+		centre := math.Log(g.Scale)
+		lo := centre - 2
 		if shape < 0 {
-			lo = max(lo, math.Log(-shape*largest*(1+1e-9)))
+			lo = max(lo, math.Log(-shape*peak*(1+1e-9)))
 		}
-		_, l := maximum(likelihood, lo, max(lo, around)+2, around, inProfile)
+		_, l := maximum(likelihood, lo, max(lo, centre)+2, centre, inProfile)
 		return l
 	}
 	limit := g.LogLikelihood(excesses) - likelihoodDrop
@@ -157,23 +157,23 @@ func ShapeInterval(excesses []float64, g GPD) stats.Interval {
 	return ci
 }
 
-// likelihoodInterval is the values around best whose profile is at most likelihoodDrop below the maximum. It is false if a value most times
+// likelihoodInterval is the values around best whose profile is at most likelihoodDrop below the maximum. It is false if a value factor times
 // as large as best still belongs to it.
-func likelihoodInterval(profile func(float64) float64, highest, best, most float64) (stats.Interval, bool) {
+func likelihoodInterval(profile func(float64) float64, highest, best, factor float64) (stats.Interval, bool) {
 	limit := highest - likelihoodDrop
-	inside := func(logZ float64) bool { return profile(math.Exp(logZ)) >= limit }
-	at := math.Log(best)
+	contains := func(logZ float64) bool { return profile(math.Exp(logZ)) >= limit }
+	origin := math.Log(best)
 	end := func(step float64) (float64, bool) {
-		for far := at; math.Abs(far-at) < math.Log(most); step *= 2 {
-			near := far
-			far += step
-			if inside(far) {
+		for edge := origin; math.Abs(edge-origin) < math.Log(factor); step *= 2 {
+			inner := edge
+			edge += step
+			if contains(edge) {
 				continue
 			}
 			if step > 0 {
-				return boundary(inside, near, far), true
+				return boundary(contains, inner, edge), true
 			}
-			return boundary(func(z float64) bool { return !inside(z) }, far, near), true
+			return boundary(func(z float64) bool { return !contains(z) }, edge, inner), true
 		}
 		return 0, false
 	}
@@ -210,8 +210,8 @@ func maximum(f func(float64) float64, lo, hi, start, share float64) (x, value fl
 	step := (hi - lo) / grid
 	x, value = lo, math.Inf(-1)
 	for i := range grid + 1 {
-		if at := lo + float64(i)*step; f(at) > value {
-			x, value = at, f(at)
+		if point := lo + float64(i)*step; f(point) > value {
+			x, value = point, f(point)
 		}
 	}
 	if lo < start && start < hi {

@@ -85,19 +85,19 @@ func Fit(s Series) (*Model, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	all, err := s.candidates()
+	candidates, err := s.candidates()
 	if err != nil {
 		return nil, err
 	}
-	chosen, m, unstable := -1, (*Model)(nil), error(nil)
-	for i, c := range all {
+	choice, m, unstable := -1, (*Model)(nil), error(nil)
+	for i, c := range candidates {
 		if m, unstable = c.model(s); unstable == nil {
-			chosen = i
+			choice = i
 			break
 		}
 	}
 	// A series that is not stationary is also unstable, and this is then the reason to name. The lowest threshold shows it best.
-	if err := all[max(0, chosen)].stationary(); err != nil {
+	if err := candidates[max(0, choice)].stationary(); err != nil {
 		return nil, err
 	}
 	if unstable != nil {
@@ -124,35 +124,35 @@ func (s Series) validate() error {
 // candidates are the possible thresholds, ascending.
 func (s Series) candidates() ([]candidate, error) {
 	sorted := slices.Sorted(slices.Values(s.Values))
-	var all []candidate
-	most := min(int(mostShare*float64(s.N)), mostExceedances, len(sorted)-1)
+	var candidates []candidate
+	limit := min(int(mostShare*float64(s.N)), mostExceedances, len(sorted)-1)
 	clustered := 0
-	for k := most; k >= MinExceedances; k = int(float64(k) / math.Sqrt2) {
+	for k := limit; k >= MinExceedances; k = int(float64(k) / math.Sqrt2) {
 		c := candidate{threshold: max(s.Floor, sorted[len(sorted)-1-k])}
 		c.samples = s.above(c.threshold)
 		c.index = ExtremalIndex(c.samples.At)
 		c.clusters = clusters(c.samples, c.index)
 		if clustered = max(clustered, len(c.clusters.At)); len(c.clusters.At) < MinExceedances {
-			if len(all) == 0 { // a drift makes few and long clusters, and is the reason to name
+			if len(candidates) == 0 { // a drift makes few and long clusters, and is the reason to name
 				if err := c.drift(); err != nil {
 					return nil, err
 				}
 			}
 			break
 		}
-		all = append(all, c)
+		candidates = append(candidates, c)
 	}
-	if len(all) > 0 {
-		return all, nil
+	if len(candidates) > 0 {
+		return candidates, nil
 	}
-	needed := int(MinExceedances / mostShare)
-	reason := fmt.Sprintf("%d samples have at most %d above a threshold in the tail", s.N, max(0, most))
+	samples := int(MinExceedances / mostShare)
+	reason := fmt.Sprintf("%d samples have at most %d above a threshold in the tail", s.N, max(0, limit))
 	if clustered > 0 {
-		needed = max(needed, s.N*(MinExceedances+clustered-1)/clustered)
+		samples = max(samples, s.N*(MinExceedances+clustered-1)/clustered)
 		reason += fmt.Sprintf(", in %d independent clusters", clustered)
 	}
 	return nil, &Refusal{
-		Test: Exceedances, Samples: needed,
+		Test: Exceedances, Samples: samples,
 		Reason: fmt.Sprintf("%s; %d are needed", reason, MinExceedances), Advice: "take more samples",
 	}
 }
@@ -191,12 +191,12 @@ func (c *candidate) model(s Series) (*Model, error) {
 		spread := 1 + max(cautiousShape, full.Shape)
 		change = math.Abs(half-full.Shape) / spread / math.Sqrt(1/float64(len(upper))-1/float64(n))
 	}
-	most := distuv.UnitNormal.Quantile(1 - level/2)
-	if a2 > limit || change > most {
+	bound := distuv.UnitNormal.Quantile(1 - level/2)
+	if a2 > limit || change > bound {
 		return nil, &Refusal{
 			Test: Stability, Samples: 2 * s.N,
 			Reason: fmt.Sprintf("above the highest threshold with %d clusters, the Anderson–Darling distance from the fitted tail is %.3g (limit %.3g), and the shape changes by %.3g standard errors for the upper half (limit %.3g)",
-				n, a2, limit, change, most),
+				n, a2, limit, change, bound),
 			Advice: "the values mix several causes: separate them, or take more samples for a higher threshold",
 		}
 	}
@@ -216,16 +216,16 @@ func (c *candidate) stationary() error {
 
 // drift refuses clusters whose rate or size changes.
 func (c *candidate) drift() error {
-	at := c.clusters.At
-	if d, p := EvenRate(at, c.clusters.N); p < level {
+	places := c.clusters.At
+	if d, p := EvenRate(places, c.clusters.N); p < level {
 		return &Refusal{
-			Test: Drift, Reason: fmt.Sprintf("the rate of the %d clusters changes over the samples (Kolmogorov–Smirnov distance %.3g, p = %.2g)", len(at), d, p),
+			Test: Drift, Reason: fmt.Sprintf("the rate of the %d clusters changes over the samples (Kolmogorov–Smirnov distance %.3g, p = %.2g)", len(places), d, p),
 			Advice: "find what changed on the machine during the samples, such as temperature, frequency or load, and measure again",
 		}
 	}
 	if rho, p := Trend(c.clusters.Values); p < level {
 		return &Refusal{
-			Test: Drift, Reason: fmt.Sprintf("the size of the %d clusters has a trend (Spearman's correlation %.2g, p = %.2g)", len(at), rho, p),
+			Test: Drift, Reason: fmt.Sprintf("the size of the %d clusters has a trend (Spearman's correlation %.2g, p = %.2g)", len(places), rho, p),
 			Advice: "find what changed on the machine during the samples, such as temperature, frequency or load, and measure again",
 		}
 	}
@@ -234,10 +234,10 @@ func (c *candidate) drift() error {
 
 // dependence refuses clusters that depend on earlier ones.
 func (c *candidate) dependence() error {
-	at := c.clusters.At
-	gaps := make([]float64, 0, len(at))
-	for i := 1; i < len(at); i++ {
-		gaps = append(gaps, float64(at[i]-at[i-1]))
+	places := c.clusters.At
+	gaps := make([]float64, 0, len(places))
+	for i := 1; i < len(places); i++ {
+		gaps = append(gaps, float64(places[i]-places[i-1]))
 	}
 	for _, part := range []struct {
 		name   string
@@ -245,7 +245,7 @@ func (c *candidate) dependence() error {
 	}{{"sizes of the", c.clusters.Values}, {"gaps between the", gaps}} {
 		if q, p := LjungBox(part.values); p < level {
 			return &Refusal{
-				Test: Independence, Reason: fmt.Sprintf("the %s %d clusters depend on earlier ones (Ljung–Box %.3g on ranks over %d lags, p = %.2g)", part.name, len(at), q, lags, p),
+				Test: Independence, Reason: fmt.Sprintf("the %s %d clusters depend on earlier ones (Ljung–Box %.3g on ranks over %d lags, p = %.2g)", part.name, len(places), q, lags, p),
 				Advice: "remove the load that comes in phases, or measure its phases separately",
 			}
 		}
@@ -266,8 +266,8 @@ func (m *Model) finiteVariance() error {
 		Advice: "find the cause of the slowest samples and remove or bound it",
 	}
 	if room := heaviest - m.GPD.Shape; room > 0 {
-		needed := math.Pow(distuv.UnitNormal.Quantile(0.975)*(1+m.GPD.Shape)/room, 2)
-		if times := needed / float64(m.Clusters); times > 1 && times < 1000 {
+		needs := math.Pow(distuv.UnitNormal.Quantile(0.975)*(1+m.GPD.Shape)/room, 2)
+		if times := needs / float64(m.Clusters); times > 1 && times < 1000 {
 			r.Samples = int(math.Ceil(times * float64(m.N)))
 			r.Advice += ", or take more samples"
 		}
@@ -286,14 +286,14 @@ func (m *Model) Bound(p float64) (Bound, error) {
 			Advice: "read such a value from the samples themselves",
 		}
 	}
-	if least := m.least(); p < least*(1-1e-9) {
+	if minimum := m.least(); p < minimum*(1-1e-9) {
 		return Bound{}, &Refusal{
 			Test: Range, Samples: int(math.Ceil(math.Pow(10, -Decades) / p * (1 - 1e-9))),
 			Reason: fmt.Sprintf("the probability %.3g is more than %d decades beyond 1/%d", p, Decades, m.N), Advice: "take more samples",
 		}
 	}
-	within := p / share
-	ci, ok := QuantileInterval(m.excesses, m.GPD, within)
+	q := p / share
+	ci, ok := QuantileInterval(m.excesses, m.GPD, q)
 	if !ok {
 		return Bound{}, &Refusal{
 			Test: Heaviness, Samples: 2 * m.N,
@@ -301,7 +301,7 @@ func (m *Model) Bound(p float64) (Bound, error) {
 		}
 	}
 	return Bound{
-		P: p, Value: m.Threshold + m.GPD.Quantile(within),
+		P: p, Value: m.Threshold + m.GPD.Quantile(q),
 		CI: stats.Interval{Lo: m.Threshold + ci.Lo, Hi: m.Threshold + ci.Hi},
 	}, nil
 }
@@ -311,12 +311,12 @@ func (m *Model) least() float64 { return math.Pow(10, -Decades) / float64(m.N) }
 
 // Beyond lists the powers of ten below 1/N that have a bound, in descending order.
 func (m *Model) Beyond() []float64 {
-	var all []float64
+	var list []float64
 	first := int(math.Floor(-math.Log10(float64(m.N)) * (1 + 1e-12)))
 	for e := first; math.Pow10(e) >= m.least()*(1-1e-9); e-- {
 		if math.Pow10(e) < 1/float64(m.N)*(1-1e-9) {
-			all = append(all, math.Pow10(e))
+			list = append(list, math.Pow10(e))
 		}
 	}
-	return all
+	return list
 }

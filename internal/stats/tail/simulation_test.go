@@ -39,17 +39,17 @@ func TestMisfits(t *testing.T) {
 			}
 			distances[k] = AndersonDarling(y, MaxLikelihood(y, minShape))
 		}
-		var beyond int
+		var hits int
 		for _, d := range distances {
 			if d > m.limit {
-				beyond++
+				hits++
 			}
 		}
 		slices.Sort(distances)
-		share := float64(beyond) / float64(len(distances))
+		share := float64(hits) / float64(len(distances))
 		t.Logf("shape %g: limit %.4f; %.2f %% of the series are beyond the table's limit %g", m.shape, distances[len(distances)*95/100], 100*share, m.limit)
-		simulation.AtMost(t, 0.05, beyond, series, "shape %g: series beyond the limit", m.shape)
-		simulation.AtLeast(t, 0.05, beyond, series, "shape %g: series beyond the limit", m.shape)
+		simulation.AtMost(t, 0.05, hits, series, "shape %g: series beyond the limit", m.shape)
+		simulation.AtLeast(t, 0.05, hits, series, "shape %g: series beyond the limit", m.shape)
 	}
 }
 
@@ -65,14 +65,14 @@ type process struct {
 // boundedAt are one decade and two beyond the samples.
 var boundedAt = [2]float64{1e-5, 1e-6}
 
-func independent(name string, d interface{ Quantile(float64) float64 }, covered, tooLow [2]float64) process {
+func independent(name string, d interface{ Quantile(float64) float64 }, cover, tooLow [2]float64) process {
 	return process{name, func(r *rand.Rand, n int) []float64 {
 		values := make([]float64, n)
 		for i := range values {
 			values[i] = d.Quantile(r.Float64())
 		}
 		return values
-	}, func(p float64) float64 { return d.Quantile(1 - p) }, covered, tooLow}
+	}, func(p float64) float64 { return d.Quantile(1 - p) }, cover, tooLow}
 }
 
 var processes = []process{
@@ -118,13 +118,13 @@ func TestCoverageOfBounds(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			r := random(uint64(i))
-			refused := map[Test]int{}
+			refusals := map[Test]int{}
 			var bounded int
-			var covered, tooLow [2]int
+			var coverCount, tooLow [2]int
 			for range trials {
 				bounds, err := boundsOf(p.draw(r, n))
 				if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-					refused[refusal.Test]++
+					refusals[refusal.Test]++
 					continue
 				} else if err != nil {
 					t.Fatal(err)
@@ -135,21 +135,21 @@ func TestCoverageOfBounds(t *testing.T) {
 					case truth > b.CI.Hi:
 						tooLow[k]++
 					case truth >= b.CI.Lo:
-						covered[k]++
+						coverCount[k]++
 					}
 				}
 			}
 			share := func(count int) float64 { return float64(count) / float64(bounded) }
 			t.Logf("%s, %d series of %d samples: %.1f %% refused %s; the interval for %g, %g contains the true value in %.1f, %.1f %%, and is too low in %.1f, %.1f %%",
-				p.name, trials, n, 100*float64(trials-bounded)/float64(trials), strings.TrimPrefix(fmt.Sprint(refused), "map"), boundedAt[0], boundedAt[1],
-				100*share(covered[0]), 100*share(covered[1]), 100*share(tooLow[0]), 100*share(tooLow[1]))
+				p.name, trials, n, 100*float64(trials-bounded)/float64(trials), strings.TrimPrefix(fmt.Sprint(refusals), "map"), boundedAt[0], boundedAt[1],
+				100*share(coverCount[0]), 100*share(coverCount[1]), 100*share(tooLow[0]), 100*share(tooLow[1]))
 			simulation.AtMost(t, mostRefused, trials-bounded, trials, "refused series")
 			for k, probability := range boundedAt {
 				for _, c := range []struct {
 					what   string
 					got    int
 					stated float64
-				}{{"cover", covered[k], p.covered[k]}, {"are too low", tooLow[k], p.tooLow[k]}} {
+				}{{"cover", coverCount[k], p.covered[k]}, {"are too low", tooLow[k], p.tooLow[k]}} {
 					simulation.AtMost(t, c.stated+rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
 					simulation.AtLeast(t, c.stated-rounding, c.got, bounded, "bounds for %g that %s", probability, c.what)
 				}

@@ -55,17 +55,17 @@ func Of(samples []float64) Series {
 }
 
 // Join puts series behind one another, such as the series of each trial of a cell. The floor is the highest one.
-func Join(all ...Series) Series {
-	joined := Series{Floor: math.Inf(-1)}
-	for _, s := range all {
-		for _, at := range s.At {
-			joined.At = append(joined.At, joined.N+at)
+func Join(parts ...Series) Series {
+	union := Series{Floor: math.Inf(-1)}
+	for _, s := range parts {
+		for _, place := range s.At {
+			union.At = append(union.At, union.N+place)
 		}
-		joined.Values = append(joined.Values, s.Values...)
-		joined.N += s.N
-		joined.Floor = max(joined.Floor, s.Floor)
+		union.Values = append(union.Values, s.Values...)
+		union.N += s.N
+		union.Floor = max(union.Floor, s.Floor)
 	}
-	return joined
+	return union
 }
 
 // Max is the largest value, NaN without any.

@@ -56,15 +56,15 @@ func TestClustersKeepTheirLargestValue(t *testing.T) {
 func TestBoundedMemoryLosesNothing(t *testing.T) {
 	r := random(5)
 	samples := exponential(r, 20_000)
-	whole, err := Fit(Of(samples))
+	reference, err := Fit(Of(samples))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kept = 1500
+	const size = 1500
 	var parts []Series
 	for _, half := range [][]float64{samples[:10_000], samples[10_000:]} {
 		sorted := slices.Sorted(slices.Values(half))
-		s := Series{N: len(half), Floor: sorted[len(sorted)-kept]}
+		s := Series{N: len(half), Floor: sorted[len(sorted)-size]}
 		for i, v := range half {
 			if v >= s.Floor {
 				s.At, s.Values = append(s.At, i), append(s.Values, v)
@@ -72,12 +72,12 @@ func TestBoundedMemoryLosesNothing(t *testing.T) {
 		}
 		parts = append(parts, s)
 	}
-	joined, err := Fit(Join(parts...))
+	union, err := Fit(Join(parts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if joined.N != whole.N || joined.Max != whole.Max || joined.Threshold != whole.Threshold || joined.GPD != whole.GPD {
-		t.Errorf("the joined tails have %+v, the samples %+v", *joined, *whole)
+	if union.N != reference.N || union.Max != reference.Max || union.Threshold != reference.Threshold || union.GPD != reference.GPD {
+		t.Errorf("the joined tails have %+v, the samples %+v", *union, *reference)
 	}
 	// Of two floors the higher one counts.
 	parts[0].Floor = 5
@@ -98,7 +98,7 @@ func exponential(r *rand.Rand, n int) []float64 {
 func TestRefusals(t *testing.T) {
 	r := random(3)
 	const n = 20_000
-	changed := func(change func(i int, v float64) float64) []float64 {
+	modify := func(change func(i int, v float64) float64) []float64 {
 		values := exponential(r, n)
 		for i := range values {
 			values[i] = change(i, values[i])
@@ -116,32 +116,32 @@ func TestRefusals(t *testing.T) {
 		{"one sample", []float64{1}, Exceedances, 2000},
 		{"few samples", exponential(r, 1999), Exceedances, 2000},
 		{"all equal", slices.Repeat([]float64{0.01}, n), Validity, 0},
-		{"not a number", changed(func(i int, v float64) float64 { return map[bool]float64{true: math.NaN(), false: v}[i == 77] }), Validity, 0},
-		{"infinite", changed(func(i int, v float64) float64 { return map[bool]float64{true: math.Inf(1), false: v}[i == 77] }), Validity, 0},
-		{"negative", changed(func(i int, v float64) float64 { return map[bool]float64{true: -1, false: v}[i == 77] }), Validity, 0},
-		{"bursts", changed(func(i int, v float64) float64 { return map[bool]float64{true: v + 20, false: v}[i%1000 < 50] }), Exceedances, -1},
-		{"slower and slower", changed(func(i int, v float64) float64 { return v * (1 + float64(i)/n) }), Drift, 0},
-		{"rate as before, larger sizes", changed(func(i int, v float64) float64 {
+		{"not a number", modify(func(i int, v float64) float64 { return map[bool]float64{true: math.NaN(), false: v}[i == 77] }), Validity, 0},
+		{"infinite", modify(func(i int, v float64) float64 { return map[bool]float64{true: math.Inf(1), false: v}[i == 77] }), Validity, 0},
+		{"negative", modify(func(i int, v float64) float64 { return map[bool]float64{true: -1, false: v}[i == 77] }), Validity, 0},
+		{"bursts", modify(func(i int, v float64) float64 { return map[bool]float64{true: v + 20, false: v}[i%1000 < 50] }), Exceedances, -1},
+		{"slower and slower", modify(func(i int, v float64) float64 { return v * (1 + float64(i)/n) }), Drift, 0},
+		{"rate as before, larger sizes", modify(func(i int, v float64) float64 {
 			if v < 3.5 {
 				return v
 			}
 			return 3.5 + (v-3.5)*(1+4*float64(i)/n)
 		}), Drift, 0},
-		{"sizes that follow each other", changed(func(_ int, v float64) float64 {
+		{"sizes that follow each other", modify(func(_ int, v float64) float64 {
 			if v < 3 {
 				return v
 			}
 			level = 0.9*level + 0.3*r.NormFloat64()
 			return 3 + (v-3)*math.Exp(level)
 		}), Independence, 0},
-		{"a coarse clock", changed(func(_ int, v float64) float64 { return math.Round(v) }), Resolution, 0},
-		{"a second cause in the tail", changed(func(_ int, v float64) float64 {
+		{"a coarse clock", modify(func(_ int, v float64) float64 { return math.Round(v) }), Resolution, 0},
+		{"a second cause in the tail", modify(func(_ int, v float64) float64 {
 			if r.Float64() < 0.003 {
 				return v + 30
 			}
 			return v
 		}), Stability, 2 * n},
-		{"infinite variance", changed(func(_ int, v float64) float64 { return math.Exp(0.8 * v) }), Heaviness, 0},
+		{"infinite variance", modify(func(_ int, v float64) float64 { return math.Exp(0.8 * v) }), Heaviness, 0},
 	} {
 		m, err := Fit(Of(c.samples))
 		var refusal *Refusal
@@ -204,11 +204,11 @@ func TestBoundsGoTwoDecadesBeyondTheSamples(t *testing.T) {
 
 func TestFitDoesNotChangeTheSeries(t *testing.T) {
 	s := Of(exponential(random(1), 5000))
-	before := slices.Clone(s.Values)
+	original := slices.Clone(s.Values)
 	if _, err := Fit(s); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(before, s.Values) {
+	if !slices.Equal(original, s.Values) {
 		t.Error("Fit sorted the caller's values")
 	}
 }

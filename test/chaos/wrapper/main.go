@@ -171,8 +171,8 @@ func flood(f *os.File, size int64) {
 }
 
 func hang() {
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored)
-	for range ignored {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals)
+	for range signals {
 	}
 }

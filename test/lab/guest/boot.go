@@ -74,10 +74,10 @@ func boot() error {
 	if err := os.WriteFile("/proc/sys/vm/dirty_writeback_centisecs", []byte("0"), 0); err != nil { // see rareWrites
 		return err
 	}
-	for name, to := range map[string]string{
+	for name, destination := range map[string]string{
 		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 	} {
-		if err := os.Symlink(to, name); err != nil {
+		if err := os.Symlink(destination, name); err != nil {
 			return err
 		}
 	}

@@ -54,15 +54,15 @@ func execute(work job.Job) (report job.Report, err error) {
 			return report, fmt.Errorf("log in %q: %w", step.User, err)
 		}
 	}
-	before, err := resources()
+	baseline, err := resources()
 	if err != nil {
 		return report, err
 	}
 	for _, step := range work.Steps {
 		say("step %s", step.Name)
 		outcome := step.Execute(m.execute)
-		if earlier := outcome.Earlier; earlier != nil {
-			say("step %s failed with exit code %d after %v, and was repeated", step.Name, earlier.Code, earlier.Elapsed.Round(time.Millisecond))
+		if firstTry := outcome.Earlier; firstTry != nil {
+			say("step %s failed with exit code %d after %v, and was repeated", step.Name, firstTry.Code, firstTry.Elapsed.Round(time.Millisecond))
 		}
 		if outcome.Error != "" {
 			say("step %s: %s", step.Name, outcome.Error)
@@ -76,11 +76,11 @@ func execute(work job.Job) (report job.Report, err error) {
 		}
 		report.Steps = append(report.Steps, outcome)
 	}
-	now, err := resources()
+	state, err := resources()
 	if err != nil {
 		return report, err
 	}
-	report.Left = now.Beyond(before, work.Keep...)
+	report.Left = state.Beyond(baseline, work.Keep...)
 	return report, nil
 }
 
@@ -93,12 +93,12 @@ func resources() (inventory.Resources, error) {
 func (m *machine) execute(step job.Step) job.Outcome {
 	outcome := job.Outcome{Name: step.Name, Code: -1}
 	log := out(step.Name + ".log")
-	before, err := written()
+	start, err := written()
 	if err == nil {
 		err = m.run(step, log, &outcome)
 	}
-	after, errAfter := written()
-	outcome.Written = after - before
+	end, errAfter := written()
+	outcome.Written = end - start
 	if err := errors.Join(err, errAfter); err != nil {
 		outcome.Error = err.Error()
 	}
@@ -145,13 +145,13 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 	if err := m.launcher.SetCgroup(nil, dir); err != nil {
 		return err
 	}
-	began := time.Now()
-	ended, err := m.launcher.Start(cmd)
+	start := time.Now()
+	exits, err := m.launcher.Start(cmd)
 	if err != nil {
 		return err
 	}
-	exit := watch(cmd.Process.Pid, ended, &outcome.Memory)
-	outcome.Elapsed = time.Since(began)
+	exit := watch(cmd.Process.Pid, exits, &outcome.Memory)
+	outcome.Elapsed = time.Since(start)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -168,12 +168,12 @@ const memoryInterval = 20 * time.Millisecond
 
 // watch waits until a process exits, and records its peak of resident memory. The kernel drops that value when the process exits,
 // and the peak in rusage includes the children. So watch reads it repeatedly.
-func watch(pid int, ended <-chan process.Exit, memory *int64) process.Exit {
+func watch(pid int, exits <-chan process.Exit, memory *int64) process.Exit {
 	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
 	for {
 		select {
-		case exit := <-ended:
+		case exit := <-exits:
 			return exit
 		case <-ticker.C:
 			if peak, ok := peakOf(pid); ok {

@@ -102,7 +102,7 @@ func writeReport(report job.Report) error {
 
 // tailOf returns the last 32 KiB of a file, or the text of the error.
 func tailOf(file string) string {
-	const most = 32 << 10
+	const limit = 32 << 10
 	f, err := os.Open(file)
 	if err != nil {
 		return err.Error()
@@ -112,7 +112,7 @@ func tailOf(file string) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := make([]byte, min(info.Size(), most))
+	text := make([]byte, min(info.Size(), limit))
 	n, _ := f.ReadAt(text, info.Size()-int64(len(text)))
 	return string(text[:n])
 }

@@ -107,12 +107,12 @@ type Outcome struct {
 func (s Step) Execute(run func(Step) Outcome) Outcome {
 	outcome := run(s)
 	if s.Repeat && !outcome.OK() {
-		earlier := outcome
+		firstTry := outcome
 		if s.RepeatArgs != nil {
 			s.Args = s.RepeatArgs
 		}
 		outcome = run(s)
-		outcome.Earlier = &earlier
+		outcome.Earlier = &firstTry
 	}
 	return outcome
 }

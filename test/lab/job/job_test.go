@@ -26,7 +26,7 @@ func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
 
 // A step is repeated once if it fails and may be repeated, perhaps with other arguments. The first outcome is kept.
 func TestRepeat(t *testing.T) {
-	good, bad, late := job.Outcome{Output: "good"}, job.Outcome{Code: 1, Output: "bad"}, job.Outcome{Code: -1, Error: "killed after its limit"}
+	good, bad, timeout := job.Outcome{Output: "good"}, job.Outcome{Code: 1, Output: "bad"}, job.Outcome{Code: -1, Error: "killed after its limit"}
 	for _, tt := range []struct {
 		repeat   bool
 		outcomes []job.Outcome
@@ -34,7 +34,7 @@ func TestRepeat(t *testing.T) {
 	}{
 		{true, []job.Outcome{good}, good},
 		{true, []job.Outcome{bad, good}, job.Outcome{Output: "good", Earlier: &bad}},
-		{true, []job.Outcome{late, bad}, job.Outcome{Code: 1, Output: "bad", Earlier: &late}},
+		{true, []job.Outcome{timeout, bad}, job.Outcome{Code: 1, Output: "bad", Earlier: &timeout}},
 		{false, []job.Outcome{bad}, bad},
 	} {
 		runs := 0

@@ -87,35 +87,35 @@ func load(dirs []string, options []target.Option) (*Config, error) {
 // check refuses options that do not exist, and values that Kata does not accept.
 func check(options []target.Option) error {
 	for _, o := range options {
-		wrong := ""
+		advice := ""
 		switch o.Name {
 		case optionConfig, optionKernel:
 			if !filepath.IsAbs(o.Value) {
-				wrong = "want an absolute path"
+				advice = "want an absolute path"
 			}
 		case optionHypervisor:
-			if _, known := hypervisors[o.Value]; !known {
-				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(hypervisors)), ", ")
+			if _, ok := hypervisors[o.Value]; !ok {
+				advice = "want one of " + strings.Join(slices.Sorted(maps.Keys(hypervisors)), ", ")
 			}
 		case optionFS:
-			if _, known := fileSystems[o.Value]; !known {
-				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
+			if _, ok := fileSystems[o.Value]; !ok {
+				advice = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
 			}
 		case optionMemory, optionVCPUs:
 			n, err := strconv.ParseUint(o.Value, 10, 31)
 			switch {
 			case err != nil || n == 0:
-				wrong = "want a positive integer"
+				advice = "want a positive integer"
 			case o.Name == optionMemory && n < minMemoryMiB:
-				wrong = fmt.Sprintf("Kata gives a guest with less than %d MiB its default of %d MiB", minMemoryMiB, defaultMemoryMiB)
+				advice = fmt.Sprintf("Kata gives a guest with less than %d MiB its default of %d MiB", minMemoryMiB, defaultMemoryMiB)
 			case o.Name == optionVCPUs && effectiveVCPUs(float64(n)) != float64(n):
-				wrong = fmt.Sprintf("Kata gives a guest at most as many processors as the host has, %v", effectiveVCPUs(float64(n)))
+				advice = fmt.Sprintf("Kata gives a guest at most as many processors as the host has, %v", effectiveVCPUs(float64(n)))
 			}
 		default:
 			return refuse("it has no option "+o.Name, "the options are "+strings.Join(optionNames, ", ")+"; set others in a file, and name it with config=PATH")
 		}
-		if wrong != "" {
-			return refuse(fmt.Sprintf("the option %s=%s: %s", o.Name, o.Value, wrong), "correct the option")
+		if advice != "" {
+			return refuse(fmt.Sprintf("the option %s=%s: %s", o.Name, o.Value, advice), "correct the option")
 		}
 	}
 	return nil
@@ -159,25 +159,25 @@ func (c *Config) readDropIns() error {
 	return nil
 }
 
-// merge replaces the values of into by the values of from, table by table.
-func merge(into, from map[string]any) {
-	for key, value := range from {
-		old, wasTable := into[key].(map[string]any)
+// merge replaces the values of base by the values of overlay, table by table.
+func merge(base, overlay map[string]any) {
+	for key, value := range overlay {
+		old, wasTable := base[key].(map[string]any)
 		table, isTable := value.(map[string]any)
 		if wasTable && isTable {
 			merge(old, table)
 		} else {
-			into[key] = value
+			base[key] = value
 		}
 	}
 }
 
 // hypervisorOf returns the one hypervisor of a configuration.
 func hypervisorOf(values map[string]any) (string, error) {
-	all, _ := values["hypervisor"].(map[string]any)
-	names := slices.Sorted(maps.Keys(all))
+	tables, _ := values["hypervisor"].(map[string]any)
+	names := slices.Sorted(maps.Keys(tables))
 	for _, name := range names {
-		if _, ok := all[name].(map[string]any); !ok {
+		if _, ok := tables[name].(map[string]any); !ok {
 			return "", fmt.Errorf("hypervisor.%s is not a table", name)
 		}
 	}
@@ -300,7 +300,7 @@ func (c *Config) set(options []target.Option) error {
 		case optionVCPUs:
 			n, _ := strconv.ParseInt(o.Value, 10, 64) // likewise
 			change(vm, "default_vcpus", n)
-			if most, ok := number(vm["default_maxvcpus"]); ok && most > 0 && most < float64(n) {
+			if limit, ok := number(vm["default_maxvcpus"]); ok && limit > 0 && limit < float64(n) {
 				change(vm, "default_maxvcpus", n)
 			}
 		}

@@ -44,7 +44,7 @@ const rustShim = "/opt/kata/runtime-rs/bin/" + Shim
 
 // FindShim finds the program of a runtime type: on PATH, beside one of the given programs, or in the directories of Kata. It
 // returns an empty string if the shim is not found.
-func FindShim(runtimeType string, beside ...string) string {
+func FindShim(runtimeType string, programs ...string) string {
 	name := ShimProgram(runtimeType)
 	if path, err := exec.LookPath(name); err == nil {
 		if path, err = filepath.Abs(path); err == nil {
@@ -52,7 +52,7 @@ func FindShim(runtimeType string, beside ...string) string {
 		}
 	}
 	var dirs []string
-	for _, program := range beside {
+	for _, program := range programs {
 		if program != "" {
 			dirs = append(dirs, engine.Beside(program)...)
 		}
@@ -107,12 +107,12 @@ var fileSystems = map[string]string{
 const advice = "install Kata Containers 3 as its release lies, in /opt/kata, or name the file with the option config=PATH"
 
 // find finds the file of a target's configuration.
-func find(dirs []string, given, hypervisor string) (string, error) {
-	if given != "" {
-		if _, err := os.Stat(given); err != nil {
-			return "", refuse(fmt.Sprintf("the configuration %s: %v", given, cause(err)), "correct the option config")
+func find(dirs []string, override, hypervisor string) (string, error) {
+	if override != "" {
+		if _, err := os.Stat(override); err != nil {
+			return "", refuse(fmt.Sprintf("the configuration %s: %v", override, cause(err)), "correct the option config")
 		}
-		return filepath.Abs(given)
+		return filepath.Abs(override)
 	}
 	if hypervisor == "" {
 		for _, dir := range dirs {
@@ -122,17 +122,17 @@ func find(dirs []string, given, hypervisor string) (string, error) {
 		}
 		return "", refuse(fmt.Sprintf("its configuration %s is in none of %s", defaultFile, strings.Join(dirs, ", ")), advice)
 	}
-	wanted := hypervisors[hypervisor]
-	name := "configuration-" + wanted.file + ".toml"
+	entry := hypervisors[hypervisor]
+	name := "configuration-" + entry.file + ".toml"
 	for _, dir := range dirs {
-		if wanted.table == dragonball {
+		if entry.table == dragonball {
 			dir = filepath.Join(dir, rustDir)
 		}
 		if file := filepath.Join(dir, name); exists(file) {
 			return file, nil
 		}
 		if values, err := read(filepath.Join(dir, defaultFile)); err == nil {
-			if table, err := hypervisorOf(values); err == nil && table == wanted.table {
+			if table, err := hypervisorOf(values); err == nil && table == entry.table {
 				return filepath.Join(dir, defaultFile), nil
 			}
 		}

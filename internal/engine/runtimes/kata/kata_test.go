@@ -75,8 +75,8 @@ func TestOwnFileIsUsed(t *testing.T) {
 	c, err := load([]string{t.TempDir(), dir}, nil)
 	must.Do(t, err)
 	file, err := c.Write(t.TempDir(), "kata-0")
-	if own := filepath.Join(dir, "configuration.toml"); err != nil || file != own || c.File != own {
-		t.Errorf("Write() = %s, %v; want %s", file, err, own)
+	if config := filepath.Join(dir, "configuration.toml"); err != nil || file != config || c.File != config {
+		t.Errorf("Write() = %s, %v; want %s", file, err, config)
 	}
 	want := Config{
 		File: c.File, Hypervisor: "qemu", Program: "/opt/kata/bin/qemu-system-x86_64", SharedFS: "virtio-fs", FileServer: "/opt/kata/libexec/virtiofsd",
@@ -142,14 +142,14 @@ func TestHypervisors(t *testing.T) {
 		"configuration-clh.toml": strings.ReplaceAll(example, "hypervisor.qemu", "hypervisor.clh"),
 		"configuration-fc.toml":  strings.ReplaceAll(example, "hypervisor.qemu", "hypervisor.firecracker"),
 	})
-	for given, want := range map[string]string{
+	for spelling, want := range map[string]string{
 		"": "configuration.toml", "hypervisor=qemu": "configuration.toml", "hypervisor=clh": "configuration-clh.toml",
 		"hypervisor=fc": "configuration-fc.toml", "hypervisor=firecracker": "configuration-fc.toml",
 		"hypervisor=clh,config=" + dir + "/configuration-clh.toml": "configuration-clh.toml",
 	} {
-		c, err := load([]string{dir}, options(t, given))
+		c, err := load([]string{dir}, options(t, spelling))
 		if err != nil || filepath.Base(c.File) != want {
-			t.Errorf("%s: %+v, %v; want %s", given, c, err, want)
+			t.Errorf("%s: %+v, %v; want %s", spelling, c, err, want)
 		}
 	}
 }
@@ -174,41 +174,41 @@ func TestRefusals(t *testing.T) {
 		"runtime.toml":                  "runtime = 1\n[hypervisor.qemu]\n",
 		"cgroup.toml":                   "[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = \"no\"\n",
 	})
-	at := func(name string) string { return "config=" + filepath.Join(dir, name) }
-	for given, want := range map[string]string{
-		"colour=red":                       "no option colour",
-		"hypervisor=xen":                   "want one of clh, dragonball, fc, firecracker, qemu, stratovirt",
-		"hypervisor=clh":                   "configuration-clh.toml for the hypervisor clh is in none of " + dir,
-		"hypervisor=stratovirt":            "is for the hypervisor qemu",
-		"hypervisor=dragonball":            "configuration-dragonball.toml",
-		"hypervisor=clh," + at("two.toml"): "it has the hypervisors clh, qemu",
-		"fs=nfs":                           "want one of 9p, none, virtio-9p, virtio-fs, virtio-fs-nydus",
-		"memory=0":                         "want a positive integer",
-		"memory=-5":                        "want a positive integer",
-		"memory=99999999999":               "want a positive integer",
-		"vcpus=half":                       "want a positive integer",
-		"kernel=vmlinux":                   "want an absolute path",
-		"kernel=/no/such/kernel":           "does not exist",
-		"config=here.toml":                 "want an absolute path",
-		at("missing.toml"):                 "missing.toml: no such file",
-		at("broken.toml"):                  "broken.toml",
-		at("none.toml"):                    "no table [hypervisor.NAME]",
-		at("value.toml"):                   "hypervisor.qemu is not a table",
-		at("drop-in/configuration.toml"):   "bad.toml",
-		at("memory.toml"):                  `memory.toml: hypervisor.qemu.default_memory is "256", want a whole number`,
-		at("negative.toml"):                "default_memory is -256, want a whole number, not negative",
-		at("kernel.toml"):                  "hypervisor.qemu.kernel is 5, want a string",
-		at("huge.toml"):                    `enable_hugepages is "yes", want true or false`,
-		at("dial.toml"):                    "agent.kata.dial_timeout is 1.5, want a whole number",
-		at("agent.toml"):                   "agent.kata is 1, want a table",
-		at("agents.toml"):                  "agent is 1, want a table",
-		at("runtime.toml"):                 "runtime is 1, want a table",
-		at("cgroup.toml"):                  `runtime.sandbox_cgroup_only is "no", want true or false`,
-		"hypervisor=clh," + at("configuration.toml"): "is for the hypervisor qemu",
+	option := func(name string) string { return "config=" + filepath.Join(dir, name) }
+	for spelling, want := range map[string]string{
+		"colour=red":                           "no option colour",
+		"hypervisor=xen":                       "want one of clh, dragonball, fc, firecracker, qemu, stratovirt",
+		"hypervisor=clh":                       "configuration-clh.toml for the hypervisor clh is in none of " + dir,
+		"hypervisor=stratovirt":                "is for the hypervisor qemu",
+		"hypervisor=dragonball":                "configuration-dragonball.toml",
+		"hypervisor=clh," + option("two.toml"): "it has the hypervisors clh, qemu",
+		"fs=nfs":                               "want one of 9p, none, virtio-9p, virtio-fs, virtio-fs-nydus",
+		"memory=0":                             "want a positive integer",
+		"memory=-5":                            "want a positive integer",
+		"memory=99999999999":                   "want a positive integer",
+		"vcpus=half":                           "want a positive integer",
+		"kernel=vmlinux":                       "want an absolute path",
+		"kernel=/no/such/kernel":               "does not exist",
+		"config=here.toml":                     "want an absolute path",
+		option("missing.toml"):                 "missing.toml: no such file",
+		option("broken.toml"):                  "broken.toml",
+		option("none.toml"):                    "no table [hypervisor.NAME]",
+		option("value.toml"):                   "hypervisor.qemu is not a table",
+		option("drop-in/configuration.toml"):   "bad.toml",
+		option("memory.toml"):                  `memory.toml: hypervisor.qemu.default_memory is "256", want a whole number`,
+		option("negative.toml"):                "default_memory is -256, want a whole number, not negative",
+		option("kernel.toml"):                  "hypervisor.qemu.kernel is 5, want a string",
+		option("huge.toml"):                    `enable_hugepages is "yes", want true or false`,
+		option("dial.toml"):                    "agent.kata.dial_timeout is 1.5, want a whole number",
+		option("agent.toml"):                   "agent.kata is 1, want a table",
+		option("agents.toml"):                  "agent is 1, want a table",
+		option("runtime.toml"):                 "runtime is 1, want a table",
+		option("cgroup.toml"):                  `runtime.sandbox_cgroup_only is "no", want true or false`,
+		"hypervisor=clh," + option("configuration.toml"): "is for the hypervisor qemu",
 	} {
-		c, err := load([]string{dir}, options(t, given))
+		c, err := load([]string{dir}, options(t, spelling))
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %+v, %v; want a refusal with %q", given, c, err, want)
+			t.Errorf("%s: %+v, %v; want a refusal with %q", spelling, c, err, want)
 		}
 	}
 	if _, err := load([]string{t.TempDir()}, nil); !engine.Unsupported(err) || !strings.Contains(err.Error(), "install Kata Containers 3") {
@@ -268,9 +268,9 @@ func FuzzLoad(f *testing.F) {
 		}
 		out, err := c.Write(t.TempDir(), "x")
 		must.Do(t, err)
-		again, err := load([]string{dir}, []target.Option{{Name: "config", Value: out}})
-		if err != nil || again.MemoryMiB != 300 || again.Hypervisor != c.Hypervisor || len(again.Set) > 0 {
-			t.Errorf("the derived file of %q: %+v, %v", text, again, err)
+		echo, err := load([]string{dir}, []target.Option{{Name: "config", Value: out}})
+		if err != nil || echo.MemoryMiB != 300 || echo.Hypervisor != c.Hypervisor || len(echo.Set) > 0 {
+			t.Errorf("the derived file of %q: %+v, %v", text, echo, err)
 		}
 	})
 }

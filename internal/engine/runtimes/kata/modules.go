@@ -29,8 +29,8 @@ func LoadModules(ctx context.Context, l *process.Launcher) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, moduleLimit)
-		_ = l.Run(limited, exec.CommandContext(limited, "modprobe", d.module))
+		limitCtx, cancel := context.WithTimeout(ctx, moduleLimit)
+		_ = l.Run(limitCtx, exec.CommandContext(limitCtx, "modprobe", d.module))
 		cancel()
 	}
 }

@@ -24,9 +24,9 @@ func (c *Config) Needs() vmhost.Guest {
 	}
 	if c.SharedFS == "" || strings.HasPrefix(c.SharedFS, "virtio-fs") {
 		g.FileServer = c.FileServer
-		huge, _ := vm["enable_hugepages"].(bool)
-		elsewhere, _ := vm["file_mem_backend"].(string)
-		g.Shared = c.Hypervisor == "qemu" && !huge && elsewhere == ""
+		hugePages, _ := vm["enable_hugepages"].(bool)
+		backend, _ := vm["file_mem_backend"].(string)
+		g.Shared = c.Hypervisor == "qemu" && !hugePages && backend == ""
 	}
 	return g
 }
@@ -42,8 +42,8 @@ func effectiveMemory(mib int64) int64 {
 // effectiveVCPUs returns the number of virtual processors that Kata gives to a guest: at most the processors of the host. 0 is Kata's
 // default.
 func effectiveVCPUs(n float64) float64 {
-	if most := float64(hostCPUs()); n < 0 || n > most {
-		return most
+	if limit := float64(hostCPUs()); n < 0 || n > limit {
+		return limit
 	}
 	return n
 }

@@ -70,7 +70,7 @@ func removeState(proc, address, id string) (err error) {
 	}
 	for _, m := range mounts {
 		for _, dir := range stateDirs {
-			if own := "/" + path.Join(dir, id); m.Mountpoint == own || strings.HasPrefix(m.Mountpoint, own+"/") {
+			if mountpoint := "/" + path.Join(dir, id); m.Mountpoint == mountpoint || strings.HasPrefix(m.Mountpoint, mountpoint+"/") {
 				return fmt.Errorf("%s is a mount", m.Mountpoint)
 			}
 		}
@@ -83,8 +83,8 @@ func removeState(proc, address, id string) (err error) {
 	for _, dir := range stateDirs {
 		err = errors.Join(err, root.RemoveAll(path.Join(dir, id)))
 	}
-	if gone := root.Remove(socketOf(address, id)); !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
+	if removeErr := root.Remove(socketOf(address, id)); !errors.Is(removeErr, fs.ErrNotExist) {
+		err = errors.Join(err, removeErr)
 	}
 	return err
 }

@@ -23,16 +23,16 @@ func TestSandboxOf(t *testing.T) {
 
 // RemoveState removes the files of one sandbox, and none below a mount.
 func TestRemoveState(t *testing.T) {
-	id, other := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	id, stranger := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	const address = "/tmp/ts1316087438/containerd/c.sock"
 	// As containerd 2.4.2 logged it for Kata 3.32.0.
 	logged := "run/containerd/s/6ebb40432ce579126bab94139d33bc8356ce4306298a64e83e39f285b85450c4"
 	if got := socketOf(address, "bcf3326cef5a8a1c62be43088492af219006f578495253e81916eea75672c63d"); got != logged {
 		t.Errorf("the shim's socket is %s, want %s", got, logged)
 	}
-	files := []string{socketOf(address, id), socketOf(address, other)}
+	files := []string{socketOf(address, id), socketOf(address, stranger)}
 	for _, dir := range stateDirs {
-		files = append(files, filepath.Join(dir, id, "a/b"), filepath.Join(dir, other, "a"))
+		files = append(files, filepath.Join(dir, id, "a/b"), filepath.Join(dir, stranger, "a"))
 	}
 	const line = "30 1 0:26 / /run/kata-containers/shared/sandboxes/"
 	const rest = " rw,relatime - tmpfs tmpfs rw\n"
@@ -40,7 +40,7 @@ func TestRemoveState(t *testing.T) {
 		name, mounts, id, want string
 		left                   int
 	}{
-		{name: "none mounted", mounts: line + other + rest, id: id, left: len(stateDirs) + 1},
+		{name: "none mounted", mounts: line + stranger + rest, id: id, left: len(stateDirs) + 1},
 		{name: "a mount", mounts: line + id + "/shared" + rest, id: id, left: len(files), want: id + "/shared is a mount"},
 		{name: "unknown", id: strings.Repeat("0c", 32), left: len(files)},
 		{name: "no ID", id: "../sbs", left: len(files)},

@@ -18,25 +18,25 @@ import (
 const vsockPath = "/dev/vhost-vsock"
 
 // vsock checks the device for sockets to a guest. Opening it loads the module, if the device exists.
-func (h Host) vsock(needed bool) error {
-	if !needed {
+func (h Host) vsock(isNeeded bool) error {
+	if !isNeeded {
 		return nil
 	}
 	device, err := os.OpenFile(h.path(vsockPath), os.O_RDWR, 0)
 	if err == nil {
 		return device.Close()
 	}
-	const why = ", and the runtime reaches its agent in the guest by it"
+	const remark = ", and the runtime reaches its agent in the guest by it"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + why, refusal.Rights("run as root")}
+		return &Lack{ErrNoVsock, "this user may not open " + vsockPath + remark, refusal.Rights("run as root")}
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENXIO):
-		return &Lack{ErrNoVsock, err.Error() + why, "look at the kernel's log (dmesg)"}
+		return &Lack{ErrNoVsock, err.Error() + remark, "look at the kernel's log (dmesg)"}
 	case h.hasModule("vhost_vsock"):
-		return &Lack{ErrNoVsock, vsockPath + " does not exist" + why + ": the kernel's module vhost_vsock is not loaded", "load it: modprobe vhost_vsock"}
+		return &Lack{ErrNoVsock, vsockPath + " does not exist" + remark + ": the kernel's module vhost_vsock is not loaded", "load it: modprobe vhost_vsock"}
 	}
 	return &Lack{
-		ErrNoVsock, vsockPath + " does not exist" + why + ": this kernel has no module vhost_vsock",
+		ErrNoVsock, vsockPath + " does not exist" + remark + ": this kernel has no module vhost_vsock",
 		"use a kernel with CONFIG_VHOST_VSOCK; on Ubuntu the module is in the package linux-modules-extra",
 	}
 }
@@ -62,8 +62,8 @@ func (h Host) hasModule(name string) bool {
 var syslogPaths = []string{"/dev/log", "/var/run/syslog", "/var/run/log"}
 
 // syslog checks that a program listens on one of the sockets of syslog. It sends nothing.
-func (h Host) syslog(ctx context.Context, needed bool) error {
-	if !needed {
+func (h Host) syslog(ctx context.Context, isNeeded bool) error {
+	if !isNeeded {
 		return nil
 	}
 	var dialer net.Dialer

@@ -157,7 +157,7 @@ func runGuest(ctx context.Context, l *process.Launcher, probe, device string) er
 	var complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, probe, "kvm", "--device", device)
 	cmd.Stderr = &complaint
-	ended, err := l.Start(cmd)
+	exits, err := l.Start(cmd)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -166,7 +166,7 @@ func runGuest(ctx context.Context, l *process.Launcher, probe, device string) er
 	}
 	var exit process.Exit
 	select {
-	case exit = <-ended:
+	case exit = <-exits:
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {

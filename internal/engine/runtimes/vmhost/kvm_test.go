@@ -115,9 +115,9 @@ func TestKVM(t *testing.T) {
 			if !errors.As(err, &lack) || !errors.Is(err, c.kind) || !strings.Contains(lack.Reason, c.reason) || !strings.Contains(lack.Advice, c.advice) {
 				t.Errorf("KVM: %v; want %v with %q and %q", err, c.kind, c.reason, c.advice)
 			}
-			var refused *engine.UnsupportedError
-			if !errors.As(Refuse("oci/runsc@platform=kvm", err), &refused) || refused.What != "oci/runsc@platform=kvm" || refused.Reason != lack.Reason || refused.Advice != lack.Advice {
-				t.Errorf("Refuse: %+v", refused)
+			var refusalErr *engine.UnsupportedError
+			if !errors.As(Refuse("oci/runsc@platform=kvm", err), &refusalErr) || refusalErr.What != "oci/runsc@platform=kvm" || refusalErr.Reason != lack.Reason || refusalErr.Advice != lack.Advice {
+				t.Errorf("Refuse: %+v", refusalErr)
 			}
 		})
 	}
@@ -147,9 +147,9 @@ func TestKVMNeedsPermission(t *testing.T) {
 
 // An error of this program is no property of the host.
 func TestKVMFailsWithoutProof(t *testing.T) {
-	broken := errors.New("no probe")
-	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Guest: func(context.Context, string) error { return broken }}
-	if err := h.KVM(t.Context()); !errors.Is(err, broken) || engine.Unsupported(Refuse("x", err)) {
+	errBroken := errors.New("no probe")
+	h := Host{Root: files(t, map[string]string{"dev/kvm": ""}), Guest: func(context.Context, string) error { return errBroken }}
+	if err := h.KVM(t.Context()); !errors.Is(err, errBroken) || engine.Unsupported(Refuse("x", err)) {
 		t.Errorf("KVM: %v", err)
 	}
 }
@@ -158,8 +158,8 @@ func TestKVMFailsWithoutProof(t *testing.T) {
 func TestProofIsKept(t *testing.T) {
 	var o once
 	calls := 0
-	lost, cancel := context.WithCancel(t.Context())
-	err := o.once(lost, func(context.Context) error {
+	lostCtx, cancel := context.WithCancel(t.Context())
+	err := o.once(lostCtx, func(context.Context) error {
 		calls++
 		cancel()
 		return &GuestError{Hangs: true}

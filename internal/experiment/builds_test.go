@@ -37,6 +37,8 @@ func TestBuildsAreRuntimes(t *testing.T) {
 }
 
 // A comparison without a value would be "not worse" without a measurement.
+//
+// Invariant ab-silence.
 func TestNoValueIsRefused(t *testing.T) {
 	work := []plan.Work{{Benchmark: bench.Benchmark{Name: "s.c.f", Metrics: []result.Metric{
 		{Name: "Part", Group: "parts"}, {Name: "Rate", DerivedFrom: "Time"},

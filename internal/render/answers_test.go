@@ -35,6 +35,8 @@ func answers() []*document.Document {
 }
 
 // TestEveryAnswerHasEveryFormat holds that a format shows an answer, or names its kind in an error if the answer has nothing for it.
+//
+// Invariant answer-formats: Every answer has every format, or an error that names its kind; a format knows no answer.
 func TestEveryAnswerHasEveryFormat(t *testing.T) {
 	var kinds []string
 	for _, d := range answers() {

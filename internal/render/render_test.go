@@ -60,6 +60,8 @@ func everything(text string) *document.Document {
 }
 
 // TestEveryFormatHasEveryBlock looks for a word of each block, so that a format that forgets one fails.
+//
+// Invariant answer-formats.
 func TestEveryFormatHasEveryBlock(t *testing.T) {
 	// The places in everything, without the drawing, the details, the checks and the data. Text has headings in capitals. Markdown has the headings of a course and
 	// names the place of a break. A page also has the title of the window, the drawings and the details.
@@ -123,6 +125,8 @@ func TestJUnit(t *testing.T) {
 }
 
 // TestMarkdownIsPlain holds that nothing in a text becomes a tag, a link, a mention, or a command of a CI log that shows the text.
+//
+// Invariant foreign-text: Text from elsewhere is no link in Markdown and no command in the log of a job.
 func TestMarkdownIsPlain(t *testing.T) {
 	for _, text := range []string{
 		hostile, "www.example.com", "see WWW.example.com", "(wWw.example.com)", "::error::x", "::set-output name=a::b", "[x]##[error]x", "x##vso[task.complete]x", "x##teamcity[x]", "http://a", "ftp://a",

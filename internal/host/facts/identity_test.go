@@ -23,6 +23,8 @@ func changed(files map[string]string, changes ...string) map[string]string {
 }
 
 // Hosts with a usual name are one machine only if their identity proves it.
+//
+// Invariant machine-identity: Runs of hosts without a name of their own are of one machine only by an equal identity.
 func TestIdentity(t *testing.T) {
 	const id, boot, mac = "etc/machine-id", "proc/sys/kernel/random/boot_id", "sys/class/net/eth0/address"
 	files := map[string]string{

@@ -328,7 +328,7 @@ them, unless you give --show-env.`, report.MostRuns),
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	addShowEnv(cmd, &opts.showEnv)
-	addOutput(cmd, &opts.format, "`FORMAT` of the report", documentFormats(formatJUnit)...)
+	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats(formatJUnit)...)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
 	cmd.Flags().StringVar(&opts.minEffect, "min-effect", "", "`PERCENTAGE` up to which a difference does not matter, such as 3%")
 	addEmulated(cmd, &opts.emulated)

@@ -146,7 +146,7 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 		word = quantity.Parts(c, m)
 	case stats.NoDifference:
 		word = "no diff."
-	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible, stats.Withheld:
 	}
 	if factor.Text == quantity.None {
 		return document.Span{Text: word, Tone: document.Faint}, ""

@@ -44,7 +44,9 @@ func record() selfcheck.Record {
 			},
 			Smallest: []selfcheck.Smallest{{Verb: "start", Kind: selfcheck.Sleep, Delay: number(47e-6), Share: number(0.02)}, {Verb: "start", Kind: selfcheck.CPU}},
 			Limits: []selfcheck.Limit{
-				{Metric: "CreateAndRun", Minutes: 1}, {Metric: "CreateAndRun", Minutes: 5, Difference: number(0.031)}, {Metric: "CreateAndRun", Minutes: 20, Difference: number(0.012)},
+				{Metric: "CreateAndRun", Minutes: 1},
+				{Metric: "CreateAndRun", Minutes: 5, Difference: number(0.031)},
+				{Metric: "CreateAndRun", Minutes: 20, Difference: number(0.012)},
 				{Metric: "Exec", Minutes: 1, Difference: number(0.05)},
 			},
 			Operations: []selfcheck.Overhead{{Verb: "create", Median: 0.02, Region: 50e-9, Calls: 2.25, Request: number(0.0004)}, {Verb: "start", Median: 0.0121, Launch: number(0.0011)}},

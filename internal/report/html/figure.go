@@ -189,7 +189,7 @@ func heat(c *stats.Comparison) string {
 		return fmt.Sprintf("better b%d", level(c.DecidingRatio()))
 	case stats.Slower:
 		return fmt.Sprintf("worse w%d", level(c.DecidingRatio()))
-	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
+	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible, stats.Withheld:
 	}
 	return "neutral"
 }

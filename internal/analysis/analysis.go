@@ -254,13 +254,13 @@ func ruleOf(run *result.Run) rule {
 	return rule{stats.NewSequential(run.Stopping.Looks), run.State == result.Complete}
 }
 
-// at is the look after a number of blocks; nil without a rule. stopped is set if the rule made it the last look. A budget that ended the run
+// at is the look after a number of blocks; nil without a rule. stop is set if the rule made it the last look. A budget that ended the run
 // has nothing to do with the values, so the last look then has all the error that is left.
-func (r rule) at(blocks int, stopped bool) *stats.Look {
+func (r rule) at(blocks int, stop bool) *stats.Look {
 	if r.looks == nil {
 		return nil
 	}
-	return r.looks.At(blocks, r.final && !stopped)
+	return r.looks.At(blocks, r.final && !stop)
 }
 
 // look is the look of the comparison of two targets.
@@ -278,16 +278,16 @@ func (r *Run) look(blocks int) *stats.Look {
 }
 
 // lost are the losses of a comparison of two targets.
-func (s *Section) lost(baseline, other string) stats.Losses {
-	outcome := func(target string) Outcome {
-		if o := s.outcome(target); o != nil {
+func (s *Section) lost(baseline, target string) stats.Losses {
+	outcome := func(name string) Outcome {
+		if o := s.outcome(name); o != nil {
 			return *o
 		}
 		return Outcome{}
 	}
-	a, b := outcome(baseline), outcome(other)
-	subtract := func(blocks, common []int) int {
-		return len(where(blocks, func(block int) bool { return !slices.Contains(common, block) }))
+	a, b := outcome(baseline), outcome(target)
+	subtract := func(blocks, exceptions []int) int {
+		return len(where(blocks, func(block int) bool { return !slices.Contains(exceptions, block) }))
 	}
 	return stats.Losses{
 		Baseline: a.LostShare(), Other: b.LostShare(), BaselineBlocks: subtract(a.lost, b.lost), OtherBlocks: subtract(b.lost, a.lost),
@@ -549,9 +549,9 @@ func (r *Run) MissingGroups() []MissingGroup {
 			continue
 		}
 		g := place(&groups, func(g *MissingGroup) bool {
-			alike := miss
-			alike.Target = g.Target
-			return alike == g.Missing
+			twin := miss
+			twin.Target = g.Target
+			return twin == g.Missing
 		}, MissingGroup{Missing: miss})
 		g.Targets = append(g.Targets, miss.Target)
 	}

@@ -14,7 +14,7 @@ func TestBoundsUpToTheFirstRefusal(t *testing.T) {
 	for i := range values {
 		values[i] = 0.01 + 0.001*random.ExpFloat64()
 	}
-	fitted, err := tail.Fit(tail.Of(values))
+	model, err := tail.Fit(tail.Of(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestBoundsUpToTheFirstRefusal(t *testing.T) {
 		"not even the first has it": {[]float64{tooRare, 1e-5}, 0, true, false},
 	} {
 		var w Worst
-		w.bound(fitted, c.probabilities)
+		w.bound(model, c.probabilities)
 		if len(w.Bounds) != c.bounds || (w.Refusal != nil) != c.refused || (w.Rarer != nil) != c.rarer || (w.Model == nil) != c.refused {
 			t.Errorf("%s: the worst case is %+v", name, w)
 		}

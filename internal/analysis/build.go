@@ -19,12 +19,12 @@ import (
 func New(runs []result.Run, opts Options) *Analysis {
 	sorted, machines := byMachine(runs)
 	a := &Analysis{Machines: machines, Facts: fact.Hosts(sorted), Versions: fact.Versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts, MinEffect: opts.MinEffect}
-	common, separate := commonBaselines(sorted)
+	baselines, separate := commonBaselines(sorted)
 	names := labels(sorted)
 	var work [][]builder
 	for i := range sorted {
 		a.Runs = append(a.Runs, newRun(&sorted[i], names[i]))
-		work = append(work, builders(&sorted[i], common))
+		work = append(work, builders(&sorted[i], baselines))
 		a.Runs[i].Unjudged = sorted[i].Host.MayBeEmulated() && !opts.EmulatedVerdicts
 		for n := range work[i] {
 			work[i][n].configure(&a.Runs[i], opts)
@@ -97,10 +97,10 @@ func (a *Analysis) add(run int, builder *builder, release bool) {
 	suite := place(&a.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
 	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == builder.key }, builder.benchmark(len(a.Runs)))
 	b.Sections[run] = section
-	counted := builder.metrics(run, b, section)
-	a.Runs[run].Families += counted.families
-	a.Runs[run].Comparisons += counted.comparisons
-	a.Runs[run].Withheld += counted.withheld
+	sum := builder.metrics(run, b, section)
+	a.Runs[run].Families += sum.families
+	a.Runs[run].Comparisons += sum.comparisons
+	a.Runs[run].Withheld += sum.withheld
 	section.Breaches = b.breaches(run)
 }
 
@@ -231,22 +231,22 @@ type builder struct {
 
 // builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only
 // the order of parameters. A benchmark without a description has no builder, because its values have no unit.
-func builders(run *result.Run, common map[Key]string) []builder {
+func builders(run *result.Run, baselines map[Key]string) []builder {
 	cells := map[result.Cell][]*result.Trial{}
 	var list []builder
 	place := map[string]int{}
 	for i, b := range run.Bench {
 		place[b.Name] = i
 	}
-	visited := map[Key]bool{}
+	keys := map[Key]bool{}
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		cells[t.Cell] = append(cells[t.Cell], t)
 		k := Key{t.Benchmark, t.Params}
-		if index, described := place[t.Benchmark]; described && !visited[k] {
-			visited[k] = true
+		if index, ok := place[t.Benchmark]; ok && !keys[k] {
+			keys[k] = true
 			list = append(list, builder{
-				run: run, key: k, described: run.Bench[index], cells: cells, wanted: run.Baseline, common: common[k],
+				run: run, key: k, described: run.Bench[index], cells: cells, wanted: run.Baseline, common: baselines[k],
 				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{}, curves: map[string]map[string][]Place{}, worsts: map[[2]string]*Worst{},
 			})
 		}
@@ -563,13 +563,13 @@ func where[T any](items []T, match func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !match(item) })
 }
 
-// place is the first matching item of a list. Without one it adds the fresh item.
-func place[T any](items *[]T, match func(*T) bool, fresh T) *T {
+// place is the first matching item of a list. Without one it appends the addition.
+func place[T any](items *[]T, match func(*T) bool, addition T) *T {
 	for i := range *items {
 		if match(&(*items)[i]) {
 			return &(*items)[i]
 		}
 	}
-	*items = append(*items, fresh)
+	*items = append(*items, addition)
 	return &(*items)[len(*items)-1]
 }

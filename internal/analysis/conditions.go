@@ -41,14 +41,14 @@ func (c Condition) Text() string {
 // conditions collects the conditions of the trials that count, sorted by name. The results in words are apart from the other
 // conditions, in the order of the benchmark.
 func (b *builder) conditions(targets []Outcome) (stated, rest []Condition) {
-	var measured []Outcome
+	var outcomes []Outcome
 	values := map[string][]ConditionValue{}
 	for _, o := range targets {
 		trials := b.valid(o.Target)
 		if len(trials) == 0 {
 			continue
 		}
-		measured = append(measured, o)
+		outcomes = append(outcomes, o)
 		for _, t := range trials {
 			for name, value := range t.Conditions {
 				if b.unjudged && slices.Contains(b.described.Judged, name) {
@@ -65,7 +65,7 @@ func (b *builder) conditions(targets []Outcome) (stated, rest []Condition) {
 	}
 	condition := func(name string) Condition {
 		c := Condition{Name: name, Values: values[name]}
-		if len(c.Values) == 1 && len(c.Values[0].Targets) == len(measured) && b.always(name, measured) {
+		if len(c.Values) == 1 && len(c.Values[0].Targets) == len(outcomes) && b.always(name, outcomes) {
 			c.Values[0].Targets = nil
 		}
 		return c
@@ -116,8 +116,8 @@ func (s *Section) StatedRows() []StatedRow {
 }
 
 // always reports whether each trial has the condition.
-func (b *builder) always(name string, measured []Outcome) bool {
-	return !slices.ContainsFunc(measured, func(o Outcome) bool {
+func (b *builder) always(name string, outcomes []Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(o Outcome) bool {
 		return slices.ContainsFunc(b.valid(o.Target), func(t *result.Trial) bool {
 			_, has := t.Conditions[name]
 			return !has
@@ -142,8 +142,8 @@ func (b *Benchmark) conditions() []fact.Row {
 				f.Values[run] = ""
 			}
 		}
-		recorded := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return v == "" })
-		f.Differs = len(slices.Compact(recorded)) > 1
+		values := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return v == "" })
+		f.Differs = len(slices.Compact(values)) > 1
 	}
 	return table.Rows
 }

@@ -28,11 +28,11 @@ func disturbances(trials []result.Trial) []Disturbance {
 		}
 		for _, mark := range t.Host.Marks {
 			var amounts []amount
-			alike := replaceAmounts(mark, func(a amount) string {
+			pattern := replaceAmounts(mark, func(a amount) string {
 				amounts = append(amounts, a)
 				return "0"
 			})
-			place(&kinds, func(k *markKind) bool { return k.alike == alike }, markKind{alike: alike}).add(amounts)
+			place(&kinds, func(k *markKind) bool { return k.alike == pattern }, markKind{alike: pattern}).add(amounts)
 		}
 	}
 	var list []Disturbance

@@ -30,8 +30,8 @@ func TestPointsTakeNoMemoryPerTrial(t *testing.T) {
 			t.Errorf("%s has %d points in a list for %d, want %d", m.Name, len(got), cap(got), blocks)
 		}
 	}
-	if most := 100.0; allocations > most {
-		t.Errorf("%d trials take %v allocations, want at most %v", blocks, allocations, most)
+	if limit := 100.0; allocations > limit {
+		t.Errorf("%d trials take %v allocations, want at most %v", blocks, allocations, limit)
 	}
 }
 

@@ -170,7 +170,7 @@ func (s *splitter) stacks(targets []Outcome) []Stack {
 
 // stack splits one target. Layers stay together if the target that separates them has no values.
 func (s *splitter) stack(t result.Target) Stack {
-	var lacking []string
+	var gaps []string
 	samples := func(kind result.Kind, runtime string) []stats.Sample {
 		index := slices.IndexFunc(s.run.Targets, func(t result.Target) bool { return t.Kind == kind && t.Runtime == runtime })
 		if index >= 0 && len(s.whole[s.run.Targets[index].Name]) > 0 {
@@ -178,11 +178,11 @@ func (s *splitter) stack(t result.Target) Stack {
 		}
 		switch {
 		case index >= 0:
-			lacking = append(lacking, s.run.Targets[index].Name)
+			gaps = append(gaps, s.run.Targets[index].Name)
 		case kind == result.KindNative:
-			lacking = append(lacking, string(kind))
+			gaps = append(gaps, string(kind))
 		default:
-			lacking = append(lacking, "the bare runtime "+runtime)
+			gaps = append(gaps, "the bare runtime "+runtime)
 		}
 		return nil
 	}
@@ -208,7 +208,7 @@ func (s *splitter) stack(t result.Target) Stack {
 		}
 	}
 	blocks := parts.blocks()
-	out := Stack{Target: t.Name, Runtime: t.Runtime, Lacking: lacking, Total: stats.Subtract(within(s.whole[t.Name], blocks), nil, s.cellSeed(t.Name, s.metric))}
+	out := Stack{Target: t.Name, Runtime: t.Runtime, Lacking: gaps, Total: stats.Subtract(within(s.whole[t.Name], blocks), nil, s.cellSeed(t.Name, s.metric))}
 	out.Remainder = out.Total.Median
 	for _, p := range parts.series {
 		part := Part{First: p.first, Last: p.last, Subtracted: p.subtracted}
@@ -237,10 +237,10 @@ type series struct {
 	subtracted  bool
 }
 
-// add adds the part that ends with a layer. The metric up to that layer is whole, and less is in it besides the parts
-// below.
-func (s *split) add(last Layer, total []stats.Sample, less ...[]stats.Sample) {
-	part := series{first: s.next, last: last, whole: total, less: less}
+// add adds the part that ends with a layer. The metric up to that layer is the total, and the parts are in it besides
+// those below.
+func (s *split) add(last Layer, total []stats.Sample, parts ...[]stats.Sample) {
+	part := series{first: s.next, last: last, whole: total, less: parts}
 	if len(s.below) > 0 {
 		part.less = append(part.less, s.below)
 		part.subtracted = true
@@ -255,15 +255,15 @@ func (s *split) blocks() map[int]bool {
 	for _, p := range s.series {
 		lists = append(append(lists, p.whole), p.less...)
 	}
-	common := map[int]bool{}
+	blocks := map[int]bool{}
 	for i, samples := range lists {
 		in := map[int]bool{}
 		for _, sample := range samples {
-			in[sample.Block] = i == 0 || common[sample.Block]
+			in[sample.Block] = i == 0 || blocks[sample.Block]
 		}
-		common = in
+		blocks = in
 	}
-	return common
+	return blocks
 }
 
 // within gives the samples of some blocks.
@@ -317,7 +317,7 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 	row := ComponentRow{Target: target, Cells: make([]*stats.Summary, len(c.Metrics))}
 	var sums []float64
 	values := make([][]float64, len(c.Metrics))
-	recorded := make([]bool, len(c.Metrics))
+	presence := make([]bool, len(c.Metrics))
 	for _, t := range b.valid(target) {
 		var sum float64
 		has := false
@@ -326,7 +326,7 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 			if series := t.Values(metric); len(series) > 0 {
 				costs[i] = stats.Median(series)
 				sum += costs[i]
-				recorded[i], has = true, true
+				presence[i], has = true, true
 			}
 		}
 		if !has {
@@ -338,7 +338,7 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 		}
 	}
 	for i, metric := range c.Metrics {
-		if recorded[i] {
+		if presence[i] {
 			summary := stats.Summarize(values[i], b.cellSeed(target, metric))
 			row.Cells[i] = &summary
 		}

@@ -40,30 +40,30 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 // lay places the metrics that have values in the run, and their values.
 func (b *builder) lay(run int, bench *Benchmark, s *Section) (filled []*Metric) {
 	bench.Metrics = slices.Grow(bench.Metrics, len(b.described.Metrics)) // the pointers into it stay valid
-	for _, described := range b.described.Metrics {
-		if described.Group != "" {
+	for _, metric := range b.described.Metrics {
+		if metric.Group != "" {
 			continue
 		}
-		if !slices.ContainsFunc(s.Targets, func(o Outcome) bool { return len(b.points(o.Target, described.Name)) > 0 }) {
-			if !described.Optional {
-				s.Unrecorded = append(s.Unrecorded, described.Name)
+		if !slices.ContainsFunc(s.Targets, func(o Outcome) bool { return len(b.points(o.Target, metric.Name)) > 0 }) {
+			if !metric.Optional {
+				s.Unrecorded = append(s.Unrecorded, metric.Name)
 			}
 			continue
 		}
 		m := place(&bench.Metrics, func(m *Metric) bool {
-			return m.Name == described.Name && m.Unit == described.Unit && m.Better == described.Better
-		}, Metric{Metric: described})
+			return m.Name == metric.Name && m.Unit == metric.Unit && m.Better == metric.Better
+		}, Metric{Metric: metric})
 		for i := range s.Targets {
 			o := &s.Targets[i]
 			row := place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
-			row.Cells[run] = b.newCell(described, s, o)
+			row.Cells[run] = b.newCell(metric, s, o)
 		}
 		filled = append(filled, m)
-		switch baseline := b.points(s.Baseline, described.Name); {
+		switch baseline := b.points(s.Baseline, metric.Name); {
 		case len(baseline) == 0:
-			s.Unbased = append(s.Unbased, described.Name)
+			s.Unbased = append(s.Unbased, metric.Name)
 		case allZero(baseline):
-			s.Zero = append(s.Zero, described.Name)
+			s.Zero = append(s.Zero, metric.Name)
 		}
 	}
 	return filled
@@ -79,19 +79,19 @@ func (b *builder) hasComparison(m *Metric, s *Section) bool {
 }
 
 // newCell is a cell without its summary and its comparison.
-func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
-	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
+func (b *builder) newCell(metric result.Metric, s *Section, o *Outcome) Cell {
+	c := Cell{Points: b.points(o.Target, metric.Name), Emulated: b.unjudged && metric.OfSpeed()}
 	if len(c.Points) == 0 {
-		c.Absent = o.OK > 0 && described.Optional
+		c.Absent = o.OK > 0 && metric.Optional
 		return c
 	}
 	c.Baseline = o.Target == s.Baseline
-	c.Worst = b.worsts[[2]string{o.Target, described.Name}]
-	if described.Series {
-		c.Curve = b.curve(o.Target, described.Name)
+	c.Worst = b.worsts[[2]string{o.Target, metric.Name}]
+	if metric.Series {
+		c.Curve = b.curve(o.Target, metric.Name)
 	}
-	if described.Trend != "" {
-		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))
+	if metric.Trend != "" {
+		c.Trend = trend(c.Curve, b.cellSeed(o.Target, metric.Name))
 	}
 	return c
 }
@@ -123,8 +123,8 @@ func trend(curve []Place, seed uint64) *stats.Trend {
 	for i, p := range curve {
 		places, medians = append(places, float64(i+1)), append(medians, p.Median)
 	}
-	fitted := stats.FitTrend(places, medians, seed)
-	return &fitted
+	fit := stats.FitTrend(places, medians, seed)
+	return &fit
 }
 
 // judge judges the comparisons of a metric as one family. It returns the numbers of judged comparisons and of those without a verdict

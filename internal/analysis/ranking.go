@@ -47,26 +47,26 @@ func (a *Analysis) Ranking(run int) Ranking {
 		metric string
 	}
 	sourceOf := func(s scored) source { return source{s.Benchmark, s.Metric.Name} }
-	shared := map[source]int{}
+	counts := map[source]int{}
 	for _, s := range scores {
-		shared[sourceOf(s)]++
+		counts[sourceOf(s)]++
 	}
 	out := Ranking{}
 	for _, d := range result.Dimensions() {
-		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && shared[sourceOf(s)] == len(targets) }) {
+		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && counts[sourceOf(s)] == len(targets) }) {
 			out.Dimensions = append(out.Dimensions, d)
 		}
 	}
 	if len(out.Dimensions) == 0 {
 		return Ranking{Apart: len(scores) > 0}
 	}
-	for _, n := range shared {
+	for _, n := range counts {
 		if n == len(targets) {
 			out.Metrics++
 		}
 	}
 	for _, target := range targets {
-		mine := where(scores, func(s scored) bool { return s.target == target && shared[sourceOf(s)] == len(targets) })
+		mine := where(scores, func(s scored) bool { return s.target == target && counts[sourceOf(s)] == len(targets) })
 		cost := blockCosts(mine, out.Dimensions)
 		if len(cost) == 0 {
 			return Ranking{Apart: true}

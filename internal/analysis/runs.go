@@ -93,10 +93,10 @@ func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 
 // commonBaselines gives a baseline for each benchmark with different baselines in the runs: the first target of the first
 // run that has a trial that is ok in all of them. A benchmark without such a target is in apart.
-func commonBaselines(runs []result.Run) (common map[Key]string, separate map[Key]bool) {
-	common, separate = map[Key]string{}, map[Key]bool{}
+func commonBaselines(runs []result.Run) (choices map[Key]string, separate map[Key]bool) {
+	choices, separate = map[Key]string{}, map[Key]bool{}
 	if len(runs) == 1 {
-		return common, separate
+		return choices, separate
 	}
 	outcomes := map[Key][][]Outcome{}
 	baselines := map[Key][]string{}
@@ -121,10 +121,10 @@ func commonBaselines(runs []result.Run) (common map[Key]string, separate map[Key
 		if index < 0 {
 			separate[k] = true
 		} else {
-			common[k] = outcomes[k][0][index].Target
+			choices[k] = outcomes[k][0][index].Target
 		}
 	}
-	return common, separate
+	return choices, separate
 }
 
 // Coverage is the extent of one benchmark in each run.

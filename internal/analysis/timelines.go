@@ -144,16 +144,16 @@ func newLine(l *result.Timeline) *Line {
 
 // finish gives all panels the same lines, and decides whether a plot shows values or changes.
 func (t *Timelines) finish() {
-	lo, hi, widest := math.Inf(1), math.Inf(-1), 0.0
+	lo, hi, span := math.Inf(1), math.Inf(-1), 0.0
 	for i := range t.Panels {
 		p := &t.Panels[i]
 		p.Lines = append(p.Lines, make([]*Line, len(t.Names)-len(p.Lines))...)
 		for _, l := range p.Lines {
 			if l != nil {
-				lo, hi, widest = min(lo, l.Min), max(hi, l.Max), max(widest, l.Max-l.Min)
+				lo, hi, span = min(lo, l.Min), max(hi, l.Max), max(span, l.Max-l.Min)
 				p.End = max(p.End, l.At[len(l.At)-1])
 			}
 		}
 	}
-	t.Change = t.Unit == result.Bytes && widest > 0 && widest < flat*(hi-lo)
+	t.Change = t.Unit == result.Bytes && span > 0 && span < flat*(hi-lo)
 }

@@ -49,19 +49,19 @@ func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
 		}
 		return w
 	}
-	fitted, err := tail.Fit(series)
+	model, err := tail.Fit(series)
 	if errors.As(err, &w.Refusal) {
 		return w
 	}
-	w.bound(fitted, fitted.Beyond())
+	w.bound(model, model.Beyond())
 	return w
 }
 
 // bound adds the bounds for the probabilities, which descend, up to the first one without a bound.
-func (w *Worst) bound(fitted *tail.Model, probabilities []float64) {
+func (w *Worst) bound(model *tail.Model, probabilities []float64) {
 	var refusal *tail.Refusal
 	for _, p := range probabilities {
-		b, err := fitted.Bound(p)
+		b, err := model.Bound(p)
 		if errors.As(err, &refusal) {
 			break
 		}
@@ -71,7 +71,7 @@ func (w *Worst) bound(fitted *tail.Model, probabilities []float64) {
 		w.Refusal = refusal
 		return
 	}
-	w.Model, w.Rarer = fitted, refusal
+	w.Model, w.Rarer = model, refusal
 }
 
 // seriesOf joins the tails of the distributions of a metric, and its samples, in the order of the trials.

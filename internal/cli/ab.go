@@ -187,10 +187,10 @@ func (a *App) ab(ctx context.Context, opts abOptions) error {
 	c.Publish = func(r report.Report) error {
 		return a.writeReport(reportOptions{format: formatHTML, file: filepath.Join(opts.dir, abPage(r.Runs[0].ID))}, r)
 	}
-	broken := c.Run(ctx)
-	if broken != nil && (c.Comparison == nil || len(c.Comparison.Done) == 0) {
-		return broken
+	failure := c.Run(ctx)
+	if failure != nil && (c.Comparison == nil || len(c.Comparison.Done) == 0) {
+		return failure
 	}
 	// The results so far are shown after an error too.
-	return orExit(broken, a.concludeAB(c, &opts, summary, broken))
+	return orExit(failure, a.concludeAB(c, &opts, summary, failure))
 }

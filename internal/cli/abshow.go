@@ -24,9 +24,9 @@ const (
 func abPage(id string) string { return "report-" + id + ".html" }
 
 // concludeAB shows the comparison, writes it, and returns the exit code as an error. summary is the file of GitHub's summary; it may be
-// empty. broken is the error that ended the runs.
-func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, broken error) error {
-	d := abDocument(c, broken)
+// empty. failure is the error that ended the runs.
+func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, failure error) error {
+	d := abDocument(c, failure)
 	answer := answerab.Document(d)
 	file, page := filepath.Join(opts.dir, abName), filepath.Join(opts.dir, abPageName)
 	write := func(f format, file string) error {
@@ -53,10 +53,10 @@ func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, brok
 }
 
 // abCode is the exit code.
-func abCode(c *experiment.AB, answer ab.Answer, broken error) int {
+func abCode(c *experiment.AB, answer ab.Answer, failure error) int {
 	switch {
-	case broken != nil:
-		return codeOf(broken)
+	case failure != nil:
+		return codeOf(failure)
 	case c.End == experiment.Interrupted:
 		return ExitInterrupted
 	case answer == ab.Worse:
@@ -69,13 +69,13 @@ func abCode(c *experiment.AB, answer ab.Answer, broken error) int {
 }
 
 // abDocument is the comparison so far.
-func abDocument(c *experiment.AB, broken error) *ab.Document {
+func abDocument(c *experiment.AB, failure error) *ab.Document {
 	series := c.Comparison
 	if series == nil {
 		series = ab.New(c.Design)
 	}
 	d := series.Document(abPage)
-	d.Tool, d.Code = tool(), abCode(c, series.Answer(), broken)
+	d.Tool, d.Code = tool(), abCode(c, series.Answer(), failure)
 	d.Budget, d.Spent = c.Budget.Seconds(), c.Spent.Seconds()
 	for _, b := range []*ab.Build{&d.A, &d.B} { // the calibration found the facts
 		if i := slices.IndexFunc(c.Pilot.Targets, func(t result.Target) bool { return t.Name == b.Target }); i >= 0 {
@@ -89,8 +89,8 @@ func abDocument(c *experiment.AB, broken error) *ab.Document {
 	switch {
 	case d.Code == ExitInterrupted:
 		d.Unfinished = "interrupted"
-	case broken != nil:
-		d.Unfinished = "a run ended with an error: " + broken.Error()
+	case failure != nil:
+		d.Unfinished = "a run ended with an error: " + failure.Error()
 	case c.NoRatio:
 		d.Unfinished = "no comparison is possible"
 		pilot := analysis.NewSource(&c.Pilot, analysis.Options{})

@@ -62,15 +62,15 @@ func TestBadGuest(t *testing.T) {
 			t.Errorf("the reason recorded for %s is %q, want %q", targets[n], got, reason)
 		}
 	}
-	measured := 0
+	count := 0
 	for _, trial := range run.Trials {
 		if trial.Status == result.OK && trial.Target == works {
-			measured++
+			count++
 		} else if trial.Status != result.Skipped {
 			t.Errorf("the trial of %s is %s: %s", trial.Target, trial.Status, trial.Reason)
 		}
 	}
-	if measured != 1 || len(run.Trials) != len(targets) {
-		t.Errorf("%d trials, of which %d measured %s; want %d and 1", len(run.Trials), measured, works, len(targets))
+	if count != 1 || len(run.Trials) != len(targets) {
+		t.Errorf("%d trials, of which %d measured %s; want %d and 1", len(run.Trials), count, works, len(targets))
 	}
 }

@@ -63,8 +63,8 @@ func (b badRuntime) startWith(t *testing.T, w *wrapper, targets string) *program
 func (b badRuntime) check(t *testing.T, w *wrapper, p *program) {
 	t.Helper()
 	p.ends(5)
-	if all := p.said.String() + p.stdout.String(); strings.ContainsAny(all, "\x1b\x00") {
-		t.Errorf("the output has control characters of a runtime: %q", all)
+	if text := p.said.String() + p.stdout.String(); strings.ContainsAny(text, "\x1b\x00") {
+		t.Errorf("the output has control characters of a runtime: %q", text)
 	}
 	for _, id := range w.runIDs() {
 		nothingLeft(t, id)
@@ -132,8 +132,8 @@ func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	bystander := exec.Command("sleep", "infinity")
 	must.Do(t, bystander.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- bystander.Wait() }()
+	end := make(chan error, 1)
+	go func() { end <- bystander.Wait() }()
 
 	mute := func(t *testing.T) *wrapper {
 		w := newWrapper(t, "true")
@@ -141,12 +141,12 @@ func TestHangingRuntime(t *testing.T) {
 		return w
 	}
 	const noAnswer = `no answer within [0-9]+s`
-	type begun struct {
+	type attempt struct {
 		badRuntime
 		w *wrapper
 		p *program
 	}
-	var all []begun
+	var attempts []attempt
 	for _, b := range []badRuntime{
 		{"version hangs", mute, noAnswer},
 		{"create hangs", hollow("reach; sleep 1000"), noAnswer},
@@ -157,22 +157,22 @@ func TestHangingRuntime(t *testing.T) {
 		{"pid of nobody", hollow(`reach; echo 2147483646 >"$pidfile"; exit 0`), `.`},
 	} {
 		w := b.make(t)
-		all = append(all, begun{b, w, b.startWith(t, w, "oci/bad,native")})
+		attempts = append(attempts, attempt{b, w, b.startWith(t, w, "oci/bad,native")})
 	}
-	for _, b := range all {
+	for _, b := range attempts {
 		b.w.reached(b.p) // so that it has swept what killed runs left, before tests kill any
 		go func() { _, _ = b.p.ended() }()
 	}
 	t.Parallel()
-	for _, b := range all {
+	for _, b := range attempts {
 		t.Run(b.name, func(t *testing.T) { b.w.t, b.p.t = t, t; b.check(t, b.w, b.p) })
 	}
 	select {
-	case err := <-ended:
+	case err := <-end:
 		t.Errorf("the unrelated process has exited: %v", err)
 	default:
 		must.Do(t, bystander.Process.Kill())
-		<-ended
+		<-end
 	}
 }
 
@@ -208,9 +208,9 @@ func TestTrialGoesWrong(t *testing.T) {
 				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: " + c.timeout + "\nseed: 1\n"
 			must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 			p := start(t, dir, "benchmark", "-f", "plan.yaml")
-			code, wrong := 3, 1
+			code, losses := 3, 1
 			if c.status == result.OK {
-				code, wrong = 0, 0
+				code, losses = 0, 0
 			}
 			p.ends(code)
 			w.nothingLeft()
@@ -221,8 +221,8 @@ func TestTrialGoesWrong(t *testing.T) {
 					t.Errorf("the reason recorded is %q, want %q", trial.Reason, c.reason)
 				}
 			}
-			if count[result.OK] != 6-wrong || wrong > 0 && count[c.status] != wrong {
-				t.Errorf("trials by status: %v, want %d %s and the others ok", count, wrong, c.status)
+			if count[result.OK] != 6-losses || losses > 0 && count[c.status] != losses {
+				t.Errorf("trials by status: %v, want %d %s and the others ok", count, losses, c.status)
 			}
 		})
 	}

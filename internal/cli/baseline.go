@@ -84,8 +84,8 @@ func (a *App) completeBaselines(cmd *cobra.Command, args []string, _ string) ([]
 	if len(args) == 0 {
 		// A completion reports no errors.
 		_ = a.withStore(cmd.Context(), cmd.Flag("dir").Value.String(), func(db *store.Store) error {
-			all, err := db.Baselines(cmd.Context())
-			for _, b := range all {
+			list, err := db.Baselines(cmd.Context())
+			for _, b := range list {
 				names = append(names, b.Name)
 			}
 			return err
@@ -111,11 +111,11 @@ func (a *App) baselineListCommand() *cobra.Command {
 // add adds the texts that a list does not have.
 func add(list []string, texts ...string) []string {
 	for _, t := range texts {
-		known := t == ""
+		duplicate := t == ""
 		for _, l := range list {
-			known = known || l == t
+			duplicate = duplicate || l == t
 		}
-		if !known {
+		if !duplicate {
 			list = append(list, t)
 		}
 	}

@@ -283,8 +283,8 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 }
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
-func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) error {
-	run, err := (&recorder{app: a, opts: opts}).Execute(ctx, experiment.Request{Plan: p, Earlier: earlier})
+func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, predecessor *result.Run) error {
+	run, err := (&recorder{app: a, opts: opts}).Execute(ctx, experiment.Request{Plan: p, Earlier: predecessor})
 	if !run.Recorded {
 		return err
 	}

@@ -30,12 +30,12 @@ func TestCleaner(t *testing.T) {
 		"strings of JSON":     {jsonWriter, "\"\u009b\u202e\x7f\"\n", `"\u009b\u202e\u007f"` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var whole, bytewise bytes.Buffer
-			if n, err := c.writer(clean(&whole)).Write([]byte(c.text)); n != len(c.text) || err != nil {
+			var output, bytewise bytes.Buffer
+			if n, err := c.writer(clean(&output)).Write([]byte(c.text)); n != len(c.text) || err != nil {
 				t.Errorf("Write gives %d, %v", n, err)
 			}
-			if whole.String() != c.want {
-				t.Errorf("got %q, want %q", whole.String(), c.want)
+			if output.String() != c.want {
+				t.Errorf("got %q, want %q", output.String(), c.want)
 			}
 			if name == "colours of a report" { // a report is written at once
 				return
@@ -121,9 +121,9 @@ func TestLogHasNoCommands(t *testing.T) {
 		"###[x]\n":                     "###\u200b[x]\n",
 		"## heading # [x]\n":           "## heading # [x]\n",
 	} {
-		var whole, bytewise bytes.Buffer
-		if _, err := cleanLog(&whole).Write([]byte(text)); err != nil || whole.String() != want {
-			t.Errorf("%q becomes %q, %v; want %q", text, whole.String(), err, want)
+		var output, bytewise bytes.Buffer
+		if _, err := cleanLog(&output).Write([]byte(text)); err != nil || output.String() != want {
+			t.Errorf("%q becomes %q, %v; want %q", text, output.String(), err, want)
 		}
 		w := cleanLog(&bytewise)
 		for i := range len(text) {

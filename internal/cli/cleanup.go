@@ -23,8 +23,8 @@ when they start, and a build of the workload image removes leftovers from the ca
 
 It does not put back the settings that touchstone host tune has changed, but it lists them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			swept, err := execution.Sweep(cmd.Context(), func(reason string) { fmt.Fprintln(a.env.Stderr, reason) })
-			for _, s := range swept {
+			leftovers, err := execution.Sweep(cmd.Context(), func(reason string) { fmt.Fprintln(a.env.Stderr, reason) })
+			for _, s := range leftovers {
 				verb := "removed"
 				if s.Host != "" {
 					verb = "kept"
@@ -35,7 +35,7 @@ It does not put back the settings that touchstone host tune has changed, but it 
 			for _, dir := range left {
 				fmt.Fprintf(a.env.Stdout, "removed %s\n", dir)
 			}
-			if err = errors.Join(err, cacheErr); len(swept)+len(left) == 0 && err == nil {
+			if err = errors.Join(err, cacheErr); len(leftovers)+len(left) == 0 && err == nil {
 				fmt.Fprintln(a.env.Stdout, "nothing to remove")
 			}
 			return errors.Join(err, a.mentionTuning())

@@ -143,9 +143,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if err == nil {
 		return ExitOK
 	}
-	var silent *exitError
-	if errors.As(err, &silent) && silent.err == nil {
-		return silent.code
+	var exit *exitError
+	if errors.As(err, &exit) && exit.err == nil {
+		return exit.code
 	}
 	if errors.Is(err, unix.EPIPE) { // the reader of the output has closed the pipe
 		return ExitFailure

@@ -25,7 +25,7 @@ const filesShown = 10
 
 func (a *App) imageCompareCommand() *cobra.Command {
 	var format format
-	var all bool
+	var isFull bool
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two images layer by layer, also across architectures",
@@ -52,31 +52,31 @@ The images may be untrusted. Layers are read as streams, verified against their 
 			if err != nil {
 				return err
 			}
-			return a.printComparison(format, c, all)
+			return a.printComparison(format, c, isFull)
 		},
 	}
 	addFormat(cmd, &format)
-	cmd.Flags().BoolVar(&all, "files", false, fmt.Sprintf("list every differing file, and not only %d of each layer", filesShown))
+	cmd.Flags().BoolVar(&isFull, "files", false, fmt.Sprintf("list every differing file, and not only %d of each layer", filesShown))
 	return cmd
 }
 
 // compareImages opens and compares two images.
 func (a *App) compareImages(ctx context.Context, nameA, nameB string) (_ *compare.Comparison, err error) {
 	defer a.clear()
-	var opened [2]v1.Image
+	var images [2]v1.Image
 	for i, name := range []string{nameA, nameB} {
 		img, release, err := a.openImage(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, release()) }()
-		opened[i] = img
+		images[i] = img
 	}
-	shown := time.Now()
-	return compare.Compare(ctx, nameA, opened[0], nameB, opened[1], compare.Options{
+	stamp := time.Now()
+	return compare.Compare(ctx, nameA, images[0], nameB, images[1], compare.Options{
 		Progress: func(side string, layer, layers int, bytes int64) {
-			if now := time.Now(); a.env.Live || now.Sub(shown) >= plainInterval {
-				shown = now
+			if moment := time.Now(); a.env.Live || moment.Sub(stamp) >= plainInterval {
+				stamp = moment
 				name := map[string]string{"a": nameA, "b": nameB}[side]
 				a.step(fmt.Sprintf("reading %s: layer %d of %d, %d MiB", name, layer, layers, bytes>>20))
 			}
@@ -87,21 +87,21 @@ func (a *App) compareImages(ctx context.Context, nameA, nameB string) (_ *compar
 // openImage opens the image of an argument. A file whose name has an @ goes before an architecture.
 func (a *App) openImage(ctx context.Context, name string) (v1.Image, func() error, error) {
 	path, arch := name, ""
-	if at := strings.LastIndexByte(name, '@'); at > 0 {
+	if index := strings.LastIndexByte(name, '@'); index > 0 {
 		if _, err := os.Stat(name); err != nil {
-			path, arch = name[:at], name[at+1:]
+			path, arch = name[:index], name[index+1:]
 		}
 	}
 	if bench.Image(path) == bench.WorkloadImage {
 		if arch == "" {
 			arch = runtime.GOARCH
 		}
-		var opened v1.Image
+		var result v1.Image
 		err := a.withImage(ctx, arch, nil, func(_ string, img v1.Image) error {
-			opened = img
+			result = img
 			return nil
 		})
-		return opened, func() error { return nil }, err
+		return result, func() error { return nil }, err
 	}
 	cache, err := image.OpenCache("")
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *App) openImage(ctx context.Context, name string) (v1.Image, func() erro
 	return cache.Open(ctx, path, arch)
 }
 
-func (a *App) printComparison(f format, c *compare.Comparison, all bool) error {
+func (a *App) printComparison(f format, c *compare.Comparison, isFull bool) error {
 	if f != formatTable {
 		return f.print(a.env.Stdout, c, nil, nil)
 	}
@@ -144,7 +144,7 @@ func (a *App) printComparison(f format, c *compare.Comparison, all bool) error {
 	if err := printList(w, f, c.Layers, []string{"LAYER A", "LAYER B", "MB A", "MB B", "RESULT", "WHY", "CREATED BY"}, layerRow); err != nil {
 		return err
 	}
-	return a.printFiles(c, all)
+	return a.printFiles(c, isFull)
 }
 
 func layerRow(p compare.Pair) []string {
@@ -159,13 +159,13 @@ func layerRow(p compare.Pair) []string {
 }
 
 // printFiles lists the differing files of the pairs of layers. A layer without a counterpart has only its row in the table of layers.
-func (a *App) printFiles(c *compare.Comparison, all bool) error {
+func (a *App) printFiles(c *compare.Comparison, isFull bool) error {
 	for _, p := range c.Layers {
 		if len(p.Files) == 0 {
 			continue
 		}
 		files := p.Files
-		if !all && len(files) > filesShown {
+		if !isFull && len(files) > filesShown {
 			files = files[:filesShown]
 		}
 		fmt.Fprintf(a.env.Stdout, "\nLayers %s and %s\n", layerRow(p)[0], layerRow(p)[1])
@@ -174,8 +174,8 @@ func (a *App) printFiles(c *compare.Comparison, all bool) error {
 		}); err != nil {
 			return err
 		}
-		if more := len(p.Files) - len(files); more > 0 {
-			fmt.Fprintf(a.env.Stdout, "and %d more; --files lists all\n", more)
+		if rest := len(p.Files) - len(files); rest > 0 {
+			fmt.Fprintf(a.env.Stdout, "and %d more; --files lists all\n", rest)
 		}
 	}
 	return nil

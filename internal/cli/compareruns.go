@@ -113,8 +113,8 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 }
 
 // addEmulated adds the flag for verdicts about speed on an emulated CPU.
-func addEmulated(cmd *cobra.Command, wanted *bool) {
-	cmd.Flags().BoolVar(wanted, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
+func addEmulated(cmd *cobra.Command, flag *bool) {
+	cmd.Flags().BoolVar(flag, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 }
 
 func classNames() (names []string) {
@@ -198,25 +198,25 @@ func (opts *compareOptions) options() (sides.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("read gates: %w", err)
 		}
-		more, err := sides.ReadGates(opts.gates, text)
+		gates, err := sides.ReadGates(opts.gates, text)
 		if err != nil {
 			return o, err
 		}
-		o.Gates = append(o.Gates, more...)
+		o.Gates = append(o.Gates, gates...)
 	}
 	return o, sides.Contradictions(o.Gates)
 }
 
 // addSummary adds the flag of a summary for GitHub Actions.
-func addSummary(cmd *cobra.Command, wanted *bool) {
-	cmd.Flags().BoolVar(wanted, "github-summary", false, "append Markdown to the file in "+stepSummary)
+func addSummary(cmd *cobra.Command, flag *bool) {
+	cmd.Flags().BoolVar(flag, "github-summary", false, "append Markdown to the file in "+stepSummary)
 }
 
 // summaryFile is the file of the summary; empty if none is wanted.
-func summaryFile(wanted bool) (string, error) {
+func summaryFile(request bool) (string, error) {
 	file := os.Getenv(stepSummary)
 	switch {
-	case !wanted:
+	case !request:
 		return "", nil
 	case file == "":
 		return "", usage(fmt.Errorf("--github-summary needs a file in the variable %s, which GitHub Actions sets; leave it out elsewhere", stepSummary))
@@ -399,13 +399,13 @@ func (r *runReader) ofDatabase(file, ref string) (runs []result.Run, err error) 
 	defer func() { err = errors.Join(err, db.Close()) }()
 	refs := []string{ref}
 	if ref == "" {
-		recorded, err := db.Recorded(r.ctx)
+		records, err := db.Recorded(r.ctx)
 		if err != nil {
 			return nil, err
 		}
 		refs = nil
-		for _, of := range recorded {
-			refs = append(refs, of.ID)
+		for _, record := range records {
+			refs = append(refs, record.ID)
 		}
 	}
 	for _, ref := range refs {

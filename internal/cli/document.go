@@ -10,10 +10,10 @@ import (
 )
 
 // documentFormats are the formats of an answer, without those that it has nothing for.
-func documentFormats(without ...format) []format {
+func documentFormats(exceptions ...format) []format {
 	var formats []format
 	for _, f := range render.Formats() {
-		if !slices.Contains(without, format(f.Name)) {
+		if !slices.Contains(exceptions, format(f.Name)) {
 			formats = append(formats, format(f.Name))
 		}
 	}
@@ -29,9 +29,9 @@ func (a *App) writeDocument(w io.Writer, f format, file string, d *document.Docu
 	case f == formatJSON:
 		w = jsonWriter(w)
 	}
-	for _, known := range render.Formats() {
-		if known.Name == string(f) {
-			return known.Write(w, d, options)
+	for _, candidate := range render.Formats() {
+		if candidate.Name == string(f) {
+			return candidate.Write(w, d, options)
 		}
 	}
 	return fmt.Errorf("no format is called %q", f)

@@ -24,8 +24,8 @@ func help(t *testing.T, args ...string) string {
 
 func TestHelpOfEveryVerb(t *testing.T) {
 	_, list, found := strings.Cut(help(t), "Available Commands:\n")
-	list, _, ended := strings.Cut(list, "\n\n")
-	if !found || !ended {
+	list, _, hasEnd := strings.Cut(list, "\n\n")
+	if !found || !hasEnd {
 		t.Fatal("the help lists no commands")
 	}
 	var verbs []string
@@ -50,8 +50,8 @@ func TestExitCodesInHelp(t *testing.T) {
 		cli.ExitOK: "ok", cli.ExitFailure: "failure", cli.ExitUsage: "usage", cli.ExitTrials: "some trials failed",
 		cli.ExitWorse: "worse than the margin", cli.ExitNoTarget: "a target is missing", cli.ExitInconclusive: "inconclusive", cli.ExitInterrupted: "interrupted",
 	}
-	if listed := regexp.MustCompile(`\d+`).FindAllString(text, -1); len(listed) != len(codes) {
-		t.Errorf("the help lists the exit codes %q, want only those of %v", listed, codes)
+	if numbers := regexp.MustCompile(`\d+`).FindAllString(text, -1); len(numbers) != len(codes) {
+		t.Errorf("the help lists the exit codes %q, want only those of %v", numbers, codes)
 	}
 	for code, meaning := range codes {
 		if !regexp.MustCompile(fmt.Sprintf(`\s%d %s\s`, code, meaning)).MatchString(text) {

@@ -80,10 +80,10 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 		if err != nil {
 			return err
 		}
-		measured := map[string]bool{}
+		hits := map[string]bool{}
 		for _, e := range index {
 			for _, run := range e.Runs {
-				measured[run] = measured[run] || e.Metric == metric && in(e.Cell)
+				hits[run] = hits[run] || e.Metric == metric && in(e.Cell)
 			}
 		}
 		runs, notes, err := runsInOrder(ctx, db)
@@ -93,7 +93,7 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 		b := history.NewBuilder(metric, in)
 		b.EmulatedVerdicts = opts.emulated
 		for _, id := range runs {
-			if !measured[id] {
+			if !hits[id] {
 				continue
 			}
 			run, err := db.Run(ctx, id)
@@ -112,19 +112,19 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 
 // noHistory is the error for a metric without a value.
 func noHistory(metric string, index []store.IndexEntry, in history.Select) error {
-	var names, elsewhere []string
+	var names, places []string
 	for _, e := range index {
 		switch {
 		case e.Metric == metric:
-			elsewhere = add(elsewhere, e.Benchmark+" on "+e.Target)
+			places = add(places, e.Benchmark+" on "+e.Target)
 		case in(e.Cell):
 			names = add(names, e.Metric)
 		}
 	}
 	slices.Sort(names)
 	switch {
-	case len(elsewhere) > 0:
-		return fmt.Errorf("no run has a value of %s that --benchmark and --target select; the runs have it of %s", metric, strings.Join(elsewhere, ", "))
+	case len(places) > 0:
+		return fmt.Errorf("no run has a value of %s that --benchmark and --target select; the runs have it of %s", metric, strings.Join(places, ", "))
 	case len(names) > 0:
 		return fmt.Errorf("no run has a comparable metric %q; the metrics are %s", metric, strings.Join(names, ", "))
 	}
@@ -134,12 +134,12 @@ func noHistory(metric string, index []store.IndexEntry, in history.Select) error
 // runsInOrder lists the runs by their start. If the clock was set back between two runs that were recorded here, their times contradict the order
 // of recording, and all runs are in that order. A note names the two runs.
 func runsInOrder(ctx context.Context, db *store.Store) (ids, notes []string, err error) {
-	recorded, err := db.Recorded(ctx)
+	records, err := db.Recorded(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var last store.Recorded
-	for _, r := range recorded {
+	for _, r := range records {
 		if r.Imported || r.Started.IsZero() {
 			continue
 		}
@@ -150,9 +150,9 @@ func runsInOrder(ctx context.Context, db *store.Store) (ids, notes []string, err
 		last = r
 	}
 	if notes == nil {
-		slices.SortStableFunc(recorded, func(a, b store.Recorded) int { return a.Started.Compare(b.Started) })
+		slices.SortStableFunc(records, func(a, b store.Recorded) int { return a.Started.Compare(b.Started) })
 	}
-	for _, r := range recorded {
+	for _, r := range records {
 		ids = append(ids, r.ID)
 	}
 	return ids, notes, nil

@@ -44,9 +44,9 @@ CPUs for 1.5 seconds. docs/host.md describes each property.`,
 
 func (a *App) hostTuneCommand() *cobra.Command {
 	var (
-		only   []string
-		dry    bool
-		beside bool
+		names []string
+		dry   bool
+		allow bool
 	)
 	cmd := &cobra.Command{
 		Use:   "tune",
@@ -75,21 +75,21 @@ is not available. A machine that needs no change gives 0.`, tune.RecordFile("/")
 		Example: `  sudo touchstone host tune
   sudo touchstone host tune --only governor,thp --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("only") && len(only) == 0 {
+			if cmd.Flags().Changed("only") && len(names) == 0 {
 				return usage(errors.New("--only names no setting; leave it out to change all of them"))
 			}
-			return a.tuneHost(cmd.Context(), only, dry, beside)
+			return a.tuneHost(cmd.Context(), names, dry, allow)
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "change only these settings, separated by commas")
+	cmd.Flags().StringSliceVar(&names, "only", nil, "change only these settings, separated by commas")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes, and change nothing")
-	cmd.Flags().BoolVar(&beside, "allow-concurrent", false, besideHelp)
+	cmd.Flags().BoolVar(&allow, "allow-concurrent", false, besideHelp)
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(tune.Settings(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (a *App) hostRestoreCommand() *cobra.Command {
-	var force, beside bool
+	var force, allow bool
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Put back the settings that touchstone host tune has changed",
@@ -100,9 +100,9 @@ all settings are the system's own again, and only the record is removed.
 
 The exit code is 1 if a value could not be put back, or was left alone.`,
 		Example: `  sudo touchstone host restore`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.restoreHost(cmd.Context(), force, beside) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.restoreHost(cmd.Context(), force, allow) },
 	}
-	cmd.Flags().BoolVar(&beside, "allow-concurrent", false, besideHelp)
+	cmd.Flags().BoolVar(&allow, "allow-concurrent", false, besideHelp)
 	cmd.Flags().BoolVar(&force, "force", false, "also put back values that another program has changed since")
 	return cmd
 }
@@ -124,11 +124,11 @@ func (a *App) showHost(ctx context.Context, format format) error {
 	a.clear()
 	var cells [][]string
 	for _, f := range findings {
-		now := f.Now
+		state := f.Now
 		if f.Before != "" {
-			now += ", tuned from " + f.Before
+			state += ", tuned from " + f.Before
 		}
-		cells = append(cells, []string{f.Name, string(f.Rating), now})
+		cells = append(cells, []string{f.Name, string(f.Rating), state})
 	}
 	w := a.env.Stdout
 	if err := format.print(w, findings, []string{"PROPERTY", "RATING", "NOW"}, cells); err != nil || format != formatTable {
@@ -177,30 +177,30 @@ func (a *App) mentionTuning() error {
 	return nil
 }
 
-func (a *App) tuneHost(ctx context.Context, only []string, dry, beside bool) error {
-	for _, name := range only {
+func (a *App) tuneHost(ctx context.Context, names []string, dry, allow bool) error {
+	for _, name := range names {
 		if !slices.Contains(tune.Settings(), name) {
 			return usage(fmt.Errorf("--only: no setting has the name %q; the settings are %s", name, strings.Join(tune.Settings(), ", ")))
 		}
 	}
 	if !dry {
-		release, err := a.aloneOnHost(ctx, beside)
+		release, err := a.aloneOnHost(ctx, allow)
 		if err != nil {
 			return err
 		}
 		defer release()
 	}
-	outcomes, err := tune.New(a.env.Root).Apply(ctx, only, dry)
+	outcomes, err := tune.New(a.env.Root).Apply(ctx, names, dry)
 	a.printOutcomes(outcomes, false)
 	if err != nil {
 		return err
 	}
-	changed := slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.Status == tune.Changed })
-	if changed {
+	hasChange := slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.Status == tune.Changed })
+	if hasChange {
 		fmt.Fprintln(a.env.Stdout, "touchstone host restore puts the values back, and so does a restart of the machine")
 	}
 	failed := slices.ContainsFunc(outcomes, func(o tune.Outcome) bool {
-		return o.Status == tune.Refused && (!changed || len(only) > 0) || o.Status == tune.Unavailable && len(only) > 0
+		return o.Status == tune.Refused && (!hasChange || len(names) > 0) || o.Status == tune.Unavailable && len(names) > 0
 	})
 	if failed {
 		return &exitError{code: ExitFailure}
@@ -208,8 +208,8 @@ func (a *App) tuneHost(ctx context.Context, only []string, dry, beside bool) err
 	return nil
 }
 
-func (a *App) restoreHost(ctx context.Context, force, beside bool) error {
-	release, err := a.aloneOnHost(ctx, beside)
+func (a *App) restoreHost(ctx context.Context, force, allow bool) error {
+	release, err := a.aloneOnHost(ctx, allow)
 	if err != nil {
 		return err
 	}
@@ -236,24 +236,24 @@ func (a *App) restoreHost(ctx context.Context, force, beside bool) error {
 }
 
 // aloneOnHost keeps runs from starting while settings change. It fails for users who cannot change settings, and while a run of root or of the
-// user who called sudo is under way, because the change would divide its trials; beside is for those who accept it. Runs of
+// user who called sudo is under way, because the change would divide its trials; allow is for those who accept it. Runs of
 // other users are only named: otherwise any user could prevent root from putting the settings back.
-func (a *App) aloneOnHost(ctx context.Context, beside bool) (release func(), err error) {
+func (a *App) aloneOnHost(ctx context.Context, allow bool) (release func(), err error) {
 	if a.env.Root != "/" {
 		return func() {}, nil
 	}
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the settings of a machine can be changed only by root; use sudo")
 	}
-	mine, counting, ignored, err := turn.Seize(ctx, a.env.RunID(), trust.User, beside)
+	mine, counting, rest, err := turn.Seize(ctx, a.env.RunID(), trust.User, allow)
 	switch {
 	case err != nil:
 		return nil, err
 	case mine == nil:
 		return nil, fmt.Errorf("%s, and a change would divide its trials: wait for its end; --allow-concurrent changes the settings nevertheless", turn.UnderWay(counting))
 	}
-	if others := slices.Concat(counting, ignored); len(others) > 0 {
-		a.line("note: " + turn.UnderWay(others) + ": the change divides its trials")
+	if list := slices.Concat(counting, rest); len(list) > 0 {
+		a.line("note: " + turn.UnderWay(list) + ": the change divides its trials")
 	}
 	return mine.End, nil
 }
@@ -276,11 +276,11 @@ func (a *App) printOutcomes(outcomes []tune.Outcome, back bool) {
 	for _, l := range lines {
 		text := l.Setting
 		if l.Before != "" {
-			from, to := l.Before, l.After
+			start, end := l.Before, l.After
 			if back {
-				from, to = to, from
+				start, end = end, start
 			}
-			text += fmt.Sprintf(" from %s to %s", from, to)
+			text += fmt.Sprintf(" from %s to %s", start, end)
 		}
 		if l.values > 1 {
 			text += fmt.Sprintf(" (%d values)", l.values)

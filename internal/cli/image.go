@@ -93,12 +93,12 @@ also writes the digests of the image's layers, to a file with the ending .pin.`,
 					return err
 				}
 			}
-			made, err := build(cmd.Context(), options)
+			product, err := build(cmd.Context(), options)
 			if err != nil {
 				return err
 			}
 			if renew && lock != "" {
-				if err := a.writePin(made, lock); err != nil {
+				if err := a.writePin(product, lock); err != nil {
 					return err
 				}
 			}
@@ -111,7 +111,7 @@ also writes the digests of the image's layers, to a file with the ending .pin.`,
 					return err
 				}
 			}
-			return a.printDigest(made.Name()+" ", made.OCI())
+			return a.printDigest(product.Name()+" ", product.OCI())
 		},
 	}
 	f := cmd.Flags()
@@ -180,8 +180,8 @@ func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) err
 }
 
 // writePin writes the digests of the image's layers beside the list of packages in a file.
-func (a *App) writePin(made *debian.Image, lock string) error {
-	pin, err := made.Pin()
+func (a *App) writePin(product *debian.Image, lock string) error {
+	pin, err := product.Pin()
 	if err != nil {
 		return err
 	}
@@ -200,12 +200,12 @@ func onCache(do func(ctx context.Context, cache *image.Cache, args []string) err
 }
 
 // onImage completes a command whose last argument is an image, after a number of other arguments.
-func (a *App) onImage(cmd *cobra.Command, others int, do func(ctx context.Context, args []string, name string, img v1.Image) error) *cobra.Command {
+func (a *App) onImage(cmd *cobra.Command, count int, do func(ctx context.Context, args []string, name string, img v1.Image) error) *cobra.Command {
 	var arch string
 	addArch(cmd, &arch)
-	cmd.Args = between(others, others+1)
+	cmd.Args = between(count, count+1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.withImage(cmd.Context(), arch, args[others:], func(name string, img v1.Image) error { return do(cmd.Context(), args, name, img) })
+		return a.withImage(cmd.Context(), arch, args[count:], func(name string, img v1.Image) error { return do(cmd.Context(), args, name, img) })
 	}
 	return cmd
 }
@@ -228,17 +228,17 @@ func (a *App) withImage(ctx context.Context, arch string, args []string, do func
 	if _, err := debian.Embedded(arch); err != nil {
 		return usage(err)
 	}
-	made, err := debian.Cached(debian.Options{Arch: arch})
+	product, err := debian.Cached(debian.Options{Arch: arch})
 	if err != nil {
 		return err
 	}
-	if made == nil {
+	if product == nil {
 		return fmt.Errorf("the cache has no workload image for %s; build it with touchstone image build --arch %[1]s, or load a saved one with touchstone image load FILE", arch)
 	}
-	if !made.Pinned() {
+	if !product.Pinned() {
 		a.line("note: " + execution.UnpinnedNote)
 	}
-	return do(made.Name(), made.OCI())
+	return do(product.Name(), product.OCI())
 }
 
 func (a *App) imageShowCommand() *cobra.Command {
@@ -325,11 +325,11 @@ func (a *App) imageListCommand() *cobra.Command {
 			}
 			header := []string{"NAME", "PLATFORM", "MB", "UNPACKED", "DIGEST", "PROBLEM"}
 			return printList(a.env.Stdout, format, entries, header, func(e image.Entry) []string {
-				unpacked := "-"
+				mark := "-"
 				if e.Unpacked {
-					unpacked = "yes"
+					mark = "yes"
 				}
-				return []string{e.Name, e.Platform, quantity.Megabytes(e.Size, 1), unpacked, e.Digest, dash(e.Problem)}
+				return []string{e.Name, e.Platform, quantity.Megabytes(e.Size, 1), mark, e.Digest, dash(e.Problem)}
 			})
 		}),
 	}
@@ -352,18 +352,18 @@ podman load, skopeo and ctr images import can read it.`,
 	})
 }
 
-// between accepts least to most arguments.
-func between(least, most int) cobra.PositionalArgs {
+// between accepts minimum to maximum arguments.
+func between(minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least {
+		if len(args) < minimum {
 			return usage(fmt.Errorf("%s: an argument is missing", cmd.Name()))
 		}
-		return atMost(most)(cmd, args)
+		return atMost(maximum)(cmd, args)
 	}
 }
 
 func (a *App) imageLoadCommand() *cobra.Command {
-	var as string
+	var label string
 	cmd := &cobra.Command{
 		Use:   "load FILE",
 		Short: "Load an image from a file into the cache",
@@ -377,14 +377,14 @@ the digest that this touchstone knows. Any other image needs a name of its own, 
 		RunE: onCache(func(ctx context.Context, cache *image.Cache, args []string) error {
 			defer a.clear()
 			a.show(fmt.Sprintf("reading %s …", args[0]))
-			name, img, err := cache.Import(ctx, args[0], debian.Naming(as))
+			name, img, err := cache.Import(ctx, args[0], debian.Naming(label))
 			if err != nil {
 				return err
 			}
 			return a.printDigest(name+" ", img)
 		}),
 	}
-	cmd.Flags().StringVar(&as, "name", "", "`NAME` of the image in the cache")
+	cmd.Flags().StringVar(&label, "name", "", "`NAME` of the image in the cache")
 	return cmd
 }
 
@@ -496,23 +496,23 @@ func (a *App) imagePruneCommand() *cobra.Command {
 		Long: `Removes the workload images that this version of touchstone does not use, and the leftovers of killed processes in
 the cache. It does not remove your own images, or images that a run is using.`,
 		RunE: onCache(func(ctx context.Context, cache *image.Cache, _ []string) error {
-			used := map[string]bool{}
+			names := map[string]bool{}
 			for _, arch := range debian.Architectures() {
-				made, err := debian.Cached(debian.Options{Arch: arch})
-				if err == nil && made != nil {
-					used[made.Name()] = true
+				product, err := debian.Cached(debian.Options{Arch: arch})
+				if err == nil && product != nil {
+					names[product.Name()] = true
 				}
 			}
-			return cache.Prune(ctx, func(name string) bool { return used[name] || !image.IsOwn(name) })
+			return cache.Prune(ctx, func(name string) bool { return names[name] || !image.IsOwn(name) })
 		}),
 	}
 }
 
 // firstOf joins the first few items of a list for a table, and counts the others.
 func firstOf(list []string) string {
-	const few = 3
-	if len(list) <= few {
+	const limit = 3
+	if len(list) <= limit {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s, %d more", strings.Join(list[:few], ", "), len(list)-few)
+	return fmt.Sprintf("%s, %d more", strings.Join(list[:limit], ", "), len(list)-limit)
 }

@@ -39,14 +39,14 @@ func TestRealImage(t *testing.T) {
 		return out.String()
 	}
 
-	var shown struct {
+	var description struct {
 		Name, Digest   string
 		Size, Unpacked int64
 		Packages       []struct{ Name, Version, Copyright string }
 	}
-	must.Do(t, json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown))
-	if shown.Digest != digest.String() || shown.Size < 10<<20 || shown.Unpacked < shown.Size || len(shown.Packages) < 30 {
-		t.Errorf("shown: %+v", shown)
+	must.Do(t, json.Unmarshal([]byte(run(0, "show", "-o", "json")), &description))
+	if description.Digest != digest.String() || description.Size < 10<<20 || description.Unpacked < description.Size || len(description.Packages) < 30 {
+		t.Errorf("shown: %+v", description)
 	}
 	if table := run(0, "show"); !strings.Contains(table, digest.String()) || !strings.Contains(table, "fio") {
 		t.Errorf("as a table: %s", table)
@@ -54,65 +54,65 @@ func TestRealImage(t *testing.T) {
 	if bill := run(0, "sbom"); !json.Valid([]byte(bill)) || !strings.Contains(bill, `"SPDX-2.3"`) {
 		t.Errorf("the bill of materials begins with %.100s", bill)
 	}
-	if name, _, _ := strings.Cut(run(0, "build"), " "); name != shown.Name {
-		t.Errorf("build gives %s, want %s", name, shown.Name)
+	if name, _, _ := strings.Cut(run(0, "build"), " "); name != description.Name {
+		t.Errorf("build gives %s, want %s", name, description.Name)
 	}
 
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/bench/workload:test"
-	if pushed := run(0, "push", ref); !strings.Contains(pushed, digest.String()) {
-		t.Errorf("pushed: %s", pushed)
+	if output := run(0, "push", ref); !strings.Contains(output, digest.String()) {
+		t.Errorf("pushed: %s", output)
 	}
 	tag, err := name.ParseReference(ref)
 	must.Do(t, err)
-	if there, err := remote.Head(tag); err != nil || there.Digest != digest {
-		t.Errorf("in the registry: %+v, %v", there, err)
+	if head, err := remote.Head(tag); err != nil || head.Digest != digest {
+		t.Errorf("in the registry: %+v, %v", head, err)
 	}
 
 	ours, err := image.OpenCache("")
 	must.Do(t, err)
 	list := "packages-" + runtime.GOARCH + ".lock"
 	_, err = os.Stat(filepath.Join(ours.Dir(), list))
-	pinned := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !pinned {
+	isPinned := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isPinned {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "workload.tar")
 	run(0, "save", file)
-	other := filepath.Join(t.TempDir(), "cache")
-	t.Setenv(image.CacheVariable, other)
+	folder := filepath.Join(t.TempDir(), "cache")
+	t.Setenv(image.CacheVariable, folder)
 	run(1, "show")
-	if !pinned { // the mirror has no longer the packages of the embedded list, and the binary does not know the image
+	if !isPinned { // the mirror has no longer the packages of the embedded list, and the binary does not know the image
 		run(1, "load", file)
 		run(0, "load", file, "--name", "mine")
 		return
 	}
-	if loaded := run(0, "load", file); loaded != shown.Name+" "+digest.String()+"\n" {
-		t.Errorf("loaded: %s", loaded)
+	if output := run(0, "load", file); output != description.Name+" "+digest.String()+"\n" {
+		t.Errorf("loaded: %s", output)
 	}
-	list = filepath.Join(other, list)
-	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
-		t.Errorf("build does not use the loaded image: %s", built)
+	list = filepath.Join(folder, list)
+	if output := run(0, "build"); !strings.Contains(output, digest.String()) {
+		t.Errorf("build does not use the loaded image: %s", output)
 	}
 	must.Do(t, os.WriteFile(list, []byte("of one's own"), 0o600))
-	if built := run(0, "build", "--pinned"); !strings.Contains(built, digest.String()) {
-		t.Errorf("with the embedded list: %s", built)
+	if output := run(0, "build", "--pinned"); !strings.Contains(output, digest.String()) {
+		t.Errorf("with the embedded list: %s", output)
 	}
 	if _, err := os.Stat(list); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the other list is still in use: %v", err)
 	}
-	run(1, "load", file, "--name", shown.Name)
+	run(1, "load", file, "--name", description.Name)
 	run(0, "load", file, "--name", "mine")
 	run(0, "prune")
-	if list := run(0, "list"); !strings.Contains(list, shown.Name) || !strings.Contains(list, "mine") {
+	if list := run(0, "list"); !strings.Contains(list, description.Name) || !strings.Contains(list, "mine") {
 		t.Errorf("after prune the list is %s", list)
 	}
 	if verified := run(0, "verify"); strings.Count(verified, "is intact") != 2 {
 		t.Errorf("verified: %s", verified)
 	}
-	run(0, "remove", shown.Name, "mine")
-	if left, err := filepath.Glob(filepath.Join(other, "blobs", "*", "*")); err != nil || len(left) > 0 {
+	run(0, "remove", description.Name, "mine")
+	if left, err := filepath.Glob(filepath.Join(folder, "blobs", "*", "*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
 }

@@ -66,31 +66,31 @@ because it would execute a plan from another machine.`,
 			if len(files) == 0 {
 				return errors.New("import: no file is named: name a file of touchstone export, or - for standard input")
 			}
-			if at := slices.Index(files, standardInput); at >= 0 && slices.Contains(files[at+1:], standardInput) {
+			if index := slices.Index(files, standardInput); index >= 0 && slices.Contains(files[index+1:], standardInput) {
 				return errors.New("import: - is given twice, but standard input can be read only once")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
-			var all []importedRun
+			var list []importedRun
 			for _, file := range files {
 				runs, failed := importFile(cmd.Context(), dir, file, cmd.InOrStdin())
 				err = errors.Join(err, failed)
-				all = append(all, runs...)
+				list = append(list, runs...)
 				if cmd.Context().Err() != nil {
 					break
 				}
 			}
-			if len(all) == 0 {
+			if len(list) == 0 {
 				return err
 			}
-			for _, r := range all {
+			for _, r := range list {
 				if r.Machine == touchstone.Host {
 					fmt.Fprintf(a.env.Stderr, "note: run %s: %s\n", r.ID, strings.Join(r.Caveats, "; "))
 				}
 			}
 			header := []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}
-			return errors.Join(printList(a.env.Stdout, format, all, header, func(r importedRun) []string {
+			return errors.Join(printList(a.env.Stdout, format, list, header, func(r importedRun) []string {
 				return []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File}
 			}), err)
 		},
@@ -116,13 +116,13 @@ func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	theirs, isTheirs, err := touchstoneRuns(f, file)
+	translation, isTheirs, err := touchstoneRuns(f, file)
 	if err != nil {
 		return nil, err
 	}
 	read := func(v result.Visitor) error {
 		if isTheirs {
-			return visit(theirs, v)
+			return visit(translation, v)
 		}
 		_, err := result.Read(f, v)
 		return err
@@ -134,16 +134,16 @@ func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []
 	if len(found.runs) == 0 {
 		return nil, errors.New("it has no run")
 	}
-	added, err := addRuns(ctx, dir, read)
+	additions, err := addRuns(ctx, dir, read)
 	if err != nil {
 		return nil, fmt.Errorf("no run was added: %w", err)
 	}
-	if len(added) != len(found.runs) {
+	if len(additions) != len(found.runs) {
 		return nil, errors.New("it changed while it was read; compare its runs with the runs of the folder")
 	}
-	for i := range added {
+	for i := range additions {
 		found.runs[i].Came = "there already"
-		if added[i] {
+		if additions[i] {
 			found.runs[i].Came = "new"
 		}
 	}
@@ -183,15 +183,15 @@ func openExport(ctx context.Context, file string, stdin io.Reader, want ...textf
 		f   *os.File
 		err error
 	}
-	opened := make(chan outcome, 1)
+	outcomes := make(chan outcome, 1)
 	go func() {
 		f, err := openOrCopy(file, stdin, want)
-		opened <- outcome{f, err}
+		outcomes <- outcome{f, err}
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case o := <-opened:
+	case o := <-outcomes:
 		return o.f, o.err
 	}
 }
@@ -236,13 +236,13 @@ func copied(r io.Reader) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a copy: %w; set TMPDIR to a directory that you can write to", err)
 	}
-	all, limit := bufio.NewReader(r), int64(result.MaxDocument+1) // Read refuses what is longer
-	head, _ := all.Peek(all.Size())                               // the copy reports an error
+	buffer, limit := bufio.NewReader(r), int64(result.MaxDocument+1) // Read refuses what is longer
+	head, _ := buffer.Peek(buffer.Size())                            // the copy reports an error
 	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' && first[0] != '[' {
 		limit = int64(len(head))
 	}
 	if err = os.Remove(f.Name()); err == nil {
-		_, err = io.Copy(f, io.LimitReader(all, limit))
+		_, err = io.Copy(f, io.LimitReader(buffer, limit))
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
@@ -254,7 +254,7 @@ func copied(r io.Reader) (*os.File, error) {
 }
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.
-func addRuns(ctx context.Context, dir string, read func(result.Visitor) error) (added []bool, err error) {
+func addRuns(ctx context.Context, dir string, read func(result.Visitor) error) (additions []bool, err error) {
 	db, err := openResults(ctx, dir)
 	if err != nil {
 		return nil, err

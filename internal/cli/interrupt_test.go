@@ -46,7 +46,7 @@ func compareRuns(t *testing.T, want, got result.Run) {
 
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	whole := wholeRun(t)
+	reference := wholeRun(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
@@ -61,12 +61,12 @@ func TestInterrupt(t *testing.T) {
 				`^Run      `+run.ID+`, .*interrupted`,
 				`^operations.container.lifecycle$`,
 			)
-			if run.State != result.Interrupted || len(run.Trials) == 0 || len(run.Trials) >= len(whole.Trials) {
-				t.Fatalf("the run is %s and has %d trials of %d", run.State, len(run.Trials), len(whole.Trials))
+			if run.State != result.Interrupted || len(run.Trials) == 0 || len(run.Trials) >= len(reference.Trials) {
+				t.Fatalf("the run is %s and has %d trials of %d", run.State, len(run.Trials), len(reference.Trials))
 			}
 			p = start(t, dir, "benchmark", "--resume", run.ID)
 			p.ends(0)
-			compareRuns(t, whole, export(t, dir, run.ID))
+			compareRuns(t, reference, export(t, dir, run.ID))
 			start(t, dir, "benchmark", "--resume", "latest").ends(2)
 		})
 	}
@@ -74,10 +74,10 @@ func TestInterrupt(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	t.Parallel()
-	whole := wholeRun(t)
+	reference := wholeRun(t)
 	dir := t.TempDir()
 	p := startNarrow(t, dir, append([]string{"touchstone"}, longRun...)...)
-	recorded := p.awaitProgress() - 1
+	count := p.awaitProgress() - 1
 	list := start(t, dir, "runs")
 	list.ends(0)
 	list.says(`  running  `)
@@ -87,8 +87,8 @@ func TestKill(t *testing.T) {
 	p.signal(syscall.SIGKILL)
 	p.ends(-1)
 	run := export(t, dir, "latest")
-	if n := len(run.Trials); n < recorded || run.State != result.Killed {
-		t.Fatalf("the run is %s and has %d trials; %d were recorded before the kill", run.State, n, recorded)
+	if n := len(run.Trials); n < count || run.State != result.Killed {
+		t.Fatalf("the run is %s and has %d trials; %d were recorded before the kill", run.State, n, count)
 	}
 	list = start(t, dir, "runs")
 	list.ends(0)
@@ -100,7 +100,7 @@ func TestKill(t *testing.T) {
 	p.ends(0)
 	p.says(`the process of the run was killed; the report has`)
 	start(t, dir, "benchmark", "--resume", "latest").ends(0)
-	compareRuns(t, whole, export(t, dir, run.ID))
+	compareRuns(t, reference, export(t, dir, run.ID))
 }
 
 // TestClosedPipe: the output pipe is closed, as by head. The run ends in order.

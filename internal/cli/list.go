@@ -49,12 +49,12 @@ run that needs it builds.`,
   touchstone list performance -o json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, filters []string) error {
-			selected, err := selectBenchmarks(filters)
+			selection, err := selectBenchmarks(filters)
 			if err != nil {
 				return err
 			}
 			var data []benchmarkRow
-			for _, b := range selected {
+			for _, b := range selection {
 				data = append(data, describe(b))
 			}
 			if len(filters) > 0 && format == formatTable {
@@ -84,11 +84,11 @@ func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	var selected []bench.Benchmark
+	var selection []bench.Benchmark
 	for _, w := range work {
-		selected = append(selected, w.Benchmark)
+		selection = append(selection, w.Benchmark)
 	}
-	return selected, nil
+	return selection, nil
 }
 
 func describe(b bench.Benchmark) benchmarkRow {

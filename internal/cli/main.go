@@ -15,31 +15,31 @@ import (
 func Main(args []string) int { return execute(System(), args) }
 
 func execute(env Environment, args []string) int {
-	closed := make(chan struct{}, 1)
-	env.Stdout, env.Stderr = pipe{env.Stdout, closed}, pipe{env.Stderr, closed}
+	hangup := make(chan struct{}, 1)
+	env.Stdout, env.Stderr = pipe{env.Stdout, hangup}, pipe{env.Stderr, hangup}
 	app := New(env)
-	return app.supervise(closed, func(ctx context.Context) int { return app.Run(ctx, args) })
+	return app.supervise(hangup, func(ctx context.Context) int { return app.Run(ctx, args) })
 }
 
 // supervise calls run, whose context the first signal cancels. The second signal abandons the run.
-func (a *App) supervise(closed <-chan struct{}, run func(context.Context) int) int {
+func (a *App) supervise(hangup <-chan struct{}, run func(context.Context) int) int {
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	signals, handled := notify()
-	ended := make(chan int, 2)
+	codes := make(chan int, 2)
 	go func() {
 		select {
 		case <-signals:
-		case <-closed:
+		case <-hangup:
 		}
 		interrupt(ErrInterrupted) // the run ends in order
 		<-signals
 		// A third signal has the kernel's default effect: it ends the program at once, also if the clean-up hangs.
 		signal.Reset(handled...)
 		a.Abandon() // the run ends at once
-		ended <- ExitInterrupted
+		codes <- ExitInterrupted
 	}()
-	go func() { ended <- run(ctx) }()
-	return <-ended
+	go func() { codes <- run(ctx) }()
+	return <-codes
 }
 
 // notify subscribes to the signals that end the program, and returns them. Signals that the process ignores from its start

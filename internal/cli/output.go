@@ -60,11 +60,11 @@ func (f formatFlag) choice() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// addOutput adds an --output flag with table as its default. of describes the formatted text.
-func addOutput(cmd *cobra.Command, f *format, of string, allowed ...format) {
+// addOutput adds an --output flag with table as its default. text describes the formatted output.
+func addOutput(cmd *cobra.Command, f *format, text string, formats ...format) {
 	*f = formatTable
-	flag := formatFlag{f, allowed}
-	cmd.Flags().VarP(flag, "output", "o", of+": "+flag.choice())
+	flag := formatFlag{f, formats}
+	cmd.Flags().VarP(flag, "output", "o", text+": "+flag.choice())
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
 }
 

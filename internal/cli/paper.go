@@ -118,8 +118,8 @@ func tableNames(p paper.Paper) []string {
 // findTable returns the table with a name. Its first word, table or text, may be left out.
 func findTable(p paper.Paper, name string) (paper.Table, error) {
 	for _, t := range p.Tables {
-		_, short, _ := strings.Cut(t.Name, " ")
-		if strings.EqualFold(t.Name, name) || strings.EqualFold(short, name) {
+		_, suffix, _ := strings.Cut(t.Name, " ")
+		if strings.EqualFold(t.Name, name) || strings.EqualFold(suffix, name) {
 			return t, nil
 		}
 	}

@@ -43,11 +43,11 @@ The first ^C ends the servers and removes everything. The second ^C does so at o
   touchstone peer --listen 192.0.2.7:9000
   touchstone peer --listen 192.0.2.7 --secret-file secret`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			at, err := parseListen(listen)
+			endpoint, err := parseListen(listen)
 			if err != nil {
 				return usage(err)
 			}
-			return a.servePeer(cmd.Context(), at, secretFile)
+			return a.servePeer(cmd.Context(), endpoint, secretFile)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "IPv4 `ADDRESS` of this machine, or ADDRESS:PORT")
@@ -77,20 +77,20 @@ func parseListen(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address, r.Port), nil
 }
 
-func (a *App) servePeer(ctx context.Context, at netip.AddrPort, secretFile string) error {
+func (a *App) servePeer(ctx context.Context, address netip.AddrPort, secretFile string) error {
 	secret, err := a.peerSecret(secretFile)
 	if err != nil {
 		return err
 	}
-	given := secret.Given()
-	if !given {
+	isGiven := secret.Given()
+	if !isGiven {
 		secret = peer.NewSecret()
 	}
 	progress := &progress{status: a.status}
 	var mu sync.Mutex
 	ready := false
 	s := execution.NewServer(execution.ServerConfig{
-		RunID: a.env.RunID(), Version: version, Secret: secret, Listen: at,
+		RunID: a.env.RunID(), Version: version, Secret: secret, Listen: address,
 		Report: func(e execution.Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -99,11 +99,11 @@ func (a *App) servePeer(ctx context.Context, at netip.AddrPort, secretFile strin
 		Ready: func() {
 			ready = true
 			progress.clear()
-			name := remote.Place{Host: at.Addr().String(), Port: at.Port()}
+			name := remote.Place{Host: address.Addr().String(), Port: address.Port()}
 			fmt.Fprintf(a.env.Stdout, "listening on %s, TCP ports %d to %d and UDP port %d; on the other machine, write in a plan below benchmarks:\n",
-				at.Addr(), at.Port(), at.Port()+remote.Ports-1, remote.Netserver.Port(at.Port())+1)
+				address.Addr(), address.Port(), address.Port()+remote.Ports-1, remote.Netserver.Port(address.Port())+1)
 			fmt.Fprintf(a.env.Stdout, "  - {name: performance.network, params: {peer: %q}}\n", name)
-			if !given {
+			if !isGiven {
 				fmt.Fprintf(a.env.Stdout, "and set %s to this secret there, or write it to a file for --secret-file:\n  %s\n", peer.SecretVariable, secret.Reveal())
 			}
 			fmt.Fprintln(a.env.Stdout, "^C ends the servers")

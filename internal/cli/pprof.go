@@ -24,11 +24,11 @@ func (a *App) profiled(cmd *cobra.Command) *cobra.Command {
 		if !cmd.Flags().Changed("pprof") {
 			return run(cmd, args)
 		}
-		at, err := parseLoopback(address)
+		endpoint, err := parseLoopback(address)
 		if err != nil {
 			return usage(fmt.Errorf("--pprof: %w; give a port of this machine, such as --pprof 6060", err))
 		}
-		stop, err := a.serveProfiles(cmd.Context(), at)
+		stop, err := a.serveProfiles(cmd.Context(), endpoint)
 		if err != nil {
 			return fmt.Errorf("--pprof: %w; give another port, or 0 for a free one", err)
 		}
@@ -43,14 +43,14 @@ func parseLoopback(text string) (netip.AddrPort, error) {
 	if port, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)), nil
 	}
-	at, err := netip.ParseAddrPort(text)
+	address, err := netip.ParseAddrPort(text)
 	switch {
 	case err != nil:
-		return at, fmt.Errorf("%q is no port and no IP address with a port", text)
-	case !at.Addr().IsLoopback():
-		return at, fmt.Errorf("%s is no loopback address, so other machines could read the profiles", at.Addr())
+		return address, fmt.Errorf("%q is no port and no IP address with a port", text)
+	case !address.Addr().IsLoopback():
+		return address, fmt.Errorf("%s is no loopback address, so other machines could read the profiles", address.Addr())
 	}
-	return at, nil
+	return address, nil
 }
 
 // profileHeaderLimit is the longest time for the header of a request.
@@ -58,8 +58,8 @@ const profileHeaderLimit = 10 * time.Second
 
 // serveProfiles serves the profiles at an address, and prints it, until stop is called. It has handlers of its own: no server of this program
 // uses those that the package pprof registers for all.
-func (a *App) serveProfiles(ctx context.Context, at netip.AddrPort) (stop func(), err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
+func (a *App) serveProfiles(ctx context.Context, address netip.AddrPort) (stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address.String())
 	if err != nil {
 		return nil, err
 	}

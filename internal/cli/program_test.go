@@ -147,10 +147,10 @@ func (p *program) ends(codes ...int) {
 // says checks standard error and standard output.
 func (p *program) says(patterns ...string) {
 	p.t.Helper()
-	all := p.said.String() + p.stdout.String()
+	text := p.said.String() + p.stdout.String()
 	for _, pattern := range patterns {
-		if !regexp.MustCompile("(?m)" + pattern).MatchString(all) {
-			p.t.Errorf("touchstone %s does not print %q:\n%s", strings.Join(p.cmd.Args[1:], " "), pattern, all)
+		if !regexp.MustCompile("(?m)" + pattern).MatchString(text) {
+			p.t.Errorf("touchstone %s does not print %q:\n%s", strings.Join(p.cmd.Args[1:], " "), pattern, text)
 		}
 	}
 }

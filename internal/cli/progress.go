@@ -22,31 +22,31 @@ type progress struct {
 	last  time.Time // of the last plain line, or of the first trial
 }
 
-func (p *progress) Started(t result.Trial, at runner.Progress) {
-	line := fmt.Sprintf("%3d%%  trial %d of %d  %s  %s", 100*at.Done/max(at.Total, 1), at.Done+1, at.Total, name(t.Cell), t.Target)
+func (p *progress) Started(t result.Trial, state runner.Progress) {
+	line := fmt.Sprintf("%3d%%  trial %d of %d  %s  %s", 100*state.Done/max(state.Total, 1), state.Done+1, state.Total, name(t.Cell), t.Target)
 	if t.Warmup {
 		line += "  warm-up"
 	}
-	if at.Left > 0 {
-		most := ""
-		if at.AtMost {
-			most = "at most "
+	if state.Left > 0 {
+		prefix := ""
+		if state.AtMost {
+			prefix = "at most "
 		}
-		line += fmt.Sprintf("  %s%v left", most, at.Left.Round(time.Second))
-		if at.AtMost && at.Least > 0 {
-			line += fmt.Sprintf(", at least %v", at.Least.Round(time.Second))
+		line += fmt.Sprintf("  %s%v left", prefix, state.Left.Round(time.Second))
+		if state.AtMost && state.Least > 0 {
+			line += fmt.Sprintf(", at least %v", state.Least.Round(time.Second))
 		}
 	}
 	if p.env.Live {
 		p.show(line)
 		return
 	}
-	now := p.clock.Now()
+	moment := p.clock.Now()
 	if p.last.IsZero() {
-		p.last = now
+		p.last = moment
 	}
-	if now.Sub(p.last) >= plainInterval {
-		p.last = now
+	if moment.Sub(p.last) >= plainInterval {
+		p.last = moment
 		fmt.Fprintln(p.env.Stderr, line)
 	}
 }

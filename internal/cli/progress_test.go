@@ -15,10 +15,10 @@ func TestProgressIsShown(t *testing.T) {
 	step := func(a *App) {
 		(&progress{status: a.status}).Report(execution.Event{Kind: execution.Step, Text: "getting image workload ready on docker/runc"})
 	}
-	trial := func(at runner.Progress) func(*App) {
-		at.Done, at.Total = 1, 4
+	trial := func(state runner.Progress) func(*App) {
+		state.Done, state.Total = 1, 4
 		return func(a *App) {
-			(&progress{status: a.status}).Started(result.Trial{Cell: result.Cell{Benchmark: "a.b", Target: "fake/a"}}, at)
+			(&progress{status: a.status}).Started(result.Trial{Cell: result.Cell{Benchmark: "a.b", Target: "fake/a"}}, state)
 		}
 	}
 	const live, second = "\r\x1b[K", " 25%  trial 2 of 4  a.b  fake/a"

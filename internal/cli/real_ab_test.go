@@ -26,8 +26,8 @@ func TestRealAB(t *testing.T) {
 		p.ends(0)
 		return filepath.Join(dir, strings.TrimSpace(p.stdout.String()))
 	}
-	fast, slow := wrapped("fast"), wrapped("slow", "--sleep", "create=1s")
-	p := start(t, dir, "ab", "--a", "oci/crun="+fast, "--b", "oci/crun="+slow, "--repeat", "4", "--blocks", "6")
+	pathA, pathB := wrapped("fast"), wrapped("slow", "--sleep", "create=1s")
+	p := start(t, dir, "ab", "--a", "oci/crun="+pathA, "--b", "oci/crun="+pathB, "--repeat", "4", "--blocks", "6")
 	p.ends(4)
 	p.says(`^A, the old build  oci/crun-a, crun version `, `/runtime-fast$`, `^B, the new build  oci/crun-b, crun version `, `/runtime-slow$`, `^B is worse than the margin\.$`)
 	text, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))

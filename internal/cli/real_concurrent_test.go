@@ -39,45 +39,45 @@ func TestRealRunBesideAnother(t *testing.T) {
 	first := start(t, dir, args...)
 	w.reached(first)
 	id := w.runIDs()[0]
-	small := []string{"benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
-	alone := append(slices.Clone(small), "--allow-concurrent=false")
-	refused := func(p *program) {
+	arguments := []string{"benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
+	exclusion := append(slices.Clone(arguments), "--allow-concurrent=false")
+	check := func(p *program) {
 		t.Helper()
 		p.ends(1)
 		// Other programs of this host may have runs, too.
 		p.says(`^touchstone: .*run ` + id + ` \(process ` + strconv.Itoa(first.cmd.Process.Pid) + `, user root\).* on this machine (is|are) under way, .*--wait .*--allow-concurrent `)
 	}
 
-	refused(start(t, t.TempDir(), alone...))
+	check(start(t, t.TempDir(), exclusion...))
 	// Another state directory, and another user.
-	elsewhere := prepare(t, t.TempDir(), append([]string{"touchstone"}, alone...)...)
-	elsewhere.cmd.Env = append(elsewhere.cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir())
-	elsewhere.run()
-	refused(elsewhere)
+	stranger := prepare(t, t.TempDir(), append([]string{"touchstone"}, exclusion...)...)
+	stranger.cmd.Env = append(stranger.cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir())
+	stranger.run()
+	check(stranger)
 	home, path := nobodysFolder(t)
-	rootless := prepare(t, home, append([]string{path}, alone...)...)
+	rootless := prepare(t, home, append([]string{path}, exclusion...)...)
 	rootless.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	rootless.run()
-	refused(rootless)
+	check(rootless)
 	start(t, t.TempDir(), "benchmark", "--targets", "fake/a", "--filter", lifecycle, "--runs", "1", "--allow-concurrent=false").ends(0)
 
 	besideDir := t.TempDir()
-	beside := start(t, besideDir, small...)
-	beside.ends(0)
-	beside.says(`^note: .*run `+id+` \(process [0-9]+, user root\).* on this machine (is|are) under way: they disturb each other$`, `run .* measured on this machine at the same time`)
+	neighbour := start(t, besideDir, arguments...)
+	neighbour.ends(0)
+	neighbour.says(`^note: .*run `+id+` \(process [0-9]+, user root\).* on this machine (is|are) under way: they disturb each other$`, `run .* measured on this machine at the same time`)
 	besideRun := export(t, besideDir, "latest")
 
-	interrupted := start(t, t.TempDir(), append(slices.Clone(small), "--wait")...)
+	interrupted := start(t, t.TempDir(), append(slices.Clone(arguments), "--wait")...)
 	interrupted.awaitLine(id)
 	interrupted.signal(syscall.SIGINT)
 	interrupted.ends(130)
 
 	waitingDir := t.TempDir()
-	waiting := start(t, waitingDir, append(slices.Clone(small), "--wait")...)
-	waiting.awaitLine(id)
+	waiter := start(t, waitingDir, append(slices.Clone(arguments), "--wait")...)
+	waiter.awaitLine(id)
 	must.Do(t, os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0))
 	first.ends(0)
-	waiting.ends(0)
+	waiter.ends(0)
 	caveat := func(run string) string { return "run " + run + " measured on this machine at the same time" }
 	for dir, want := range map[string]string{dir: besideRun.ID, besideDir: id, waitingDir: ""} {
 		caveats := strings.Join(export(t, dir, "latest").Caveats, "\n")
@@ -108,10 +108,10 @@ func TestRealTurnEndsWithKill(t *testing.T) {
 	w.on("kill-2", "hold")
 	first := start(t, dir, args...)
 	w.reached(first)
-	waiting := start(t, t.TempDir(), "benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--wait")
-	waiting.awaitLine("waiting for the end of run " + w.runIDs()[0])
+	waiter := start(t, t.TempDir(), "benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--wait")
+	waiter.awaitLine("waiting for the end of run " + w.runIDs()[0])
 	first.signal(syscall.SIGKILL)
 	first.ends(-1)
-	waiting.ends(0) // its start removes the leftovers
+	waiter.ends(0) // its start removes the leftovers
 	w.nothingLeft()
 }

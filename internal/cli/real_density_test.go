@@ -75,16 +75,16 @@ func TestRealDensity(t *testing.T) {
 				t.Errorf("the first container on %s has %v bytes", trial.Target, first)
 			}
 			// 20000 keys with values of 100 bytes take 3 MB on a 64-bit machine.
-			if per := value("PSSPerContainer"); strings.Contains(trial.Params, "redis") && per < 2<<20 {
-				t.Errorf("a loaded Redis on %s takes %v bytes", trial.Target, per)
+			if share := value("PSSPerContainer"); strings.Contains(trial.Params, "redis") && share < 2<<20 {
+				t.Errorf("a loaded Redis on %s takes %v bytes", trial.Target, share)
 			}
 		case "density.max":
 			if n := value("Containers"); n < 1 || trial.Conditions["stopped by"] == "" {
 				t.Errorf("%v containers fit on %s because of %v", n, trial.Target, trial.Conditions)
 			}
 		case "density.churn":
-			if peak, kept := value("PeakPSS"), value("PSSNotReturned"); peak <= 0 || kept > 32<<20 || len(trial.Timelines) == 0 {
-				t.Errorf("%s has a peak of %v bytes, keeps %v, and has %d timelines", trial.Target, peak, kept, len(trial.Timelines))
+			if peak, remainder := value("PeakPSS"), value("PSSNotReturned"); peak <= 0 || remainder > 32<<20 || len(trial.Timelines) == 0 {
+				t.Errorf("%s has a peak of %v bytes, keeps %v, and has %d timelines", trial.Target, peak, remainder, len(trial.Timelines))
 			}
 		}
 	}

@@ -40,8 +40,8 @@ func TestRealPortability(t *testing.T) {
 			t.Errorf("%s %s: %s because %q, outcome %q, words %q", trial.Target, trial.Params, trial.Status, trial.Reason, outcome, words)
 		}
 		emulated := !strings.HasPrefix(trial.Conditions["emulator"], "none") && !strings.HasPrefix(trial.Conditions["emulator"], "not known")
-		switch shared := trial.Target != "oci/runsc"; {
-		case trial.Params == "architecture=386" && runs != shared:
+		switch isShared := trial.Target != "oci/runsc"; {
+		case trial.Params == "architecture=386" && runs != isShared:
 			t.Errorf("%s with a 32-bit program: %s", trial.Target, outcome)
 		case trial.Params == "architecture=other" && !emulated && !strings.HasPrefix(outcome, "exec format error"):
 			t.Errorf("%s with a program of another architecture: %s", trial.Target, outcome)

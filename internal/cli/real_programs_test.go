@@ -44,10 +44,10 @@ func triedAlone(b bench.Benchmark) bool {
 }
 
 // realPrograms returns the benchmarks of the performance and limits suites that are selected.
-func realPrograms(selected func(bench.Benchmark) bool) []bench.Benchmark {
+func realPrograms(match func(bench.Benchmark) bool) []bench.Benchmark {
 	return slices.DeleteFunc((catalogue.Catalogue{}).All(), func(b bench.Benchmark) bool {
 		suite := b.Suite()
-		return suite != "performance" && suite != "limits" || !selected(b)
+		return suite != "performance" && suite != "limits" || !match(b)
 	})
 }
 
@@ -61,16 +61,16 @@ func shortPlan(t *testing.T, targets []string, benchmarks []bench.Benchmark, fac
 	for _, b := range benchmarks {
 		params, err := b.Resolve(shortBenchmarks[b.Name], false)
 		must.Do(t, err)
-		var given []string
+		var entries []string
 		for name, value := range shortBenchmarks[b.Name] {
 			if name != "duration" {
-				given = append(given, name+": "+value)
+				entries = append(entries, name+": "+value)
 			}
 		}
 		if length, err := time.ParseDuration(params["duration"]); err == nil {
-			given = append(given, "duration: "+(time.Duration(factor)*length).String())
+			entries = append(entries, "duration: "+(time.Duration(factor)*length).String())
 		}
-		text += "\n  - {name: " + b.Name + ", params: {" + strings.Join(given, ", ") + "}}"
+		text += "\n  - {name: " + b.Name + ", params: {" + strings.Join(entries, ", ") + "}}"
 	}
 	return text + "\n"
 }
@@ -102,7 +102,7 @@ func TestRealPrograms(t *testing.T) {
 				return
 			}
 			record.Repeat(t, strings.Join(reasons, "; "))
-			if again, reasons := runPrograms(t, limit, dir, tt.targets, failed, longest); len(again) > 0 {
+			if repeats, reasons := runPrograms(t, limit, dir, tt.targets, failed, longest); len(repeats) > 0 {
 				t.Errorf("these benchmarks failed twice: %q", reasons)
 			}
 		})
@@ -124,8 +124,8 @@ func runPrograms(t *testing.T, limit time.Duration, dir string, targets []string
 	var worked []bench.Benchmark
 	for _, b := range benchmarks {
 		i := slices.IndexFunc(run.Trials, func(trial result.Trial) bool {
-			busy := trial.Status == result.Skipped && strings.Contains(trial.Reason, runtimes.ErrNoAnswer.Error())
-			return trial.Benchmark == b.Name && (trial.Status == result.Failed || trial.Status == result.Timeout || busy)
+			isBusy := trial.Status == result.Skipped && strings.Contains(trial.Reason, runtimes.ErrNoAnswer.Error())
+			return trial.Benchmark == b.Name && (trial.Status == result.Failed || trial.Status == result.Timeout || isBusy)
 		})
 		if i < 0 {
 			worked = append(worked, b)

@@ -36,7 +36,7 @@ const (
 )
 
 // twoNamespaces returns the paths of two network namespaces with a veth pair between them.
-func twoNamespaces(t *testing.T) (here, there string) {
+func twoNamespaces(t *testing.T) (first, second string) {
 	t.Helper()
 	var spaces [2]*network.Namespace
 	for i := range spaces {
@@ -45,9 +45,9 @@ func twoNamespaces(t *testing.T) (here, there string) {
 		t.Cleanup(func() { _ = n.Close() })
 		spaces[i] = n
 	}
-	other, err := os.Open(spaces[1].Path())
+	file, err := os.Open(spaces[1].Path())
 	must.Do(t, err)
-	defer func() { _ = other.Close() }()
+	defer func() { _ = file.Close() }()
 	assign := func(text string) error {
 		link, err := netlink.LinkByName("eth0")
 		if err != nil {
@@ -62,7 +62,7 @@ func twoNamespaces(t *testing.T) (here, there string) {
 	err = spaces[0].Do(func() error {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name = "eth0"
-		pair := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(other.Fd()))}
+		pair := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(file.Fd()))}
 		return errors.Join(netlink.LinkAdd(pair), assign(hereAddress))
 	})
 	if err == nil {
@@ -136,8 +136,8 @@ func runOf(t *testing.T, pid int) string {
 	must.Do(t, err)
 	id := regexp.MustCompile(`/([0-9]{8}-[0-9]{6}-[a-z2-7]{4})/`)
 	for _, e := range entries {
-		to, err := os.Readlink(filepath.Join(fds, e.Name()))
-		if m := id.FindStringSubmatch(to); err == nil && m != nil {
+		link, err := os.Readlink(filepath.Join(fds, e.Name()))
+		if m := id.FindStringSubmatch(link); err == nil && m != nil {
 			return m[1]
 		}
 	}
@@ -174,8 +174,8 @@ func TestRealTwoMachines(t *testing.T) {
 	enginetest.Workload(t)
 	t.Parallel()
 	targets := []string{"native", "oci/runc"}
-	here, there := twoNamespaces(t)
-	server, serverID, secret := serving(t, there)
+	first, second := twoNamespaces(t)
+	server, serverID, secret := serving(t, second)
 	dir := t.TempDir()
 	write := func(targets ...string) {
 		t.Helper()
@@ -184,13 +184,13 @@ func TestRealTwoMachines(t *testing.T) {
 	write(targets...)
 	measure := func(codes ...int) *program {
 		t.Helper()
-		p := withSecret(prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "-f", "plan.yaml")...), secret)
+		p := withSecret(prepareFor(t, 10*time.Minute, dir, within(first, "benchmark", "-f", "plan.yaml")...), secret)
 		p.run()
 		p.ends(codes...)
 		return p
 	}
 	for _, stranger := range []string{"", "another-secret-of-the-tests"} {
-		p := withSecret(prepareFor(t, time.Minute, dir, within(here, "benchmark", "-f", "plan.yaml")...), stranger)
+		p := withSecret(prepareFor(t, time.Minute, dir, within(first, "benchmark", "-f", "plan.yaml")...), stranger)
 		p.run()
 		p.ends(1)
 		p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: .*the secret is missing or another: set TOUCHSTONE_PEER_SECRET`)
@@ -224,8 +224,8 @@ func TestRealTwoMachines(t *testing.T) {
 	// gVisor with the host's network mostly writes less than netperf asks for, and netperf then ends its test. A trial without such a write is ok.
 	write("oci/runsc")
 	_, run = completed(func(trial result.Trial) bool {
-		short := trial.Benchmark != "performance.network.bandwidth" && strings.Contains(trial.Reason, "a send that writes less than it should ends the test")
-		return trial.Status != result.OK && !short
+		isShort := trial.Benchmark != "performance.network.bandwidth" && strings.Contains(trial.Reason, "a send that writes less than it should ends the test")
+		return trial.Status != result.OK && !isShort
 	})
 	for _, trial := range run.Trials {
 		if trial.Status == result.OK && !strings.Contains(trial.Conditions["network"], "--network=host") {
@@ -279,13 +279,13 @@ func TestRealServerIsLost(t *testing.T) {
 	}
 	enginetest.Workload(t)
 	t.Parallel()
-	here, there := twoNamespaces(t)
-	server, serverID, secret := serving(t, there)
+	first, second := twoNamespaces(t)
+	server, serverID, secret := serving(t, second)
 	dir := t.TempDir()
 	text := "version: 1\ntargets: [native]\nblocks: 1\nwarmup: 0\nbenchmarks:\n" +
 		"  - {name: performance.network.netperf, params: {peer: " + thereAddress + ", duration: 30s}}\n"
 	must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600))
-	p := withSecret(prepare(t, dir, within(here, "benchmark", "-f", "plan.yaml")...), secret)
+	p := withSecret(prepare(t, dir, within(first, "benchmark", "-f", "plan.yaml")...), secret)
 	p.run()
 	server.awaitLine("serves " + hereAddress)
 	server.signal(syscall.SIGKILL)

@@ -30,7 +30,7 @@ func TestRealInterrupt(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
 	// The first container only tests the runtime. It exits by itself and is not killed.
-	for call, recorded := range map[string]bool{
+	for call, hasRun := range map[string]bool{
 		"version-1": false, "create-1": false, "start-1": false, "create-3": true, "start-3": true, "kill-2": true, "delete-3": true,
 	} {
 		t.Run(call, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRealInterrupt(t *testing.T) {
 			for _, id := range w.runIDs() {
 				nothingLeft(t, id)
 			}
-			if !recorded {
+			if !hasRun {
 				p.says(`^touchstone: .*interrupted`)
 				start(t, dir, "benchmark", "--resume", "latest").ends(2)
 				return
@@ -125,12 +125,12 @@ func TestRealKillOfEngines(t *testing.T) {
 	var runs []*engineRun
 	links, opt := command(t, "ip", "-o", "link"), command(t, "find", "/opt", "-maxdepth", "2")
 	for _, e := range []struct{ name, program string }{{"oci", "runc"}, {"containerd", "containerd"}, {"crio", "crio"}, {"docker", "dockerd"}, {"podman", "podman"}} {
-		there := false
+		ok := false
 		t.Run(e.name, func(t *testing.T) {
 			needEngine(t, e.name, e.program)
-			there = true
+			ok = true
 		})
-		if there {
+		if ok {
 			runs = append(runs, holdEngine(t, e.name))
 		}
 	}
@@ -154,11 +154,11 @@ func TestRealKillOfEngines(t *testing.T) {
 		nothingLeft(t, r.id)
 		noProcessIn(t, r.w.dir)
 	}
-	if now := command(t, "ip", "-o", "link"); now != links {
-		t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
+	if state := command(t, "ip", "-o", "link"); state != links {
+		t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, state)
 	}
-	if now := command(t, "find", "/opt", "-maxdepth", "2"); now != opt {
-		t.Errorf("the directories of additional programs were\n%s\nand are\n%s", opt, now)
+	if state := command(t, "find", "/opt", "-maxdepth", "2"); state != opt {
+		t.Errorf("the directories of additional programs were\n%s\nand are\n%s", opt, state)
 	}
 
 	for _, r := range runs {

@@ -131,7 +131,7 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 
 // newest returns a function that finds the newest run of a plan in a folder.
 func (a *App) newest(dir string) func(context.Context, plan.Plan) (*result.Run, bool, error) {
-	return func(ctx context.Context, p plan.Plan) (run *result.Run, imported bool, err error) {
+	return func(ctx context.Context, p plan.Plan) (run *result.Run, isImport bool, err error) {
 		file := filepath.Join(dir, databaseName)
 		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 			return nil, false, nil
@@ -140,10 +140,10 @@ func (a *App) newest(dir string) func(context.Context, plan.Plan) (*result.Run, 
 			if err := store.CheckTrust(file); err != nil {
 				return err
 			}
-			run, imported, err = experiment.Newest(ctx, db, p)
+			run, isImport, err = experiment.Newest(ctx, db, p)
 			return err
 		})
-		return run, imported, err
+		return run, isImport, err
 	}
 }
 

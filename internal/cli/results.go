@@ -53,8 +53,8 @@ func recognized(dir, path string, err error) error {
 	if failed != nil {
 		return err
 	}
-	if known := textfile.Recognize(head, textfile.Database); known != nil {
-		return fmt.Errorf("%s is no results database: %w", path, known)
+	if reason := textfile.Recognize(head, textfile.Database); reason != nil {
+		return fmt.Errorf("%s is no results database: %w", path, reason)
 	}
 	return err
 }
@@ -69,8 +69,8 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 		if err != nil {
 			return err
 		}
-		imported, err := db.Imported(ctx, run.ID)
-		if err == nil && imported {
+		isImport, err := db.Imported(ctx, run.ID)
+		if err == nil && isImport {
 			err = fmt.Errorf("run %s: %w", run.ID, store.ErrImported)
 		}
 		return err
@@ -81,16 +81,16 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 // loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables.
 func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
-		named := map[string]string{}
+		names := map[string]string{}
 		for _, ref := range refs {
 			run, err := db.Run(ctx, ref)
 			if err != nil {
 				return err
 			}
-			if first, twice := named[run.ID]; twice {
+			if first, duplicate := names[run.ID]; duplicate {
 				return usage(fmt.Errorf("run %s is named twice, by %q and %q; leave out one of them", run.ID, first, ref))
 			}
-			named[run.ID] = ref
+			names[run.ID] = ref
 			if !showEnv {
 				run = execution.WithoutVariables(run)
 			}
@@ -308,10 +308,10 @@ them, unless you give --show-env.`, report.MostRuns),
 			if opts.across && len(refs) < 2 {
 				return usage(errors.New("--across-machines compares runs: name at least two"))
 			}
-			var least plan.Share
+			var minimum plan.Share
 			if cmd.Flags().Changed("min-effect") {
 				var err error
-				if least, err = plan.ParseShare("--min-effect", opts.minEffect); err != nil {
+				if minimum, err = plan.ParseShare("--min-effect", opts.minEffect); err != nil {
 					return usage(err)
 				}
 			}
@@ -322,7 +322,7 @@ them, unless you give --show-env.`, report.MostRuns),
 			if err != nil {
 				return err
 			}
-			return a.writeReport(opts, report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(least), Release: true}))
+			return a.writeReport(opts, report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true}))
 		},
 	}
 	addDir(cmd, &opts.dir)

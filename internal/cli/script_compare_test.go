@@ -22,7 +22,7 @@ import (
 // an hour after the one before.
 func scaled(ts *testscript.TestScript, _ bool, args []string) {
 	source := ts.ReadFile(args[0])
-	var all result.Document
+	var export result.Document
 	for i, factor := range args[3:] {
 		f, err := strconv.ParseFloat(factor, 64)
 		ts.Check(err)
@@ -46,10 +46,10 @@ func scaled(ts *testscript.TestScript, _ bool, args []string) {
 				}
 			}
 		}
-		all.Runs = append(all.Runs, run)
+		export.Runs = append(export.Runs, run)
 	}
 	var b bytes.Buffer
-	ts.Check(result.Encode(&b, all))
+	ts.Check(result.Encode(&b, export))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
 }
 

@@ -53,13 +53,13 @@ func oneLayer(ts *testscript.TestScript, arch string, files []string) v1.Image {
 		ts.Check(err)
 	}
 	ts.Check(w.Close())
-	made, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(b.Bytes(), types.OCIUncompressedLayer), History: v1.History{CreatedBy: "COPY files"}})
+	product, err := mutate.Append(empty.Image, mutate.Addendum{Layer: static.NewLayer(b.Bytes(), types.OCIUncompressedLayer), History: v1.History{CreatedBy: "COPY files"}})
 	ts.Check(err)
-	config, err := made.ConfigFile()
+	config, err := product.ConfigFile()
 	ts.Check(err)
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", arch
-	made, err = mutate.ConfigFile(made, config)
+	product, err = mutate.ConfigFile(product, config)
 	ts.Check(err)
-	return made
+	return product
 }

@@ -97,9 +97,9 @@ func TestScripts(t *testing.T) {
 
 // ownAddress is an IPv4 address of this machine, or an empty string if only the loopback interface has one.
 func ownAddress() string {
-	own, err := peer.Own()
-	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return remote.Check(a) == nil }); err == nil && i >= 0 {
-		return own[i].String()
+	addresses, err := peer.Own()
+	if i := slices.IndexFunc(addresses, func(a netip.Addr) bool { return remote.Check(a) == nil }); err == nil && i >= 0 {
+		return addresses[i].String()
 	}
 	return ""
 }

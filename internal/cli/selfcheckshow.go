@@ -67,7 +67,7 @@ func selfcheckFile() (string, error) {
 }
 
 // readSelfchecks returns the stored selfchecks in the order of their ends, and the path of the file, which may be absent.
-func readSelfchecks() (all []selfcheck.Record, path string, err error) {
+func readSelfchecks() (list []selfcheck.Record, path string, err error) {
 	path, err = selfcheckFile()
 	if err != nil {
 		return nil, "", err
@@ -83,18 +83,18 @@ func readSelfchecks() (all []selfcheck.Record, path string, err error) {
 		text, err = textfile.Read(bytes.NewReader(text), selfcheckMaxSize, textfile.Selfchecks)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &all)
+		err = json.Unmarshal(text, &list)
 	}
 	if err != nil {
 		return nil, path, fmt.Errorf("read %s: %w; remove it, and repeat touchstone selfcheck", path, err)
 	}
-	for _, d := range all {
+	for _, d := range list {
 		if d.Version != selfcheck.SchemaVersion {
 			return nil, path, fmt.Errorf("read %s: %w (it has version %d and this touchstone knows %d); %s, or remove the file",
 				path, result.ErrVersion, d.Version, selfcheck.SchemaVersion, result.VersionAdvice)
 		}
 	}
-	return all, path, nil
+	return list, path, nil
 }
 
 // storable checks that a selfcheck can be stored, before the measurement. It creates the folder of the stored ones.
@@ -116,36 +116,36 @@ func storable() error {
 
 // keepSelfcheck adds a selfcheck to the stored ones, and returns the path of their file.
 func keepSelfcheck(d selfcheck.Record) (string, error) {
-	all, path, err := readSelfchecks()
+	list, path, err := readSelfchecks()
 	if err != nil {
 		return path, err
 	}
-	all = append(all, d)
-	all = all[max(0, len(all)-mostSelfchecks):]
+	list = append(list, d)
+	list = list[max(0, len(list)-mostSelfchecks):]
 	if _, err := trust.MakeDirectory(filepath.Dir(path)); err != nil {
 		return path, err
 	}
 	return path, replaceFile(path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		return enc.Encode(all)
+		return enc.Encode(list)
 	})
 }
 
 // lastSelfcheck returns the last selfcheck of this machine for the record of a run, or nil without one. A run of
 // fake targets quotes only selfchecks of fake targets. A file that cannot be read is a note: it prevents no run.
 func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
-	all, _, err := readSelfchecks()
+	list, _, err := readSelfchecks()
 	if err != nil {
 		a.line("note: " + quantity.OneLine(err.Error()))
 		return nil
 	}
 	fakes := slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Engine == fake.Name })
-	for _, d := range slices.Backward(all) {
+	for _, d := range slices.Backward(list) {
 		if strings.HasPrefix(d.Target, fake.Name+"/") != fakes {
 			continue
 		}
-		if here := host.Facts("/"); d.Host.SameMachine(&here) {
+		if machine := host.Facts("/"); d.Host.SameMachine(&machine) {
 			s := d.Summary(d.Date, d.Tool.Version, d.Target)
 			return &s
 		}
@@ -155,15 +155,15 @@ func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 
 // showSelfchecks prints the stored selfchecks.
 func (a *App) showSelfchecks(f format) error {
-	all, path, err := readSelfchecks()
+	list, path, err := readSelfchecks()
 	if err != nil {
 		return err
 	}
-	if all == nil {
+	if list == nil {
 		if f != formatJSON {
 			return fmt.Errorf("%s does not exist: no selfcheck is stored; make one with touchstone selfcheck", path)
 		}
-		all = []selfcheck.Record{}
+		list = []selfcheck.Record{}
 	}
-	return a.writeDocument(a.env.Stdout, f, "", answer.Stored(all))
+	return a.writeDocument(a.env.Stdout, f, "", answer.Stored(list))
 }

@@ -21,21 +21,21 @@ const hangVariable = "TOUCHSTONE_TEST_HANG"
 // hang is a run whose end and whose clean-up never return.
 func hang() {
 	app := New(System())
-	forever := func() {
+	wait := func() {
 		for { // a signal ends the call
 			_, _ = unix.Ppoll(nil, nil, nil)
 		}
 	}
 	app.onAbandon(func() error {
 		fmt.Println("abandoned")
-		forever()
+		wait()
 		return nil
 	})
 	app.supervise(nil, func(ctx context.Context) int {
 		fmt.Println("running")
 		<-ctx.Done()
 		fmt.Println("interrupted")
-		forever()
+		wait()
 		return ExitOK
 	})
 }

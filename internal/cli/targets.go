@@ -79,8 +79,8 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	report := func(kind execution.EventKind, text string) {
 		(&progress{status: a.status}).Report(execution.Event{Kind: kind, Text: text})
 	}
-	swept, err := s.Open(ctx, func(reason string) { report(execution.Note, reason) })
-	for _, left := range swept {
+	leftovers, err := s.Open(ctx, func(reason string) { report(execution.Note, reason) })
+	for _, left := range leftovers {
 		report(execution.Swept, left.String())
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 			}
 		}
 	}()
-	tried := 0
+	count := 0
 	bare := map[string]error{} // the error of a runtime with its options, called without an engine
 	for i, c := range candidates {
 		if ctx.Err() != nil {
@@ -135,8 +135,8 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		if c.Err == nil {
 			// A runtime that hangs by itself would hang with each engine.
 			c.Err = bare[c.Target.RuntimeText()]
-			tried++
-			a.show(fmt.Sprintf("trying %d of %d: %s …", tried, len(s.Targets), c.Target))
+			count++
+			a.show(fmt.Sprintf("trying %d of %d: %s …", count, len(s.Targets), c.Target))
 		}
 		row, e, err := tryTarget(ctx, drivers, c, *s)
 		if e != nil {
@@ -307,8 +307,8 @@ func printIncapable(w io.Writer, width int, rows []targetRow) {
 				continue
 			}
 			working++
-			reason, lacking := r.Cannot[string(c)]
-			if !lacking {
+			reason, ok := r.Cannot[string(c)]
+			if !ok {
 				continue
 			}
 			if targets[reason] == nil {

@@ -52,9 +52,9 @@ func (s stub) Open(ctx context.Context, t target.Target, session engine.Session)
 }
 
 // lab returns two engines. runsc with kvm does not work, crun is missing, and containerd has no shim for kata.
-func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, opened, told *[]string) {
+func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, openings, lists *[]string) {
 	t.Helper()
-	opened, told = new([]string), new([]string)
+	openings, lists = new([]string), new([]string)
 	missing := &engine.UnsupportedError{What: "it", Reason: "crun is not on PATH", Advice: "install it"}
 	kvm := &engine.UnsupportedError{What: "it", Reason: "no answer within 20s\ndelete the container: it is gone"} // joined errors
 	for _, d := range []struct{ name, list string }{
@@ -73,31 +73,31 @@ func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, op
 			candidates = append(candidates, c)
 		}
 		drivers = append(drivers, stub{
-			name: d.name, candidates: candidates, opened: opened, told: told, opening: opening,
+			name: d.name, candidates: candidates, opened: openings, told: lists, opening: opening,
 			fails: map[string]error{
 				"oci/runsc@platform=kvm": kvm, "containerd/runsc@platform=kvm": kvm,
 				"containerd/kata": &engine.OpenError{Err: &engine.UnsupportedError{What: "it", Reason: "its shim\x1b[2J is missing", Advice: "install it"}},
 			},
 		})
 	}
-	return drivers, opened, told
+	return drivers, openings, lists
 }
 
 func TestTargets(t *testing.T) {
-	drivers, opened, told := lab(t, nil)
+	drivers, openings, lists := lab(t, nil)
 	var out, notes bytes.Buffer
 	app := New(Environment{Stdout: &out, Stderr: &notes, Live: true})
 	rows, err := app.tryAll(t.Context(), drivers, plan.Quick(), &engine.Session{RunID: "r"})
 	must.Do(t, err)
-	all := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
+	names := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
 	// A runtime that does not work by itself is not tried with each engine.
-	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "containerd/runsc@platform=kvm" })
-	if diff := cmp.Diff(want, *opened); diff != "" {
+	want := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "containerd/runsc@platform=kvm" })
+	if diff := cmp.Diff(want, *openings); diff != "" {
 		t.Errorf("opened (-want +got):\n%s", diff)
 	}
-	for i, said := range *told {
-		if said != "["+strings.Join(all, " ")+"]" {
-			t.Errorf("at the opening of %s the session has the targets %s, want all that may work", want[i], said)
+	for i, text := range *lists {
+		if text != "["+strings.Join(names, " ")+"]" {
+			t.Errorf("at the opening of %s the session has the targets %s, want all that may work", want[i], text)
 		}
 	}
 	if got := notes.String(); !strings.Contains(got, "trying 4 of 7: containerd/runc …") || !strings.HasSuffix(got, "\r\x1b[K") {
@@ -170,14 +170,14 @@ no pull: it pulls nothing
 // ^C ends the listing while a target is being tried.
 func TestTargetsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
-	drivers, opened, _ := lab(t, func(tried target.Target) {
-		if tried.String() == "oci/runsc" {
+	drivers, openings, _ := lab(t, func(candidate target.Target) {
+		if candidate.String() == "oci/runsc" {
 			interrupt(ErrInterrupted)
 		}
 	})
 	rows, err := New(Environment{Stderr: &bytes.Buffer{}}).tryAll(ctx, drivers, plan.Quick(), &engine.Session{RunID: "r"})
-	if !errors.Is(err, ErrInterrupted) || rows != nil || len(*opened) != 2 {
-		t.Errorf("an interrupted listing returns %v and %v after %v", rows, err, *opened)
+	if !errors.Is(err, ErrInterrupted) || rows != nil || len(*openings) != 2 {
+		t.Errorf("an interrupted listing returns %v and %v after %v", rows, err, *openings)
 	}
 }
 

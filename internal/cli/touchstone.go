@@ -75,14 +75,14 @@ func touchstoneRuns(f io.ReadSeeker, file string) (runs []result.Run, ok bool, e
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, false, err
 	}
-	all := bufio.NewReader(f)
-	head, err := all.Peek(all.Size())
+	buffer := bufio.NewReader(f)
+	head, err := buffer.Peek(buffer.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
 	}
 	if ok = touchstone.IsJSON(head); ok {
 		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(all, touchstone.MaxSize+1)); err == nil {
+		if data, err = io.ReadAll(io.LimitReader(buffer, touchstone.MaxSize+1)); err == nil {
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 			if file == standardInput {
 				name = "touchstone"
@@ -131,10 +131,10 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if ids == nil {
 		err := a.withStore(ctx, dir, func(db *store.Store) error {
 			runs, err := db.Runs(ctx)
-			seen := map[string]bool{}
+			names := map[string]bool{}
 			for _, r := range runs { // the newest first
-				if !seen[r.Name] {
-					seen[r.Name] = true
+				if !names[r.Name] {
+					names[r.Name] = true
 					ids = append(ids, r.ID)
 				}
 			}

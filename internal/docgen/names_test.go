@@ -7,17 +7,11 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
-
-// notYetRenamed are the directories that TestNames leaves out, because their names are older than it and not yet renamed.
-var notYetRenamed = []string{
-	"internal/cli", "internal/execution", "internal/host", "internal/report", "internal/result", "internal/runner", "internal/workload",
-}
 
 // readNames reads the words that name no value.
 func readNames(t *testing.T) map[string]bool {
@@ -87,25 +81,17 @@ func badNames(t *testing.T, path string, source []byte, words map[string]bool) (
 	return findings
 }
 
-// TestNames checks the local names of all Go code. A directory without a finding must leave notYetRenamed.
+// TestNames checks the local names of all Go code.
 func TestNames(t *testing.T) {
-	words, remains := readNames(t), map[string]bool{}
+	words := readNames(t)
 	eachSource(t, "../..", func(path string, content []byte) {
 		if filepath.Ext(path) != ".go" {
 			return
 		}
-		findings := badNames(t, path, content, words)
-		if i := slices.IndexFunc(notYetRenamed, func(dir string) bool { return strings.HasPrefix(path, dir+"/") }); i >= 0 {
-			remains[notYetRenamed[i]] = remains[notYetRenamed[i]] || len(findings) > 0
-		} else if len(findings) > 0 {
+		if findings := badNames(t, path, content, words); len(findings) > 0 {
 			t.Errorf("no nouns, and no verbs for functions:\n%s", strings.Join(findings, "\n"))
 		}
 	})
-	for _, dir := range notYetRenamed {
-		if !remains[dir] {
-			t.Errorf("%s is renamed; remove it from notYetRenamed", dir)
-		}
-	}
 }
 
 func TestBadNames(t *testing.T) {

@@ -110,29 +110,29 @@ func tuning(h *result.Host) string {
 }
 
 // sameTargets checks that the targets are unchanged since the run started.
-func sameTargets(then, now []result.Target) error {
-	for _, t := range then {
-		i := slices.IndexFunc(now, func(n result.Target) bool { return n.Name == t.Name })
+func sameTargets(record, state []result.Target) error {
+	for _, t := range record {
+		i := slices.IndexFunc(state, func(n result.Target) bool { return n.Name == t.Name })
 		switch {
-		case i < 0 || now[i].Unavailable != "" && t.Unavailable == "":
+		case i < 0 || state[i].Unavailable != "" && t.Unavailable == "":
 			return fmt.Errorf("%s worked when the run started and does not work now", t.Name)
-		case now[i].Version != t.Version || now[i].Binary != t.Binary:
-			return fmt.Errorf("%s was %s (%s) when the run started and is %s (%s) now", t.Name, t.Version, t.Binary, now[i].Version, now[i].Binary)
+		case state[i].Version != t.Version || state[i].Binary != t.Binary:
+			return fmt.Errorf("%s was %s (%s) when the run started and is %s (%s) now", t.Name, t.Version, t.Binary, state[i].Version, state[i].Binary)
 		}
 	}
 	return nil
 }
 
 // sameImages checks that the images are unchanged since the run started.
-func sameImages(then, now []result.Image) error {
-	for _, i := range then {
-		index := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
+func sameImages(record, state []result.Image) error {
+	for _, i := range record {
+		index := slices.IndexFunc(state, func(n result.Image) bool { return n.Name == i.Name })
 		switch {
 		case i.Unavailable != "":
-		case index < 0 || now[index].Unavailable != "":
+		case index < 0 || state[index].Unavailable != "":
 			return fmt.Errorf("image %s was available when the run started and is not available now", i.Name)
-		case now[index].Digest != i.Digest:
-			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[index].Digest)
+		case state[index].Digest != i.Digest:
+			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, state[index].Digest)
 		}
 	}
 	return nil

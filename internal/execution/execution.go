@@ -238,8 +238,8 @@ func (e *Execution) open(ctx context.Context) error {
 	for _, w := range e.work {
 		e.session.Containers = max(e.session.Containers, w.Needs().Containers)
 	}
-	swept, err := e.session.Open(ctx, func(reason string) { e.report(Note, reason) })
-	for _, s := range swept {
+	leftovers, err := e.session.Open(ctx, func(reason string) { e.report(Note, reason) })
+	for _, s := range leftovers {
 		e.report(Swept, s.String())
 	}
 	if err == nil {
@@ -269,7 +269,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	began := e.clock.Now()
+	clockStart := e.clock.Now()
 	run, err := e.record(ctx, facts, images)
 	if err != nil {
 		return Outcome{}, err
@@ -293,7 +293,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
-	end := start.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
+	end := start.Add(e.clock.Now().Sub(clockStart)) // the time of day may be set during a run
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, end, caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }

@@ -55,9 +55,9 @@ func newFrontEnd(t *testing.T) *frontEnd {
 	return f
 }
 
-func (f *frontEnd) execute(ctx context.Context, p plan.Plan, earlier *result.Run, o *recorder) (Outcome, error) {
+func (f *frontEnd) execute(ctx context.Context, p plan.Plan, predecessor *result.Run, o *recorder) (Outcome, error) {
 	f.Helper()
-	e, err := New(Config{Plan: p, Store: f.db, RunID: "run", Earlier: earlier, Folder: f.folder, Observer: o})
+	e, err := New(Config{Plan: p, Store: f.db, RunID: "run", Earlier: predecessor, Folder: f.folder, Observer: o})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -128,9 +128,9 @@ func isUsage(err error) bool {
 // A first container that fails once or twice does not drop the target, and the failures are recorded.
 func TestFirstContainerIsTriedThreeTimes(t *testing.T) {
 	f := newFrontEnd(t)
-	const flaky, broken = "fake/flaky@fail=open#1+open#2+create#3", "fake/broken@fail=open"
+	const flaky, failure = "fake/flaky@fail=open#1+open#2+create#3", "fake/broken@fail=open"
 	o := &recorder{}
-	if _, err := f.execute(t.Context(), fakePlan(t, flaky, broken, "fake/good"), nil, o); err != nil {
+	if _, err := f.execute(t.Context(), fakePlan(t, flaky, failure, "fake/good"), nil, o); err != nil {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
@@ -140,7 +140,7 @@ func TestFirstContainerIsTriedThreeTimes(t *testing.T) {
 		switch target.Name {
 		case flaky:
 			failed = 2
-		case broken:
+		case failure:
 			unavailable = "scripted fault: call 3 of open fails"
 		}
 		if target.FailedTries != failed || target.Unavailable != unavailable {

@@ -35,7 +35,7 @@ func (f *fakeImages) Minimal(_ context.Context, arch, _ string) (string, []byte,
 }
 
 // Served reports no missing bytes: a fake pull transfers none.
-func (*fakeImages) Served(string) (served, size int64) { return 0, 0 }
+func (*fakeImages) Served(string) (transfer, size int64) { return 0, 0 }
 
 func (*fakeImages) Forget(string) {}
 

@@ -129,13 +129,13 @@ func known(read func() (guard.Amount, error)) func() (guard.Amount, error) {
 }
 
 // within returns the amount of the machine, or the allowance of the cgroup if less of it is free.
-func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (guard.Amount, error) {
+func within(allowance func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (guard.Amount, error) {
 	machine, err := amount(has("/"))
 	if err != nil {
 		return guard.Amount{}, err
 	}
-	limit, limited, err := allowed()
-	if err != nil || !limited || limit.Free >= machine.Free {
+	limit, ok, err := allowance()
+	if err != nil || !ok || limit.Free >= machine.Free {
 		return machine, err
 	}
 	return guard.Amount{Free: limit.Free, Total: limit.Total}, nil

@@ -25,7 +25,7 @@ func TestPageCacheIsDroppedOnlyForColdReads(t *testing.T) {
 		}
 		var config runner.Config
 		e.useHost(&config)
-		if noted := events.mentions("page cache"); noted != want || config.DropCaches != nil && !want {
+		if mention := events.mentions("page cache"); mention != want || config.DropCaches != nil && !want {
 			t.Errorf("cache=%s: the events are %v", cache, events.events)
 		}
 	}

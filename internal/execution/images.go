@@ -33,7 +33,7 @@ type madeImage struct {
 type imageMaker func(ctx context.Context, image bench.Image) (madeImage, error)
 
 // publisher publishes an image under a name and returns its reference.
-type publisher func(ctx context.Context, as string, image v1.Image) (ref string, err error)
+type publisher func(ctx context.Context, name string, image v1.Image) (ref string, err error)
 
 // imagesOf lists the images of work, without the probe's image, which every run has.
 func imagesOf(work []plan.Work) []bench.Image {
@@ -119,12 +119,12 @@ func unavailable(name bench.Image, err error) error {
 }
 
 // digestAndSize returns the digest of an image, and the size of its configuration and layers in bytes.
-func digestAndSize(made v1.Image) (digest string, size int64, err error) {
-	hash, err := made.Digest()
+func digestAndSize(source v1.Image) (digest string, size int64, err error) {
+	hash, err := source.Digest()
 	if err != nil {
 		return "", 0, err
 	}
-	manifest, err := made.Manifest()
+	manifest, err := source.Manifest()
 	if err != nil {
 		return "", 0, err
 	}
@@ -147,16 +147,16 @@ func (e *Execution) makeImage(ctx context.Context, name bench.Image) (madeImage,
 
 // makeWorkload makes the workload image.
 func makeWorkload(ctx context.Context, launcher *process.Launcher, report func(EventKind, string)) (madeImage, error) {
-	built, err := debian.Build(ctx, debian.Options{Launcher: launcher, Progress: func(step string) { report(Step, step) }})
+	product, err := debian.Build(ctx, debian.Options{Launcher: launcher, Progress: func(step string) { report(Step, step) }})
 	if err != nil {
 		return madeImage{}, err
 	}
-	if !built.Pinned() {
+	if !product.Pinned() {
 		report(Note, UnpinnedNote)
 	}
 	report(Step, "unpacking the workload image")
-	rootfs, err := built.Rootfs(ctx) // this may rebuild a damaged image
-	return madeImage{built.OCI(), rootfs, !built.Pinned()}, err
+	rootfs, err := product.Rootfs(ctx) // this may rebuild a damaged image
+	return madeImage{product.OCI(), rootfs, !product.Pinned()}, err
 }
 
 // load reads an image of the user's, from a file or a directory, and unpacks it below dir. dir belongs to the run
@@ -166,10 +166,10 @@ func load(ctx context.Context, dir, path string) (madeImage, error) {
 	if err != nil {
 		return madeImage{}, err
 	}
-	_, loaded, err := cache.Import(ctx, path, image.Named(""))
+	_, source, err := cache.Import(ctx, path, image.Named(""))
 	if err != nil {
 		return madeImage{}, err
 	}
-	rootfs, err := cache.Rootfs(ctx, loaded)
-	return madeImage{Image: loaded, rootfs: rootfs}, err
+	rootfs, err := cache.Rootfs(ctx, source)
+	return madeImage{Image: source, rootfs: rootfs}, err
 }

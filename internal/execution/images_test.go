@@ -37,9 +37,9 @@ func makes(t *testing.T, fails map[bench.Image]error) imageMaker {
 
 func TestImagesArePublished(t *testing.T) {
 	published := map[string]v1.Image{}
-	publish := func(_ context.Context, as string, made v1.Image) (string, error) {
-		published[as] = made
-		return "registry/" + as, nil
+	publish := func(_ context.Context, name string, source v1.Image) (string, error) {
+		published[name] = source
+		return "registry/" + name, nil
 	}
 	work := []plan.Work{
 		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
@@ -66,11 +66,11 @@ func TestImagesArePublished(t *testing.T) {
 // An unavailable image is an error of its own, and the others are still published.
 func TestUnavailableImage(t *testing.T) {
 	refusal := errors.New("the registry is full")
-	publish := func(_ context.Context, as string, _ v1.Image) (string, error) {
-		if as == "custom-3:latest" {
+	publish := func(_ context.Context, name string, _ v1.Image) (string, error) {
+		if name == "custom-3:latest" {
 			return "", refusal
 		}
-		return as, nil
+		return name, nil
 	}
 	cause := &engine.UnsupportedError{What: "x", Reason: "y", Advice: "z"}
 	images := []bench.Image{bench.WorkloadImage, "a.tar", "b.tar", "c.tar"}
@@ -108,24 +108,24 @@ func TestUsersImageIsRead(t *testing.T) {
 	source, err := image.Build(runtime.GOARCH)
 	must.Do(t, err)
 	dir := t.TempDir()
-	saved, err := layout.Write(dir, empty.Index)
+	folder, err := layout.Write(dir, empty.Index)
 	must.Do(t, err)
-	must.Do(t, saved.AppendImage(source))
-	loaded, err := load(t.Context(), imageDir, dir)
+	must.Do(t, folder.AppendImage(source))
+	product, err := load(t.Context(), imageDir, dir)
 	must.Do(t, err)
 	want, err := source.Digest()
 	must.Do(t, err)
-	if got, err := loaded.Digest(); got != want || err != nil {
+	if got, err := product.Digest(); got != want || err != nil {
 		t.Errorf("the digest is %v, %v; want %v", got, err, want)
 	}
-	if !strings.HasPrefix(loaded.rootfs, imageDir) {
-		t.Errorf("it is unpacked to %s, want a directory below %s", loaded.rootfs, imageDir)
+	if !strings.HasPrefix(product.rootfs, imageDir) {
+		t.Errorf("it is unpacked to %s, want a directory below %s", product.rootfs, imageDir)
 	}
 	if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the shared cache was used: %v", err)
 	}
-	if info, err := os.Stat(filepath.Join(loaded.rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
-		t.Errorf("the probe in %s: %v, %v", loaded.rootfs, info, err)
+	if info, err := os.Stat(filepath.Join(product.rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("the probe in %s: %v, %v", product.rootfs, info, err)
 	}
 	for _, path := range []string{"/no/such/image.tar", t.TempDir()} {
 		if _, err := load(t.Context(), imageDir, path); err == nil {

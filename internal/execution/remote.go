@@ -41,7 +41,7 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 	}
 	var errs []error
 	for _, place := range places {
-		about, err := r.client.Check(ctx, place)
+		description, err := r.client.Check(ctx, place)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
@@ -49,8 +49,8 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 			errs = append(errs, err)
 			continue
 		}
-		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", place, about.Facts[peer.AboutMachine])
-		if about.Same {
+		note := fmt.Sprintf("the servers of peer=%s are on another machine (%s), whose load and CPU time are not recorded", place, description.Facts[peer.AboutMachine])
+		if description.Same {
 			note = fmt.Sprintf("the servers of peer=%s are on this machine, in another network namespace: this is no measurement between two machines", place)
 		}
 		report(Note, note)
@@ -60,8 +60,8 @@ func findRemotes(ctx context.Context, work []plan.Work, version string, secret p
 }
 
 // open starts a server on another machine for a trial.
-func (r remotes) open(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
-	s, err := r.client.Open(ctx, at, server)
+func (r remotes) open(ctx context.Context, place remote.Place, server remote.Server) (bench.Remote, error) {
+	s, err := r.client.Open(ctx, place, server)
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +81,17 @@ func (s remoteServer) Watch(ctx context.Context) (context.Context, context.Cance
 
 // About describes the other machine, and the interface of this one on the path to it.
 func (s remoteServer) About() map[string]string {
-	about := describeInterface(s.session.Local)
-	about["server"] = "another machine" // the parameter has its address
+	facts := describeInterface(s.session.Local)
+	facts["server"] = "another machine" // the parameter has its address
 	if s.session.Same {
-		about["server"] = "this machine, in another network namespace"
+		facts["server"] = "this machine, in another network namespace"
 	}
 	for _, key := range []string{peer.AboutMachine, peer.AboutInterface, peer.AboutImage} {
 		if fact := s.session.Facts[key]; fact != "" {
-			about["server's "+key] = fact
+			facts["server's "+key] = fact
 		}
 	}
-	return about
+	return facts
 }
 
 // describeInterface describes the interface with an address of this machine.
@@ -100,11 +100,11 @@ func describeInterface(a netip.Addr) map[string]string {
 	if err != nil {
 		return map[string]string{"interface": err.Error()}
 	}
-	about, err := network.Describe(name)
+	facts, err := network.Describe(name)
 	if err != nil {
 		return map[string]string{"interface": name}
 	}
-	return about
+	return facts
 }
 
 // interfaceWith returns the name of the interface with an address.

@@ -47,13 +47,13 @@ func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.
 	if rule == nil {
 		return
 	}
-	earlier := rule.Stopped
+	stops := rule.Stopped
 	rule.Stopped = nil
 	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Seed: run.Seed}
 	config.Decide = &decision.Rule{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
 	config.Stopped = func(stop result.Stop) error {
 		rule.Stopped = append(rule.Stopped, stop)
-		if slices.Contains(earlier, stop) {
+		if slices.Contains(stops, stop) {
 			return nil
 		}
 		e.report(Ended, fmt.Sprintf("%s on %s ended after %d blocks: %s", strings.TrimSpace(stop.Benchmark+" "+stop.Params), stop.Target, stop.Blocks, stop.Reason))

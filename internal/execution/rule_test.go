@@ -25,10 +25,10 @@ func decidingPlan(t *testing.T, targets ...string) plan.Plan {
 
 // The rule and the cells that it ended are in the store. The second run has an estimate before its first trial.
 func TestUntilDecided(t *testing.T) {
-	const slow = "fake/slow@create=60ms,delete=40ms,jitter=0.03,start=30ms"
+	const spec = "fake/slow@create=60ms,delete=40ms,jitter=0.03,start=30ms"
 	f := newFrontEnd(t)
 	var o recorder
-	if _, err := f.execute(t.Context(), decidingPlan(t, "fake/base@jitter=0.03", slow), nil, &o); err != nil {
+	if _, err := f.execute(t.Context(), decidingPlan(t, "fake/base@jitter=0.03", spec), nil, &o); err != nil {
 		t.Fatal(err)
 	}
 	run, err := f.db.Run(t.Context(), "run")
@@ -38,7 +38,7 @@ func TestUntilDecided(t *testing.T) {
 		t.Fatalf("the rule in the store is %+v", rule)
 	}
 	first, last := rule.Stopped[0], rule.Stopped[1]
-	if first.Target != slow || first.Reason != result.Decided || last.Target != "fake/base@jitter=0.03" || last.Reason != result.AllStopped || first.Blocks >= 60 {
+	if first.Target != spec || first.Reason != result.Decided || last.Target != "fake/base@jitter=0.03" || last.Reason != result.AllStopped || first.Blocks >= 60 {
 		t.Errorf("stopped: %+v", rule.Stopped)
 	}
 	for _, trial := range run.Trials {
@@ -64,14 +64,14 @@ func TestResumedRunKeepsStoppedCells(t *testing.T) {
 	if _, err := f.execute(ctx, decidingPlan(t, targets...), nil, &o); err != nil {
 		t.Fatal(err)
 	}
-	earlier, err := f.db.Run(t.Context(), "run")
-	if err != nil || len(earlier.Stopping.Stopped) != 1 {
-		t.Fatalf("%v: the first part stopped %+v", err, earlier.Stopping)
+	predecessor, err := f.db.Run(t.Context(), "run")
+	if err != nil || len(predecessor.Stopping.Stopped) != 1 {
+		t.Fatalf("%v: the first part stopped %+v", err, predecessor.Stopping)
 	}
-	want := *earlier.Stopping
-	p, err := ResumedPlan(earlier)
+	want := *predecessor.Stopping
+	p, err := ResumedPlan(predecessor)
 	must.Do(t, err)
-	if _, err := f.execute(t.Context(), p, &earlier, &recorder{}); err != nil {
+	if _, err := f.execute(t.Context(), p, &predecessor, &recorder{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.db.Run(t.Context(), "run")

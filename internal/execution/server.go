@@ -67,8 +67,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if err := s.canListen(ctx); err != nil {
 		return err
 	}
-	swept, err := s.session.Open(ctx, func(reason string) { report(Note, reason) })
-	for _, left := range swept {
+	leftovers, err := s.session.Open(ctx, func(reason string) { report(Note, reason) })
+	for _, left := range leftovers {
 		report(Swept, left.String())
 	}
 	if err != nil {
@@ -126,11 +126,11 @@ func (s *Server) canListen(ctx context.Context) error {
 }
 
 // inOneLine formats the description of an interface.
-func inOneLine(about map[string]string) string {
-	parts := []string{about["interface"]}
-	for _, key := range slices.Sorted(maps.Keys(about)) {
+func inOneLine(facts map[string]string) string {
+	parts := []string{facts["interface"]}
+	for _, key := range slices.Sorted(maps.Keys(facts)) {
 		if key != "interface" {
-			parts = append(parts, key+" "+about[key])
+			parts = append(parts, key+" "+facts[key])
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -162,20 +162,20 @@ const (
 const webFiles = "/data"
 
 // start starts a server, and returns when it listens.
-func (s *Server) start(ctx context.Context, server remote.Server, at netip.AddrPort) (_ peer.Process, err error) {
+func (s *Server) start(ctx context.Context, server remote.Server, address netip.AddrPort) (_ peer.Process, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s did not listen within %v", server, startLimit))
 	defer cancel()
 	if err := s.free(ctx, server); err != nil {
 		return nil, err
 	}
 	out := newServerOutput(server.Listening())
-	spec := s.spec(server.Args(at, webFiles)...)
+	spec := s.spec(server.Args(address, webFiles)...)
 	spec.Process.Stdout, spec.Process.Stderr = out, out
 	if server.Writes() {
 		spec.Mounts = []engine.Mount{{Target: "/tmp"}}
 	}
 	if server == remote.Nginx {
-		if err := s.writeWeb(at); err != nil {
+		if err := s.writeWeb(address); err != nil {
 			return nil, fmt.Errorf("write the web server's files: %w", err)
 		}
 		spec.Mounts = append(spec.Mounts, engine.Mount{Source: s.web, Target: webFiles, ReadOnly: true})
@@ -186,7 +186,7 @@ func (s *Server) start(ctx context.Context, server remote.Server, at netip.AddrP
 	}
 	p := serverProcess{server: server, c: c, out: out}
 	if err = c.Start(ctx); err == nil {
-		err = s.awaitListening(ctx, p, at)
+		err = s.awaitListening(ctx, p, address)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Stop())
@@ -203,9 +203,9 @@ func (s *Server) spec(argv ...string) engine.Spec {
 }
 
 // writeWeb writes nginx's files. The user nobody reads them; on the host the directory above is private.
-func (s *Server) writeWeb(at netip.AddrPort) error {
+func (s *Server) writeWeb(address netip.AddrPort) error {
 	err := errors.Join(os.MkdirAll(s.web, 0o755), os.Chmod(s.web, 0o755)) //nolint:gosec // see above
-	for name, content := range programs.WebFiles(webFiles, at) {
+	for name, content := range programs.WebFiles(webFiles, address) {
 		file := filepath.Join(s.web, name)
 		err = errors.Join(err, os.WriteFile(file, content, 0o644), os.Chmod(file, 0o644)) //nolint:gosec // whatever the umask
 	}
@@ -213,11 +213,11 @@ func (s *Server) writeWeb(at netip.AddrPort) error {
 }
 
 // awaitListening returns when a server listens, or with the reason why it has exited before.
-func (s *Server) awaitListening(ctx context.Context, p serverProcess, at netip.AddrPort) error {
+func (s *Server) awaitListening(ctx context.Context, p serverProcess, address netip.AddrPort) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	waited := make(chan struct{})
+	end := make(chan struct{})
 	go func() {
-		defer close(waited)
+		defer close(end)
 		err := p.Wait(ctx)
 		if err == nil {
 			err = fmt.Errorf("%s exited before it had a client: %s", p.server, p.out)
@@ -226,11 +226,11 @@ func (s *Server) awaitListening(ctx context.Context, p serverProcess, at netip.A
 	}()
 	defer func() {
 		cancel(nil)
-		<-waited
+		<-end
 	}()
 	var err error
 	if p.server.Listening() == "" {
-		err = s.reach(ctx, at)
+		err = s.reach(ctx, address)
 	} else {
 		select {
 		case <-p.out.listens:
@@ -244,8 +244,8 @@ func (s *Server) awaitListening(ctx context.Context, p serverProcess, at netip.A
 }
 
 // reach runs a program that connects to an address until it succeeds.
-func (s *Server) reach(ctx context.Context, at netip.AddrPort) error {
-	spec := s.spec(probe.Reach(at, startLimit)...)
+func (s *Server) reach(ctx context.Context, address netip.AddrPort) error {
+	spec := s.spec(probe.Reach(address, startLimit)...)
 	spec.Process.Stdout, spec.Process.Stderr = io.Discard, io.Discard
 	c, err := s.host.Create(ctx, spec)
 	if err != nil {

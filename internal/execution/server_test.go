@@ -135,29 +135,29 @@ func reached() map[string]engine.Exit { return map[string]engine.Exit{"/probe re
 
 // Servers run in the host's network, from the image, and listen before their client is answered.
 func TestServerStarts(t *testing.T) {
-	for _, which := range remote.Servers() {
+	for _, server := range remote.Servers() {
 		host := &bare{exits: reached(), output: map[string]string{"iperf3": programs.IperfListening + "----\n"}}
 		s := newTestServer(t, host)
-		p, err := s.start(t.Context(), which, s.at(which))
+		p, err := s.start(t.Context(), server, s.at(server))
 		must.Do(t, err)
 		if host.processes() != 1 {
-			t.Errorf("%s: %d processes exist", which, host.processes())
+			t.Errorf("%s: %d processes exist", server, host.processes())
 		}
 		spec := host.specs[0]
 		if spec.Network != engine.HostNet || spec.Join != "" || spec.Rootfs != "/image" || !strings.HasPrefix(spec.ID, engine.Prefix+s.RunID+"-") {
-			t.Errorf("%s is %+v", which, spec)
+			t.Errorf("%s is %+v", server, spec)
 		}
-		if which == remote.Nginx {
+		if server == remote.Nginx {
 			config, err := os.ReadFile(filepath.Join(spec.Mounts[1].Source, programs.NginxConfig))
-			if err != nil || !strings.Contains(string(config), "listen "+s.at(which).String()+";") {
+			if err != nil || !strings.Contains(string(config), "listen "+s.at(server).String()+";") {
 				t.Errorf("nginx is configured by %s, %v", config, err)
 			}
 		}
-		if reaches := len(host.specs) == 2 && slices.Contains(host.specs[1].Process.Args, "reach"); reaches != (which.Listening() == "") {
-			t.Errorf("%s: the programs are %+v", which, host.specs)
+		if reaches := len(host.specs) == 2 && slices.Contains(host.specs[1].Process.Args, "reach"); reaches != (server.Listening() == "") {
+			t.Errorf("%s: the programs are %+v", server, host.specs)
 		}
 		if err := p.Stop(); err != nil || host.processes() != 0 {
-			t.Errorf("%s: Stop() = %v, and %d processes exist", which, err, host.processes())
+			t.Errorf("%s: Stop() = %v, and %d processes exist", server, err, host.processes())
 		}
 	}
 }
@@ -223,11 +223,11 @@ func TestServerOutput(t *testing.T) {
 func TestFindRemotes(t *testing.T) {
 	var reports []string
 	report := func(_ EventKind, text string) { reports = append(reports, text) }
-	work := func(peers ...string) (all []plan.Work) {
+	work := func(peers ...string) (list []plan.Work) {
 		for _, p := range peers {
-			all = append(all, plan.Work{Params: bench.Params{"peer": p}})
+			list = append(list, plan.Work{Params: bench.Params{"peer": p}})
 		}
-		return append(all, plan.Work{Params: bench.Params{"duration": "1s"}})
+		return append(list, plan.Work{Params: bench.Params{"duration": "1s"}})
 	}
 	r, err := findRemotes(t.Context(), work("host", "containers", "same"), "v1", peer.Secret{}, report)
 	if err != nil || r.caveats != nil || reports != nil {
@@ -240,11 +240,11 @@ func TestFindRemotes(t *testing.T) {
 }
 
 func TestDescribeInterface(t *testing.T) {
-	if about := describeInterface(netip.MustParseAddr("127.0.0.1")); about["interface"] != "lo" || about["mtu"] == "" {
-		t.Errorf("the loopback interface is described by %v", about)
+	if facts := describeInterface(netip.MustParseAddr("127.0.0.1")); facts["interface"] != "lo" || facts["mtu"] == "" {
+		t.Errorf("the loopback interface is described by %v", facts)
 	}
-	if about := describeInterface(netip.MustParseAddr("203.0.113.77")); !strings.HasPrefix(about["interface"], "not known: ") {
-		t.Errorf("an interface that does not exist is described by %v", about)
+	if facts := describeInterface(netip.MustParseAddr("203.0.113.77")); !strings.HasPrefix(facts["interface"], "not known: ") {
+		t.Errorf("an interface that does not exist is described by %v", facts)
 	}
 	if text := inOneLine(map[string]string{"mtu": "1500", "interface": "eth0", "kind": "e1000e"}); text != "eth0, kind e1000e, mtu 1500" {
 		t.Errorf("in one line: %q", text)
@@ -263,21 +263,21 @@ func TestRemoteServer(t *testing.T) {
 	secret := peer.NewSecret()
 	server := &peer.Server{Version: "v1", Secret: secret, Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
 	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l) }()
+	outcome := make(chan error, 1)
+	go func() { outcome <- server.Serve(ctx, l) }()
 	r := remotes{client: peer.Client{Version: "v1", Secret: secret, Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
 	client, err := r.open(t.Context(), remote.Place{Host: "127.0.0.1", Port: s.Listen.Port()}, remote.Nginx)
 	must.Do(t, err)
 	if client.Server() != s.at(remote.Nginx) || client.Control() != s.Listen {
 		t.Errorf("the server is at %s and %s", client.Server(), client.Control())
 	}
-	about := client.About()
-	if about["interface"] != "lo" || about["server's machine"] != "Linux" || about["server"] != "this machine, in another network namespace" || about["server's other"] != "" {
-		t.Errorf("the conditions are %v", about)
+	facts := client.About()
+	if facts["interface"] != "lo" || facts["server's machine"] != "Linux" || facts["server"] != "this machine, in another network namespace" || facts["server's other"] != "" {
+		t.Errorf("the conditions are %v", facts)
 	}
 	if err := client.Close(); err != nil || host.processes() != 0 {
 		t.Errorf("Close() = %v, and %d processes exist", err, host.processes())
 	}
 	stop()
-	must.Do(t, <-served)
+	must.Do(t, <-outcome)
 }

@@ -47,22 +47,22 @@ func NewSession(runID string, p plan.Plan) *Session {
 }
 
 // Open first removes the leftovers of killed runs, and returns a list of them, also with an error. Then it creates the
-// resources of the session. After an error no resource remains. waiting receives the reason of a long wait.
-func (s *Session) Open(ctx context.Context, waiting func(reason string)) ([]workdir.Swept, error) {
+// resources of the session. After an error no resource remains. report receives the reason of a long wait.
+func (s *Session) Open(ctx context.Context, report func(reason string)) ([]workdir.Swept, error) {
 	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
 	s.Cgroups = groups
-	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, workdir.Daemons{Empty: sweepDaemon, Waiting: waiting})
+	leftovers, err := workdir.Sweep(ctx, roots, s.Cgroups, workdir.Daemons{Empty: sweepDaemon, Waiting: report})
 	// Runs of other hosts stay, and each of them may be under way. Only touchstone cleanup lists them.
-	swept = slices.DeleteFunc(swept, func(s workdir.Swept) bool { return s.Host != "" })
+	leftovers = slices.DeleteFunc(leftovers, func(s workdir.Swept) bool { return s.Host != "" })
 	if err != nil {
-		return swept, err
+		return leftovers, err
 	}
 	dir, err := workdir.Create(roots, s.RunID)
 	if err != nil {
-		return swept, err
+		return leftovers, err
 	}
 	s.mu.Lock()
 	s.dir = dir
@@ -74,9 +74,9 @@ func (s *Session) Open(ctx context.Context, waiting func(reason string)) ([]work
 		err = process.Pin(s.pinning.Touchstone)
 	}
 	if err != nil {
-		return swept, errors.Join(err, s.Close())
+		return leftovers, errors.Join(err, s.Close())
 	}
-	return swept, nil
+	return leftovers, nil
 }
 
 func (s *Session) prepare(ctx context.Context) error {
@@ -149,13 +149,13 @@ func (s *Session) Abandon() error {
 	return nil
 }
 
-// Sweep removes the leftovers of killed runs on this machine. waiting receives the reason of a long wait.
-func Sweep(ctx context.Context, waiting func(reason string)) ([]workdir.Swept, error) {
+// Sweep removes the leftovers of killed runs on this machine. report receives the reason of a long wait.
+func Sweep(ctx context.Context, report func(reason string)) ([]workdir.Swept, error) {
 	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
-	return workdir.Sweep(ctx, roots, groups, workdir.Daemons{Empty: sweepDaemon, Waiting: waiting})
+	return workdir.Sweep(ctx, roots, groups, workdir.Daemons{Empty: sweepDaemon, Waiting: report})
 }
 
 // places returns the directories for runs, and the cgroups of the host: nil if this user may create none.

@@ -88,17 +88,17 @@ const (
 )
 
 // openTarget opens a target. It returns the errors of the first containers that did not work.
-func (e *Execution) openTarget(ctx context.Context, t target.Target) (opened engine.Engine, failures []error, err error) {
-	began := e.clock.Now()
+func (e *Execution) openTarget(ctx context.Context, t target.Target) (driver engine.Engine, failures []error, err error) {
+	start := e.clock.Now()
 	for {
-		opened, err = e.drivers.Open(ctx, t, e.engineSession())
+		driver, err = e.drivers.Open(ctx, t, e.engineSession())
 		var open *engine.OpenError
 		if err == nil || !errors.As(err, &open) || !open.Transient {
-			return opened, failures, err
+			return driver, failures, err
 		}
 		failures = append(failures, err)
-		if len(failures) == mostTries || e.clock.Now().Sub(began) >= triesLimit || ctx.Err() != nil {
-			return opened, failures, err
+		if len(failures) == mostTries || e.clock.Now().Sub(start) >= triesLimit || ctx.Err() != nil {
+			return driver, failures, err
 		}
 		e.report(Note, fmt.Sprintf("%s is tried again (%d of %d)", t, len(failures)+1, mostTries))
 	}
@@ -142,8 +142,8 @@ func IsDefault(p plan.Plan, d engine.Description, c engine.Candidate) bool {
 // requested is true if the plan requests the engine: by private daemons, or by the socket of its daemon. An address that may
 // come from the environment is no request: DOCKER_HOST may be set for other programs.
 func requested(p plan.Plan, d engine.Description) bool {
-	_, named := p.Engines.Sockets[d.Name]
-	return p.Engines.Managed || named && d.AddressVariable == ""
+	_, ok := p.Engines.Sockets[d.Name]
+	return p.Engines.Managed || ok && d.AddressVariable == ""
 }
 
 // needsCandidates is true if the plan's targets depend on the candidates of this machine.
@@ -162,16 +162,16 @@ func needsCandidates(p plan.Plan) bool {
 // engine that is not installed. If nothing that a pattern matches is installed, all its matches are in the
 // run with their reasons.
 func selectTargets(p plan.Plan, drivers engines.Drivers, candidates []engine.Candidate) ([]target.Target, error) {
-	installed := installed(p, drivers, candidates)
-	var selected []target.Target
+	isInstalled := installed(p, drivers, candidates)
+	var selection []target.Target
 	add := func(t target.Target) {
-		if !slices.ContainsFunc(selected, func(s target.Target) bool { return s.String() == t.String() }) {
-			selected = append(selected, t)
+		if !slices.ContainsFunc(selection, func(s target.Target) bool { return s.String() == t.String() }) {
+			selection = append(selection, t)
 		}
 	}
 	if p.Targets == nil {
 		for _, c := range candidates {
-			if IsDefault(p, drivers.Describe(c.Target.Engine), c) && installed(c) {
+			if IsDefault(p, drivers.Describe(c.Target.Engine), c) && isInstalled(c) {
 				add(c.Target)
 			}
 		}
@@ -186,7 +186,7 @@ func selectTargets(p plan.Plan, drivers engines.Drivers, candidates []engine.Can
 			t, ok := pattern.Select(c.Target)
 			switch {
 			case !ok:
-			case installed(c):
+			case isInstalled(c):
 				found = append(found, t)
 			default:
 				missing = append(missing, t)
@@ -205,7 +205,7 @@ func selectTargets(p plan.Plan, drivers engines.Drivers, candidates []engine.Can
 	if p.Baseline.Engine != "" {
 		add(p.Baseline)
 	}
-	return selected, nil
+	return selection, nil
 }
 
 // installed returns a function that is true for a candidate whose engine and runtime are both on this machine. An
@@ -220,7 +220,7 @@ func installed(p plan.Plan, drivers engines.Drivers, candidates []engine.Candida
 		runtimes[name] = true
 	}
 	for _, c := range candidates {
-		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, drivers.Describe(c.Target.Engine), c) && named {
+		if _, ok := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, drivers.Describe(c.Target.Engine), c) && ok {
 			names[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
 		}
 	}

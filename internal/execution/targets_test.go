@@ -26,8 +26,8 @@ func machine(t *testing.T, list string) []engine.Candidate {
 	for item := range strings.FieldsSeq(list) {
 		var c engine.Candidate
 		name, isDefault := strings.CutSuffix(item, "!")
-		name, broken := strings.CutPrefix(name, "-")
-		if c.Default = isDefault; broken {
+		name, failure := strings.CutPrefix(name, "-")
+		if c.Default = isDefault; failure {
 			c.Err = errors.New("it does not work")
 		}
 		parsed, err := target.Parse(name)
@@ -40,7 +40,7 @@ func machine(t *testing.T, list string) []engine.Candidate {
 
 func TestSelectTargets(t *testing.T) {
 	// runc and runsc are there, crun is not; containerd is, CRI-O is too but without runsc, Docker is not.
-	const usual = "native! oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm " +
+	const standard = "native! oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm " +
 		"containerd/runc! -containerd/crun! containerd/runsc! containerd/runsc@platform=kvm " +
 		"crio/runc -crio/crun -crio/runsc -docker/runc -docker/crun -docker/runsc"
 	const kata = "version: 1\nruntimes: {kata: {type: io.containerd.kata.v2}}\n"
@@ -49,24 +49,24 @@ func TestSelectTargets(t *testing.T) {
 		targets             []string
 		want                string
 	}{
-		{"the default", usual, "version: 1", nil, "native oci/runc oci/runsc"},
-		{"private daemons", usual, "version: 1\nengines: {managed: true}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
-		{"a CRI socket", usual, "version: 1\nengines: {sockets: {containerd: /run/c.sock}}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
-		{"Docker's address", usual + " docker/runc!", "version: 1\nengines: {sockets: {docker: /run/d.sock}}", nil, "native oci/runc oci/runsc"},
+		{"the default", standard, "version: 1", nil, "native oci/runc oci/runsc"},
+		{"private daemons", standard, "version: 1\nengines: {managed: true}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
+		{"a CRI socket", standard, "version: 1\nengines: {sockets: {containerd: /run/c.sock}}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
+		{"Docker's address", standard + " docker/runc!", "version: 1\nengines: {sockets: {docker: /run/d.sock}}", nil, "native oci/runc oci/runsc"},
 		{"nothing but bare metal", "native! -oci/runc! -oci/crun!", "version: 1", nil, "native"},
 		{"a runtime that the plan defines", "native! -oci/runc! -oci/kata! -containerd/runc! -containerd/kata!", kata, nil, "native oci/kata"},
 		{"the same by a pattern", "native! oci/runc! -oci/kata! containerd/runc containerd/kata -crio/kata", kata, []string{"*/kata"}, "oci/kata containerd/kata"},
-		{"a baseline beside the default", usual, "version: 1\nbaseline: containerd/runc", nil, "native oci/runc oci/runsc containerd/runc"},
-		{"exact names", usual, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},
-		{"an engine", usual, "version: 1", []string{"containerd/*"}, "containerd/runc containerd/runsc"},
-		{"a runtime", usual, "version: 1", []string{"*/runc"}, "oci/runc containerd/runc crio/runc"},
-		{"a pair that does not work together", usual, "version: 1", []string{"*/runsc"}, "oci/runsc containerd/runsc crio/runsc"},
-		{"options", usual, "version: 1", []string{"*/runsc@platform=kvm"}, "oci/runsc@platform=kvm containerd/runsc@platform=kvm crio/runsc@platform=kvm"},
-		{"all", usual, "version: 1", []string{"all"}, "native oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc"},
-		{"each once, in the order of the plan", usual, "version: 1", []string{"crio/runc", "*/runc", "oci/*", "native"}, "crio/runc oci/runc containerd/runc oci/runsc native"},
-		{"an engine that is missing", usual, "version: 1", []string{"docker/*"}, "docker/runc docker/crun docker/runsc"},
-		{"a daemon of the user's that does not answer", usual, "version: 1\nengines: {sockets: {docker: /run/d.sock}}", []string{"*/runc"}, "oci/runc containerd/runc crio/runc docker/runc"},
-		{"a baseline that is not found", usual, "version: 1\nbaseline: docker/runc\ntargets: ['*/*']", nil, "oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc docker/runc"},
+		{"a baseline beside the default", standard, "version: 1\nbaseline: containerd/runc", nil, "native oci/runc oci/runsc containerd/runc"},
+		{"exact names", standard, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},
+		{"an engine", standard, "version: 1", []string{"containerd/*"}, "containerd/runc containerd/runsc"},
+		{"a runtime", standard, "version: 1", []string{"*/runc"}, "oci/runc containerd/runc crio/runc"},
+		{"a pair that does not work together", standard, "version: 1", []string{"*/runsc"}, "oci/runsc containerd/runsc crio/runsc"},
+		{"options", standard, "version: 1", []string{"*/runsc@platform=kvm"}, "oci/runsc@platform=kvm containerd/runsc@platform=kvm crio/runsc@platform=kvm"},
+		{"all", standard, "version: 1", []string{"all"}, "native oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc"},
+		{"each once, in the order of the plan", standard, "version: 1", []string{"crio/runc", "*/runc", "oci/*", "native"}, "crio/runc oci/runc containerd/runc oci/runsc native"},
+		{"an engine that is missing", standard, "version: 1", []string{"docker/*"}, "docker/runc docker/crun docker/runsc"},
+		{"a daemon of the user's that does not answer", standard, "version: 1\nengines: {sockets: {docker: /run/d.sock}}", []string{"*/runc"}, "oci/runc containerd/runc crio/runc docker/runc"},
+		{"a baseline that is not found", standard, "version: 1\nbaseline: docker/runc\ntargets: ['*/*']", nil, "oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc docker/runc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := plan.Parse("p", []byte(c.plan))
@@ -74,10 +74,10 @@ func TestSelectTargets(t *testing.T) {
 				p, err = p.Apply(plan.Overrides{Targets: c.targets})
 			}
 			must.Do(t, err)
-			selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, c.machine))
+			selection, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, c.machine))
 			must.Do(t, err)
 			var got []string
-			for _, s := range selected {
+			for _, s := range selection {
 				got = append(got, s.String())
 			}
 			if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
@@ -90,9 +90,9 @@ func TestSelectTargets(t *testing.T) {
 func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: []string{"native", "lxc/*"}})
 	must.Do(t, err)
-	selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
-	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
-		t.Errorf("a pattern without a match selects %v, %v", selected, err)
+	selection, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
+	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selection != nil {
+		t.Errorf("a pattern without a match selects %v, %v", selection, err)
 	}
 }
 

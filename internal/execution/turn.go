@@ -94,8 +94,8 @@ func (t machineTurn) caveats() []string {
 func (t machineTurn) laterCaveats(stated []string) []string {
 	caveats := t.caveats()
 	if t.Turn != nil {
-		joined, err := t.Joined()
-		for _, id := range joined {
+		members, err := t.Joined()
+		for _, id := range members {
 			caveats = append(caveats, besideCaveat(id))
 		}
 		if err != nil {

@@ -167,8 +167,8 @@ func (c *AB) Run(ctx context.Context) error {
 
 // add adds a run to the comparison. A run that the end of the budget cut off before its first block does not count.
 func (c *AB) add(run Run) error {
-	measured := slices.ContainsFunc(c.Design.Values, func(v ab.Value) bool { return c.ratio(v).Blocks > 0 })
-	if run.Interrupted || c.left() <= 0 && !measured {
+	evidence := slices.ContainsFunc(c.Design.Values, func(v ab.Value) bool { return c.ratio(v).Blocks > 0 })
+	if run.Interrupted || c.left() <= 0 && !evidence {
 		return nil
 	}
 	if err := c.Comparison.Add(c.source, run.Took); err != nil {

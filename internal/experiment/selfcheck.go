@@ -91,8 +91,8 @@ func NewSelfcheck(p plan.Plan, name string) (*Selfcheck, error) {
 	if err != nil {
 		return nil, &UnavailableError{err}
 	}
-	about := engines.All(fake.NewClock(), nil).Describe(c.Target.Engine)
-	c.launches, c.commands = about.Launches, about.Commands
+	description := engines.All(fake.NewClock(), nil).Describe(c.Target.Engine)
+	c.launches, c.commands = description.Launches, description.Commands
 	c.plan.Benchmarks, c.plan.Targets = nil, nil
 	for _, o := range selfcheck.Operations() {
 		if !slices.ContainsFunc(c.plan.Benchmarks, func(i plan.Item) bool { return i.Name == o.Benchmark }) {

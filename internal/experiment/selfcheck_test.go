@@ -160,8 +160,8 @@ func TestKilledSelfcheck(t *testing.T) {
 	}
 	sweep := func(want ...workdir.Swept) {
 		t.Helper()
-		swept, err := workdir.Sweep(t.Context(), rootsIn(dir), nil, workdir.Daemons{})
-		if diff := cmp.Diff(want, swept); diff != "" || err != nil {
+		leftovers, err := workdir.Sweep(t.Context(), rootsIn(dir), nil, workdir.Daemons{})
+		if diff := cmp.Diff(want, leftovers); diff != "" || err != nil {
 			t.Errorf("the sweep, %v (-want +got):\n%s", err, diff)
 		}
 	}

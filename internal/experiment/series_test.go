@@ -52,7 +52,7 @@ func TestSeries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var budgets []time.Duration
-			added := 0
+			count := 0
 			s := Series{Budget: c.budget, Executor: executeFunc(func(r Request) (Run, error) {
 				budgets = append(budgets, r.Plan.Budget)
 				return c.execute(r)
@@ -61,15 +61,15 @@ func TestSeries(t *testing.T) {
 				next: func(context.Context) (Request, bool, error) {
 					r := Request{Plan: plan.Plan{Budget: 7}}
 					if c.share {
-						r.share, r.setUp = 3-added, 2*time.Second
+						r.share, r.setUp = 3-count, 2*time.Second
 					}
-					return r, added < 3, nil
+					return r, count < 3, nil
 				},
-				add:   func(Run) error { added++; return nil },
+				add:   func(Run) error { count++; return nil },
 				least: c.least,
 			})
-			if s.End != c.end || !slices.Equal(budgets, c.budgets) || added != c.added {
-				t.Errorf("the end is %d, the budgets are %v, %d runs are added; want %d, %v, %d", s.End, budgets, added, c.end, c.budgets, c.added)
+			if s.End != c.end || !slices.Equal(budgets, c.budgets) || count != c.added {
+				t.Errorf("the end is %d, the budgets are %v, %d runs are added; want %d, %v, %d", s.End, budgets, count, c.end, c.budgets, c.added)
 			}
 			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("the error is %v, want %q", err, c.err)

@@ -29,7 +29,7 @@ type Study struct {
 	// Quick is set if the plans have quick parameters.
 	Quick bool
 	// Find returns the newest record of a plan, nil without one; see [Newest].
-	Find func(context.Context, plan.Plan) (run *result.Run, imported bool, err error)
+	Find func(context.Context, plan.Plan) (run *result.Run, isImport bool, err error)
 	// Found shows a record that is used again or continued.
 	Found func(result.Run)
 
@@ -131,7 +131,7 @@ func (s *Study) next(ctx context.Context) (Request, bool, error) {
 	for len(s.plans) > 0 {
 		p := s.plans[0]
 		s.plans = s.plans[1:]
-		run, imported, err := s.Find(ctx, p)
+		run, isImport, err := s.Find(ctx, p)
 		if err != nil || run == nil {
 			return Request{Plan: p}, true, err
 		}
@@ -140,13 +140,13 @@ func (s *Study) next(ctx context.Context) (Request, bool, error) {
 			if err == nil {
 				s.Found(*run)
 			}
-			if err == nil && imported {
+			if err == nil && isImport {
 				err = fmt.Errorf("run %s: %w", run.ID, store.ErrImported)
 			}
 			return Request{Plan: p, Earlier: run}, true, err
 		}
 		s.Found(*run)
-		if err := s.add(execution.WithoutVariables(*run), imported); err != nil {
+		if err := s.add(execution.WithoutVariables(*run), isImport); err != nil {
 			return Request{}, false, err
 		}
 	}
@@ -154,8 +154,8 @@ func (s *Study) next(ctx context.Context) (Request, bool, error) {
 }
 
 // add adds a run. It refuses runs of several machines: their values belong to no common place.
-func (s *Study) add(run result.Run, imported bool) error {
-	if !imported {
+func (s *Study) add(run result.Run, isImport bool) error {
+	if !isImport {
 		s.measured = cmp.Or(s.measured, run.ID)
 	} else {
 		s.imported = cmp.Or(s.imported, run.ID)
@@ -177,7 +177,7 @@ func (s *Study) Compare() *reproduce.Reproduction {
 }
 
 // Newest returns the newest run of a plan in a store, nil without one. A run of the same name with another plan does not count.
-func Newest(ctx context.Context, db *store.Store, p plan.Plan) (found *result.Run, imported bool, err error) {
+func Newest(ctx context.Context, db *store.Store, p plan.Plan) (found *result.Run, isImport bool, err error) {
 	runs, err := db.Runs(ctx)
 	if err != nil {
 		return nil, false, err
@@ -190,12 +190,12 @@ func Newest(ctx context.Context, db *store.Store, p plan.Plan) (found *result.Ru
 		if err != nil {
 			return nil, false, err
 		}
-		recorded, err := plan.Parse("run "+run.ID, []byte(run.Plan))
-		if err != nil || !p.Begins(recorded) {
+		record, err := plan.Parse("run "+run.ID, []byte(run.Plan))
+		if err != nil || !p.Begins(record) {
 			continue // of another version or with other flags
 		}
-		imported, err := db.Imported(ctx, run.ID)
-		return &run, imported, err
+		isImport, err := db.Imported(ctx, run.ID)
+		return &run, isImport, err
 	}
 	return nil, false, nil
 }

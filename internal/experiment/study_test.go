@@ -112,8 +112,8 @@ func TestStudyExecutesWhatIsMissing(t *testing.T) {
 	must.Do(t, s.Run(t.Context()))
 	equal(t, "the runs with an incomplete record", s.executed(), "one", "two")
 	equal(t, "the incomplete record", s.found, "run-7")
-	if earlier := s.script.requests[0].Earlier; earlier == nil || earlier.ID != "run-7" {
-		t.Errorf("run one resumes %v", earlier)
+	if predecessor := s.script.requests[0].Earlier; predecessor == nil || predecessor.ID != "run-7" {
+		t.Errorf("run one resumes %v", predecessor)
 	}
 
 	s = newStudy(t, "")
@@ -201,19 +201,19 @@ func TestNewest(t *testing.T) {
 	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "results.db"))
 	must.Do(t, err)
 	defer func() { must.Do(t, db.Close()) }()
-	p, longer := studyPlans(t)[0], studyPlans(t)[0]
-	longer.Blocks++
+	p, extension := studyPlans(t)[0], studyPlans(t)[0]
+	extension.Blocks++
 	s := &script{}
-	for n, recorded := range []plan.Plan{p, p, longer} {
-		run, err := s.record(n, recorded)
+	for n, record := range []plan.Plan{p, p, extension} {
+		run, err := s.record(n, record)
 		must.Do(t, err)
 		run.Started = time.Date(2026, 1, 1, 0, n, 0, 0, time.UTC)
 		run.Trials = nil
 		must.Do(t, db.Create(t.Context(), run.Run))
 	}
-	run, imported, err := Newest(t.Context(), db, p)
-	if err != nil || imported || run == nil || run.ID != "run-1" {
-		t.Errorf("the newest run is %+v, imported %t, %v", run, imported, err)
+	run, isImport, err := Newest(t.Context(), db, p)
+	if err != nil || isImport || run == nil || run.ID != "run-1" {
+		t.Errorf("the newest run is %+v, imported %t, %v", run, isImport, err)
 	}
 	p.Name = "another"
 	if run, _, err := Newest(t.Context(), db, p); err != nil || run != nil {

@@ -10,7 +10,6 @@ import (
 )
 
 func TestReclaimFacts(t *testing.T) {
-	on, off := true, false
 	for name, tt := range map[string]struct {
 		facts *result.Reclaim
 		want  map[string]string // without unknown ones
@@ -20,7 +19,7 @@ func TestReclaimFacts(t *testing.T) {
 		"all": {
 			&result.Reclaim{
 				Available: new(int64(3 << 30)), SwapUsed: new(int64(0)), Swappiness: new(int64(60)), Overcommit: new(int64(2)), OvercommitRatio: new(int64(50)),
-				THP: "madvise", THPDefrag: "never", KSM: new(int64(1)), KSMSharing: new(int64(7)), Zswap: &on,
+				THP: "madvise", THPDefrag: "never", KSM: new(int64(1)), KSMSharing: new(int64(7)), Zswap: new(true),
 			},
 			map[string]string{
 				"Memory available at the start": "3.00 GiB", "Swap used at the start": "0 B", "Swappiness": "60", "Overcommit": "strict, 50 % of the memory and the swap",
@@ -28,7 +27,7 @@ func TestReclaimFacts(t *testing.T) {
 			},
 		},
 		"off": {
-			&result.Reclaim{Overcommit: new(int64(0)), KSM: new(int64(2)), KSMSharing: new(int64(7)), Zswap: &off},
+			&result.Reclaim{Overcommit: new(int64(0)), KSM: new(int64(2)), KSMSharing: new(int64(7)), Zswap: new(false)},
 			map[string]string{"Overcommit": "heuristic", "KSM": "off", "zswap": "off"},
 		},
 		"a mode of a later kernel": {&result.Reclaim{Overcommit: new(int64(3)), KSM: new(int64(1))}, map[string]string{"Overcommit": "mode 3", "KSM": "on"}},

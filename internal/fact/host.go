@@ -65,9 +65,9 @@ func reclaimFacts(r *result.Reclaim) []Fact {
 		return text(*n)
 	}
 	size := func(n int64) string { return quantity.Text(float64(n), result.Bytes) }
-	huge := r.THP
+	hugePages := r.THP
 	if r.THPDefrag != "" {
-		huge += ", defragmentation " + r.THPDefrag
+		hugePages += ", defragmentation " + r.THPDefrag
 	}
 	zswap := ""
 	if r.Zswap != nil {
@@ -78,7 +78,7 @@ func reclaimFacts(r *result.Reclaim) []Fact {
 		newFact(SwapUsed, value(r.SwapUsed, size)),
 		newFact(Swappiness, value(r.Swappiness, func(n int64) string { return fmt.Sprint(n) })),
 		newFact(Overcommit, value(r.Overcommit, func(n int64) string { return overcommit(n, r.OvercommitRatio) })),
-		newFact(HugePages, huge),
+		newFact(HugePages, hugePages),
 		newFact(KSM, value(r.KSM, func(n int64) string { return ksm(n, r.KSMSharing) })),
 		newFact(Zswap, zswap),
 	}

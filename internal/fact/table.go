@@ -51,9 +51,9 @@ func Hosts(runs []result.Run) []Row {
 		*table.Value(ID{Kind: Plan}, i, "") = runs[i].Name
 		*table.Value(ID{Kind: Baseline}, i, "") = runs[i].Baseline
 	}
-	several := slices.ContainsFunc(runs, func(r result.Run) bool { return !runs[0].Host.SameMachine(&r.Host) })
+	variety := slices.ContainsFunc(runs, func(r result.Run) bool { return !runs[0].Host.SameMachine(&r.Host) })
 	return table.finish(func(k Kind) bool {
-		return k == Hostname || k.Natural() && (k != Selfcheck || !several) // a selfcheck describes its machine
+		return k == Hostname || k.Natural() && (k != Selfcheck || !variety) // a selfcheck describes its machine
 	})
 }
 

@@ -43,16 +43,16 @@ func EmulationOf(a *analysis.Analysis) *Emulation {
 	if !e.Certain {
 		is = "may be"
 	}
-	where := "The CPU of this machine"
+	subject := "The CPU of this machine"
 	switch {
 	case len(a.Runs) == 1:
 	case len(e.Runs) == len(a.Runs):
-		where = "The CPU of each of these machines"
+		subject = "The CPU of each of these machines"
 	default:
-		where = "The CPU of some of these machines"
+		subject = "The CPU of some of these machines"
 	}
 	e.Note = fmt.Sprintf("%s %s emulated (%s). Times, rates, CPU time and energy are the emulator's, and even their ratios may differ on a real machine. ",
-		where, is, strings.Join(machines, "; "))
+		subject, is, strings.Join(machines, "; "))
 	if e.Verdicts {
 		e.Note += "Verdicts about speed are in this report because of " + EmulatedVerdictsFlag + ". They hold for the emulator alone."
 	} else {

@@ -177,7 +177,7 @@ func New(a *analysis.Analysis) Findings {
 		return cmp.Or(falseLast(a.lead().everywhere(), b.lead().everywhere()), cmp.Compare(b.lead().size(), a.lead().size()))
 	})
 	type topic struct{ target, suite string }
-	covered := map[topic]bool{}
+	topics := map[topic]bool{}
 	perTarget := map[string]int{}
 	limit := mostFindings
 	if f.Summary != nil {
@@ -186,11 +186,11 @@ func New(a *analysis.Analysis) Findings {
 	for _, c := range candidates {
 		lead := c.lead()
 		suite, _, _ := strings.Cut(lead.benchmark.Name, ".")
-		about := topic{lead.row.Target, suite}
-		if len(f.Statements) == limit || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
+		subject := topic{lead.row.Target, suite}
+		if len(f.Statements) == limit || topics[subject] || perTarget[lead.row.Target] == mostPerTarget {
 			continue
 		}
-		covered[about] = true
+		topics[subject] = true
 		perTarget[lead.row.Target]++
 		f.Statements = append(f.Statements, statement(a, c))
 	}
@@ -254,11 +254,11 @@ func statement(a *analysis.Analysis, f finding) string {
 	}
 	factor := quantity.AddBaseline(quantity.Ratio(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + quantity.FactorInterval(c.Comparison)
 	if part := quantity.Parts(c.Comparison, e.metric.Metric); part != "" {
-		why := "the typical value is not shown to differ"
+		reason := "the typical value is not shown to differ"
 		if f.verdict == stats.Mixed {
-			why = "its parts differ in both directions"
+			reason = "its parts differ in both directions"
 		}
-		factor = quantity.AddBaseline(part, e.benchmark.Baseline) + " (" + why
+		factor = quantity.AddBaseline(part, e.benchmark.Baseline) + " (" + reason
 	}
 	out := fmt.Sprintf("%s %s, %s; %s", lead, quantity.Text(c.Summary.Median, e.metric.Unit), factor, e.benchmark.Title())
 	word := quantity.VerdictWord(f.verdict, e.metric.Metric)
@@ -344,13 +344,13 @@ func agreement(rows []evidence) string {
 	if len(rows) == 0 {
 		return ""
 	}
-	var agreeing, partial, equal, opposite, mixed int
+	var agreeing, partial, equal, opposite, conflicts int
 	for _, e := range rows {
 		switch {
 		case len(e.better) > 0 && len(e.worse) > 0:
 			opposite++
 		case len(e.mixed) > 0:
-			mixed++
+			conflicts++
 		case len(e.better)+len(e.worse) == 0:
 			equal++
 		case len(e.none) == 0:
@@ -360,8 +360,8 @@ func agreement(rows []evidence) string {
 		}
 	}
 	clause := ""
-	if mixed > 0 {
-		clause = fmt.Sprintf("%d with parts that differ in both directions, ", mixed)
+	if conflicts > 0 {
+		clause = fmt.Sprintf("%d with parts that differ in both directions, ", conflicts)
 	}
 	return fmt.Sprintf("Two runs or more share %d comparisons with the baseline: %d show the same difference in each run, %d opposite ones, "+
 		"%s%d a difference in some runs only, and %d none, which is no proof of equality.", len(rows), agreeing, opposite, clause, partial, equal)
@@ -441,11 +441,11 @@ func notMeasured(r *analysis.Run) []string {
 	}
 	for _, u := range r.Unmeasured {
 		for _, reason := range u.Reasons {
-			where := quantity.Shortlist(u.Benchmarks, "benchmarks")
+			scope := quantity.Shortlist(u.Benchmarks, "benchmarks")
 			if reason.Targets != nil {
-				where += " on "
+				scope += " on "
 			}
-			gaps = append(gaps, gap{where, reason.Text, reason.Targets})
+			gaps = append(gaps, gap{scope, reason.Text, reason.Targets})
 		}
 	}
 	for _, miss := range r.Missing {
@@ -470,8 +470,8 @@ type gap struct {
 }
 
 // put adds a target to its gap.
-func put(gaps []gap, where, reason, target string) []gap {
-	g := place(&gaps, func(g *gap) bool { return g.where == where && g.reason == reason }, gap{where: where, reason: reason})
+func put(gaps []gap, scope, reason, target string) []gap {
+	g := place(&gaps, func(g *gap) bool { return g.where == scope && g.reason == reason }, gap{where: scope, reason: reason})
 	g.targets = append(g.targets, target)
 	return gaps
 }

@@ -4,9 +4,9 @@ import "testing"
 
 // Every comparison of several runs is counted once.
 func TestAgreementOfRuns(t *testing.T) {
-	both, first, second := []int{0, 1}, []int{0}, []int{1}
-	without := []evidence{
-		{better: both}, {worse: both}, {worse: both}, {better: first, worse: second}, {better: first, none: second}, {none: both},
+	pair, first, second := []int{0, 1}, []int{0}, []int{1}
+	base := []evidence{
+		{better: pair}, {worse: pair}, {worse: pair}, {better: first, worse: second}, {better: first, none: second}, {none: pair},
 	}
 	for _, c := range []struct {
 		name string
@@ -14,10 +14,10 @@ func TestAgreementOfRuns(t *testing.T) {
 		want string
 	}{
 		{"no comparison", nil, ""},
-		{"no mixed verdict", without, "Two runs or more share 6 comparisons with the baseline: 3 show the same difference in each run, 1 opposite ones, " +
+		{"no mixed verdict", base, "Two runs or more share 6 comparisons with the baseline: 3 show the same difference in each run, 1 opposite ones, " +
 			"1 a difference in some runs only, and 1 none, which is no proof of equality."},
 		{
-			"mixed verdicts", append(without, evidence{mixed: both}, evidence{mixed: first, none: second}, evidence{mixed: first, better: second}),
+			"mixed verdicts", append(base, evidence{mixed: pair}, evidence{mixed: first, none: second}, evidence{mixed: first, better: second}),
 			"Two runs or more share 9 comparisons with the baseline: 3 show the same difference in each run, 1 opposite ones, " +
 				"3 with parts that differ in both directions, 1 a difference in some runs only, and 1 none, which is no proof of equality.",
 		},

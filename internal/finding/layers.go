@@ -21,13 +21,13 @@ func LayerNotes(l *analysis.Layers) []string {
 		notes = append(notes, "If shim and engine is negative beside a sandbox, the sandbox has done work that the bare runtime does in create, "+
 			"such as starting gVisor's kernel or a virtual machine. Read the two together.")
 	}
-	var lacking []gap
+	var gaps []gap
 	for _, s := range l.Stacks {
 		if note := StackNote(&s); note != "" {
-			lacking = put(lacking, "", note, s.Target)
+			gaps = put(gaps, "", note, s.Target)
 		}
 	}
-	for _, g := range lacking {
+	for _, g := range gaps {
 		notes = append(notes, strings.Join(g.targets, ", ")+": "+g.reason+".")
 	}
 	return notes

@@ -7,13 +7,13 @@ func where[T any](items []T, match func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !match(item) })
 }
 
-// place is the first matching item of a list. Without one it adds the fresh item.
-func place[T any](items *[]T, match func(*T) bool, fresh T) *T {
+// place is the first matching item of a list. Without one it appends the addition.
+func place[T any](items *[]T, match func(*T) bool, addition T) *T {
 	for i := range *items {
 		if match(&(*items)[i]) {
 			return &(*items)[i]
 		}
 	}
-	*items = append(*items, fresh)
+	*items = append(*items, addition)
 	return &(*items)[len(*items)-1]
 }

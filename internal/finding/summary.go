@@ -105,8 +105,8 @@ func price(c *analysis.Scorecard, target int) string {
 		text string
 		size float64
 	}
-	var missed []cost
-	var met []string
+	var costs []cost
+	var dimensions []string
 	for _, row := range c.Rows {
 		s := &row.Scores[target]
 		switch s.Verdict {
@@ -115,26 +115,26 @@ func price(c *analysis.Scorecard, target int) string {
 			if s.Memory == nil {
 				size = math.Abs(math.Log(s.Comparison.Ratio))
 			}
-			missed = append(missed, cost{fmt.Sprintf("%s (%s)", row.Dimension, Score(s)), size})
+			costs = append(costs, cost{fmt.Sprintf("%s (%s)", row.Dimension, Score(s)), size})
 		case analysis.Met:
-			met = append(met, string(row.Dimension))
+			dimensions = append(dimensions, string(row.Dimension))
 		case analysis.NotShown, analysis.NotMeasured, analysis.NoVerdict, analysis.EmulatedScore:
 		}
 	}
-	slices.SortStableFunc(missed, func(a, b cost) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(costs, func(a, b cost) int { return cmp.Compare(b.size, a.size) })
 	var texts []string
-	for _, m := range missed[:min(len(missed), mostCosts)] {
+	for _, m := range costs[:min(len(costs), mostCosts)] {
 		texts = append(texts, m.text)
 	}
-	if rest := len(missed) - mostCosts; rest > 0 {
+	if rest := len(costs) - mostCosts; rest > 0 {
 		texts = append(texts, quantity.Counted(rest, "more dimension"))
 	}
 	var parts []string
 	if texts != nil {
 		parts = append(parts, "The price is in "+quantity.Listed(texts)+".")
 	}
-	if met != nil {
-		parts = append(parts, "It meets the ideal state in "+quantity.Listed(met)+".")
+	if dimensions != nil {
+		parts = append(parts, "It meets the ideal state in "+quantity.Listed(dimensions)+".")
 	}
 	return strings.Join(parts, " ")
 }

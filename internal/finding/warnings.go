@@ -34,13 +34,13 @@ func Warnings(a *analysis.Analysis, run int) []WarningGroup {
 }
 
 func state(s result.State) WarningGroup {
-	const until = "; the report has the trials until then"
+	const suffix = "; the report has the trials until then"
 	g := WarningGroup{Title: "The run is not complete", Advice: "resume it with touchstone benchmark --resume"}
 	switch s {
 	case result.Interrupted:
-		g.Items = []string{"the run was interrupted" + until}
+		g.Items = []string{"the run was interrupted" + suffix}
 	case result.Killed:
-		g.Items = []string{"the process of the run was killed" + until}
+		g.Items = []string{"the process of the run was killed" + suffix}
 	case result.Running:
 		g.Items, g.Advice = []string{"the run was in progress when this report was made"}, ""
 	case result.Complete:

@@ -37,11 +37,11 @@ func Rarer(w *analysis.Worst) string {
 }
 
 // shapeEnd spells an end of the interval of a shape, which may be infinite.
-func shapeEnd(v float64, otherwise string) string {
+func shapeEnd(v float64, fallback string) string {
 	if text := quantity.Significant(v, 2); text != quantity.None {
 		return quantity.TrueMinus(text)
 	}
-	return otherwise
+	return fallback
 }
 
 // WorstLegend explains the worst cases of a report.

@@ -140,7 +140,7 @@ func TestContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := findings[slices.IndexFunc(findings, func(f check.Finding) bool { return f.Name == "container" })]
-		if poor := f.Rating == check.Poor; poor != (tt.want != "") || poor && (f.Now != tt.want || !strings.Contains(f.Remedy, "--privileged --pid=host")) {
+		if isPoor := f.Rating == check.Poor; isPoor != (tt.want != "") || isPoor && (f.Now != tt.want || !strings.Contains(f.Remedy, "--privileged --pid=host")) {
 			t.Errorf("%s: the finding is %+v", name, f)
 		}
 		if facts := Facts(root); facts.Container != tt.want || strings.Contains(strings.Join(facts.Warnings, "\n"), "is no bare metal") != (tt.want != "") {

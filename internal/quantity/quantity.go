@@ -68,16 +68,16 @@ func Significant(value float64, digits int) string {
 	if value == 0 {
 		return "0"
 	}
-	rounded := roundTo(value, digits)
-	magnitude := int(math.Floor(math.Log10(math.Abs(rounded)) + 1e-9))
+	number := roundTo(value, digits)
+	magnitude := int(math.Floor(math.Log10(math.Abs(number)) + 1e-9))
 	if magnitude < -6 || magnitude > 15 {
-		return strconv.FormatFloat(rounded, 'e', digits-1, 64)
+		return strconv.FormatFloat(number, 'e', digits-1, 64)
 	}
 	decimals := digits - 1 - magnitude
 	if decimals <= 0 {
 		return strconv.FormatFloat(value, 'f', 0, 64)
 	}
-	return strconv.FormatFloat(rounded, 'f', decimals, 64)
+	return strconv.FormatFloat(number, 'f', decimals, 64)
 }
 
 // Odds spells the reciprocal of a probability that is a power of ten: "10⁵".
@@ -97,11 +97,11 @@ func Megabytes(size int64, decimals int) string {
 
 // roundTo rounds to significant digits through the decimal spelling, which is exact.
 func roundTo(value float64, digits int) float64 {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', digits-1, 64), 64)
+	number, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', digits-1, 64), 64)
 	if err != nil {
 		return value // out of range: nothing to round
 	}
-	return rounded
+	return number
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

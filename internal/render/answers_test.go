@@ -23,9 +23,9 @@ func answers() []*document.Document {
 	run.Name += reporttest.Hostile
 	run.Host.CPU += reporttest.Hostile
 	run.Caveats = []string{reporttest.Hostile}
-	other := reporttest.Small()
-	other.ID = "other"
-	single, joint := report.New([]result.Run{run}, analysis.Options{}), report.New([]result.Run{run, other}, analysis.Options{})
+	second := reporttest.Small()
+	second.ID = "other"
+	single, joint := report.New([]result.Run{run}, analysis.Options{}), report.New([]result.Run{run, second}, analysis.Options{})
 	builds := reporttest.Builds()
 	builds.Unfinished, builds.B.Version, builds.Values[0].Reason = reporttest.Hostile, reporttest.Hostile, reporttest.Hostile
 	return []*document.Document{

@@ -143,11 +143,11 @@ func TestMarkdownIsPlain(t *testing.T) {
 
 // GitHub refuses a long comment.
 func TestMarkdownIsShort(t *testing.T) {
-	long := document.Table{}
+	table := document.Table{}
 	for i := range 5000 {
-		long.Rows = append(long.Rows, []document.Cell{{{Text: fmt.Sprint("row ", i)}}, {{Text: "0123456789"}}})
+		table.Rows = append(table.Rows, []document.Cell{{{Text: fmt.Sprint("row ", i)}}, {{Text: "0123456789"}}})
 	}
-	d := &document.Document{Title: "long", Whole: "touchstone compare -o table", Blocks: []document.Block{long, document.Text{Text: "unseen"}}}
+	d := &document.Document{Title: "long", Whole: "touchstone compare -o table", Blocks: []document.Block{table, document.Text{Text: "unseen"}}}
 	got := written(t, "markdown", d)
 	for _, want := range []string{" of 4999 rows are left out; touchstone compare -o table has all of them.\n"} {
 		if !strings.Contains(got, want) || len(got) > 65536 {

@@ -14,8 +14,8 @@ import (
 func doubled(factor float64) result.Run {
 	run := reporttest.Small()
 	first := run.Bench[0].Metrics[0]
-	again := result.Metric{Name: "Again", Unit: first.Unit, Better: first.Better, Help: "again", Agreement: result.Agreement{With: first.Name, Tolerance: 0.15, Rest: "Rest"}}
-	run.Bench[0].Metrics = append(run.Bench[0].Metrics, again)
+	duplicate := result.Metric{Name: "Again", Unit: first.Unit, Better: first.Better, Help: "again", Agreement: result.Agreement{With: first.Name, Tolerance: 0.15, Rest: "Rest"}}
+	run.Bench[0].Metrics = append(run.Bench[0].Metrics, duplicate)
 	for _, part := range []string{"small", "lost", "found"} {
 		run.Bench[0].Metrics = append(run.Bench[0].Metrics, result.Metric{
 			Name: "Rest" + part, Unit: first.Unit, Better: first.Better, Help: part, Optional: true, Group: "Rest", Component: part,
@@ -24,12 +24,12 @@ func doubled(factor float64) result.Run {
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		for _, v := range t.Values(first.Name) {
-			by := 1.1
+			scale := 1.1
 			if t.Target == "oci/runc" {
-				by = factor
+				scale = factor
 			}
-			rest := v * (by - 1)
-			t.Samples = append(t.Samples, result.Sample{Metric: "Again", Value: v * by}, result.Sample{Metric: "Restsmall", Value: rest * 0.01},
+			rest := v * (scale - 1)
+			t.Samples = append(t.Samples, result.Sample{Metric: "Again", Value: v * scale}, result.Sample{Metric: "Restsmall", Value: rest * 0.01},
 				result.Sample{Metric: "Restlost", Value: rest * -0.21}, result.Sample{Metric: "Restfound", Value: rest * 1.2})
 		}
 	}
@@ -40,13 +40,13 @@ func doubled(factor float64) result.Run {
 // within the tolerance, as on native, is none.
 func TestDisagreements(t *testing.T) {
 	items := func(run result.Run) []string {
-		var all []string
+		var list []string
 		for _, g := range model(run).Warnings[0] {
 			if strings.HasPrefix(g.Title, "Two measurements") {
-				all = append(all, g.Items...)
+				list = append(list, g.Items...)
 			}
 		}
-		return all
+		return list
 	}
 	got := items(doubled(2))
 	if len(got) != 1 {
@@ -60,19 +60,19 @@ func TestDisagreements(t *testing.T) {
 	if strings.Contains(got[0], "small") {
 		t.Errorf("the warning has a part of 1 %%: %q", got[0])
 	}
-	if less := items(doubled(0.5)); len(less) != 1 || !strings.Contains(less[0], "the difference of −8") {
-		t.Errorf("with half the value warnings are %q", less)
+	if list := items(doubled(0.5)); len(list) != 1 || !strings.Contains(list[0], "the difference of −8") {
+		t.Errorf("with half the value warnings are %q", list)
 	}
 	const noise = "noise of the host: compare Create instead"
-	if less := items(doubled(-0.1)); len(less) != 1 || !strings.Contains(less[0], noise) || strings.Contains(got[0], noise) {
-		t.Errorf("with a value below zero warnings are %q", less)
+	if list := items(doubled(-0.1)); len(list) != 1 || !strings.Contains(list[0], noise) || strings.Contains(got[0], noise) {
+		t.Errorf("with a value below zero warnings are %q", list)
 	}
 	run := doubled(2)
 	run.Bench[0].Metrics = slices.DeleteFunc(run.Bench[0].Metrics, func(m result.Metric) bool { return m.Group == "Rest" })
 	if bare := items(run); len(bare) != 1 || strings.Contains(bare[0], "mostly") {
 		t.Errorf("without parts warnings are %q", bare)
 	}
-	if none := items(doubled(1.15)); len(none) > 0 {
-		t.Errorf("within the tolerance warnings are %q", none)
+	if list := items(doubled(1.15)); len(list) > 0 {
+		t.Errorf("within the tolerance warnings are %q", list)
 	}
 }

@@ -42,9 +42,9 @@ func TestFailedCallsAreFindings(t *testing.T) {
 	if diff := cmp.Diff([]string{"oci/crun: 1 of 2 first containers failed, 3 of 40 creates failed and 1 of 37 starts failed."}, r.Findings.Failures); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	other := flakyRun()
-	other.ID, other.Host.Hostname = "other", "board"
-	joint := report.New([]result.Run{run, other}, analysis.Options{})
+	second := flakyRun()
+	second.ID, second.Host.Hostname = "other", "board"
+	joint := report.New([]result.Run{run, second}, analysis.Options{})
 	if n := len(joint.Findings.Failures); n != 2 || joint.Findings.Failures[1] != "oci/crun on board: 1 of 2 first containers failed, 3 of 40 creates failed and 1 of 37 starts failed." {
 		t.Errorf("the failures of two runs are %q", joint.Findings.Failures)
 	}

@@ -13,7 +13,7 @@ import (
 
 // A target that leaves something to the next one is in the warnings, and the order of the trials alone is not.
 func TestCarryOverIsReported(t *testing.T) {
-	warned := func(run result.Run) []string {
+	warn := func(run result.Run) []string {
 		r := report.New([]result.Run{run}, analysis.Options{})
 		for _, g := range r.Warnings[0] {
 			if g.Title == "Values that depend on the target before" {
@@ -30,7 +30,7 @@ func TestCarryOverIsReported(t *testing.T) {
 	for i := range run.Trials {
 		run.Trials[i].Seq = i + 1
 	}
-	if items := warned(run); items != nil {
+	if items := warn(run); items != nil {
 		t.Errorf("without carry-over: %q", items)
 	}
 	for i := 1; i < len(run.Trials); i++ {
@@ -42,7 +42,7 @@ func TestCarryOverIsReported(t *testing.T) {
 			trial.Samples[n].Value *= 1.2
 		}
 	}
-	items := warned(run)
+	items := warn(run)
 	if len(items) != 1 || !strings.HasPrefix(items[0], cpu+", ") || !strings.Contains(items[0], ": oci/crun has 1.2") || !strings.Contains(items[0], " times its other values after oci/runsc, in ") {
 		t.Errorf("with carry-over: %q", items)
 	}

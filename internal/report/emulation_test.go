@@ -58,22 +58,22 @@ func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 //
 // Invariant emulated-speed: A report of an emulated machine says so at the top, and has no verdict about speed unless asked.
 func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
-	speed, other := 0, 0
+	speed, rest := 0, 0
 	// cmp takes seconds for the points of a suite.
 	rows := cmp.Options{cmpopts.EquateNaNs(), cmp.Comparer(slices.Equal[[]analysis.Point])}
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
 		physical := report.New([]result.Run{onMachine(run, kvm)}, analysis.Options{})
 		emulated := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{})
-		asked := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
+		override := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
 		for i, b := range physical.Benchmarks() {
 			for j, m := range b.Metrics {
-				if diff := cmp.Diff(m.Rows, asked.Benchmarks()[i].Metrics[j].Rows, rows); diff != "" {
+				if diff := cmp.Diff(m.Rows, override.Benchmarks()[i].Metrics[j].Rows, rows); diff != "" {
 					t.Errorf("%s: %s %s differs with EmulatedVerdicts (-without an emulator +with):\n%s", name, b.Title(), m.Name, diff)
 				}
 				if !m.OfSpeed() {
 					// There are fewer comparisons together, so more of them hold everywhere.
-					everywhere := cmpopts.IgnoreFields(stats.Comparison{}, "Everywhere")
-					if diff := cmp.Diff(m.Rows, emulated.Benchmarks()[i].Metrics[j].Rows, rows, everywhere); diff != "" {
+					option := cmpopts.IgnoreFields(stats.Comparison{}, "Everywhere")
+					if diff := cmp.Diff(m.Rows, emulated.Benchmarks()[i].Metrics[j].Rows, rows, option); diff != "" {
 						t.Errorf("%s: %s %s in %s differs (-without an emulator +with):\n%s", name, b.Title(), m.Name, m.Unit, diff)
 					}
 				}
@@ -84,7 +84,7 @@ func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
 					case want == nil || got == nil:
 						t.Errorf("%s: %s %s on %s has the comparison %v, want %v", name, b.Title(), m.Name, row.Target, got, want)
 					case !m.OfSpeed():
-						other++
+						rest++
 					case got.Verdict != stats.Withheld && got.Verdict != stats.NotComparable || got.P == got.P || got.Adjusted == got.Adjusted:
 						t.Errorf("%s: %s %s on %s has the verdict %q with p %v", name, b.Title(), m.Name, row.Target, got.Verdict, got.P)
 					default:
@@ -97,12 +97,12 @@ func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
 			}
 		}
 		families, comparisons := emulated.Families()
-		if all, _ := physical.Families(); families >= all || emulated.Runs[0].Withheld == 0 || asked.Runs[0].Withheld != 0 {
+		if total, _ := physical.Families(); families >= total || emulated.Runs[0].Withheld == 0 || override.Runs[0].Withheld != 0 {
 			t.Errorf("%s: %d families with %d comparisons are judged, and %d are withheld", name, families, comparisons, emulated.Runs[0].Withheld)
 		}
 	}
-	if speed < 50 || other < 5 {
-		t.Errorf("%d comparisons of speed and %d others are too few for this test", speed, other)
+	if speed < 50 || rest < 5 {
+		t.Errorf("%d comparisons of speed and %d others are too few for this test", speed, rest)
 	}
 }
 
@@ -139,22 +139,22 @@ func TestEmulatedScorecard(t *testing.T) {
 			t.Errorf("the summary has no %q:\n%s", want, summary)
 		}
 	}
-	slow := scoredRun(1, 10,
+	sample := scoredRun(1, 10,
 		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 2, 9), 0.001},
 		scoredMetric{"mem", result.DimensionMemoryOverhead, result.Lower, on(1, 2, 4), 0.001},
 	)
-	without := report.New([]result.Run{onMachine(slow, tcg)}, analysis.Options{}).Findings.Summary
-	if text := strings.Join(without, "\n"); strings.Contains(text, "cost least") || text == "" {
+	statements := report.New([]result.Run{onMachine(sample, tcg)}, analysis.Options{}).Findings.Summary
+	if text := strings.Join(statements, "\n"); strings.Contains(text, "cost least") || text == "" {
 		t.Errorf("without a goal of speed the summary is %q", text)
 	}
 	if r.Findings.Withheld != "No verdict on 6 comparisons of speed: see the note on the emulated CPU at the top." {
 		t.Errorf("withheld is %q", r.Findings.Withheld)
 	}
-	asked := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
-	if s := score(t, asked, result.DimensionCPU, "oci/runsc"); s.Verdict != analysis.Missed || finding.Score(&s) != "3.00 × slower" {
+	override := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
+	if s := score(t, override, result.DimensionCPU, "oci/runsc"); s.Verdict != analysis.Missed || finding.Score(&s) != "3.00 × slower" {
 		t.Errorf("with EmulatedVerdicts CPU is %q, %q", s.Verdict, finding.Score(&s))
 	}
-	if e := finding.EmulationOf(asked.Analysis); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {
+	if e := finding.EmulationOf(override.Analysis); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {
 		t.Errorf("with EmulatedVerdicts the note is %+v", e)
 	}
 }

@@ -61,11 +61,11 @@ const (
 func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	runs := reporttest.Machines()
 	j := machines()
-	compared := 0
+	count := 0
 	for i := range j.Runs {
-		at := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].ID })
-		own := report.New(runs[at:at+1], analysis.Options{EmulatedVerdicts: true})
-		b := benchmark(t, own, lifecycle)
+		index := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].ID })
+		single := report.New(runs[index:index+1], analysis.Options{EmulatedVerdicts: true})
+		b := benchmark(t, single, lifecycle)
 		for _, target := range []string{"native", "oci/runc", "oci/crun"} {
 			want := cell(t, b, "CreateAndRun", target)
 			got := cellsByRun(t, j, lifecycle, "CreateAndRun", target)[i]
@@ -73,22 +73,22 @@ func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 				t.Errorf("%s on %s differs from the report of the run (-own +joint):\n%s", target, j.Runs[i].Label, diff)
 			}
 			if got.Comparison != nil {
-				compared++
+				count++
 			}
 		}
 	}
-	if compared != 8 {
-		t.Errorf("%d cells are compared, want two in each of four runs", compared)
+	if count != 8 {
+		t.Errorf("%d cells are compared, want two in each of four runs", count)
 	}
 }
 
 func TestRunsOfEqualHostNamesAreNumbered(t *testing.T) {
-	one, other, unnamed, long := reporttest.Small(), reporttest.Small(), reporttest.Small(), reporttest.Small()
-	one.ID, other.ID, unnamed.ID, long.ID = "1", "2", "3", "4"
-	other.Host.CPU = "Other CPU"
+	one, second, unnamed, fourth := reporttest.Small(), reporttest.Small(), reporttest.Small(), reporttest.Small()
+	one.ID, second.ID, unnamed.ID, fourth.ID = "1", "2", "3", "4"
+	second.Host.CPU = "Other CPU"
 	unnamed.Host.Hostname = ""
-	long.Host.Hostname = "a-very-long-name.of.a.machine.example.org"
-	j := report.New([]result.Run{one, other, unnamed, long}, analysis.Options{})
+	fourth.Host.Hostname = "a-very-long-name.of.a.machine.example.org"
+	j := report.New([]result.Run{one, second, unnamed, fourth}, analysis.Options{})
 	var labels []string
 	for _, r := range j.Runs {
 		labels = append(labels, r.Label)
@@ -167,16 +167,16 @@ func TestCommonBaseline(t *testing.T) {
 
 // Runs without a common target are shown with a note.
 func TestNoCommonBaseline(t *testing.T) {
-	one, other := reporttest.Small(), reporttest.Small()
-	other.ID, other.Baseline = "other", "oci/crun"
-	other.Host.Hostname = "other"
-	other.Targets = slices.Clone(other.Targets)
-	other.Targets[0].Name, other.Targets[1].Name = "oci/crun", "oci/youki"
-	other.Trials = slices.Clone(other.Trials)
-	for i := range other.Trials {
-		other.Trials[i].Target = map[string]string{"native": "oci/crun", "oci/runc": "oci/youki"}[other.Trials[i].Target]
+	one, second := reporttest.Small(), reporttest.Small()
+	second.ID, second.Baseline = "other", "oci/crun"
+	second.Host.Hostname = "other"
+	second.Targets = slices.Clone(second.Targets)
+	second.Targets[0].Name, second.Targets[1].Name = "oci/crun", "oci/youki"
+	second.Trials = slices.Clone(second.Trials)
+	for i := range second.Trials {
+		second.Trials[i].Target = map[string]string{"native": "oci/crun", "oci/runc": "oci/youki"}[second.Trials[i].Target]
 	}
-	j := report.New([]result.Run{one, other}, analysis.Options{})
+	j := report.New([]result.Run{one, second}, analysis.Options{})
 	b := titled(t, j, lifecycle)
 	if b.Baseline != "" || !strings.Contains(b.Note, "must not be compared: native on bench1; oci/crun on other") {
 		t.Errorf("the baseline is %q, noted %q", b.Baseline, b.Note)
@@ -205,12 +205,12 @@ func TestStatementOfManyRuns(t *testing.T) {
 
 // Metrics of different units are different metrics, even with the same name.
 func TestMetricsOfDifferentUnitsAreSeparate(t *testing.T) {
-	one, other := reporttest.Small(), reporttest.Small()
-	other.ID = "other"
-	other.Bench = slices.Clone(other.Bench)
-	other.Bench[0].Metrics = slices.Clone(other.Bench[0].Metrics)
-	other.Bench[0].Metrics[0].Unit = result.Score
-	b := titled(t, report.New([]result.Run{one, other}, analysis.Options{}), lifecycle)
+	one, second := reporttest.Small(), reporttest.Small()
+	second.ID = "other"
+	second.Bench = slices.Clone(second.Bench)
+	second.Bench[0].Metrics = slices.Clone(second.Bench[0].Metrics)
+	second.Bench[0].Metrics[0].Unit = result.Score
+	b := titled(t, report.New([]result.Run{one, second}, analysis.Options{}), lifecycle)
 	creates := 0
 	for _, m := range b.Metrics {
 		if m.Name != "Create" {

@@ -60,15 +60,15 @@ func partNames(s analysis.Stack) []string {
 
 // byBlock gives a metric of the lifecycle on a target by block.
 func byBlock(run result.Run, target, metric string) map[int]float64 {
-	all := map[int]float64{}
+	values := map[int]float64{}
 	for _, tr := range run.Trials {
 		if tr.Benchmark == lifecycle && tr.Target == target && !tr.Warmup && tr.Status == result.OK {
 			for _, v := range tr.Values(metric) {
-				all[tr.Block] = v
+				values[tr.Block] = v
 			}
 		}
 	}
-	return all
+	return values
 }
 
 func medianOf(values []float64) float64 {
@@ -79,10 +79,10 @@ func medianOf(values []float64) float64 {
 func TestLayersAreDifferencesWithinBlocks(t *testing.T) {
 	run := reporttest.Engines()
 	native, bare := byBlock(run, "native", "CreateAndRun"), byBlock(run, "oci/runc", "CreateAndRun")
-	whole, sandbox := byBlock(run, "containerd/runc", "CreateAndRun"), byBlock(run, "containerd/runc", "RunPodSandbox")
+	total, sandbox := byBlock(run, "containerd/runc", "CreateAndRun"), byBlock(run, "containerd/runc", "RunPodSandbox")
 	var want [4][]float64
-	for block := range whole {
-		for i, v := range []float64{native[block], bare[block] - native[block], whole[block] - sandbox[block] - bare[block], sandbox[block]} {
+	for block := range total {
+		for i, v := range []float64{native[block], bare[block] - native[block], total[block] - sandbox[block] - bare[block], sandbox[block]} {
 			want[i] = append(want[i], v)
 		}
 	}
@@ -141,8 +141,8 @@ func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 	if ptrace.Parts[1].Median == systrap.Parts[1].Median {
 		t.Error("runsc adds the same on two platforms")
 	}
-	if lacking := stackOf(t, l, "docker/youki").Lacking; !slices.Contains(lacking, "oci/youki") {
-		t.Errorf("docker/youki lacks %q", lacking)
+	if gaps := stackOf(t, l, "docker/youki").Lacking; !slices.Contains(gaps, "oci/youki") {
+		t.Errorf("docker/youki lacks %q", gaps)
 	}
 	if notes := finding.LayerNotes(&l); !slices.ContainsFunc(notes, func(n string) bool {
 		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki to separate the layers")
@@ -153,23 +153,23 @@ func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 
 func TestLayersMarkUnclearParts(t *testing.T) {
 	l := layersOf(t, engines(), "CreateAndRun")
-	faster := stackOf(t, l, "podman/crun").Parts[2]
-	if faster.Median >= 0 || !faster.Shown() || faster.Unclear() {
-		t.Errorf("an engine that is faster than the bare runtime adds %+v", faster)
+	part := stackOf(t, l, "podman/crun").Parts[2]
+	if part.Median >= 0 || !part.Shown() || part.Unclear() {
+		t.Errorf("an engine that is faster than the bare runtime adds %+v", part)
 	}
-	const together = "If shim and engine is negative beside a sandbox"
-	said := func(l analysis.Layers) bool {
-		return slices.ContainsFunc(finding.LayerNotes(&l), func(n string) bool { return strings.HasPrefix(n, together) })
+	const prefix = "If shim and engine is negative beside a sandbox"
+	check := func(l analysis.Layers) bool {
+		return slices.ContainsFunc(finding.LayerNotes(&l), func(n string) bool { return strings.HasPrefix(n, prefix) })
 	}
-	if p := stackOf(t, l, "containerd/runsc@platform=systrap").Parts[2]; p.Median >= 0 || !said(l) {
+	if p := stackOf(t, l, "containerd/runsc@platform=systrap").Parts[2]; p.Median >= 0 || !check(l) {
 		t.Errorf("an engine whose sandbox does the runtime's work adds %+v, and the notes are %q", p, finding.LayerNotes(&l))
 	}
-	if cpu := layersOf(t, engines(), "HostCPU"); said(cpu) {
+	if cpu := layersOf(t, engines(), "HostCPU"); check(cpu) {
 		t.Errorf("without such a layer the notes are %q", finding.LayerNotes(&cpu))
 	}
-	nothing := stackOf(t, l, "podman/runc").Parts[2]
-	if !nothing.Unclear() || nothing.CI.Lo > 0 || nothing.CI.Hi < 0 {
-		t.Errorf("an engine that adds nothing adds %+v", nothing)
+	rest := stackOf(t, l, "podman/runc").Parts[2]
+	if !rest.Unclear() || rest.CI.Lo > 0 || rest.CI.Hi < 0 {
+		t.Errorf("an engine that adds nothing adds %+v", rest)
 	}
 	if process := stackOf(t, l, "native").Parts[0]; process.Unclear() {
 		t.Errorf("a time is unclear: %+v", process)
@@ -177,9 +177,9 @@ func TestLayersMarkUnclearParts(t *testing.T) {
 }
 
 func TestLayersWithoutATarget(t *testing.T) {
-	without := func(gone ...string) result.Run {
+	drop := func(names ...string) result.Run {
 		run := fewEngines()
-		run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return slices.Contains(gone, tr.Target) })
+		run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return slices.Contains(names, tr.Target) })
 		return run
 	}
 	for _, c := range []struct {
@@ -190,7 +190,7 @@ func TestLayersWithoutATarget(t *testing.T) {
 		{[]string{"oci/runc"}, "process|runtime, shim and engine|sandbox and network"},
 		{[]string{"native", "oci/runc"}, "process, runtime, shim and engine|sandbox and network"},
 	} {
-		l := layersOf(t, model(without(c.gone...)), "CreateAndRun")
+		l := layersOf(t, model(drop(c.gone...)), "CreateAndRun")
 		s := stackOf(t, l, "containerd/runc")
 		if got := strings.Join(partNames(s), "|"); got != c.want || !strings.Contains(finding.StackNote(&s), strings.Join(c.gone, " and ")) || !l.Merged() {
 			t.Errorf("without %q the layers are %s (%s), want %s", c.gone, got, finding.StackNote(&s), c.want)
@@ -240,8 +240,8 @@ func TestMissingComponentsCountAsZero(t *testing.T) {
 		}
 	}
 	cpu := benchmark(t, model(run), lifecycle).Components[0]
-	at := slices.IndexFunc(cpu.Rows, func(r analysis.ComponentRow) bool { return r.Target == "docker/runc" })
-	network := cpu.Rows[at].Cells[slices.Index(cpu.Names, "network")]
+	index := slices.IndexFunc(cpu.Rows, func(r analysis.ComponentRow) bool { return r.Target == "docker/runc" })
+	network := cpu.Rows[index].Cells[slices.Index(cpu.Names, "network")]
 	if network == nil || network.N != 10 || network.Median != 0 || network.Max == 0 {
 		t.Errorf("a component of three trials in ten is %+v, want a median of 0 over 10", network)
 	}

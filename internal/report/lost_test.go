@@ -117,10 +117,10 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 			if !strings.HasPrefix(m.Findings.Summary[0], tt.cheapest) {
 				t.Errorf("the summary begins with %q, want %q", m.Findings.Summary[0], tt.cheapest)
 			}
-			faster := slices.ContainsFunc(m.Findings.Statements, func(s string) bool {
+			isFaster := slices.ContainsFunc(m.Findings.Statements, func(s string) bool {
 				return strings.Contains(s, "oci/crun") && strings.Contains(s, "faster") && strings.Contains(s, cpu)
 			})
-			if text := strings.Join(m.Findings.Summary, " "); tt.goal == analysis.NotShown && (faster || !strings.Contains(text, "the loss of more than 5 % of the trials: CPU on oci/crun")) {
+			if text := strings.Join(m.Findings.Summary, " "); tt.goal == analysis.NotShown && (isFaster || !strings.Contains(text, "the loss of more than 5 % of the trials: CPU on oci/crun")) {
 				t.Errorf("findings %q and summary %q", m.Findings.Statements, text)
 			}
 		})

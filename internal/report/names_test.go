@@ -15,9 +15,9 @@ func TestReportKnowsNoNames(t *testing.T) {
 	for i := range run.Bench {
 		b := &run.Bench[i]
 		for n := range b.Metrics {
-			renamed := fmt.Sprintf("metric%d-%d", i, n)
-			metrics[b.Name+" "+b.Metrics[n].Name] = renamed
-			b.Metrics[n].Name = renamed
+			name := fmt.Sprintf("metric%d-%d", i, n)
+			metrics[b.Name+" "+b.Metrics[n].Name] = name
+			b.Metrics[n].Name = name
 		}
 	}
 	target := func(name string) string { return "target " + strings.ReplaceAll(name, "/", "|") }

@@ -36,7 +36,7 @@ func TestPartOf(t *testing.T) {
 func TestBesideText(t *testing.T) {
 	m := result.Metric{Unit: result.Seconds, Better: result.Lower}
 	two := &stats.Summary{Warnings: []stats.Warning{{Kind: stats.Bimodal}}}
-	of := func(means float64, interval *stats.Interval) *stats.Comparison {
+	build := func(means float64, interval *stats.Interval) *stats.Comparison {
 		return &stats.Comparison{N: 60, Ratio: 1.02, Verdict: stats.Slower, Means: means, MeansCI: interval, Shift: []float64{1.01, 1.3}}
 	}
 	for _, tt := range []struct {
@@ -45,12 +45,12 @@ func TestBesideText(t *testing.T) {
 		sides []*stats.Summary
 		want  string
 	}{
-		{"another mean", of(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), nil, "mean 1.30 × slower (1.20 to 1.40)"},
-		{"a mean in the other direction", of(0.8, &stats.Interval{Lo: 0.5, Hi: 0.9}), nil, "mean 1.25 × faster (1.11 to 2.00)"},
-		{"the same mean", of(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), nil, ""},
-		{"too few values for an interval", of(1.3, nil), nil, ""},
-		{"two groups", of(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), []*stats.Summary{nil, two}, "ratios of the deciles 1.01, 1.30"},
-		{"both", of(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), []*stats.Summary{two}, "mean 1.30 × slower (1.20 to 1.40); ratios of the deciles 1.01, 1.30"},
+		{"another mean", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), nil, "mean 1.30 × slower (1.20 to 1.40)"},
+		{"a mean in the other direction", build(0.8, &stats.Interval{Lo: 0.5, Hi: 0.9}), nil, "mean 1.25 × faster (1.11 to 2.00)"},
+		{"the same mean", build(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), nil, ""},
+		{"too few values for an interval", build(1.3, nil), nil, ""},
+		{"two groups", build(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), []*stats.Summary{nil, two}, "ratios of the deciles 1.01, 1.30"},
+		{"both", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), []*stats.Summary{two}, "mean 1.30 × slower (1.20 to 1.40); ratios of the deciles 1.01, 1.30"},
 		{"two groups with the same difference", &stats.Comparison{N: 60, Ratio: 1.02, Verdict: stats.Slower, Shift: []float64{1.01, 1.2}}, []*stats.Summary{two}, ""},
 		{"no comparison", nil, []*stats.Summary{two}, ""},
 	} {

@@ -181,12 +181,12 @@ func TestFamilyIsOneMetric(t *testing.T) {
 }
 
 func TestCellsAreIndependent(t *testing.T) {
-	whole := reporttest.Sample()
+	run := reporttest.Sample()
 	part := reporttest.Sample()
 	part.Trials = slices.DeleteFunc(part.Trials, func(tr result.Trial) bool {
 		return tr.Benchmark != lifecycle || tr.Target == runsc
 	})
-	a := cell(t, benchmark(t, model(whole), lifecycle), "Destroy", "oci/runc")
+	a := cell(t, benchmark(t, model(run), lifecycle), "Destroy", "oci/runc")
 	b := cell(t, benchmark(t, model(part), lifecycle), "Destroy", "oci/runc")
 	if diff := cmp.Diff(a.Summary, b.Summary); diff != "" {
 		t.Errorf("without other cells the summary is another (-whole +part):\n%s", diff)
@@ -247,7 +247,7 @@ func TestFindingsNeedShownDifferences(t *testing.T) {
 			continue // they have ten blocks like the others
 		}
 		f := model(run).Findings.Statements
-		if failed, some := strings.CutPrefix(name, "failed: "); some {
+		if failed, ok := strings.CutPrefix(name, "failed: "); ok {
 			f = slices.DeleteFunc(f, func(s string) bool { return !strings.HasPrefix(s, failed+" ") })
 		}
 		if len(f) > 0 {
@@ -271,15 +271,15 @@ func TestFindingInBothDirections(t *testing.T) {
 			})
 		}
 	}
-	const both = "lowest quarter 1.17 × slower, lower half 1.17 × slower, highest quarter 1.17 × faster"
-	parts := []string{both + " than native (its parts differ in both directions; ", "shown for the " + both}
+	const phrase = "lowest quarter 1.17 × slower, lower half 1.17 × slower, highest quarter 1.17 × faster"
+	parts := []string{phrase + " than native (its parts differ in both directions; ", "shown for the " + phrase}
 	m := model(run)
 	if v := m.Benchmarks()[0].Metrics[0].Rows[1].Cells[0].Comparison.Verdict; v != stats.Mixed {
 		t.Fatalf("the verdict is %q, want %q", v, stats.Mixed)
 	}
-	other := run
-	other.ID = "b"
-	for i, f := range []finding.Findings{m.Findings, report.New([]result.Run{run, other}, analysis.Options{}).Findings} {
+	second := run
+	second.ID = "b"
+	for i, f := range []finding.Findings{m.Findings, report.New([]result.Run{run, second}, analysis.Options{}).Findings} {
 		if len(f.Statements) != 1 || !strings.HasPrefix(f.Statements[0], []string{"oci/runc: Create ", "oci/runc: Create is "}[i]) || !strings.Contains(f.Statements[0], parts[i]) {
 			t.Errorf("the findings of %d runs are %q, want one with %q", i+1, f.Statements, parts[i])
 		}
@@ -294,8 +294,8 @@ func TestNoFindingOfFewerThanSixBlocks(t *testing.T) {
 		if got := len(m.Findings.Statements) > 0; got != (blocks >= stats.MinSamples) {
 			t.Errorf("with %d blocks the findings are %q", blocks, m.Findings.Statements)
 		}
-		few := slices.ContainsFunc(m.Warnings[0], func(g finding.WarningGroup) bool { return g.Title == "Too few blocks" })
-		if few != (blocks < stats.MinSamples) {
+		found := slices.ContainsFunc(m.Warnings[0], func(g finding.WarningGroup) bool { return g.Title == "Too few blocks" })
+		if found != (blocks < stats.MinSamples) {
 			t.Errorf("with %d blocks the warnings are %+v", blocks, m.Warnings[0])
 		}
 	}
@@ -391,14 +391,14 @@ func TestNewDoesNotChangeTheRun(t *testing.T) {
 }
 
 func TestStateText(t *testing.T) {
-	started := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	for text, ended := range map[string]time.Time{
-		"complete after 2m51s": started.Add(171 * time.Second),
-		"complete":             started.Add(-time.Hour), // the clock was set back before the run was resumed
+	start := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	for text, end := range map[string]time.Time{
+		"complete after 2m51s": start.Add(171 * time.Second),
+		"complete":             start.Add(-time.Hour), // the clock was set back before the run was resumed
 	} {
-		run := analysis.Run{Run: result.Run{State: result.Complete, Started: started, Ended: ended}}
+		run := analysis.Run{Run: result.Run{State: result.Complete, Started: start, Ended: end}}
 		if got := finding.State(&run); got != text {
-			t.Errorf("a run that ended at %v is %q, want %q", ended, got, text)
+			t.Errorf("a run that ended at %v is %q, want %q", end, got, text)
 		}
 	}
 }

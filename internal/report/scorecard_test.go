@@ -73,10 +73,10 @@ func on(native, crun, runsc float64) map[string]float64 {
 func score(t *testing.T, r report.Report, d result.Dimension, target string) analysis.Score {
 	t.Helper()
 	card := r.Runs[0].Scorecard
-	at := slices.Index(card.Targets, target)
+	index := slices.Index(card.Targets, target)
 	for _, row := range card.Rows {
-		if row.Dimension == d && at >= 0 {
-			return row.Scores[at]
+		if row.Dimension == d && index >= 0 {
+			return row.Scores[index]
 		}
 	}
 	t.Fatalf("the scorecard has no %s on %s", d, target)
@@ -266,14 +266,14 @@ func TestSummaryOfOneTarget(t *testing.T) {
 		return scoredMetric{name, d, result.Lower, factors, 0.001}
 	}
 	cpu := one("cpu", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 1.36})
-	other := one("other", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 0.5})
+	metric := one("other", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 0.5})
 	disk := one("disk", result.DimensionDisk, map[string]float64{"native": 1})
 	for blocks, want := range map[int][]string{
 		1:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
 		5:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
 		10: {"oci/crun: programs have 121 % (121 to 121 %) of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
 	} {
-		got := model(scoredRun(1, blocks, cpu, other, disk)).Findings.Summary
+		got := model(scoredRun(1, blocks, cpu, metric, disk)).Findings.Summary
 		for _, sentence := range want {
 			if !slices.Contains(got, sentence) {
 				t.Errorf("%d blocks: the summary %q lacks %q", blocks, got, sentence)
@@ -290,17 +290,17 @@ func TestSummaryOfOneTarget(t *testing.T) {
 // Invariant goals.
 func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 	runs := simulation.Trials(t, 60, 300)
-	wrong := map[analysis.ScoreVerdict]int{}
+	counts := map[analysis.ScoreVerdict]int{}
 	for seed := range uint64(runs) {
 		m := model(scoredRun(seed, 7,
 			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1/0.95, 1), 0.02},
 			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1, 1), 0.02},
 		))
-		wrong[score(t, m, result.DimensionCPU, "oci/crun").Verdict]++
+		counts[score(t, m, result.DimensionCPU, "oci/crun").Verdict]++
 	}
 	for _, v := range []analysis.ScoreVerdict{analysis.Met, analysis.Missed} {
 		// 2.5 % of each is the level of the interval's end.
-		simulation.AtMost(t, 0.025, wrong[v], runs, "%s at the goal", v)
+		simulation.AtMost(t, 0.025, counts[v], runs, "%s at the goal", v)
 	}
 }
 

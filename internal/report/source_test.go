@@ -16,7 +16,7 @@ import (
 func TestSourceAgreesWithTheAnalysis(t *testing.T) {
 	run := reporttest.Sample()
 	source := analysis.NewSource(&run, analysis.Options{})
-	compared := 0
+	count := 0
 	for _, baseline := range []string{"", "native", "oci/crun", "oci/runsc", "no/target"} {
 		based := run
 		based.Baseline = baseline
@@ -27,7 +27,7 @@ func TestSourceAgreesWithTheAnalysis(t *testing.T) {
 			}
 			for i := range want.Metrics {
 				for _, row := range want.Metrics[i].Rows {
-					compared++
+					count++
 					options := cmp.Options{cmpopts.EquateNaNs(), cmpopts.IgnoreFields(stats.Comparison{}, "Everywhere", "Look")}
 					if diff := cmp.Diff(row.Cells[0].Comparison, got.Comparison(want.Metrics[i].Name, row.Target), options); diff != "" {
 						t.Errorf("%s, %s on %s against %q (-analysis +source):\n%s", want.Title(), want.Metrics[i].Name, row.Target, baseline, diff)
@@ -36,7 +36,7 @@ func TestSourceAgreesWithTheAnalysis(t *testing.T) {
 			}
 		}
 	}
-	if compared == 0 {
+	if count == 0 {
 		t.Error("nothing was compared")
 	}
 	if got, reason := source.Compare(analysis.Key{Name: "no.such.benchmark"}, "native", nil); got != nil || reason != "not in this run" {

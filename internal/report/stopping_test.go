@@ -37,8 +37,8 @@ func TestStoppedCells(t *testing.T) {
 		}
 		without(&run, tt.blocks)
 		r := report.New([]result.Run{run}, analysis.Options{})
-		at := slices.IndexFunc(r.Benchmarks(), func(b *analysis.Benchmark) bool { return b.Name == cpu })
-		b := r.Benchmarks()[at]
+		index := slices.IndexFunc(r.Benchmarks(), func(b *analysis.Benchmark) bool { return b.Name == cpu })
+		b := r.Benchmarks()[index]
 		for _, row := range b.Metrics[0].Rows {
 			c := row.Cells[0].Comparison
 			switch row.Target {

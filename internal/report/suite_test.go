@@ -15,9 +15,9 @@ import (
 )
 
 // bounded is the small run with a bound on the first metric.
-func bounded(most float64) result.Run {
+func bounded(limit float64) result.Run {
 	run := reporttest.Small()
-	run.Bench[0].Metrics[0].Bound = result.Bound{Most: most, Broken: "does not hold its limit"}
+	run.Bench[0].Metrics[0].Bound = result.Bound{Most: limit, Broken: "does not hold its limit"}
 	return run
 }
 
@@ -35,8 +35,8 @@ func TestBreaches(t *testing.T) {
 	if !strings.HasPrefix(b, want) || !strings.HasSuffix(b, " ms, above the bound of 10.0 ms (median of 10 trials).") {
 		t.Errorf("the breach is %q, want %q …", b, want)
 	}
-	if own := benchmark(t, m, lifecycle).Breaches; len(own) != 1 || finding.Breach(&own[0]) != b {
-		t.Errorf("the benchmark has the breaches %+v", own)
+	if list := benchmark(t, m, lifecycle).Breaches; len(list) != 1 || finding.Breach(&list[0]) != b {
+		t.Errorf("the benchmark has the breaches %+v", list)
 	}
 
 	run := bounded(0.01)
@@ -46,12 +46,12 @@ func TestBreaches(t *testing.T) {
 		t.Errorf("of one trial without a baseline: %v", m.Findings)
 	}
 	create := cell(t, benchmark(t, model(reporttest.Small()), lifecycle), "Create", "oci/runc").Summary
-	within := (create.CI.Lo + create.Median) / 2
-	if found := model(bounded(within)).Findings.Breaches; len(found) != 1 || !strings.Contains(found[0], "its interval includes the bound") {
+	limit := (create.CI.Lo + create.Median) / 2
+	if found := model(bounded(limit)).Findings.Breaches; len(found) != 1 || !strings.Contains(found[0], "its interval includes the bound") {
 		t.Errorf("of a bound within the interval: %v", found)
 	}
-	for name, most := range map[string]float64{"far": 1, "at the median": create.Median} {
-		if m := model(bounded(most)); len(m.Findings.Breaches) > 0 {
+	for name, limit := range map[string]float64{"far": 1, "at the median": create.Median} {
+		if m := model(bounded(limit)); len(m.Findings.Breaches) > 0 {
 			t.Errorf("%s: %v is broken", name, m.Findings.Breaches)
 		}
 	}
@@ -93,9 +93,9 @@ func TestEqualConditionsAreListedOnce(t *testing.T) {
 // Reports of several runs have results in words among the conditions, which do not differ.
 func TestStatements(t *testing.T) {
 	run := reporttest.Stated()
-	other := reporttest.Stated()
-	other.ID, other.Bench[0].Statements = "another", nil
-	joint := report.New([]result.Run{run, other}, analysis.Options{})
+	second := reporttest.Stated()
+	second.ID, second.Bench[0].Statements = "another", nil
+	joint := report.New([]result.Run{run, second}, analysis.Options{})
 	for _, c := range joint.Benchmarks()[0].Conditions {
 		if c.Differs {
 			t.Errorf("the condition %s differs: %q", c.Name(), c.Values)

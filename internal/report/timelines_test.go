@@ -36,11 +36,11 @@ func timed(lengths []time.Duration, lines func(trial int) []result.Timeline) res
 func timelinesOf(t *testing.T, run result.Run) []analysis.Timelines {
 	t.Helper()
 	r := report.New([]result.Run{run}, analysis.Options{})
-	all := r.Benchmarks()
-	if len(all) != 1 {
-		t.Fatalf("the report has %d benchmarks", len(all))
+	list := r.Benchmarks()
+	if len(list) != 1 {
+		t.Fatalf("the report has %d benchmarks", len(list))
 	}
-	return all[0].Sections[0].Timelines
+	return list[0].Sections[0].Timelines
 }
 
 func line(group, name string, unit result.Unit, values ...float64) result.Timeline {

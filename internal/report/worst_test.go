@@ -26,16 +26,16 @@ func TestWorstCase(t *testing.T) {
 			t.Errorf("bound %d is %+v, want %v with probability %v", i, got, truth, p)
 		}
 	}
-	largest := 0.0
+	maximum := 0.0
 	for _, trial := range run.Trials {
 		if trial.Target == reporttest.BoundedTarget {
 			for _, v := range trial.Distributions[0].Tail.Values {
-				largest = max(largest, v)
+				maximum = max(maximum, v)
 			}
 		}
 	}
-	if bounded.Max != largest {
-		t.Errorf("the largest sample is %v, want %v", bounded.Max, largest)
+	if bounded.Max != maximum {
+		t.Errorf("the largest sample is %v, want %v", bounded.Max, maximum)
 	}
 	for target, want := range map[string]tail.Test{reporttest.DriftingTarget: tail.Drift, reporttest.ShortTarget: tail.Exceedances} {
 		w := cell(t, b, "Exec", target).Worst

@@ -19,14 +19,14 @@ const memoryTolerance = 0.03
 // The name alone is not enough, since many machines keep the name of their image. A name such as localhost proves nothing, so such machines
 // need an equal identity. Kernel, cgroup mode, governor and similar facts do not count: users change them on one machine to see the
 // difference. A machine with unknown CPU or memory equals no other machine.
-func (h *Host) SameMachine(other *Host) bool {
-	if h.CPU == "" || h.Memory <= 0 || other.Memory <= 0 {
+func (h *Host) SameMachine(second *Host) bool {
+	if h.CPU == "" || h.Memory <= 0 || second.Memory <= 0 {
 		return false
 	}
-	lower, upper := min(h.Memory, other.Memory), max(h.Memory, other.Memory)
-	return h.Hostname == other.Hostname && h.Arch == other.Arch && h.CPU == other.CPU && h.CPUs == other.CPUs &&
-		h.Virtual == other.Virtual && float64(upper-lower) <= memoryTolerance*float64(upper) &&
-		!h.Identity.Contradicts(other.Identity) && (!h.unnamed() || h.Identity.proves(other.Identity))
+	lower, upper := min(h.Memory, second.Memory), max(h.Memory, second.Memory)
+	return h.Hostname == second.Hostname && h.Arch == second.Arch && h.CPU == second.CPU && h.CPUs == second.CPUs &&
+		h.Virtual == second.Virtual && float64(upper-lower) <= memoryTolerance*float64(upper) &&
+		!h.Identity.Contradicts(second.Identity) && (!h.unnamed() || h.Identity.proves(second.Identity))
 }
 
 // unnamed reports whether the host name is none, or one that systems and images give to every machine.
@@ -50,15 +50,15 @@ type Identity struct {
 }
 
 // Contradicts reports whether two identities are of different machines.
-func (i *Identity) Contradicts(other *Identity) bool {
+func (i *Identity) Contradicts(second *Identity) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return i != nil && other != nil && (differ(i.System, other.System) || differ(i.Board, other.Board))
+	return i != nil && second != nil && (differ(i.System, second.System) || differ(i.Board, second.Board))
 }
 
 // proves reports whether two identities that do not contradict each other are of one machine: one boot, or one system on one board.
-func (i *Identity) proves(other *Identity) bool {
+func (i *Identity) proves(second *Identity) bool {
 	matches := func(a, b string) bool { return a != "" && a == b }
-	return i != nil && other != nil && (matches(i.Boot, other.Boot) || matches(i.System, other.System) && matches(i.Board, other.Board))
+	return i != nil && second != nil && (matches(i.Boot, second.Boot) || matches(i.System, second.System) && matches(i.Board, second.Board))
 }
 
 // Settings are facts of the kernel and the firmware that change the times of starts, as the kernel spells them. An unknown one is empty.

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// CheckNumbers refuses JSON of a value of the type of into that has null in the place of a number, or lacks a number that Encode always
+// CheckNumbers refuses JSON of a value of the type of target that has null in the place of a number, or lacks a number that Encode always
 // writes. encoding/json reads both as 0, and a 0 is a measurement. It expects JSON that encoding/json reads into this type.
-func CheckNumbers(data []byte, into any) error {
-	return checkNumbers("", data, reflect.TypeOf(into), true)
+func CheckNumbers(data []byte, target any) error {
+	return checkNumbers("", data, reflect.TypeOf(target), true)
 }
 
-// checkNumbers is CheckNumbers for a type. Without whole, the keys of the outer object may be missing.
-func checkNumbers(path string, data []byte, typ reflect.Type, whole bool) error {
+// checkNumbers is CheckNumbers for a type. Without isWhole, the keys of the outer object may be missing.
+func checkNumbers(path string, data []byte, typ reflect.Type, isWhole bool) error {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -29,7 +29,7 @@ func checkNumbers(path string, data []byte, typ reflect.Type, whole bool) error 
 	if err := json.Unmarshal(data, found.Interface()); err != nil {
 		return fmt.Errorf("check the numbers of %s: %w", orDocument(path), err)
 	}
-	return t.check(path, found.Elem(), whole)
+	return t.check(path, found.Elem(), isWhole)
 }
 
 // number is the state of a number in JSON.
@@ -121,9 +121,9 @@ func inspectStruct(typ reflect.Type) *numbers {
 		if tag == "" {
 			tag = f.Name
 		}
-		always := f.Type.Kind() != reflect.Pointer && !strings.Contains(options, "omit")
-		t.fields = append(t.fields, numberField{inner, tag, always})
-		t.strict = t.strict || inner.strict && (always || inner.shadow != numberType)
+		requirement := f.Type.Kind() != reflect.Pointer && !strings.Contains(options, "omit")
+		t.fields = append(t.fields, numberField{inner, tag, requirement})
+		t.strict = t.strict || inner.strict && (requirement || inner.shadow != numberType)
 		shadow := inner.shadow
 		if shadow.Kind() == reflect.Struct {
 			shadow = reflect.PointerTo(shadow)
@@ -142,15 +142,15 @@ var (
 	errNoNumber   = errors.New("is missing, and is a number")
 )
 
-// check looks at the shadow of a value. Without whole, its own fields may be missing.
-func (t *numbers) check(path string, value reflect.Value, whole bool) error {
+// check looks at the shadow of a value. Without isWhole, its own fields may be missing.
+func (t *numbers) check(path string, value reflect.Value, isWhole bool) error {
 	switch {
 	case t.shadow == numberType:
 		switch number(value.Int()) {
 		case null:
 			return fmt.Errorf("%s %w", orDocument(path), errNullNumber)
 		case missing:
-			if whole {
+			if isWhole {
 				return fmt.Errorf("%s %w", orDocument(path), errNoNumber)
 			}
 		case given:
@@ -168,14 +168,14 @@ func (t *numbers) check(path string, value reflect.Value, whole bool) error {
 			}
 		}
 	default:
-		return t.checkFields(path, value, whole)
+		return t.checkFields(path, value, isWhole)
 	}
 	return nil
 }
 
-func (t *numbers) checkFields(path string, value reflect.Value, whole bool) error {
+func (t *numbers) checkFields(path string, value reflect.Value, isWhole bool) error {
 	for i, f := range t.fields {
-		field, inner := value.Field(i), whole && f.always
+		field, inner := value.Field(i), isWhole && f.always
 		if field.Kind() == reflect.Pointer {
 			if field.IsNil() && (!inner || !f.strict) {
 				continue

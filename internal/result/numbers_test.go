@@ -25,49 +25,49 @@ func (p numberPlace) String() string {
 }
 
 // numberPlaces lists the numbers of a value.
-func numberPlaces(value any, at numberPlace) (all []numberPlace) {
+func numberPlaces(value any, place numberPlace) (places []numberPlace) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, v := range value {
-			all = append(all, numberPlaces(v, append(slices.Clone(at), key))...)
+			places = append(places, numberPlaces(v, append(slices.Clone(place), key))...)
 		}
 	case []any:
 		for i, v := range value {
-			all = append(all, numberPlaces(v, append(slices.Clone(at), i))...)
+			places = append(places, numberPlaces(v, append(slices.Clone(place), i))...)
 		}
 	case json.Number:
-		all = append(all, at)
+		places = append(places, place)
 	case string:
-		if at[len(at)-1] == "seed" {
-			all = append(all, at)
+		if place[len(place)-1] == "seed" {
+			places = append(places, place)
 		}
 	}
-	return all
+	return places
 }
 
 // replaced returns a copy of a value with another value at a place. Without a value the key is left out.
-func replaced(value any, at numberPlace, by any, out bool) any {
-	if len(at) == 0 {
-		return by
+func replaced(value any, place numberPlace, replacement any, out bool) any {
+	if len(place) == 0 {
+		return replacement
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		copied := map[string]any{}
+		duplicate := map[string]any{}
 		for key, v := range value {
-			if key == at[0] && len(at) == 1 && out {
+			if key == place[0] && len(place) == 1 && out {
 				continue
 			}
-			if key == at[0] {
-				v = replaced(v, at[1:], by, out)
+			if key == place[0] {
+				v = replaced(v, place[1:], replacement, out)
 			}
-			copied[key] = v
+			duplicate[key] = v
 		}
-		return copied
+		return duplicate
 	case []any:
-		copied := slices.Clone(value)
-		i := at[0].(int)
-		copied[i] = replaced(copied[i], at[1:], by, out)
-		return copied
+		duplicate := slices.Clone(value)
+		i := place[0].(int)
+		duplicate[i] = replaced(duplicate[i], place[1:], replacement, out)
+		return duplicate
 	}
 	return value
 }

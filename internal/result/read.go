@@ -127,7 +127,7 @@ func (r *runReader) runs(s *stream) error {
 // run reads a run. Its facts precede its trials, as in each document of Encode.
 func (r *runReader) run(s *stream) error {
 	var run Run
-	begun := false
+	hasBegun := false
 	start, trials := s.dec.InputOffset(), int64(0)
 	fits := func() error {
 		facts := s.dec.InputOffset() - start - trials
@@ -137,7 +137,7 @@ func (r *runReader) run(s *stream) error {
 		return nil
 	}
 	begin := func() error {
-		begun = true
+		hasBegun = true
 		err := run.Validate()
 		if err == nil && r.seen[run.ID] {
 			err = fmt.Errorf("run %q occurs twice", run.ID)
@@ -188,12 +188,12 @@ func (r *runReader) run(s *stream) error {
 		},
 	}
 	err := s.object("runs", &run, lists, func(key string) error {
-		if begun && key != "trials" {
+		if hasBegun && key != "trials" {
 			return s.refuse(fmt.Errorf("run %q: facts of the run follow its trials; put the key trials last", run.ID))
 		}
 		return fits()
 	})
-	if err == nil && !begun {
+	if err == nil && !hasBegun {
 		err = begin()
 	}
 	if err != nil {
@@ -262,10 +262,10 @@ func readTrial(s *stream) (t Trial, err error) {
 }
 
 // elements reads a list of values. It calls check, if it is not nil, after each.
-func elements[T any](s *stream, path string, into *[]T, most int, check func() error) error {
+func elements[T any](s *stream, path string, items *[]T, limit int, check func() error) error {
 	return s.list(path, func() error {
-		if len(*into) == most {
-			return s.invalid(fmt.Errorf("%s: the list has more than %d entries", path, most))
+		if len(*items) == limit {
+			return s.invalid(fmt.Errorf("%s: the list has more than %d entries", path, limit))
 		}
 		var item T
 		var raw json.RawMessage
@@ -278,7 +278,7 @@ func elements[T any](s *stream, path string, into *[]T, most int, check func() e
 		if err := checkNumbers(path, raw, reflect.TypeFor[T](), true); err != nil {
 			return s.invalid(err)
 		}
-		*into = append(*into, item)
+		*items = append(*items, item)
 		if check == nil {
 			return nil
 		}
@@ -322,12 +322,12 @@ func scan(r io.ReadSeeker, read func(*stream) error) error {
 	s.dec.UseNumber()
 	err := read(s)
 	var fault *faultError
-	var visited *visitError
+	var failure *visitError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &visited):
-		return visited.error
+	case errors.As(err, &failure):
+		return failure.error
 	case !errors.As(err, &fault):
 		return fmt.Errorf("read result document: %w", err)
 	}
@@ -392,8 +392,8 @@ type stream struct {
 }
 
 // object reads an object into a struct. It calls the function of lists for each key that lists has; other values are read as a whole. It
-// calls each, if it is not nil, after each key.
-func (s *stream) object(path string, into any, lists map[string]func() error, each func(key string) error) error {
+// calls check, if it is not nil, after each key.
+func (s *stream) object(path string, target any, lists map[string]func() error, check func(key string) error) error {
 	if err := s.open(path, '{', "an object"); err != nil {
 		return err
 	}
@@ -408,14 +408,14 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 			return s.invalid(fmt.Errorf("the key %.50q occurs twice", key))
 		}
 		names[key] = true
-		read := func() error { return s.field(path, key, into) }
+		read := func() error { return s.field(path, key, target) }
 		for name, list := range lists {
 			if strings.EqualFold(name, key) { // like encoding/json
 				key, read = name, list
 			}
 		}
-		if err = read(); err == nil && each != nil {
-			err = each(key)
+		if err = read(); err == nil && check != nil {
+			err = check(key)
 		}
 		if err != nil {
 			return err
@@ -424,7 +424,7 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 	if _, err := s.token(); err != nil {
 		return err
 	}
-	err := checkKeys(path, reflect.TypeOf(into).Elem(), func(name string) bool {
+	err := checkKeys(path, reflect.TypeOf(target).Elem(), func(name string) bool {
 		for key := range names {
 			if strings.EqualFold(key, name) {
 				return true
@@ -439,7 +439,7 @@ func (s *stream) object(path string, into any, lists map[string]func() error, ea
 }
 
 // field reads the value of a key into the field of a struct.
-func (s *stream) field(path, key string, into any) error {
+func (s *stream) field(path, key string, target any) error {
 	var raw json.RawMessage
 	if err := s.value(join(path, key), &raw); err != nil {
 		return err
@@ -450,12 +450,12 @@ func (s *stream) field(path, key string, into any) error {
 	}
 	object := slices.Concat([]byte{'{'}, name, []byte{':'}, raw, []byte{'}'})
 	start := s.dec.InputOffset() - int64(len(raw)) - int64(len(name)+2)
-	if err := json.Unmarshal(object, into); err != nil {
+	if err := json.Unmarshal(object, target); err != nil {
 		return s.explain(path, start, err)
 	}
-	err = checkNumbers(path, object, reflect.TypeOf(into), false)
+	err = checkNumbers(path, object, reflect.TypeOf(target), false)
 	if err == nil && string(raw) == "null" { // an object of numbers is absent
-		err = checkKeys(path, reflect.TypeOf(into).Elem(), func(name string) bool { return !strings.EqualFold(name, key) })
+		err = checkKeys(path, reflect.TypeOf(target).Elem(), func(name string) bool { return !strings.EqualFold(name, key) })
 	}
 	if err != nil {
 		return s.invalid(err)
@@ -563,14 +563,14 @@ func (s *stream) token() (json.Token, error) {
 }
 
 // value reads a value with all that is in it.
-func (s *stream) value(path string, into any) error {
+func (s *stream) value(path string, target any) error {
 	s.in.left = maxValue
 	start := s.dec.InputOffset()
 	var next [1]byte
 	if n, _ := s.dec.Buffered().Read(next[:]); n == 1 && (next[0] == ',' || next[0] == ':') {
 		start++
 	}
-	return s.explain(path, start, s.dec.Decode(into))
+	return s.explain(path, start, s.dec.Decode(target))
 }
 
 // explain converts an error of the decoder, whose last value begins at start.

@@ -21,8 +21,8 @@ type repeated struct {
 	read     int64  // bytes until the next look at the memory
 }
 
-func (r *repeated) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
+func (r *repeated) Seek(offset int64, origin int) (int64, error) {
+	switch origin {
 	case io.SeekStart:
 		r.at = offset
 	case io.SeekEnd:
@@ -49,23 +49,23 @@ func (r *repeated) Read(p []byte) (n int, err error) {
 	}
 	for n < len(p) && r.at < r.end() {
 		rest := ""
-		switch inside := r.at - int64(len(r.head)); {
-		case inside < 0:
+		switch offset := r.at - int64(len(r.head)); {
+		case offset < 0:
 			rest = r.head[r.at:]
-		case inside < r.units()*int64(len(r.unit)):
+		case offset < r.units()*int64(len(r.unit)):
 			part := r.unit
 			if r.number != nil {
-				if i := inside / int64(len(part)); r.part == "" || i != r.index {
+				if i := offset / int64(len(part)); r.part == "" || i != r.index {
 					r.part, r.index = r.number(i), i
 				}
 				part = r.part
 			}
-			rest = part[inside%int64(len(part)):]
+			rest = part[offset%int64(len(part)):]
 		default:
-			rest = r.tail[inside-r.units()*int64(len(r.unit)):]
+			rest = r.tail[offset-r.units()*int64(len(r.unit)):]
 		}
-		copied := copy(p[n:], rest)
-		n, r.at = n+copied, r.at+int64(copied)
+		count := copy(p[n:], rest)
+		n, r.at = n+count, r.at+int64(count)
 	}
 	if n == 0 {
 		return 0, io.EOF
@@ -101,7 +101,7 @@ func TestReadIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("documents of 40 MiB take seconds")
 	}
-	const size, most = 40 << 20, 48 << 20
+	const size, limit = 40 << 20, 48 << 20
 	run := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", `
 	for name, c := range map[string]struct{ head, unit, want string }{
 		"empty trials":            {startOfRun, `{},`, `line 2, column 110: runs.trials.seq is missing, and is a number`},
@@ -134,7 +134,7 @@ func TestReadIsBounded(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
-			if in.peak > most {
+			if in.peak > limit {
 				t.Errorf("the heap had %d MiB", in.peak>>20)
 			}
 		})
@@ -181,25 +181,25 @@ func (f failing) End() error        { return f.end }
 // TestReadLocatesFaults: each error has the place, the value and the remedy.
 func TestReadLocatesFaults(t *testing.T) {
 	full := string(encoded(t, fullDocument()))
-	replaced := func(old, now string) string {
+	replace := func(old, replacement string) string {
 		if !strings.Contains(full, old) {
 			t.Fatalf("the document has no %s", old)
 		}
-		return strings.Replace(full, old, now, 1)
+		return strings.Replace(full, old, replacement, 1)
 	}
 	line := func(text, part string) string {
 		return fmt.Sprintf("line %d, column ", strings.Count(text[:strings.Index(text, part)], "\n")+1)
 	}
 	for name, c := range map[string]struct{ text, at, want string }{
-		"a value of a sample":       {replaced(`"value": 50`, `"value": "fifty"`), `"fifty"`, "runs.trials.samples.value is a JSON string, not float64; " + exported},
-		"a character in a sample":   {replaced(`"value": 50`, `"value": !`), `!`, "invalid character '!' looking for beginning of value; " + exported},
-		"a character between":       {replaced(`"seq": 3,`, `"seq": 3;`), `3;`, "invalid character ';'"},
-		"a time":                    {replaced(`"started": "2026-11-20T10:00:01`, `"started": "yesterday`), "yesterday", "yesterday"},
-		"a state":                   {replaced(`"state": "complete"`, `"state": "done"`), `"trials"`, `state "done" is none of "running"`},
-		"a metric of a sample":      {replaced(`"metric": "Create",`+"\n"+`       "value"`, `"metric": "Other", "value"`), `"conditions"`, ""},
+		"a value of a sample":       {replace(`"value": 50`, `"value": "fifty"`), `"fifty"`, "runs.trials.samples.value is a JSON string, not float64; " + exported},
+		"a character in a sample":   {replace(`"value": 50`, `"value": !`), `!`, "invalid character '!' looking for beginning of value; " + exported},
+		"a character between":       {replace(`"seq": 3,`, `"seq": 3;`), `3;`, "invalid character ';'"},
+		"a time":                    {replace(`"started": "2026-11-20T10:00:01`, `"started": "yesterday`), "yesterday", "yesterday"},
+		"a state":                   {replace(`"state": "complete"`, `"state": "done"`), `"trials"`, `state "done" is none of "running"`},
+		"a metric of a sample":      {replace(`"metric": "Create",`+"\n"+`       "value"`, `"metric": "Other", "value"`), `"conditions"`, ""},
 		"facts after the trials":    {`{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [], "name": "x"}]}`, `"name"`, `facts of the run follow its trials; put the key trials last`},
-		"a key twice":               {replaced(`"seq": 3,`, `"seq": 3, "seq": 4,`), `"seq": 3`, `the key "seq" occurs twice`},
-		"an object in place of one": {replaced(`"samples": [`, `"samples": {"a": [`), `"samples"`, "runs.trials.samples is a JSON object, not a list"},
+		"a key twice":               {replace(`"seq": 3,`, `"seq": 3, "seq": 4,`), `"seq": 3`, `the key "seq" occurs twice`},
+		"an object in place of one": {replace(`"samples": [`, `"samples": {"a": [`), `"samples"`, "runs.trials.samples is a JSON object, not a list"},
 		"a list in place of a run":  {`{"schema_version": 1, "runs": [[]]}`, `[[`, "runs is a JSON array, not an object"},
 		"null in place of a run":    {`{"schema_version": 1, "runs": [null]}`, `null`, "runs is a JSON null, not an object"},
 		"text after the document":   {full + "x", "\nx", "invalid character 'x'"},

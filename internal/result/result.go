@@ -245,8 +245,8 @@ func ConditionText(text string) string {
 		}
 	}, text))
 	if len(text) > MaxCondition {
-		const more = "…"
-		text = strings.ToValidUTF8(text[:MaxCondition-len(more)], "") + more
+		const ellipsis = "…"
+		text = strings.ToValidUTF8(text[:MaxCondition-len(ellipsis)], "") + ellipsis
 	}
 	return text
 }

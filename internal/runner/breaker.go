@@ -72,9 +72,9 @@ func (r *run) recoverDaemon(ctx context.Context, t Target) {
 	if !ok {
 		return
 	}
-	killed, err := e.Recover(ctx)
+	kill, err := e.Recover(ctx)
 	switch {
-	case ctx.Err() != nil || !killed && err == nil:
+	case ctx.Err() != nil || !kill && err == nil:
 	case err != nil:
 		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the daemon of %s cannot be used after a timeout: %v", t.Name, err))
 	default:

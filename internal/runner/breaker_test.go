@@ -19,12 +19,12 @@ import (
 // took executes the plan and returns its time. Containers may be left: no call can remove a container whose deletion always hangs.
 func (l *harness) took() (runner.Outcome, time.Duration) {
 	l.Helper()
-	began := l.clock.Now()
+	start := l.clock.Now()
 	out, err := runner.Run(l.Context(), l.config)
 	if err != nil || out.Interrupted {
 		l.Fatalf("Run() = %+v, %v", out, err)
 	}
-	return out, l.clock.Now().Sub(began)
+	return out, l.clock.Now().Sub(start)
 }
 
 // okOn counts the measured trials on a target that are ok.
@@ -254,7 +254,7 @@ type recovering struct {
 	recovered     int
 }
 
-func (s *recovering) Recover(context.Context) (killed bool, err error) {
+func (s *recovering) Recover(context.Context) (kill bool, err error) {
 	s.recovered++
 	if s.broken {
 		return true, errBroken

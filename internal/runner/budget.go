@@ -18,16 +18,16 @@ func (r *run) withBudget(ctx context.Context) (context.Context, context.CancelFu
 
 // cut records that the budget has ended: a caveat, and one skipped trial for each cell without a measured block.
 func (r *run) cut() error {
-	planned := 0
+	goal := 0
 	for i := range r.Work {
-		planned = max(planned, r.stop(i).Min)
+		goal = max(goal, r.stop(i).Min)
 	}
 	block := r.complete()
-	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, planned)
+	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, goal)
 	switch {
 	case r.Decide != nil:
 		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all comparisons were decided", r.Budget, block)
-	case block >= planned:
+	case block >= goal:
 		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
 	}
 	r.out.Caveats = append(r.out.Caveats, text)

@@ -116,13 +116,13 @@ func (c *cleaner) add(err error) {
 }
 
 // remove removes objects in turn until the deadline, then the rest at once.
-func (c *cleaner) remove(all []leftover) {
+func (c *cleaner) remove(leftovers []leftover) {
 	var rest []leftover
-	for _, object := range all {
+	for _, object := range leftovers {
 		if c.late.IsZero() {
-			began := c.now()
+			start := c.now()
 			err := c.r.limit(c.gentle, cleaningUp, c.each, object.remove)
-			c.called("remove "+object.what, bench.Span{Start: began, End: c.now()}, err)
+			c.called("remove "+object.what, bench.Span{Start: start, End: c.now()}, err)
 			if err == nil {
 				continue
 			}
@@ -139,9 +139,9 @@ func (c *cleaner) remove(all []leftover) {
 	if !c.late.IsZero() {
 		left = c.late.Sub(c.r.Clock.Now())
 	}
-	began := c.now()
+	start := c.now()
 	for i, err := range c.r.removeAtOnce(c.ctx, cleaningUp, left, rest) {
-		c.called("remove "+rest[i].what+" beside others", bench.Span{Start: began, End: c.now()}, err)
+		c.called("remove "+rest[i].what+" beside others", bench.Span{Start: start, End: c.now()}, err)
 		if err != nil {
 			c.add(err)
 			rest[i].target = c.target
@@ -160,20 +160,20 @@ func (c *cleaner) inGroups(limit time.Duration, f func(*cgroup.Group, context.Co
 }
 
 // removeAtOnce removes objects in parallel and returns their errors.
-func (r *run) removeAtOnce(ctx context.Context, what string, limit time.Duration, all []leftover) []error {
-	errs := make([]error, len(all))
+func (r *run) removeAtOnce(ctx context.Context, what string, limit time.Duration, leftovers []leftover) []error {
+	errs := make([]error, len(leftovers))
 	ctx, cancel := r.Clock.WithTimeoutCause(ctx, limit, &LimitError{what, limit})
 	defer cancel()
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(removers, len(all)) {
+	for range min(removers, len(leftovers)) {
 		wg.Go(func() {
 			for i := range next {
-				errs[i] = limited(ctx, all[i].remove(ctx))
+				errs[i] = limited(ctx, leftovers[i].remove(ctx))
 			}
 		})
 	}
-	for i := range all {
+	for i := range leftovers {
 		next <- i
 	}
 	close(next)

@@ -52,9 +52,9 @@ func TestUsageWithADaemon(t *testing.T) {
 	l, s := newServed(t)
 	base := work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup)
 	var usage engine.Usage
-	var during time.Duration
+	var cost time.Duration
 	l.config.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) (err error) {
-		during = work(ctx, t, s.service.Cgroup)
+		cost = work(ctx, t, s.service.Cgroup)
 		usage, err = trial.Cost.Usage()
 		return err
 	}
@@ -62,8 +62,8 @@ func TestUsageWithADaemon(t *testing.T) {
 	if trial := l.only(); trial.Status != result.OK {
 		t.Fatal(trial.Reason)
 	}
-	if usage.CPU < during/2 || usage.CPU > during+base/2 {
-		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, during, base)
+	if usage.CPU < cost/2 || usage.CPU > cost+base/2 {
+		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, cost, base)
 	}
 	if usage.PeakMemory != 0 {
 		t.Errorf("the peak memory is %d, want unknown", usage.PeakMemory)
@@ -114,9 +114,9 @@ func TestUnknownUsageOfADaemon(t *testing.T) {
 
 // The cost is split by component only for benchmarks with Components on targets with processes on this host.
 func TestCostIsNotSplitByDefault(t *testing.T) {
-	for _, where := range []string{"benchmark", "run"} {
+	for _, place := range []string{"benchmark", "run"} {
 		l, _ := newServed(t)
-		if where == "benchmark" {
+		if place == "benchmark" {
 			l.config.Work[0].Benchmark.Components = false
 		} else {
 			l.config.Programs = nil
@@ -130,7 +130,7 @@ func TestCostIsNotSplitByDefault(t *testing.T) {
 		}
 		out := l.ok()
 		if slices.ContainsFunc(errs, func(err error) bool { return !engine.Unsupported(err) }) || len(out.Caveats) > 0 {
-			t.Errorf("disabled by the %s: %v; caveats %q", where, errs, out.Caveats)
+			t.Errorf("disabled by the %s: %v; caveats %q", place, errs, out.Caveats)
 		}
 	}
 }
@@ -142,15 +142,15 @@ type bare struct{ engine.Engine }
 func TestMemoryOfTheHost(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.config.Targets[0].Engine = bare{l.config.Targets[0].Engine}
-	const much = 1 << 40
+	const size = 1 << 40
 	l.config.Meminfo = func() (map[string]int64, error) {
-		return map[string]int64{"MemTotal": much, "MemFree": much, "MemAvailable": much, "AnonPages": much, "Slab": much}, nil
+		return map[string]int64{"MemTotal": size, "MemFree": size, "MemAvailable": size, "AnonPages": size, "Slab": size}, nil
 	}
 	l.config.Supply.Tasks = func() (guard.Amount, error) { return guard.Amount{Free: 7, Total: 9}, nil }
 	l.work("test.x.x", func(_ context.Context, trial bench.Trial) error {
 		memory, err := trial.Cost.Host()
-		share := memory["MemAvailable"] - much
-		if err != nil || share < 1<<20 || share > 1<<30 || memory["MemFree"] != much+share || memory["AnonPages"] != much-share || memory["Slab"] != much {
+		share := memory["MemAvailable"] - size
+		if err != nil || share < 1<<20 || share > 1<<30 || memory["MemFree"] != size+share || memory["AnonPages"] != size-share || memory["Slab"] != size {
 			t.Errorf("the memory is %v, %v", memory, err)
 		}
 		if tasks, err := trial.Cost.Tasks(); tasks != 7 || err != nil {

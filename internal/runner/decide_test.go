@@ -88,15 +88,15 @@ func TestDecidedCellEnds(t *testing.T) {
 
 // The order of the targets that are left is the same as with all targets.
 func TestOrderOfOpenCellsStays(t *testing.T) {
-	plain := newHarness(t, baseFake, slowFake, equalFake)
-	plain.config.Warmup, plain.config.Stop = 1, stats.StopRule{Min: 40, Max: 40}
-	plain.work("test.one.x", created)
-	plain.ok()
+	reference := newHarness(t, baseFake, slowFake, equalFake)
+	reference.config.Warmup, reference.config.Stop = 1, stats.StopRule{Min: 40, Max: 40}
+	reference.work("test.one.x", created)
+	reference.ok()
 	l, stops := decidingHarness(t, baseFake, slowFake, equalFake)
 	l.work("test.one.x", created)
 	l.ok()
 	place := func(t result.Trial) string { return t.Target }
-	want := slices.DeleteFunc(slices.Clone(plain.trials), func(t result.Trial) bool {
+	want := slices.DeleteFunc(slices.Clone(reference.trials), func(t result.Trial) bool {
 		return t.Target == slowFake && !t.Warmup && t.Block >= (*stops)[0].Blocks
 	})
 	if len(want) != len(l.trials) {
@@ -169,19 +169,19 @@ func TestDecidingMetrics(t *testing.T) {
 
 // Invariant resumed-looks: A resumed run ends the same cells at the same looks.
 func TestResumedRunDecidesAlike(t *testing.T) {
-	fresh := func() (*harness, *[]result.Stop) {
+	build := func() (*harness, *[]result.Stop) {
 		l, stops := decidingHarness(t, baseFake, slowFake, equalFake)
 		l.config.Decide.Looks = stats.Looks(8, 24)
 		l.work("test.one.x", created)
 		return l, stops
 	}
-	reference, want := fresh()
+	reference, want := build()
 	reference.ok()
 	if len(*want) == 0 {
 		t.Fatal("no cell ended early")
 	}
 	for _, n := range []int{1, 20, 3 + 3*(*want)[0].Blocks - 1, 3 + 3*(*want)[0].Blocks, len(reference.trials) - 1} {
-		first, _ := fresh()
+		first, _ := build()
 		first.interruptAfter(n)
 		// The clock of the fake targets begins again, so the values of the second part are those of the whole run.
 		second := first.again()

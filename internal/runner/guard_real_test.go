@@ -25,7 +25,7 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
-	const limit, taken = 96, 256 // MiB
+	const limit, demand = 96, 256 // MiB
 	l := newHarness(t)
 	l.config.RunID, l.config.Cgroups = s.RunID, s.Cgroups
 	l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
@@ -33,7 +33,7 @@ func TestRealRunawayIsKilled(t *testing.T) {
 	l.config.Clock = meter.System{}
 	l.config.Supply = guard.Supply{Memory: has(limit*mib+128*mib, gib)} // 128 MiB are the reserve
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		c, err := bench.Launch(ctx, t, t.Spec(probe.Grow(taken)...))
+		c, err := bench.Launch(ctx, t, t.Spec(probe.Grow(demand)...))
 		if err != nil {
 			return err
 		}

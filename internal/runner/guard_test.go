@@ -97,14 +97,14 @@ func TestNeedsAreCheckedFirst(t *testing.T) {
 
 // A benchmark is skipped if a resource that it needs cannot be read.
 func TestUnreadableSupply(t *testing.T) {
-	broken := func() (guard.Amount, error) { return guard.Amount{}, errBroken }
+	fail := func() (guard.Amount, error) { return guard.Amount{}, errBroken }
 	for name, tt := range map[string]struct {
 		needs  bench.Needs
 		supply guard.Supply
 	}{
-		"disk":   {bench.Needs{Space: bench.Space{Disk: 1}}, guard.Supply{Disk: func(string) (guard.Amount, error) { return broken() }}},
-		"memory": {bench.Needs{Memory: 1}, guard.Supply{Memory: broken}},
-		"tasks":  {bench.Needs{Containers: 2}, guard.Supply{Tasks: broken}},
+		"disk":   {bench.Needs{Space: bench.Space{Disk: 1}}, guard.Supply{Disk: func(string) (guard.Amount, error) { return fail() }}},
+		"memory": {bench.Needs{Memory: 1}, guard.Supply{Memory: fail}},
+		"tasks":  {bench.Needs{Containers: 2}, guard.Supply{Tasks: fail}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newHarness(t, "fake/a")

@@ -184,7 +184,7 @@ type images struct {
 	served, size int64
 }
 
-func (i *images) Served(string) (served, size int64) { return i.served, i.size }
+func (i *images) Served(string) (transfer, size int64) { return i.served, i.size }
 
 func (i *images) Fresh(_ context.Context, size int64) (string, error) {
 	if i.err != nil {

@@ -398,7 +398,7 @@ func hostHarness(t *testing.T) (*harness, *placed, *hostEnd) {
 func TestHostEnd(t *testing.T) {
 	for _, bad := range []bool{false, true} {
 		l, target, host := hostHarness(t)
-		var during []string
+		var groups []string
 		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
 			spec := t.Spec(probe.Ready()...)
 			spec.Resources.CPUSet = "5"
@@ -406,7 +406,7 @@ func TestHostEnd(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			during = left(l)
+			groups = left(l)
 			if bad {
 				return errBroken
 			}
@@ -423,8 +423,8 @@ func TestHostEnd(t *testing.T) {
 		top := "/" + engine.Prefix + l.config.RunID
 		equal(t, "the host's engine was placed in", []string{top + "/t1-host", ""}, host.groups)
 		equal(t, "the target was placed in", []string{top + "/t1", top + "/t1", ""}, target.groups)
-		if !slices.ContainsFunc(during, func(dir string) bool { return strings.HasSuffix(dir, "/t1-host") }) || len(left(l)) > 0 {
-			t.Errorf("cgroups were %q, and left are %q", during, left(l))
+		if !slices.ContainsFunc(groups, func(dir string) bool { return strings.HasSuffix(dir, "/t1-host") }) || len(left(l)) > 0 {
+			t.Errorf("cgroups were %q, and left are %q", groups, left(l))
 		}
 	}
 }

@@ -78,14 +78,14 @@ func TestImages(t *testing.T) {
 //
 // Invariant lying-calls.
 func TestPullThatLies(t *testing.T) {
-	for served, want := range map[int64]result.Status{1 << 20: result.OK, 1<<20 - 1: result.Failed, 0: result.Failed} {
+	for transfer, want := range map[int64]result.Status{1 << 20: result.OK, 1<<20 - 1: result.Failed, 0: result.Failed} {
 		l := newHarness(t, "fake/a@pull=40ms")
-		l.images.served, l.images.size = served, 1<<20
+		l.images.served, l.images.size = transfer, 1<<20
 		l.work("test.one.x", pullOne)
 		l.ok()
 		trial := l.only()
-		if trial.Status != want || want == result.Failed && !strings.Contains(trial.Reason, fmt.Sprintf("want 1048576 bytes from the registry, got %d", served)) {
-			t.Errorf("after %d of %d bytes: %s because %q, want %s", served, 1<<20, trial.Status, trial.Reason, want)
+		if trial.Status != want || want == result.Failed && !strings.Contains(trial.Reason, fmt.Sprintf("want 1048576 bytes from the registry, got %d", transfer)) {
+			t.Errorf("after %d of %d bytes: %s because %q, want %s", transfer, 1<<20, trial.Status, trial.Reason, want)
 		}
 	}
 }

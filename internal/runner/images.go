@@ -57,8 +57,8 @@ func (t trialImages) Pull(ctx context.Context, ref string) (bench.Span, error) {
 	if err != nil {
 		return bench.Span{}, err
 	}
-	if served, size := t.r.Registry.Served(ref); served < size {
-		return bench.Span{}, fmt.Errorf("pull of %s returned success without the image: want %d bytes from the registry, got %d", ref, size, served)
+	if transfer, size := t.r.Registry.Served(ref); transfer < size {
+		return bench.Span{}, fmt.Errorf("pull of %s returned success without the image: want %d bytes from the registry, got %d", ref, size, transfer)
 	}
 	return span, nil
 }

@@ -13,11 +13,11 @@ import (
 type trialInstall struct{ *trial }
 
 func (t trialInstall) Footprint() (footprint.Footprint, error) {
-	installed, ok := t.engine.(engine.Installed)
+	provider, ok := t.engine.(engine.Installed)
 	if !ok || t.r.Footprint == nil {
 		return footprint.Footprint{}, &engine.UnsupportedError{What: "the footprint", Reason: "this target has no programs on this host"}
 	}
-	programs, err := installed.Programs()
+	programs, err := provider.Programs()
 	if err != nil {
 		return footprint.Footprint{}, err
 	}

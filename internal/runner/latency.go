@@ -39,8 +39,8 @@ func (t trialLatency) Quantile(metric string, q float64) time.Duration {
 func (t trialLatency) Forget(c engine.Container, output bench.Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.containers = slices.DeleteFunc(t.containers, func(other engine.Container) bool { return other == c })
-	t.watches = slices.DeleteFunc(t.watches, func(other *meter.Watch) bool { return bench.Watch(other) == output })
+	t.containers = slices.DeleteFunc(t.containers, func(entry engine.Container) bool { return entry == c })
+	t.watches = slices.DeleteFunc(t.watches, func(entry *meter.Watch) bool { return bench.Watch(entry) == output })
 }
 
 // latencies are the times of a metric.

@@ -109,8 +109,8 @@ func (t *trial) beginMonitor() {
 	m := &monitored{trial: t, interval: interval, stride: 1, used: map[monitor.Component]time.Duration{}, broken: map[string]bool{}}
 	info := t.engine.Info()
 	// A user's daemon may have its containers in cgroups elsewhere.
-	elsewhere := t.group == nil || t.cost.daemonBacked && t.cost.daemon.Cgroup == nil
-	if !elsewhere {
+	search := t.group == nil || t.cost.daemonBacked && t.cost.daemon.Cgroup == nil
+	if !search {
 		m.total = &result.Timeline{}
 		m.groups = append(m.groups, &meteredGroup{Group: t.group, name: "trial"})
 		if daemon := t.cost.daemon.Cgroup; daemon != nil {
@@ -123,7 +123,7 @@ func (t *trial) beginMonitor() {
 	var err error
 	m.sampler, err = monitor.NewSampler(monitor.Target{
 		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime}, Binary: info.Binary,
-		Procs: m.procs, Search: elsewhere,
+		Procs: m.procs, Search: search,
 	}, t.r.Proc)
 	if err != nil {
 		t.lacks(overTime, err.Error())
@@ -168,16 +168,16 @@ func (m *monitored) allowed() time.Duration {
 
 // sample takes one sample. It leaves the processes out if it may and their cost is not allowed: first their memory, and then their list. The
 // goroutine keeps its thread, whose CPU time is the cost.
-func (m *monitored) sample(all bool) {
+func (m *monitored) sample(force bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began := m.r.threadCPU()
+	start := m.r.threadCPU()
 	stamp := m.now()
 	elapsed := m.sinceRate(stamp, m.rated)
 	m.host(stamp)
 	m.cgroups(stamp, elapsed)
 	end := m.r.threadCPU()
-	m.cheap = end - began
+	m.cheap = end - start
 	m.spentCheap += m.cheap
 	left := m.allowed() - m.spent - m.cheap
 	due := stamp-m.lastMemory >= memoryEvery
@@ -187,21 +187,21 @@ func (m *monitored) sample(all bool) {
 	}
 	switch {
 	case m.broken[componentCPU]:
-	case all || need <= left:
+	case force || need <= left:
 		m.components(stamp)
-		listed := m.r.threadCPU()
-		m.list, end = listed-end, listed
-		if all || due || m.memory+2*m.list+m.cheap <= left { // the next sample remains affordable
+		middle := m.r.threadCPU()
+		m.list, end = middle-end, middle
+		if force || due || m.memory+2*m.list+m.cheap <= left { // the next sample remains affordable
 			m.componentMemory(stamp)
 			end = m.r.threadCPU()
-			m.memory, m.lastMemory = end-listed, stamp
+			m.memory, m.lastMemory = end-middle, stamp
 			m.readings++
 		}
 	default:
 		m.skipped = true
 	}
 	m.taken++
-	cost := end - began
+	cost := end - start
 	m.spent += cost
 	m.cost += cost
 	if elapsed > 0 {
@@ -214,42 +214,42 @@ func (m *monitored) sample(all bool) {
 }
 
 // sinceRate is the time since the latest rate, or 0 if it is too short: a rate over a short time is noise, and the next sample has it.
-func (m *monitored) sinceRate(at, latest time.Duration) time.Duration {
-	if elapsed := at - latest; elapsed >= m.interval/2 {
+func (m *monitored) sinceRate(stamp, latest time.Duration) time.Duration {
+	if elapsed := stamp - latest; elapsed >= m.interval/2 {
 		return elapsed
 	}
 	return 0
 }
 
-func (m *monitored) host(at time.Duration) {
+func (m *monitored) host(stamp time.Duration) {
 	parts, err := m.sampler.Host()
 	if m.failed(hostMemory, err) {
 		return
 	}
 	for _, p := range monitor.HostParts() {
 		if bytes, ok := parts[p]; ok {
-			m.add(hostMemory, string(p), result.Bytes, at, float64(bytes))
+			m.add(hostMemory, string(p), result.Bytes, stamp, float64(bytes))
 		}
 	}
 }
 
 // cgroups adds the memory of the groups, and their CPU use in the time since the latest rates, unless that is 0.
-func (m *monitored) cgroups(at, since time.Duration) {
+func (m *monitored) cgroups(stamp, elapsed time.Duration) {
 	sum := int64(0)
 	for _, g := range m.groups {
 		bytes, err := g.Memory()
 		if !m.failed(cgroupMemory, err) {
 			sum += bytes
-			m.add(cgroupMemory, g.name, result.Bytes, at, float64(bytes))
+			m.add(cgroupMemory, g.name, result.Bytes, stamp, float64(bytes))
 		}
 		cpu, err := g.CPU()
 		if errors.Is(err, fs.ErrNotExist) || m.failed(cgroupCPU, err) {
 			continue // the trial's group has been removed
 		}
-		if g.known && since > 0 {
-			m.add(cgroupCPU, g.name, result.Ratio, at, (cpu-g.cpu).Seconds()/since.Seconds())
+		if g.known && elapsed > 0 {
+			m.add(cgroupCPU, g.name, result.Ratio, stamp, (cpu-g.cpu).Seconds()/elapsed.Seconds())
 		}
-		if !g.known || since > 0 {
+		if !g.known || elapsed > 0 {
 			g.cpu, g.known = cpu, true
 		}
 	}
@@ -257,12 +257,12 @@ func (m *monitored) cgroups(at, since time.Duration) {
 	case m.broken[cgroupMemory]:
 		m.total = nil
 	case m.total != nil:
-		m.total.At, m.total.Values = append(m.total.At, at), append(m.total.Values, float64(sum))
+		m.total.At, m.total.Values = append(m.total.At, stamp), append(m.total.Values, float64(sum))
 	}
 }
 
 // components lists the processes, and adds the CPU use of the components like cgroups.
-func (m *monitored) components(at time.Duration) {
+func (m *monitored) components(stamp time.Duration) {
 	if m.broken[componentCPU] {
 		return
 	}
@@ -276,24 +276,24 @@ func (m *monitored) components(at time.Duration) {
 	for _, l := range m.lines {
 		// The memory is not read each time. Without a process it is known.
 		if _, lives := cpu[monitor.Component(l.Name)]; l.Group == componentMemory && !lives && l.Values[len(l.Values)-1] > 0 {
-			l.At, l.Values = append(l.At, at), append(l.Values, 0)
+			l.At, l.Values = append(l.At, stamp), append(l.Values, 0)
 		}
 	}
-	elapsed := m.sinceRate(at, m.listed)
+	elapsed := m.sinceRate(stamp, m.listed)
 	if elapsed == 0 {
 		return
 	}
-	m.listed = at
+	m.listed = stamp
 	values := map[monitor.Component]float64{}
 	for c, usage := range m.used {
 		values[c] = usage.Seconds() / elapsed.Seconds()
 	}
 	clear(m.used)
-	m.addComponents(componentCPU, result.Ratio, at, values)
+	m.addComponents(componentCPU, result.Ratio, stamp, values)
 }
 
 // componentMemory follows components, which lists the processes.
-func (m *monitored) componentMemory(at time.Duration) {
+func (m *monitored) componentMemory(stamp time.Duration) {
 	if m.broken[componentCPU] || m.broken[componentMemory] {
 		return
 	}
@@ -306,17 +306,17 @@ func (m *monitored) componentMemory(at time.Duration) {
 	for c, bytes := range memory {
 		values[c] = float64(bytes)
 	}
-	m.addComponents(componentMemory, result.Bytes, at, values)
+	m.addComponents(componentMemory, result.Bytes, stamp, values)
 }
 
 // addComponents adds a sample of each component that has had a process. A component without a process has none of the quantity.
 // A line that has a value of this time already gets no second one.
-func (m *monitored) addComponents(group string, unit result.Unit, at time.Duration, values map[monitor.Component]float64) {
+func (m *monitored) addComponents(group string, unit result.Unit, stamp time.Duration, values map[monitor.Component]float64) {
 	for _, c := range monitor.Components() {
 		value, has := values[c]
 		l := m.line(group, string(c))
-		if has || l != nil && l.At[len(l.At)-1] != at {
-			m.add(group, string(c), unit, at, value)
+		if has || l != nil && l.At[len(l.At)-1] != stamp {
+			m.add(group, string(c), unit, stamp, value)
 		}
 	}
 }
@@ -343,13 +343,13 @@ func (m *monitored) line(group, name string) *result.Timeline {
 	return m.lines[i]
 }
 
-func (m *monitored) add(group, name string, unit result.Unit, at time.Duration, value float64) {
+func (m *monitored) add(group, name string, unit result.Unit, stamp time.Duration, value float64) {
 	l := m.line(group, name)
 	if l == nil {
 		l = &result.Timeline{Group: group, Name: name, Unit: unit}
 		m.lines = append(m.lines, l)
 	}
-	l.At, l.Values = append(l.At, at), append(l.Values, value)
+	l.At, l.Values = append(l.At, stamp), append(l.Values, value)
 }
 
 // thin drops every second value of all timelines, and halves the rate of the samples, so that a long trial stays below the limit.

@@ -52,13 +52,13 @@ func (t trialNetwork) Outward() (engine.Outward, error) {
 	return outgoing.Outward()
 }
 
-func (t trialNetwork) Remote(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error) {
+func (t trialNetwork) Remote(ctx context.Context, place remote.Place, server remote.Server) (bench.Remote, error) {
 	if t.r.Remote == nil {
 		return nil, &engine.UnsupportedError{What: "a server on another machine", Reason: "this run has no client for it"}
 	}
 	var remote bench.Remote
 	err := t.bounded(ctx, "starting the server on another machine", func(ctx context.Context) (err error) {
-		remote, err = t.r.Remote(ctx, at, server)
+		remote, err = t.r.Remote(ctx, place, server)
 		return err
 	})
 	return remote, err

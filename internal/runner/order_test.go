@@ -121,7 +121,7 @@ func TestOrdersAreBalanced(t *testing.T) {
 //
 // Invariant seed.
 func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
-	fresh := func() *harness {
+	build := func() *harness {
 		l := newHarness(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
 		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 5, Max: 18, Precision: 0.02}
 		l.work("test.one.x", live)                                              // precise at the second check, after 10 blocks
@@ -129,7 +129,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 		l.config.Work[1].Benchmark.Needs = bench.Always(engine.CanExec)
 		return l
 	}
-	reference := fresh()
+	reference := build()
 	out := reference.ok()
 	// Skipped are fake/less in test.two.x, and fake/bad in both benchmarks after it is given up.
 	if len(out.Caveats) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
@@ -140,7 +140,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 		t.Fatalf("%d and %d blocks, warm-up included, want 11 and 20", one, two)
 	}
 	for n := range len(reference.trials) {
-		first := fresh()
+		first := build()
 		first.interruptAfter(n + 1)
 		second := first.again()
 		outcome := second.ok()

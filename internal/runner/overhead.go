@@ -24,10 +24,10 @@ const (
 // that exits at once.
 func MeasureOverhead(ctx context.Context, clock meter.Clock, launcher *process.Launcher, probe string) (result.Overhead, error) {
 	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
-	nothing := func(context.Context) error { return nil }
+	call := func(context.Context) error { return nil }
 	var empty, execs []time.Duration
 	for range emptyRegions {
-		span, err := t.Time(ctx, "empty", nothing)
+		span, err := t.Time(ctx, "empty", call)
 		if err != nil {
 			return result.Overhead{}, err
 		}

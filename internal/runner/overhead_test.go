@@ -92,9 +92,9 @@ func BenchmarkTime(b *testing.B) {
 	l := newHarness(b, "fake/a")
 	l.config.Clock = meter.System{}
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		nothing := func(context.Context) error { return nil }
+		call := func(context.Context) error { return nil }
 		for b.Loop() {
-			if _, err := t.Time(ctx, "empty", nothing); err != nil {
+			if _, err := t.Time(ctx, "empty", call); err != nil {
 				return err
 			}
 		}

@@ -35,9 +35,9 @@ type mean struct {
 
 func (m mean) add(d time.Duration) mean { return mean{m.n + 1, m.sum + d} }
 
-func (m mean) of(other mean) time.Duration {
+func (m mean) of(fallback mean) time.Duration {
 	if m.n == 0 {
-		m = other
+		m = fallback
 	}
 	if m.n == 0 {
 		return 0
@@ -84,17 +84,17 @@ func (r *run) progress(work, block int) Progress {
 	return p
 }
 
-// blocks are the least and the greatest number of blocks of a cell. known blocks are measured already.
-func (r *run) blocks(i int, target string, known int) (least, most int) {
+// blocks are the least and the greatest number of blocks of a cell. count blocks are measured already.
+func (r *run) blocks(i int, target string, count int) (minimum, maximum int) {
 	if d := r.decisions[i]; d != nil {
-		return d.Blocks(target, known)
+		return d.Blocks(target, count)
 	}
 	rule := r.stop(i)
-	least = max(rule.Min, known)
+	minimum = max(rule.Min, count)
 	if rule.Precision > 0 && !r.ready[i] {
-		return least, max(least, rule.Max)
+		return minimum, max(minimum, rule.Max)
 	}
-	return least, least
+	return minimum, minimum
 }
 
 // stop is the stop rule of a benchmark. A number of blocks of its own replaces the rule of the run.

@@ -67,7 +67,7 @@ type Config struct {
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
 	// Remote starts a server on another machine: see bench.Network. It may be nil.
-	Remote func(ctx context.Context, at remote.Place, server remote.Server) (bench.Remote, error)
+	Remote func(ctx context.Context, place remote.Place, server remote.Server) (bench.Remote, error)
 	// CPUs is the number of the machine's CPUs; 0 if unknown. A CPU limit above it is not set, because no engine can hold
 	// it and some refuse it.
 	CPUs int
@@ -144,7 +144,7 @@ type Registry interface {
 	// system to the new directory dir. It returns the reference and the program.
 	Minimal(ctx context.Context, arch, dir string) (ref string, program []byte, err error)
 	// Served returns the size of the parts that only this image has, and how many of their bytes engines have received.
-	Served(ref string) (served, size int64)
+	Served(ref string) (transfer, size int64)
 	// Forget withdraws the image. It is idempotent.
 	Forget(ref string)
 }
@@ -252,9 +252,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	if err := r.skips(); err != nil {
 		return r.out, err
 	}
-	limited, cancel := r.withBudget(ctx)
+	budget, cancel := r.withBudget(ctx)
 	defer cancel()
-	complete, err := r.rounds(limited)
+	complete, err := r.rounds(budget)
 	r.out.Interrupted = ctx.Err() != nil
 	if err == nil && !complete && !r.out.Interrupted {
 		err = r.cut()
@@ -314,13 +314,13 @@ func supports(e engine.Engine, capabilities []engine.Capability) error {
 	return nil
 }
 
-func (r *run) skip(at slot, reason string) error {
-	if r.over[at.Cell] {
+func (r *run) skip(place slot, reason string) error {
+	if r.over[place.Cell] {
 		return nil
 	}
 	r.seq++
 	return r.record(result.Trial{
-		Seq: r.seq, Cell: at.Cell, Block: at.Block, Warmup: at.Warmup,
+		Seq: r.seq, Cell: place.Cell, Block: place.Block, Warmup: place.Warmup,
 		Status: result.Skipped, Reason: reason, Started: r.Clock.Now().UTC().Round(0),
 	})
 }
@@ -403,13 +403,13 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 
 // attempt executes a trial after it has checked that its containers fit on the host, and has pulled the image.
 func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ result.Trial, counts bool) {
-	began := r.Clock.Now()
+	start := r.Clock.Now()
 	if out := r.crowd(ctx, w, t); out != nil {
-		out.Seq, out.Started, out.Elapsed = seq, began.UTC().Round(0), r.Clock.Now().Sub(began)
+		out.Seq, out.Started, out.Elapsed = seq, start.UTC().Round(0), r.Clock.Now().Sub(start)
 		return *out, ctx.Err() == nil
 	}
 	if err := r.pull(ctx, w.Benchmark.Image, t); err != nil {
-		out := result.Trial{Seq: seq, Started: began.UTC().Round(0), Elapsed: r.Clock.Now().Sub(began)}
+		out := result.Trial{Seq: seq, Started: start.UTC().Round(0), Elapsed: r.Clock.Now().Sub(start)}
 		out.Status, out.Reason = statusOf(err)
 		return out, ctx.Err() == nil
 	}

@@ -238,7 +238,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	}
 	var total bench.Span
 	var steps []step
-	began := t.now()
+	start := t.now()
 	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
 		var region *bench.Span // from the first step to the last
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
@@ -264,7 +264,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		}
 		return err
 	})
-	t.called(phase, bench.Span{Start: began, End: t.now()}, err)
+	t.called(phase, bench.Span{Start: start, End: t.now()}, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
@@ -371,8 +371,8 @@ func (t trialDetails) Timeline(l result.Timeline) {
 
 // execute runs the trial from set-up to clean-up. The second result is false if ctx ended during the trial, which then does not
 // count.
-func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt) (result.Trial, bool) {
-	t := &trial{attempt: as, r: r, work: work, target: on.Name, engine: on.Engine, began: r.Clock.Now()}
+func (r *run) execute(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, bool) {
+	t := &trial{attempt: identity, r: r, work: work, target: target.Name, engine: target.Engine, began: r.Clock.Now()}
 	out := result.Trial{Started: t.began.UTC().Round(0)}
 	noise := r.Noise.Begin()
 	kills := r.oomKills()
@@ -390,7 +390,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt
 	interrupted := err != nil && ctx.Err() != nil
 	removal := t.cleanUp(ctx)
 	if !interrupted {
-		r.breaker.note(on.Name, err, removal)
+		r.breaker.note(target.Name, err, removal)
 	}
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
 	cleanup := errors.Join(removal, t.endMonitor(), t.endCost())

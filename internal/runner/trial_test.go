@@ -232,14 +232,14 @@ func TestFailures(t *testing.T) {
 
 // An interrupted trial is not recorded, but cleaned up.
 func TestInterrupted(t *testing.T) {
-	for _, where := range []string{"before", "create", "start", "wait", "end"} {
-		t.Run(where, func(t *testing.T) {
+	for _, place := range []string{"before", "create", "start", "wait", "end"} {
+		t.Run(place, func(t *testing.T) {
 			l := newHarness(t, "fake/a", "fake/b")
 			l.config.Stop.Min, l.config.Warmup = 3, 1
 			ctx, cancel := context.WithCancelCause(t.Context())
 			trials := 0
-			stop := func(here string) {
-				if here == where && trials == 4 {
+			stop := func(position string) {
+				if position == place && trials == 4 {
 					cancel(errBroken)
 				}
 			}
@@ -261,7 +261,7 @@ func TestInterrupted(t *testing.T) {
 				if _, err := t.Time(ctx, "start", c.Start); err != nil {
 					return err
 				}
-				if where == "wait" && trials == 4 {
+				if place == "wait" && trials == 4 {
 					go stop("wait") // during a Wait that does not return
 					_, err := c.Wait(ctx)
 					return err
@@ -274,7 +274,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("Run() = %+v, %v; want an interrupted run", out, err)
 			}
 			want := 3
-			if where == "end" { // the measurement was complete
+			if place == "end" { // the measurement was complete
 				want = 4
 			}
 			if len(l.trials) != want || out.Counts[result.OK] != want || trials != 4 {

@@ -28,11 +28,11 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 	}
 	cost, ok := r.units[t.Name]
 	if !ok {
-		measured, failure := r.measureUnit(ctx, t)
+		unit, failure := r.measureUnit(ctx, t)
 		if failure != nil {
 			return failure
 		}
-		cost = measured
+		cost = unit
 		r.units[t.Name] = cost
 	}
 	if err := r.fits(n, cost); err != nil {
@@ -84,16 +84,16 @@ func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (guard.
 			return guard.Cost{}, err
 		}
 	}
-	minimum := func(of func(level) int64) int64 {
-		fall := of(levels[1]) - of(levels[0])
+	minimum := func(read func(level) int64) int64 {
+		fall := read(levels[1]) - read(levels[0])
 		for i := range levels[1:] {
-			fall = min(fall, of(levels[i+1])-of(levels[i]))
+			fall = min(fall, read(levels[i+1])-read(levels[i]))
 		}
 		return max(0, fall)
 	}
 	cost := func(host, group func(level) int64) int64 {
-		const others = measuredContainers - 1
-		charge := max(0, group(levels[others])-group(levels[0])+others-1) / others
+		const rest = measuredContainers - 1
+		charge := max(0, group(levels[rest])-group(levels[0])+rest-1) / rest
 		fall := minimum(host)
 		if complete {
 			fall = min(fall, 2*charge)
@@ -156,8 +156,8 @@ func (r *run) level() (l level, err error) {
 }
 
 // fits returns an error if a benchmark does not fit on the host, with containers of a given cost.
-func (r *run) fits(n bench.Needs, each guard.Cost) error {
-	return r.Supply.Fits(n, guard.Directories{Data: r.Data, Memory: r.Memory}, each)
+func (r *run) fits(n bench.Needs, cost guard.Cost) error {
+	return r.Supply.Fits(n, guard.Directories{Data: r.Data, Memory: r.Memory}, cost)
 }
 
 // limitGroup makes the run's own cgroup, with the limits that protect the host.

@@ -77,7 +77,7 @@ func signedRanks(logRatios []float64) (ranks []float64, signed int) {
 
 // signedRankSum returns the sizes of the ranks with a sign, and the smaller of the two sums
 // of positive and negative ranks. All are doubled, because doubled midranks are integers.
-func signedRankSum(ranks []float64) (doubled []int, smaller int) {
+func signedRankSum(ranks []float64) (doubled []int, sum int) {
 	var positive, negative int
 	for _, rank := range ranks {
 		switch size := int(2 * math.Abs(rank)); {

@@ -115,11 +115,11 @@ func runs(c *ab.Document) document.Block {
 		row := []document.Cell{{{Text: runName(i), Link: r.Page}, {Text: r.ID, Tone: document.Faint}}, lines(quantity.Text(r.Took, result.Seconds))}
 		for n := range c.Values {
 			ratio := &c.Values[n].Ratios[i]
-			about := ratio.Reason
-			if about == "" {
-				about = fmt.Sprintf("%s, %d blocks", ratio.IntervalText(), ratio.Blocks)
+			detail := ratio.Reason
+			if detail == "" {
+				detail = fmt.Sprintf("%s, %d blocks", ratio.IntervalText(), ratio.Blocks)
 			}
-			row = append(row, lines(ratio.RatioText(), about))
+			row = append(row, lines(ratio.RatioText(), detail))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -177,10 +177,10 @@ func evidence(c *ab.Document, v *ab.Outcome) string {
 	return fmt.Sprintf("margin %s: %s", quantity.Percent(c.Margin), strings.Join(parts, "; "))
 }
 
-// lines is a cell with a value, and faint lines about it.
-func lines(value string, about ...string) document.Cell {
+// lines is a cell with a value, and faint remarks.
+func lines(value string, remarks ...string) document.Cell {
 	cell := document.Cell{{Text: value}}
-	for _, text := range about {
+	for _, text := range remarks {
 		cell = append(cell, document.Span{Text: text, Tone: document.Faint})
 	}
 	return cell

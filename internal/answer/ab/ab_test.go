@@ -40,9 +40,9 @@ func TestGolden(t *testing.T) {
 
 // documents are comparisons with all oddities.
 var documents = sync.OnceValue(func() map[string]*ab.Document {
-	all := reporttest.OddBuilds()
-	all["the usual"] = reporttest.Builds()
-	return all
+	cases := reporttest.OddBuilds()
+	cases["the usual"] = reporttest.Builds()
+	return cases
 })
 
 // written is a comparison in a format.
@@ -74,8 +74,8 @@ func TestDocumentsFollowTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	usual := written(t, "json", reporttest.Builds())
-	for old, wrong := range map[string]string{
+	sample := written(t, "json", reporttest.Builds())
+	for old, replacement := range map[string]string{
 		`"kind": "touchstone-ab"`:                      `"kind": "touchstone-comparison"`,
 		`"schema_version": 1,`:                         ``,
 		`"answer": "inconclusive"`:                     `"answer": "passed"`,
@@ -87,10 +87,10 @@ func TestDocumentsFollowTheSchema(t *testing.T) {
 		`"lost_a": 0`:                                  `"lost_a": 2`,
 		`"page": "report-20261120-100000-aaaa.html"`:   `"pages": 1`,
 	} {
-		if n := strings.Count(usual, old); n == 0 {
-			t.Errorf("the document lacks %s:\n%s", old, usual)
-		} else if check(strings.Replace(usual, old, wrong, 1)) == nil {
-			t.Errorf("the schema accepts %s in place of %s", wrong, old)
+		if n := strings.Count(sample, old); n == 0 {
+			t.Errorf("the document lacks %s:\n%s", old, sample)
+		} else if check(strings.Replace(sample, old, replacement, 1)) == nil {
+			t.Errorf("the schema accepts %s in place of %s", replacement, old)
 		}
 	}
 }
@@ -98,12 +98,12 @@ func TestDocumentsFollowTheSchema(t *testing.T) {
 // A reader of the document finds the same comparison in it.
 func TestDocumentComesBack(t *testing.T) {
 	for name, d := range documents() {
-		var again ab.Document
+		var duplicate ab.Document
 		first := written(t, "json", d)
-		if err := json.Unmarshal([]byte(first), &again); err != nil {
+		if err := json.Unmarshal([]byte(first), &duplicate); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if second := written(t, "json", &again); first != second {
+		if second := written(t, "json", &duplicate); first != second {
 			t.Errorf("%s: the document\n%s\nbecomes\n%s", name, first, second)
 		}
 	}
@@ -199,18 +199,18 @@ func TestJUnit(t *testing.T) {
 		for _, s := range got.Suites {
 			n += len(s.Cases)
 		}
-		worse, open := 0, 0
+		failures, open := 0, 0
 		for _, v := range d.Values {
 			switch v.Answer {
 			case ab.Worse:
-				worse++
+				failures++
 			case ab.Inconclusive:
 				open++
 			case ab.NotWorse:
 			}
 		}
-		if n != len(d.Values) || got.Tests != n || got.Failures != worse || got.Errors != open {
-			t.Errorf("%s: %d cases, %d tests, %d failures and %d errors; want %d values, %d worse, %d undecided", name, n, got.Tests, got.Failures, got.Errors, len(d.Values), worse, open)
+		if n != len(d.Values) || got.Tests != n || got.Failures != failures || got.Errors != open {
+			t.Errorf("%s: %d cases, %d tests, %d failures and %d errors; want %d values, %d worse, %d undecided", name, n, got.Tests, got.Failures, got.Errors, len(d.Values), failures, open)
 		}
 	}
 	if c := junit(t, documents()["interrupted"]).Suites[0].Cases[0]; c.Error == nil || !strings.HasSuffix(c.Error.Message, "; interrupted") {

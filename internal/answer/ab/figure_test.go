@@ -30,11 +30,11 @@ func plots(c *ab.Document) (figures []document.Lanes, note string) {
 func TestFigures(t *testing.T) {
 	for name, c := range documents() {
 		figures, note := plots(c)
-		const far = "Without a plot, because a ratio is beyond a factor of 10000: operations.container.lifecycle CreateAndRun."
-		if wide := name == "a wide interval"; (note == far) != wide || (note == "") == wide {
+		const explanation = "Without a plot, because a ratio is beyond a factor of 10000: operations.container.lifecycle CreateAndRun."
+		if isWide := name == "a wide interval"; (note == explanation) != isWide || (note == "") == isWide {
 			t.Errorf("%s: the note is %q", name, note)
 		}
-		drawn := 0
+		index := 0
 		for _, v := range c.Values {
 			want := 1 // for all runs
 			for _, r := range v.Ratios {
@@ -45,11 +45,11 @@ func TestFigures(t *testing.T) {
 			if want == 1 || name == "a wide interval" {
 				continue
 			}
-			if drawn == len(figures) {
+			if index == len(figures) {
 				t.Fatalf("%s: %s has no figure", name, v.Metric)
 			}
-			figure, marks := figures[drawn], 0
-			drawn++
+			figure, marks := figures[index], 0
+			index++
 			for _, lane := range figure.Lanes {
 				marks += len(lane.Marks)
 				for _, m := range lane.Marks {
@@ -62,8 +62,8 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s: the figure has %d marks, want %d: %+v", name, marks, want, figure)
 			}
 		}
-		if drawn != len(figures) {
-			t.Errorf("%s: %d figures, want %d", name, len(figures), drawn)
+		if index != len(figures) {
+			t.Errorf("%s: %d figures, want %d", name, len(figures), index)
 		}
 	}
 }

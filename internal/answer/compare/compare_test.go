@@ -140,19 +140,19 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%d rows, want %d", len(records.Rows), want)
 	}
 	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
-	slower, oneSided := false, false
+	slowdown, oneSided := false, false
 	for _, row := range records.Rows {
 		switch {
 		case value(row, "metric") == "CreateAndRun" && value(row, "target") == "oci/runc":
 			ratio, low, high := value(row, "ratio").(float64), value(row, "ratio_low").(float64), value(row, "ratio_high").(float64)
-			slower = low < ratio && ratio < high && value(row, "runs_a") == 3 && value(row, "verdict") == "slower" && value(row, "gate") == "slower:3%" &&
+			slowdown = low < ratio && ratio < high && value(row, "runs_a") == 3 && value(row, "verdict") == "slower" && value(row, "gate") == "slower:3%" &&
 				value(row, "gate_answer") == string(sides.Worse)
 		case value(row, "benchmark") == "a.b.c":
 			oneSided = value(row, "ratio") == nil && value(row, "verdict") == nil && value(row, "gate_answer") == string(sides.Inconclusive) &&
 				strings.HasPrefix(value(row, "reason").(string), "only side A has values: failed 1 of 1: ")
 		}
 	}
-	if !slower || !oneSided {
-		t.Errorf("slower %v, one-sided %v: %v", slower, oneSided, records.Rows)
+	if !slowdown || !oneSided {
+		t.Errorf("slower %v, one-sided %v: %v", slowdown, oneSided, records.Rows)
 	}
 }

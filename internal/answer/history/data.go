@@ -68,8 +68,8 @@ func newData(h *history.History) data {
 		for _, p := range s.Points {
 			value := point{Run: p.Run, State: p.State, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
 			if !p.Started.IsZero() {
-				started := p.Started.UTC()
-				value.Started = &started
+				start := p.Started.UTC()
+				value.Started = &start
 			}
 			one.Runs = append(one.Runs, value)
 		}

@@ -20,15 +20,15 @@ func records(h *history.History) document.Records {
 		}
 		for n := range s.Points {
 			p := &s.Points[n]
-			var started, change any
+			var start, change any
 			if !p.Started.IsZero() {
-				started = p.Started.UTC().Format(time.RFC3339)
+				start = p.Started.UTC().Format(time.RFC3339)
 			}
 			if text, ok := changes[n]; ok {
 				change = text
 			}
 			out.Rows = append(out.Rows, []any{
-				s.Benchmark, s.Params, s.Target, s.Machine, s.Metric.Name, string(s.Metric.Unit), string(s.Metric.Better), p.Run, started, string(p.State),
+				s.Benchmark, s.Params, s.Target, s.Machine, s.Metric.Name, string(s.Metric.Unit), string(s.Metric.Better), p.Run, start, string(p.State),
 				document.Number(p.Value), p.Trials, document.Number(p.Lost), change,
 			})
 		}

@@ -13,12 +13,12 @@ import (
 func unmeasured(t paper.Table) []string {
 	var reasons []string
 	names := map[string][]string{}
-	everywhere := true
+	isWhole := true
 	for r, row := range t.Rows {
 		for c, cell := range row.Cells {
 			reason := t.OfCell(r, c).Unmeasured
 			if reason == "" || cell.Printed == "" {
-				everywhere = everywhere && cell.Printed == ""
+				isWhole = isWhole && cell.Printed == ""
 				continue
 			}
 			name := row.Label
@@ -33,7 +33,7 @@ func unmeasured(t paper.Table) []string {
 			}
 		}
 	}
-	if len(reasons) == 1 && everywhere {
+	if len(reasons) == 1 && isWhole {
 		return reasons
 	}
 	for i, reason := range reasons {
@@ -146,9 +146,9 @@ func (u unitSet) only() string {
 }
 
 // withUnit appends the only unit to a label that does not have it.
-func withUnit(label string, units unitSet, wanted bool) string {
+func withUnit(label string, units unitSet, show bool) string {
 	unit := units.only()
-	if !wanted || unit == "" || strings.Contains(label, "("+unit+")") || strings.HasSuffix(label, "/ "+unit) || strings.EqualFold(label, unit) {
+	if !show || unit == "" || strings.Contains(label, "("+unit+")") || strings.HasSuffix(label, "/ "+unit) || strings.EqualFold(label, unit) {
 		return label
 	}
 	return label + " (" + unit + ")"

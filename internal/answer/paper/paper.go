@@ -68,9 +68,9 @@ func table(t paper.Table) document.Section {
 	return s
 }
 
-func texts(all ...string) []document.Cell {
+func texts(list ...string) []document.Cell {
 	var cells []document.Cell
-	for _, text := range all {
+	for _, text := range list {
 		cells = append(cells, document.Cell{{Text: text}})
 	}
 	return cells

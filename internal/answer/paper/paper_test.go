@@ -15,8 +15,8 @@ func written(t *testing.T, table paper.Table) string {
 	t.Helper()
 	var b strings.Builder
 	must.Do(t, text.Write(&b, answer.Document(paper.Paper{Name: "x", Title: "y", Tables: []paper.Table{table}}), text.Options{Width: 60}))
-	_, after, _ := strings.Cut(b.String(), "\n\n")
-	return "\n" + after
+	_, body, _ := strings.Cut(b.String(), "\n\n")
+	return "\n" + body
 }
 
 // A wide table continues below with its labels, numbers align at the decimal point, and equal notes have one number.
@@ -104,15 +104,15 @@ table 2: Layers
 func TestRecords(t *testing.T) {
 	papers, err := paper.All()
 	must.Do(t, err)
-	for i, listed := range answer.Rows(papers) {
+	for i, entry := range answer.Rows(papers) {
 		r := answer.Document(papers[i]).Records
 		for _, row := range r.Rows {
 			if len(row) != len(r.Columns) {
-				t.Fatalf("%s: a row has %d of %d values: %v", listed.Name, len(row), len(r.Columns), row)
+				t.Fatalf("%s: a row has %d of %d values: %v", entry.Name, len(row), len(r.Columns), row)
 			}
 		}
-		if len(r.Rows) < listed.Numbers {
-			t.Errorf("%s has %d rows and %d numbers", listed.Name, len(r.Rows), listed.Numbers)
+		if len(r.Rows) < entry.Numbers {
+			t.Errorf("%s has %d rows and %d numbers", entry.Name, len(r.Rows), entry.Numbers)
 		}
 	}
 }

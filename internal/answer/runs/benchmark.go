@@ -14,20 +14,20 @@ import (
 // benchmark is the section of a benchmark.
 func (b *builder) benchmark(bench *analysis.Benchmark) document.Block {
 	s := document.Section{ID: "benchmark/" + bench.Title(), Title: bench.Title()}
-	about := bench.Summary
+	summary := bench.Summary
 	switch {
 	case b.single:
-		about += remarks(bench.Sections[0])
+		summary += remarks(bench.Sections[0])
 	case bench.Baseline != "":
-		about += "; compared with " + bench.Baseline
+		summary += "; compared with " + bench.Baseline
 		if bench.Note != "" {
-			about += ", because " + bench.Note
+			summary += ", because " + bench.Note
 		}
 	}
 	if derived := bench.Derived(); len(derived) > 0 {
-		about += "; derived, so without a verdict: " + strings.Join(derived, ", ")
+		summary += "; derived, so without a verdict: " + strings.Join(derived, ", ")
 	}
-	s.Blocks = append(s.Blocks, text(about))
+	s.Blocks = append(s.Blocks, text(summary))
 	if b.single {
 		s.Blocks = append(s.Blocks, alone(bench)...)
 	} else {
@@ -41,17 +41,17 @@ func remarks(s *analysis.Section) string {
 	if s.Baseline == "" {
 		return "; no trial is ok"
 	}
-	about := fmt.Sprintf("; %d blocks", s.Blocks)
+	summary := fmt.Sprintf("; %d blocks", s.Blocks)
 	if s.BaselineNote != "" {
-		about += "; compared with " + s.Baseline + ", because " + s.BaselineNote
+		summary += "; compared with " + s.Baseline + ", because " + s.BaselineNote
 	}
 	if len(s.Unbased) > 0 {
-		about += "; no ratio where " + s.Baseline + " has no value: " + strings.Join(s.Unbased, ", ")
+		summary += "; no ratio where " + s.Baseline + " has no value: " + strings.Join(s.Unbased, ", ")
 	}
 	if len(s.Zero) > 0 {
-		about += "; no ratio to the 0 of " + s.Baseline + ": " + strings.Join(s.Zero, ", ")
+		summary += "; no ratio to the 0 of " + s.Baseline + ": " + strings.Join(s.Zero, ", ")
 	}
-	return about
+	return summary
 }
 
 // alone is the content of a benchmark in the only run.
@@ -69,8 +69,8 @@ func alone(bench *analysis.Benchmark) []document.Block {
 		blocks = append(blocks, alarm(finding.BreachClause(&s.Breaches[i])+"."))
 	}
 	blocks = append(blocks, stated(s)...)
-	common, partial := byPresence(bench)
-	for _, group := range [][]*analysis.Metric{common, partial} {
+	core, partial := byPresence(bench)
+	for _, group := range [][]*analysis.Metric{core, partial} {
 		if t := metrics(bench, group); len(t.Rows) > 1 {
 			blocks = append(blocks, t)
 		}
@@ -81,7 +81,7 @@ func alone(bench *analysis.Benchmark) []document.Block {
 	if len(s.Layers) > 0 {
 		blocks = append(blocks, layers(&s.Layers[0]))
 	}
-	if t, several := phases(bench); several {
+	if t, ok := phases(bench); ok {
 		blocks = append(blocks, document.Section{Title: "Phases, median", Blocks: []document.Block{t}})
 	}
 	for i := range s.Components {
@@ -91,8 +91,8 @@ func alone(bench *analysis.Benchmark) []document.Block {
 		t := &s.Timelines[i]
 		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{timelines(t)}})
 	}
-	if shown := finding.ShownTrials(s); shown != "" {
-		blocks = append(blocks, text("Timelines are of "+shown))
+	if note := finding.ShownTrials(s); note != "" {
+		blocks = append(blocks, text("Timelines are of "+note))
 	}
 	return blocks
 }
@@ -209,9 +209,9 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 	}
 	for i := range bench.Metrics {
 		m := &bench.Metrics[i]
-		about := string(m.Better) + " is better"
+		caption := string(m.Better) + " is better"
 		if m.Unbased() {
-			about += "; no ratio, because " + m.WhyUnbased(bench.Baseline)
+			caption += "; no ratio, because " + m.WhyUnbased(bench.Baseline)
 		}
 		t := document.Table{Rows: [][]document.Cell{heads}}
 		for n := range m.Rows {
@@ -225,7 +225,7 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 			}
 			t.Rows = append(t.Rows, cells)
 		}
-		s := document.Section{Title: m.Name + ": " + about, Blocks: []document.Block{t}}
+		s := document.Section{Title: m.Name + ": " + caption, Blocks: []document.Block{t}}
 		if b.report.AcrossMachines {
 			s.Blocks = append(s.Blocks, b.across(m)...)
 		}

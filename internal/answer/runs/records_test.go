@@ -13,9 +13,9 @@ import (
 
 // TestRecords holds that each run has a row for each value, and a reason for each missing one.
 func TestRecords(t *testing.T) {
-	run, other := reporttest.Sample(), reporttest.Small()
-	other.ID = "other"
-	r := report.New([]result.Run{run, other}, analysis.Options{})
+	run, second := reporttest.Sample(), reporttest.Small()
+	second.ID = "other"
+	r := report.New([]result.Run{run, second}, analysis.Options{})
 	records := runs.Document(&r).Records
 	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
 	found, missing := map[any]int{}, 0
@@ -33,13 +33,13 @@ func TestRecords(t *testing.T) {
 	if found[run.ID] == 0 || found["other"] == 0 || missing == 0 {
 		t.Errorf("the rows of the runs are %v, and %d values are missing", found, missing)
 	}
-	slower := slices.IndexFunc(records.Rows, func(row []any) bool {
+	index := slices.IndexFunc(records.Rows, func(row []any) bool {
 		return value(row, "run") == "other" && value(row, "target") == "oci/runc" && value(row, "metric") == "CreateAndRun"
 	})
-	if slower < 0 {
+	if index < 0 {
 		t.Fatal("the row of CreateAndRun is missing")
 	}
-	row := records.Rows[slower]
+	row := records.Rows[index]
 	if ratio, is := value(row, "ratio").(float64); !is || ratio < 2 || value(row, "verdict") != "slower" || value(row, "unit") != "s" || value(row, "ok") != value(row, "n") {
 		t.Errorf("the row of CreateAndRun is %v", row)
 	}

@@ -191,12 +191,12 @@ func (b *builder) differences() []document.Block {
 }
 
 // byRun spells a fact with the runs of each value.
-func (b *builder) byRun(f fact.Row, unknown string) string {
+func (b *builder) byRun(f fact.Row, placeholder string) string {
 	var parts []string
 	for _, g := range f.Groups() {
 		value := g.Value
 		if value == "" {
-			value = unknown
+			value = placeholder
 		}
 		if value != "" {
 			parts = append(parts, value+" ("+b.report.Labels(g.Runs)+")")

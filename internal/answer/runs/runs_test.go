@@ -24,13 +24,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // single is the report of one run, with the same bootstraps whatever the seed of the run.
-func single(recorded result.Run) report.Report {
-	recorded.Seed = 1
-	return report.New([]result.Run{recorded}, analysis.Options{})
+func single(run result.Run) report.Report {
+	run.Seed = 1
+	return report.New([]result.Run{run}, analysis.Options{})
 }
 
-func written(t *testing.T, recorded result.Run, opts text.Options) string {
-	return writtenReport(t, single(recorded), opts)
+func written(t *testing.T, run result.Run, opts text.Options) string {
+	return writtenReport(t, single(run), opts)
 }
 
 func writtenReport(t *testing.T, r report.Report, opts text.Options) string {
@@ -154,12 +154,12 @@ func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 }
 
 func TestOddRuns(t *testing.T) {
-	small := reporttest.Small()
+	partner := reporttest.Small()
 	for name, run := range reporttest.Odd() {
 		reports := []report.Report{single(run)}
 		if !strings.Contains(name, "layers") { // a joint report has none
 			run.ID = "odd"
-			reports = append(reports, report.New([]result.Run{run, small}, analysis.Options{AcrossMachines: true}))
+			reports = append(reports, report.New([]result.Run{run, partner}, analysis.Options{AcrossMachines: true}))
 		}
 		for _, r := range reports {
 			got := writtenReport(t, r, text.Options{})
@@ -172,10 +172,10 @@ func TestOddRuns(t *testing.T) {
 
 // The reports have what no golden has.
 func TestSections(t *testing.T) {
-	timed := reporttest.Small()
-	for i := range timed.Trials {
-		if timed.Trials[i].Status == result.OK {
-			timed.Trials[i].Timelines = []result.Timeline{{
+	run := reporttest.Small()
+	for i := range run.Trials {
+		if run.Trials[i].Status == result.OK {
+			run.Trials[i].Timelines = []result.Timeline{{
 				Group: "Memory \x1b[1m", Name: "used", Unit: result.Bytes, At: []time.Duration{0, time.Second, 2 * time.Second}, Values: []float64{1 << 20, 5 << 20, 1 << 20},
 			}}
 		}
@@ -187,7 +187,7 @@ func TestSections(t *testing.T) {
 		report    report.Report
 		want, not []string
 	}{
-		"timelines": {single(timed), []string{
+		"timelines": {single(run), []string{
 			" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target",
 		}, []string{"\x1b"}},
 		"trend": {single(reporttest.UnderLoad()), []string{
@@ -214,9 +214,9 @@ func TestSections(t *testing.T) {
 				t.Errorf("%s: the report lacks %q:\n%s", name, want, got)
 			}
 		}
-		for _, not := range c.not {
-			if strings.Contains(got, not) {
-				t.Errorf("%s: the report has %q", name, not)
+		for _, phrase := range c.not {
+			if strings.Contains(got, phrase) {
+				t.Errorf("%s: the report has %q", name, phrase)
 			}
 		}
 		if second := strings.SplitN(got, "\n", 3)[1]; strings.HasPrefix(second, note) != (name == "emulated" || name == "asked for") {

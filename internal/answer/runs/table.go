@@ -59,7 +59,7 @@ func metrics(bench *analysis.Benchmark, group []*analysis.Metric) document.Table
 const fewestPartial = 3
 
 // byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.
-func byPresence(bench *analysis.Benchmark) (common, partial []*analysis.Metric) {
+func byPresence(bench *analysis.Benchmark) (core, partial []*analysis.Metric) {
 	var list []*analysis.Metric
 	for i := range bench.Metrics {
 		m := &bench.Metrics[i]
@@ -67,13 +67,13 @@ func byPresence(bench *analysis.Benchmark) (common, partial []*analysis.Metric) 
 		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r analysis.Row) bool { return r.Cells[0].Absent }) {
 			partial = append(partial, m)
 		} else {
-			common = append(common, m)
+			core = append(core, m)
 		}
 	}
 	if len(partial) < fewestPartial {
 		return list, nil
 	}
-	return common, partial
+	return core, partial
 }
 
 // absence is the cell of a missing number.
@@ -250,7 +250,7 @@ func timelines(group *analysis.Timelines) document.Table {
 
 // phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
 // except steps that are metrics.
-func phases(bench *analysis.Benchmark) (t document.Table, several bool) {
+func phases(bench *analysis.Benchmark) (t document.Table, ok bool) {
 	type column struct{ phase, step string }
 	var columns []column
 	head := []document.Cell{nil}
@@ -272,7 +272,7 @@ func phases(bench *analysis.Benchmark) (t document.Table, several bool) {
 	}
 	var rows []map[column]string
 	for _, o := range bench.Sections[0].Targets {
-		several = several || len(o.Phases) > 2
+		ok = ok || len(o.Phases) > 2
 		row := map[column]string{}
 		for _, phase := range o.Phases {
 			add(column{phase.Name, ""}, phase.Name, phase.Times)
@@ -297,5 +297,5 @@ func phases(bench *analysis.Benchmark) (t document.Table, several bool) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return t, several
+	return t, ok
 }

@@ -35,10 +35,10 @@ func Document(r *selfcheck.Record) *document.Document {
 }
 
 // Stored is the document of the stored selfchecks, in the order of their ends.
-func Stored(all []selfcheck.Record) *document.Document {
-	d := &document.Document{Kind: kind, Title: "Stored selfchecks", Records: records(all), Data: all, Whole: whole}
-	for i := range all {
-		r := &all[i]
+func Stored(list []selfcheck.Record) *document.Document {
+	d := &document.Document{Kind: kind, Title: "Stored selfchecks", Records: records(list), Data: list, Whole: whole}
+	for i := range list {
+		r := &list[i]
 		s := document.Section{ID: "selfcheck/" + r.Date.UTC().Format(time.RFC3339), Title: r.Target + ", " + date(r)}
 		s.Blocks = append(s.Blocks, facts(r), alarms(r))
 		s.Blocks = append(s.Blocks, parts(r)...)

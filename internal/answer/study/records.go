@@ -89,10 +89,10 @@ func record(values map[string]any) []any {
 	return row
 }
 
-func params(of map[string]string) string {
+func params(values map[string]string) string {
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		words = append(words, name+"="+of[name])
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		words = append(words, name+"="+values[name])
 	}
 	return strings.Join(words, " ")
 }

@@ -101,14 +101,14 @@ func contrary(c *reproduce.Claim) []document.Span {
 // table is a table of the paper: the printed value, our value, and the two ratios to the reference.
 func table(t *reproduce.Table) document.Block {
 	s := document.Section{ID: "table/" + t.Name, Title: t.Name + "  " + t.Title}
-	about := t.Place
+	caption := t.Place
 	if t.Reason == "" {
-		about += "; each cell: the printed value, the median " + t.Where
+		caption += "; each cell: the printed value, the median " + t.Where
 		if t.Reference != "" {
-			about += ", the ratios to " + t.Reference + ": in the study, " + t.Where
+			caption += ", the ratios to " + t.Reference + ": in the study, " + t.Where
 		}
 	}
-	s.Blocks = append(s.Blocks, document.Text{Text: about})
+	s.Blocks = append(s.Blocks, document.Text{Text: caption})
 	if t.Reason != "" {
 		s.Blocks = append(s.Blocks, document.Text{Text: "Not measured: " + t.Reason})
 		return s
@@ -144,18 +144,18 @@ func table(t *reproduce.Table) document.Block {
 }
 
 func cell(c *reproduce.Cell) document.Cell {
-	printed := c.Printed
-	if printed == "" {
-		printed = quantity.None
+	number := c.Printed
+	if number == "" {
+		number = quantity.None
 	}
 	if c.Flag != "" {
-		printed += " !"
+		number += " !"
 	}
 	tone := document.Strong
 	if c.Ours == nil {
 		tone = document.Faint
 	}
-	out := document.Cell{{Text: printed}, {Text: c.Value(), Tone: tone}}
+	out := document.Cell{{Text: number}, {Text: c.Value(), Tone: tone}}
 	ratio := ""
 	ours, published := c.OurRatio(), c.PublishedRatio()
 	switch {

@@ -43,7 +43,7 @@ func TestRecords(t *testing.T) {
 	r := reporttest.Study()
 	records := study.Document(r).Records
 	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
-	claims, measured := map[any]bool{}, 0
+	claims, measurements := map[any]bool{}, 0
 	for _, row := range records.Rows {
 		switch value(row, "part") {
 		case "claim":
@@ -56,11 +56,11 @@ func TestRecords(t *testing.T) {
 				t.Errorf("the cell is empty: %v", row)
 			}
 			if value(row, "median") != nil {
-				measured++
+				measurements++
 			}
 		}
 	}
-	if len(claims) != len(r.Claims) || measured == 0 {
-		t.Errorf("%d of %d claims have rows, and %d cells have our value", len(claims), len(r.Claims), measured)
+	if len(claims) != len(r.Claims) || measurements == 0 {
+		t.Errorf("%d of %d claims have rows, and %d cells have our value", len(claims), len(r.Claims), measurements)
 	}
 }

@@ -187,12 +187,12 @@ func (m state) kindsReading() reading {
 	if kinds == nil {
 		return good("all CPUs are alike, as far as the kernel reports")
 	}
-	slow, fast := kinds[0], kinds[len(kinds)-1]
-	text := fmt.Sprintf("%d kinds, and %s are slower than %s", len(kinds), slow, fast)
+	first, last := kinds[0], kinds[len(kinds)-1]
+	text := fmt.Sprintf("%d kinds, and %s are slower than %s", len(kinds), first, last)
 	if !ranked {
-		text = fmt.Sprintf("%d designs, %s and %s, of unknown speed", len(kinds), slow, fast)
+		text = fmt.Sprintf("%d designs, %s and %s, of unknown speed", len(kinds), first, last)
 	}
-	r := poor(text, fmt.Sprintf("pin the workload to one kind (--pin workload=%s)", fast))
+	r := poor(text, fmt.Sprintf("pin the workload to one kind (--pin workload=%s)", last))
 	r.about = "the CPUs are of " + text
 	return r
 }

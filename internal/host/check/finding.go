@@ -62,14 +62,14 @@ func Inspect(ctx context.Context, root string, pause func(ctx context.Context) e
 	if end, hasEnd := m.CPUTimes(); ok && hasEnd {
 		m.sample = newUsage(start, end)
 	}
-	tuner, tuned := tune.New(root), map[string]string{}
+	tuner, values := tune.New(root), map[string]string{}
 	for _, t := range tune.InEffect(root) {
-		tuned[t.Setting] = t.Before
+		values[t.Setting] = t.Before
 	}
 	var findings []Finding
 	for _, c := range checks {
 		r := c.read(m)
-		f := Finding{Name: c.name, Rating: r.rating, Now: r.now, Effect: c.effect, Source: c.source, Before: tuned[c.name]}
+		f := Finding{Name: c.name, Rating: r.rating, Now: r.now, Effect: c.effect, Source: c.source, Before: values[c.name]}
 		if r.rating == Poor {
 			f.Remedy, f.Tunable = r.remedy, tuner.Improves(c.name)
 		}
@@ -125,11 +125,11 @@ type reading struct {
 	about string
 }
 
-func good(now string) reading { return reading{rating: Good, now: now} }
+func good(state string) reading { return reading{rating: Good, now: state} }
 
 func unknown(reason string) reading { return reading{rating: Unknown, now: reason} }
 
-func poor(now, remedy string) reading { return reading{rating: Poor, now: now, remedy: remedy} }
+func poor(state, remedy string) reading { return reading{rating: Poor, now: state, remedy: remedy} }
 
 // Warnings returns the poor states that make results of every run on this machine less stable or less complete. Each includes a remedy. h has
 // the facts of the machine.
@@ -151,13 +151,13 @@ func Warnings(root string, h result.Host) []string {
 type usage struct{ busy, steal float64 }
 
 // newUsage returns nil if no time has passed, or if the counters went back because a guest was moved to another machine.
-func newUsage(before, after machine.CPUTimes) *usage {
-	if after.Total <= before.Total || after.Idle < before.Idle || after.Steal < before.Steal {
+func newUsage(start, end machine.CPUTimes) *usage {
+	if end.Total <= start.Total || end.Idle < start.Idle || end.Steal < start.Steal {
 		return nil
 	}
-	total := float64(after.Total - before.Total)
-	steal := float64(after.Steal - before.Steal)
-	return &usage{busy: max(0, total-float64(after.Idle-before.Idle)-steal) / total, steal: steal / total}
+	total := float64(end.Total - start.Total)
+	steal := float64(end.Steal - start.Steal)
+	return &usage{busy: max(0, total-float64(end.Idle-start.Idle)-steal) / total, steal: steal / total}
 }
 
 // missing is the reading of a value with an error.
@@ -169,20 +169,20 @@ func missing(err error) reading {
 }
 
 // tunable is the reading of a setting of a Tuner. Its state is poor if it has a remedy.
-func tunable(now, remedy string, err error) reading {
+func tunable(state, remedy string, err error) reading {
 	switch {
 	case err != nil:
 		return missing(err)
 	case remedy == "":
-		return good(now)
+		return good(state)
 	}
-	return poor(now, remedy)
+	return poor(state, remedy)
 }
 
 // read returns the content of a file as one line. Without a value it returns false and the reading: unknown with the given reason if the file does
 // not exist.
-func (m state) read(name, absent string) (string, reading, bool) {
-	text, err := m.Value(name, absent)
+func (m state) read(name, reason string) (string, reading, bool) {
+	text, err := m.Value(name, reason)
 	if err != nil {
 		return "", missing(err), false
 	}

@@ -279,8 +279,8 @@ func TestFindingsOfATunedMachine(t *testing.T) {
 		hosttest.Governor:                "powersave", hosttest.CPUs + "cpufreq/policy1/scaling_governor": "schedutil",
 		machine.Boost: "1", machine.THP: "[always] madvise never", machine.KSM + "run": "1", "proc/meminfo": "SwapTotal: 1000 kB\nSwapFree: 1000 kB", machine.Swappiness: "60",
 	})
-	changed := []string{"governor", "turbo", "thp", "ksm", "swap"}
-	if _, err := tune.New(root).Apply(t.Context(), changed, false); err != nil {
+	names := []string{"governor", "turbo", "thp", "ksm", "swap"}
+	if _, err := tune.New(root).Apply(t.Context(), names, false); err != nil {
 		t.Fatal(err)
 	}
 	findings, err := Inspect(t.Context(), root, noPause)
@@ -288,7 +288,7 @@ func TestFindingsOfATunedMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range findings {
-		if slices.Contains(changed, f.Name) != (f.Before != "") || f.Before != "" && f.Rating != Good {
+		if slices.Contains(names, f.Name) != (f.Before != "") || f.Before != "" && f.Rating != Good {
 			t.Errorf("after tune a finding is %+v", f)
 		}
 	}

@@ -15,9 +15,9 @@ func (m state) thermalReading() reading {
 		hasHeadroom bool
 	}
 	var closest sensor
-	consider := func(name string, now, limit float64) {
-		if !closest.hasHeadroom || limit-now < closest.limit-closest.now {
-			closest = sensor{name, now, limit, true}
+	consider := func(name string, temperature, limit float64) {
+		if !closest.hasHeadroom || limit-temperature < closest.limit-closest.now {
+			closest = sensor{name, temperature, limit, true}
 		}
 	}
 	for _, zone := range m.Glob("sys/class/thermal/thermal_zone*") {
@@ -47,20 +47,20 @@ func (m state) thermalReading() reading {
 			}
 		}
 	}
-	throttled, counted := int64(0), false
+	throttled, hasCounter := int64(0), false
 	for _, file := range m.ThrottleFiles() {
 		if n := m.Number(file); n != nil {
-			throttled, counted = throttled+*n, true
+			throttled, hasCounter = throttled+*n, true
 		}
 	}
-	if !closest.hasHeadroom && !counted {
+	if !closest.hasHeadroom && !hasCounter {
 		return unknown("the kernel has no temperature with a limit; in a virtual machine only the host has it")
 	}
 	var parts []string
 	if closest.hasHeadroom {
 		parts = append(parts, fmt.Sprintf("%.0f °C on %s, %.0f K below its limit", closest.now, closest.name, closest.limit-closest.now))
 	}
-	if counted {
+	if hasCounter {
 		parts = append(parts, fmt.Sprintf("throttled %d times since boot", throttled))
 	}
 	text := strings.Join(parts, ", ")

@@ -38,7 +38,7 @@ func (t Tree) CPUInfo() map[string]string {
 	info := map[string]string{}
 	for _, line := range t.Lines("proc/cpuinfo") {
 		name, value, ok := infoLine(line)
-		if _, twice := info[name]; ok && !twice {
+		if _, duplicate := info[name]; ok && !duplicate {
 			info[name] = value
 		}
 	}
@@ -107,7 +107,7 @@ func (t Tree) Kinds() (kinds []cpuset.Set, ranked bool) {
 }
 
 // kindsBy groups CPUs by a number that each has in a file. It returns nil for a single group, or if a CPU has no number.
-func (t Tree) kindsBy(online cpuset.Set, file string, like float64) (kinds []cpuset.Set) {
+func (t Tree) kindsBy(online cpuset.Set, file string, factor float64) (kinds []cpuset.Set) {
 	speed := map[int]int{}
 	for _, cpu := range online {
 		n, err := strconv.Atoi(t.Text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/%s", cpu, file)))
@@ -120,7 +120,7 @@ func (t Tree) kindsBy(online cpuset.Set, file string, like float64) (kinds []cpu
 	slices.SortStableFunc(sorted, func(a, b int) int { return speed[a] - speed[b] })
 	slowest := 0 // lowest speed of the last kind
 	for _, cpu := range sorted {
-		if len(kinds) == 0 || float64(speed[cpu]) > like*float64(slowest) {
+		if len(kinds) == 0 || float64(speed[cpu]) > factor*float64(slowest) {
 			kinds, slowest = append(kinds, nil), speed[cpu]
 		}
 		kinds[len(kinds)-1] = append(kinds[len(kinds)-1], cpu)

@@ -100,11 +100,11 @@ func (u Unknown) Error() string { return string(u) }
 
 // Value returns the content of a file as one line. If the file does not exist, the error is Unknown with the given reason. It is also Unknown if
 // the file is empty. Other errors mean that the file cannot be read.
-func (t Tree) Value(name, absent string) (string, error) {
+func (t Tree) Value(name, reason string) (string, error) {
 	b, err := fs.ReadFile(t.FS, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", Unknown(absent)
+		return "", Unknown(reason)
 	case err != nil:
 		return "", err
 	}

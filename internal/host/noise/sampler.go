@@ -80,9 +80,9 @@ type Snapshot struct {
 func NewSampler(root string) *Sampler {
 	t := machine.At(root)
 	open := func(name string) *source { return openSource(filepath.Join(root, name)) }
-	began := time.Now()
+	start := time.Now()
 	s := &Sampler{
-		now:      func() time.Duration { return time.Since(began) },
+		now:      func() time.Duration { return time.Since(start) },
 		cpus:     len(t.OnlineCPUs()),
 		stat:     open("proc/stat"),
 		load:     open("proc/loadavg"),
@@ -109,14 +109,14 @@ func NewSampler(root string) *Sampler {
 	return s
 }
 
-// spread returns at most most elements, evenly spread over all.
-func spread(all []string, most int) []string {
-	n := min(len(all), most)
-	chosen := make([]string, n)
-	for i := range chosen {
-		chosen[i] = all[i*len(all)/n]
+// spread returns at most limit elements, evenly spread over a list.
+func spread(list []string, limit int) []string {
+	n := min(len(list), limit)
+	choice := make([]string, n)
+	for i := range choice {
+		choice[i] = list[i*len(list)/n]
 	}
-	return chosen
+	return choice
 }
 
 func appendOpen(list []*source, s *source) []*source {
@@ -180,13 +180,13 @@ func (s *Sampler) End(b Snapshot, loads ...Resource) result.Disturbance {
 	return d
 }
 
-// share returns part/whole, or nil if whole is 0. It is limited to 1, because the counters are read one after the other and the quotient
+// share returns part/total, or nil if total is 0. It is limited to 1, because the counters are read one after the other and the quotient
 // can be slightly higher.
-func share(part, whole float64) *float64 {
-	if whole <= 0 {
+func share(part, total float64) *float64 {
+	if total <= 0 {
 		return nil
 	}
-	v := min(part/whole, 1)
+	v := min(part/total, 1)
 	return &v
 }
 

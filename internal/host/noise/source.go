@@ -28,17 +28,17 @@ func openSource(name string) *source {
 
 // read returns the beginning of the file with one system call, or nothing after an error. That is enough for the kernel's short
 // files.
-func (s *source) read(most int) []byte {
-	buffer := make([]byte, most)
+func (s *source) read(limit int) []byte {
+	buffer := make([]byte, limit)
 	return buffer[:s.readAt(buffer, 0)]
 }
 
 // readLong returns the beginning of a file with several system calls, because one read of a file such as /proc/cpuinfo returns only a few
 // entries.
-func (s *source) readLong(most int) []byte {
-	buffer := make([]byte, most)
+func (s *source) readLong(limit int) []byte {
+	buffer := make([]byte, limit)
 	length := 0
-	for length < most {
+	for length < limit {
 		n := s.readAt(buffer[length:], int64(length))
 		if n == 0 {
 			break

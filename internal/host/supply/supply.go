@@ -45,10 +45,10 @@ func Meminfo(root string) (map[string]int64, error) {
 	if len(info) == 0 {
 		return nil, fmt.Errorf("read the memory of the host: /proc/meminfo is empty: %w", fs.ErrNotExist)
 	}
-	listed := listed(t) * int64(os.Getpagesize())
+	amount := listed(t) * int64(os.Getpagesize())
 	for _, name := range []string{"MemFree", "MemAvailable"} {
 		if _, ok := info[name]; ok {
-			info[name] += listed
+			info[name] += amount
 		}
 	}
 	return info, nil

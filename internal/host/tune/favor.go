@@ -135,7 +135,7 @@ func (t *Tuner) setFavor(dir, value string) error {
 }
 
 // Favordynmods returns the state of the option on a machine, and a remedy if it is off. The error is a [machine.Unknown] if the kernel does not show the state.
-func Favordynmods(t machine.Tree) (now, remedy string, err error) {
+func Favordynmods(t machine.Tree) (state, remedy string, err error) {
 	m := host{t}
 	mounts, err := m.groupMounts()
 	switch {

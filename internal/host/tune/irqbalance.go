@@ -168,7 +168,7 @@ func signalDaemon(key string, s unix.Signal) error {
 }
 
 // Irqbalance returns the state of the daemon on a machine, and a remedy if it runs. The error is a [machine.Unknown] if /proc does not show the daemon.
-func Irqbalance(t machine.Tree) (now, remedy string, err error) {
+func Irqbalance(t machine.Tree) (state, remedy string, err error) {
 	daemons, err := host{t}.daemons()
 	if err != nil {
 		return "", "", machine.Unknown(err.Error())

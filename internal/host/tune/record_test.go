@@ -151,13 +151,13 @@ func TestNoChangeWithoutRecord(t *testing.T) {
 func TestBegan(t *testing.T) {
 	root := newUntuned(t)
 	tuner := simulated(t, root)
-	began := time.Date(2026, 11, 25, 14, 0, 0, 0, time.UTC)
-	tuner.now = func() time.Time { return began }
+	start := time.Date(2026, 11, 25, 14, 0, 0, 0, time.UTC)
+	tuner.now = func() time.Time { return start }
 	mustTune(t, tuner, "ksm")
-	tuner.now = func() time.Time { return began.Add(time.Hour) }
+	tuner.now = func() time.Time { return start.Add(time.Hour) }
 	mustTune(t, tuner, "governor")
 	record, err := ReadRecord(root)
-	if err != nil || !record.Began.Equal(began) || !slices.Equal(record.Settings(), []string{"ksm", "governor"}) {
+	if err != nil || !record.Began.Equal(start) || !slices.Equal(record.Settings(), []string{"ksm", "governor"}) {
 		t.Errorf("the record is %+v, %v", record, err)
 	}
 }
@@ -175,7 +175,7 @@ func TestKilledTuner(t *testing.T) {
 		crash(t, root)
 		return
 	}
-	killed := func(root, verb string, step int) bool {
+	kill := func(root, verb string, step int) bool {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledTuner$")
 		cmd.Env = append(os.Environ(), crashRoot+"="+root, crashVerb+"="+verb, crashAt+"="+strconv.Itoa(step))
 		out, err := cmd.CombinedOutput()
@@ -192,7 +192,7 @@ func TestKilledTuner(t *testing.T) {
 	steps, torn := 0, 0
 	for step := 1; ; step++ {
 		root := newUntuned(t)
-		if !killed(root, "tune", step) {
+		if !kill(root, "tune", step) {
 			break
 		}
 		steps++
@@ -215,7 +215,7 @@ func TestKilledTuner(t *testing.T) {
 	for step := 1; ; step++ {
 		root := newUntuned(t)
 		mustTune(t, simulated(t, root))
-		if !killed(root, "restore", step) {
+		if !kill(root, "restore", step) {
 			break
 		}
 		if step%2 == 0 {

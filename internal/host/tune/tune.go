@@ -77,9 +77,9 @@ func New(root string) *Tuner {
 	}
 	t.write = t.writeFile
 	if root != "/" {
-		copied := errors.New("the machine is a copy")
-		t.signal = func(string, unix.Signal) error { return copied }
-		t.remount = func(string, uintptr, string) error { return copied }
+		refusal := errors.New("the machine is a copy")
+		t.signal = func(string, unix.Signal) error { return refusal }
+		t.remount = func(string, uintptr, string) error { return refusal }
 	}
 	return t
 }
@@ -159,7 +159,7 @@ func (t *Tuner) Improves(property string) bool {
 type value struct{ pattern, poor, wanted string }
 
 // fileKnob is a setting whose values are files of the kernel.
-func fileKnob(name, absent string, values ...value) knob {
+func fileKnob(name, reason string, values ...value) knob {
 	return knob{
 		name: name,
 		poor: func(t *Tuner) ([]Change, error) {
@@ -178,7 +178,7 @@ func fileKnob(name, absent string, values ...value) knob {
 				}
 			}
 			if !found {
-				return nil, errors.New(absent)
+				return nil, errors.New(reason)
 			}
 			return changes, nil
 		},
@@ -213,21 +213,21 @@ func (t *Tuner) writeFile(name, value string) error {
 
 // whenSwapping is a setting that matters only on a machine with swap.
 func whenSwapping(k knob) knob {
-	poor := k.poor
+	find := k.poor
 	k.poor = func(t *Tuner) ([]Change, error) {
 		if t.Meminfo()["SwapTotal"] == 0 {
 			return nil, nil
 		}
-		return poor(t)
+		return find(t)
 	}
 	return k
 }
 
 // whenRestorable is SMT. A cpuset of cgroup v1 loses CPUs that go offline, and does not get them back when they come online.
 func whenRestorable(k knob) knob {
-	poor := k.poor
+	find := k.poor
 	k.poor = func(t *Tuner) ([]Change, error) {
-		changes, err := poor(t)
+		changes, err := find(t)
 		if len(changes) == 0 || err != nil {
 			return nil, err
 		}
@@ -289,10 +289,10 @@ func explain(err error) error {
 	return err
 }
 
-// Apply changes the poor values of the settings in only, or of all settings if only is empty. It goes on after a refusal. Each value before the
+// Apply changes the poor values of the settings in names, or of all settings if names is empty. It goes on after a refusal. Each value before the
 // first Apply since the last Restore stays recorded. A dry run changes and records nothing. The error is about the record; then no further
 // value was changed.
-func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []Outcome, err error) {
+func (t *Tuner) Apply(ctx context.Context, names []string, dry bool) (outcomes []Outcome, err error) {
 	if !dry {
 		unlock, err := t.lock()
 		if err != nil {
@@ -308,17 +308,17 @@ func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []
 	}
 	var changes []Change
 	for _, k := range knobs {
-		if len(only) > 0 && !slices.Contains(only, k.name) {
+		if len(names) > 0 && !slices.Contains(names, k.name) {
 			continue
 		}
-		poor, err := k.poor(t)
+		list, err := k.poor(t)
 		switch {
 		case err != nil:
 			outcomes = append(outcomes, Outcome{Change{Setting: k.name}, Unavailable, err.Error()})
-		case len(poor) == 0:
+		case len(list) == 0:
 			outcomes = append(outcomes, Outcome{Change{Setting: k.name}, Kept, ""})
 		}
-		changes = append(changes, poor...)
+		changes = append(changes, list...)
 	}
 	if dry {
 		for _, c := range changes {
@@ -329,10 +329,10 @@ func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []
 	if len(changes) == 0 {
 		return outcomes, nil
 	}
-	recorded, offline := slices.Clone(record.Changes), slices.Clone(record.Offline)
+	entries, offline := slices.Clone(record.Changes), slices.Clone(record.Offline)
 	for i, c := range changes {
-		if index := slices.IndexFunc(recorded, c.sameValue); index >= 0 {
-			changes[i].Before = recorded[index].Before
+		if index := slices.IndexFunc(entries, c.sameValue); index >= 0 {
+			changes[i].Before = entries[index].Before
 		} else {
 			record.Changes = append(record.Changes, c)
 		}
@@ -357,7 +357,7 @@ func (t *Tuner) Apply(ctx context.Context, only []string, dry bool) (outcomes []
 		if err := t.change(k, c.Key, c.After); err != nil {
 			outcomes = append(outcomes, Outcome{c, Refused, err.Error()})
 			// A value that is as before needs no record. Any other one does, also after an error.
-			if value, err := k.read(t, c.Key); err == nil && value == c.Before && !slices.ContainsFunc(recorded, c.sameValue) {
+			if value, err := k.read(t, c.Key); err == nil && value == c.Before && !slices.ContainsFunc(entries, c.sameValue) {
 				record.Changes = slices.DeleteFunc(record.Changes, c.sameValue)
 				if c.isSMT() {
 					record.Offline = offline

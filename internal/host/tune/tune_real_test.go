@@ -70,10 +70,10 @@ func TestRealProcess(t *testing.T) {
 func named(t *testing.T, program, name string, user *syscall.Credential) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
-	copied := filepath.Join(dir, name)
+	file := filepath.Join(dir, name)
 	text, err := os.ReadFile(program)
 	if err == nil {
-		err = os.WriteFile(copied, text, 0o755)
+		err = os.WriteFile(file, text, 0o755)
 	}
 	for parent := dir; err == nil && strings.HasPrefix(parent, os.TempDir()+"/"); parent = filepath.Dir(parent) {
 		err = os.Chmod(parent, 0o755)
@@ -81,7 +81,7 @@ func named(t *testing.T, program, name string, user *syscall.Credential) *exec.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), copied, "1000")
+	cmd := exec.CommandContext(t.Context(), file, "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -54,12 +54,12 @@ func untuned() hosttest.Files {
 // simulated is the tuner of a machine whose kernel is a copy of files: signals, remounts and SMT change the files that show them.
 func simulated(t testing.TB, root string) *Tuner {
 	tuner := New(root)
-	replace := func(name, from, to string) error {
+	replace := func(name, part, value string) error {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(root, name), []byte(strings.Replace(string(text), from, to, 1)), 0o600)
+		return os.WriteFile(filepath.Join(root, name), []byte(strings.Replace(string(text), part, value, 1)), 0o600)
 	}
 	tuner.signal = func(key string, s unix.Signal) error {
 		old, state := " S ", " T "
@@ -146,9 +146,9 @@ func newUntuned(t *testing.T) (root string) {
 	return root
 }
 
-func mustTune(t *testing.T, tuner *Tuner, only ...string) []Outcome {
+func mustTune(t *testing.T, tuner *Tuner, names ...string) []Outcome {
 	t.Helper()
-	outcomes, err := tuner.Apply(t.Context(), only, false)
+	outcomes, err := tuner.Apply(t.Context(), names, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,8 +392,8 @@ func TestRestoreLeavesForeignValues(t *testing.T) {
 	if err != nil || len(record.Changes) != 1 {
 		t.Fatalf("the record is %+v, %v; want one change", record, err)
 	}
-	if tuned := InEffect(root); tuned != nil {
-		t.Errorf("a foreign value counts as tuned: %v", tuned)
+	if settings := InEffect(root); settings != nil {
+		t.Errorf("a foreign value counts as tuned: %v", settings)
 	}
 	if got := statuses(mustRestore(t, tuner, true)); got["governor "+hosttest.Governor] != Restored {
 		t.Errorf("with force the outcomes are %v", got)

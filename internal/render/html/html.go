@@ -110,17 +110,17 @@ func newSpan(s document.Span) span {
 	return span{Text: s.Text, Class: classes[s.Tone], Address: relative(s.Link), Word: words[s.Tone]}
 }
 
-func spans(all []document.Span) []span {
+func spans(parts []document.Span) []span {
 	var out []span
-	for _, s := range all {
+	for _, s := range parts {
 		out = append(out, newSpan(s))
 	}
 	return out
 }
 
-func paragraphs(all []document.Text) []span {
+func paragraphs(texts []document.Text) []span {
 	var out []span
-	for _, t := range all {
+	for _, t := range texts {
 		out = append(out, newSpan(document.Span(t)))
 	}
 	return out

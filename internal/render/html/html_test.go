@@ -45,10 +45,10 @@ func mark(group int, value, low, high float64, text string) document.Mark {
 func sample() *document.Document {
 	const (
 		runs = iota
-		all
+		total
 	)
-	toned := func(text string, tone document.Tone, more ...string) document.Cell {
-		return append(document.Cell{{Text: text, Tone: tone}}, cell(append([]string{""}, more...)...)[1:]...)
+	toned := func(text string, tone document.Tone, rest ...string) document.Cell {
+		return append(document.Cell{{Text: text, Tone: tone}}, cell(append([]string{""}, rest...)...)[1:]...)
 	}
 	figure := func(name string, values ...float64) document.Lanes {
 		l := document.Lanes{

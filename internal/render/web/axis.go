@@ -39,7 +39,7 @@ type Tick struct {
 
 // NewAxis makes an axis for values of a unit, from one coordinate to another. It returns false without values, and if their
 // span is not finite.
-func NewAxis(values []float64, unit result.Unit, from, to float64) (Axis, bool) {
+func NewAxis(values []float64, unit result.Unit, start, end float64) (Axis, bool) {
 	if len(values) == 0 {
 		return Axis{}, false
 	}
@@ -47,12 +47,12 @@ func NewAxis(values []float64, unit result.Unit, from, to float64) (Axis, bool) 
 	if span := hi - lo; math.IsNaN(span) || math.IsInf(span, 0) {
 		return Axis{}, false
 	}
-	return AxisOver(lo, hi, unit, from, to, lo > 0 && hi/lo > logFrom)
+	return AxisOver(lo, hi, unit, start, end, lo > 0 && hi/lo > logFrom)
 }
 
 // AxisOver makes an axis from lo to hi, with a little room on both sides.
-func AxisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (Axis, bool) {
-	a := Axis{lo: lo, hi: hi, from: from, to: to, Log: log}
+func AxisOver(lo, hi float64, unit result.Unit, start, end float64, log bool) (Axis, bool) {
+	a := Axis{lo: lo, hi: hi, from: start, to: end, Log: log}
 	if a.Log {
 		a.lo, a.hi = math.Log10(lo), math.Log10(hi)
 	}
@@ -80,8 +80,8 @@ func AxisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (Axi
 }
 
 // FullAxis makes a linear axis from lo to hi, without room on either side.
-func FullAxis(lo, hi float64, unit result.Unit, from, to float64) Axis {
-	a := Axis{lo: lo, hi: hi, from: from, to: to}
+func FullAxis(lo, hi float64, unit result.Unit, start, end float64) Axis {
+	a := Axis{lo: lo, hi: hi, from: start, to: end}
 	a.linearTicks(unit)
 	return a
 }

@@ -62,8 +62,8 @@ func FuzzAxisStaysInside(f *testing.F) {
 				continue
 			}
 			for _, v := range []float64{lo, hi} {
-				if at := a.At(v); !(8 <= at && at <= 312) {
-					t.Errorf("on the axis of %v and %v, %v is at %v", lo, hi, v, at)
+				if place := a.At(v); !(8 <= place && place <= 312) {
+					t.Errorf("on the axis of %v and %v, %v is at %v", lo, hi, v, place)
 				}
 			}
 			if len(a.Ticks) > 3*mostTicks {

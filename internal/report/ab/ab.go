@@ -187,17 +187,17 @@ func (r *Result) look(s *Series) {
 
 // Why is the reason for an inconclusive answer.
 func (r *Result) Why(s *Series) string {
-	at := slices.IndexFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" })
-	target, lost := r.lost(s)
+	index := slices.IndexFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" })
+	target, loss := r.lost(s)
 	switch {
 	case r.Answer != Inconclusive:
 		return ""
 	case r.Reason != "":
 		return r.Reason
-	case r.Pooled.N < LeastRuns && at >= 0:
-		return fmt.Sprintf("%d of %d runs have a ratio, and at least %d are necessary: %s", r.Pooled.N, len(r.Ratios), LeastRuns, r.Ratios[at].Reason)
-	case lost > 0:
-		return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, quantity.Percent(lost))
+	case r.Pooled.N < LeastRuns && index >= 0:
+		return fmt.Sprintf("%d of %d runs have a ratio, and at least %d are necessary: %s", r.Pooled.N, len(r.Ratios), LeastRuns, r.Ratios[index].Reason)
+	case loss > 0:
+		return fmt.Sprintf("%s has lost %s of its blocks, and lost trials make a target look better than it is", target, quantity.Percent(loss))
 	case r.Pooled.N < LeastRuns:
 		return fmt.Sprintf("%d runs are too few: at least %d are necessary", r.Pooled.N, LeastRuns)
 	default:
@@ -210,13 +210,13 @@ func (r *Result) Remedy(s *Series) string {
 	if r.Answer != Inconclusive {
 		return ""
 	}
-	target, lost := r.lost(s)
-	switch without := slices.ContainsFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" }); {
+	target, loss := r.lost(s)
+	switch isPartial := slices.ContainsFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" }); {
 	case r.Reason != "":
 		return "measure on a real machine, or give " + finding.EmulatedVerdictsFlag
-	case lost > 0:
+	case loss > 0:
 		return fmt.Sprintf("the pages of the runs have the reason of each lost trial of %s; remove the cause", target)
-	case r.Pooled.N < LeastRuns && without:
+	case r.Pooled.N < LeastRuns && isPartial:
 		return fmt.Sprintf("remove the cause of the missing ratios of %s, or leave this metric out with --metric", r.Metric.Name)
 	}
 	return ""
@@ -268,39 +268,39 @@ func (s *Series) Decision() Decision {
 		took += r.Took
 	}
 	took /= time.Duration(len(s.Done))
-	for longer := 1; took > 0 && (longer == 1 || longer*s.Blocks <= s.MostBlocks); longer *= 2 {
-		long := time.Duration(longer) * took
-		if n := s.runsNeeded(longer, min(MostRuns, int(Longest/long))); n > 0 {
-			return Decision{Runs: n, Blocks: longer * s.Blocks, Time: time.Duration(n) * long}
+	for factor := 1; took > 0 && (factor == 1 || factor*s.Blocks <= s.MostBlocks); factor *= 2 {
+		length := time.Duration(factor) * took
+		if n := s.runsNeeded(factor, min(MostRuns, int(Longest/length))); n > 0 {
+			return Decision{Runs: n, Blocks: factor * s.Blocks, Time: time.Duration(n) * length}
 		}
 	}
 	return Decision{}
 }
 
-// runsNeeded is the number of runs that decides all open values, with a multiple of the blocks in each run. It is 0 if no number up to most is
+// runsNeeded is the number of runs that decides all open values, with a multiple of the blocks in each run. It is 0 if no number up to limit is
 // enough.
-func (s *Series) runsNeeded(longer, most int) int {
-	needed := 0
+func (s *Series) runsNeeded(factor, limit int) int {
+	need := 0
 	for i := range s.Results {
 		r := &s.Results[i]
 		if r.Answer != Inconclusive {
 			continue
 		}
-		if _, lost := r.lost(s); lost > 0 || r.Reason != "" {
+		if _, loss := r.lost(s); loss > 0 || r.Reason != "" {
 			return 0
 		}
-		longest := r.Pooled
-		if between := longest.Tau * longest.Tau; between >= 0 { // NaN: all of the variation may be between the runs
-			all := longest.SE * longest.SE * float64(longest.N)
-			longest.SE = math.Sqrt((min(all, between) + max(0, all-between)/float64(longer)) / float64(longest.N))
+		pool := r.Pooled
+		if variance := pool.Tau * pool.Tau; variance >= 0 { // NaN: all of the variation may be between the runs
+			total := pool.SE * pool.SE * float64(pool.N)
+			pool.SE = math.Sqrt((min(total, variance) + max(0, total-variance)/float64(factor)) / float64(pool.N))
 		}
-		n := longest.RunsNeeded(math.Log1p(s.Margin)-r.slower(r.Pooled.Log), s.Level, LeastRuns, most)
+		n := pool.RunsNeeded(math.Log1p(s.Margin)-r.slower(r.Pooled.Log), s.Level, LeastRuns, limit)
 		if n == 0 {
 			return 0
 		}
-		needed = max(needed, n)
+		need = max(need, n)
 	}
-	return needed
+	return need
 }
 
 // slower turns the logarithm of a ratio so that a positive one is to the disadvantage of B.
@@ -326,55 +326,55 @@ func (r *Result) lost(s *Series) (target string, share float64) {
 // Find returns the ratio of two targets in one run, as a report with a as its baseline shows it. A side without any trial that is ok has lost all
 // its blocks.
 func Find(run *analysis.Source, v Value, a, b string) Ratio {
-	none := func(lost stats.Losses, format string, args ...any) Ratio {
-		return Ratio{Ratio: math.NaN(), LogSE: math.NaN(), Lost: lost, Reason: fmt.Sprintf(format, args...)}
+	refuse := func(losses stats.Losses, format string, args ...any) Ratio {
+		return Ratio{Ratio: math.NaN(), LogSE: math.NaN(), Lost: losses, Reason: fmt.Sprintf(format, args...)}
 	}
 	for _, t := range run.Run.Targets {
 		if t.Unavailable != "" && (t.Name == a || t.Name == b) {
-			return none(stats.Losses{Baseline: share(t.Name == a), Other: share(t.Name == b)}, "%s is not available: %s", t.Name, t.Unavailable)
+			return refuse(stats.Losses{Baseline: share(t.Name == a), Other: share(t.Name == b)}, "%s is not available: %s", t.Name, t.Unavailable)
 		}
 	}
 	bench, reason := run.Compare(v.Key, a, nil)
 	if bench == nil {
-		return none(stats.Losses{}, "%s: %s", v.Title(), reason)
+		return refuse(stats.Losses{}, "%s: %s", v.Title(), reason)
 	}
 	section := bench.Sections[0]
 	for _, t := range []string{a, b} {
-		if why, lost := lostAll(section, t); lost {
-			return none(stats.Losses{Baseline: share(t == a), Other: share(t == b)}, "%s has no trial that is ok%s", t, why)
+		if reason, isLost := lostAll(section, t); isLost {
+			return refuse(stats.Losses{Baseline: share(t == a), Other: share(t == b)}, "%s has no trial that is ok%s", t, reason)
 		}
 	}
 	if slices.Contains(section.Zero, v.Metric.Name) {
-		return none(stats.Losses{}, "not comparable: %s is 0 in all trials of %s", v.Metric.Name, a)
+		return refuse(stats.Losses{}, "not comparable: %s is 0 in all trials of %s", v.Metric.Name, a)
 	}
 	switch c := bench.Comparison(v.Metric.Name, b); {
 	case c == nil:
 	case c.Verdict == stats.NotComparable:
-		return none(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
+		return refuse(c.Lost, "not comparable: a value of %s is zero or negative", v.Metric.Name)
 	case c.Ratio == 0 || math.IsInf(c.Ratio, 0):
-		return none(c.Lost, "not comparable: the values of %s differ by a factor that no number can hold", v.Metric.Name)
+		return refuse(c.Lost, "not comparable: the values of %s differ by a factor that no number can hold", v.Metric.Name)
 	case c.N > 0:
 		return Ratio{Ratio: c.Ratio, Interval: c.CI, LogSE: c.LogSE, Blocks: c.N, Lost: c.Lost}
 	}
-	return none(stats.Losses{}, "%s has no value on both targets in the same block", v.Metric.Name)
+	return refuse(stats.Losses{}, "%s has no value on both targets in the same block", v.Metric.Name)
 }
 
-func share(all bool) float64 {
-	if all {
+func share(isLost bool) float64 {
+	if isLost {
 		return 1
 	}
 	return 0
 }
 
 // lostAll reports whether a target has no trial that is ok, with the reason after a colon.
-func lostAll(s *analysis.Section, target string) (why string, lost bool) {
-	at := slices.IndexFunc(s.Targets, func(o analysis.Outcome) bool { return o.Target == target })
-	if at < 0 {
+func lostAll(s *analysis.Section, target string) (reason string, isLost bool) {
+	index := slices.IndexFunc(s.Targets, func(o analysis.Outcome) bool { return o.Target == target })
+	if index < 0 {
 		return "", true
 	}
-	o := &s.Targets[at]
+	o := &s.Targets[index]
 	if o.Reason != "" {
-		why = ": " + o.Why()
+		reason = ": " + o.Why()
 	}
-	return why, o.OK == 0
+	return reason, o.OK == 0
 }

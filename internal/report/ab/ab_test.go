@@ -88,8 +88,8 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("the answer is %q after %d runs, want %q: %+v", got, len(s.Done), c.want, s.Results)
 			}
 			for _, r := range s.Results {
-				if why := r.Why(s); (r.Answer == ab.Inconclusive) != (why != "") {
-					t.Errorf("%s is %s, because %q", r.Metric.Name, r.Answer, why)
+				if reason := r.Why(s); (r.Answer == ab.Inconclusive) != (reason != "") {
+					t.Errorf("%s is %s, because %q", r.Metric.Name, r.Answer, reason)
 				}
 				if r.Interval == nil || r.Interval.Lo > r.Ratio || r.Ratio > r.Interval.Hi {
 					t.Errorf("%s: ratio %g, interval %v", r.Metric.Name, r.Ratio, r.Interval)
@@ -250,9 +250,9 @@ func TestNoDecisionWithLostTrials(t *testing.T) {
 // Invariant ab-silence: `ab` never passes in silence: failures, lost trials and missing ratios are inconclusive, and its looks at growing data
 // share the probability of an error; in JUnit only "not worse" passes.
 func TestNothingPassesInSilence(t *testing.T) {
-	lose := func(r *result.Run, target string, every int) {
+	lose := func(r *result.Run, target string, interval int) {
 		for i := range r.Trials {
-			if tr := &r.Trials[i]; tr.Target == target && tr.Block%every == 0 {
+			if tr := &r.Trials[i]; tr.Target == target && tr.Block%interval == 0 {
 				tr.Status, tr.Samples, tr.Reason = result.Failed, nil, "it rains"
 			}
 		}
@@ -297,8 +297,8 @@ func TestNothingPassesInSilence(t *testing.T) {
 			if got := s.Answer(); got != ab.Inconclusive {
 				t.Errorf("the answer is %q, want inconclusive", got)
 			}
-			if why := s.Results[0].Why(s); !strings.Contains(why, c.reason) {
-				t.Errorf("the reason is %q, want %q", why, c.reason)
+			if reason := s.Results[0].Why(s); !strings.Contains(reason, c.reason) {
+				t.Errorf("the reason is %q, want %q", reason, c.reason)
 			}
 		})
 	}
@@ -337,13 +337,13 @@ func TestEqualValues(t *testing.T) {
 		t.Errorf("the answer is %s", s.Answer())
 	}
 	random := rand.New(rand.NewPCG(1, 1))
-	same := ab.New(design(8, latency))
-	for n := 0; !same.Over(); n++ {
-		if err := add(same, run(n, 1, 1.25, 0, random), time.Second); err != nil { // one block each
+	comparison := ab.New(design(8, latency))
+	for n := 0; !comparison.Over(); n++ {
+		if err := add(comparison, run(n, 1, 1.25, 0, random), time.Second); err != nil { // one block each
 			t.Fatal(err)
 		}
 	}
-	if same.Answer() != ab.Worse || len(same.Done) != ab.LeastRuns {
-		t.Errorf("equal ratios of 1.25: %s after %d runs", same.Answer(), len(same.Done))
+	if comparison.Answer() != ab.Worse || len(comparison.Done) != ab.LeastRuns {
+		t.Errorf("equal ratios of 1.25: %s after %d runs", comparison.Answer(), len(comparison.Done))
 	}
 }

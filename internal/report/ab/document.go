@@ -122,9 +122,9 @@ func (s *Series) Document(page func(id string) string) *Document {
 		}
 		v.Lo, v.Hi = ends(r.Interval)
 		for _, ratio := range r.Ratios {
-			of := OfRun{Ratio: number(ratio.Ratio), Blocks: ratio.Blocks, Reason: ratio.Reason}
-			of.Lo, of.Hi = ends(ratio.Interval)
-			v.Ratios = append(v.Ratios, of)
+			entry := OfRun{Ratio: number(ratio.Ratio), Blocks: ratio.Blocks, Reason: ratio.Reason}
+			entry.Lo, entry.Hi = ends(ratio.Interval)
+			v.Ratios = append(v.Ratios, entry)
 		}
 		d.Values = append(d.Values, v)
 	}

@@ -40,17 +40,17 @@ func (d *Document) Advice() string {
 		return ""
 	}
 	var remedies []string
-	other := seconds(d.Spent) // the calibration, and a run that did not end
+	rest := seconds(d.Spent) // the calibration, and a run that did not end
 	for i := range d.Values {
 		if remedy := d.Values[i].Remedy; remedy != "" && !slices.Contains(remedies, remedy) {
 			remedies = append(remedies, remedy)
 		}
 	}
 	for _, r := range d.Runs {
-		other -= seconds(r.Took)
+		rest -= seconds(r.Took)
 	}
 	took := seconds(d.Decision)
-	budget := took + max(0, other)
+	budget := took + max(0, rest)
 	switch {
 	case remedies != nil:
 		return "more runs would not decide: " + strings.Join(remedies, "; ")

@@ -124,20 +124,20 @@ func (b *Builder) Add(run result.Run) {
 		if m.Metric.Name != b.metric || !b.in(m.Cell) {
 			continue
 		}
-		at := b.find(m, &run.Host)
+		index := b.find(m, &run.Host)
 		switch {
-		case len(m.Values) == 0 && (at < 0 || m.Lost == 0):
+		case len(m.Values) == 0 && (index < 0 || m.Lost == 0):
 			continue
 		case len(m.Values) == 0:
-			s := &b.series[at]
+			s := &b.series[index]
 			s.absent = append(s.absent, len(s.Points))
 			b.notes = append(b.notes, fmt.Sprintf("Run %s has no value of %s: %s.", run.ID, s.Title(), m.Why))
 			continue
-		case at < 0:
-			at = len(b.series)
+		case index < 0:
+			index = len(b.series)
 			b.series = append(b.series, Series{Cell: m.Cell, Metric: m.Metric, Machine: run.Host.Hostname})
 		}
-		s := &b.series[at]
+		s := &b.series[index]
 		s.runs = append(s.runs, facts)
 		s.Points = append(s.Points, Point{
 			Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost, State: run.State,
@@ -173,28 +173,28 @@ func (s *Series) find(emulatedVerdicts bool) {
 	positive := !slices.ContainsFunc(values, func(v float64) bool { return v <= 0 })
 	seed := fnv.New64a()
 	_, _ = fmt.Fprint(seed, s.Cell, s.Metric.Name)
-	compared := slices.Clone(values)
+	levels := slices.Clone(values)
 	if positive {
-		for i := range compared {
-			compared[i] = math.Log(values[i])
+		for i := range levels {
+			levels[i] = math.Log(values[i])
 		}
 	}
 	emulated := !emulatedVerdicts && s.Metric.OfSpeed() && slices.ContainsFunc(s.runs, func(r result.Run) bool { return r.Host.MayBeEmulated() })
-	all := stats.ChangePoints(compared, seed.Sum64())
-	for i, found := range all {
+	points := stats.ChangePoints(levels, seed.Sum64())
+	for i, found := range points {
 		c := Change{At: found.At, P: found.P, Before: found.Before, After: found.After, Ratio: math.NaN()}
 		if positive {
 			c.Before, c.After = math.Exp(found.Before), math.Exp(found.After)
 			c.Ratio = c.After / c.Before
 		}
-		from, to := 0, len(s.Points)
+		start, end := 0, len(s.Points)
 		if i > 0 {
-			from = all[i-1].At
+			start = points[i-1].At
 		}
-		if i+1 < len(all) {
-			to = all[i+1].At
+		if i+1 < len(points) {
+			end = points[i+1].At
 		}
-		s.judge(&c, s.lost(from, c.At), s.lost(c.At, to), emulated)
+		s.judge(&c, s.lost(start, c.At), s.lost(c.At, end), emulated)
 		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
 			if d.Concerns(s.Benchmark, s.Target) {
 				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact.Name(), cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
@@ -204,32 +204,32 @@ func (s *Series) find(emulatedVerdicts bool) {
 	}
 }
 
-// judge sets the word of a change between levels. before and after are the shares of the trials that the runs beside it have lost.
-func (s *Series) judge(c *Change, before, after float64, emulated bool) {
-	verdict, side, lost := stats.Slower, "before", before
+// judge sets the word of a change between levels. first and second are the shares of the trials that the runs beside it have lost.
+func (s *Series) judge(c *Change, first, second float64, emulated bool) {
+	verdict, side, share := stats.Slower, "before", first
 	if (c.After < c.Before) == (s.Metric.Better == result.Lower) {
-		verdict, side, lost = stats.Faster, "after", after
+		verdict, side, share = stats.Faster, "after", second
 	}
 	switch {
 	case c.After == c.Before: // a change of the variation alone has no direction
 		return
 	case emulated:
 		verdict, c.Why = stats.Withheld, sides.EmulatedCPU
-	case lost > stats.MostLost:
-		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, quantity.Percent(lost))
+	case share > stats.MostLost:
+		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, quantity.Percent(share))
 	}
 	c.Word = quantity.VerdictWord(verdict, s.Metric)
 }
 
 // lost is the mean share of the trials that the runs from a point to another have lost. A run without a value has lost all. At a change it counts for
 // both levels.
-func (s *Series) lost(from, to int) float64 {
-	sum, runs := 0.0, to-from
-	for _, p := range s.Points[from:to] {
+func (s *Series) lost(start, end int) float64 {
+	sum, runs := 0.0, end-start
+	for _, p := range s.Points[start:end] {
 		sum += p.Lost
 	}
-	for _, at := range s.absent {
-		if from <= at && at <= to {
+	for _, index := range s.absent {
+		if start <= index && index <= end {
 			sum, runs = sum+1, runs+1
 		}
 	}

@@ -35,8 +35,8 @@ type barPart struct {
 }
 
 // addPart adds a part in the next colour.
-func (b *bars) addPart(name, small string) {
-	b.Parts = append(b.Parts, barPart{Name: name, Class: web.Colour(len(b.Parts)), Small: small})
+func (b *bars) addPart(name, note string) {
+	b.Parts = append(b.Parts, barPart{Name: name, Class: web.Colour(len(b.Parts)), Small: note})
 }
 
 type bar struct {
@@ -76,27 +76,27 @@ func fine(v float64) string { return strconv.FormatFloat(math.Round(v*1e3)/1e3, 
 // newPhases is nil if no target has several phases.
 func newPhases(s *analysis.Section) *bars {
 	out := bars{Label: "Phases", Whole: "Together", Caption: "Phases: the median of each timed region, in order; all bars have the same scale"}
-	at := map[string]int{}
-	longest := 0.0
-	several, steps := false, false
+	places := map[string]int{}
+	maximum := 0.0
+	hasSeveral, steps := false, false
 	for _, o := range s.Targets {
-		several = several || len(o.Phases) > 1
+		hasSeveral = hasSeveral || len(o.Phases) > 1
 		total := 0.0
 		for _, p := range o.Phases {
 			total += p.Seconds
 			steps = steps || len(p.Steps) > 0
-			if _, known := at[p.Name]; !known {
-				at[p.Name] = len(at)
-				small := ""
+			if _, ok := places[p.Name]; !ok {
+				places[p.Name] = len(places)
+				note := ""
 				if p.Times > 1 {
-					small = fmt.Sprintf("each of %d", p.Times)
+					note = fmt.Sprintf("each of %d", p.Times)
 				}
-				out.addPart(p.Name, small)
+				out.addPart(p.Name, note)
 			}
 		}
-		longest = max(longest, total)
+		maximum = max(maximum, total)
 	}
-	if !several || longest == 0 {
+	if !hasSeveral || maximum == 0 {
 		return nil
 	}
 	if steps {
@@ -109,23 +109,23 @@ func newPhases(s *analysis.Section) *bars {
 		row := bar{Head: newHeading(o.Target), Cells: slices.Repeat([]barCell{noCell}, 1+len(out.Parts))}
 		x := 0.0
 		for _, p := range o.Phases {
-			width := 100 * p.Seconds / longest
+			width := 100 * p.Seconds / maximum
 			value := quantity.Text(p.Seconds, result.Seconds)
-			row.Segments = append(row.Segments, wholeHeight(out.Parts[at[p.Name]].Class, x, width, p.Name+" "+value))
+			row.Segments = append(row.Segments, wholeHeight(out.Parts[places[p.Name]].Class, x, width, p.Name+" "+value))
 			cell := barCell{Value: value}
 			step := x
 			for i, st := range p.Steps {
 				title := st.Name + " " + quantity.Text(st.Seconds, result.Seconds)
 				cell.Small = append(cell.Small, title)
 				// Medians do not add up: the last may end beyond the phase's.
-				end := min(step+100*st.Seconds/longest, x+width)
+				end := min(step+100*st.Seconds/maximum, x+width)
 				row.Segments = append(row.Segments, segment{fmt.Sprintf("step s%d", i%2+1), fine(step), "6", fine(end - step), "4", title})
 				step = end
 			}
-			row.Cells[1+at[p.Name]] = cell
+			row.Cells[1+places[p.Name]] = cell
 			x += width
 		}
-		row.Short = quantity.Text(x/100*longest, result.Seconds)
+		row.Short = quantity.Text(x/100*maximum, result.Seconds)
 		row.Cells[0] = barCell{Value: row.Short}
 		row.Alt = o.Target + ": " + row.Short + " in all"
 		out.Rows = append(out.Rows, row)
@@ -148,8 +148,8 @@ func newLayers(l *analysis.Layers) *bars {
 	}
 	lo, hi := 0.0, 0.0
 	for _, s := range l.Stacks {
-		below, above := extent(s)
-		lo, hi = min(lo, below), max(hi, above, s.Total.Median)
+		bottom, top := extent(s)
+		lo, hi = min(lo, bottom), max(hi, top, s.Total.Median)
 	}
 	scale := func(v float64) float64 { return 100 * (v / (hi - lo)) }
 	if !(hi > lo) || math.IsInf(hi-lo, 0) {
@@ -165,11 +165,11 @@ func newLayers(l *analysis.Layers) *bars {
 }
 
 // extent is the reach of the parts of a stack below and above zero.
-func extent(s analysis.Stack) (below, above float64) {
+func extent(s analysis.Stack) (bottom, top float64) {
 	for _, p := range s.Parts {
-		below, above = below+min(p.Median, 0), above+max(p.Median, 0)
+		bottom, top = bottom+min(p.Median, 0), top+max(p.Median, 0)
 	}
-	return below, above
+	return bottom, top
 }
 
 // newStack draws positive parts to the right of zero and negative ones to the left. Layers that are not separable share a
@@ -246,7 +246,7 @@ func newComponents(c *analysis.Components) *bars {
 	for _, name := range c.Names {
 		out.addPart(name, "")
 	}
-	longest := 0.0
+	maximum := 0.0
 	for _, r := range c.Rows {
 		sum := 0.0
 		for _, cell := range r.Cells {
@@ -254,7 +254,7 @@ func newComponents(c *analysis.Components) *bars {
 				sum += max(cell.Median, 0)
 			}
 		}
-		longest = max(longest, sum)
+		maximum = max(maximum, sum)
 	}
 	for _, r := range c.Rows {
 		total := newSummaryCell(&r.Total, c.Unit)
@@ -268,8 +268,8 @@ func newComponents(c *analysis.Components) *bars {
 			}
 			value := quantity.Median(cell, c.Unit)
 			alt = append(alt, c.Names[i]+" "+value)
-			if longest > 0 {
-				width := 100 * (max(cell.Median, 0) / longest)
+			if maximum > 0 {
+				width := 100 * (max(cell.Median, 0) / maximum)
 				row.Segments = append(row.Segments, wholeHeight(out.Parts[i].Class, x, width, c.Names[i]+" "+value))
 				x += width
 			}

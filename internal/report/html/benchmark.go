@@ -30,16 +30,16 @@ type component struct {
 const mostTogether = 8
 
 // newSuite arranges the benchmarks of a suite.
-func newSuite(name string, all []*benchmark) suite {
-	if len(all) <= mostTogether {
-		return suite{Name: name, Components: []component{{Benchmarks: all}}}
+func newSuite(name string, list []*benchmark) suite {
+	if len(list) <= mostTogether {
+		return suite{Name: name, Components: []component{{Benchmarks: list}}}
 	}
 	out := suite{Name: name}
-	for _, b := range all {
-		of, _ := componentOf(b.Name)
+	for _, b := range list {
+		title, _ := componentOf(b.Name)
 		last := len(out.Components) - 1
-		if last < 0 || out.Components[last].Name != of {
-			out.Components = append(out.Components, component{ID: "c-" + b.ID, Name: of})
+		if last < 0 || out.Components[last].Name != title {
+			out.Components = append(out.Components, component{ID: "c-" + b.ID, Name: title})
 			last++
 		}
 		c := &out.Components[last]
@@ -51,8 +51,8 @@ func newSuite(name string, all []*benchmark) suite {
 
 // Short is the name without the suite, for the table of contents.
 func (c component) Short() string {
-	_, short, _ := strings.Cut(c.Name, ".")
-	return short
+	_, suffix, _ := strings.Cut(c.Name, ".")
+	return suffix
 }
 
 // componentOf splits a name into its first two components and the rest.
@@ -102,8 +102,8 @@ func (b *benchmark) Facet() string {
 
 // Short is the name without the suite, for the table of contents.
 func (b *benchmark) Short() string {
-	_, short, _ := strings.Cut(b.Name, ".")
-	return short + b.Extra
+	_, suffix, _ := strings.Cut(b.Name, ".")
+	return suffix + b.Extra
 }
 
 // TrendLegend explains the trends of the curves.
@@ -127,7 +127,7 @@ type worstRow struct {
 
 // newWorst collects the worst cases of the only run.
 func newWorst(b *analysis.Benchmark) []worstCase {
-	var all []worstCase
+	var list []worstCase
 	for _, m := range b.Worsts() {
 		c := worstCase{Metric: m.Name}
 		for _, r := range m.Rows {
@@ -135,9 +135,9 @@ func newWorst(b *analysis.Benchmark) []worstCase {
 				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: finding.Largest(w, m.Unit), Text: finding.Bounds(w, m.Unit), Rarer: finding.Rarer(w), Refused: w.Refusal != nil})
 			}
 		}
-		all = append(all, c)
+		list = append(list, c)
 	}
-	return all
+	return list
 }
 
 // WorstLegend explains the worst cases.
@@ -158,7 +158,7 @@ func (p *page) benchmarks(r *report.Report) {
 		names[b.Name]++
 	}
 	count := 0
-	var all []*benchmark
+	var list []*benchmark
 	var room room
 	if p.Single != nil {
 		var metrics []analysis.Metric
@@ -169,7 +169,7 @@ func (p *page) benchmarks(r *report.Report) {
 	}
 	for i := range r.Suites {
 		s := &r.Suites[i]
-		var of []*benchmark
+		var members []*benchmark
 		for n := range s.Benchmarks {
 			count++
 			b := &benchmark{Benchmark: &s.Benchmarks[n], ID: fmt.Sprintf("b%d", count)}
@@ -182,15 +182,15 @@ func (p *page) benchmarks(r *report.Report) {
 				b.Side = p.Side
 				b.sideBySide(r)
 			}
-			of = append(of, b)
+			members = append(members, b)
 		}
-		p.Suites = append(p.Suites, newSuite(s.Name, of))
-		all = append(all, of...)
+		p.Suites = append(p.Suites, newSuite(s.Name, members))
+		list = append(list, members...)
 	}
 	if p.Single != nil {
-		p.Matrix = newMatrix(&r.Runs[0], all)
+		p.Matrix = newMatrix(&r.Runs[0], list)
 	} else {
-		p.Matrix = newSideMatrix(p.Side.Heads, all)
+		p.Matrix = newSideMatrix(p.Side.Heads, list)
 	}
 }
 
@@ -271,32 +271,32 @@ const mostNamed = 4
 
 // outcomes counts the trials of each target. Many targets with the same outcome share a line.
 func outcomes(s *analysis.Section) []outcome {
-	var all []outcome
-	var alike [][]string
+	var list []outcome
+	var groups [][]string
 	for i := range s.Targets {
 		o := &s.Targets[i]
 		counts := o.Counts()
 		if o.Disturbed > 0 {
 			counts += fmt.Sprintf(" (%d disturbed)", o.Disturbed)
 		}
-		at := -1
+		index := -1
 		if len(s.Targets) > mostColumns {
-			at = slices.IndexFunc(all, func(other outcome) bool { return other.Counts == counts && other.Why == o.Why() })
+			index = slices.IndexFunc(list, func(item outcome) bool { return item.Counts == counts && item.Why == o.Why() })
 		}
-		if at < 0 {
-			at = len(all)
-			all, alike = append(all, outcome{Counts: counts, Why: o.Why()}), append(alike, nil)
+		if index < 0 {
+			index = len(list)
+			list, groups = append(list, outcome{Counts: counts, Why: o.Why()}), append(groups, nil)
 		}
-		alike[at] = append(alike[at], o.Target)
+		groups[index] = append(groups[index], o.Target)
 	}
-	for i, names := range alike {
-		all[i].Targets = strings.Join(names, ", ")
-		if all[i].Why == "" && len(names) > mostNamed {
-			all[i].Targets = fmt.Sprintf("%d targets", len(names))
+	for i, names := range groups {
+		list[i].Targets = strings.Join(names, ", ")
+		if list[i].Why == "" && len(names) > mostNamed {
+			list[i].Targets = fmt.Sprintf("%d targets", len(names))
 		}
 		if len(names) > 1 {
-			all[i].Counts += " each"
+			list[i].Counts += " each"
 		}
 	}
-	return all
+	return list
 }

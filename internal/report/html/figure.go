@@ -60,7 +60,7 @@ type band struct{ X, Width, Y, Height string }
 
 type ring struct{ X, Y string }
 
-func newStrip(m *analysis.Metric, most int) strip {
+func newStrip(m *analysis.Metric, limit int) strip {
 	var values []float64
 	blocks := 1
 	for _, row := range m.Rows {
@@ -85,14 +85,14 @@ func newStrip(m *analysis.Metric, most int) strip {
 	if len(rows) < len(m.Rows) {
 		s.Only = fmt.Sprintf("on %d of %d targets", len(rows), len(m.Rows))
 	}
-	drawn, all := 0, 0
+	count, total := 0, 0
 	for i, r := range rows {
-		points := drawnDots(r.Cells[0].Points, most)
-		drawn, all = drawn+len(points), all+len(r.Cells[0].Points)
+		points := drawnDots(r.Cells[0].Points, limit)
+		count, total = count+len(points), total+len(r.Cells[0].Points)
 		s.Lanes = append(s.Lanes, newLane(&s, &r, m, points, float64(i)*laneHeight, blocks))
 	}
 	if s.Drawn {
-		s.Shown = shown(drawn, all, "points")
+		s.Shown = shown(count, total, "points")
 	}
 	return s
 }
@@ -247,8 +247,8 @@ func newCurve(m *analysis.Metric, label string, r room) *curve {
 		Bottom: web.Num(bottom), LabelY: web.Num(curveHeight - 4), Label: label, Y: y,
 		Faint: "each value faint",
 	}
-	whole := rawValues(m) <= r.raw
-	if !whole {
+	isWhole := rawValues(m) <= r.raw
+	if !isWhole {
 		out.Faint = "least and largest values faint"
 	}
 	x := func(place int) float64 {
@@ -259,7 +259,7 @@ func newCurve(m *analysis.Metric, label string, r room) *curve {
 		out.X = append(out.X, web.Tick{At: web.Num(x(place)), Label: fmt.Sprint(place + 1)})
 	}
 	alt := []string{m.Name + " by " + label}
-	drawn, all := 0, 0
+	count, total := 0, 0
 	for i, row := range m.Rows {
 		c := &row.Cells[0]
 		if len(c.Curve) == 0 {
@@ -267,29 +267,29 @@ func newCurve(m *analysis.Metric, label string, r room) *curve {
 		}
 		l := line{Target: row.Target, Class: fmt.Sprintf("%s d%d", web.Colour(i), i%4+1)}
 		var path, marks, dots strings.Builder
-		some := drawnPlaces(c.Curve, r.places)
-		drawn, all = drawn+len(some), all+len(c.Curve)
-		for _, place := range some {
+		selection := drawnPlaces(c.Curve, r.places)
+		count, total = count+len(selection), total+len(c.Curve)
+		for _, place := range selection {
 			median := c.Curve[place].Median
 			letter := "L"
 			if place == 0 {
 				letter = "M"
 			}
 			fmt.Fprintf(&path, "%s%s %s", letter, web.Num(x(place)), web.Num(y.At(median)))
-			if len(some) == len(c.Curve) {
+			if len(selection) == len(c.Curve) {
 				fmt.Fprintf(&marks, "M%s %sh0", web.Num(x(place)), web.Num(y.At(median)))
 			}
 		}
-		for _, v := range faint(c.Curve, whole, r.places) {
+		for _, v := range faint(c.Curve, isWhole, r.places) {
 			fmt.Fprintf(&dots, "M%s %sh0", web.Num(x(v.place)), web.Num(y.At(v.value)))
 		}
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
-		l.fitted(c, m, x, y, some)
+		l.fitted(c, m, x, y, selection)
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
 		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, quantity.Text(first, m.Unit), quantity.Text(last, m.Unit)))
 	}
-	out.Alt, out.Shown = strings.Join(alt, "; "), shown(drawn, all, "places")
+	out.Alt, out.Shown = strings.Join(alt, "; "), shown(count, total, "places")
 	return out
 }
 
@@ -300,35 +300,35 @@ type placeValue struct {
 }
 
 // faint returns the faint dots of a line: all raw values, or the least and the largest one of each column.
-func faint(places []analysis.Place, all bool, most int) []placeValue {
+func faint(places []analysis.Place, isWhole bool, limit int) []placeValue {
 	var values []placeValue
 	for i, p := range places {
 		for _, v := range p.Values {
 			values = append(values, placeValue{i, v})
 		}
 	}
-	if all {
+	if isWhole {
 		return values
 	}
-	columns := min(len(places), max(1, most/columnPlaces))
-	var kept []placeValue
-	for from := 0; from < len(values); {
-		column := values[from].place * columns / len(places)
-		least, largest, to := values[from], values[from], from
-		for ; to < len(values) && values[to].place*columns/len(places) == column; to++ {
-			if v := values[to]; v.value < least.value {
-				least = v
-			} else if v.value > largest.value {
-				largest = v
+	columns := min(len(places), max(1, limit/columnPlaces))
+	var selection []placeValue
+	for start := 0; start < len(values); {
+		column := values[start].place * columns / len(places)
+		minimum, maximum, end := values[start], values[start], start
+		for ; end < len(values) && values[end].place*columns/len(places) == column; end++ {
+			if v := values[end]; v.value < minimum.value {
+				minimum = v
+			} else if v.value > maximum.value {
+				maximum = v
 			}
 		}
-		kept = append(kept, least)
-		if largest != least {
-			kept = append(kept, largest)
+		selection = append(selection, minimum)
+		if maximum != minimum {
+			selection = append(selection, maximum)
 		}
-		from = to
+		start = end
 	}
-	return kept
+	return selection
 }
 
 // fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as the line of the medians.
@@ -355,8 +355,8 @@ func (l *line) fitted(c *analysis.Cell, m *analysis.Metric, x func(place int) fl
 	}
 	l.Fit = path.String()
 	if k := t.Knee; k != nil && (!y.Log || k.Value > 0) {
-		at := y.At(k.Value)
-		l.Knee = fmt.Sprintf("M%s %sV%s", web.Num(x(int(math.Round(k.At))-1)), web.Num(at-7), web.Num(at+7))
+		height := y.At(k.Value)
+		l.Knee = fmt.Sprintf("M%s %sV%s", web.Num(x(int(math.Round(k.At))-1)), web.Num(height-7), web.Num(height+7))
 	}
 	l.Trend = fmt.Sprintf("%s per %s; %s", quantity.Slope(t, m.Unit), m.Trend, finding.TrendNote(t, m.Unit))
 }

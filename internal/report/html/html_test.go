@@ -62,11 +62,11 @@ func writtenReport(t *testing.T, r report.Report) string {
 
 // Invariant same-report: A report of the same run is always the same.
 func TestGolden(t *testing.T) {
-	small, board := reporttest.Small(), reporttest.Small()
+	machine, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
-	golden(t, "testdata/small.golden.html", written(t, small))
-	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, analysis.Options{AcrossMachines: true}))
+	golden(t, "testdata/small.golden.html", written(t, machine))
+	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{machine, board}, analysis.Options{AcrossMachines: true}))
 	var study bytes.Buffer
 	if err := html.WriteReproduction(&study, reporttest.Study(), []string{"report-study.html"}); err != nil {
 		t.Fatal(err)
@@ -77,25 +77,25 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// shows checks a page: each pattern matches, and no text of not is there.
-func shows(t *testing.T, name, page string, patterns []string, not ...string) {
+// shows checks a page: each pattern matches, and no text of exclusions is there.
+func shows(t *testing.T, name, page string, patterns []string, exclusions ...string) {
 	t.Helper()
 	for _, want := range patterns {
 		if !regexp.MustCompile(want).MatchString(page) {
 			t.Errorf("%s: nothing in the page matches %q", name, want)
 		}
 	}
-	for _, wrong := range not {
-		if strings.Contains(page, wrong) {
-			t.Errorf("%s: the page has %q", name, wrong)
+	for _, text := range exclusions {
+		if strings.Contains(page, text) {
+			t.Errorf("%s: the page has %q", name, text)
 		}
 	}
 }
 
 // overview is the part of a page before its suites.
 func overview(page string) string {
-	before, _, _ := strings.Cut(page, `<section class="suite"`)
-	return before
+	head, _, _ := strings.Cut(page, `<section class="suite"`)
+	return head
 }
 
 // The pages have what the goldens of small runs lack.
@@ -232,7 +232,7 @@ func TestPages(t *testing.T) {
 
 // No page has a value that is no number, or draws a bar outside of its place.
 func TestPagesAreWhole(t *testing.T) {
-	small := reporttest.Small()
+	partner := reporttest.Small()
 	pages := map[string]string{"machines": writtenJoint(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})}
 	for name, run := range map[string]result.Run{
 		"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite(), "worded": reporttest.Worded(),
@@ -243,13 +243,13 @@ func TestPagesAreWhole(t *testing.T) {
 		pages[name] = written(t, run)
 		if !strings.Contains(name, "layers") { // a joint report has none
 			run.ID = "odd"
-			pages[name+" beside another"] = writtenJoint(t, []result.Run{run, small}, analysis.Options{AcrossMachines: true})
+			pages[name+" beside another"] = writtenJoint(t, []result.Run{run, partner}, analysis.Options{AcrossMachines: true})
 		}
 	}
 	for name, page := range pages {
 		if found := notNumbers.FindString(page); found != "" {
-			at := strings.Index(page, found)
-			t.Errorf("%s: the page has %q: %s", name, found, page[max(0, at-100):min(len(page), at+100)])
+			index := strings.Index(page, found)
+			t.Errorf("%s: the page has %q: %s", name, found, page[max(0, index-100):min(len(page), index+100)])
 		}
 		barsStayInside(t, page)
 		for _, section := range []string{`id="findings"`, `id="method"`, "</html>"} {
@@ -257,8 +257,8 @@ func TestPagesAreWhole(t *testing.T) {
 				t.Errorf("%s: the page lacks %s", name, section)
 			}
 		}
-		if opened, closed := strings.Count(page, "<details"), strings.Count(page, "</details>"); opened != closed {
-			t.Errorf("%s: %d folds begin and %d end", name, opened, closed)
+		if starts, ends := strings.Count(page, "<details"), strings.Count(page, "</details>"); starts != ends {
+			t.Errorf("%s: %d folds begin and %d end", name, starts, ends)
 		}
 	}
 }
@@ -411,7 +411,7 @@ func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 
 // A report that drops the samples of its runs is the same report.
 func TestReleasedSamplesChangeNothing(t *testing.T) {
-	made := map[string]func() []result.Run{
+	makers := map[string]func() []result.Run{
 		"sample":     func() []result.Run { return []result.Run{reporttest.Sample()} },
 		"suite":      func() []result.Run { return []result.Run{reporttest.Suite()} },
 		"engines":    func() []result.Run { return []result.Run{reporttest.Engines()} },
@@ -420,15 +420,15 @@ func TestReleasedSamplesChangeNothing(t *testing.T) {
 			return []result.Run{reporttest.Sample(), reporttest.Small(), reporttest.UnderLoad()}
 		},
 	}
-	for name, runs := range made {
-		released := runs()
-		opts := analysis.Options{AcrossMachines: len(released) > 1}
+	for name, runs := range makers {
+		list := runs()
+		opts := analysis.Options{AcrossMachines: len(list) > 1}
 		want := writtenJoint(t, runs(), opts)
 		opts.Release = true
-		if diff := cmp.Diff(want, writtenJoint(t, released, opts)); diff != "" {
+		if diff := cmp.Diff(want, writtenJoint(t, list, opts)); diff != "" {
 			t.Errorf("%s: without samples the page differs (-want +got):\n%s", name, diff)
 		}
-		for _, run := range released {
+		for _, run := range list {
 			for _, trial := range run.Trials {
 				if len(trial.Samples) > 0 {
 					t.Fatalf("%s: trial %d keeps its samples", name, trial.Seq)

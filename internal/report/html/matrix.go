@@ -66,15 +66,15 @@ type matrixCell struct {
 
 // newMatrix is the overview of one run. It is nil without numbers. Metrics without a value on the baseline and derived
 // metrics are not in it.
-func newMatrix(r *analysis.Run, all []*benchmark) *matrix {
-	out := matrix{Brief: len(all) > mostWhole}
+func newMatrix(r *analysis.Run, list []*benchmark) *matrix {
+	out := matrix{Brief: len(list) > mostWhole}
 	var targets []heading
 	for _, t := range r.Targets {
 		if t.OK > 0 {
 			targets = append(targets, newHeading(t.Name))
 		}
 	}
-	for _, b := range all {
+	for _, b := range list {
 		var rows []matrixRow
 		for j := range b.Metrics {
 			m := &b.Metrics[j]
@@ -84,12 +84,12 @@ func newMatrix(r *analysis.Run, all []*benchmark) *matrix {
 			}
 			row := matrixRow{Head: heading{Full: m.Name, Name: m.Name}}
 			for _, target := range targets {
-				at := slices.IndexFunc(m.Rows, func(r analysis.Row) bool { return r.Target == target.Full })
-				if at < 0 {
+				index := slices.IndexFunc(m.Rows, func(r analysis.Row) bool { return r.Target == target.Full })
+				if index < 0 {
 					row.Cells = append(row.Cells, matrixCell{Class: "none", Main: quantity.None, Word: "not run"})
 					continue
 				}
-				row.Cells = append(row.Cells, newMatrixCell(&m.Rows[at].Cells[0], m))
+				row.Cells = append(row.Cells, newMatrixCell(&m.Rows[index].Cells[0], m))
 			}
 			rows = append(rows, row)
 		}
@@ -120,8 +120,8 @@ func (m *matrix) addBrief(b *benchmark, rows []matrixRow) {
 	component, facet := componentOf(b.Name)
 	row := rows[0]
 	row.Head = heading{Full: b.Title(), Name: facet + b.Extra, Metric: row.Head.Name, ID: b.ID}
-	for _, other := range rows[1:] {
-		for i, c := range other.Cells {
+	for _, line := range rows[1:] {
+		for i, c := range line.Cells {
 			if c.Alarm != "" && row.Cells[i].Alarm == "" {
 				row.Cells[i].Alarm = c.Alarm
 			}
@@ -148,9 +148,9 @@ func (g *matrixGroup) turn(targets []heading) {
 }
 
 // newSideMatrix is the overview of several runs. Benchmarks of one run alone and without a common baseline are not in it.
-func newSideMatrix(heads []runHead, all []*benchmark) *matrix {
-	out := matrix{Heads: heads, Brief: len(all) > mostWhole}
-	for _, b := range all {
+func newSideMatrix(heads []runHead, list []*benchmark) *matrix {
+	out := matrix{Heads: heads, Brief: len(list) > mostWhole}
+	for _, b := range list {
 		if len(b.Heads) < 2 || b.Baseline == "" {
 			continue
 		}

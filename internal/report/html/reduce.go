@@ -68,26 +68,26 @@ func rawValues(m *analysis.Metric) int {
 }
 
 // share returns the largest limit for sizes whose sum must be at most a number. Larger sizes are cut to the limit. It sorts the sizes.
-func share(sizes []int, most int) int {
+func share(sizes []int, limit int) int {
 	slices.Sort(sizes)
 	for i, s := range sizes {
 		left := len(sizes) - i
-		if s > most/left {
-			return most / left
+		if s > limit/left {
+			return limit / left
 		}
-		most -= s
+		limit -= s
 	}
 	return math.MaxInt
 }
 
 // whole returns the largest limit for sizes whose sum must be at most a number. Larger sizes are left out. It sorts the sizes.
-func whole(sizes []int, most int) int {
+func whole(sizes []int, limit int) int {
 	slices.Sort(sizes)
 	for _, s := range sizes {
-		if s > most {
+		if s > limit {
 			return s - 1
 		}
-		most -= s
+		limit -= s
 	}
 	return math.MaxInt
 }
@@ -105,14 +105,14 @@ func size(points []analysis.Point) int {
 
 // drawnDots selects the points of a lane that fit into a number of dots: all, or a few from each group of adjacent trials. These are the least, the
 // largest, and evenly spaced ranks between them. So outliers, the distribution and its changes over time stay visible.
-func drawnDots(points []analysis.Point, most int) []analysis.Point {
-	taken := size(points)
-	if taken <= most {
+func drawnDots(points []analysis.Point, limit int) []analysis.Point {
+	count := size(points)
+	if count <= limit {
 		return points
 	}
-	each := float64(taken) / float64(len(points)) // dots for a point
-	groups := max(1, int(float64(most)/each)/rowDots)
-	kept := make([]analysis.Point, 0, groups*rowDots)
+	weight := float64(count) / float64(len(points)) // dots for a point
+	groups := max(1, int(float64(limit)/weight)/rowDots)
+	selection := make([]analysis.Point, 0, groups*rowDots)
 	var order []int
 	for g := range groups {
 		group := points[g*len(points)/groups : (g+1)*len(points)/groups]
@@ -121,54 +121,54 @@ func drawnDots(points []analysis.Point, most int) []analysis.Point {
 			order = append(order, i)
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(group[a].Value, group[b].Value) })
-		var drawn []int
+		var places []int
 		for n := range rowDots {
-			drawn = append(drawn, order[n*(len(order)-1)/(rowDots-1)])
+			places = append(places, order[n*(len(order)-1)/(rowDots-1)])
 		}
-		slices.Sort(drawn)
-		for _, i := range slices.Compact(drawn) {
-			kept = append(kept, group[i])
+		slices.Sort(places)
+		for _, i := range slices.Compact(places) {
+			selection = append(selection, group[i])
 		}
 	}
-	return kept
+	return selection
 }
 
 // extremes selects points of a line: the first, the least, the largest and the last of each column, so that no peak is lost. The points of a
 // column are adjacent.
 func extremes(points int, column func(i int) int, value func(i int) float64) []int {
-	var kept []int
-	for from := 0; from < points; {
-		to, least, largest := from, from, from
-		for to+1 < points && column(to+1) == column(from) {
-			to++
-			if value(to) < value(least) {
-				least = to
+	var selection []int
+	for start := 0; start < points; {
+		end, minimum, maximum := start, start, start
+		for end+1 < points && column(end+1) == column(start) {
+			end++
+			if value(end) < value(minimum) {
+				minimum = end
 			}
-			if value(to) > value(largest) {
-				largest = to
+			if value(end) > value(maximum) {
+				maximum = end
 			}
 		}
-		some := []int{from, least, largest, to}
-		slices.Sort(some)
-		kept = append(kept, slices.Compact(some)...)
-		from = to + 1
+		list := []int{start, minimum, maximum, end}
+		slices.Sort(list)
+		selection = append(selection, slices.Compact(list)...)
+		start = end + 1
 	}
-	return kept
+	return selection
 }
 
 // drawnPlaces selects the places of a line that fit into a number of them: all, or the extremes of the medians in each column.
-func drawnPlaces(places []analysis.Place, most int) []int {
+func drawnPlaces(places []analysis.Place, limit int) []int {
 	columns := len(places)
-	if len(places) > most {
-		columns = max(1, most/columnPlaces)
+	if len(places) > limit {
+		columns = max(1, limit/columnPlaces)
 	}
 	return extremes(len(places), func(i int) int { return i * columns / len(places) }, func(i int) float64 { return places[i].Median })
 }
 
 // shown states the number of points of a plot that has not all of them. It is empty for a plot with all points.
-func shown(drawn, all int, things string) string {
-	if drawn == all {
+func shown(count, total int, things string) string {
+	if count == total {
 		return ""
 	}
-	return fmt.Sprintf("shown: %d of %d %s, extremes kept", drawn, all, things)
+	return fmt.Sprintf("shown: %d of %d %s, extremes kept", count, total, things)
 }

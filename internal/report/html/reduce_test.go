@@ -132,36 +132,36 @@ func noisyPoints(n int, disturbed bool) []analysis.Point {
 //
 // Invariant page-size.
 func TestReducedLane(t *testing.T) {
-	const n, most = 100_000, 1000
+	const n, limit = 100_000, 1000
 	points := noisyPoints(n, false)
 	for i := n / 2; i < n; i++ {
 		points[i].Value *= 2 // a step in the middle
 	}
 	points[77_777].Value = 100
 	points[12_345].Value = 0.001
-	kept := drawnDots(points, most)
-	if len(kept) > most || len(kept) < most/2 {
-		t.Fatalf("%d points are drawn, want at most %d and not far fewer", len(kept), most)
+	selection := drawnDots(points, limit)
+	if len(selection) > limit || len(selection) < limit/2 {
+		t.Fatalf("%d points are drawn, want at most %d and not far fewer", len(selection), limit)
 	}
 	for _, i := range []int{77_777, 12_345} {
-		if !slices.Contains(kept, points[i]) {
+		if !slices.Contains(selection, points[i]) {
 			t.Errorf("the extreme value %v of block %d is lost", points[i].Value, i)
 		}
 	}
-	if !slices.IsSortedFunc(kept, func(a, b analysis.Point) int { return a.Block - b.Block }) {
+	if !slices.IsSortedFunc(selection, func(a, b analysis.Point) int { return a.Block - b.Block }) {
 		t.Error("the points are not in the order of time")
 	}
 	for _, half := range [][2]int{{0, n / 2}, {n / 2, n}} {
-		all, some := valuesIn(points, half), valuesIn(kept, half)
+		population, sample := valuesIn(points, half), valuesIn(selection, half)
 		for _, q := range []float64{0.25, 0.5, 0.75} {
-			want, got := all[int(q*float64(len(all)))], some[int(q*float64(len(some)))]
+			want, got := population[int(q*float64(len(population)))], sample[int(q*float64(len(sample)))]
 			if math.Abs(got/want-1) > 0.05 {
 				t.Errorf("in blocks %v the quantile %v of the drawn points is %.3f, and %.3f of all points", half, q, got, want)
 			}
 		}
 	}
-	if got := drawnDots(points[:most], most); len(got) != most {
-		t.Errorf("a lane with room for all of its points draws %d of %d", len(got), most)
+	if got := drawnDots(points[:limit], limit); len(got) != limit {
+		t.Errorf("a lane with room for all of its points draws %d of %d", len(got), limit)
 	}
 }
 
@@ -188,12 +188,12 @@ func TestReducedCurve(t *testing.T) {
 	}
 	curve[31_000].Median, curve[40_000].Median = 7, 0.2
 	curve[20_000].Values = []float64{0.1, 1, 30}
-	some := drawnPlaces(curve, 400)
-	if len(some) > 400 || !slices.IsSorted(some) || some[0] != 0 || some[len(some)-1] != places-1 {
-		t.Errorf("%d places are drawn, from %d to %d", len(some), some[0], some[len(some)-1])
+	selection := drawnPlaces(curve, 400)
+	if len(selection) > 400 || !slices.IsSorted(selection) || selection[0] != 0 || selection[len(selection)-1] != places-1 {
+		t.Errorf("%d places are drawn, from %d to %d", len(selection), selection[0], selection[len(selection)-1])
 	}
 	for _, place := range []int{31_000, 40_000} {
-		if !slices.Contains(some, place) {
+		if !slices.Contains(selection, place) {
 			t.Errorf("the peak at place %d is lost", place)
 		}
 	}
@@ -211,8 +211,8 @@ func TestReducedCurve(t *testing.T) {
 // The page states what its plots leave out, and only then.
 func TestReducedPlotsSaySo(t *testing.T) {
 	points := regexp.MustCompile(`; shown: \d+ of 120000 points, extremes kept</figcaption>`)
-	large := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
-	if !points.MatchString(large) {
+	page := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
+	if !points.MatchString(page) {
 		t.Error("the page of 120 000 trials does not state the number of its points")
 	}
 	places := regexp.MustCompile(`medians over blocks, least and largest values faint.*; shown: \d+ of 6000 places, extremes kept</figcaption>`)

@@ -132,21 +132,21 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	for i := range r.Tables {
 		p.Tables = append(p.Tables, newPrintedTable(&r.Tables[i]))
 	}
-	var drawn []analysis.Metric
+	var metrics []analysis.Metric
 	for i := range r.Figures {
-		drawn = append(drawn, r.Figures[i].Metrics...)
+		metrics = append(metrics, r.Figures[i].Metrics...)
 	}
-	room := newRoom(drawn)
+	room := newRoom(metrics)
 	for i := range r.Figures {
 		p.Figures = append(p.Figures, newRedrawn(&r.Figures[i], room))
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
-		of := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), finding.State(run))}
+		entry := reproductionRun{Name: run.Name, Targets: run.Targets, Facts: fmt.Sprintf("%s, %s, %s", run.ID, started(run), finding.State(run))}
 		if i < len(links) {
-			of.Link = links[i]
+			entry.Link = links[i]
 		}
-		p.Runs = append(p.Runs, of)
+		p.Runs = append(p.Runs, entry)
 		for _, caveat := range run.Caveats {
 			if !slices.Contains(p.Caveats, caveat) {
 				p.Caveats = append(p.Caveats, caveat)
@@ -209,7 +209,7 @@ func newPrintedTable(t *reproduce.Table) printedTable {
 	return out
 }
 
-func newPrintedCell(c *reproduce.Cell, where string) printedCell {
+func newPrintedCell(c *reproduce.Cell, place string) printedCell {
 	out := printedCell{Printed: c.Printed, Flag: c.Flag, Title: c.Reason}
 	if out.Printed == "" {
 		out.Printed = quantity.None
@@ -225,7 +225,7 @@ func newPrintedCell(c *reproduce.Cell, where string) printedCell {
 		out.Ratios = append(out.Ratios, "study × "+ratio)
 	}
 	if ratio := c.OurRatio(); ratio != "" {
-		out.Ratios = append(out.Ratios, where+" × "+ratio)
+		out.Ratios = append(out.Ratios, place+" × "+ratio)
 	}
 	return out
 }
@@ -240,13 +240,13 @@ func ratioPlots(t *reproduce.Table) []sides {
 			}
 		}
 	}
-	var all []sides
+	var list []sides
 	for _, target := range targets {
 		if s, ok := ratioPlot(t, target); ok {
-			all = append(all, s)
+			list = append(list, s)
 		}
 	}
-	return all
+	return list
 }
 
 // drawnRatio reports whether a cell has a ratio of ours that an axis can show.

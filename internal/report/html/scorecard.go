@@ -30,31 +30,31 @@ type cardCell struct {
 
 // cards are the scorecards of all runs that have one.
 func cards(r *report.Report) []card {
-	var all []card
+	var list []card
 	for i := range r.Runs {
-		of := &r.Runs[i]
-		if len(of.Scorecard.Targets) == 0 {
+		run := &r.Runs[i]
+		if len(run.Scorecard.Targets) == 0 {
 			continue
 		}
-		c := newCard(&of.Scorecard)
-		if of.Withheld > 0 {
+		c := newCard(&run.Scorecard)
+		if run.Withheld > 0 {
 			c.Emulated = finding.EmulatedNote(r.Analysis)
 		}
 		if len(r.Runs) > 1 {
-			c.Label = of.Label
+			c.Label = run.Label
 		}
-		all = append(all, c)
+		list = append(list, c)
 	}
-	return all
+	return list
 }
 
-func newCard(of *analysis.Scorecard) card {
+func newCard(source *analysis.Scorecard) card {
 	c := card{Note: finding.ScorecardNote}
-	for _, name := range of.Targets {
+	for _, name := range source.Targets {
 		c.Heads = append(c.Heads, newHeading(name))
 	}
-	for i := range of.Rows {
-		r := &of.Rows[i]
+	for i := range source.Rows {
+		r := &source.Rows[i]
 		if r.Unmeasured() {
 			continue
 		}

@@ -64,7 +64,7 @@ type estimate struct {
 // newSides gives the plot of the ratios of a metric, and a plot of absolute values for each machine with several runs.
 // Absolute values of different machines share no axis.
 func newSides(r *report.Report, b *analysis.Benchmark, m *analysis.Metric) []sides {
-	var all []sides
+	var list []sides
 	var runs []int
 	for i := range r.Runs {
 		runs = append(runs, i)
@@ -79,7 +79,7 @@ func newSides(r *report.Report, b *analysis.Benchmark, m *analysis.Metric) []sid
 		}
 		caption := "ratio to " + b.Baseline + " of the same run, " + string(m.Better) + " is better"
 		if s, ok := drawSides(r, m, runs, result.Score, ratio, caption, true); ok {
-			all = append(all, s)
+			list = append(list, s)
 		}
 	}
 	absolute := func(c *analysis.Cell) (estimate, bool) {
@@ -94,22 +94,22 @@ func newSides(r *report.Report, b *analysis.Benchmark, m *analysis.Metric) []sid
 		}
 		caption := "absolute, on " + machine.Name + ", " + string(m.Better) + " is better"
 		if s, ok := drawSides(r, m, machine.Runs, m.Unit, absolute, caption, false); ok {
-			all = append(all, s)
+			list = append(list, s)
 		}
 	}
-	return all
+	return list
 }
 
 // drawSides draws the estimates of the cells of some runs. It returns false without at least two runs to draw.
-func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.Unit, of func(*analysis.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
+func drawSides(source *report.Report, m *analysis.Metric, runs []int, unit result.Unit, read func(*analysis.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
 	var values []float64
 	var rows []*analysis.Row
-	var drawn []int
+	var selection []int
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		has := false
 		for _, run := range runs {
-			e, ok := of(&r.Cells[run])
+			e, ok := read(&r.Cells[run])
 			if !ok {
 				continue
 			}
@@ -118,8 +118,8 @@ func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.U
 			if e.ci != nil {
 				values = append(values, e.ci.Lo, e.ci.Hi)
 			}
-			if !slices.Contains(drawn, run) {
-				drawn = append(drawn, run)
+			if !slices.Contains(selection, run) {
+				selection = append(selection, run)
 			}
 		}
 		if has {
@@ -131,11 +131,11 @@ func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.U
 	}
 	s := sides{Metric: m.Name, Caption: caption, Width: web.Num(figureWidth)}
 	var ok bool
-	if s.Axis, ok = web.NewAxis(values, unit, margin, figureWidth-margin); !ok || len(drawn) < 2 {
+	if s.Axis, ok = web.NewAxis(values, unit, margin, figureWidth-margin); !ok || len(selection) < 2 {
 		return sides{}, false
 	}
-	slices.Sort(drawn)
-	height := sideTop + sideStep*float64(len(drawn)) + 4
+	slices.Sort(selection)
+	height := sideTop + sideStep*float64(len(selection)) + 4
 	bottom := height * float64(len(rows))
 	s.Height, s.AxisY, s.LabelY = web.Num(bottom+axisHeight), web.Num(bottom), web.Num(bottom+15)
 	if ratio {
@@ -145,13 +145,13 @@ func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.U
 	for i, r := range rows {
 		y := height * float64(i)
 		lane := sideLane{Name: shortened(r.Target), Full: r.Target, LabelY: web.Num(y + 13)}
-		for n, run := range drawn {
-			e, ok := of(&r.Cells[run])
+		for n, run := range selection {
+			e, ok := read(&r.Cells[run])
 			if !ok {
 				continue
 			}
 			middle := y + sideTop + sideStep*float64(n) + 2
-			mark := mark{Class: "side", Colour: web.Colour(run), Path: web.Shape(run, s.Axis.At(e.value), middle, sideRadius), Title: all.Runs[run].Label + ": " + e.text}
+			mark := mark{Class: "side", Colour: web.Colour(run), Path: web.Shape(run, s.Axis.At(e.value), middle, sideRadius), Title: source.Runs[run].Label + ": " + e.text}
 			if e.shown {
 				mark.Class += " full"
 			}
@@ -164,8 +164,8 @@ func drawSides(all *report.Report, m *analysis.Metric, runs []int, unit result.U
 		}
 		s.Lanes = append(s.Lanes, lane)
 	}
-	for _, run := range drawn {
-		s.Legend = append(s.Legend, runHead{Key: keyOf(run), Label: all.Runs[run].Label})
+	for _, run := range selection {
+		s.Legend = append(s.Legend, runHead{Key: keyOf(run), Label: source.Runs[run].Label})
 	}
 	s.Alt = strings.Join(alt, "; ")
 	return s, true

@@ -70,11 +70,11 @@ func newStatistics(b *analysis.Benchmark) *statistics {
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		g := statisticsGroup{Metric: m.Name, Help: m.Help, Derived: m.DerivedFrom}
-		var absent []string
+		var gaps []string
 		for j := range m.Rows {
 			c := &m.Rows[j].Cells[0]
 			if c.Absent {
-				absent = append(absent, m.Rows[j].Target)
+				gaps = append(gaps, m.Rows[j].Target)
 				continue
 			}
 			row := newStatisticsRow(m.Rows[j].Target, c, m.Metric, has, out.Overhead)
@@ -84,8 +84,8 @@ func newStatistics(b *analysis.Benchmark) *statistics {
 			}
 			g.Rows = append(g.Rows, row)
 		}
-		if len(absent) > 0 {
-			g.Rows = append(g.Rows, statisticsRow{Target: quantity.None, Reason: "not recorded on " + strings.Join(absent, ", ")})
+		if len(gaps) > 0 {
+			g.Rows = append(g.Rows, statisticsRow{Target: quantity.None, Reason: "not recorded on " + strings.Join(gaps, ", ")})
 		}
 		out.Groups = append(out.Groups, g)
 	}
@@ -153,8 +153,8 @@ func verdictText(k *stats.Comparison, m result.Metric) string {
 	default:
 		text = part + "; typical value not shown"
 	}
-	if alone := quantity.Tier(k); alone != "" {
-		text += " in " + alone
+	if tier := quantity.Tier(k); tier != "" {
+		text += " in " + tier
 	}
 	return text
 }

@@ -70,35 +70,35 @@ func newTimelines(t *analysis.Timelines) timelines {
 		out.Caption = "over time, change since the first value"
 	}
 	lo, hi := math.Inf(1), math.Inf(-1)
-	shortest, longest := math.Inf(1), 0.0
+	minimum, maximum := math.Inf(1), 0.0
 	for _, p := range t.Panels {
-		shortest, longest = min(shortest, p.End), max(longest, p.End)
+		minimum, maximum = min(minimum, p.End), max(maximum, p.End)
 		for _, l := range p.Lines {
 			if l == nil {
 				continue
 			}
-			from := shift(t, l)
-			lo, hi = min(lo, l.Min-from), max(hi, l.Max-from)
+			base := shift(t, l)
+			lo, hi = min(lo, l.Min-base), max(hi, l.Max-base)
 		}
 	}
 	if lo == 0 && hi == 0 {
 		hi = 1
 	}
-	own := shortest*ownTimes < longest
-	if own {
+	isOwn := minimum*ownTimes < maximum
+	if isOwn {
 		out.Caption += "; each target has its own axis of time"
 	}
 	for i, name := range t.Names {
 		out.Lines = append(out.Lines, legendLine{name, lineClass(i)})
 	}
-	y, drawn := web.AxisOver(lo, hi, t.Unit, panelBottom, panelTop, false)
+	y, hasAxis := web.AxisOver(lo, hi, t.Unit, panelBottom, panelTop, false)
 	for i := range t.Panels {
 		p := &t.Panels[i]
-		end := longest
-		if own {
+		end := maximum
+		if isOwn {
 			end = p.End
 		}
-		out.Panels = append(out.Panels, newPanel(t, p, y, end, drawn && end > 0))
+		out.Panels = append(out.Panels, newPanel(t, p, y, end, hasAxis && end > 0))
 	}
 	return out
 }
@@ -113,12 +113,12 @@ func shift(t *analysis.Timelines, l *analysis.Line) float64 {
 
 func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
-func newPanel(t *analysis.Timelines, p *analysis.Panel, y web.Axis, end float64, drawn bool) panel {
+func newPanel(t *analysis.Timelines, p *analysis.Panel, y web.Axis, end float64, hasAxis bool) panel {
 	out := panel{
 		Target: p.Target, Alt: panelText(t, p), Width: web.Num(figureWidth), Height: web.Num(panelHeight), Left: web.Num(curveLeft), Right: web.Num(figureWidth - margin),
-		Top: web.Num(panelTop), Bottom: web.Num(panelBottom), TickY: web.Num(panelBottom + 13), LabelY: web.Num(panelBottom + 27), Y: y, Drawn: drawn,
+		Top: web.Num(panelTop), Bottom: web.Num(panelBottom), TickY: web.Num(panelBottom + 13), LabelY: web.Num(panelBottom + 27), Y: y, Drawn: hasAxis,
 	}
-	if !drawn {
+	if !hasAxis {
 		return out
 	}
 	out.X = web.FullAxis(0, end, result.Seconds, curveLeft, figureWidth-margin)
@@ -130,15 +130,15 @@ func newPanel(t *analysis.Timelines, p *analysis.Panel, y web.Axis, end float64,
 		if l == nil {
 			continue
 		}
-		from := shift(t, l)
+		base := shift(t, l)
 		line := panelLine{Class: lineClass(i)}
 		var path, points strings.Builder
-		for n, at := range drawnPoints(l, &out.X) {
+		for n, index := range drawnPoints(l, &out.X) {
 			letter := "L"
 			if n == 0 {
 				letter = "M"
 			}
-			x, y := web.Num(out.X.At(l.At[at])), web.Num(out.Y.At(l.Values[at]-from))
+			x, y := web.Num(out.X.At(l.At[index])), web.Num(out.Y.At(l.Values[index]-base))
 			fmt.Fprintf(&path, "%s%s %s", letter, x, y)
 			if len(l.At) <= fewPoints {
 				fmt.Fprintf(&points, "M%s %sh0", x, y)
@@ -185,43 +185,43 @@ func (s *span) title() string {
 
 // newBands draws the regions, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
 // replaced by a letter, which regions explains.
-func newBands(all []analysis.Region, x *web.Axis) (bands []phaseBand, regions string) {
-	spans := joined(all, x, 2)
-	for least := 4.0; len(spans) > mostBands && least < figureWidth; least *= 2 {
-		spans = joined(all, x, least)
+func newBands(list []analysis.Region, x *web.Axis) (bands []phaseBand, regions string) {
+	spans := joined(list, x, 2)
+	for width := 4.0; len(spans) > mostBands && width < figureWidth; width *= 2 {
+		spans = joined(list, x, width)
 	}
-	var explained []string
-	used := 0.0 // the end of the last label
+	var legend []string
+	edge := 0.0 // the end of the last label
 	for i, s := range spans {
 		b := phaseBand{X: web.Num(s.from), Width: web.Num(s.to - s.from), Class: fmt.Sprintf("phase p%d", i%2+1), Title: s.title()}
 		name, centre := s.name(), (s.from+s.to)/2
 		label := name
 		if float64(utf8.RuneCountInString(name))*nameWidth > s.to-s.from {
-			label = string(rune('a' + len(explained)%26))
-			explained = append(explained, label+" "+name)
+			label = string(rune('a' + len(legend)%26))
+			legend = append(legend, label+" "+name)
 		}
 		half := float64(utf8.RuneCountInString(label)) * nameWidth / 2
-		if centre-half >= used {
+		if centre-half >= edge {
 			b.Label, b.LabelX = label, web.Num(centre)
-			used = centre + half + 1
+			edge = centre + half + 1
 		}
 		bands = append(bands, b)
 	}
-	return bands, strings.Join(explained, "; ")
+	return bands, strings.Join(legend, "; ")
 }
 
-// joined joins regions with a neighbour if one of them is narrower than least and the gap between them is narrower still.
-func joined(all []analysis.Region, x *web.Axis, least float64) []span {
+// joined joins regions with a neighbour if one of them is narrower than width and the gap between them is narrower still.
+func joined(list []analysis.Region, x *web.Axis, width float64) []span {
 	var spans []span
-	for _, r := range all {
-		from := x.At(r.Start)
-		to := max(x.At(r.End), from+1)
+	for _, r := range list {
+		start := x.At(r.Start)
+		end := max(x.At(r.End), start+1)
 		if len(spans) > 0 {
 			last := &spans[len(spans)-1]
-			narrow := to-from < least || last.to-last.from < least
-			same := len(last.names) == 1 && last.names[0] == r.Name
-			if from-last.to < least/2 && (narrow || same) {
-				last.to, last.end = max(last.to, to), max(last.end, r.End)
+			isNarrow := end-start < width || last.to-last.from < width
+			isSame := len(last.names) == 1 && last.names[0] == r.Name
+			if start-last.to < width/2 && (isNarrow || isSame) {
+				last.to, last.end = max(last.to, end), max(last.end, r.End)
 				last.count++
 				if !slices.Contains(last.names, r.Name) {
 					last.names = append(last.names, r.Name)
@@ -229,7 +229,7 @@ func joined(all []analysis.Region, x *web.Axis, least float64) []span {
 				continue
 			}
 		}
-		spans = append(spans, span{from: from, to: to, start: r.Start, end: r.End, names: []string{r.Name}, count: 1})
+		spans = append(spans, span{from: start, to: end, start: r.Start, end: r.End, names: []string{r.Name}, count: 1})
 	}
 	return spans
 }

@@ -53,16 +53,16 @@ func TestTimelines(t *testing.T) {
 
 // Timelines at the limits: no change at all, one value, and more values than the width has places.
 func TestTimelinesAtLimits(t *testing.T) {
-	long := result.Timeline{Group: "G", Name: "long", Unit: result.Count}
+	line := result.Timeline{Group: "G", Name: "long", Unit: result.Count}
 	for i := range result.MaxTimelinePoints {
-		long.At, long.Values = append(long.At, time.Duration(i)*time.Millisecond), append(long.Values, float64(i%2))
+		line.At, line.Values = append(line.At, time.Duration(i)*time.Millisecond), append(line.Values, float64(i%2))
 	}
-	long.Values[12_345] = 7000
+	line.Values[12_345] = 7000
 	for name, lines := range map[string][]result.Timeline{
 		"zero":     {{Group: "G", Name: "zero", Unit: result.Bytes, At: []time.Duration{0, 1}, Values: []float64{0, 0}}},
 		"one":      {{Group: "G", Name: "one", Unit: result.Ratio, At: []time.Duration{5}, Values: []float64{3}}},
 		"negative": {{Group: "G", Name: "negative", Unit: result.Bytes, At: []time.Duration{0, 9}, Values: []float64{-5, -9}}},
-		"long":     {long},
+		"long":     {line},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := page(t, nil, lines...)

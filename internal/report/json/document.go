@@ -16,14 +16,14 @@ import (
 
 // single is the document of the only run.
 func single(r *report.Report) object {
-	of := &r.Runs[0]
+	source := &r.Runs[0]
 	doc := object{
 		{"schema_version", SchemaVersion},
 		{"kind", Kind},
 		optional("emulation", emulation(r)),
-		{"run", run(of)},
-		{"method", method(r, of)},
-		optional("scorecard", scorecard(&of.Scorecard)),
+		{"run", run(source)},
+		{"method", method(r, source)},
+		optional("scorecard", scorecard(&source.Scorecard)),
 		{"findings", object{
 			optional("broken_bounds", breaches(r, 0)),
 			optional("summary", r.Findings.Summary),
@@ -33,27 +33,27 @@ func single(r *report.Report) object {
 			optional("failures", r.Findings.Failures),
 			optional("not_measured", strings.Join(r.Findings.NotMeasured, "; ")),
 		}},
-		{"targets", targets(of)},
+		{"targets", targets(source)},
 		{"benchmarks", each(r.Benchmarks(), benchmark)},
 	}
-	return append(doc, gaps(of, r.Warnings[0])...)
+	return append(doc, gaps(source, r.Warnings[0])...)
 }
 
 // joint is the document of several runs. It has each run once. Other parts refer to a run by its place in runs.
 func joint(r *report.Report) object {
 	var runs []object
 	for i := range r.Runs {
-		of := &r.Runs[i]
+		source := &r.Runs[i]
 		// The content of the report about this run alone.
 		runs = append(runs, append(object{
-			{"label", of.Label},
-			{"machine", of.Machine},
-			{"run", run(of)},
-			{"method", method(r, of)},
-			{"targets", targets(of)},
-			optional("scorecard", scorecard(&of.Scorecard)),
+			{"label", source.Label},
+			{"machine", source.Machine},
+			{"run", run(source)},
+			{"method", method(r, source)},
+			{"targets", targets(source)},
+			optional("scorecard", scorecard(&source.Scorecard)),
 			optional("broken_bounds", breaches(r, i)),
-		}, gaps(of, r.Warnings[i])...))
+		}, gaps(source, r.Warnings[i])...))
 	}
 	return object{
 		{"schema_version", SchemaVersion},
@@ -111,14 +111,14 @@ func run(r *analysis.Run) object {
 }
 
 // method describes the numbers of a run.
-func method(from *report.Report, r *analysis.Run) object {
+func method(source *report.Report, r *analysis.Run) object {
 	return object{
 		{"bootstrap_seed", strconv.FormatUint(r.Seed, 10)},
 		{"bootstrap_resamples", stats.Resamples},
 		{"interval", 0.95},
 		{"family_alpha", stats.Alpha},
 		{"detectable_power", stats.Power},
-		optional("min_effect", from.MinEffect),
+		optional("min_effect", source.MinEffect),
 		{"min_samples", stats.MinSamples},
 		{"family", "all targets against the baseline on one metric of one benchmark"},
 		{"families", r.Families},
@@ -169,21 +169,21 @@ func score(target string, s *analysis.Score) object {
 }
 
 func targets(r *analysis.Run) []result.Target {
-	all := []result.Target{}
+	list := []result.Target{}
 	for _, t := range r.Targets {
-		all = append(all, t.Target)
+		list = append(list, t.Target)
 	}
-	return all
+	return list
 }
 
 // breaches are the medians beyond the bounds of their metrics.
 func breaches(r *report.Report, run int) []object {
-	var all []object
+	var list []object
 	for _, bench := range r.Benchmarks() {
 		if bench.Sections[run] == nil {
 			continue
 		}
-		all = append(all, each(bench.Sections[run].Breaches, func(b *analysis.Breach) object {
+		list = append(list, each(bench.Sections[run].Breaches, func(b *analysis.Breach) object {
 			return object{
 				{"benchmark", b.Name},
 				optional("params", b.Params),
@@ -198,7 +198,7 @@ func breaches(r *report.Report, run int) []object {
 			}
 		})...)
 	}
-	return all
+	return list
 }
 
 // gaps are the missing numbers of a run and the reasons to trust the others less. The trials of a benchmark that every target
@@ -232,8 +232,8 @@ func gaps(r *analysis.Run, warnings []finding.WarningGroup) object {
 }
 
 // benchmark is a benchmark of the only run.
-func benchmark(of **analysis.Benchmark) object {
-	b := *of
+func benchmark(pointer **analysis.Benchmark) object {
+	b := *pointer
 	s := b.Sections[0]
 	return object{
 		{"name", b.Name},
@@ -507,8 +507,8 @@ func factRow(f *fact.Row) object {
 
 // jointBenchmark is a benchmark of several runs. Its baseline is absent if the runs have none in common; they then have their
 // own.
-func jointBenchmark(of **analysis.Benchmark) object {
-	b := *of
+func jointBenchmark(pointer **analysis.Benchmark) object {
+	b := *pointer
 	runs := []object{}
 	for i, s := range b.Sections {
 		if s != nil {
@@ -551,27 +551,27 @@ func jointMetric(m *analysis.Metric) object {
 // jointCell is a metric on a target in a run. The reason explains a missing median.
 func jointCell(run int, c *analysis.Cell, m result.Metric) object {
 	out := append(object{{"run", run}, optional("reason", c.Reason)}, estimate(c.Summary)...)
-	var across object // the typical ratio to the first run, without a verdict
+	var ratio object // the typical ratio to the first run, without a verdict
 	if c.Across != nil {
-		across = object{{"ratio", number(c.Across.Ratio)}, {"interval", interval(c.Across.CI)}}
+		ratio = object{{"ratio", number(c.Across.Ratio)}, {"interval", interval(c.Across.CI)}}
 	}
 	return append(out, object{
 		optional("baseline", c.Baseline),
 		optional("comparison", comparison(c.Comparison, m)),
-		optional("to_first_run", across),
+		optional("to_first_run", ratio),
 		optional("warnings", warnings(c.Summary)),
 	}...)
 }
 
 func coverage(c *analysis.Coverage) object {
 	var runs []object
-	for i, of := range c.Cells {
+	for i, item := range c.Cells {
 		runs = append(runs, object{
 			{"run", i},
-			{"targets", list(of.Targets)},
-			optional("lacking", of.Lacking),
-			{"blocks", of.Blocks},
-			optional("reason", of.Reason),
+			{"targets", list(item.Targets)},
+			optional("lacking", item.Lacking),
+			{"blocks", item.Blocks},
+			optional("reason", item.Reason),
 		})
 	}
 	return object{{"benchmark", c.Name}, optional("params", c.Params), {"runs", runs}, {"differs", c.Differs}}

@@ -70,18 +70,18 @@ func TestJointDocumentsFollowTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for old, wrong := range map[string]string{
+	for old, replacement := range map[string]string{
 		`"kind": "touchstone-joint-report"`: `"kind": "touchstone-report"`,
 		`"across_machines": false`:          `"across_machines": "no"`,
 		`"verdict": "slower"`:               `"verdicts": "slower"`,
 		`"label": "server #1",`:             ``,
 	} {
-		spoilt := strings.Replace(string(documents["machines"]), old, wrong, 1)
+		spoilt := strings.Replace(string(documents["machines"]), old, replacement, 1)
 		if spoilt == string(documents["machines"]) {
 			t.Fatalf("the document has no %s", old)
 		}
 		if err := validate(t, schema, []byte(spoilt)); err == nil {
-			t.Errorf("the schema accepts %s", wrong)
+			t.Errorf("the schema accepts %s", replacement)
 		}
 	}
 }

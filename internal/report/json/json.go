@@ -91,11 +91,11 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 // each converts the items of a list. An empty list is [], not null.
 func each[T any](items []T, convert func(*T) object) []object {
-	all := make([]object, len(items))
+	objects := make([]object, len(items))
 	for i := range items {
-		all[i] = convert(&items[i])
+		objects[i] = convert(&items[i])
 	}
-	return all
+	return objects
 }
 
 // list is s, or an empty list that is not nil.
@@ -111,18 +111,18 @@ func number(v float64) any {
 
 // numbers are unknown where a value is not finite.
 func numbers(values []float64) []any {
-	var all []any
+	var list []any
 	for _, v := range values {
-		all = append(all, number(v))
+		list = append(list, number(v))
 	}
-	return all
+	return list
 }
 
 // digits keeps twelve digits: more than any clock gives, and few enough for the same text from machines with and without
 // fused multiplication and addition.
 func digits(v float64) float64 {
-	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64); err == nil {
-		return rounded
+	if output, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64); err == nil {
+		return output
 	}
 	return v
 }

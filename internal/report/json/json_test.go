@@ -46,12 +46,12 @@ func document(t *testing.T, r report.Report) []byte {
 
 // Invariant same-report.
 func TestGolden(t *testing.T) {
-	small, board := reporttest.Small(), reporttest.Small()
+	machine, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
 	for golden, got := range map[string][]byte{
-		"testdata/small.golden.json":    written(t, small),
-		"testdata/machines.golden.json": document(t, report.New([]result.Run{small, board}, analysis.Options{AcrossMachines: true})),
+		"testdata/small.golden.json":    written(t, machine),
+		"testdata/machines.golden.json": document(t, report.New([]result.Run{machine, board}, analysis.Options{AcrossMachines: true})),
 	} {
 		if *update {
 			if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -82,10 +82,10 @@ func values(document any, path string) []any { return jp.MustParseString(path).G
 
 // The documents have what the model has, at its place. The goldens have the rest.
 func TestContent(t *testing.T) {
-	timed := reporttest.Small()
-	for i := range timed.Trials {
-		if timed.Trials[i].Status == result.OK {
-			timed.Trials[i].Timelines = []result.Timeline{{
+	run := reporttest.Small()
+	for i := range run.Trials {
+		if run.Trials[i].Status == result.OK {
+			run.Trials[i].Timelines = []result.Timeline{{
 				Group: "Memory", Name: "used", Unit: result.Bytes, At: []time.Duration{0, time.Second, 2 * time.Second}, Values: []float64{1, 5, 1},
 			}}
 		}
@@ -124,7 +124,7 @@ func TestContent(t *testing.T) {
 			"benchmarks[0].outcomes[?(@.target == 'crio/runc')].phases[0].steps[*].name":           "RunPodSandbox, CreateContainer",
 			"benchmarks[0].without_baseline[0]":                                                    "RunPodSandbox",
 		}},
-		"timelines": {written(t, timed), map[string]string{
+		"timelines": {written(t, run), map[string]string{
 			"benchmarks[0].timelines[0]['group','unit']":                                                   "Memory, B",
 			"benchmarks[0].timelines[0].targets[*].target":                                                 "native, oci/runc",
 			"benchmarks[0].timelines[0].targets[0].lines[0]['name','n','first','min','mean','max','last']": "used, 3, 1, 1, 3, 5, 1",
@@ -157,10 +157,10 @@ func TestContent(t *testing.T) {
 			"tables[0].rows[0].cells[*].published_ratio":                  "20",
 		}},
 	} {
-		all := parsed(t, c.document)
+		tree := parsed(t, c.document)
 		for path, want := range c.want {
 			var got []string
-			for _, v := range values(all, path) {
+			for _, v := range values(tree, path) {
 				got = append(got, fmt.Sprint(v))
 			}
 			if text := strings.Join(got, ", "); text != want {
@@ -183,8 +183,8 @@ func TestLayersAddUp(t *testing.T) {
 			}
 			return sum
 		}
-		if sum, whole := number("parts[*].median")+number("remainder"), number("median"); math.Abs(sum-whole) > 1e-9 || whole == 0 {
-			t.Errorf("the parts of %v and the remainder are %v, want %v", stack, sum, whole)
+		if sum, total := number("parts[*].median")+number("remainder"), number("median"); math.Abs(sum-total) > 1e-9 || total == 0 {
+			t.Errorf("the parts of %v and the remainder are %v, want %v", stack, sum, total)
 		}
 	}
 }
@@ -219,22 +219,22 @@ func TestGapsHaveReasons(t *testing.T) {
 func TestEmulated(t *testing.T) {
 	run := reporttest.Sample()
 	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
-	for _, asked := range []bool{false, true} {
-		got := parsed(t, document(t, report.New([]result.Run{run}, analysis.Options{EmulatedVerdicts: asked})))
+	for _, verdicts := range []bool{false, true} {
+		got := parsed(t, document(t, report.New([]result.Run{run}, analysis.Options{EmulatedVerdicts: verdicts})))
 		withheld := values(got, "benchmarks[*].metrics[*].cells[?(@.comparison.verdict == 'emulated')].comparison")
-		slower := values(got, "benchmarks[*].metrics[?(@.unit != 'B')].cells[?(@.comparison.verdict == 'slower')]")
-		if (len(withheld) == 0) != asked || (len(slower) > 0) != asked {
-			t.Errorf("asked for %v: %d comparisons are withheld, and %d slower", asked, len(withheld), len(slower))
+		slowdowns := values(got, "benchmarks[*].metrics[?(@.unit != 'B')].cells[?(@.comparison.verdict == 'slower')]")
+		if (len(withheld) == 0) != verdicts || (len(slowdowns) > 0) != verdicts {
+			t.Errorf("asked for %v: %d comparisons are withheld, and %d slower", verdicts, len(withheld), len(slowdowns))
 		}
 		for _, v := range withheld {
 			if c := v.(map[string]any); c["p"] != nil || c["ratio"] == nil || c["word"] != "emulated" {
 				t.Errorf("a comparison is %v", c)
 			}
 		}
-		if e := fmt.Sprint(values(got, "emulation['certain','speed_verdicts']")); e != fmt.Sprint([]bool{true, asked}) {
-			t.Errorf("asked for %v: the emulation is %s", asked, e)
+		if e := fmt.Sprint(values(got, "emulation['certain','speed_verdicts']")); e != fmt.Sprint([]bool{true, verdicts}) {
+			t.Errorf("asked for %v: the emulation is %s", verdicts, e)
 		}
-		if n := fmt.Sprint(values(got, "method.withheld")); !asked && n != fmt.Sprint([]int{len(withheld)}) {
+		if n := fmt.Sprint(values(got, "method.withheld")); !verdicts && n != fmt.Sprint([]int{len(withheld)}) {
 			t.Errorf("withheld are %s, want %d", n, len(withheld))
 		}
 	}
@@ -243,8 +243,8 @@ func TestEmulated(t *testing.T) {
 // The number of CPUs changes the time of a report, and no number in it.
 func TestDocumentIsTheSameOnOneCPU(t *testing.T) {
 	documents := map[int][]byte{}
-	before := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(before)
+	limit := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(limit)
 	for _, cpus := range []int{1, 4} {
 		runtime.GOMAXPROCS(cpus)
 		documents[cpus] = written(t, reporttest.Sample())

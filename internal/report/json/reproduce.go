@@ -37,8 +37,8 @@ func reproduction(r *reproduce.Reproduction) object {
 		{"quick", r.Quick},
 		optional("table", r.Table),
 		optional("emulation", r.Emulation()),
-		{"runs", each(r.Runs, func(of *report.Report) object {
-			run := &of.Runs[0]
+		{"runs", each(r.Runs, func(source *report.Report) object {
+			run := &source.Runs[0]
 			return object{{"id", run.ID}, {"name", run.Name}, {"state", string(run.State)}, {"started", run.Started}, {"host", run.Host.Hostname}, {"baseline", run.Baseline}}
 		})},
 		{"verdicts", counts},
@@ -67,8 +67,8 @@ func claim(c *reproduce.Claim) object {
 	}
 }
 
-func ofValue(of *paper.Of) object {
-	return object{optional("benchmark", of.Benchmark), optional("metric", of.Metric), optional("params", of.Params)}
+func ofValue(value *paper.Of) object {
+	return object{optional("benchmark", value.Benchmark), optional("metric", value.Metric), optional("params", value.Params)}
 }
 
 // ratio is the members of a comparison. It is empty without one.

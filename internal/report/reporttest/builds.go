@@ -42,8 +42,8 @@ func Builds() *ab.Document {
 }
 
 // builds makes a comparison of runs with these samples of A and B. spoil changes a run before it counts.
-func builds(planned, runs, blocks int, values []ab.Value, samples func(run, block int) [2]map[string]float64, spoil func(run int, r *result.Run)) *ab.Document {
-	s := ab.New(ab.Design{A: buildA, B: buildB, Margin: 0.03, Runs: planned, Blocks: blocks, MostBlocks: 100_000, Values: values})
+func builds(plan, runs, blocks int, values []ab.Value, samples func(run, block int) [2]map[string]float64, spoil func(run int, r *result.Run)) *ab.Document {
+	s := ab.New(ab.Design{A: buildA, B: buildB, Margin: 0.03, Runs: plan, Blocks: blocks, MostBlocks: 100_000, Values: values})
 	for n := range runs {
 		r := result.Run{
 			ID: fmt.Sprintf("20261120-10%02d%02d-aaaa", n/60, n%60), Seed: 1, Baseline: buildA,
@@ -60,13 +60,13 @@ func builds(planned, runs, blocks int, values []ab.Value, samples func(run, bloc
 			params[v.Name] = v.Params
 		}
 		for block := range blocks {
-			for i, of := range samples(n, block) {
+			for i, sample := range samples(n, block) {
 				for _, b := range r.Bench {
 					t := result.Trial{
 						Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: b.Name, Params: params[b.Name], Target: []string{buildA, buildB}[i]}, Block: block, Status: result.OK,
 					}
 					for _, m := range b.Metrics {
-						t.Samples = append(t.Samples, result.Sample{Metric: m.Name, Value: of[m.Name]})
+						t.Samples = append(t.Samples, result.Sample{Metric: m.Name, Value: sample[m.Name]})
 					}
 					r.Trials = append(r.Trials, t)
 				}
@@ -86,51 +86,51 @@ func builds(planned, runs, blocks int, values []ab.Value, samples func(run, bloc
 func OddBuilds() map[string]*ab.Document {
 	one := []ab.Value{buildTime}
 	// of makes a run for each ratio of a list.
-	of := func(planned, blocks int, spoil func(run int, r *result.Run), ratios ...float64) *ab.Document {
-		return builds(planned, len(ratios), blocks, one, func(run, block int) [2]map[string]float64 {
+	build := func(plan, blocks int, spoil func(run int, r *result.Run), ratios ...float64) *ab.Document {
+		return builds(plan, len(ratios), blocks, one, func(run, block int) [2]map[string]float64 {
 			a := 0.02 * (1 + 0.001*float64(block))
 			return [2]map[string]float64{{"CreateAndRun": a}, {"CreateAndRun": a * ratios[run]}}
 		}, spoil)
 	}
-	lose := func(which func(run, block int) bool) func(int, *result.Run) {
+	lose := func(match func(run, block int) bool) func(int, *result.Run) {
 		return func(run int, r *result.Run) {
 			for i := range r.Trials {
-				if t := &r.Trials[i]; t.Target == buildB && which(run, t.Block) {
+				if t := &r.Trials[i]; t.Target == buildB && match(run, t.Block) {
 					t.Status, t.Samples, t.Reason = result.Failed, nil, "it rains\n<here>"
 				}
 			}
 		}
 	}
 	odd := map[string]*ab.Document{
-		"no run":             of(0, 0, nil),
+		"no run":             build(0, 0, nil),
 		"no value":           builds(4, 0, 0, nil, nil, nil),
-		"one run":            of(8, 6, nil, 1.1),
-		"one block each":     of(8, 1, nil, 1, 1.01, 0.99, 1.02),
-		"equal ratios":       of(8, 6, nil, 1, 1, 1, 1),
-		"equal worse ratios": of(8, 6, nil, 1.25, 1.25, 1.25, 1.25),
+		"one run":            build(8, 6, nil, 1.1),
+		"one block each":     build(8, 1, nil, 1, 1.01, 0.99, 1.02),
+		"equal ratios":       build(8, 6, nil, 1, 1, 1, 1),
+		"equal worse ratios": build(8, 6, nil, 1.25, 1.25, 1.25, 1.25),
 		"a rate of half":     builds(8, 4, 6, []ab.Value{buildRate}, func(int, int) [2]map[string]float64 { return [2]map[string]float64{{"Rate": 10}, {"Rate": 5}} }, nil),
-		"B always fails":     of(4, 6, lose(func(int, int) bool { return true }), 1, 1, 1, 1),
-		"B fails in one run": of(5, 6, lose(func(run, _ int) bool { return run == 2 }), 1, 1.01, 1, 0.99, 1),
-		"B loses trials":     of(4, 6, lose(func(_, block int) bool { return block < 2 }), 0.9, 0.91, 0.9, 0.89),
-		"B is not available": of(4, 6, func(_ int, r *result.Run) { r.Targets[1].Unavailable = "no such file" }, 1, 1, 1, 1),
-		"values of zero":     of(4, 6, nil, 0, 0, 0, 0),
-		"negative values":    of(4, 6, nil, -1, -1, -1, -1),
-		"an infinite value":  of(4, 6, nil, 1, math.Inf(1), 1, 1),
-		"no numbers":         of(4, 6, nil, math.NaN(), math.NaN(), 1, 1),
-		"a ratio too large":  of(4, 6, nil, 1, 1, 1, math.MaxFloat64),
-		"a wide interval":    of(4, 6, nil, 1e-200, 1e200, 1e-150, 1e150),
-		"orders apart":       of(4, 6, nil, 0.01, 100, 0.1, 10),
+		"B always fails":     build(4, 6, lose(func(int, int) bool { return true }), 1, 1, 1, 1),
+		"B fails in one run": build(5, 6, lose(func(run, _ int) bool { return run == 2 }), 1, 1.01, 1, 0.99, 1),
+		"B loses trials":     build(4, 6, lose(func(_, block int) bool { return block < 2 }), 0.9, 0.91, 0.9, 0.89),
+		"B is not available": build(4, 6, func(_ int, r *result.Run) { r.Targets[1].Unavailable = "no such file" }, 1, 1, 1, 1),
+		"values of zero":     build(4, 6, nil, 0, 0, 0, 0),
+		"negative values":    build(4, 6, nil, -1, -1, -1, -1),
+		"an infinite value":  build(4, 6, nil, 1, math.Inf(1), 1, 1),
+		"no numbers":         build(4, 6, nil, math.NaN(), math.NaN(), 1, 1),
+		"a ratio too large":  build(4, 6, nil, 1, 1, 1, math.MaxFloat64),
+		"a wide interval":    build(4, 6, nil, 1e-200, 1e200, 1e-150, 1e150),
+		"orders apart":       build(4, 6, nil, 0.01, 100, 0.1, 10),
 	}
-	odd["many runs"] = of(200, 1, nil, func() (ratios []float64) {
+	odd["many runs"] = build(200, 1, nil, func() (ratios []float64) {
 		for i := range 200 {
 			ratios = append(ratios, 1.03+0.2*math.Sin(float64(i*i)))
 		}
 		return ratios
 	}()...)
-	stopped := of(8, 6, nil, 1.02, 1.05)
-	stopped.Unfinished, stopped.Code = "interrupted", 130
-	odd["interrupted"] = stopped
-	half := of(4, 6, nil, 1, 1.1, 0.9, 1)
+	document := build(8, 6, nil, 1.02, 1.05)
+	document.Unfinished, document.Code = "interrupted", 130
+	odd["interrupted"] = document
+	half := build(4, 6, nil, 1, 1.1, 0.9, 1)
 	half.Values[0].Hi = nil // no upper end
 	odd["half an interval"] = half
 	return odd

@@ -21,11 +21,11 @@ func describe(r *result.Run) {
 
 // describeTarget derives the kind and the runtime from "engine/runtime@options".
 func describeTarget(t *result.Target) {
-	engine, runtime, driven := strings.Cut(t.Name, "/")
+	engine, runtime, ok := strings.Cut(t.Name, "/")
 	switch {
 	case t.Name == "native":
 		t.Kind = result.KindNative
-	case !driven || engine == "" || runtime == "":
+	case !ok || engine == "" || runtime == "":
 	case engine == "oci":
 		t.Kind, t.Runtime = result.KindRuntime, runtime
 	default:

@@ -96,12 +96,12 @@ func costOf(target string) cost {
 func (s *sampler) layeredLifecycle(block int, target string) {
 	t := s.trial(lifecycle, "", target, block)
 	c := costOf(target)
-	shared := 1 + 0.05*math.Sin(float64(block))
-	at := time.Millisecond
+	factor := 1 + 0.05*math.Sin(float64(block))
+	offset := time.Millisecond
 	phase := func(name string, ms float64, steps ...string) float64 {
-		d := s.noisy(ms*shared/1e3, 0.02)
-		t.Phases = append(t.Phases, result.Phase{Name: name, Start: at, Duration: seconds(d)})
-		step := at
+		d := s.noisy(ms*factor/1e3, 0.02)
+		t.Phases = append(t.Phases, result.Phase{Name: name, Start: offset, Duration: seconds(d)})
+		step := offset
 		for _, name := range steps {
 			share := d / float64(len(steps)) * 0.97
 			switch name {
@@ -115,7 +115,7 @@ func (s *sampler) layeredLifecycle(block int, target string) {
 			record(t, metric, share)
 			step += seconds(share)
 		}
-		at += seconds(d)
+		offset += seconds(d)
 		return d
 	}
 	var inCreate, inStart, inKill, inDelete []string

@@ -98,10 +98,10 @@ func (l Large) Read(v result.Visitor) error {
 }
 
 func (l Large) trial(run *result.Run, random *rand.Rand, seq, block, target int, host float64) result.Trial {
-	started := run.Started.Add(time.Duration(seq) * 30 * time.Millisecond)
+	start := run.Started.Add(time.Duration(seq) * 30 * time.Millisecond)
 	t := result.Trial{
 		Seq: seq, Cell: result.Cell{Benchmark: LargeBenchmark, Target: run.Targets[target].Name}, Block: block, Status: result.OK,
-		Started: started, Elapsed: 25 * time.Millisecond, Self: time.Millisecond,
+		Started: start, Elapsed: 25 * time.Millisecond, Self: time.Millisecond,
 		Conditions: map[string]string{"cpus": "2-3"},
 	}
 	load, pressure := 1.25, 0.01*random.Float64()
@@ -109,20 +109,20 @@ func (l Large) trial(run *result.Run, random *rand.Rand, seq, block, target int,
 	if random.IntN(100) == 0 {
 		t.Host.Marks = []string{fmt.Sprintf("programs waited for I/O %.1f %% of the time", 10+10*random.Float64())}
 	}
-	at := time.Millisecond
+	offset := time.Millisecond
 	for _, phase := range []string{"create", "start", "kill", "delete"} {
 		length := time.Duration(1e6 * math.Exp(0.1*random.NormFloat64()))
-		t.Phases = append(t.Phases, result.Phase{Name: phase, Start: at, Duration: length})
-		at += length
+		t.Phases = append(t.Phases, result.Phase{Name: phase, Start: offset, Duration: length})
+		offset += length
 	}
-	far := block == l.Blocks/3
+	isFar := block == l.Blocks/3
 	t.Samples = slices.Grow(t.Samples, l.Metrics*l.Values)
 	for _, m := range run.Bench[0].Metrics {
-		usual := 1e-3 * (1 + 0.05*float64(target))
+		base := 1e-3 * (1 + 0.05*float64(target))
 		for i := range l.Values {
-			value := usual * math.Exp(host+0.1*random.NormFloat64())
-			if far && i == l.Values/7 {
-				value = Far * usual
+			value := base * math.Exp(host+0.1*random.NormFloat64())
+			if isFar && i == l.Values/7 {
+				value = Far * base
 			}
 			record(&t, m.Name, value)
 		}

@@ -21,8 +21,8 @@ const (
 func UnderLoad() result.Run {
 	const n = 50
 	s := newSampler("01K9Z0TOUCHSTONE0LOAD00000", "load", "sample.json")
-	at := slices.IndexFunc(s.run.Bench, func(b result.Benchmark) bool { return b.Name == "scalability.runtime.5" })
-	s.run.Bench = s.run.Bench[at : at+1]
+	index := slices.IndexFunc(s.run.Bench, func(b result.Benchmark) bool { return b.Name == "scalability.runtime.5" })
+	s.run.Bench = s.run.Bench[index : index+1]
 	b := &s.run.Bench[0]
 	b.Name, b.Place = LoadBenchmark, "number of running containers, this one included"
 	b.Metrics = []result.Metric{{

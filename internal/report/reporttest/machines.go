@@ -13,32 +13,32 @@ import (
 // machine with cgroup v2, and a board. They differ in benchmarks, targets, parameters and baselines. One target is better than
 // the baseline in one run and worse in another, and one limit does not hold on one machine.
 func Machines() []result.Run {
-	var described []struct {
+	var descriptions []struct {
 		Slower float64
 		Run    json.RawMessage
 	}
-	load("machines.json", &described)
-	var all []*sampler
-	for i, d := range described {
+	load("machines.json", &descriptions)
+	var samplers []*sampler
+	for i, d := range descriptions {
 		s := newSampler("", "standard", "sample.json")
 		decode(d.Run, &s.run)
 		s.rand = rand.New(rand.NewPCG(20261120, s.run.Seed))
-		later := time.Duration(i+1) * time.Hour
-		s.run.Started, s.run.Ended = s.run.Started.Add(later), s.run.Ended.Add(later)
-		all = append(all, s)
+		shift := time.Duration(i+1) * time.Hour
+		s.run.Started, s.run.Ended = s.run.Started.Add(shift), s.run.Ended.Add(shift)
+		samplers = append(samplers, s)
 	}
-	server, vm, board, again := all[0], all[1], all[2], all[3]
+	server, vm, board, duplicate := samplers[0], samplers[1], samplers[2], samplers[3]
 
 	const noRunsc = "runsc does not know this CPU; build it for arm64"
 	board.run.Targets[3].Unavailable = noRunsc
 	board.run.Targets[1].Version = "runc version 1.1.5"
 	const pause = "operations.container.pause"
 	for block := -1; block < blocks; block++ {
-		for _, m := range all {
+		for _, m := range samplers {
 			m.lifecycle(block)
 			m.unixbench(block)
 			m.measure("performance.memory.stream", block)
-			if m == server || m == again {
+			if m == server || m == duplicate {
 				m.pause(block)
 			}
 		}
@@ -49,9 +49,9 @@ func Machines() []result.Run {
 	vm.skip(pause, "repeats=5", runc, "pause: this kernel has no freezer", -1)
 	vm.skip(pause, "repeats=5", crun, "pause: this kernel has no freezer", -1)
 	var runs []result.Run
-	for i, m := range all {
+	for i, m := range samplers {
 		describe(&m.run)
-		slow(&m.run, described[i].Slower)
+		slow(&m.run, descriptions[i].Slower)
 		runs = append(runs, m.run)
 	}
 	// The board runs unixbench with other parameters, and the server lacks native in one benchmark.
@@ -62,10 +62,10 @@ func Machines() []result.Run {
 		func(t *result.Trial) { t.Status, t.Reason, t.Samples = result.Failed, "exit code 1", nil })
 	// crun has more bandwidth than native on the server, and less on the emulated machine.
 	stream := func(t *result.Trial) bool { return t.Benchmark == "performance.memory.stream" && t.Target == crun }
-	scale := func(by float64) func(*result.Trial) {
+	scale := func(factor float64) func(*result.Trial) {
 		return func(t *result.Trial) {
 			for i := range t.Samples {
-				t.Samples[i].Value *= by
+				t.Samples[i].Value *= factor
 			}
 			t.Conditions = map[string]string{"cpus": "0-1"}
 		}
@@ -93,18 +93,18 @@ func slow(r *result.Run, factor float64) {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		for n := range t.Samples {
-			by := factor
+			scale := factor
 			if higher[t.Benchmark+" "+t.Samples[n].Metric] {
-				by = 1 / by
+				scale = 1 / scale
 			}
-			t.Samples[n].Value *= by
+			t.Samples[n].Value *= scale
 		}
 	}
 }
 
-func change(r *result.Run, which func(*result.Trial) bool, f func(*result.Trial)) {
+func change(r *result.Run, match func(*result.Trial) bool, f func(*result.Trial)) {
 	for i := range r.Trials {
-		if t := &r.Trials[i]; which(t) {
+		if t := &r.Trials[i]; match(t) {
 			f(t)
 		}
 	}

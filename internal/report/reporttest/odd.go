@@ -11,7 +11,7 @@ import (
 // Odd gives valid runs that lack something that most runs have, by the oddity.
 func Odd() map[string]result.Run {
 	odd := map[string]result.Run{}
-	changed := func(run result.Run, name string, f func(r *result.Run)) {
+	derive := func(run result.Run, name string, f func(r *result.Run)) {
 		run.Trials = slices.Clone(run.Trials)
 		f(&run)
 		for i := range run.Trials {
@@ -19,7 +19,7 @@ func Odd() map[string]result.Run {
 		}
 		odd[name] = run
 	}
-	change := func(name string, f func(r *result.Run)) { changed(Small(), name, f) }
+	change := func(name string, f func(r *result.Run)) { derive(Small(), name, f) }
 	odd["nothing but an id"] = result.Run{ID: "01K9Z0TOUCHSTONE0EMPTY0000", State: result.Running}
 	change("no trials", func(r *result.Run) { r.Trials = nil })
 	change("a single target", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Target == native }) })
@@ -27,15 +27,15 @@ func Odd() map[string]result.Run {
 	change("one block", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Block == 0 }) })
 	change("warm-up only", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Warmup }) })
 	change("all failed", func(r *result.Run) { fail(r, func(*result.Trial) bool { return true }) })
-	several := Sample()
-	keep(&several, func(t result.Trial) bool { return t.Benchmark == lifecycle })
-	for _, target := range several.Targets {
-		changed(several, "failed: "+target.Name, func(r *result.Run) {
+	sample := Sample()
+	keep(&sample, func(t result.Trial) bool { return t.Benchmark == lifecycle })
+	for _, target := range sample.Targets {
+		derive(sample, "failed: "+target.Name, func(r *result.Run) {
 			fail(r, func(t *result.Trial) bool { return t.Target == target.Name })
 		})
 	}
 	for _, share := range []float64{0.1, 0.5, 0.9} {
-		changed(several, fmt.Sprintf("failed: %.0f %% of the trials", 100*share), func(r *result.Run) {
+		derive(sample, fmt.Sprintf("failed: %.0f %% of the trials", 100*share), func(r *result.Run) {
 			random := rand.New(rand.NewPCG(1, uint64(100*share)))
 			fail(r, func(*result.Trial) bool { return random.Float64() < share })
 		})
@@ -50,11 +50,11 @@ func Odd() map[string]result.Run {
 	keep(&layers, func(t result.Trial) bool {
 		return t.Benchmark == lifecycle && slices.Contains([]string{native, runc, "containerd/runc", "docker/runc", "docker/youki"}, t.Target)
 	})
-	changed(layers, "layers of both signs", func(r *result.Run) { set(r, func(i int) float64 { return float64(i%7) - 3 }) })
-	changed(layers, "huge and tiny layers", func(r *result.Run) {
+	derive(layers, "layers of both signs", func(r *result.Run) { set(r, func(i int) float64 { return float64(i%7) - 3 }) })
+	derive(layers, "huge and tiny layers", func(r *result.Run) {
 		set(r, func(i int) float64 { return []float64{1e-300, 1e300, 1e308}[i%3] })
 	})
-	changed(layers, "layers of nothing", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
+	derive(layers, "layers of nothing", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
 	change("the baseline is unknown", func(r *result.Run) { r.Baseline = "" })
 	return odd
 }

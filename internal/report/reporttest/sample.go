@@ -128,16 +128,16 @@ type sampler struct {
 var files embed.FS
 
 // load decodes a file of data into a value, over what the value has.
-func load(file string, into any) {
+func load(file string, target any) {
 	data, err := files.ReadFile("data/" + file)
 	if err != nil {
 		panic(err)
 	}
-	decode(data, into)
+	decode(data, target)
 }
 
-func decode(data []byte, into any) {
-	if err := json.Unmarshal(data, into); err != nil {
+func decode(data []byte, target any) {
+	if err := json.Unmarshal(data, target); err != nil {
 		panic(err)
 	}
 }
@@ -273,11 +273,11 @@ func (s *sampler) lifecycle(block int) {
 			c[0], c[1] = 12.8, 6.0 // it is bimodal
 		}
 		var d [5]float64
-		at := time.Millisecond
+		offset := time.Millisecond
 		for i, phase := range []string{"create", "start", "kill", "exit", "delete"} {
 			d[i] = s.noisy(c[i]/1e3, 0.03)
-			t.Phases = append(t.Phases, result.Phase{Name: phase, Start: at, Duration: seconds(d[i])})
-			at += seconds(d[i])
+			t.Phases = append(t.Phases, result.Phase{Name: phase, Start: offset, Duration: seconds(d[i])})
+			offset += seconds(d[i])
 		}
 		if target == runc && block == 6 {
 			d[0] *= 1.9
@@ -351,11 +351,11 @@ func (s *sampler) scalability(block int) {
 				growth = 1 + 0.09*float64(i)
 			}
 			start := s.noisy(base[target][0]/1e3*growth, 0.04)
-			gone := s.noisy(base[target][1]/1e3, 0.05)
+			end := s.noisy(base[target][1]/1e3, 0.05)
 			record(t, "StartLatency", start)
 			record(t, "FirstInstruction", start*1.03)
-			record(t, "DestroyLatency", gone)
-			total, destroy = total+start, destroy+gone
+			record(t, "DestroyLatency", end)
+			total, destroy = total+start, destroy+end
 		}
 		record(t, "TotalTime", total)
 		record(t, "DestroyTime", destroy)

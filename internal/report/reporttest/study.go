@@ -11,20 +11,20 @@ import (
 // Study is a made study compared with the run Small, with all verdicts, a flag, a table of another machine and a figure. Its text is hostile to
 // HTML and to terminals.
 func Study() *reproduce.Reproduction {
-	of := func(metric string) paper.Of { return paper.Of{Benchmark: lifecycle, Metric: metric} }
-	claim := func(name, text string, relation paper.Relation, margin float64, of ...paper.Of) paper.Claim {
+	value := func(metric string) paper.Of { return paper.Of{Benchmark: lifecycle, Metric: metric} }
+	claim := func(name, text string, relation paper.Relation, margin float64, values ...paper.Of) paper.Claim {
 		return paper.Claim{
-			Name: name, Text: text, Place: "section 1", Of: of, Targets: []string{"oci/runc"}, Others: []string{"native"},
+			Name: name, Text: text, Place: "section 1", Of: values, Targets: []string{"oci/runc"}, Others: []string{"native"},
 			Relation: relation, Margin: margin, Note: "the printed factor",
 		}
 	}
 	p := paper.Paper{
 		Name: "study", Authors: "A. Author", Title: "A Study of <Containers>", Venue: "A Conference", Year: 2020,
 		Claims: []paper.Claim{
-			claim("slower", "runc starts slower than native.", paper.Worse, 2, of("CreateAndRun")),
-			claim("similar", "runc starts as fast as native.", paper.Similar, 1.05, of("CreateAndRun"), of("Create"), of("Run"), of("Destroy")),
+			claim("slower", "runc starts slower than native.", paper.Worse, 2, value("CreateAndRun")),
+			claim("similar", "runc starts as fast as native.", paper.Similar, 1.05, value("CreateAndRun"), value("Create"), value("Run"), value("Destroy")),
 			claim("taste", "runc is <b>nicer</b>.\x1b[31m", paper.Better, 1, paper.Of{Unmeasured: "it is a matter of taste"}),
-			claim("partly", "runc is slower everywhere.", paper.Worse, 1, of("CreateAndRun"), of("Absent")),
+			claim("partly", "runc is slower everywhere.", paper.Worse, 1, value("CreateAndRun"), value("Absent")),
 		},
 		Tables: []paper.Table{
 			{
@@ -44,7 +44,7 @@ func Study() *reproduce.Reproduction {
 			},
 		},
 		Figures: []paper.Figure{
-			{Name: "figure 1", Title: "Start", Of: []paper.Of{of("CreateAndRun")}},
+			{Name: "figure 1", Title: "Start", Of: []paper.Of{value("CreateAndRun")}},
 			{Name: "figure 2", Title: "Taste", Of: []paper.Of{{Unmeasured: "it is a matter of taste"}}},
 		},
 	}

@@ -49,14 +49,16 @@ type Comparison struct {
 }
 
 // Title names the value of a comparison: "performance.cpu.time TotalTime, threads=4".
-func Title(of paper.Of) string { return withParams(of, strings.TrimSpace(of.Benchmark+" "+of.Metric)) }
+func Title(value paper.Of) string {
+	return withParams(value, strings.TrimSpace(value.Benchmark+" "+value.Metric))
+}
 
 // Short is the title without the benchmark.
-func Short(of paper.Of) string { return withParams(of, of.Metric) }
+func Short(value paper.Of) string { return withParams(value, value.Metric) }
 
-func withParams(of paper.Of, title string) string {
+func withParams(origin paper.Of, title string) string {
 	var params []string
-	for name, value := range of.Params {
+	for name, value := range origin.Params {
 		params = append(params, name+"="+value)
 	}
 	slices.Sort(params)
@@ -94,22 +96,22 @@ func (c *Claim) Stated() string {
 // claim compares the targets of a claim.
 func (s *source) claim(c paper.Claim) Claim {
 	out := Claim{Claim: c}
-	for _, of := range c.Of {
+	for _, value := range c.Of {
 		for _, pair := range c.Compared() {
-			out.Comparisons = append(out.Comparisons, s.compare(c, of, pair[0], pair[1]))
+			out.Comparisons = append(out.Comparisons, s.compare(c, value, pair[0], pair[1]))
 		}
 	}
 	out.judge()
 	return out
 }
 
-func (s *source) compare(c paper.Claim, of paper.Of, target, other string) Comparison {
-	out := Comparison{Of: of, Target: target, Other: other, Verdict: NotMeasured}
+func (s *source) compare(c paper.Claim, value paper.Of, target, partner string) Comparison {
+	out := Comparison{Of: value, Target: target, Other: partner, Verdict: NotMeasured}
 	if reason := s.otherArch(c.Arch); reason != "" {
 		out.Reason = reason
 		return out
 	}
-	m := s.measure(of, target, other)
+	m := s.measure(value, target, partner)
 	out.Reason = cmp.Or(m.lack, m.lackRatio)
 	if out.Reason != "" {
 		return out
@@ -152,8 +154,8 @@ func judge(c paper.Claim, m result.Metric, k stats.Comparison, emulated bool) (V
 		agrees = lo >= 1/c.Margin && hi <= c.Margin
 		disagrees = hi < 1/c.Margin || lo > c.Margin
 	}
-	if lost := lostBy(m, k); (agrees || disagrees) && lost != "" {
-		return CannotTell, lost
+	if loss := lostBy(m, k); (agrees || disagrees) && loss != "" {
+		return CannotTell, loss
 	}
 	switch {
 	case agrees:
@@ -178,11 +180,11 @@ func lostBy(m result.Metric, k stats.Comparison) string {
 
 // brief is a reason without the cause that a report of the run explains: "docker/kata is not available".
 func brief(reason string) string {
-	before, _, _ := strings.Cut(reason, " is not available: ")
-	if before == reason {
+	head, _, _ := strings.Cut(reason, " is not available: ")
+	if head == reason {
 		return reason
 	}
-	return before + " is not available"
+	return head + " is not available"
 }
 
 // judge combines the verdicts of the comparisons.
@@ -195,8 +197,8 @@ func (c *Claim) judge() {
 			reasons = append(reasons, one.Reason)
 		}
 	}
-	all := len(c.Comparisons)
-	if counts[NotMeasured] < all { // the list of claims that are not measured has the whole reasons
+	total := len(c.Comparisons)
+	if counts[NotMeasured] < total { // the list of claims that are not measured has the whole reasons
 		for i, reason := range reasons {
 			reasons[i] = brief(reason)
 		}
@@ -206,19 +208,19 @@ func (c *Claim) judge() {
 			}
 		}
 	}
-	of := func(v Verdict) string { return fmt.Sprintf("%d of %d comparisons", counts[v], all) }
+	share := func(v Verdict) string { return fmt.Sprintf("%d of %d comparisons", counts[v], total) }
 	switch {
-	case counts[Agrees] == all:
+	case counts[Agrees] == total:
 		c.Verdict = Agrees
-	case counts[NotMeasured] == all:
+	case counts[NotMeasured] == total:
 		c.Verdict, c.Reason = NotMeasured, strings.Join(reasons, "; ")
-	case counts[Disagrees] == all:
+	case counts[Disagrees] == total:
 		c.Verdict = Disagrees
 	case counts[Disagrees] > 0:
-		c.Verdict, c.Reason = Disagrees, of(Disagrees)+" disagree, "+fmt.Sprint(counts[Agrees])+" agree"
-	case counts[CannotTell] == all:
+		c.Verdict, c.Reason = Disagrees, share(Disagrees)+" disagree, "+fmt.Sprint(counts[Agrees])+" agree"
+	case counts[CannotTell] == total:
 		c.Verdict, c.Reason = CannotTell, strings.Join(reasons, "; ")
 	default:
-		c.Verdict, c.Reason = CannotTell, of(Agrees)+" agree; "+strings.Join(reasons, "; ")
+		c.Verdict, c.Reason = CannotTell, share(Agrees)+" agree; "+strings.Join(reasons, "; ")
 	}
 }

@@ -18,8 +18,8 @@ type Figure struct {
 
 func (s *source) figure(f paper.Figure) Figure {
 	out := Figure{Figure: f}
-	for _, of := range f.Of {
-		if m, reason := s.metric(of); reason == "" {
+	for _, value := range f.Of {
+		if m, reason := s.metric(value); reason == "" {
 			out.Metrics = append(out.Metrics, *m)
 		} else if out.Reason == "" {
 			out.Reason = reason
@@ -32,13 +32,13 @@ func (s *source) figure(f paper.Figure) Figure {
 }
 
 // metric is a metric with all targets of the run that measured it, or the reason why no run did.
-func (s *source) metric(of paper.Of) (*analysis.Metric, string) {
-	if of.Unmeasured != "" {
-		return nil, of.Unmeasured
+func (s *source) metric(value paper.Of) (*analysis.Metric, string) {
+	if value.Unmeasured != "" {
+		return nil, value.Unmeasured
 	}
-	key, has := s.key(of)
+	key, has := s.key(value)
 	if !has {
-		return nil, s.notPlanned(of)
+		return nil, s.notPlanned(value)
 	}
 	reason := ""
 	for i := range s.runs {
@@ -47,10 +47,10 @@ func (s *source) metric(of paper.Of) (*analysis.Metric, string) {
 			reason = b.reason
 			continue
 		}
-		if m := slices.IndexFunc(b.Metrics, func(m analysis.Metric) bool { return m.Name == of.Metric }); m >= 0 {
+		if m := slices.IndexFunc(b.Metrics, func(m analysis.Metric) bool { return m.Name == value.Metric }); m >= 0 {
 			return &b.Metrics[m], ""
 		}
-		reason = "not recorded: " + of.Metric + " of " + key.Title()
+		reason = "not recorded: " + value.Metric + " of " + key.Title()
 	}
 	return nil, reason
 }

@@ -9,20 +9,20 @@ import (
 
 // Needs reports whether a table has values of a benchmark on a target, or needs it as the reference. An empty target stands for any.
 func Needs(p paper.Paper, table string, key analysis.Key, target string) bool {
-	needed := false
-	each(p, table, func(t *paper.Table, of paper.Of) {
-		if of.Unmeasured != "" || of.Target == "" || key.Name != of.Benchmark || !fits(of.Params, key.Params) {
+	isNeeded := false
+	each(p, table, func(t *paper.Table, value paper.Of) {
+		if value.Unmeasured != "" || value.Target == "" || key.Name != value.Benchmark || !fits(value.Params, key.Params) {
 			return
 		}
-		needed = needed || target == "" || target == of.Target || target == referenceOf(t, of)
+		isNeeded = isNeeded || target == "" || target == value.Target || target == referenceOf(t, value)
 	})
-	return needed
+	return isNeeded
 }
 
 // WhyNothing is the reason why nothing of a table can be measured.
 func WhyNothing(p paper.Paper, table string) string {
 	reason := ""
-	each(p, table, func(_ *paper.Table, of paper.Of) { reason = cmp.Or(reason, of.Unmeasured) })
+	each(p, table, func(_ *paper.Table, value paper.Of) { reason = cmp.Or(reason, value.Unmeasured) })
 	return cmp.Or(reason, "no plan of the study has its benchmarks and targets")
 }
 

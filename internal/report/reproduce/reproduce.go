@@ -163,41 +163,41 @@ func (s *source) view(v view) *entry {
 }
 
 // placeOf is the place of an item in the series of a benchmark: its tests are metrics too, in the order of the series.
-func placeOf(run *result.Run, of paper.Of) (place int, series bool) {
-	at := slices.IndexFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == of.Benchmark })
-	if at < 0 || of.Item == "" {
+func placeOf(run *result.Run, value paper.Of) (place int, series bool) {
+	index := slices.IndexFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == value.Benchmark })
+	if index < 0 || value.Item == "" {
 		return 0, false
 	}
-	all := run.Bench[at].Metrics
-	series = slices.ContainsFunc(all, func(m result.Metric) bool { return m.Name == of.Metric && m.Series })
-	return slices.IndexFunc(all, func(m result.Metric) bool { return m.Name == of.Item }), series
+	metrics := run.Bench[index].Metrics
+	series = slices.ContainsFunc(metrics, func(m result.Metric) bool { return m.Name == value.Metric && m.Series })
+	return slices.IndexFunc(metrics, func(m result.Metric) bool { return m.Name == value.Item }), series
 }
 
 // key is the benchmark of a value. It reports false if no plan has it.
-func (s *source) key(of paper.Of) (analysis.Key, bool) {
-	at := slices.IndexFunc(s.work, func(k analysis.Key) bool { return k.Name == of.Benchmark && fits(of.Params, k.Params) })
-	if at < 0 {
+func (s *source) key(value paper.Of) (analysis.Key, bool) {
+	index := slices.IndexFunc(s.work, func(k analysis.Key) bool { return k.Name == value.Benchmark && fits(value.Params, k.Params) })
+	if index < 0 {
 		return analysis.Key{}, false
 	}
-	return s.work[at], true
+	return s.work[index], true
 }
 
 // notPlanned is the reason why no plan has the benchmark of a value.
-func (s *source) notPlanned(of paper.Of) string {
+func (s *source) notPlanned(value paper.Of) string {
 	switch {
-	case of.Benchmark == "":
+	case value.Benchmark == "":
 		return "Touchstone has no benchmark for it"
 	case s.quick:
-		return "the quick plan has no " + of.Benchmark
+		return "the quick plan has no " + value.Benchmark
 	}
-	return "no run of this plan has " + of.Benchmark
+	return "no run of this plan has " + value.Benchmark
 }
 
 // fits reports whether the spelled parameters contain all of some parameters.
-func fits(some map[string]string, params string) bool {
-	all := strings.Fields(params)
-	for name, value := range some {
-		if !slices.Contains(all, name+"="+value) {
+func fits(subset map[string]string, params string) bool {
+	list := strings.Fields(params)
+	for name, value := range subset {
+		if !slices.Contains(list, name+"="+value) {
 			return false
 		}
 	}
@@ -206,8 +206,8 @@ func fits(some map[string]string, params string) bool {
 
 // any reports whether a plan has the benchmark of some value.
 func (s *source) any(values []paper.Of) bool {
-	return slices.ContainsFunc(values, func(of paper.Of) bool {
-		_, has := s.key(of)
+	return slices.ContainsFunc(values, func(value paper.Of) bool {
+		_, has := s.key(value)
 		return has
 	})
 }
@@ -221,15 +221,15 @@ type measured struct {
 }
 
 // measure finds the value of a target, compared with another target. Without other the value has no comparison.
-func (s *source) measure(of paper.Of, target, other string) measured {
+func (s *source) measure(value paper.Of, target, partner string) measured {
 	found := measured{lack: "the run has no target " + target}
-	if of.Unmeasured != "" {
-		found.lack = of.Unmeasured
+	if value.Unmeasured != "" {
+		found.lack = value.Unmeasured
 		return found
 	}
-	key, has := s.key(of)
+	key, has := s.key(value)
 	if !has {
-		found.lack = s.notPlanned(of)
+		found.lack = s.notPlanned(value)
 		return found
 	}
 	for i := range s.runs {
@@ -239,11 +239,11 @@ func (s *source) measure(of paper.Of, target, other string) measured {
 		if !has(target) {
 			continue
 		}
-		with, lack := other, ""
-		if other != "" && !has(other) {
-			with, lack = "", "the run has no target "+other
+		baseline, lack := partner, ""
+		if partner != "" && !has(partner) {
+			baseline, lack = "", "the run has no target "+partner
 		}
-		m := s.inRun(i, key, of, target, with)
+		m := s.inRun(i, key, value, target, baseline)
 		if lack != "" && m.lack == "" {
 			m.lackRatio = lack
 		}
@@ -256,13 +256,13 @@ func (s *source) measure(of paper.Of, target, other string) measured {
 }
 
 // inRun finds the value of a target in a run that has the target.
-func (s *source) inRun(run int, key analysis.Key, of paper.Of, target, other string) measured {
-	v := view{run: run, key: key, baseline: other}
-	if place, series := placeOf(&s.runs[run], of); series {
-		v.metric, v.place = of.Metric, place
+func (s *source) inRun(run int, key analysis.Key, value paper.Of, target, partner string) measured {
+	v := view{run: run, key: key, baseline: partner}
+	if place, series := placeOf(&s.runs[run], value); series {
+		v.metric, v.place = value.Metric, place
 	}
 	if v.place < 0 {
-		return measured{lack: "not recorded: " + of.Item + " of " + of.Metric}
+		return measured{lack: "not recorded: " + value.Item + " of " + value.Metric}
 	}
 	for _, t := range s.runs[run].Targets {
 		if t.Name == target && t.Unavailable != "" {
@@ -276,7 +276,7 @@ func (s *source) inRun(run int, key analysis.Key, of paper.Of, target, other str
 	section := b.Sections[0]
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
-		if m.Name != of.Metric {
+		if m.Name != value.Metric {
 			continue
 		}
 		found := measured{metric: m.Metric, lack: "not recorded on " + target}
@@ -290,53 +290,53 @@ func (s *source) inRun(run int, key analysis.Key, of paper.Of, target, other str
 			}
 		}
 		switch {
-		case found.lack != "" || other == "" || target == other:
-		case section.Baseline != other:
+		case found.lack != "" || partner == "" || target == partner:
+		case section.Baseline != partner:
 			found.Comparison = nil
-			found.lackRatio = s.lackOf(run, key, of, other)
+			found.lackRatio = s.lackOf(run, key, value, partner)
 		case m.DerivedFrom != "":
-			if from := s.inRun(run, key, derived(of, m.DerivedFrom), target, other); proportional(b.Benchmark, m) {
-				found.Comparison, found.Emulated = from.Comparison, from.Emulated
+			if parent := s.inRun(run, key, derived(value, m.DerivedFrom), target, partner); proportional(b.Benchmark, m) {
+				found.Comparison, found.Emulated = parent.Comparison, parent.Emulated
 			} else {
 				found.lackRatio = m.Name + " is derived from " + m.DerivedFrom + ", and has no ratio"
 			}
 		case found.Comparison == nil:
-			found.lackRatio = "no ratio, because " + m.WhyUnbased(other)
+			found.lackRatio = "no ratio, because " + m.WhyUnbased(partner)
 		}
 		return found
 	}
-	return measured{lack: "not recorded: " + of.Metric + " of " + key.Title()}
+	return measured{lack: "not recorded: " + value.Metric + " of " + key.Title()}
 }
 
 // lackOf is the reason why a target has no value.
-func (s *source) lackOf(run int, key analysis.Key, of paper.Of, target string) string {
-	if m := s.inRun(run, key, of, target, ""); m.lack != "" {
+func (s *source) lackOf(run int, key analysis.Key, value paper.Of, target string) string {
+	if m := s.inRun(run, key, value, target, ""); m.lack != "" {
 		return m.lack
 	}
 	return target + " has no value"
 }
 
 // derived is the value with another metric.
-func derived(of paper.Of, metric string) paper.Of {
-	of.Metric = metric
-	return of
+func derived(value paper.Of, metric string) paper.Of {
+	value.Metric = metric
+	return value
 }
 
 // proportional reports whether a derived metric is a multiple of its source on all targets, such as an index. Both then have the same
 // ratios.
 func proportional(b *analysis.Benchmark, m *analysis.Metric) bool {
 	const tolerance = 1e-9
-	at := slices.IndexFunc(b.Metrics, func(o analysis.Metric) bool { return o.Name == m.DerivedFrom })
-	if at < 0 {
+	index := slices.IndexFunc(b.Metrics, func(o analysis.Metric) bool { return o.Name == m.DerivedFrom })
+	if index < 0 {
 		return false
 	}
 	factor := 0.0
 	for i := range m.Rows {
-		value, from := m.Rows[i].Cells[0].Summary, b.Metrics[at].Rows[i].Cells[0].Summary
-		if value == nil || from == nil {
+		value, source := m.Rows[i].Cells[0].Summary, b.Metrics[index].Rows[i].Cells[0].Summary
+		if value == nil || source == nil {
 			continue
 		}
-		f := value.Median / from.Median
+		f := value.Median / source.Median
 		if factor == 0 {
 			factor = f
 		}

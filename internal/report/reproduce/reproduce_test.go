@@ -53,11 +53,11 @@ func run(blocks int, factors map[string]float64) result.Run {
 }
 
 func reproduction(p paper.Paper, runs ...result.Run) *reproduce.Reproduction {
-	var all []reproduce.Run
+	var list []reproduce.Run
 	for _, r := range runs {
-		all = append(all, reproduce.Run{Run: r, Report: report.New([]result.Run{r}, analysis.Options{})})
+		list = append(list, reproduce.Run{Run: r, Report: report.New([]result.Run{r}, analysis.Options{})})
 	}
-	return reproduce.New(p, all, reproduce.Options{Work: []analysis.Key{{Name: "speed", Params: "n=1"}, {Name: "idle"}}})
+	return reproduce.New(p, list, reproduce.Options{Work: []analysis.Key{{Name: "speed", Params: "n=1"}, {Name: "idle"}}})
 }
 
 var (
@@ -66,16 +66,16 @@ var (
 	ofSize = paper.Of{Benchmark: "speed", Metric: "Size"}
 )
 
-func claim(relation paper.Relation, margin float64, of ...paper.Of) paper.Claim {
-	return paper.Claim{Name: "claim", Of: of, Targets: []string{"b"}, Others: []string{"a"}, Relation: relation, Margin: margin}
+func claim(relation paper.Relation, margin float64, values ...paper.Of) paper.Claim {
+	return paper.Claim{Name: "claim", Of: values, Targets: []string{"b"}, Others: []string{"a"}, Relation: relation, Margin: margin}
 }
 
 // Invariant study-claims: A claim of a study agrees or disagrees only if the interval shows it, and the ordinary report has the same numbers.
 func TestVerdicts(t *testing.T) {
-	twice := map[string]float64{"a": 1, "b": 2}
+	double := map[string]float64{"a": 1, "b": 2}
 	half := map[string]float64{"a": 1, "b": 0.5}
-	same := map[string]float64{"a": 1, "b": 1}
-	of := func(c paper.Claim, change func(*paper.Claim)) paper.Claim { change(&c); return c }
+	unit := map[string]float64{"a": 1, "b": 1}
+	edit := func(c paper.Claim, change func(*paper.Claim)) paper.Claim { change(&c); return c }
 	emulated := func(r *result.Run) { r.Host.Virtual = "qemu" }
 	for name, c := range map[string]struct {
 		factors map[string]float64
@@ -85,32 +85,32 @@ func TestVerdicts(t *testing.T) {
 		want    reproduce.Verdict
 		reason  string
 	}{
-		"better, lower is better":     {twice, 10, claim(paper.Better, 1, ofTime), nil, reproduce.Agrees, ""},
-		"better, higher is better":    {twice, 10, claim(paper.Better, 1.5, ofRate), nil, reproduce.Agrees, ""},
-		"better by too little":        {twice, 10, claim(paper.Better, 3, ofTime, ofRate), nil, reproduce.Disagrees, ""},
+		"better, lower is better":     {double, 10, claim(paper.Better, 1, ofTime), nil, reproduce.Agrees, ""},
+		"better, higher is better":    {double, 10, claim(paper.Better, 1.5, ofRate), nil, reproduce.Agrees, ""},
+		"better by too little":        {double, 10, claim(paper.Better, 3, ofTime, ofRate), nil, reproduce.Disagrees, ""},
 		"better, and is worse":        {half, 10, claim(paper.Better, 1, ofTime), nil, reproduce.Disagrees, ""},
 		"worse":                       {half, 10, claim(paper.Worse, 1.5, ofTime, ofRate), nil, reproduce.Agrees, ""},
-		"worse, and is better":        {twice, 10, claim(paper.Worse, 1, ofRate), nil, reproduce.Disagrees, ""},
-		"better, at the margin":       {twice, 10, claim(paper.Better, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
-		"better, and is equal":        {same, 10, claim(paper.Better, 1, ofSize), nil, reproduce.Disagrees, ""},
-		"similar":                     {same, 10, claim(paper.Similar, 1.1, ofTime, ofRate), nil, reproduce.Agrees, ""},
-		"similar, and is not":         {twice, 10, claim(paper.Similar, 1.1, ofTime), nil, reproduce.Disagrees, ""},
-		"similar, at the margin":      {twice, 10, claim(paper.Similar, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
-		"too few blocks":              {twice, 3, claim(paper.Better, 1, ofTime), nil, reproduce.CannotTell, "an interval needs 6 blocks with both targets, and there are 3"},
-		"unavailable target":          {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Targets = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
-		"unavailable other":           {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Others = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
-		"unknown target":              {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Targets = []string{"d"} }), nil, reproduce.NotMeasured, "the run has no target d"},
-		"other benchmark":             {twice, 10, claim(paper.Better, 1, paper.Of{Benchmark: "weight", Metric: "Time"}), nil, reproduce.NotMeasured, "no run of this plan has weight"},
-		"other parameters":            {twice, 10, claim(paper.Better, 1, paper.Of{Benchmark: "speed", Metric: "Time", Params: map[string]string{"n": "2"}}), nil, reproduce.NotMeasured, "no run of this plan has speed"},
-		"no trial of the benchmark":   {twice, 10, claim(paper.Better, 1, paper.Of{Benchmark: "idle", Metric: "Time"}), nil, reproduce.NotMeasured, "not in this run"},
-		"other metric":                {twice, 10, claim(paper.Better, 1, paper.Of{Benchmark: "speed", Metric: "Noise"}), nil, reproduce.NotMeasured, "not recorded: Noise of speed n=1"},
-		"no value in Touchstone":      {twice, 10, claim(paper.Better, 1, paper.Of{Unmeasured: "it is a matter of taste"}), nil, reproduce.NotMeasured, "it is a matter of taste"},
-		"other architecture":          {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Arch = "arm64" }), nil, reproduce.NotMeasured, "the study measured it on arm64, and this machine is amd64"},
-		"one of two disagrees":        {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Pairs = [][2]string{{"a", "b"}} }), nil, reproduce.Disagrees, "1 of 2 comparisons disagree, 1 agree"},
-		"one of two is missing":       {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Pairs = [][2]string{{"c", "a"}} }), nil, reproduce.CannotTell, "1 of 2 comparisons agree; c is not available"},
-		"speed of an emulated CPU":    {twice, 10, claim(paper.Better, 1, ofTime), emulated, reproduce.CannotTell, "the CPU is emulated, or may be"},
-		"memory beside emulated CPUs": {twice, 10, claim(paper.Better, 1, ofSize), emulated, reproduce.Agrees, ""},
-		"lost trials help nobody": {twice, 20, claim(paper.Better, 1, ofTime), func(r *result.Run) {
+		"worse, and is better":        {double, 10, claim(paper.Worse, 1, ofRate), nil, reproduce.Disagrees, ""},
+		"better, at the margin":       {double, 10, claim(paper.Better, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
+		"better, and is equal":        {unit, 10, claim(paper.Better, 1, ofSize), nil, reproduce.Disagrees, ""},
+		"similar":                     {unit, 10, claim(paper.Similar, 1.1, ofTime, ofRate), nil, reproduce.Agrees, ""},
+		"similar, and is not":         {double, 10, claim(paper.Similar, 1.1, ofTime), nil, reproduce.Disagrees, ""},
+		"similar, at the margin":      {double, 10, claim(paper.Similar, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
+		"too few blocks":              {double, 3, claim(paper.Better, 1, ofTime), nil, reproduce.CannotTell, "an interval needs 6 blocks with both targets, and there are 3"},
+		"unavailable target":          {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Targets = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
+		"unavailable other":           {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Others = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
+		"unknown target":              {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Targets = []string{"d"} }), nil, reproduce.NotMeasured, "the run has no target d"},
+		"other benchmark":             {double, 10, claim(paper.Better, 1, paper.Of{Benchmark: "weight", Metric: "Time"}), nil, reproduce.NotMeasured, "no run of this plan has weight"},
+		"other parameters":            {double, 10, claim(paper.Better, 1, paper.Of{Benchmark: "speed", Metric: "Time", Params: map[string]string{"n": "2"}}), nil, reproduce.NotMeasured, "no run of this plan has speed"},
+		"no trial of the benchmark":   {double, 10, claim(paper.Better, 1, paper.Of{Benchmark: "idle", Metric: "Time"}), nil, reproduce.NotMeasured, "not in this run"},
+		"other metric":                {double, 10, claim(paper.Better, 1, paper.Of{Benchmark: "speed", Metric: "Noise"}), nil, reproduce.NotMeasured, "not recorded: Noise of speed n=1"},
+		"no value in Touchstone":      {double, 10, claim(paper.Better, 1, paper.Of{Unmeasured: "it is a matter of taste"}), nil, reproduce.NotMeasured, "it is a matter of taste"},
+		"other architecture":          {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Arch = "arm64" }), nil, reproduce.NotMeasured, "the study measured it on arm64, and this machine is amd64"},
+		"one of two disagrees":        {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Pairs = [][2]string{{"a", "b"}} }), nil, reproduce.Disagrees, "1 of 2 comparisons disagree, 1 agree"},
+		"one of two is missing":       {double, 10, edit(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Pairs = [][2]string{{"c", "a"}} }), nil, reproduce.CannotTell, "1 of 2 comparisons agree; c is not available"},
+		"speed of an emulated CPU":    {double, 10, claim(paper.Better, 1, ofTime), emulated, reproduce.CannotTell, "the CPU is emulated, or may be"},
+		"memory beside emulated CPUs": {double, 10, claim(paper.Better, 1, ofSize), emulated, reproduce.Agrees, ""},
+		"lost trials help nobody": {double, 20, claim(paper.Better, 1, ofTime), func(r *result.Run) {
 			for i := range r.Trials {
 				if t := &r.Trials[i]; t.Target == "b" && t.Block < 5 {
 					t.Status, t.Samples, t.Reason = result.Timeout, nil, "too slow"
@@ -126,11 +126,11 @@ func TestVerdicts(t *testing.T) {
 		}, reproduce.Agrees, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			measured := run(c.blocks, c.factors)
+			record := run(c.blocks, c.factors)
 			if c.change != nil {
-				c.change(&measured)
+				c.change(&record)
 			}
-			got := reproduction(paper.Paper{Claims: []paper.Claim{c.claim}}, measured).Claims[0]
+			got := reproduction(paper.Paper{Claims: []paper.Claim{c.claim}}, record).Claims[0]
 			if got.Verdict != c.want || got.Reason != c.reason {
 				t.Errorf("the verdict is %q (%s), want %q (%s); %+v", got.Verdict, got.Reason, c.want, c.reason, got.Comparisons[0].Ratio())
 			}
@@ -142,14 +142,14 @@ func TestVerdicts(t *testing.T) {
 //
 // Invariant study-claims.
 func TestSameNumbers(t *testing.T) {
-	measured := reporttest.Small()
+	record := reporttest.Small()
 	p := paper.Paper{Claims: []paper.Claim{{
 		Of: []paper.Of{{Benchmark: "operations.container.lifecycle", Metric: "CreateAndRun"}}, Targets: []string{"oci/runc"}, Others: []string{"native"},
 		Relation: paper.Worse, Margin: 1,
 	}}}
-	full := report.New([]result.Run{measured}, analysis.Options{})
+	full := report.New([]result.Run{record}, analysis.Options{})
 	key := full.Benchmarks()[0].Key
-	r := reproduce.New(p, []reproduce.Run{{Run: measured, Report: full}}, reproduce.Options{Work: []analysis.Key{key}})
+	r := reproduce.New(p, []reproduce.Run{{Run: record, Report: full}}, reproduce.Options{Work: []analysis.Key{key}})
 	got := r.Claims[0].Comparisons[0].Compared
 	for _, m := range full.Benchmarks()[0].Metrics {
 		if m.Name != "CreateAndRun" {
@@ -212,25 +212,25 @@ func TestTables(t *testing.T) {
 
 // TestCompared checks the ratios behind values that are printed in relation to the reference.
 func TestCompared(t *testing.T) {
-	of := func(compared paper.Comparison, metric string) paper.Of {
-		return paper.Of{Target: "b", Benchmark: "speed", Metric: metric, Compared: compared}
+	build := func(comparison paper.Comparison, metric string) paper.Of {
+		return paper.Of{Target: "b", Benchmark: "speed", Metric: metric, Compared: comparison}
 	}
 	for _, c := range []struct {
 		of      paper.Of
 		printed string
 		want    float64
 	}{
-		{of(paper.Loss, "Rate"), "75", 0.25},
-		{of(paper.Loss, "Time"), "75", 4},
-		{of(paper.Gain, "Rate"), "100", 2},
-		{of(paper.Gain, "Time"), "100", 0.5},
-		{of(paper.Excess, "Time"), "50", 1.5},
-		{of(paper.Excess, "Size"), "50", 1.5},
-		{of(paper.Excess, "Rate"), "100", 0.5},
-		{of(paper.Share, "Time"), "20", 0.2},
-		{of(paper.Factor, "Time"), "3", 3},
-		{of(paper.Difference, "Time"), "3", math.NaN()},
-		{of(paper.Loss, "Noise"), "3", math.NaN()},
+		{build(paper.Loss, "Rate"), "75", 0.25},
+		{build(paper.Loss, "Time"), "75", 4},
+		{build(paper.Gain, "Rate"), "100", 2},
+		{build(paper.Gain, "Time"), "100", 0.5},
+		{build(paper.Excess, "Time"), "50", 1.5},
+		{build(paper.Excess, "Size"), "50", 1.5},
+		{build(paper.Excess, "Rate"), "100", 0.5},
+		{build(paper.Share, "Time"), "20", 0.2},
+		{build(paper.Factor, "Time"), "3", 3},
+		{build(paper.Difference, "Time"), "3", math.NaN()},
+		{build(paper.Loss, "Noise"), "3", math.NaN()},
 	} {
 		p := paper.Paper{Tables: []paper.Table{{
 			Reference: "a", Of: c.of, Columns: []paper.Column{{}}, Rows: []paper.Row{{Cells: []paper.Cell{{Printed: c.printed}}}},
@@ -244,11 +244,11 @@ func TestCompared(t *testing.T) {
 
 // TestItemOfSeries checks that a test in a series is compared by its own values. Time and Rate are the first two tests.
 func TestItemOfSeries(t *testing.T) {
-	of := func(item string) paper.Row {
+	build := func(item string) paper.Row {
 		return paper.Row{Of: paper.Of{Item: item, Benchmark: "speed", Metric: "Delay"}, Cells: []paper.Cell{{}, {}}}
 	}
 	p := paper.Paper{Tables: []paper.Table{{
-		Reference: "a", Columns: []paper.Column{{Of: paper.Of{Target: "a"}}, {Of: paper.Of{Target: "b"}}}, Rows: []paper.Row{of("Time"), of("Rate"), of("Noise")},
+		Reference: "a", Columns: []paper.Column{{Of: paper.Of{Target: "a"}}, {Of: paper.Of{Target: "b"}}}, Rows: []paper.Row{build("Time"), build("Rate"), build("Noise")},
 	}}}
 	cells := reproduction(p, run(10, map[string]float64{"a": 1, "b": 2})).Tables[0].Cells
 	if cells[0][1].Ratio.Ratio != 1 || !near(cells[1][1].Ratio.Ratio, 0.25) || cells[1][0].Ours.Median != 7 || cells[2][1].Reason != "not recorded: Noise of Delay" {
@@ -262,14 +262,14 @@ func TestEngineOfRow(t *testing.T) {
 		Reference: "crio/a", Columns: []paper.Column{{Of: paper.Of{Target: "crio/a"}}, {Of: paper.Of{Target: "crio/b"}}},
 		Rows: []paper.Row{{Of: paper.Of{Engine: "docker", Benchmark: "speed", Metric: "Rate"}, Cells: []paper.Cell{{Printed: "2"}, {Printed: "1"}}}},
 	}}}
-	measured := run(10, map[string]float64{"a": 1, "b": 2})
-	for i := range measured.Targets {
-		measured.Targets[i].Name = "docker/" + measured.Targets[i].Name
+	record := run(10, map[string]float64{"a": 1, "b": 2})
+	for i := range record.Targets {
+		record.Targets[i].Name = "docker/" + record.Targets[i].Name
 	}
-	for i := range measured.Trials {
-		measured.Trials[i].Target = "docker/" + measured.Trials[i].Target
+	for i := range record.Trials {
+		record.Trials[i].Target = "docker/" + record.Trials[i].Target
 	}
-	row := reproduction(p, measured).Tables[0].Cells[0]
+	row := reproduction(p, record).Tables[0].Cells[0]
 	if !row[0].Reference || row[1].Published != 0.5 || row[1].Ratio == nil || !near(row[1].Ratio.Ratio, 2) {
 		t.Errorf("the row is %+v", row)
 	}

@@ -68,37 +68,37 @@ func (c *Cell) PublishedRatio() string {
 // table compares a table with the runs.
 func (s *source) table(t *paper.Table) Table {
 	out := Table{Table: t, Where: s.where}
-	reason, any := "", false
+	reason, hasAny := "", false
 	for row := range t.Rows {
 		var cells []Cell
 		for column := range t.Rows[row].Cells {
 			c := s.cell(t, row, column)
-			any = any || c.Ours != nil
+			hasAny = hasAny || c.Ours != nil
 			reason = cmp.Or(reason, c.Reason)
 			cells = append(cells, c)
 		}
 		out.Cells = append(out.Cells, cells)
 	}
-	if !any {
+	if !hasAny {
 		out.Reason = reason
 	}
 	return out
 }
 
 func (s *source) cell(t *paper.Table, row, column int) Cell {
-	of := t.OfCell(row, column)
-	reference := referenceOf(t, of)
-	c := Cell{Cell: t.Rows[row].Cells[column], Of: of, Published: published(t, row, column), Reference: of.Target != "" && of.Target == reference}
-	c.Reason = s.otherArch(of.Arch)
-	if c.Reason == "" && of.Target == "" && of.Unmeasured == "" {
+	origin := t.OfCell(row, column)
+	reference := referenceOf(t, origin)
+	c := Cell{Cell: t.Rows[row].Cells[column], Of: origin, Published: published(t, row, column), Reference: origin.Target != "" && origin.Target == reference}
+	c.Reason = s.otherArch(origin.Arch)
+	if c.Reason == "" && origin.Target == "" && origin.Unmeasured == "" {
 		c.Reason = "it is no value of a target"
 	}
 	if c.Reason != "" {
 		return c
 	}
-	m := s.measure(of, of.Target, reference)
-	if value, ok := c.Number(); ok && of.Compared != "" {
-		c.Published = comparedRatio(of.Compared, value, m.metric.Better)
+	m := s.measure(origin, origin.Target, reference)
+	if value, ok := c.Number(); ok && origin.Compared != "" {
+		c.Published = comparedRatio(origin.Compared, value, m.metric.Better)
 	}
 	c.Reason = m.lack
 	if m.lack != "" {
@@ -112,17 +112,17 @@ func (s *source) cell(t *paper.Table, row, column int) Cell {
 }
 
 // referenceOf is the reference of a value: the table's reference, on the engine of the value.
-func referenceOf(t *paper.Table, of paper.Of) string {
-	if _, runtime, ok := strings.Cut(t.Reference, "/"); ok && of.Engine != "" {
-		return of.Engine + "/" + runtime
+func referenceOf(t *paper.Table, value paper.Of) string {
+	if _, runtime, ok := strings.Cut(t.Reference, "/"); ok && value.Engine != "" {
+		return value.Engine + "/" + runtime
 	}
 	return t.Reference
 }
 
 // comparedRatio is the ratio to the reference behind a value that is printed in relation to it. It is NaN if the metric is unknown.
-func comparedRatio(c paper.Comparison, value float64, better result.Direction) float64 {
+func comparedRatio(c paper.Comparison, value float64, direction result.Direction) float64 {
 	rate := func(ratio float64) float64 {
-		switch better {
+		switch direction {
 		case result.Higher:
 			return ratio
 		case result.Lower:
@@ -149,29 +149,29 @@ func comparedRatio(c paper.Comparison, value float64, better result.Direction) f
 // published is the printed ratio of a cell to the same value of the reference. That is in another column, or in another row of its group.
 func published(t *paper.Table, row, column int) float64 {
 	value, ok := t.Rows[row].Cells[column].Number()
-	of := t.OfCell(row, column)
-	reference := referenceOf(t, of)
-	if !ok || of.Compared != "" || reference == "" || of.Target == "" || of.Target == reference {
+	origin := t.OfCell(row, column)
+	reference := referenceOf(t, origin)
+	if !ok || origin.Compared != "" || reference == "" || origin.Target == "" || origin.Target == reference {
 		return math.NaN()
 	}
 	ratio := func(row, column int) float64 {
-		to := t.OfCell(row, column)
-		same := to.Target == reference && to.Compared == "" && to.Arch == of.Arch && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && maps.Equal(to.Params, of.Params)
-		if whole, ok := t.Rows[row].Cells[column].Number(); same && ok && whole != 0 {
-			return value / whole
+		base := t.OfCell(row, column)
+		isSame := base.Target == reference && base.Compared == "" && base.Arch == origin.Arch && base.Benchmark == origin.Benchmark && base.Metric == origin.Metric && base.Unit == origin.Unit && maps.Equal(base.Params, origin.Params)
+		if total, ok := t.Rows[row].Cells[column].Number(); isSame && ok && total != 0 {
+			return value / total
 		}
 		return math.NaN()
 	}
-	for other := range t.Rows[row].Cells {
-		if r := ratio(row, other); !math.IsNaN(r) {
+	for index := range t.Rows[row].Cells {
+		if r := ratio(row, index); !math.IsNaN(r) {
 			return r
 		}
 	}
-	for other := range t.Rows {
-		if t.Rows[other].Group != t.Rows[row].Group || column >= len(t.Rows[other].Cells) {
+	for index := range t.Rows {
+		if t.Rows[index].Group != t.Rows[row].Group || column >= len(t.Rows[index].Cells) {
 			continue
 		}
-		if r := ratio(other, column); !math.IsNaN(r) {
+		if r := ratio(index, column); !math.IsNaN(r) {
 			return r
 		}
 	}

@@ -62,8 +62,8 @@ func (c Commands) of(o Operation) []string {
 func (c Commands) delay(o Operation, d Delayed) time.Duration {
 	var sum time.Duration
 	for _, verb := range c.of(o) {
-		at := slices.IndexFunc(Operations(), func(o Operation) bool { return o.Verb == verb })
-		sum += d.Delays[at]
+		index := slices.IndexFunc(Operations(), func(o Operation) bool { return o.Verb == verb })
+		sum += d.Delays[index]
 	}
 	return sum
 }
@@ -119,7 +119,7 @@ type Noise struct {
 }
 
 // Measure returns the noise of an operation in runs with two equal targets.
-func Measure(runs []result.Run, o Operation, base, same string) Noise {
+func Measure(runs []result.Run, o Operation, base, twin string) Noise {
 	n := Noise{Median: math.NaN(), Mean: math.NaN()}
 	var values []float64
 	for i := range runs {
@@ -127,7 +127,7 @@ func Measure(runs []result.Run, o Operation, base, same string) Noise {
 		for _, s := range a {
 			values = append(values, s.Value)
 		}
-		n.base, n.same = append(n.base, a), append(n.same, samples(&runs[i], o, same))
+		n.base, n.same = append(n.base, a), append(n.same, samples(&runs[i], o, twin))
 	}
 	if len(values) > 0 {
 		n.Median, n.Mean = stats.Median(values), stat.Mean(values, nil)
@@ -146,45 +146,45 @@ func (n *Noise) smallest(blocks int) float64 {
 
 // samples are the values of an operation on a target.
 func samples(run *result.Run, o Operation, target string) []stats.Sample {
-	var all []stats.Sample
+	var list []stats.Sample
 	for _, t := range run.Trials {
 		if t.Benchmark != o.Benchmark || t.Target != target || t.Warmup || t.Status != result.OK {
 			continue
 		}
 		if values := t.Values(o.Metric); len(values) > 0 {
-			all = append(all, stats.Sample{Block: t.Block, Value: stats.Median(values)})
+			list = append(list, stats.Sample{Block: t.Block, Value: stats.Median(values)})
 		}
 	}
-	return all
+	return list
 }
 
 // Plan returns the delays of each kind and size for runs with a number of blocks. The calibration is a run with two equal targets. With ten blocks its
 // smallest delay is wrong by up to a factor of two, so the sizes span this range.
 //
 // The delay of an operation of several commands is divided among them. A command whose own operation does not call the runtime has no delay.
-func Plan(calibration result.Run, base, same string, blocks int, commands Commands) ([]Delayed, error) {
-	var all []Delayed
+func Plan(calibration result.Run, base, twin string, blocks int, commands Commands) ([]Delayed, error) {
+	var list []Delayed
 	for _, kind := range Kinds() {
 		for size := range Sizes {
-			all = append(all, Delayed{Kind: kind, Size: size})
+			list = append(list, Delayed{Kind: kind, Size: size})
 		}
 	}
 	for _, o := range Operations() {
-		n := Measure([]result.Run{calibration}, o, base, same)
-		smallest := n.smallest(blocks)
-		if math.IsNaN(smallest) {
+		n := Measure([]result.Run{calibration}, o, base, twin)
+		limit := n.smallest(blocks)
+		if math.IsNaN(limit) {
 			return nil, fmt.Errorf("the calibration has too few values of %s (%s of %s)", o.Verb, o.Metric, o.Benchmark)
 		}
-		for i := range all {
+		for i := range list {
 			var delay time.Duration
 			if parts := commands.delayed(o); parts > 0 {
-				share := max(LeastDelay, smallest/2) * float64(int(1)<<all[i].Size)
+				share := max(LeastDelay, limit/2) * float64(int(1)<<list[i].Size)
 				delay = time.Duration(share * n.Median * float64(time.Second) / float64(parts))
 			}
-			all[i].Delays = append(all[i].Delays, delay)
+			list[i].Delays = append(list[i].Delays, delay)
 		}
 	}
-	return all, nil
+	return list, nil
 }
 
 // Added is the time that the delays add to a block of all targets, by the calls of an average trial of the calibration.
@@ -293,22 +293,22 @@ func (p Pace) blocks(benchmark string, in time.Duration) int {
 }
 
 // Evaluate judges the runs. launches is set if Touchstone starts a process for each call. An operation that does not call the runtime has no delays.
-func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands Commands, pace Pace, launches bool) Check {
+func Evaluate(runs []result.Run, base, twin string, delayed []Delayed, commands Commands, pace Pace, launches bool) Check {
 	c := Check{}
 	operations := Operations()
 	compare := func(o Operation, target string) []stats.Comparison {
-		var all []stats.Comparison
+		var list []stats.Comparison
 		for i := range runs {
-			all = append(all, stats.Compare(samples(&runs[i], o, base), samples(&runs[i], o, target), stats.Lower, runs[i].Seed))
+			list = append(list, stats.Compare(samples(&runs[i], o, base), samples(&runs[i], o, target), stats.Lower, runs[i].Seed))
 		}
-		return all
+		return list
 	}
 	noise := map[string]Noise{}
 	for _, o := range append(slices.Clone(operations), Headline()) {
-		noise[o.Metric] = Measure(runs, o, base, same)
-		for _, compared := range compare(o, same) {
+		noise[o.Metric] = Measure(runs, o, base, twin)
+		for _, comparison := range compare(o, twin) {
 			c.Alarms.Comparisons++
-			if compared.Differs() {
+			if comparison.Differs() {
 				c.Alarms.Shown++
 			}
 		}
@@ -318,9 +318,9 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands 
 			continue
 		}
 		for _, kind := range Kinds() {
-			smallest := Smallest{Verb: o.Verb, Kind: kind}
+			minimum := Smallest{Verb: o.Verb, Kind: kind}
 			unbroken := true
-			var all []Found
+			var list []Found
 			for i := len(delayed) - 1; i >= 0; i-- {
 				d := delayed[i]
 				if d.Kind != kind {
@@ -328,13 +328,13 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands 
 				}
 				f := found(compare(o, d.Target), commands.delay(o, d), noise[o.Metric])
 				f.Verb, f.Kind = o.Verb, kind
-				all = append(all, f)
+				list = append(list, f)
 				if unbroken = unbroken && f.Runs > 0 && 5*f.Found >= 4*f.Runs; unbroken {
-					smallest.Delay, smallest.Share = &f.Delay, known(f.Share)
+					minimum.Delay, minimum.Share = &f.Delay, known(f.Share)
 				}
 			}
-			slices.Reverse(all) // the smallest first
-			c.Delays, c.Smallest = append(c.Delays, all...), append(c.Smallest, smallest)
+			slices.Reverse(list) // the smallest first
+			c.Delays, c.Smallest = append(c.Delays, list...), append(c.Smallest, minimum)
 		}
 	}
 	c.limits(append([]Operation{Headline()}, operations...), noise, pace)
@@ -344,19 +344,19 @@ func Evaluate(runs []result.Run, base, same string, delayed []Delayed, commands 
 
 // found counts the comparisons that show that a delayed target is slower. The delay is measured by the means: the typical ratio of times with two modes
 // exceeds the share of a delay that is small beside their distance.
-func found(compared []stats.Comparison, delay time.Duration, noise Noise) Found {
-	f := Found{Delay: delay.Seconds(), Share: delay.Seconds() / noise.Median, Runs: len(compared)}
-	var measured []float64
-	for _, c := range compared {
+func found(comparisons []stats.Comparison, delay time.Duration, noise Noise) Found {
+	f := Found{Delay: delay.Seconds(), Share: delay.Seconds() / noise.Median, Runs: len(comparisons)}
+	var delays []float64
+	for _, c := range comparisons {
 		if c.Verdict == stats.Slower {
 			f.Found++
 		}
 		if !math.IsNaN(c.Means) {
-			measured = append(measured, (c.Means-1)*noise.Mean)
+			delays = append(delays, (c.Means-1)*noise.Mean)
 		}
 	}
-	if len(measured) > 0 {
-		f.Measured = known(stats.Median(measured))
+	if len(delays) > 0 {
+		f.Measured = known(stats.Median(delays))
 	}
 	return f
 }
@@ -390,21 +390,21 @@ func (c *Check) overhead(runs []result.Run, base string, noise map[string]Noise,
 		c.Self = self.Seconds() / elapsed.Seconds()
 	}
 	for _, o := range Operations() {
-		own := Overhead{Verb: o.Verb, Median: noise[o.Metric].Median}
+		cost := Overhead{Verb: o.Verb, Median: noise[o.Metric].Median}
 		if len(runs) > 0 {
-			own.Region = stats.Median(regions)
+			cost.Region = stats.Median(regions)
 			if launches {
-				own.Launch = known(stats.Median(launch))
+				cost.Launch = known(stats.Median(launch))
 			}
 			if len(request) > 0 {
-				own.Request = known(stats.Median(request))
+				cost.Request = known(stats.Median(request))
 			}
-			own.Calls = calls(runs, o, base)
+			cost.Calls = calls(runs, o, base)
 		}
-		if math.IsNaN(own.Median) {
+		if math.IsNaN(cost.Median) {
 			continue
 		}
-		c.Operations = append(c.Operations, own)
+		c.Operations = append(c.Operations, cost)
 	}
 }
 
@@ -422,25 +422,25 @@ func calls(runs []result.Run, o Operation, target string) float64 {
 			if t.Benchmark != o.Benchmark || t.Target != target || t.Warmup || t.Status != result.OK {
 				continue
 			}
-			named := map[string]int{}
+			numbers := map[string]int{}
 			for _, p := range t.Phases {
-				named[p.Name]++
+				numbers[p.Name]++
 				if phase, _, step := strings.Cut(p.Name, "/"); step {
-					named[phase+"/"]++
+					numbers[phase+"/"]++
 				}
 			}
-			if named[o.Verb] == 0 {
+			if numbers[o.Verb] == 0 {
 				continue
 			}
 			n := 0
 			for _, phase := range phases {
-				if steps := named[phase+"/"]; steps > 0 || phase == exit {
+				if steps := numbers[phase+"/"]; steps > 0 || phase == exit {
 					n += steps
 				} else {
-					n += named[phase]
+					n += numbers[phase]
 				}
 			}
-			counts = append(counts, float64(n)/float64(named[o.Verb]))
+			counts = append(counts, float64(n)/float64(numbers[o.Verb]))
 		}
 	}
 	if len(counts) == 0 {

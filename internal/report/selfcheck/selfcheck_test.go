@@ -77,11 +77,11 @@ func TestDelaysAreFound(t *testing.T) {
 	if len(delayed) != 2*selfcheck.Sizes {
 		t.Fatalf("%d delayed targets", len(delayed))
 	}
-	var all []result.Run
+	var list []result.Run
 	for n := range runs {
-		all = append(all, run(n+1, blocks, noise, delayed))
+		list = append(list, run(n+1, blocks, noise, delayed))
 	}
-	c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true)
+	c := selfcheck.Evaluate(list, base, same, delayed, nil, pace(), true)
 	if c.Alarms.Comparisons != 5*runs || c.Alarms.Shown > runs {
 		t.Errorf("%d of %d comparisons of equal targets show a difference", c.Alarms.Shown, c.Alarms.Comparisons)
 	}
@@ -130,15 +130,15 @@ func TestDelaysAreFound(t *testing.T) {
 	if len(c.Operations) != 4 || c.Operations[0].Region != 1e-7 || *c.Operations[0].Launch != 1e-3 || math.Abs(c.Self-0.01) > 1e-9 {
 		t.Errorf("the overhead is %+v, the share of CPU %g", c.Operations, c.Self)
 	}
-	one, slow := all[:1], pace()
-	for name := range slow.Block {
-		slow.Block[name] = 20 * time.Second // few blocks, because the limits of many take long
+	one, rate := list[:1], pace()
+	for name := range rate.Block {
+		rate.Block[name] = 20 * time.Second // few blocks, because the limits of many take long
 	}
 	one[0].Overhead.Requests = map[string]time.Duration{"oci": time.Millisecond, "docker": time.Millisecond}
-	if c := selfcheck.Evaluate(one, base, same, nil, nil, slow, true); c.Operations[0].Request != nil || c.Operations[0].Calls != 0 {
+	if c := selfcheck.Evaluate(one, base, same, nil, nil, rate, true); c.Operations[0].Request != nil || c.Operations[0].Calls != 0 {
 		t.Errorf("a runtime that Touchstone starts, without phases, has the overhead %+v", c.Operations[0])
 	}
-	if daemon := selfcheck.Evaluate(one, base, same, nil, nil, slow, false); daemon.Operations[0].Launch != nil {
+	if daemon := selfcheck.Evaluate(one, base, same, nil, nil, rate, false); daemon.Operations[0].Launch != nil {
 		t.Error("a runtime that a daemon starts has the start of a process as Touchstone's own part")
 	}
 }
@@ -195,12 +195,12 @@ func TestCommandsOfAnEngine(t *testing.T) {
 				trial.Phases = []result.Phase{{Name: "exec"}, {Name: "exec"}, {Name: "exec"}}
 			}
 		}
-		planned, err := selfcheck.Plan(calibration, base, same, 8, test.Commands)
+		plan, err := selfcheck.Plan(calibration, base, same, 8, test.Commands)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range test.planned {
-			if got := planned[0].Delays[i]; got != want*time.Microsecond {
+			if got := plan[0].Delays[i]; got != want*time.Microsecond {
 				t.Errorf("%s: the delay of %s is %v, want %v", name, selfcheck.Operations()[i].Verb, got, want*time.Microsecond)
 			}
 		}
@@ -240,12 +240,12 @@ func TestDelaysOfTwoModesAreFound(t *testing.T) {
 			Target: fmt.Sprint("oci/x-", size), Kind: selfcheck.Sleep, Size: size, Delays: []time.Duration{delay, delay, delay, delay},
 		})
 	}
-	var all []result.Run
+	var list []result.Run
 	for n := range runs {
-		all = append(all, run(n+1, blocks, 0.02, delayed))
+		list = append(list, run(n+1, blocks, 0.02, delayed))
 	}
-	modes(all)
-	c := selfcheck.Evaluate(all, base, same, delayed, nil, pace(), true)
+	modes(list)
+	c := selfcheck.Evaluate(list, base, same, delayed, nil, pace(), true)
 	for _, s := range c.Smallest {
 		if s.Kind == selfcheck.Sleep && (s.Delay == nil || *s.Delay > 0.001) {
 			t.Errorf("%s: the smallest delay is %v", s.Verb, s.Delay)
@@ -273,8 +273,8 @@ func TestOddCalibrations(t *testing.T) {
 	}
 	// Equal values have no noise. The delays are the least ones, and each is found.
 	delayed := planned(t, 0, 8)
-	if least := delayed[0].Delays[0]; least != time.Duration(selfcheck.LeastDelay*float64(took)) {
-		t.Errorf("without noise the smallest delay is %v", least)
+	if minimum := delayed[0].Delays[0]; minimum != time.Duration(selfcheck.LeastDelay*float64(took)) {
+		t.Errorf("without noise the smallest delay is %v", minimum)
 	}
 	c := selfcheck.Evaluate([]result.Run{run(1, 8, 0, delayed)}, base, same, delayed, nil, pace(), true)
 	for _, s := range c.Smallest {

@@ -44,14 +44,14 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s in A, %s in B", d.Fact.Name(), values(d.A), values(d.B))
 }
 
-func values(all []string) string {
-	all = slices.Clone(all)
-	for i, v := range all {
+func values(list []string) string {
+	list = slices.Clone(list)
+	for i, v := range list {
 		if v == "" {
-			all[i] = "unknown"
+			list[i] = "unknown"
 		}
 	}
-	return strings.Join(all, " and ")
+	return strings.Join(list, " and ")
 }
 
 // DifferError is the error for runs that differ in facts that the user has not allowed.
@@ -83,24 +83,24 @@ func (e *DifferError) Error() string {
 }
 
 // refused returns a *DifferError for the differences that are not allowed. Runs of different machines also differ in facts of the host.
-func refused(all []Difference, o Options) error {
-	all = slices.Clone(all)
-	across := o.AcrossMachines
-	machines := slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine })
-	all = slices.DeleteFunc(all, func(d Difference) bool {
+func refused(list []Difference, o Options) error {
+	list = slices.Clone(list)
+	isAllowed := o.AcrossMachines
+	machines := slices.ContainsFunc(list, func(d Difference) bool { return d.Class == ClassMachine })
+	list = slices.DeleteFunc(list, func(d Difference) bool {
 		switch d.Class {
 		case ClassMachine:
-			return across
+			return isAllowed
 		case ClassHost:
-			return across && machines || slices.Contains(o.Allow, d.Class)
+			return isAllowed && machines || slices.Contains(o.Allow, d.Class)
 		default:
 			return slices.Contains(o.Allow, d.Class)
 		}
 	})
-	if len(all) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
-	return &DifferError{all}
+	return &DifferError{list}
 }
 
 // classOf is the class of a kind of fact. The identity of a machine is of ClassMachine if the machines differ.
@@ -136,20 +136,20 @@ func (d Difference) Concerns(benchmark, target string) bool {
 
 // Differences lists the facts that differ between the runs of both sides, without parameters.
 func Differences(a, b []result.Run) []Difference {
-	var all []Difference
-	everything := slices.Concat(a, b)
-	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
-	monitors := ownMonitors(everything)
+	var list []Difference
+	runs := slices.Concat(a, b)
+	isSame := !slices.ContainsFunc(runs[1:], func(r result.Run) bool { return !runs[0].Host.SameMachine(&r.Host) })
+	monitors := ownMonitors(runs)
 	ids, factsA := factsOf(a, monitors)
-	others, factsB := factsOf(b, monitors)
-	for _, id := range others {
+	idsB, factsB := factsOf(b, monitors)
+	for _, id := range idsB {
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
 	for _, id := range ids {
 		class := classOf(id.Kind)
-		if id.Kind.Identity() && same || id.Kind.Natural() {
+		if id.Kind.Identity() && isSame || id.Kind.Natural() {
 			continue
 		}
 		if id.Kind.Identity() {
@@ -164,29 +164,29 @@ func Differences(a, b []result.Run) []Difference {
 			runsA, runsB = 0, 0
 		}
 		x, y := distinct(factsA[id], runsA), distinct(factsB[id], runsB)
-		if both := distinct(slices.Concat(x, y), 0); len(both) > 1 {
-			all = append(all, Difference{class, id, x, y})
+		if union := distinct(slices.Concat(x, y), 0); len(union) > 1 {
+			list = append(list, Difference{class, id, x, y})
 		}
 	}
-	if !same && !slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine }) {
-		all = append([]Difference{{
+	if !isSame && !slices.ContainsFunc(list, func(d Difference) bool { return d.Class == ClassMachine }) {
+		list = append([]Difference{{
 			ClassMachine, fact.ID{Kind: fact.Machine}, []string{unknownMachine}, []string{unknownMachine},
-		}}, all...)
+		}}, list...)
 	}
-	return all
+	return list
 }
 
 // unknownMachine is the value for machines that differ in no shown fact.
 const unknownMachine = "a machine without a proof that it is the same one: its name, CPU, memory or identity is unknown or differs"
 
 // factsOf lists the facts of runs in their order, with the values of the runs that have them. monitors are from ownMonitors.
-func factsOf(runs []result.Run, monitors map[string]bool) (ids []fact.ID, all map[fact.ID][]string) {
-	all = map[fact.ID][]string{}
+func factsOf(runs []result.Run, monitors map[string]bool) (ids []fact.ID, facts map[fact.ID][]string) {
+	facts = map[fact.ID][]string{}
 	put := func(id fact.ID, value string) {
-		if _, known := all[id]; !known {
+		if _, ok := facts[id]; !ok {
 			ids = append(ids, id)
 		}
-		all[id] = append(all[id], value)
+		facts[id] = append(facts[id], value)
 	}
 	add := func(kind fact.Kind, subject, value string) { put(fact.ID{Kind: kind, Subject: subject}, value) }
 	for i := range runs {
@@ -219,12 +219,12 @@ func factsOf(runs []result.Run, monitors map[string]bool) (ids []fact.ID, all ma
 			add(fact.Workload, name, workloads[name])
 		}
 		for _, i := range itemsOf(sections["benchmarks"]) {
-			several, own := monitors[i.name]
+			hasSeveral, isOwn := monitors[i.name]
 			title := i.name
-			if several {
+			if hasSeveral {
 				title = i.title
 			}
-			if own {
+			if isOwn {
 				add(fact.Monitor, title, cmp.Or(i.monitor, joined(sections["monitor"]), "none"))
 			}
 		}
@@ -234,7 +234,7 @@ func factsOf(runs []result.Run, monitors map[string]bool) (ids []fact.ID, all ma
 			}
 		}
 	}
-	return ids, all
+	return ids, facts
 }
 
 // storageNotes are the notes of the engines about the storage of a target, which can change its results.
@@ -249,17 +249,17 @@ func storageNotes(t result.Target) []string {
 }
 
 // distinct lists each value once. A fact that some of the runs do not have has the value "" there.
-func distinct(all []string, runs int) []string {
-	var once []string
-	for _, v := range all {
-		if !slices.Contains(once, v) {
-			once = append(once, v)
+func distinct(list []string, runs int) []string {
+	var set []string
+	for _, v := range list {
+		if !slices.Contains(set, v) {
+			set = append(set, v)
 		}
 	}
-	if len(all) < runs && !slices.Contains(once, "") {
-		once = append(once, "")
+	if len(list) < runs && !slices.Contains(set, "") {
+		set = append(set, "")
 	}
-	return once
+	return set
 }
 
 // conditions are notes about conditions of the measurement that differ, such as the file system or the path of packets.
@@ -267,31 +267,31 @@ func conditions(orderA []identity, cellsA map[identity]measured, orderB []identi
 	type place struct{ cell, condition string }
 	var order []place
 	found := map[place][2][]string{}
-	for side, of := range []struct {
+	for side, group := range []struct {
 		order []identity
 		cells map[identity]measured
 	}{{orderA, cellsA}, {orderB, cellsB}} {
-		for _, id := range of.order {
-			for _, m := range of.cells[id].cells {
+		for _, id := range group.order {
+			for _, m := range group.cells[id].cells {
 				for _, c := range m.Conditions {
-					at := place{analysis.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name()}
-					v, known := found[at]
-					if !known {
-						order = append(order, at)
+					spot := place{analysis.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name()}
+					v, ok := found[spot]
+					if !ok {
+						order = append(order, spot)
 					}
 					if !slices.Contains(v[side], c.Text) {
 						v[side] = append(v[side], c.Text)
 					}
-					found[at] = v
+					found[spot] = v
 				}
 			}
 		}
 	}
 	var notes []string
-	for _, at := range order {
-		v := found[at]
+	for _, spot := range order {
+		v := found[spot]
 		if v[0] != nil && v[1] != nil && len(distinct(slices.Concat(v[0], v[1]), 0)) > 1 {
-			notes = append(notes, fmt.Sprintf("%s: the condition %q differs: %s in A, %s in B.", at.cell, at.condition, values(v[0]), values(v[1])))
+			notes = append(notes, fmt.Sprintf("%s: the condition %q differs: %s in A, %s in B.", spot.cell, spot.condition, values(v[0]), values(v[1])))
 		}
 	}
 	return notes

@@ -72,21 +72,21 @@ func (g Gate) String() string {
 
 // ParseGate reads a gate of the command line: [BENCHMARK][:METRIC]=WORD:MARGIN, or WORD:MARGIN for all metrics.
 func ParseGate(text string) (Gate, error) {
-	at := "--fail-on " + text
+	place := "--fail-on " + text
 	selector, condition := "", text
 	if cut := strings.LastIndexByte(text, '='); cut >= 0 {
 		selector, condition = text[:cut], text[cut+1:]
 		if selector == "" {
-			return Gate{}, &GateError{at, "nothing is before the =; write a benchmark, as in operations=slower:3%, or only slower:3%"}
+			return Gate{}, &GateError{place, "nothing is before the =; write a benchmark, as in operations=slower:3%, or only slower:3%"}
 		}
 	}
 	benchmark, metric, _ := strings.Cut(selector, ":")
-	return newGate(at, benchmark, metric, "", condition)
+	return newGate(place, benchmark, metric, "", condition)
 }
 
-func newGate(at, benchmark, metric, target, condition string) (Gate, error) {
+func newGate(place, benchmark, metric, target, condition string) (Gate, error) {
 	fail := func(format string, args ...any) (Gate, error) {
-		return Gate{}, &GateError{at, fmt.Sprintf(format, args...)}
+		return Gate{}, &GateError{place, fmt.Sprintf(format, args...)}
 	}
 	word, number, ok := strings.Cut(condition, ":")
 	if !ok || !slices.Contains(words, word) {
@@ -119,7 +119,7 @@ func newGate(at, benchmark, metric, target, condition string) (Gate, error) {
 	if target == "*" {
 		target = ""
 	}
-	return Gate{benchmark, metric, target, word, margin / 100, at}, nil
+	return Gate{benchmark, metric, target, word, margin / 100, place}, nil
 }
 
 // MaxGateFile is the largest size of a file with gates, in bytes.
@@ -201,14 +201,14 @@ func readGates(file string, data []byte) (gates []Gate, err error) {
 			}
 			texts[key] = text.Value
 		}
-		at := item.GetToken()
+		position := item.GetToken()
 		if m, ok := item.(*ast.MappingNode); ok && len(m.Values) > 0 {
-			at = m.Values[0].Key.GetToken() // the mapping's own token is its first colon
+			position = m.Values[0].Key.GetToken() // the mapping's own token is its first colon
 		}
 		if keys["fail-on"] == nil {
-			return nil, fail(at, "the gate needs the key fail-on, as in fail-on: slower:3%%")
+			return nil, fail(position, "the gate needs the key fail-on, as in fail-on: slower:3%%")
 		}
-		g, err := newGate(place(at), texts["benchmark"], texts["metric"], texts["target"], texts["fail-on"])
+		g, err := newGate(place(position), texts["benchmark"], texts["metric"], texts["target"], texts["fail-on"])
 		if err != nil {
 			return nil, err
 		}
@@ -218,23 +218,23 @@ func readGates(file string, data []byte) (gates []Gate, err error) {
 }
 
 // entries gives the values of a mapping by key. Other keys, and a repeated key, are errors.
-func entries(node ast.Node, place func(*token.Token) string, allowed ...string) (map[string]ast.Node, error) {
+func entries(node ast.Node, place func(*token.Token) string, keys ...string) (map[string]ast.Node, error) {
 	mapping, ok := node.(*ast.MappingNode)
 	if !ok {
-		return nil, &GateError{place(node.GetToken()), "a mapping with the keys " + strings.Join(allowed, ", ") + " is needed here"}
+		return nil, &GateError{place(node.GetToken()), "a mapping with the keys " + strings.Join(keys, ", ") + " is needed here"}
 	}
-	all := map[string]ast.Node{}
+	table := map[string]ast.Node{}
 	for _, v := range mapping.Values {
 		key := v.Key.GetToken()
-		switch _, twice := all[key.Value]; {
-		case !slices.Contains(allowed, key.Value):
-			return nil, &GateError{place(key), fmt.Sprintf("the key %q is unknown; the keys are %s", key.Value, strings.Join(allowed, ", "))}
-		case twice:
+		switch _, duplicate := table[key.Value]; {
+		case !slices.Contains(keys, key.Value):
+			return nil, &GateError{place(key), fmt.Sprintf("the key %q is unknown; the keys are %s", key.Value, strings.Join(keys, ", "))}
+		case duplicate:
 			return nil, &GateError{place(key), fmt.Sprintf("the key %q occurs twice", key.Value)}
 		}
-		all[key.Value] = v.Value
+		table[key.Value] = v.Value
 	}
-	return all, nil
+	return table, nil
 }
 
 // Contradictions refuses gates with the same selection and different margins.
@@ -250,9 +250,9 @@ func Contradictions(gates []Gate) error {
 }
 
 // contradiction is the error for two gates that cannot both hold.
-func contradiction(one, other Gate) error {
-	return &GateError{other.At, fmt.Sprintf("it contradicts %s: both select the same metrics, with the margins %s and %s; leave out one of them",
-		one.At, quantity.Percent(one.Margin), quantity.Percent(other.Margin))}
+func contradiction(one, second Gate) error {
+	return &GateError{second.At, fmt.Sprintf("it contradicts %s: both select the same metrics, with the margins %s and %s; leave out one of them",
+		one.At, quantity.Percent(one.Margin), quantity.Percent(second.Margin))}
 }
 
 // selection is the gate without its margin and its place.
@@ -287,7 +287,7 @@ func fits(pattern, name string) bool {
 
 // rank is the precedence of a gate. A gate that selects less has a higher rank: a metric counts more than a target, and a target more than a benchmark.
 func (g Gate) rank() []int {
-	named := func(pattern string) int {
+	weigh := func(pattern string) int {
 		switch {
 		case pattern == "":
 			return 0
@@ -304,7 +304,7 @@ func (g Gate) rank() []int {
 	if g.Word != AnyWorse {
 		word = 1
 	}
-	return []int{named(g.Metric), named(g.Target), components, word}
+	return []int{weigh(g.Metric), weigh(g.Target), components, word}
 }
 
 // Answer is the answer of a gate.
@@ -353,18 +353,18 @@ func (c *Comparison) check(gates []Gate) ([]Check, error) {
 	if err := Contradictions(gates); err != nil {
 		return nil, err
 	}
-	var all []Check
-	used := make([]bool, len(gates))
-	add := func(cell result.Cell, m result.Metric, of int, why string) error {
-		at, err := choose(gates, cell, m, used)
-		if err != nil || at < 0 {
+	var checks []Check
+	uses := make([]bool, len(gates))
+	add := func(cell result.Cell, m result.Metric, index int, reason string) error {
+		place, err := choose(gates, cell, m, uses)
+		if err != nil || place < 0 {
 			return err
 		}
-		k := Check{Gate: gates[at], Cell: cell, Metric: m, Index: of, Answer: Inconclusive, Why: why}
-		if of >= 0 {
-			k.examine(&c.Cells[of], c.Single)
+		k := Check{Gate: gates[place], Cell: cell, Metric: m, Index: index, Answer: Inconclusive, Why: reason}
+		if index >= 0 {
+			k.examine(&c.Cells[index], c.Single)
 		}
-		all = append(all, k)
+		checks = append(checks, k)
 		return nil
 	}
 	for i := range c.Cells {
@@ -373,43 +373,43 @@ func (c *Comparison) check(gates []Gate) ([]Check, error) {
 		}
 	}
 	for _, o := range c.OneSided {
-		other := map[string]string{"A": "B", "B": "A"}[o.Has]
+		names := map[string]string{"A": "B", "B": "A"}[o.Has]
 		for _, m := range o.Metrics {
-			if err := add(o.Cell, m, -1, fmt.Sprintf("side %s has no value: %s", other, o.Why)); err != nil {
+			if err := add(o.Cell, m, -1, fmt.Sprintf("side %s has no value: %s", names, o.Why)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	decide(all)
+	decide(checks)
 	for i, g := range gates {
-		if !used[i] {
-			all = append(all, Check{Gate: g, Index: -1, Answer: Inconclusive, Why: c.unused(g)})
+		if !uses[i] {
+			checks = append(checks, Check{Gate: g, Index: -1, Answer: Inconclusive, Why: c.unused(g)})
 		}
 	}
-	return all, nil
+	return checks, nil
 }
 
 // unused is the reason why a gate selects no metric.
 func (c *Comparison) unused(g Gate) string {
-	other := g
-	other.Word = AnyWorse
+	variant := g
+	variant.Word = AnyWorse
 	for i := range c.Cells {
-		if cell := &c.Cells[i]; other.covers(cell.Cell, cell.Metric) {
-			other.Word = quantity.VerdictWord(stats.Slower, cell.Metric)
-			return fmt.Sprintf("the word for a worse value of %s is %s, not %s; write %s", cell.Metric.Name, other.Word, g.Word, other)
+		if cell := &c.Cells[i]; variant.covers(cell.Cell, cell.Metric) {
+			variant.Word = quantity.VerdictWord(stats.Slower, cell.Metric)
+			return fmt.Sprintf("the word for a worse value of %s is %s, not %s; write %s", cell.Metric.Name, variant.Word, g.Word, variant)
 		}
 	}
 	return "the gate selects no metric of these runs; correct its names, or measure the benchmark"
 }
 
 // choose gives the index of the gate for a metric, -1 for none: the gate with the highest rank. It marks every gate that covers the metric as used.
-func choose(gates []Gate, cell result.Cell, m result.Metric, used []bool) (int, error) {
+func choose(gates []Gate, cell result.Cell, m result.Metric, uses []bool) (int, error) {
 	best := -1
 	for i, g := range gates {
 		if !g.covers(cell, m) {
 			continue
 		}
-		used[i] = true
+		uses[i] = true
 		if best < 0 {
 			best = i
 			continue
@@ -436,14 +436,14 @@ func (k *Check) examine(c *Cell, single bool) {
 		k.Why = cmp.Or(c.Why, string(c.Verdict))
 	default:
 		k.p = c.runs.AgainstMargin(k.Gate.Margin, stats.Direction(c.Metric.Better))
-		lost := func(side string, share float64) string {
+		explain := func(side string, share float64) string {
 			return fmt.Sprintf("side %s has lost %s of its trials, and the others may be the faster ones", side, quantity.Percent(share))
 		}
 		if c.A.Lost > stats.MostLost {
-			k.p.Worse, k.Why = math.NaN(), lost("A", c.A.Lost)
+			k.p.Worse, k.Why = math.NaN(), explain("A", c.A.Lost)
 		}
 		if c.B.Lost > stats.MostLost {
-			k.p.NotWorse, k.Why = math.NaN(), lost("B", c.B.Lost)
+			k.p.NotWorse, k.Why = math.NaN(), explain("B", c.B.Lost)
 		}
 		if k.Why == "" {
 			k.runs = &c.runs
@@ -454,17 +454,17 @@ func (k *Check) examine(c *Cell, single bool) {
 
 // decide sets the answers of checks with p-values.
 func decide(checks []Check) {
-	worse, together := make([]float64, len(checks)), 0
+	values, count := make([]float64, len(checks)), 0
 	for i, k := range checks {
-		worse[i] = math.NaN()
+		values[i] = math.NaN()
 		if k.Index >= 0 && k.p != (stats.Margin{}) {
-			worse[i] = k.p.Worse
+			values[i] = k.p.Worse
 		}
-		if !math.IsNaN(worse[i]) {
-			together++
+		if !math.IsNaN(values[i]) {
+			count++
 		}
 	}
-	for i, adjusted := range stats.Holm(worse) {
+	for i, adjusted := range stats.Holm(values) {
 		k := &checks[i]
 		switch {
 		case k.Index < 0 || k.Answer == NotWorse:
@@ -473,7 +473,7 @@ func decide(checks []Check) {
 		case k.p.NotWorse < stats.Alpha:
 			k.Answer = NotWorse
 		case k.runs != nil:
-			k.RunsNeeded = k.runs.RunsNeeded(k.Gate.Margin, stats.Direction(k.Metric.Better), together)
+			k.RunsNeeded = k.runs.RunsNeeded(k.Gate.Margin, stats.Direction(k.Metric.Better), count)
 			if k.RunsNeeded == 0 {
 				k.Why += "; 1000 runs a side would not decide, because the difference is too close to the margin for the variation between runs: choose another margin"
 				continue

@@ -24,12 +24,12 @@ func gate(t *testing.T, text string) sides.Gate {
 	return g
 }
 
-func gates(t *testing.T, texts ...string) (all []sides.Gate) {
+func gates(t *testing.T, texts ...string) (list []sides.Gate) {
 	t.Helper()
 	for _, text := range texts {
-		all = append(all, gate(t, text))
+		list = append(list, gate(t, text))
 	}
-	return all
+	return list
 }
 
 func TestParseGate(t *testing.T) {
@@ -127,25 +127,25 @@ func TestDocumentedGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, begun := strings.Cut(string(page), "```yaml\n")
-	block, _, ended := strings.Cut(block, "```")
-	if all, err := sides.ReadGates("compare.md", []byte(block)); !begun || !ended || err != nil || len(all) != 2 {
-		t.Errorf("the page has the gates %v: %v", all, err)
+	_, block, hasStart := strings.Cut(string(page), "```yaml\n")
+	block, _, hasEnd := strings.Cut(block, "```")
+	if list, err := sides.ReadGates("compare.md", []byte(block)); !hasStart || !hasEnd || err != nil || len(list) != 2 {
+		t.Errorf("the page has the gates %v: %v", list, err)
 	}
 	example, err := os.ReadFile("../../../examples/ci/gates.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := sides.ReadGates("gates.yaml", example); err != nil || len(all) != 2 {
-		t.Errorf("the example has the gates %v: %v", all, err)
+	if list, err := sides.ReadGates("gates.yaml", example); err != nil || len(list) != 2 {
+		t.Errorf("the example has the gates %v: %v", list, err)
 	}
 }
 
 func FuzzReadGates(f *testing.F) {
 	f.Add([]byte("version: 1\ngates:\n- fail-on: slower:3%\n  metric: M*\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, err := sides.ReadGates("gates.yaml", text)
-		for _, g := range all {
+		list, err := sides.ReadGates("gates.yaml", text)
+		for _, g := range list {
 			if err != nil || g.Margin <= 0 || g.Margin > sides.MostMargin || g.At == "" {
 				t.Errorf("%q gives %+v, %v", text, g, err)
 			}
@@ -176,13 +176,13 @@ func TestContradictingGates(t *testing.T) {
 }
 
 // answers spells the answers for oci/runc: "CreateAndRun worse than the margin".
-func answers(c *sides.Comparison) (all []string) {
+func answers(c *sides.Comparison) (list []string) {
 	for _, k := range c.Gates {
 		if k.Target == "oci/runc" || k.Metric.Name == "" {
-			all = append(all, strings.TrimSpace(k.Metric.Name+" "+string(k.Answer)))
+			list = append(list, strings.TrimSpace(k.Metric.Name+" "+string(k.Answer)))
 		}
 	}
-	return all
+	return list
 }
 
 // Invariant gates: A gate passes only if every metric that it selects is shown not to be worse by the margin.
@@ -251,11 +251,11 @@ func TestUndecidedGateOfConstantRuns(t *testing.T) {
 
 // TestGateWithTarget: a gate of a file can select targets.
 func TestGateWithTarget(t *testing.T) {
-	all, err := sides.ReadGates("g", []byte("version: 1\ngates:\n- {target: 'oci/*', metric: Rate, fail-on: slower:3%}\n"))
+	list, err := sides.ReadGates("g", []byte("version: 1\ngates:\n- {target: 'oci/*', metric: Rate, fail-on: slower:3%}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compared(t, before(), slow(), sides.Options{Gates: all})
+	c := compared(t, before(), slow(), sides.Options{Gates: list})
 	if len(c.Gates) != 1 || (c.Gates[0].Cell != result.Cell{Benchmark: lifecycle, Target: "oci/runc"}) {
 		t.Errorf("the checks are %+v", c.Gates)
 	}
@@ -281,23 +281,23 @@ func randomly(metrics int) func(r *result.Run) {
 // alone they differ far more often. TestRunsErrorRates of package stats has the rates of one metric.
 func TestFalseAlarmsOfComparisons(t *testing.T) {
 	const comparisons = 400
-	var shown, alone, failed int
+	var count, extras, failed int
 	for n := range comparisons {
 		name := fmt.Sprint(n, "-")
 		a, b := change(group("a"+name, 1, 1, 1, 1), randomly(20)), change(group("b"+name, 1, 1, 1, 1), randomly(20))
 		c := compared(t, a, b, sides.Options{Gates: gates(t, "slower:0.01%")})
 		if c.Shown > 0 {
-			shown++
+			count++
 		}
 		if c.Shown+c.Alone > 0 {
-			alone++
+			extras++
 		}
 		if c.Outcome() == sides.Worse {
 			failed++
 		}
 	}
 	// 5 % and three standard errors of 1.1 %.
-	if most := 0.083 * comparisons; float64(shown) > most || float64(failed) > most || alone < comparisons/3 {
-		t.Errorf("of %d comparisons %d have a difference, %d fail, and %d have a difference in a metric alone", comparisons, shown, failed, alone)
+	if limit := 0.083 * comparisons; float64(count) > limit || float64(failed) > limit || extras < comparisons/3 {
+		t.Errorf("of %d comparisons %d have a difference, %d fail, and %d have a difference in a metric alone", comparisons, count, failed, extras)
 	}
 }

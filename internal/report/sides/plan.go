@@ -77,39 +77,39 @@ func itemsOf(section []string) []item {
 			texts[len(texts)-1] += strings.TrimPrefix(text, "  ") + "\n"
 		}
 	}
-	var all []item
+	var list []item
 	for _, text := range texts {
 		keys := sectionsOf(text)
 		i := item{name: joined(keys["name"]), monitor: joined(keys["monitor"])}
 		i.title = i.name
-		for _, of := range []struct{ key, prefix string }{{"params", ""}, {"limits", "limits."}} {
-			for _, line := range keys[of.key] {
+		for _, group := range []struct{ key, prefix string }{{"params", ""}, {"limits", "limits."}} {
+			for _, line := range keys[group.key] {
 				if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
-					i.title += " " + of.prefix + name + "=" + strings.Trim(value, `"`)
+					i.title += " " + group.prefix + name + "=" + strings.Trim(value, `"`)
 				}
 			}
 		}
-		all = append(all, i)
+		list = append(list, i)
 	}
-	return all
+	return list
 }
 
 // ownMonitors finds the benchmarks that have a monitor of their own in the plan of some run. For the others the monitor of the plan is one fact. The value
 // is true if some plan has several items of the benchmark: the items are then compared by their parameters.
 func ownMonitors(runs []result.Run) map[string]bool {
-	own, several := map[string]bool{}, map[string]bool{}
+	monitors, duplicates := map[string]bool{}, map[string]bool{}
 	for i := range runs {
-		seen := map[string]bool{}
+		names := map[string]bool{}
 		for _, item := range itemsOf(sectionsOf(runs[i].Plan)["benchmarks"]) {
-			several[item.name] = several[item.name] || seen[item.name]
-			seen[item.name] = true
+			duplicates[item.name] = duplicates[item.name] || names[item.name]
+			names[item.name] = true
 			if item.monitor != "" {
-				own[item.name] = true
+				monitors[item.name] = true
 			}
 		}
 	}
-	for name := range own {
-		own[name] = several[name]
+	for name := range monitors {
+		monitors[name] = duplicates[name]
 	}
-	return own
+	return monitors
 }

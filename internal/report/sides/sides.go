@@ -207,7 +207,7 @@ type NothingError struct {
 }
 
 func (e *NothingError) Error() string {
-	const most = 6
+	const limit = 6
 	var cells []string
 	for _, s := range e.OneSided {
 		cells = append(cells, fmt.Sprintf("%s on %s only in %s", s.Title(), s.Target, s.Has))
@@ -216,31 +216,31 @@ func (e *NothingError) Error() string {
 	if len(cells) == 0 {
 		return text + ": they have no results"
 	}
-	more := ""
-	if len(cells) > most {
-		more = fmt.Sprintf("; and %d more", len(cells)-most)
-		cells = cells[:most]
+	rest := ""
+	if len(cells) > limit {
+		rest = fmt.Sprintf("; and %d more", len(cells)-limit)
+		cells = cells[:limit]
 	}
-	return text + ": " + strings.Join(cells, "; ") + more + "; compare runs of one plan"
+	return text + ": " + strings.Join(cells, "; ") + rest + "; compare runs of one plan"
 }
 
 func distinctRuns(a, b Side) error {
-	seen := map[string]string{}
+	names := map[string]string{}
 	for _, side := range []Side{a, b} {
 		if len(side.Runs) == 0 {
 			return fmt.Errorf("%s has no run; give runs with results", side.Name)
 		}
 		for _, r := range side.Runs {
-			if first, twice := seen[r.ID]; twice {
+			if first, duplicate := names[r.ID]; duplicate {
 				return fmt.Errorf("run %s is given twice, by %s and %s; leave out one of them", r.ID, first, side.Name)
 			}
-			seen[r.ID] = side.Name
+			names[r.ID] = side.Name
 		}
 	}
 	return nil
 }
 
-func describe(runs []result.Run) (all []Run) {
+func describe(runs []result.Run) (list []Run) {
 	for i := range runs {
 		r := &runs[i]
 		ok := 0
@@ -249,13 +249,13 @@ func describe(runs []result.Run) (all []Run) {
 				ok++
 			}
 		}
-		started := "at an unknown time"
+		start := "at an unknown time"
 		if !r.Started.IsZero() {
-			started = r.Started.UTC().Format("2006-01-02 15:04")
+			start = r.Started.UTC().Format("2006-01-02 15:04")
 		}
-		all = append(all, Run{ID: r.ID, Plan: r.Name, Host: r.Host.Hostname, Started: started, State: r.State, Trials: ok})
+		list = append(list, Run{ID: r.ID, Plan: r.Name, Host: r.Host.Hostname, Started: start, State: r.State, Trials: ok})
 	}
-	return all
+	return list
 }
 
 // collect lists the metrics of the runs of a side in the order of their first occurrence.
@@ -264,11 +264,11 @@ func collect(runs []result.Run) (order []identity, cells map[identity]measured) 
 	for i := range runs {
 		for _, m := range analysis.MeasuredIn(&runs[i]) {
 			id := identity{m.Cell, m.Metric.Name}
-			of, known := cells[id]
-			if !known {
+			entry, ok := cells[id]
+			if !ok {
 				order = append(order, id)
 			}
-			cells[id] = measured{append(of.cells, m), append(of.run, i)}
+			cells[id] = measured{append(entry.cells, m), append(entry.run, i)}
 		}
 	}
 	return order, cells
@@ -299,9 +299,9 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 	if p[1].Params != p[0].Params {
 		c.ParamsB = p[1].Params
 	}
-	for _, of := range slices.Concat(x.cells, y.cells) {
-		if of.Metric.Unit != first.Unit || of.Metric.Better != first.Better {
-			return c.notComparable(fmt.Sprintf(otherUnit, first.Unit, first.Better, of.Metric.Unit, of.Metric.Better))
+	for _, cell := range slices.Concat(x.cells, y.cells) {
+		if cell.Metric.Unit != first.Unit || cell.Metric.Better != first.Better {
+			return c.notComparable(fmt.Sprintf(otherUnit, first.Unit, first.Better, cell.Metric.Unit, cell.Metric.Better))
 		}
 	}
 	if c.zero = allZero(x) && allZero(y); c.zero {
@@ -312,20 +312,20 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 		of   measured
 		runs []result.Run
 	}{{x, runsA}, {y, runsB}} {
-		for i, of := range side.of.cells {
-			for _, v := range of.Values {
+		for i, cell := range side.of.cells {
+			for _, v := range cell.Values {
 				if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 					return c.notComparable(fmt.Sprintf("a ratio needs values above 0, and run %s has %v %s", side.runs[side.of.run[i]].ID, v, first.Unit))
 				}
 			}
-			if len(of.Values) > 0 && stats.Median(of.Values) == 0 {
+			if len(cell.Values) > 0 && stats.Median(cell.Values) == 0 {
 				return c.notComparable(fmt.Sprintf("a ratio needs values above 0, and the median of run %s is 0", side.runs[side.of.run[i]].ID))
 			}
 		}
 	}
 	if len(c.A.Runs) == 1 && len(c.B.Runs) == 1 {
-		of := stats.CompareUnpaired(only(x), only(y), stats.Direction(first.Better))
-		c.Ratio, c.CI, c.P, c.Verdict = of.Ratio, of.CI, of.P, of.Verdict
+		comparison := stats.CompareUnpaired(only(x), only(y), stats.Direction(first.Better))
+		c.Ratio, c.CI, c.P, c.Verdict = comparison.Ratio, comparison.CI, comparison.P, comparison.Verdict
 	} else {
 		c.runs = stats.CompareRuns(c.A.Runs, c.B.Runs)
 		c.Ratio, c.CI, c.P, c.Detectable = c.runs.Ratio, c.runs.CI, c.runs.P, c.runs.Detectable
@@ -340,8 +340,8 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 }
 
 // notComparable is the cell without a ratio.
-func (c Cell) notComparable(why string) Cell {
-	c.Verdict, c.Why = stats.NotComparable, why
+func (c Cell) notComparable(reason string) Cell {
+	c.Verdict, c.Why = stats.NotComparable, reason
 	return c
 }
 
@@ -349,14 +349,14 @@ func (c Cell) notComparable(why string) Cell {
 func valuesOf(m measured) Values {
 	var v Values
 	logs := 0.0
-	for _, of := range m.cells {
-		v.Lost = max(v.Lost, of.Lost)
-		if len(of.Values) == 0 {
+	for _, cell := range m.cells {
+		v.Lost = max(v.Lost, cell.Lost)
+		if len(cell.Values) == 0 {
 			continue
 		}
-		median := stats.Median(of.Values)
-		v.Runs, v.Means = append(v.Runs, median), append(v.Means, stat.Mean(of.Values, nil))
-		v.Trials += len(of.Values)
+		median := stats.Median(cell.Values)
+		v.Runs, v.Means = append(v.Runs, median), append(v.Means, stat.Mean(cell.Values, nil))
+		v.Trials += len(cell.Values)
 		logs += math.Log(median)
 	}
 	v.Median = math.Exp(logs / float64(len(v.Runs))) // NaN for negative values
@@ -368,8 +368,8 @@ func valuesOf(m measured) Values {
 
 // only gives the values of the one run that has some.
 func only(m measured) []float64 {
-	at := slices.IndexFunc(m.cells, func(c analysis.Measured) bool { return len(c.Values) > 0 })
-	return m.cells[at].Values
+	index := slices.IndexFunc(m.cells, func(c analysis.Measured) bool { return len(c.Values) > 0 })
+	return m.cells[index].Values
 }
 
 func allZero(m measured) bool {
@@ -414,17 +414,17 @@ func (c *Cell) Notable() bool {
 // verdict decides about a cell with a test.
 func (c *Cell) verdict() {
 	single := len(c.A.Runs) == 1 && len(c.B.Runs) == 1
-	shown := c.P < stats.Alpha && c.CI != nil && (c.CI.Lo > 1 || c.CI.Hi < 1)
-	better := (c.Ratio < 1) == (c.Metric.Better == result.Lower)
-	c.Alone = shown && c.Adjusted >= stats.Alpha
+	isShown := c.P < stats.Alpha && c.CI != nil && (c.CI.Lo > 1 || c.CI.Hi < 1)
+	isBetter := (c.Ratio < 1) == (c.Metric.Better == result.Lower)
+	c.Alone = isShown && c.Adjusted >= stats.Alpha
 	switch {
-	case shown && single:
+	case isShown && single:
 		c.Verdict = MaybeRun
-	case shown && (better && c.B.Lost > stats.MostLost || !better && c.A.Lost > stats.MostLost):
+	case isShown && (isBetter && c.B.Lost > stats.MostLost || !isBetter && c.A.Lost > stats.MostLost):
 		c.Verdict, c.Alone = stats.TrialsLost, false
-	case shown && better:
+	case isShown && isBetter:
 		c.Verdict = stats.Faster
-	case shown:
+	case isShown:
 		c.Verdict = stats.Slower
 	case c.CI != nil && math.Sqrt(c.CI.Hi/c.CI.Lo)-1 > tooWide:
 		c.Verdict = stats.TooNoisy
@@ -464,23 +464,23 @@ const shortRun = 4
 
 // notes are statements about the sides.
 func notes(a, b Side, single bool) []string {
-	var all []string
+	var list []string
 	switch {
 	case single:
-		all = append(all, "Each side has one run. One run shows nothing of the variation between runs, so no difference here is shown to be a change: "+
+		list = append(list, "Each side has one run. One run shows nothing of the variation between runs, so no difference here is shown to be a change: "+
 			"if runs vary by 3 %, one run each differs by chance in a quarter to a half of all comparisons. Give several runs a side: at least 3, better 5 or more.")
 	case len(a.Runs) == 1 || len(b.Runs) == 1:
-		one, other := "A", "B"
+		one, second := "A", "B"
 		if len(b.Runs) == 1 {
-			one, other = "B", "A"
+			one, second = "B", "A"
 		}
-		all = append(all, fmt.Sprintf("Side %s has one run. The comparison assumes that its runs vary as the runs of side %s do. Give several runs of side %s to drop the assumption.", one, other, one))
+		list = append(list, fmt.Sprintf("Side %s has one run. The comparison assumes that its runs vary as the runs of side %s do. Give several runs of side %s to drop the assumption.", one, second, one))
 	case min(len(a.Runs), len(b.Runs)) < 3:
-		all = append(all, "A side has two runs. Two runs show little of the variation between runs, so intervals are wide. Give at least 3 runs a side, better 5 or more.")
+		list = append(list, "A side has two runs. Two runs show little of the variation between runs, so intervals are wide. Give at least 3 runs a side, better 5 or more.")
 	}
-	most := 0
+	maximum := 0
 	for _, r := range slices.Concat(describe(a.Runs), describe(b.Runs)) {
-		most = max(most, r.Trials)
+		maximum = max(maximum, r.Trials)
 	}
 	for _, side := range []struct {
 		name string
@@ -488,24 +488,24 @@ func notes(a, b Side, single bool) []string {
 	}{{"A", a.Runs}, {"B", b.Runs}} {
 		for i, d := range describe(side.runs) {
 			r := &side.runs[i]
-			if shortRun*d.Trials < most {
-				all = append(all, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, quantity.Counted(d.Trials, "ok trial"), most))
+			if shortRun*d.Trials < maximum {
+				list = append(list, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, quantity.Counted(d.Trials, "ok trial"), maximum))
 			}
 			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
-				all = append(all, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))
+				list = append(list, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))
 			}
 			if r.State != result.Complete {
-				all = append(all, fmt.Sprintf("Run %s (side %s) is %s: its plan was not completed.", r.ID, side.name, r.State))
+				list = append(list, fmt.Sprintf("Run %s (side %s) is %s: its plan was not completed.", r.ID, side.name, r.State))
 			}
 		}
 	}
-	return all
+	return list
 }
 
 // backwards reports whether the trials of a run begin before their predecessors.
 func backwards(r *result.Run) bool {
 	for i := 1; i < len(r.Trials); i++ {
-		if before := r.Trials[i-1].Started; !before.IsZero() && !r.Trials[i].Started.IsZero() && r.Trials[i].Started.Before(before) {
+		if start := r.Trials[i-1].Started; !start.IsZero() && !r.Trials[i].Started.IsZero() && r.Trials[i].Started.Before(start) {
 			return true
 		}
 	}

@@ -82,9 +82,9 @@ func compared(t *testing.T, a, b sides.Side, o sides.Options) *sides.Comparison 
 // cell is a metric of oci/runc.
 func cell(t *testing.T, c *sides.Comparison, metric string) sides.Cell {
 	t.Helper()
-	for _, of := range c.Cells {
-		if of.Metric.Name == metric && of.Target == "oci/runc" {
-			return of
+	for _, entry := range c.Cells {
+		if entry.Metric.Name == metric && entry.Target == "oci/runc" {
+			return entry
 		}
 	}
 	t.Fatalf("%s on oci/runc is not compared", metric)
@@ -108,12 +108,12 @@ func TestVerdicts(t *testing.T) {
 	} {
 		got := compared(t, c.a, c.b, sides.Options{})
 		for metric, want := range c.want {
-			if of := cell(t, got, metric); of.Verdict != want {
-				t.Errorf("%s: the verdict on %s is %q (%s), want %q", name, metric, of.Verdict, of.Why, want)
+			if entry := cell(t, got, metric); entry.Verdict != want {
+				t.Errorf("%s: the verdict on %s is %q (%s), want %q", name, metric, entry.Verdict, entry.Why, want)
 			}
 		}
-		if of := cell(t, got, "CreateAndRun"); of.Word() != c.word {
-			t.Errorf("%s: the word is %q, want %q", name, of.Word(), c.word)
+		if entry := cell(t, got, "CreateAndRun"); entry.Word() != c.word {
+			t.Errorf("%s: the word is %q, want %q", name, entry.Word(), c.word)
 		}
 	}
 }
@@ -123,9 +123,9 @@ func TestVerdicts(t *testing.T) {
 // Invariant single-runs: One run a side gives no verdict "slower", and no gate passes or fails by it.
 func TestOneRunEach(t *testing.T) {
 	c := compared(t, group("a", 1), group("b", 3), sides.Options{Gates: []sides.Gate{gate(t, "worse:3%")}})
-	for _, of := range c.Cells {
-		if of.Verdict == stats.Slower || of.Verdict == stats.Faster {
-			t.Errorf("%s is %s", of.Metric.Name, of.Verdict)
+	for _, entry := range c.Cells {
+		if entry.Verdict == stats.Slower || entry.Verdict == stats.Faster {
+			t.Errorf("%s is %s", entry.Metric.Name, entry.Verdict)
 		}
 	}
 	if !c.Single || len(c.Notes) == 0 || !strings.Contains(c.Notes[0], "several runs a side") || c.Outcome() != sides.Inconclusive {
@@ -144,10 +144,10 @@ func TestMeans(t *testing.T) {
 			}
 		}
 	}
-	of := cell(t, compared(t, change(before(), slowPath(1)), change(same(), slowPath(3)), sides.Options{}), "CreateAndRun")
+	entry := cell(t, compared(t, change(before(), slowPath(1)), change(same(), slowPath(3)), sides.Options{}), "CreateAndRun")
 	// 3 of 8 trials take twice as long, and not 1 of 8: 11/9 of the mean.
-	if of.Verdict == stats.Slower || math.Abs(of.MeanRatio-11.0/9) > 0.01 || of.MeanCI == nil || of.MeanCI.Lo < 1.2 || of.MeanCI.Hi > 1.25 {
-		t.Errorf("the verdict is %q, the means %v %v", of.Verdict, of.MeanRatio, of.MeanCI)
+	if entry.Verdict == stats.Slower || math.Abs(entry.MeanRatio-11.0/9) > 0.01 || entry.MeanCI == nil || entry.MeanCI.Lo < 1.2 || entry.MeanCI.Hi > 1.25 {
+		t.Errorf("the verdict is %q, the means %v %v", entry.Verdict, entry.MeanRatio, entry.MeanCI)
 	}
 	single := cell(t, compared(t, change(group("a", 1), slowPath(1)), change(group("b", 1), slowPath(3)), sides.Options{}), "CreateAndRun")
 	if math.Abs(single.MeanRatio-11.0/9) > 0.01 || single.MeanCI != nil {
@@ -158,9 +158,9 @@ func TestMeans(t *testing.T) {
 // TestTiers: a difference that only its own test shows does not hold over the whole comparison.
 func TestTiers(t *testing.T) {
 	c := compared(t, group("a", 1, 1.01, 0.99), group("b", 1.024, 1.031, 1.018), sides.Options{})
-	of := cell(t, c, "CreateAndRun")
-	if of.Verdict != stats.Slower || !of.Alone || of.P >= stats.Alpha || of.Adjusted < stats.Alpha || of.Word() != "slower, in this metric alone" {
-		t.Errorf("the verdict is %q, alone %v, p %v, adjusted %v", of.Verdict, of.Alone, of.P, of.Adjusted)
+	entry := cell(t, c, "CreateAndRun")
+	if entry.Verdict != stats.Slower || !entry.Alone || entry.P >= stats.Alpha || entry.Adjusted < stats.Alpha || entry.Word() != "slower, in this metric alone" {
+		t.Errorf("the verdict is %q, alone %v, p %v, adjusted %v", entry.Verdict, entry.Alone, entry.P, entry.Adjusted)
 	}
 	if c.Shown != 0 || c.Alone != 4 || c.Compared != 6 || !strings.Contains(c.Summary(), "0 differ over the whole comparison, and 4 in their metric alone") {
 		t.Errorf("%d of %d shown, %d alone: %s", c.Shown, c.Compared, c.Alone, c.Summary())
@@ -199,9 +199,9 @@ func TestNotComparable(t *testing.T) {
 		"only zeros":        {zeros, "the median of run after0 is 0"},
 	} {
 		got := compared(t, before(), change(same(), c.change), sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=worse:3%")}})
-		of := cell(t, got, "CreateAndRun")
-		if of.Verdict != stats.NotComparable || !strings.Contains(of.Why, c.why) || !math.IsNaN(of.Ratio) || of.CI != nil {
-			t.Errorf("%s: the verdict is %q because %q, want a reason with %q", name, of.Verdict, of.Why, c.why)
+		entry := cell(t, got, "CreateAndRun")
+		if entry.Verdict != stats.NotComparable || !strings.Contains(entry.Why, c.why) || !math.IsNaN(entry.Ratio) || entry.CI != nil {
+			t.Errorf("%s: the verdict is %q because %q, want a reason with %q", name, entry.Verdict, entry.Why, c.why)
 		}
 		if got.Outcome() != sides.Inconclusive {
 			t.Errorf("%s: the gates are %q", name, got.Outcome())
@@ -212,27 +212,27 @@ func TestNotComparable(t *testing.T) {
 func TestFewAndEqualValues(t *testing.T) {
 	oneTrial := func(r *result.Run) { r.Trials = r.Trials[:2] }
 	// One trial a run is an observation of each run, and nothing within one run.
-	if of := cell(t, compared(t, change(before(), oneTrial), change(slow(), oneTrial), sides.Options{}), "CreateAndRun"); of.Verdict != stats.Slower || of.A.Trials != 5 {
-		t.Errorf("one trial in each of five runs: %+v", of)
+	if entry := cell(t, compared(t, change(before(), oneTrial), change(slow(), oneTrial), sides.Options{}), "CreateAndRun"); entry.Verdict != stats.Slower || entry.A.Trials != 5 {
+		t.Errorf("one trial in each of five runs: %+v", entry)
 	}
-	if of := cell(t, compared(t, change(group("a", 1), oneTrial), change(group("b", 2), oneTrial), sides.Options{}), "CreateAndRun"); of.Verdict != stats.TooFew || of.Word() != "too few samples" {
-		t.Errorf("one trial in one run each: %q", of.Verdict)
+	if entry := cell(t, compared(t, change(group("a", 1), oneTrial), change(group("b", 2), oneTrial), sides.Options{}), "CreateAndRun"); entry.Verdict != stats.TooFew || entry.Word() != "too few samples" {
+		t.Errorf("one trial in one run each: %q", entry.Verdict)
 	}
 	// All values equal.
-	of := cell(t, compared(t, before(), same(), sides.Options{}), "HostMemory")
-	if of.Verdict != stats.NoDifference || of.Ratio != 1 || *of.CI != (stats.Interval{Lo: 1, Hi: 1}) {
-		t.Errorf("equal values: %+v", of)
+	entry := cell(t, compared(t, before(), same(), sides.Options{}), "HostMemory")
+	if entry.Verdict != stats.NoDifference || entry.Ratio != 1 || *entry.CI != (stats.Interval{Lo: 1, Hi: 1}) {
+		t.Errorf("equal values: %+v", entry)
 	}
 }
 
 func TestNothingInCommon(t *testing.T) {
-	other := func(r *result.Run) {
+	rename := func(r *result.Run) {
 		r.Targets[1].Name, r.Targets[0].Name = "oci/crun", "oci/youki"
 		for i := range r.Trials {
 			r.Trials[i].Target = r.Targets[i%2].Name
 		}
 	}
-	_, err := sides.New(before(), change(same(), other), sides.Options{})
+	_, err := sides.New(before(), change(same(), rename), sides.Options{})
 	if is := (*sides.NothingError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), "before and after have no benchmark") ||
 		!strings.Contains(err.Error(), lifecycle+" on oci/crun only in B") {
 		t.Errorf("the error is %v", err)
@@ -251,11 +251,11 @@ func TestNothingInCommon(t *testing.T) {
 
 // Invariant gates.
 func TestOneSidedCells(t *testing.T) {
-	lost := func(r *result.Run) {
+	fail := func(r *result.Run) {
 		r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return t.Target == "oci/runc" && t.Block > 0 })
 		r.Trials[1].Status, r.Trials[1].Samples, r.Trials[1].Reason = result.Failed, nil, "no space left"
 	}
-	absent := func(r *result.Run) {
+	hide := func(r *result.Run) {
 		r.Targets[1].Unavailable = "runc was not found"
 		r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return t.Target == "oci/runc" })
 	}
@@ -271,17 +271,17 @@ func TestOneSidedCells(t *testing.T) {
 		gateWhy   string
 		howManyOf int // metrics
 	}{
-		"all trials failed":    {lost, lifecycle, "failed 1 of 1: no space left", "side B has no value: failed 1 of 1: no space left", 4},
-		"not available":        {absent, lifecycle, "the target was not available: runc was not found", "side B has no value", 4},
+		"all trials failed":    {fail, lifecycle, "failed 1 of 1: no space left", "side B has no value: failed 1 of 1: no space left", 4},
+		"not available":        {hide, lifecycle, "the target was not available: runc was not found", "side B has no value", 4},
 		"a metric is not here": {metric, lifecycle + ": CreateAndRun", "not measured", "side B has no value: not measured", 1},
 	} {
 		got := compared(t, before(), change(same(), c.change), sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
-		at := slices.IndexFunc(got.OneSided, func(o sides.OneSided) bool { return o.Target == "oci/runc" })
-		if at < 0 {
+		index := slices.IndexFunc(got.OneSided, func(o sides.OneSided) bool { return o.Target == "oci/runc" })
+		if index < 0 {
 			t.Errorf("%s: no cell is listed", name)
 			continue
 		}
-		if o := got.OneSided[at]; o.Has != "A" || o.Title() != c.title || o.Why != c.why || len(o.Metrics) != c.howManyOf {
+		if o := got.OneSided[index]; o.Has != "A" || o.Title() != c.title || o.Why != c.why || len(o.Metrics) != c.howManyOf {
 			t.Errorf("%s: %s %q because %q, with %d metrics", name, o.Has, o.Title(), o.Why, len(o.Metrics))
 		}
 		// A gate never passes because a value is absent.
@@ -347,16 +347,16 @@ func TestDifferencesWithinASide(t *testing.T) {
 // TestNaturalDifferences: these do not matter.
 func TestNaturalDifferences(t *testing.T) {
 	free, merged := int64(1<<30), int64(7)
-	on := int64(1)
+	flag := int64(1)
 	b := change(same(), func(r *result.Run) {
 		r.Host.Memory += 1 << 20
-		r.Host.Reclaim = &result.Reclaim{Available: &free, SwapUsed: &free, KSM: &on, KSMSharing: &merged}
+		r.Host.Reclaim = &result.Reclaim{Available: &free, SwapUsed: &free, KSM: &flag, KSMSharing: &merged}
 		r.Host.Selfcheck = selfcheck()
 		r.Plan = "version: 1\nname: other\nblocks: 80\nbudget: 9m\ntimeout:\n  trial: 2m\n  call: 30s\n"
 	})
-	other := free + 1
+	second := free + 1
 	a := change(before(), func(r *result.Run) {
-		r.Host.Reclaim = &result.Reclaim{Available: &other, KSM: &on, KSMSharing: &other}
+		r.Host.Reclaim = &result.Reclaim{Available: &second, KSM: &flag, KSMSharing: &second}
 	})
 	if c := compared(t, a, b, sides.Options{}); len(c.Differences) != 0 {
 		t.Errorf("the differences are %v", c.Differences)
@@ -385,36 +385,36 @@ func TestNoDifferenceNamesTheDetectable(t *testing.T) {
 // A difference between single runs is not folded away, and does not count among the differences of several runs.
 func TestDifferenceOfSingleRuns(t *testing.T) {
 	c := compared(t, group("a", 1), group("b", 1.3), sides.Options{})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != sides.MaybeRun || !of.Notable() {
-		t.Errorf("the verdict is %q, notable %v", of.Verdict, of.Notable())
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != sides.MaybeRun || !entry.Notable() {
+		t.Errorf("the verdict is %q, notable %v", entry.Verdict, entry.Notable())
 	}
 
-	const once = "Rate"
-	several := func(side sides.Side) sides.Side {
+	const name = "Rate"
+	drop := func(side sides.Side) sides.Side {
 		first := true
 		return change(side, func(r *result.Run) {
 			for i := range r.Trials {
 				if !first {
-					r.Trials[i].Samples = slices.DeleteFunc(r.Trials[i].Samples, func(s result.Sample) bool { return s.Metric == once })
+					r.Trials[i].Samples = slices.DeleteFunc(r.Trials[i].Samples, func(s result.Sample) bool { return s.Metric == name })
 				}
 			}
 			first = false
 		})
 	}
-	c = compared(t, several(group("a", 1, 1, 1, 1)), several(group("b", 1.3, 1, 1, 1)), sides.Options{})
-	at := slices.IndexFunc(c.Cells, func(cell sides.Cell) bool { return cell.Metric.Name == once })
-	if c.Cells[at].Verdict != sides.MaybeRun || c.Shown+c.Alone != 0 {
-		t.Errorf("%s is %q, and %d and %d differences count; want %q and none", once, c.Cells[at].Verdict, c.Shown, c.Alone, sides.MaybeRun)
+	c = compared(t, drop(group("a", 1, 1, 1, 1)), drop(group("b", 1.3, 1, 1, 1)), sides.Options{})
+	index := slices.IndexFunc(c.Cells, func(cell sides.Cell) bool { return cell.Metric.Name == name })
+	if c.Cells[index].Verdict != sides.MaybeRun || c.Shown+c.Alone != 0 {
+		t.Errorf("%s is %q, and %d and %d differences count; want %q and none", name, c.Cells[index].Verdict, c.Shown, c.Alone, sides.MaybeRun)
 	}
 }
 
 // wantPlanDifferences compares runs with these texts in their plans. The runs must have these differences, and be refused for them.
 func wantPlanDifferences(t *testing.T, name, a, b string, want []string) {
 	t.Helper()
-	with := func(side sides.Side, text string) sides.Side {
+	insert := func(side sides.Side, text string) sides.Side {
 		return change(side, func(r *result.Run) { r.Plan += text })
 	}
-	got := compared(t, with(before(), a), with(same(), b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
+	got := compared(t, insert(before(), a), insert(same(), b), sides.Options{Allow: []sides.Class{sides.ClassPlan}})
 	var texts []string
 	for _, d := range got.Differences {
 		texts = append(texts, d.String())
@@ -422,7 +422,7 @@ func wantPlanDifferences(t *testing.T, name, a, b string, want []string) {
 	if !slices.Equal(texts, want) {
 		t.Errorf("%s: the differences are %q, want %q", name, texts, want)
 	}
-	_, err := sides.New(with(before(), a), with(same(), b), sides.Options{})
+	_, err := sides.New(insert(before(), a), insert(same(), b), sides.Options{})
 	if (err != nil) != (want != nil) {
 		t.Errorf("%s: without leave the error is %v", name, err)
 	}
@@ -453,10 +453,10 @@ func TestDefinitionsInThePlan(t *testing.T) {
 // The monitor of a benchmark takes processor time beside its trials, whether the plan sets it for all benchmarks or for this one.
 func TestMonitorsOfBenchmarks(t *testing.T) {
 	const (
-		plain   = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  blocks: 3\n- name: a.two\n"
-		own     = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  monitor:\n    memory: 50ms\n  blocks: 7\n- name: a.two\n"
-		all     = "monitor:\n  memory: 100ms\n"
-		several = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n- name: a.one\n  params:\n    n: \"2\"\n  limits:\n    memory: 64MiB\n"
+		base        = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  blocks: 3\n- name: a.two\n"
+		itemMonitor = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n  monitor:\n    memory: 50ms\n  blocks: 7\n- name: a.two\n"
+		monitor     = "monitor:\n  memory: 100ms\n"
+		items       = "benchmarks:\n- name: a.one\n  params:\n    n: \"1\"\n- name: a.one\n  params:\n    n: \"2\"\n  limits:\n    memory: 64MiB\n"
 	)
 	const last = "  monitor:\n    memory: 50ms\n"
 	ofPlan := "Plan monitor: memory: 100ms in A, not set in B"
@@ -464,17 +464,17 @@ func TestMonitorsOfBenchmarks(t *testing.T) {
 		a, b string
 		want []string
 	}{
-		"a monitor of one side":                  {plain, own, []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
-		"other intervals":                        {own, strings.Replace(own, "50ms", "1s", 1), []string{"Monitor of a.one: memory: 50ms in A, memory: 1s in B"}},
-		"of one benchmark and of the plan":       {plain + all, own + all, []string{"Monitor of a.one: memory: 100ms in A, memory: 50ms in B"}},
-		"equal, by the plan and by the item":     {plain + all, strings.Replace(own, "50ms", "100ms", 1), []string{ofPlan}},
-		"of the plan alone":                      {plain + all, plain, []string{ofPlan}},
-		"equal monitors, other parameters":       {own, strings.Replace(own, `"1"`, `"2"`, 1), nil},
-		"other monitors and parameters":          {plain, strings.Replace(own, `"1"`, `"2"`, 1), []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
-		"other numbers of blocks":                {plain, strings.Replace(plain, "3", "7", 1), nil},
-		"a benchmark of one side":                {"benchmarks:\n- name: a.two\n", own, nil},
-		"several items":                          {several, several + last, []string{"Monitor of a.one n=2 limits.memory=64MiB: none in A, memory: 50ms in B"}},
-		"several items, one of them on one side": {plain, several + last, nil},
+		"a monitor of one side":                  {base, itemMonitor, []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
+		"other intervals":                        {itemMonitor, strings.Replace(itemMonitor, "50ms", "1s", 1), []string{"Monitor of a.one: memory: 50ms in A, memory: 1s in B"}},
+		"of one benchmark and of the plan":       {base + monitor, itemMonitor + monitor, []string{"Monitor of a.one: memory: 100ms in A, memory: 50ms in B"}},
+		"equal, by the plan and by the item":     {base + monitor, strings.Replace(itemMonitor, "50ms", "100ms", 1), []string{ofPlan}},
+		"of the plan alone":                      {base + monitor, base, []string{ofPlan}},
+		"equal monitors, other parameters":       {itemMonitor, strings.Replace(itemMonitor, `"1"`, `"2"`, 1), nil},
+		"other monitors and parameters":          {base, strings.Replace(itemMonitor, `"1"`, `"2"`, 1), []string{"Monitor of a.one: none in A, memory: 50ms in B"}},
+		"other numbers of blocks":                {base, strings.Replace(base, "3", "7", 1), nil},
+		"a benchmark of one side":                {"benchmarks:\n- name: a.two\n", itemMonitor, nil},
+		"several items":                          {items, items + last, []string{"Monitor of a.one n=2 limits.memory=64MiB: none in A, memory: 50ms in B"}},
+		"several items, one of them on one side": {base, items + last, nil},
 	} {
 		wantPlanDifferences(t, name, c.a, c.b, c.want)
 	}
@@ -519,21 +519,21 @@ func TestNotesAboutRuns(t *testing.T) {
 	b.Runs[3].Trials[1].Conditions = map[string]string{"file system": "tmpfs"}
 	a := before()
 	a.Runs[0].Trials[1].Conditions = map[string]string{"file system": "ext4"}
-	all := strings.Join(compared(t, a, b, sides.Options{}).Notes, "\n")
+	text := strings.Join(compared(t, a, b, sides.Options{}).Notes, "\n")
 	for _, want := range []string{
 		"The clock of run after0 (side B) was set back", "The clock of run after1 (side B) was set back", "Run after2 (side B) is killed",
 		"Run after2 (side B) has 2 ok trials, and another run has 16.",
 		`the condition "file system" differs: ext4 in A, tmpfs in B`,
 	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no note says %q:\n%s", want, all)
+		if !strings.Contains(text, want) {
+			t.Errorf("no note says %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(all, "one run") {
-		t.Errorf("there is a note about one run:\n%s", all)
+	if strings.Contains(text, "one run") {
+		t.Errorf("there is a note about one run:\n%s", text)
 	}
-	if all := compared(t, before(), group("b", 1), sides.Options{}).Notes; len(all) != 1 || !strings.Contains(all[0], "Side B has one run") {
-		t.Errorf("the notes are %q", all)
+	if notes := compared(t, before(), group("b", 1), sides.Options{}).Notes; len(notes) != 1 || !strings.Contains(notes[0], "Side B has one run") {
+		t.Errorf("the notes are %q", notes)
 	}
 }
 
@@ -547,15 +547,15 @@ func TestRunThatFailed(t *testing.T) {
 	}
 	b.Runs[3].Trials = slices.DeleteFunc(b.Runs[3].Trials, func(t result.Trial) bool { return t.Target == "native" })
 	c := compared(t, before(), b, sides.Options{Gates: gates(t, "slower:3%")})
-	if of := cell(t, c, "CreateAndRun"); len(of.B.Runs) != 4 || of.B.Lost != 1 || c.Outcome() != sides.Inconclusive {
-		t.Errorf("%d runs, lost %v, gates %q", len(of.B.Runs), of.B.Lost, c.Outcome())
+	if entry := cell(t, c, "CreateAndRun"); len(entry.B.Runs) != 4 || entry.B.Lost != 1 || c.Outcome() != sides.Inconclusive {
+		t.Errorf("%d runs, lost %v, gates %q", len(entry.B.Runs), entry.B.Lost, c.Outcome())
 	}
-	all := strings.Join(c.Notes, "\n")
+	text := strings.Join(c.Notes, "\n")
 	for _, want := range []string{
 		"Run after2 (side B) has no value of " + lifecycle + " on oci/runc: failed 8 of 8: no space left.", "Run after3 (side B) has no value of " + lifecycle + " on native: not measured.",
 	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no note says %q:\n%s", want, all)
+		if !strings.Contains(text, want) {
+			t.Errorf("no note says %q:\n%s", want, text)
 		}
 	}
 }
@@ -568,14 +568,14 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 		last := &r.Trials[len(r.Trials)-1]
 		last.Status, last.Samples, last.Reason = result.Timeout, nil, "the call exceeded its limit"
 	}
-	fast := change(group("b", 0.9, 0.91, 0.89, 0.905, 0.895), lose)
-	c := compared(t, before(), fast, sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.TrialsLost || c.Outcome() != sides.Inconclusive {
-		t.Errorf("faster with lost trials: %q, gates %q", of.Verdict, c.Outcome())
+	side := change(group("b", 0.9, 0.91, 0.89, 0.905, 0.895), lose)
+	c := compared(t, before(), side, sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.TrialsLost || c.Outcome() != sides.Inconclusive {
+		t.Errorf("faster with lost trials: %q, gates %q", entry.Verdict, c.Outcome())
 	}
 	c = compared(t, change(before(), lose), slow(), sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.TrialsLost {
-		t.Errorf("slower than a side with lost trials: %q", of.Verdict)
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.TrialsLost {
+		t.Errorf("slower than a side with lost trials: %q", entry.Verdict)
 	}
 }
 
@@ -583,24 +583,24 @@ func TestEmulatedSides(t *testing.T) {
 	emulated := func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" }
 	a, b := change(before(), emulated), change(slow(), emulated)
 	c := compared(t, a, b, sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.Withheld || !math.IsNaN(of.P) || c.Outcome() != sides.Inconclusive {
-		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Withheld || !math.IsNaN(entry.P) || c.Outcome() != sides.Inconclusive {
+		t.Errorf("the verdict is %q, the gates are %q", entry.Verdict, c.Outcome())
 	}
 	c = compared(t, a, b, sides.Options{EmulatedVerdicts: true, Gates: []sides.Gate{gate(t, "slower:3%")}})
-	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.Slower || c.Outcome() != sides.Worse {
-		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Slower || c.Outcome() != sides.Worse {
+		t.Errorf("the verdict is %q, the gates are %q", entry.Verdict, c.Outcome())
 	}
 }
 
 // A run that lacks a part of the others has no values of it, so the facts of the part are those of the other runs.
 func TestRunWithoutAPart(t *testing.T) {
 	const plan = "workloads:\n- name: app.one\n  argv:\n  - /bin/true\nbenchmarks:\n- name: app.one\n  monitor:\n    memory: 50ms\n"
-	with := func(r *result.Run) { r.Plan += plan }
-	b := change(same(), with)
+	insert := func(r *result.Run) { r.Plan += plan }
+	b := change(same(), insert)
 	b.Runs[1].Targets = b.Runs[1].Targets[:1]
 	b.Runs[1].Trials = slices.DeleteFunc(b.Runs[1].Trials, func(t result.Trial) bool { return t.Target != "native" })
 	b.Runs[1].Plan = strings.TrimSuffix(b.Runs[1].Plan, plan)
-	if c := compared(t, change(before(), with), b, sides.Options{}); len(c.Differences) != 0 {
+	if c := compared(t, change(before(), insert), b, sides.Options{}); len(c.Differences) != 0 {
 		t.Errorf("the differences are %v", c.Differences)
 	}
 }

@@ -72,11 +72,11 @@ func (c *Comparison) GateSummary() string {
 		}
 		return n
 	}
-	worse, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
+	failures, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
 	gated := counted(len(c.Gates), "gated metric")
 	switch c.Outcome() {
 	case Worse:
-		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, worse, open, fine)
+		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, failures, open, fine)
 	case Inconclusive:
 		return fmt.Sprintf("Inconclusive, which is no pass: of %s %d undecided, %d not worse by the margin.", gated, open, fine)
 	case NotWorse:

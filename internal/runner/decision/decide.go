@@ -93,12 +93,12 @@ func (d *State) Add(t *result.Trial) {
 // most is the greatest number of blocks.
 func (d *State) most() int { return d.rule.Looks[len(d.rule.Looks)-1] }
 
-// Blocks are the least and the greatest number of blocks of a target. known blocks are measured already, and the target ends at a look.
-func (d *State) Blocks(target string, known int) (least, most int) {
+// Blocks are the least and the greatest number of blocks of a target. count blocks are measured already, and the target ends at a look.
+func (d *State) Blocks(target string, count int) (minimum, maximum int) {
 	if blocks, ok := d.stopped[target]; ok {
 		return blocks, blocks
 	}
-	next := slices.IndexFunc(d.rule.Looks, func(look int) bool { return look >= known })
+	next := slices.IndexFunc(d.rule.Looks, func(look int) bool { return look >= count })
 	return d.rule.Looks[max(0, next)], d.most()
 }
 
@@ -172,7 +172,7 @@ func (d *State) baseline(cells []result.Cell) (result.Cell, bool) {
 }
 
 // closed reports whether all deciding comparisons of a cell are closed, and why.
-func (d *State) closed(cell result.Cell, baseline string, blocks int) (reason result.StopReason, closed bool) {
+func (d *State) closed(cell result.Cell, baseline string, blocks int) (reason result.StopReason, ok bool) {
 	reason = result.Incomparable
 	look := d.looks.At(blocks, false)
 	for _, m := range d.metrics {

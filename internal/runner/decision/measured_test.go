@@ -48,8 +48,8 @@ func TestCheckBeginsWithTheImpreciseSeries(t *testing.T) {
 	rule := stats.StopRule{Min: 6, Max: 1000, Precision: 0.02}
 	metrics := []result.Metric{{Name: "Steady"}, {Name: "Wide"}}
 	var m Measured
-	add := func(from, to int) {
-		for block := from; block < to; block++ {
+	add := func(start, end int) {
+		for block := start; block < end; block++ {
 			m.Add(&result.Trial{Status: result.OK, Block: block, Samples: []result.Sample{{Metric: "Steady", Value: 1}, {Metric: "Wide", Value: float64(block)}}}, metrics)
 		}
 	}

@@ -73,7 +73,7 @@ type Directories struct{ Data, Memory string }
 func (s Supply) Lack(n bench.Needs) error { return s.lack(n, Least) }
 
 // lack also takes the cost of each container into account.
-func (s Supply) lack(n bench.Needs, each Cost) error {
+func (s Supply) lack(n bench.Needs, cost Cost) error {
 	if s.CPUs > 0 && n.CPUs > s.CPUs {
 		return &engine.UnsupportedError{
 			What: "CPUs", Reason: fmt.Sprintf("it needs %d, and containers have %d", n.CPUs, s.CPUs), Advice: "pin less, set smaller parameters, or use a larger machine",
@@ -86,8 +86,8 @@ func (s Supply) lack(n bench.Needs, each Cost) error {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	part(containers*each.Memory, "%d containers of %s", containers, bytesText(each.Memory))
-	kernel := containers * containers * each.Pair
+	part(containers*cost.Memory, "%d containers of %s", containers, bytesText(cost.Memory))
+	kernel := containers * containers * cost.Pair
 	part(kernel, "the kernel's tables for them with %s", bytesText(kernel))
 	part(n.Memory, "programs with %s", bytesText(n.Memory))
 	files := n.Space.Memory + n.Space.Tmpfs
@@ -99,14 +99,14 @@ func (s Supply) lack(n bench.Needs, each Cost) error {
 		reserve             func(total int64) int64
 		text                func(n int64) string
 	}{
-		{"memory", "free memory", strings.Join(parts, ", "), containers*each.Memory + kernel + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
+		{"memory", "free memory", strings.Join(parts, ", "), containers*cost.Memory + kernel + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
 		{
 			"processes and threads", "raise kernel.pid_max and kernel.threads-max",
-			fmt.Sprintf("%d containers of %d", containers, each.Tasks), containers * each.Tasks, s.Tasks, reserveOf, countText,
+			fmt.Sprintf("%d containers of %d", containers, cost.Tasks), containers * cost.Tasks, s.Tasks, reserveOf, countText,
 		},
 		{
 			"open files", "raise the limit (ulimit -n)",
-			fmt.Sprintf("%d containers of %d", containers, each.Files), containers * each.Files, s.Files, reserveOf, countText,
+			fmt.Sprintf("%d containers of %d", containers, cost.Files), containers * cost.Files, s.Files, reserveOf, countText,
 		},
 	} {
 		if one.need == 0 || one.supply == nil {
@@ -158,14 +158,14 @@ func (s Supply) room(need bench.Space, dirs Directories) error {
 }
 
 // Fits returns an error if a benchmark does not fit on the host, with containers of a given cost: an *engine.UnsupportedError as Lack.
-func (s Supply) Fits(n bench.Needs, dirs Directories, each Cost) error {
+func (s Supply) Fits(n bench.Needs, dirs Directories, cost Cost) error {
 	if dirs.Memory == "" {
 		n.Space.Memory = 0
 	}
 	if err := s.room(n.Space, dirs); err != nil {
 		return err
 	}
-	return s.lack(n, each)
+	return s.lack(n, cost)
 }
 
 // bytesText formats an amount of memory or space: "12.3 GiB".
@@ -191,7 +191,7 @@ func Limit(group *cgroup.Group, s Supply) error {
 	if err != nil {
 		return err
 	}
-	limit := func(supply func() (Amount, error), reserve func(int64) int64, used int64, limits func(int64) cgroup.Limits) error {
+	limit := func(supply func() (Amount, error), reserve func(int64) int64, usage int64, limits func(int64) cgroup.Limits) error {
 		if supply == nil {
 			return nil
 		}
@@ -199,7 +199,7 @@ func Limit(group *cgroup.Group, s Supply) error {
 		if err != nil {
 			return err
 		}
-		err = group.Limit(limits(max(1, has.Free-reserve(has.Total)) + used))
+		err = group.Limit(limits(max(1, has.Free-reserve(has.Total)) + usage))
 		if errors.Is(err, errors.ErrUnsupported) {
 			return nil // a warning about the host reports the missing controller
 		}

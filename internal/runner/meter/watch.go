@@ -31,8 +31,8 @@ type Watch struct {
 }
 
 // NewWatch returns a Watch on a clock. It calls flooded for too much output.
-func NewWatch(now func() time.Duration, flooded func()) *Watch {
-	return &Watch{now: now, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
+func NewWatch(clock func() time.Duration, flooded func()) *Watch {
+	return &Watch{now: clock, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (w *Watch) Write(p []byte) (int, error) {

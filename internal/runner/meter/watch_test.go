@@ -69,7 +69,7 @@ func TestFirstLine(t *testing.T) {
 func TestWatchLimitsItsOutput(t *testing.T) {
 	w := NewWatch(ticks(), func() {})
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 1000)
-	for written := 0; written < 3*bench.MaxOutput; written += len(chunk) {
+	for length := 0; length < 3*bench.MaxOutput; length += len(chunk) {
 		if n, err := w.Write(chunk); n != len(chunk) || err != nil {
 			t.Fatalf("Write() = %d, %v; a program must not be blocked", n, err)
 		}
@@ -88,7 +88,7 @@ func TestEndlessWatchKeepsTheEnd(t *testing.T) {
 	w := NewWatch(ticks(), func() { t.Error("the output counts as a flood") })
 	w.Endless()
 	const line = "0123456789abcde\n"
-	for written := 0; written < 3*bench.MaxOutput; written += 1000 * len(line) {
+	for length := 0; length < 3*bench.MaxOutput; length += 1000 * len(line) {
 		if _, err := io.WriteString(w, strings.Repeat(line, 1000)); err != nil {
 			t.Fatal(err)
 		}
@@ -107,13 +107,13 @@ func TestEndlessWatchKeepsTheEnd(t *testing.T) {
 
 func TestWatchStopsWithItsContext(t *testing.T) {
 	w := NewWatch(ticks(), func() {})
-	why := errors.New("enough")
+	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go cancel(why)
-	if _, _, err := w.FirstLine(ctx); !errors.Is(err, why) {
+	go cancel(reason)
+	if _, _, err := w.FirstLine(ctx); !errors.Is(err, reason) {
 		t.Errorf("FirstLine() = %v, want the cause", err)
 	}
-	if err := w.Ended(ctx); !errors.Is(err, why) {
+	if err := w.Ended(ctx); !errors.Is(err, reason) {
 		t.Errorf("Ended() = %v, want the cause", err)
 	}
 	_ = w.Close()

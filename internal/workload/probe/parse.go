@@ -120,7 +120,7 @@ func (p *parser) metric(f Fields) error {
 	if len(name) > workload.MaxName || !metricName.MatchString(name) {
 		return fmt.Errorf("%q is not a name of a metric", name)
 	}
-	if _, twice := p.output.Metrics[name]; twice {
+	if _, duplicate := p.output.Metrics[name]; duplicate {
 		return fmt.Errorf("metric %s occurs twice", name)
 	}
 	switch workload.Unit(unit) {
@@ -145,7 +145,7 @@ func (p *parser) call(f Fields) error {
 	if err := f.Decode(targets); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.output.Calls, func(other Call) bool { return other.Name == c.Name }) {
+	if slices.ContainsFunc(p.output.Calls, func(entry Call) bool { return entry.Name == c.Name }) {
 		return fmt.Errorf("call %q occurs twice", c.Name)
 	}
 	if unit != "ns" {
@@ -266,8 +266,8 @@ func (f Fields) has(name string) bool {
 }
 
 // Decode decodes all fields into the values by their names. It refuses a missing and an unknown field, and a float64 below 0.
-func (f Fields) Decode(into map[string]any) error {
-	for _, name := range slices.Sorted(maps.Keys(into)) {
+func (f Fields) Decode(values map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		raw, ok := f[name]
 		if !ok {
 			return fmt.Errorf("field %q is missing", name)
@@ -275,15 +275,15 @@ func (f Fields) Decode(into map[string]any) error {
 		if string(raw) == "null" {
 			return fmt.Errorf("field %q is null", name)
 		}
-		if err := json.Unmarshal(raw, into[name]); err != nil {
+		if err := json.Unmarshal(raw, values[name]); err != nil {
 			return fmt.Errorf("field %q: %w", name, err)
 		}
-		if number, ok := into[name].(*float64); ok && *number < 0 {
+		if number, ok := values[name].(*float64); ok && *number < 0 {
 			return fmt.Errorf("field %q is %v; it must be a number from 0", name, *number)
 		}
 	}
 	for name := range f {
-		if _, ok := into[name]; !ok {
+		if _, ok := values[name]; !ok {
 			return fmt.Errorf("there are unknown fields: %q", f.names())
 		}
 	}

@@ -155,11 +155,11 @@ func StreamLines(mib int, d time.Duration) []string {
 func ParseMoved(line string) (int, error) { return ReadCount(line, "moved ") }
 
 // Forks calls a program that forks processes up to a limit and on and on, for a time, as a fork bomb does. It never has more than
-// most processes, and exits with code ForksUnlimited if nothing stops it before. It writes lines for ParseForks. With once
+// limit processes, and exits with code ForksUnlimited if nothing stops it before. It writes lines for ParseForks. With stop
 // it exits when it has found the limit.
-func Forks(most int, d time.Duration, once bool) []string {
-	args := []string{Path, "forks", "--most", strconv.Itoa(most), "--ms", workload.Milliseconds(d)}
-	if once {
+func Forks(limit int, d time.Duration, stop bool) []string {
+	args := []string{Path, "forks", "--most", strconv.Itoa(limit), "--ms", workload.Milliseconds(d)}
+	if stop {
 		args = append(args, "--once")
 	}
 	return args

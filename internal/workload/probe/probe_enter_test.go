@@ -192,9 +192,9 @@ func TestProbeEnterMounts(t *testing.T) {
 // A link in the new root must not lead a mount to the host.
 func TestProbeEnterFollowsNoLinkOut(t *testing.T) {
 	needRoot(t)
-	root, outside := rootfs(t), t.TempDir()
+	root, target := rootfs(t), t.TempDir()
 	data := filepath.Join(root, "data")
-	if err := errors.Join(os.Remove(data), os.Symlink(outside, data)); err != nil {
+	if err := errors.Join(os.Remove(data), os.Symlink(target, data)); err != nil {
 		t.Fatal(err)
 	}
 	got := run(t, enter(t, root, []string{"--bind", t.TempDir() + ":/data"}, probe.Exit(0)...))
@@ -253,8 +253,8 @@ func TestProbeEnterJoinsCgroups(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, file := range groups {
-		if written, err := os.ReadFile(file); err != nil || string(written) != "0" {
-			t.Errorf("%q, %v in %s, want 0", written, err, filepath.Base(file))
+		if content, err := os.ReadFile(file); err != nil || string(content) != "0" {
+			t.Errorf("%q, %v in %s, want 0", content, err, filepath.Base(file))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func parseSequence(stdout []byte, programs []workload.Program) (workload.Values,
 			values[p.Elapsed] = took.Seconds()
 		}
 		for name := range values {
-			if _, twice := results[name]; twice {
+			if _, duplicate := results[name]; duplicate {
 				return nil, fmt.Errorf("step %d of %d has %s once more", i+1, len(programs), name)
 			}
 		}
@@ -58,14 +58,14 @@ func parseSequence(stdout []byte, programs []workload.Program) (workload.Values,
 }
 
 // cutStep separates the output of a step from the rest.
-func cutStep(stdout []byte, step, of int) (output []byte, took time.Duration, rest []byte, err error) {
+func cutStep(stdout []byte, step, count int) (output []byte, took time.Duration, rest []byte, err error) {
 	end := 0
 	for line := range bytes.Lines(stdout) {
 		if !bytes.HasPrefix(line, []byte(marker)) {
 			end += len(line)
 			continue
 		}
-		if took, err = parseMarker(line, step, of); err != nil {
+		if took, err = parseMarker(line, step, count); err != nil {
 			return nil, 0, nil, err
 		}
 		return stdout[:end], took, stdout[end+len(line):], nil
@@ -73,7 +73,7 @@ func cutStep(stdout []byte, step, of int) (output []byte, took time.Duration, re
 	return nil, 0, nil, workload.ErrCutOff
 }
 
-func parseMarker(line []byte, step, of int) (time.Duration, error) {
+func parseMarker(line []byte, step, count int) (time.Duration, error) {
 	content, complete := bytes.CutSuffix(line, []byte("\n"))
 	if !complete {
 		return 0, workload.ErrCutOff
@@ -86,7 +86,7 @@ func parseMarker(line []byte, step, of int) (time.Duration, error) {
 	if err := f.Decode(map[string]any{"step": &gotStep, "of": &gotOf, "ns": &ns}); err != nil {
 		return 0, err
 	}
-	if gotStep != uint64(step) || gotOf != uint64(of) {
+	if gotStep != uint64(step) || gotOf != uint64(count) {
 		return 0, fmt.Errorf("it is the end of step %d of %d", gotStep, gotOf)
 	}
 	if ns == 0 || ns > maxLow {

@@ -39,10 +39,10 @@ func ABRun(server netip.AddrPort, file string, length int, d time.Duration) work
 	return abProgram(abRun{path: file, length: length}, server, d)
 }
 
-// ABPost is ABRun for requests of the method POST, each with the content of a file of the client, of sent bytes. Their answers have
+// ABPost is ABRun for requests of the method POST, each with the content of a file of the client, of size bytes. Their answers have
 // length bytes. BitsPerSecond counts the bytes of the file that are sent.
-func ABPost(server netip.AddrPort, path string, length int, file string, sent int, d time.Duration) workload.Program {
-	return abProgram(abRun{path: path, length: length, sent: sent}, server, d, "-p", file, "-T", "application/octet-stream")
+func ABPost(server netip.AddrPort, path string, length int, file string, size int, d time.Duration) workload.Program {
+	return abProgram(abRun{path: path, length: length, sent: size}, server, d, "-p", file, "-T", "application/octet-stream")
 }
 
 // abRun is a run of ab.

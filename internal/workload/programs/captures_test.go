@@ -235,14 +235,14 @@ func TestProgramsRefuse(t *testing.T) {
 	for _, tt := range refused {
 		output := workloadtest.Read(t, tt.file)
 		for _, change := range tt.changes {
-			changed := bytes.ReplaceAll(output, []byte(change.old), []byte(change.new))
+			variant := bytes.ReplaceAll(output, []byte(change.old), []byte(change.new))
 			if !tt.everywhere {
-				changed = bytes.Replace(output, []byte(change.old), []byte(change.new), 1)
+				variant = bytes.Replace(output, []byte(change.old), []byte(change.new), 1)
 			}
-			if bytes.Equal(output, changed) && change.old != "" {
+			if bytes.Equal(output, variant) && change.old != "" {
 				t.Errorf("%s does not contain %q", tt.file, change.old)
 			}
-			if got, err := tt.program.Parse(changed); err == nil || got != nil || !strings.Contains(err.Error(), change.want) {
+			if got, err := tt.program.Parse(variant); err == nil || got != nil || !strings.Contains(err.Error(), change.want) {
 				t.Errorf("%s with %q for %q: %v, %v; want %q", tt.file, change.new, change.old, got, err, change.want)
 			}
 		}

@@ -112,8 +112,8 @@ func (f FileIO) Run(mode FileMode, metric string) workload.Program {
 		"--file-fsync-end="+onOff(f.Syncs.End))...)
 }
 
-func onOff(on bool) string {
-	if on {
+func onOff(flag bool) string {
+	if flag {
 		return "on"
 	}
 	return "off"
@@ -163,12 +163,12 @@ func (f FileIO) check(r *sysbenchReport, mode FileMode) (err error) {
 	if mode.writes() {
 		does, counterpart, mib, otherMiB = writes, reads, wroteMiB, readMiB
 	}
-	const rounded = 0.0051 // of all of them
+	const rounding = 0.0051 // of all of them
 	synced := mode.writes() && (f.Syncs.End || f.syncs(mode) > 0)
 	switch {
 	case does == 0 || counterpart != 0 || otherMiB != 0 || (syncs > 0) != synced:
 		return fmt.Errorf("mode %s did %v reads, %v writes and %v syncs a second", mode, reads, writes, syncs)
-	case math.Abs(mib-does*fileBlock/(1<<20)) > 2*rounded:
+	case math.Abs(mib-does*fileBlock/(1<<20)) > 2*rounding:
 		return fmt.Errorf("%v requests of %d bytes a second are not %v MiB", does, fileBlock, mib)
 	}
 	return nil

@@ -162,7 +162,7 @@ func (s *fioSide) whole() bool {
 func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
 	block := uint64(run.Block)
 	seconds := float64(*s.MS) / 1000
-	const early = 0.95 // fio may end this much before its time
+	const share = 0.95 // fio may end this much before its time
 	switch {
 	case *s.Count == 0 || *s.MS == 0:
 		return 0, errors.New("it completed no request in its time")
@@ -172,7 +172,7 @@ func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
 		return 0, fmt.Errorf("%d requests of %d bytes are not %d bytes", *s.Count, block, *s.Bytes)
 	case run.For == 0 && *s.Bytes != size, !run.Again && *s.Bytes > size:
 		return 0, fmt.Errorf("%d bytes were read or written of a file of %d", *s.Bytes, size)
-	case (run.Again || run.For > 0 && *s.Bytes < size) && seconds < early*run.For.Seconds():
+	case (run.Again || run.For > 0 && *s.Bytes < size) && seconds < share*run.For.Seconds():
 		return 0, fmt.Errorf("it ended after %v s, before its time of %v and its file of %d bytes", seconds, run.For, size)
 	}
 	perSecond := float64(*s.Count) / seconds
@@ -187,9 +187,9 @@ func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
 
 // Lines calls fio for one run that starts again at the end of its file, and that reports its progress at an interval for
 // FioReports. fio makes the file first if it does not exist.
-func (f Fio) Lines(run FioRun, every time.Duration) []string {
+func (f Fio) Lines(run FioRun, interval time.Duration) []string {
 	args := []string{
-		fio, "--output-format=json+", "--status-interval=" + workload.Milliseconds(every) + "ms", "--name=" + run.Metric, "--directory=" + f.Dir,
+		fio, "--output-format=json+", "--status-interval=" + workload.Milliseconds(interval) + "ms", "--name=" + run.Metric, "--directory=" + f.Dir,
 		"--filename=" + FioFile, "--thread", "--ioengine=psync", "--invalidate=0", "--fallocate=none", "--randseed=1",
 		"--size=" + strconv.Itoa(f.MiB) + "m", "--rw=" + string(run.Mode), "--bs=" + strconv.Itoa(run.Block),
 		"--time_based", "--runtime=" + workload.Milliseconds(run.For) + "ms",

@@ -103,9 +103,9 @@ func readIperf(stdout []byte) (out iperfOutput, err error) {
 }
 
 // unmarshal decodes a report that is one JSON document.
-func unmarshal(stdout []byte, into any) error {
+func unmarshal(stdout []byte, report any) error {
 	d := json.NewDecoder(bytes.NewReader(stdout))
-	switch err := d.Decode(into); {
+	switch err := d.Decode(report); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return workload.ErrCutOff
 	case err != nil:
@@ -132,23 +132,23 @@ func (t IperfTest) read(stdout []byte) (workload.Values, error) {
 		float64(ran.Duration) != t.Duration.Seconds() || float64(ran.Omit) != t.Omit.Seconds() {
 		return nil, fmt.Errorf("it belongs to another test: %+v", ran)
 	}
-	sent, received := out.End.Sent, out.End.Received
-	if sent == nil || received == nil {
+	sender, receiver := out.End.Sent, out.End.Received
+	if sender == nil || receiver == nil {
 		return nil, errors.New("the sums of the end are missing")
 	}
 	for _, side := range []struct {
 		name string
 		*iperfSum
-	}{{"sender", sent}, {"receiver", received}} {
+	}{{"sender", sender}, {"receiver", receiver}} {
 		if err := side.check(t.Duration); err != nil {
 			return nil, fmt.Errorf("the %s's sum: %w", side.name, err)
 		}
 	}
 	// The two sides count at different moments, so some bytes of one may be missing on the other.
-	if r := received.Bytes / sent.Bytes; !(r > 0.5 && r < 1.5) {
-		return nil, fmt.Errorf("%g bytes were received of %g that were sent", received.Bytes, sent.Bytes)
+	if r := receiver.Bytes / sender.Bytes; !(r > 0.5 && r < 1.5) {
+		return nil, fmt.Errorf("%g bytes were received of %g that were sent", receiver.Bytes, sender.Bytes)
 	}
-	return workload.Values{"BitsPerSecond": received.BitsPerSecond, "Retransmits": sent.Retransmits / sent.Seconds}, nil
+	return workload.Values{"BitsPerSecond": receiver.BitsPerSecond, "Retransmits": sender.Retransmits / sender.Seconds}, nil
 }
 
 // check returns an error if a test of the time d cannot have the sum. A test that was cut short has a meaningless time.
@@ -165,10 +165,10 @@ func (s *iperfSum) check(d time.Duration) error {
 }
 
 // IperfLines calls a client that sends one stream for a time, and reports its progress at an interval for ParseIperfLine.
-func IperfLines(server netip.AddrPort, d, every time.Duration) []string {
+func IperfLines(server netip.AddrPort, d, interval time.Duration) []string {
 	return []string{
 		Iperf, "--client", server.Addr().String(), "--port", strconv.Itoa(int(server.Port())), "--forceflush", "--format", "k",
-		"--time", wholeSeconds(d), "--interval", strconv.FormatFloat(every.Seconds(), 'f', 1, 64), "--connect-timeout", "10000",
+		"--time", wholeSeconds(d), "--interval", strconv.FormatFloat(interval.Seconds(), 'f', 1, 64), "--connect-timeout", "10000",
 	}
 }
 

@@ -85,18 +85,18 @@ func readLinpack(stdout []byte, n, runs, threads int) (workload.Values, error) {
 	if residual >= maxResidual {
 		return nil, fmt.Errorf("the solution is wrong: its residual is %v", residual)
 	}
-	fastest, operations := math.Inf(1), LinpackOperations(n)
+	minimum, operations := math.Inf(1), LinpackOperations(n)
 	values := workload.Values{"FlopPerSecond": rate, "Threads": float64(threadCount)}
 	for i, s := range seconds {
 		if s <= 0 {
 			return nil, errors.New("a run took no time")
 		}
-		fastest = min(fastest, s)
+		minimum = min(minimum, s)
 		values[LinpackRun(i)] = operations / s
 	}
 	// The time has nine decimals.
-	if off := rate*fastest/operations - 1; math.Abs(off) > 1e-6+1e-9/fastest {
-		return nil, fmt.Errorf("%v operations a second for %v s do not solve %d equations", rate, fastest, n)
+	if deviation := rate*minimum/operations - 1; math.Abs(deviation) > 1e-6+1e-9/minimum {
+		return nil, fmt.Errorf("%v operations a second for %v s do not solve %d equations", rate, minimum, n)
 	}
 	return values, nil
 }

@@ -93,19 +93,19 @@ func NetperfCount(test NetperfTest, server netip.AddrPort, transactions int) wor
 	})
 }
 
-// netperfProgram calls a test with a length in netperf's format. whole returns an error if the elapsed time, or the number of sent bytes
+// netperfProgram calls a test with a length in netperf's format. check returns an error if the elapsed time, or the number of sent bytes
 // or transactions, does not cover that length.
-func netperfProgram(test NetperfTest, server netip.AddrPort, length string, whole func(elapsed, done float64) error) workload.Program {
+func netperfProgram(test NetperfTest, server netip.AddrPort, length string, check func(elapsed, done float64) error) workload.Program {
 	return workload.Program{
 		Args: []string{
 			Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
 			"-l", length, "-P", "0", "--", "-P", "," + netserverData(server), "-k", strings.Join(netperfKeys(), ","),
 		},
-		Parse: reading("netperf's report", func(stdout []byte) (workload.Values, error) { return readNetperf(stdout, test, whole) }),
+		Parse: reading("netperf's report", func(stdout []byte) (workload.Values, error) { return readNetperf(stdout, test, check) }),
 	}
 }
 
-func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float64) error) (workload.Values, error) {
+func readNetperf(stdout []byte, test NetperfTest, check func(elapsed, done float64) error) (workload.Values, error) {
 	text, numbers, err := netperfFields(stdout)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float
 		return nil, fmt.Errorf("it belongs to another test: %q", text)
 	}
 	elapsed, done := numbers[netperfElapsed], numbers[netperfSent]
-	if err := whole(elapsed, done); err != nil {
+	if err := check(elapsed, done); err != nil {
 		return nil, err
 	}
 	values := workload.Values{"Throughput": numbers[netperfThroughput] * scale}
@@ -203,10 +203,10 @@ func netperfFields(stdout []byte) (text map[string]string, numbers map[string]fl
 }
 
 // NetperfLines calls a test of transactions that reports its progress at an interval for NetperfReports.
-func NetperfLines(test NetperfTest, server netip.AddrPort, d, every time.Duration) []string {
+func NetperfLines(test NetperfTest, server netip.AddrPort, d, interval time.Duration) []string {
 	return []string{
 		Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
-		"-l", wholeSeconds(d), "-P", "0", "-D", strconv.FormatFloat(every.Seconds(), 'f', 3, 64),
+		"-l", wholeSeconds(d), "-P", "0", "-D", strconv.FormatFloat(interval.Seconds(), 'f', 3, 64),
 		"--", "-P", "," + netserverData(server), "-k", netperfThroughput,
 	}
 }

@@ -46,10 +46,10 @@ const (
 
 // WebFiles are the files for NginxServer in a directory, by their names after the directory's. The server listens at NginxPort of all
 // addresses, or only at an address if it is valid.
-func WebFiles(dir string, at netip.AddrPort) map[string][]byte {
+func WebFiles(dir string, address netip.AddrPort) map[string][]byte {
 	listen := strconv.Itoa(NginxPort)
-	if at.IsValid() {
-		listen = at.String()
+	if address.IsValid() {
+		listen = address.String()
 	}
 	return map[string][]byte{
 		SmallFile: make([]byte, SmallBytes), LargeFile: make([]byte, LargeBytes), SentFile: make([]byte, SentBytes),

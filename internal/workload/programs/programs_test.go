@@ -62,7 +62,7 @@ func TestProgramArguments(t *testing.T) {
 		{redisState, "… -h 10.77.0.1 -p 6379 INFO stats persistence"},
 	} {
 		got, want := strings.Join(tt.program.Args, " "), tt.want
-		if rest, inside := strings.CutPrefix(want, "…"); inside {
+		if rest, ok := strings.CutPrefix(want, "…"); ok {
 			head, end, open := strings.Cut(rest, "…")
 			if index := strings.Index(got, head); index < 0 || !open && !strings.HasSuffix(got, head) || end != "" {
 				t.Errorf("%s, want %s", got, want)
@@ -135,10 +135,10 @@ func TestEventsOfFileIO(t *testing.T) {
 
 // A mode without any sync reports none.
 func TestFileIOWithoutSyncs(t *testing.T) {
-	never := files
-	never.Syncs = programs.Syncs{}
+	variant := files
+	variant.Syncs = programs.Syncs{}
 	first, _, _ := strings.Cut(string(workloadtest.Read(t, "fileio-write-native.txt")), `{"step":1`)
-	p := never.Run(programs.SeqWrite, "SeqWrite")
+	p := variant.Run(programs.SeqWrite, "SeqWrite")
 	first = strings.NewReplacer("events:              532", "events:              512", "532.0000/", "512.0000/").Replace(first)
 	if values, err := p.Parse([]byte(first)); err == nil || !strings.Contains(err.Error(), "mode seqwr did") {
 		t.Errorf("with syncs: %v, %v", values, err)

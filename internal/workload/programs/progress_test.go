@@ -93,8 +93,8 @@ func TestIperfLine(t *testing.T) {
 func TestRedisLines(t *testing.T) {
 	r := programs.RedisSwept{Values: 256}
 	for i, line := range []string{"256", "8192000", "8192000"} {
-		if swept, err := r.Line(line); swept != (i > 0) || err != nil {
-			t.Errorf("line %d: %v, %v", i+1, swept, err)
+		if sweep, err := r.Line(line); sweep != (i > 0) || err != nil {
+			t.Errorf("line %d: %v, %v", i+1, sweep, err)
 		}
 	}
 	for _, line := range []string{"", "8192001", "256", "ERR unknown command", "(integer) 8192000"} {

@@ -302,7 +302,7 @@ func (r *RedisSwept) Line(line string) (bool, error) {
 	if line != want {
 		return false, fmt.Errorf("read redis-cli's output: %q instead of %q", workload.Excerpt(line), want)
 	}
-	swept := r.filled
+	sweep := r.filled
 	r.filled = true
-	return swept, nil
+	return sweep, nil
 }

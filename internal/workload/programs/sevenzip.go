@@ -53,17 +53,17 @@ func (z SevenZip) Program() workload.Program {
 }
 
 // rows lists the dictionaries of the lines in the table.
-func (z SevenZip) rows() (all []int) {
+func (z SevenZip) rows() (list []int) {
 	first := largeDictionary
 	if z.Dictionary < largeDictionary {
 		first = smallDictionary
 	}
 	for range max(1, z.Passes) {
 		for d := first; d <= z.Dictionary; d++ {
-			all = append(all, d)
+			list = append(list, d)
 		}
 	}
-	return all
+	return list
 }
 
 // The text above the table.
@@ -84,9 +84,9 @@ func (z SevenZip) parse(stdout []byte) (workload.Values, error) {
 		return nil, fmt.Errorf("it begins with %q instead of %q", workload.Excerpt(string(stdout)), sevenZipBanner)
 	}
 	head, table, found := strings.Cut(string(stdout), sevenZipTable)
-	_, text, counted := strings.Cut(head, sevenZipThreads)
+	_, text, ok := strings.Cut(head, sevenZipThreads)
 	text, _, _ = strings.Cut(text, "\n")
-	if !found || !counted {
+	if !found || !ok {
 		return nil, fmt.Errorf("it has no table of compressing and decompressing: %w, or it is of another version", workload.ErrCutOff)
 	}
 	threads, err := workload.Whole(strings.TrimSpace(text))
@@ -154,8 +154,8 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 }
 
 // like reports whether two ratings are equal except for rounding.
-func (r rating) like(other rating) bool {
-	return math.Abs(r.usage-other.usage) <= 1.5 && math.Abs(r.rating-other.rating) <= 1.5
+func (r rating) like(second rating) bool {
+	return math.Abs(r.usage-second.usage) <= 1.5 && math.Abs(r.rating-second.rating) <= 1.5
 }
 
 // check returns an error if the numbers of a line contradict each other or are impossible. They depend on the clocks inside: if
@@ -164,7 +164,7 @@ func (r rating) check(threads float64) error {
 	if r.usage == 0 || r.rating == 0 {
 		return errors.New("it completed no work in its time")
 	}
-	if off := r.perUsage*r.usage/100 - r.rating; math.Abs(off) > 0.006*r.perUsage+0.002*r.rating+1 {
+	if deviation := r.perUsage*r.usage/100 - r.rating; math.Abs(deviation) > 0.006*r.perUsage+0.002*r.rating+1 {
 		return errors.New("usage, R/U and rating contradict each other")
 	}
 	// The ticks can exceed the time by one at each end.
@@ -175,17 +175,17 @@ func (r rating) check(threads float64) error {
 }
 
 // directions reads a line of the table: speed, usage, R/U and rating of compressing and of decompressing.
-func directions(line, title string) (both [2]rating, err error) {
+func directions(line, title string) (pair [2]rating, err error) {
 	compress, decompress, found := strings.Cut(line, "|")
 	first, second := strings.Fields(compress), strings.Fields(decompress)
 	if !found || len(first) != 5 || len(second) != 4 || first[0] != title {
-		return both, fmt.Errorf("%q is not the line %q", workload.Excerpt(line), title)
+		return pair, fmt.Errorf("%q is not the line %q", workload.Excerpt(line), title)
 	}
-	if both[0], err = readRating(first[2:]); err != nil {
-		return both, err
+	if pair[0], err = readRating(first[2:]); err != nil {
+		return pair, err
 	}
-	both[1], err = readRating(second[1:])
-	return both, err
+	pair[1], err = readRating(second[1:])
+	return pair, err
 }
 
 func readRating(words []string) (r rating, err error) {

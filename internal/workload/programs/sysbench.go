@@ -78,13 +78,13 @@ func (r *sysbenchReport) read(text []byte) error {
 		switch indented := content != line; {
 		case content == "":
 		case !indented && isField && value == "":
-			if _, twice := r.sections[name]; twice {
+			if _, duplicate := r.sections[name]; duplicate {
 				return fmt.Errorf("the section %q occurs twice", workload.Excerpt(name))
 			}
 			section = map[string]string{}
 			r.sections[name] = section
 		case indented && isField && section != nil:
-			if _, twice := section[name]; twice {
+			if _, duplicate := section[name]; duplicate {
 				return fmt.Errorf("%q occurs twice", workload.Excerpt(name))
 			}
 			section[name] = strings.TrimLeft(value, " ")
@@ -133,13 +133,13 @@ func (r *sysbenchReport) check() error {
 	if _, ok := r.sections[sysbenchFairness]["execution time (avg/stddev)"]; !ok {
 		return fmt.Errorf("%w: its last line is missing", workload.ErrCutOff)
 	}
-	const rounded = 0.5001e-5 // of latencies, in seconds
+	const rounding = 0.5001e-5 // of latencies, in seconds
 	switch r.latency.mean = sum / float64(r.events); {
 	case r.events == 0 || r.threads == 0 || r.seconds == 0:
 		return errors.New("it completed no event in its time")
 	case math.Abs(mean*float64(r.threads)-float64(r.events)) > 1e-4*float64(r.threads):
 		return fmt.Errorf("%d threads with %v events each cannot have %d together", r.threads, mean, r.events)
-	case math.Abs(r.latency.mean-average) > 2*rounded:
+	case math.Abs(r.latency.mean-average) > 2*rounding:
 		return fmt.Errorf("%d events of %v s each cannot take %v s together", r.events, average, sum)
 	case r.latency.min > average || average > r.latency.max:
 		return fmt.Errorf("the latencies %v, %v, %v s are not in order", r.latency.min, average, r.latency.max)

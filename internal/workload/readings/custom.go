@@ -94,11 +94,11 @@ func (r Reading) value(out *customOutput) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		scaled := value * t.factor
-		if math.IsInf(scaled, 0) || scaled == 0 && value != 0 {
+		product := value * t.factor
+		if math.IsInf(product, 0) || product == 0 && value != 0 {
 			return 0, fmt.Errorf("%q × %v is too large or too small for a number", t.number, t.factor)
 		}
-		sum += scaled
+		sum += product
 	}
 	return sum, nil
 }

@@ -91,7 +91,7 @@ func TestCustom(t *testing.T) {
 // Output that failed, was cut off or comes from another program has no values, and the error quotes it.
 func TestCustomRefusesOutput(t *testing.T) {
 	rate := regex(t, "Rate", `events per second: +([0-9.]+)`, 1)
-	sent := jsonPath(t, "Sent", "end.sum_sent.bits_per_second", 1)
+	reading := jsonPath(t, "Sent", "end.sum_sent.bits_per_second", 1)
 	output := string(workloadtest.Read(t, "iperf3-send.json"))
 	for _, tt := range []struct {
 		name, output string
@@ -101,12 +101,12 @@ func TestCustomRefusesOutput(t *testing.T) {
 		{"failed", string(workloadtest.Read(t, "sysbench-cpu-failed.txt")), rate, `Rate: the expression "events per second: +([0-9.]+)" matches nothing in the output, which begins with "sysbench 1.0.20`},
 		{"killed", string(workloadtest.Read(t, "sysbench-cpu-killed.txt")), rate, "matches nothing"},
 		{"nothing", "", rate, `matches nothing in the output, which begins with ""`},
-		{"nothing as JSON", "", sent, `Sent: the output is not a JSON document (unexpected end of JSON input): it begins with ""`},
-		{"JSON of a failure", string(workloadtest.Read(t, "iperf3-refused.json")), sent, `the path "end.sum_sent.bits_per_second" selects nothing in the output, which begins with "{`},
-		{"no JSON", string(workloadtest.Read(t, "sysbench-cpu-killed.txt")), sent, `the output is not a JSON document (invalid character 's' looking for beginning of value): it begins with "sysbench`},
-		{"JSON that is cut off", output[:len(output)-3], sent, "unexpected end of JSON input"},
-		{"JSON with something behind it", output + "done\n", sent, "not a JSON document (invalid character 'd' after top-level value)"},
-		{"two documents", output + output, sent, "after top-level value"},
+		{"nothing as JSON", "", reading, `Sent: the output is not a JSON document (unexpected end of JSON input): it begins with ""`},
+		{"JSON of a failure", string(workloadtest.Read(t, "iperf3-refused.json")), reading, `the path "end.sum_sent.bits_per_second" selects nothing in the output, which begins with "{`},
+		{"no JSON", string(workloadtest.Read(t, "sysbench-cpu-killed.txt")), reading, `the output is not a JSON document (invalid character 's' looking for beginning of value): it begins with "sysbench`},
+		{"JSON that is cut off", output[:len(output)-3], reading, "unexpected end of JSON input"},
+		{"JSON with something behind it", output + "done\n", reading, "not a JSON document (invalid character 'd' after top-level value)"},
+		{"two documents", output + output, reading, "after top-level value"},
 		{"a word for a number", `{"a":"12"}`, jsonPath(t, "A", "a", 1), `the path "a" selects "12", which is not a number`},
 		{"null", `{"a":null}`, jsonPath(t, "A", "a", 1), `selects null, which is not a number`},
 		{"an object", `{"a":{"b":1}}`, jsonPath(t, "A", "a", 1), `selects {"b":1}, which is not a number`},

@@ -78,31 +78,31 @@ func (m match) checkDigits() error {
 
 // groupAfter reports whether the number goes on after a separator that the expression does not contain. A comma or a blank between groups of three
 // digits is taken for another field only if the expression contains the digit too.
-func (m match) groupAfter(after []byte) bool {
+func (m match) groupAfter(tail []byte) bool {
 	number, end := m.of(m.number), m.number.end
-	if blankAfter.Match(after) && firstGroup.MatchString(number) {
+	if blankAfter.Match(tail) && firstGroup.MatchString(number) {
 		return !m.requires(end, end+1) || !m.requires(end+1, end+2)
 	}
-	place := markAfter.FindSubmatchIndex(after)
+	place := markAfter.FindSubmatchIndex(tail)
 	if place == nil {
 		return false
 	}
-	mark, rest := string(after[place[2]:place[3]]), after[place[3]:]
+	mark, rest := string(tail[place[2]:place[3]]), tail[place[3]:]
 	grouped := mark != ":" && (mark != "," || firstGroup.MatchString(number) && laterGroup.Match(rest) || pointGroups.MatchString(number))
 	return !m.requires(end, end+place[3]) || grouped && !m.requires(end+place[3], end+place[3]+1)
 }
 
 // groupBefore is groupAfter for the text before the number.
-func (m match) groupBefore(before []byte) bool {
+func (m match) groupBefore(head []byte) bool {
 	number, start := m.of(m.number), m.number.start
-	if blankBefore.Match(before) && laterGroup.MatchString(number) {
+	if blankBefore.Match(head) && laterGroup.MatchString(number) {
 		return !m.requires(start-1, start) || !m.requires(start-2, start-1)
 	}
-	place := markBefore.FindSubmatchIndex(before)
+	place := markBefore.FindSubmatchIndex(head)
 	if place == nil {
 		return false
 	}
-	mark, rest := string(before[place[2]:place[3]]), before[:place[2]]
+	mark, rest := string(head[place[2]:place[3]]), head[:place[2]]
 	grouped := mark != ":" && (mark != "," || laterGroup.MatchString(number) || pointGroups.Match(rest))
 	mid := start - (place[3] - place[2])
 	return !m.requires(mid, start) || grouped && !m.requires(mid-1, mid)
@@ -140,9 +140,9 @@ func (m match) word() span {
 
 // checkWord refuses a word after the number that the expression does not contain.
 func (m match) checkWord(word span) error {
-	if !word.begins() || m.groups[1] >= word.end && !slices.ContainsFunc(otherWords(m.of(word)), func(other string) bool {
-		end, matches := m.replaced(word, other)
-		return matches && end >= len(other) // it takes the whole word
+	if !word.begins() || m.groups[1] >= word.end && !slices.ContainsFunc(otherWords(m.of(word)), func(replacement string) bool {
+		end, matches := m.replaced(word, replacement)
+		return matches && end >= len(replacement) // it takes the whole word
 	}) {
 		return nil
 	}
@@ -182,23 +182,23 @@ var (
 
 // requires reports whether the expression contains a character beside the number: it does not match the same number with another in its place.
 func (m match) requires(start, end int) bool {
-	return !slices.ContainsFunc([]string{"x", "~"}, func(other string) bool {
-		_, matches := m.replaced(span{start, end}, other)
+	return !slices.ContainsFunc([]string{"x", "~"}, func(replacement string) bool {
+		_, matches := m.replaced(span{start, end}, replacement)
 		return matches
 	})
 }
 
 // replaced matches the text with another part in the place of one beside the number. It reports whether the number stays the same, and
 // where the match then ends, from the start of the part.
-func (m match) replaced(part span, other string) (end int, same bool) {
+func (m match) replaced(part span, replacement string) (end int, ok bool) {
 	_, size := utf8.DecodeLastRune(m.text[:m.groups[0]])
 	start := min(m.groups[0]-size, part.start) // one character more, for ^ and \b
 	limit := min(len(m.text), max(m.groups[1], part.end)+reach)
-	text := bytes.Join([][]byte{m.text[start:part.start], m.text[part.end:limit]}, []byte(other))
+	text := bytes.Join([][]byte{m.text[start:part.start], m.text[part.end:limit]}, []byte(replacement))
 	number := span{m.number.start - start, m.number.end - start}
 	if part.end <= m.number.start {
-		longer := len(other) - (part.end - part.start)
-		number = span{number.start + longer, number.end + longer}
+		growth := len(replacement) - (part.end - part.start)
+		number = span{number.start + growth, number.end + growth}
 	}
 	found := m.FindSubmatchIndex(text)
 	if found == nil || found[2*m.expression.number] != number.start || found[2*m.expression.number+1] != number.end {
@@ -214,7 +214,7 @@ func (m match) fault(start, end int, text string) error {
 	if n := bytes.IndexByte(m.text[end:], '\n'); n >= 0 {
 		last = end + n
 	}
-	const most = 40 // bytes of the line before and after
-	first, last = max(first, start-most), min(last, end+most)
+	const limit = 40 // bytes of the line before and after
+	first, last = max(first, start-limit), min(last, end+limit)
 	return fmt.Errorf("line %d of the output, %q: %s", line, strings.ToValidUTF8(string(m.text[first:last]), ""), text)
 }

@@ -47,8 +47,8 @@ func (s Server) Port(control uint16) uint16 {
 
 // Args calls the server at an IPv4 address of the machine. nginx finds WebFiles in the directory dir. The servers serve one client:
 // iperf3 exits with code 0 after its test, and the others run until they are killed.
-func (s Server) Args(at netip.AddrPort, dir string) []string {
-	address, port := at.Addr().String(), strconv.Itoa(int(at.Port()))
+func (s Server) Args(endpoint netip.AddrPort, dir string) []string {
+	address, port := endpoint.Addr().String(), strconv.Itoa(int(endpoint.Port()))
 	switch s {
 	case Iperf:
 		return programs.IperfServe("--bind", address, "--port", port)

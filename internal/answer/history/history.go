@@ -27,7 +27,7 @@ func course(s *history.Series) document.Course {
 		p := &s.Points[i]
 		c.Points = append(c.Points, document.Point{
 			Labels: []string{p.StartedText(), p.Run}, Value: p.Value, Remark: p.Remark(),
-			Text: quantity.Text(p.Value, s.Metric.Unit) + ", " + history.Counted(p.Trials, "trial"),
+			Text: quantity.Text(p.Value, s.Metric.Unit) + ", " + quantity.Counted(p.Trials, "trial"),
 		})
 	}
 	for i := range s.Changes {

@@ -40,17 +40,9 @@ func (c *Change) Lines() []string {
 func (s *Series) Summary() string {
 	switch {
 	case s.Short():
-		return fmt.Sprintf("%s; a change needs at least %d.", Counted(len(s.Points), "run"), stats.MinHistory)
+		return fmt.Sprintf("%s; a change needs at least %d.", quantity.Counted(len(s.Points), "run"), stats.MinHistory)
 	case len(s.Changes) == 0:
-		return fmt.Sprintf("%s; no change is shown.", Counted(len(s.Points), "run"))
+		return fmt.Sprintf("%s; no change is shown.", quantity.Counted(len(s.Points), "run"))
 	}
-	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", Counted(len(s.Points), "run"), Counted(len(s.Changes), "change"))
-}
-
-// Counted spells a number with its noun.
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", quantity.Counted(len(s.Points), "run"), quantity.Counted(len(s.Changes), "change"))
 }

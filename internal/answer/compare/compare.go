@@ -39,7 +39,7 @@ func answer(c *sides.Comparison) []document.Text {
 }
 
 func side(letter, name string, runs []sides.Run) document.Fact {
-	return document.Fact{Name: letter, Text: name + ", " + counted(len(runs), "run")}
+	return document.Fact{Name: letter, Text: name + ", " + quantity.Counted(len(runs), "run")}
 }
 
 // runs lists the runs of both sides.
@@ -53,7 +53,7 @@ func runs(c *sides.Comparison) document.Block {
 			t.Rows = append(t.Rows, row(side.letter, r.ID, r.Started, r.Host, r.Plan, strconv.Itoa(r.Trials)))
 		}
 	}
-	return document.Section{ID: "runs", Title: counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
+	return document.Section{ID: "runs", Title: quantity.Counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
 }
 
 // differences lists the facts that differ and were allowed.
@@ -125,7 +125,7 @@ func oneSided(c *sides.Comparison) []document.Block {
 	if len(c.OneSided) == 0 {
 		return nil
 	}
-	return []document.Block{document.Section{ID: "one-sided", Title: counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
+	return []document.Block{document.Section{ID: "one-sided", Title: quantity.Counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
 }
 
 // statuses are the answers as results of checks.
@@ -159,11 +159,4 @@ func row(texts ...string) []document.Cell {
 		cells = append(cells, document.Cell{{Text: text}})
 	}
 	return cells
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -22,10 +22,10 @@ func metrics(c *sides.Comparison) []document.Block {
 	}
 	var blocks []document.Block
 	if findings != nil {
-		blocks = append(blocks, document.Section{ID: "shown", Title: counted(len(findings), "metric") + " with a difference", Blocks: byBenchmark(findings)})
+		blocks = append(blocks, document.Section{ID: "shown", Title: quantity.Counted(len(findings), "metric") + " with a difference", Blocks: byBenchmark(findings)})
 	}
 	if rest != nil {
-		blocks = append(blocks, document.Section{ID: "others", Title: counted(len(rest), "metric") + " without a shown difference", Folded: true, Blocks: byBenchmark(rest)})
+		blocks = append(blocks, document.Section{ID: "others", Title: quantity.Counted(len(rest), "metric") + " without a shown difference", Folded: true, Blocks: byBenchmark(rest)})
 	}
 	return blocks
 }

@@ -1,4 +1,4 @@
-package sides_test
+package quantity_test
 
 import (
 	"math"

@@ -238,7 +238,7 @@ func (c *AB) request(blocks int) Request {
 	if n%2 == 1 {
 		p.Targets = []plan.Pattern{p.Targets[1], p.Targets[0]}
 	}
-	return Request{Plan: p, Wait: n > 0}
+	return Request{Plan: p}
 }
 
 // schedule returns the number of runs and of blocks in each that take at most the time left. Numbers that are not 0 are given. The

@@ -171,7 +171,7 @@ func (c *Selfcheck) Run(ctx context.Context) (err error) {
 	err = c.follow(ctx, rule{
 		next: func(context.Context) (Request, bool, error) {
 			r := c.request("selfcheck", c.Blocks)
-			r.share, r.setUp, r.Wait = selfcheckRuns-n, c.setUp, true
+			r.share, r.setUp = selfcheckRuns-n, c.setUp
 			return r, n < selfcheckRuns, nil
 		},
 		add: func(run Run) error {

@@ -75,8 +75,10 @@ func (s *Series) follow(ctx context.Context, r rule) error {
 	}
 }
 
-// execute executes one run with its share of the budget.
+// execute executes one run with its share of the budget. After the first run of the series it waits for the end of another run on the machine: the user
+// has decided about those before.
 func (s *Series) execute(ctx context.Context, r Request) (Run, error) {
+	r.Wait = s.executed > 0
 	if s.Budget > 0 { // a budget of 0 would set no limit
 		r.Plan.Budget = max(time.Millisecond, (s.left()/time.Duration(max(1, r.share)) - r.setUp).Truncate(time.Millisecond))
 	}

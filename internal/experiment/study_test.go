@@ -92,6 +92,9 @@ func TestStudyExecutesWhatIsMissing(t *testing.T) {
 	must.Do(t, s.Run(t.Context()))
 	equal(t, "the runs without a record", s.executed(), "one", "two")
 	equal(t, "their reports", s.published, "one run-0", "two run-1")
+	if r := s.script.requests; r[0].Wait || !r[1].Wait {
+		t.Errorf("the runs wait for another run: %t, %t; want it for the second alone", r[0].Wait, r[1].Wait)
+	}
 
 	s = newStudy(t, "")
 	s.keep(t, studyPlans(t)[0], result.Complete)

@@ -109,7 +109,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addFile(cmd, &opts.output)
-	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats()...)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats(formatHTML)...)
 	addSummary(cmd, &opts.summary)
 	return cmd
 }

@@ -24,7 +24,7 @@ const (
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
 	formatHTML  format = "html"
-	// formatMarkdown is a page for a wiki or a repository.
+	// formatMarkdown is for a comment, a summary, a wiki or a repository.
 	formatMarkdown format = "markdown"
 )
 

@@ -24,7 +24,7 @@ errors included: a number that contradicts another place of its study has a note
 numbers of a study's text and of its figures, as far as it prints them, are tables too.
 Nothing is measured.
 
-The formats json and yaml name the target, the benchmark and the metric of each number,
+The formats json, yaml and csv name the target, the benchmark and the metric of each number,
 or the reason why Touchstone does not measure it.`,
 		Example: `  touchstone paper
   touchstone paper espe

@@ -280,7 +280,7 @@ func (a *App) reportCommand() *cobra.Command {
 	var opts reportOptions
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
-		Short: "Show the results of one run or of several runs as tables, JSON or an HTML page",
+		Short: "Show the results of one run or of several runs",
 		Long: fmt.Sprintf(`Shows the results of a run: the scorecard, medians with intervals, ratios to the
 baseline with verdicts, warnings, and trials without a number. The report of a run is
 always the same. Name a run by its ID, the beginning of its ID, or "latest", which is

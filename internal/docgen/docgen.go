@@ -1,5 +1,5 @@
 // Package docgen generates the parts of docs that repeat the code: docs/cli from the command line's own help, the tables of
-// docs/benchmarks from the catalogue, the table of docs/image.md from the tools of package workload, the tables of docs/papers.md
+// docs/benchmarks from the catalogue, the table of docs/image.md from the tools of package programs, the tables of docs/papers.md
 // from the published results, and docs/invariants.md from comments. Its test fails if a page is stale; make gen writes the page again.
 //
 // A page of the command line is the output of --help, word for word. cobra's own Markdown generator was rejected: it omits

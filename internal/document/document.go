@@ -20,8 +20,10 @@ type Document struct {
 	Blocks []Block
 	// Checks are judgements that a server of continuous integration shows as test cases.
 	Checks []Check
-	// Records are the numbers of the answer for programs that read rows.
-	Records Records
+	// Suite names all checks together.
+	Suite string
+	// Records returns the numbers of the answer for programs that read rows. Most formats need none, and they take memory.
+	Records func() Records
 	// Data is the answer for JSON: tagged structs with a published schema.
 	Data any
 	// Whole names the command or the file that has what a format leaves out for its size.

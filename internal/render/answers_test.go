@@ -8,17 +8,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	answerhistory "github.com/touchstone-bench/touchstone/internal/answer/history"
+	"github.com/touchstone-bench/touchstone/internal/answer/paper"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/answer/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/answer/study"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	publications "github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	records "github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // answers are an answer of each kind, with hostile text.
-func answers() []*document.Document {
+func answers(t *testing.T) []*document.Document {
+	t.Helper()
 	run := reporttest.Small()
 	run.Name += reporttest.Hostile
 	run.Host.CPU += reporttest.Hostile
@@ -28,8 +36,16 @@ func answers() []*document.Document {
 	single, joint := report.New([]result.Run{run}, analysis.Options{}), report.New([]result.Run{run, second}, analysis.Options{})
 	builds := reporttest.Builds()
 	builds.Unfinished, builds.B.Version, builds.Values[0].Reason = reporttest.Hostile, reporttest.Hostile, reporttest.Hostile
+	b := history.NewBuilder("Create", func(result.Cell) bool { return true })
+	for _, day := range reporttest.Days(func(_ int, r *result.Run) { r.Targets[0].Version = reporttest.Hostile }) {
+		b.Add(day)
+	}
+	series := b.History(reporttest.Hostile)
+	record := records.Record{Target: "oci/crun", Runtime: reporttest.Hostile, Runs: []string{"one"}, Check: records.Check{Delays: []records.Found{{Verb: "create", Kind: records.Kinds()[0], Delay: 0.001, Runs: 1}}}}
+	publication, err := publications.Load("wang")
+	must.Do(t, err)
 	return []*document.Document{
-		runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study()), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
+		answerhistory.Document(&series), selfcheck.Document(&record), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study()), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
 		ab.Document(builds),
 	}
 }
@@ -39,12 +55,15 @@ func answers() []*document.Document {
 // Invariant answer-formats: Every answer has every format, or an error that names its kind; a format knows no answer.
 func TestEveryAnswerHasEveryFormat(t *testing.T) {
 	var kinds []string
-	for _, d := range answers() {
+	for _, d := range answers(t) {
+		if d.Whole == "" {
+			t.Errorf("a %s does not name the whole answer", d.Kind)
+		}
 		kinds = append(kinds, d.Kind)
 		for _, format := range render.Formats() {
 			var b strings.Builder
 			err := format.Write(&b, d, render.Options{})
-			has, special := map[string]bool{"json": d.Data != nil, "junit": d.Checks != nil, "csv": d.Records.Columns != nil}[format.Name]
+			has, special := map[string]bool{"json": d.Data != nil, "junit": d.Checks != nil, "csv": d.Records != nil}[format.Name]
 			switch {
 			case special && !has:
 				if err == nil || !strings.Contains(err.Error(), d.Kind) {
@@ -58,7 +77,7 @@ func TestEveryAnswerHasEveryFormat(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "comparison", "report", "reproduction"}) {
+	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "comparison", "history", "paper", "report", "reproduction", "selfcheck"}) {
 		t.Errorf("the kinds are %v", kinds)
 	}
 }

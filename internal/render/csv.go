@@ -14,14 +14,14 @@ import (
 // writeCSV writes the records of a document as comma-separated values, below a line with the names of the columns. A value that does not exist is an
 // empty field.
 func writeCSV(w io.Writer, d *document.Document, _ Options) error {
-	if len(d.Records.Columns) == 0 {
+	if d.Records == nil {
 		return fmt.Errorf("a %s has no records, and so no CSV", d.Kind)
 	}
-	out := csv.NewWriter(w)
-	if err := out.Write(d.Records.Columns); err != nil {
+	out, records := csv.NewWriter(w), d.Records()
+	if err := out.Write(records.Columns); err != nil {
 		return err
 	}
-	for _, row := range d.Records.Rows {
+	for _, row := range records.Rows {
 		fields := make([]string, len(row))
 		for i, value := range row {
 			fields[i] = field(value)

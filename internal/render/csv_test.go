@@ -12,7 +12,7 @@ import (
 
 // TestCSV holds that numbers stay numbers, and that no text is a formula, a second line or a second field.
 func TestCSV(t *testing.T) {
-	d := &document.Document{Records: document.Records{
+	records := document.Records{
 		Columns: []string{"text", "value", "n", "shown"},
 		Rows: [][]any{
 			{"plain", 0.1, 3, true},
@@ -27,7 +27,8 @@ func TestCSV(t *testing.T) {
 			{"a\nb\x1b[2J", nil, nil, nil},
 			{"a=b", nil, nil, nil},
 		},
-	}}
+	}
+	d := &document.Document{Records: func() document.Records { return records }}
 	const want = `text,value,n,shown
 plain,0.1,3,true
 "a,""b""",-1e-09,0,false
@@ -46,21 +47,21 @@ plain,0.1,3,true
 
 // TestRecordsAreRows holds that every answer has records, each with a value or nothing for each column.
 func TestRecordsAreRows(t *testing.T) {
-	for _, d := range answers() {
+	for _, d := range answers(t) {
 		rows, err := csv.NewReader(strings.NewReader(written(t, "csv", d))).ReadAll()
 		must.Do(t, err) // also for a row with another number of fields
 		if len(rows) < 2 {
 			t.Errorf("a %s has %d rows", d.Kind, len(rows))
 		}
-		if names := slices.Sorted(slices.Values(d.Records.Columns)); len(slices.Compact(names)) != len(d.Records.Columns) {
-			t.Errorf("a %s has a column twice: %v", d.Kind, d.Records.Columns)
+		if names := slices.Sorted(slices.Values(d.Records().Columns)); len(slices.Compact(names)) != len(d.Records().Columns) {
+			t.Errorf("a %s has a column twice: %v", d.Kind, d.Records().Columns)
 		}
-		for _, row := range d.Records.Rows {
+		for _, row := range d.Records().Rows {
 			for i, value := range row {
 				switch value.(type) {
 				case nil, string, float64, int, bool:
 				default:
-					t.Fatalf("a %s has the value %#v in the column %s", d.Kind, value, d.Records.Columns[i])
+					t.Fatalf("a %s has the value %#v in the column %s", d.Kind, value, d.Records().Columns[i])
 				}
 			}
 		}

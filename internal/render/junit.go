@@ -44,7 +44,7 @@ func writeJUnit(w io.Writer, d *document.Document, _ Options) error {
 	if d.Checks == nil {
 		return fmt.Errorf("a %s has no checks, and so no test cases", d.Kind)
 	}
-	suites := junitSuites{Name: "touchstone " + d.Kind + ": " + d.Title}
+	suites := junitSuites{Name: "touchstone " + d.Suite}
 	places := map[string]int{}
 	for _, c := range d.Checks {
 		place, found := places[c.Suite]

@@ -47,12 +47,7 @@ func heading(title string) string {
 
 func (m *markdown) blocks(blocks []document.Block, level int) {
 	for _, b := range document.WithoutDetails(blocks) {
-		if m.full {
-			return
-		}
-		if m.text.Len() > mostMarkdown {
-			m.full = true
-			fmt.Fprintf(&m.text, "\nThe rest is left out; %s has it.\n", plain(m.whole))
+		if !m.fits("") {
 			return
 		}
 		switch b := b.(type) {
@@ -63,10 +58,14 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 				if i == 0 {
 					m.text.WriteString("\n")
 				}
-				fmt.Fprintf(&m.text, "- **%s**: %s\n", plain(f.Name), plain(f.Text))
+				line := fmt.Sprintf("- **%s**: %s\n", plain(f.Name), plain(f.Text))
 				for _, note := range f.Notes {
-					fmt.Fprintf(&m.text, "  %s\n", plain(note.Text))
+					line += fmt.Sprintf("  %s\n", plain(note.Text))
 				}
+				if !m.fits(line) {
+					return
+				}
+				m.text.WriteString(line)
 			}
 		case document.Text:
 			m.paragraph(b)
@@ -79,6 +78,15 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 		case document.Lanes: // the tables have its numbers
 		}
 	}
+}
+
+// fits reports whether there is room for a text. Without it the document ends with the name of the whole one.
+func (m *markdown) fits(text string) bool {
+	if !m.full && m.text.Len()+len(text) > mostMarkdown {
+		m.full = true
+		fmt.Fprintf(&m.text, "\nThe rest is left out; %s has it.\n", plain(m.whole))
+	}
+	return !m.full
 }
 
 func (m *markdown) section(s *document.Section, level int) {
@@ -113,7 +121,11 @@ func (m *markdown) list(l *document.List) {
 		if l.Ordered {
 			mark = fmt.Sprintf("%d.", i+1)
 		}
-		fmt.Fprintf(&m.text, "%s %s\n", mark, plain(strings.Join(append([]string{item.Text}, item.Lines...), " ")))
+		line := fmt.Sprintf("%s %s\n", mark, plain(strings.Join(append([]string{item.Text}, item.Lines...), " ")))
+		if !m.fits(line) {
+			return
+		}
+		m.text.WriteString(line)
 	}
 }
 

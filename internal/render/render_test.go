@@ -96,13 +96,13 @@ a group
 
 // An undecided case is an error, and so is a case whose status was forgotten. Neither is skipped or passed.
 func TestJUnit(t *testing.T) {
-	got := written(t, "junit", &document.Document{Kind: "comparison", Title: "a against b", Checks: []document.Check{
+	got := written(t, "junit", &document.Document{Kind: "comparison", Suite: "compare a b", Title: "a against b", Checks: []document.Check{
 		{Suite: "one", Name: "worse", Status: document.Failed, Answer: "worse than the margin", Message: "10 %"},
 		{Suite: "two", Name: "undecided", Answer: "inconclusive", Message: hostile},
 		{Suite: "one", Name: "fine", Status: document.Passed, Answer: "not worse", Message: "0 %"},
 	}})
 	const want = `<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="touchstone comparison: a against b" tests="3" failures="1" errors="1">
+<testsuites name="touchstone compare a b" tests="3" failures="1" errors="1">
   <testsuite name="one" tests="2" failures="1" errors="0">
     <testcase classname="one" name="worse">
       <failure type="worse than the margin" message="10 %"></failure>

@@ -1,5 +1,5 @@
-// Package report is an analysis with its findings and warnings, ready for layout. The packages below it (text, html, json) lay it out and decide
-// nothing.
+// Package report is an analysis with its findings and warnings, ready for layout. Packages html and json below it, and package
+// answer/runs, lay it out and decide nothing.
 package report
 
 import (

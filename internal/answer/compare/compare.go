@@ -15,11 +15,13 @@ import (
 // Document is the document of a comparison.
 func Document(c *sides.Comparison) *document.Document {
 	d := &document.Document{
-		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: records(c), Data: data(c), Whole: "touchstone compare -o table",
+		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: func() document.Records { return records(c) }, Data: data(c), Suite: "compare " + c.NameA + " " + c.NameB, Whole: "touchstone compare -o table",
+	}
+	for _, note := range c.Notes {
+		d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})
 	}
 	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, runs(c))
 	d.Blocks = append(d.Blocks, differences(c)...)
-	d.Blocks = append(d.Blocks, notes(c)...)
 	d.Blocks = append(d.Blocks, gates(c)...)
 	d.Blocks = append(d.Blocks, metrics(c)...)
 	d.Blocks = append(d.Blocks, oneSided(c)...)
@@ -68,31 +70,20 @@ func differences(c *sides.Comparison) []document.Block {
 	return []document.Block{document.Section{ID: "differences", Title: "The runs differ, and the comparison was asked for nevertheless", Blocks: []document.Block{l}}}
 }
 
-func notes(c *sides.Comparison) []document.Block {
-	var l document.List
-	for _, note := range c.Notes {
-		l.Items = append(l.Items, document.Item{Span: document.Span{Text: note}})
-	}
-	if l.Items == nil {
-		return nil
-	}
-	return []document.Block{document.Section{ID: "notes", Title: "Notes", Blocks: []document.Block{l}}}
-}
-
 // gates lists the gated metrics, the worst answer first.
 func gates(c *sides.Comparison) []document.Block {
-	t := listing("Answer", "Metric", "Gate", "B against A", "Reason")
+	t := listing("Answer", "Metric", "Gate", "B against A", "95 % interval", "Reason")
 	for _, answer := range []sides.Answer{sides.Worse, sides.Inconclusive, sides.NotWorse} {
 		for i := range c.Gates {
 			k := &c.Gates[i]
 			if k.Answer != answer {
 				continue
 			}
-			ratio := quantity.None
+			ratio, interval := quantity.None, quantity.None
 			if k.Index >= 0 {
-				ratio = quantity.Change(c.Cells[k.Index].Ratio)
+				ratio, interval = quantity.Change(c.Cells[k.Index].Ratio), quantity.ChangeInterval(c.Cells[k.Index].CI)
 			}
-			cells := row(string(answer), subject(k), k.Gate.String(), ratio, k.Why)
+			cells := row(string(answer), subject(k), k.Gate.String(), ratio, interval, k.Why)
 			cells[0][0].Tone = tones[answer]
 			t.Rows = append(t.Rows, cells)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// records has a row for each metric, and for each that only one side has.
+// records has a row for each metric, for each that only one side has, and for each gate without a metric.
 func records(c *sides.Comparison) document.Records {
 	r := document.Records{Columns: []string{
 		"benchmark", "params", "params_b", "target", "metric", "unit", "better", "median_a", "median_b", "ratio", "ratio_low", "ratio_high",
@@ -42,6 +42,13 @@ func records(c *sides.Comparison) document.Records {
 					gate(row, k)
 				}
 			}
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	for i := range c.Gates {
+		if k := &c.Gates[i]; k.Index < 0 && k.Metric.Name == "" {
+			row := make([]any, len(r.Columns))
+			gate(row, k)
 			r.Rows = append(r.Rows, row)
 		}
 	}

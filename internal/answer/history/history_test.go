@@ -93,7 +93,7 @@ func TestRecords(t *testing.T) {
 		b.Add(r)
 	}
 	h := b.History()
-	records := answer.Document(&h).Records
+	records := answer.Document(&h).Records()
 	for n, row := range records.Rows {
 		if change := row[len(row)-1]; len(row) != len(records.Columns) || (change != nil) != (n == 5) {
 			t.Errorf("row %d is %v", n, row)

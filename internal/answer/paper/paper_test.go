@@ -105,7 +105,7 @@ func TestRecords(t *testing.T) {
 	papers, err := paper.All()
 	must.Do(t, err)
 	for i, entry := range answer.Rows(papers) {
-		r := answer.Document(papers[i]).Records
+		r := answer.Document(papers[i]).Records()
 		for _, row := range r.Rows {
 			if len(row) != len(r.Columns) {
 				t.Fatalf("%s: a row has %d of %d values: %v", entry.Name, len(row), len(r.Columns), row)

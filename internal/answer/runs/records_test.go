@@ -16,7 +16,7 @@ func TestRecords(t *testing.T) {
 	run, second := reporttest.Sample(), reporttest.Small()
 	second.ID = "other"
 	r := report.New([]result.Run{run, second}, analysis.Options{})
-	records := runs.Document(&r).Records
+	records := runs.Document(&r).Records()
 	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
 	found, missing := map[any]int{}, 0
 	for _, row := range records.Rows {

@@ -28,7 +28,10 @@ const (
 // Document is the document of a report.
 func Document(r *report.Report) *document.Document {
 	b := &builder{report: r, single: len(r.Runs) == 1}
-	d := &document.Document{Kind: "report", Records: records(r)}
+	d := &document.Document{Kind: "report", Records: func() document.Records { return records(r) }, Whole: "touchstone report"}
+	for i := range r.Runs {
+		d.Whole += " " + r.Runs[i].ID
+	}
 	if e := finding.EmulationOf(r.Analysis); e != nil {
 		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
 	}

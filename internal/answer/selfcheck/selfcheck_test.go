@@ -86,7 +86,7 @@ func TestData(t *testing.T) {
 	if diff := cmp.Diff(one.Check, read.Check); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
-	if r := answer.Document(&one).Records; len(r.Rows) != 2 || len(r.Rows[1]) != len(r.Columns) || r.Rows[1][len(r.Columns)-1] != nil {
+	if r := answer.Document(&one).Records(); len(r.Rows) != 2 || len(r.Rows[1]) != len(r.Columns) || r.Rows[1][len(r.Columns)-1] != nil {
 		t.Errorf("the records are %v", r)
 	}
 	if got := written(t, "json", answer.Stored([]selfcheck.Record{})); got != "[]\n" {

@@ -16,7 +16,7 @@ const mostComparisons = 2
 
 // Document is the document of a reproduction.
 func Document(r *reproduce.Reproduction) *document.Document {
-	d := &document.Document{Kind: "reproduction", Title: "Touchstone, " + r.Heading(), Records: records(r)}
+	d := &document.Document{Kind: "reproduction", Title: "Touchstone, " + r.Heading(), Records: func() document.Records { return records(r) }, Whole: "touchstone reproduce " + r.Paper.Name}
 	for _, note := range []string{r.Emulation(), r.Origin()} {
 		if note != "" {
 			d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})

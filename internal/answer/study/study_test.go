@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 // TestRecords holds that each claim has a row with a verdict, and each printed value one with its text.
 func TestRecords(t *testing.T) {
 	r := reporttest.Study()
-	records := study.Document(r).Records
+	records := study.Document(r).Records()
 	value := func(row []any, column string) any { return row[slices.Index(records.Columns, column)] }
 	claims, measurements := map[any]bool{}, 0
 	for _, row := range records.Rows {

@@ -24,6 +24,8 @@ type grid struct {
 	// prose is set if lines of cells may break. left marks the columns of texts in it.
 	prose bool
 	left  map[int]bool
+	// widths are the widths of the columns, as soon as they are known.
+	widths map[int]int
 }
 
 func newGrid(t *document.Table) grid {
@@ -85,6 +87,9 @@ func (g grid) gap() int {
 }
 
 func (g grid) columnWidth(c int) int {
+	if width, found := g.widths[c]; found {
+		return width
+	}
 	width := 0
 	for r, row := range g.rows {
 		if c < len(row) && !g.group(r) {
@@ -94,6 +99,15 @@ func (g grid) columnWidth(c int) int {
 		}
 	}
 	return width
+}
+
+// measure keeps the widths of all columns, which no longer change. Otherwise each row would read all others again.
+func (g *grid) measure() {
+	widths := map[int]int{}
+	for c := range g.rows[0] {
+		widths[c] = g.columnWidth(c)
+	}
+	g.widths = widths
 }
 
 // parts splits the columns behind the first into parts that fit into width, with at least one column each. A listing has one part: its rows
@@ -127,6 +141,7 @@ func (p *printer) table(t *document.Table) {
 	if g.prose {
 		g.breakLines(width)
 	}
+	g.measure()
 	for _, part := range g.parts(width) {
 		p.line("")
 		for r := range g.rows {
@@ -218,6 +233,11 @@ func (p *printer) course(c *document.Course) {
 		row = append(row, document.Cell{{Text: dot(point.Value, low, high)}}, document.Cell{{Text: clean(point.Remark), Tone: document.Faint}})
 		g.rows = append(g.rows, row)
 	}
+	if len(g.rows) == 0 {
+		return
+	}
+	g.measure()
+	columns := g.parts(p.width)[0]
 	next := 0
 	for i := range g.rows {
 		for ; next < len(c.Breaks) && c.Breaks[next].Index == i; next++ {
@@ -226,7 +246,7 @@ func (p *printer) course(c *document.Course) {
 				p.wrapped(plain, p.margin+"   ", line)
 			}
 		}
-		p.row(g, i, g.parts(p.width)[0])
+		p.row(g, i, columns)
 	}
 }
 

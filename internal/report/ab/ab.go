@@ -13,7 +13,7 @@
 // The package refuses a ratio without positive values, fewer than [LeastRuns] runs, and verdicts about speed on an emulated CPU. Lost
 // trials make no side look better: see [stats.MostLost].
 //
-// A [Document] is the state of a series, and the source of all formats: see internal/answer/ab, and the page in internal/report/html.
+// A [Document] is the state of a series, and the source of all formats: see internal/answer/ab.
 package ab
 
 import (

@@ -63,7 +63,7 @@ func workloadsOf(section []string) map[string]string {
 }
 
 // item is an item of a plan's list of benchmarks. A recorded plan has an item for each benchmark with its parameters. The title is its name with its
-// parameters, as in report.Key.Title, and monitor is its own monitor, empty without one.
+// parameters, as in analysis.Key.Title, and monitor is its own monitor, empty without one.
 type item struct{ name, title, monitor string }
 
 func itemsOf(section []string) []item {

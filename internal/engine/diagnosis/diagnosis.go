@@ -66,7 +66,7 @@ func Find(err error, f Facts) Diagnosis {
 		if r.when != nil && !r.when(f) {
 			continue
 		}
-		for _, pattern := range r.patterns {
+		for _, pattern := range r.patterns() {
 			for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
 				if d := r.diagnose(f, pattern, text, match); d.Known() {
 					return d

@@ -53,7 +53,7 @@ func TestPatternsHaveMessages(t *testing.T) {
 		}
 	}
 	for _, r := range rules {
-		for _, pattern := range r.patterns {
+		for _, pattern := range r.patterns() {
 			found := false
 			for _, text := range texts {
 				found = found || pattern.MatchString(text)

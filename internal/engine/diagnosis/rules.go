@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
@@ -13,7 +14,7 @@ var rules = slices.Concat(images, networks, limits, programs, versions, services
 // rule is a known error.
 type rule struct {
 	// patterns are the spellings of the message. Their named groups are values for cause and advice.
-	patterns []*regexp.Regexp
+	patterns func() []*regexp.Regexp
 	// when limits the rule to targets; nil is for all.
 	when func(Facts) bool
 	// cause and advice contain names of values in ${}: groups of the pattern, and the facts of Facts.values.
@@ -24,12 +25,14 @@ type rule struct {
 	transient, vague bool
 }
 
-// match compiles the spellings of a message.
-func match(patterns ...string) (expressions []*regexp.Regexp) {
-	for _, p := range patterns {
-		expressions = append(expressions, regexp.MustCompile(p))
-	}
-	return expressions
+// match compiles the spellings of a message at the first error: a run without one has the memory for other things.
+func match(patterns ...string) func() []*regexp.Regexp {
+	return sync.OnceValue(func() (expressions []*regexp.Regexp) {
+		for _, p := range patterns {
+			expressions = append(expressions, regexp.MustCompile(p))
+		}
+		return expressions
+	})
 }
 
 // isOf limits a rule to engines, by their own names.

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -25,7 +26,10 @@ var style = web.Style + ownStyle
 //go:embed document.html
 var templateText string
 
-var pageTemplate = template.Must(template.New("document").Funcs(template.FuncMap{"tied": web.Tie}).Parse(templateText))
+// pageTemplate is parsed for the first page. Most runs write none of these.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("document").Funcs(template.FuncMap{"tied": web.Tie}).Parse(templateText))
+})
 
 // leastContents is the smallest number of titled sections for a table of contents.
 const leastContents = 6
@@ -40,7 +44,7 @@ func Write(w io.Writer, d *document.Document) error {
 	if p.Contents = contents(p.Blocks); count(p.Contents) < leastContents {
 		p.Contents = nil
 	}
-	return web.Write(w, pageTemplate, "document", p)
+	return web.Write(w, pageTemplate(), "document", p)
 }
 
 // page is the input of the template: strings and coordinates, with nothing to compute.

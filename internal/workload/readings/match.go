@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -44,7 +45,7 @@ const (
 
 // The texts beside a part of a number. They belong to the number even if the expression contains them.
 var (
-	digitBefore = regexp.MustCompile(`(?:[0-9.]|(?:^|[\s=:(,])[+-]|[−–]|(?:^|[^\pL\pN])0[xXbBoO])$`)
+	digitBefore = compile(`(?:[0-9.]|(?:^|[\s=:(,])[+-]|[−–]|(?:^|[^\pL\pN])0[xXbBoO])$`)
 	digitAfter  = regexp.MustCompile(`^(?:\.?\pN|[eE][+-]?[0-9])`)
 )
 
@@ -53,7 +54,7 @@ var (
 var (
 	markBefore  = regexp.MustCompile(`[0-9]([,'’_:·٫٬` + wideBlank + `])$`)
 	markAfter   = regexp.MustCompile(`^([,'’_:·٫٬` + wideBlank + `])[0-9]`)
-	blankBefore = regexp.MustCompile(`(?:^|[^\pL\pN_.,:/-])[0-9]{1,3}(?: [0-9]{3})*( )$`)
+	blankBefore = compile(`(?:^|[^\pL\pN_.,:/-])[0-9]{1,3}(?: [0-9]{3})*( )$`)
 	blankAfter  = regexp.MustCompile(`^( )[0-9]{3}(?:[^0-9]|$)`)
 	// A group of digits has three of them.
 	firstGroup, laterGroup = regexp.MustCompile(`^[+-]?[0-9]{1,3}$`), regexp.MustCompile(`^[0-9]{3}(?:[^0-9]|$)`)
@@ -61,14 +62,19 @@ var (
 	pointGroups = regexp.MustCompile(`(?:^|[^0-9.])[0-9]{1,3}(?:\.[0-9]{3})+$`)
 )
 
+// compile returns a regular expression that is compiled at its first use: classes of Unicode take much memory, and most runs have no program of a user.
+func compile(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // reach is the number of bytes beside a number that the checks look at.
 const reach = 64
 
 // checkDigits refuses a part of a number.
 func (m match) checkDigits() error {
 	head, tail := m.text[max(0, m.number.start-reach):m.number.start], m.text[m.number.end:min(len(m.text), m.number.end+reach)]
-	cutWord := wordBefore.Match(head) && m.groups[0] == m.number.start
-	if !digitBefore.Match(head) && !digitAfter.Match(tail) && !cutWord && !m.groupBefore(head) && !m.groupAfter(tail) {
+	cutWord := wordBefore().Match(head) && m.groups[0] == m.number.start
+	if !digitBefore().Match(head) && !digitAfter.Match(tail) && !cutWord && !m.groupBefore(head) && !m.groupAfter(tail) {
 		return nil
 	}
 	return m.fault(m.number.start, m.number.end, fmt.Sprintf("the group of the expression %q takes %q, a part of a number or word; put the complete number into the group; "+
@@ -95,7 +101,7 @@ func (m match) groupAfter(tail []byte) bool {
 // groupBefore is groupAfter for the text before the number.
 func (m match) groupBefore(head []byte) bool {
 	number, start := m.of(m.number), m.number.start
-	if blankBefore.Match(head) && laterGroup.MatchString(number) {
+	if blankBefore().Match(head) && laterGroup.MatchString(number) {
 		return !m.requires(start-1, start) || !m.requires(start-2, start-1)
 	}
 	place := markBefore.FindSubmatchIndex(head)
@@ -109,13 +115,13 @@ func (m match) groupBefore(head []byte) bool {
 }
 
 // wordBefore is the end of a word that a number is part of.
-var wordBefore = regexp.MustCompile(`[\pL\pN_]$`)
+var wordBefore = compile(`[\pL\pN_]$`)
 
 // wordAfter is the unit after a number: a word, or one in square brackets.
-var wordAfter = regexp.MustCompile(`^` + anyBlank + `(?:(` + unitWord + `)|\[` + anyBlank + `(` + unitWord + `|#` + ratePart + `)` + anyBlank + `\])`)
+var wordAfter = compile(`^` + anyBlank + `(?:(` + unitWord + `)|\[` + anyBlank + `(` + unitWord + `|#` + ratePart + `)` + anyBlank + `\])`)
 
 // wordInParentheses is a unit in parentheses, where comments are too.
-var wordInParentheses = regexp.MustCompile(`^` + anyBlank + `\(` + anyBlank + `(` + unitWord + `)` + anyBlank + `\)`)
+var wordInParentheses = compile(`^` + anyBlank + `\(` + anyBlank + `(` + unitWord + `)` + anyBlank + `\)`)
 
 const (
 	unitWord = `(?:[\pL%‰°][\pL\pM\pN%°·²³^*_-]*(?:` + ratePart + `)?|_[\pL\pN_]*|` + ratePart + `)`
@@ -125,14 +131,14 @@ const (
 // word returns the word after the number on its line; it is empty without one.
 func (m match) word() span {
 	rest := m.text[m.number.end:min(len(m.text), m.number.end+reach)]
-	if place := wordAfter.FindSubmatchIndex(rest); place != nil {
+	if place := wordAfter().FindSubmatchIndex(rest); place != nil {
 		n := 2
 		if place[n] < 0 {
 			n = 4
 		}
 		return span{m.number.end + place[n], m.number.end + place[n+1]}
 	}
-	if place := wordInParentheses.FindSubmatchIndex(rest); place != nil && isUnit(string(rest[place[2]:place[3]])) {
+	if place := wordInParentheses().FindSubmatchIndex(rest); place != nil && isUnit(string(rest[place[2]:place[3]])) {
 		return span{m.number.end + place[2], m.number.end + place[3]}
 	}
 	return span{m.number.end, m.number.end}
@@ -154,18 +160,18 @@ func (m match) checkWord(word span) error {
 // checkUnit refuses a group for the unit that takes a part of a word.
 func (m match) checkUnit(unit span) error {
 	char, _ := utf8.DecodeLastRune(m.text[:unit.start])
-	place := wholeWord.FindIndex(m.text[unit.start:min(len(m.text), unit.start+reach)])
-	if unit.start != m.number.end && wordBefore.MatchString(string(char)) || place == nil || unit.start+place[1] != unit.end {
+	place := wholeWord().FindIndex(m.text[unit.start:min(len(m.text), unit.start+reach)])
+	if unit.start != m.number.end && wordBefore().MatchString(string(char)) || place == nil || unit.start+place[1] != unit.end {
 		return m.fault(unit.start, unit.end, fmt.Sprintf("the group for the unit of the expression %q takes %q, which is not a whole word; put the whole unit into it", m.Regexp, workload.Excerpt(m.of(unit))))
 	}
 	return nil
 }
 
-var wholeWord = regexp.MustCompile(`^(?:` + unitWord + `|#` + ratePart + `)`)
+var wholeWord = compile(`^(?:` + unitWord + `|#` + ratePart + `)`)
 
 // checkEnd refuses the first part of a time in several units, such as 1m 30s.
 func (m match) checkEnd(word span, first term) error {
-	groups := nextTerm.FindSubmatch(m.text[word.end:min(len(m.text), word.end+reach)])
+	groups := nextTerm().FindSubmatch(m.text[word.end:min(len(m.text), word.end+reach)])
 	if groups == nil || m.scale.unit != "s" || !wholeNumber.MatchString(first.number) {
 		return nil
 	}
@@ -176,7 +182,7 @@ func (m match) checkEnd(word span, first term) error {
 }
 
 var (
-	nextTerm    = regexp.MustCompile(`^ ?[0-9]+(?:\.[0-9]+)? ?(\pL+)`)
+	nextTerm    = compile(`^ ?[0-9]+(?:\.[0-9]+)? ?(\pL+)`)
 	wholeNumber = regexp.MustCompile(`^[0-9]+$`)
 )
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -64,7 +63,7 @@ func (s Scale) of(word string) (float64, error) {
 // numberText is a number of the C locale.
 const numberText = `[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`
 
-var firstTerm = regexp.MustCompile(`^(` + numberText + `)` + anyBlank + `([\pL%‰°]*(?:` + ratePart + `)?)`)
+var firstTerm = compile(`^(` + numberText + `)` + anyBlank + `([\pL%‰°]*(?:` + ratePart + `)?)`)
 
 // terms reads a quantity: a number alone with its unit, or a text with both, such as 993.7 ms or 1m 30s.
 func (s Scale) terms(text, unit string) ([]term, error) {
@@ -81,7 +80,7 @@ func (s Scale) terms(text, unit string) ([]term, error) {
 	}
 	var terms []term
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimPrefix(rest, " ") {
-		place := firstTerm.FindStringSubmatch(rest)
+		place := firstTerm().FindStringSubmatch(rest)
 		if place == nil {
 			return nil, fmt.Errorf("%q is not a number with a unit", workload.Excerpt(text))
 		}

@@ -77,6 +77,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -287,7 +288,7 @@ func (s *Section) lost(baseline, target string) stats.Losses {
 	}
 	a, b := outcome(baseline), outcome(target)
 	subtract := func(blocks, exceptions []int) int {
-		return len(where(blocks, func(block int) bool { return !slices.Contains(exceptions, block) }))
+		return len(lists.Filter(blocks, func(block int) bool { return !slices.Contains(exceptions, block) }))
 	}
 	return stats.Losses{
 		Baseline: a.LostShare(), Other: b.LostShare(), BaselineBlocks: subtract(a.lost, b.lost), OtherBlocks: subtract(b.lost, a.lost),
@@ -548,7 +549,7 @@ func (r *Run) MissingGroups() []MissingGroup {
 		if !r.Measured(&miss) {
 			continue
 		}
-		g := place(&groups, func(g *MissingGroup) bool {
+		g := lists.Place(&groups, func(g *MissingGroup) bool {
 			twin := miss
 			twin.Target = g.Target
 			return twin == g.Missing

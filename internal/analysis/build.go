@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -94,8 +95,8 @@ func (a *Analysis) add(run int, builder *builder, release bool) {
 		return
 	}
 	name, _, _ := strings.Cut(builder.key.Name, ".")
-	suite := place(&a.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
-	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == builder.key }, builder.benchmark(len(a.Runs)))
+	suite := lists.Place(&a.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
+	b := lists.Place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == builder.key }, builder.benchmark(len(a.Runs)))
 	b.Sections[run] = section
 	sum := builder.metrics(run, b, section)
 	a.Runs[run].Families += sum.families
@@ -275,7 +276,7 @@ func (b *builder) trials(target string) []*result.Trial {
 func (b *builder) valid(target string) []*result.Trial {
 	valid, ok := b.counted[target]
 	if !ok {
-		valid = where(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
+		valid = lists.Filter(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
 		b.counted[target] = valid
 	}
 	return valid
@@ -496,7 +497,7 @@ func (b *builder) missing() []Missing {
 			}
 			total++
 			if t.Status != result.OK {
-				place(&found, func(m *Missing) bool { return m.Status == t.Status }, Missing{
+				lists.Place(&found, func(m *Missing) bool { return m.Status == t.Status }, Missing{
 					Key: b.key, Target: t.Target, Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
 				}).Count++
 			}
@@ -557,19 +558,3 @@ func phases(trials []*result.Trial) []Phase {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-// where gives the items that match.
-func where[T any](items []T, match func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !match(item) })
-}
-
-// place is the first matching item of a list. Without one it appends the addition.
-func place[T any](items *[]T, match func(*T) bool, addition T) *T {
-	for i := range *items {
-		if match(&(*items)[i]) {
-			return &(*items)[i]
-		}
-	}
-	*items = append(*items, addition)
-	return &(*items)[len(*items)-1]
-}

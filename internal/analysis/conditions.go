@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -55,7 +56,7 @@ func (b *builder) conditions(targets []Outcome) (stated, rest []Condition) {
 					value = noVerdictOf(b.run)
 				}
 				list := values[name]
-				v := place(&list, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
+				v := lists.Place(&list, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
 				if !slices.Contains(v.Targets, o.Target) {
 					v.Targets = append(v.Targets, o.Target)
 				}

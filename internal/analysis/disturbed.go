@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -32,7 +33,7 @@ func disturbances(trials []result.Trial) []Disturbance {
 				amounts = append(amounts, a)
 				return "0"
 			})
-			place(&kinds, func(k *markKind) bool { return k.alike == pattern }, markKind{alike: pattern}).add(amounts)
+			lists.Place(&kinds, func(k *markKind) bool { return k.alike == pattern }, markKind{alike: pattern}).add(amounts)
 		}
 	}
 	var list []Disturbance

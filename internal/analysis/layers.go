@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -268,7 +269,7 @@ func (s *split) blocks() map[int]bool {
 
 // within gives the samples of some blocks.
 func within(samples []stats.Sample, blocks map[int]bool) []stats.Sample {
-	return where(samples, func(s stats.Sample) bool { return blocks[s.Block] })
+	return lists.Filter(samples, func(s stats.Sample) bool { return blocks[s.Block] })
 }
 
 // Components is a cost by component: daemon, shim, runtime and so on. It is the metrics of one group.
@@ -298,7 +299,7 @@ func (b *builder) components(targets []Outcome) []Components {
 		if m.Group == "" || len(b.samples(targets, m)) == 0 {
 			continue
 		}
-		c := place(&groups, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})
+		c := lists.Place(&groups, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})
 		c.Names, c.Metrics = append(c.Names, m.Component), append(c.Metrics, m.Name)
 	}
 	for i := range groups {

@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -50,12 +51,12 @@ func (b *builder) lay(run int, bench *Benchmark, s *Section) (filled []*Metric) 
 			}
 			continue
 		}
-		m := place(&bench.Metrics, func(m *Metric) bool {
+		m := lists.Place(&bench.Metrics, func(m *Metric) bool {
 			return m.Name == metric.Name && m.Unit == metric.Unit && m.Better == metric.Better
 		}, Metric{Metric: metric})
 		for i := range s.Targets {
 			o := &s.Targets[i]
-			row := place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
+			row := lists.Place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
 			row.Cells[run] = b.newCell(metric, s, o)
 		}
 		filled = append(filled, m)

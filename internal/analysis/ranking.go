@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -37,7 +38,7 @@ type Ranked struct {
 // (1986) 218–221).
 func (a *Analysis) Ranking(run int) Ranking {
 	scores, _, _ := a.scores(run)
-	scores = where(scores, func(s scored) bool { return s.Bare && s.IsFactor() })
+	scores = lists.Filter(scores, func(s scored) bool { return s.Bare && s.IsFactor() })
 	if a.Runs[run].Unjudged {
 		return Ranking{Emulated: len(scores) > 0}
 	}
@@ -66,7 +67,7 @@ func (a *Analysis) Ranking(run int) Ranking {
 		}
 	}
 	for _, target := range targets {
-		mine := where(scores, func(s scored) bool { return s.target == target && counts[sourceOf(s)] == len(targets) })
+		mine := lists.Filter(scores, func(s scored) bool { return s.target == target && counts[sourceOf(s)] == len(targets) })
 		cost := blockCosts(mine, out.Dimensions)
 		if len(cost) == 0 {
 			return Ranking{Apart: true}
@@ -106,7 +107,7 @@ func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
 	costs := map[int]float64{} // logarithm by block
 	metrics := map[int]int{}
 	for _, d := range dimensions {
-		in := where(scores, func(s scored) bool { return s.Metric.Dimension == d })
+		in := lists.Filter(scores, func(s scored) bool { return s.Metric.Dimension == d })
 		for _, s := range in {
 			bare := map[int]float64{}
 			for _, p := range s.native {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -75,7 +76,7 @@ func labels(runs []result.Run) []string {
 func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 	var groups [][]result.Run
 	for _, r := range runs {
-		g := place(&groups, func(g *[]result.Run) bool { return (*g)[0].Host.SameMachine(&r.Host) }, nil)
+		g := lists.Place(&groups, func(g *[]result.Run) bool { return (*g)[0].Host.SameMachine(&r.Host) }, nil)
 		*g = append(*g, r)
 	}
 	var sorted []result.Run
@@ -230,7 +231,7 @@ func (s *Section) skipped() bool {
 func (r *Run) leaveOut(title string, s *Section) {
 	var reasons []Reason
 	for _, o := range s.Targets {
-		r := place(&reasons, func(r *Reason) bool { return r.Text == o.Reason }, Reason{Text: o.Reason})
+		r := lists.Place(&reasons, func(r *Reason) bool { return r.Text == o.Reason }, Reason{Text: o.Reason})
 		r.Targets = append(r.Targets, o.Target)
 	}
 	switch len(reasons) {
@@ -242,7 +243,7 @@ func (r *Run) leaveOut(title string, s *Section) {
 	equal := func(u *Unmeasured) bool {
 		return slices.EqualFunc(u.Reasons, reasons, func(a, b Reason) bool { return a.Text == b.Text && slices.Equal(a.Targets, b.Targets) })
 	}
-	u := place(&r.Unmeasured, equal, Unmeasured{Reasons: reasons})
+	u := lists.Place(&r.Unmeasured, equal, Unmeasured{Reasons: reasons})
 	u.Benchmarks = append(u.Benchmarks, title)
 }
 

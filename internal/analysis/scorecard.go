@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -127,7 +128,7 @@ func (a *Analysis) scorecard(run int) Scorecard {
 	for _, d := range result.Dimensions() {
 		row := ScoreRow{Dimension: d, Goal: goalOf(d), OnBareMetal: bare[d]}
 		for _, target := range card.Targets {
-			row.Scores = append(row.Scores, combine(where(scores, func(s scored) bool { return s.target == target && s.Metric.Dimension == d }), metrics[d]))
+			row.Scores = append(row.Scores, combine(lists.Filter(scores, func(s scored) bool { return s.target == target && s.Metric.Dimension == d }), metrics[d]))
 		}
 		card.Rows = append(card.Rows, row)
 	}

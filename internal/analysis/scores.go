@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -29,7 +30,7 @@ func (a *Analysis) scores(run int) (list []scored, metrics map[result.Dimension]
 		}
 		for i := range b.Metrics {
 			m := &b.Metrics[i]
-			rows := where(m.Rows, func(row Row) bool { return row.Cells[run].Summary != nil })
+			rows := lists.Filter(m.Rows, func(row Row) bool { return row.Cells[run].Summary != nil })
 			if m.Dimension == "" || len(rows) == 0 {
 				continue
 			}

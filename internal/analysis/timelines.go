@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -76,13 +77,13 @@ func (b *builder) timelines(targets []Outcome) []Timelines {
 			if len(l.Values) == 0 {
 				continue
 			}
-			t := place(&groups, func(t *Timelines) bool { return t.Title == l.Group && t.Unit == l.Unit }, Timelines{Title: l.Group, Unit: l.Unit})
+			t := lists.Place(&groups, func(t *Timelines) bool { return t.Title == l.Group && t.Unit == l.Unit }, Timelines{Title: l.Group, Unit: l.Unit})
 			index := slices.Index(t.Names, l.Name)
 			if index < 0 {
 				index = len(t.Names)
 				t.Names = append(t.Names, l.Name)
 			}
-			p := place(&t.Panels, func(p *Panel) bool { return p.Target == o.Target }, newPanel(trial, len(trials)))
+			p := lists.Place(&t.Panels, func(p *Panel) bool { return p.Target == o.Target }, newPanel(trial, len(trials)))
 			if missing := index + 1 - len(p.Lines); missing > 0 {
 				p.Lines = append(p.Lines, make([]*Line, missing)...)
 			}

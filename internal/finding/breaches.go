@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
@@ -38,7 +39,7 @@ func breaches(a *analysis.Analysis) []string {
 				continue
 			}
 			for _, b := range s.Breaches {
-				k := place(&kinds, func(k *kind) bool {
+				k := lists.Place(&kinds, func(k *kind) bool {
 					return k.Title() == b.Title() && k.Target == b.Target && k.Metric.Bound.Broken == b.Metric.Bound.Broken && k.Metric.Name == b.Metric.Name
 				}, kind{Breach: b})
 				text := a.Runs[run].Label + " (" + quantity.Text(b.Median, b.Metric.Unit)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -162,12 +163,12 @@ func New(a *analysis.Analysis) Findings {
 	}
 	var opposite, candidates []finding
 	for _, group := range byTarget(rows) {
-		if odd := where(group, func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }); len(odd) > 0 {
+		if odd := lists.Filter(group, func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }); len(odd) > 0 {
 			opposite = append(opposite, finding{evidence: odd})
 			continue
 		}
 		for _, v := range []stats.Verdict{stats.Faster, stats.Slower, stats.Mixed} {
-			if match := where(group, func(e evidence) bool { return e.verdict() == v }); len(match) > 0 {
+			if match := lists.Filter(group, func(e evidence) bool { return e.verdict() == v }); len(match) > 0 {
 				candidates = append(candidates, finding{match, v, len(group)})
 			}
 		}
@@ -232,7 +233,7 @@ func withheld(a *analysis.Analysis) string {
 func byTarget(rows []evidence) [][]evidence {
 	var groups [][]evidence
 	for _, e := range rows {
-		g := place(&groups, func(g *[]evidence) bool {
+		g := lists.Place(&groups, func(g *[]evidence) bool {
 			return (*g)[0].benchmark == e.benchmark && (*g)[0].row.Target == e.row.Target
 		}, nil)
 		*g = append(*g, e)
@@ -425,7 +426,7 @@ func verdicts(a *analysis.Analysis) string {
 		}
 	}
 	out += "."
-	if tiers := TiersNote(&a.Runs[0]); tiers != "" {
+	if tiers := tiersNote(&a.Runs[0]); tiers != "" {
 		out += " " + tiers
 	}
 	return out
@@ -471,7 +472,7 @@ type gap struct {
 
 // put adds a target to its gap.
 func put(gaps []gap, scope, reason, target string) []gap {
-	g := place(&gaps, func(g *gap) bool { return g.where == scope && g.reason == reason }, gap{where: scope, reason: reason})
+	g := lists.Place(&gaps, func(g *gap) bool { return g.where == scope && g.reason == reason }, gap{where: scope, reason: reason})
 	g.targets = append(g.targets, target)
 	return gaps
 }

@@ -63,8 +63,8 @@ func AbsoluteNote(a *analysis.Analysis) string {
 	return "Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis (--across-machines compares them)."
 }
 
-// TiersNote counts the differences of a run by tier, with the number of false ones to expect. It is empty without a difference.
-func TiersNote(r *analysis.Run) string {
+// tiersNote counts the differences of a run by tier, with the number of false ones to expect. It is empty without a difference.
+func tiersNote(r *analysis.Run) string {
 	if r.Differences == 0 {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -25,7 +26,7 @@ func ScoreSources(c *analysis.Scorecard, r *analysis.ScoreRow) string {
 	var sources []source
 	for i := range r.Scores {
 		if name := ScoreSource(&r.Scores[i]); name != "" {
-			s := place(&sources, func(s *source) bool { return s.name == name }, source{name: name})
+			s := lists.Place(&sources, func(s *source) bool { return s.name == name }, source{name: name})
 			s.targets = append(s.targets, c.Targets[i])
 		}
 	}

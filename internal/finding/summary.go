@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
@@ -47,7 +48,7 @@ func cheapest(k analysis.Ranking) string {
 	if k.Metrics > 1 {
 		scope = fmt.Sprintf("over %s (geometric mean of %d metrics)", quantity.Listed(dimensions), k.Metrics)
 	}
-	best := where(k.Targets, func(t analysis.Ranked) bool { return t.Equal })
+	best := lists.Filter(k.Targets, func(t analysis.Ranked) bool { return t.Equal })
 	switch {
 	case best[0].Native.CI == nil:
 		return "Too few blocks to show a share of native speed " + scope + "."
@@ -88,7 +89,7 @@ func safer(a *analysis.Analysis, run int, k analysis.Ranking) []string {
 	place := func(name string) int {
 		return slices.IndexFunc(k.Targets, func(t analysis.Ranked) bool { return t.Name == name })
 	}
-	targets := where(r.Targets, func(t analysis.Target) bool { return t.Sandboxed() && slices.Contains(r.Scorecard.Targets, t.Name) })
+	targets := lists.Filter(r.Targets, func(t analysis.Target) bool { return t.Sandboxed() && slices.Contains(r.Scorecard.Targets, t.Name) })
 	slices.SortStableFunc(targets, func(a, b analysis.Target) int { return cmp.Compare(place(a.Name), place(b.Name)) })
 	var texts []string
 	for _, t := range targets[:min(len(targets), mostSafer)] {

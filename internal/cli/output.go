@@ -82,7 +82,7 @@ func printList[T any](w io.Writer, f format, items []T, header []string, row fun
 	return f.print(w, items, header, rows)
 }
 
-// print writes a listing: data as JSON or YAML, or rows below a header as a table or in Markdown.
+// print writes a listing: data as JSON or YAML, or rows below a header as a table.
 func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
 	switch f {
 	case formatJSON:
@@ -96,9 +96,6 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 		}
 		_, err = w.Write(text)
 		return err
-	case formatMarkdown:
-		printMarkdown(w, "---", header, rows)
-		return nil
 	default:
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, row := range append([][]string{header}, rows...) {
@@ -113,24 +110,6 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 		return t.Flush()
 	}
 }
-
-// printMarkdown writes a table in Markdown. rule is the alignment of all columns but the first.
-func printMarkdown(w io.Writer, rule string, header []string, rows [][]string) {
-	line := func(cells []string) {
-		for _, cell := range cells {
-			fmt.Fprintf(w, "| %s ", inMarkdown(quantity.OneLine(cell)))
-		}
-		fmt.Fprintln(w, "|")
-	}
-	line(header)
-	fmt.Fprintf(w, "|---|%s\n", strings.Repeat(rule+"|", len(header)-1))
-	for _, row := range rows {
-		line(row)
-	}
-}
-
-// inMarkdown escapes the characters with a meaning in tables and texts of Markdown.
-var inMarkdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace
 
 // usualWidth is the assumed width of a terminal of unknown width.
 const usualWidth = 80

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -94,17 +93,10 @@ func (a *App) listPapers(f format) error {
 		return err
 	}
 	rows := answer.Rows(papers)
-	switch f {
-	case formatYAML:
+	if f == formatYAML {
 		return f.print(a.env.Stdout, rows, nil, nil)
-	case formatMarkdown:
-		header := []string{"PAPER", "YEAR", "TABLES", "NUMBERS", "TITLE"}
-		return printList(a.env.Stdout, f, rows, header, func(r answer.Row) []string {
-			return []string{r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title}
-		})
-	default:
-		return a.writeDocument(a.env.Stdout, f, "", answer.Listing(rows))
 	}
+	return a.writeDocument(a.env.Stdout, f, "", answer.Listing(rows))
 }
 
 func tableNames(p paper.Paper) []string {
@@ -127,46 +119,9 @@ func findTable(p paper.Paper, name string) (paper.Table, error) {
 }
 
 func (a *App) showPaper(p paper.Paper, f format) error {
-	w := a.env.Stdout
 	d := answer.Document(p)
-	switch f {
-	case formatYAML:
-		return f.print(w, d.Data, nil, nil)
-	case formatMarkdown:
-		fmt.Fprintf(w, "# %s\n\n%s\n", p.Name, inMarkdown(p.Citation()+"."))
-		for _, t := range p.Tables {
-			fmt.Fprintln(w)
-			markdownPaperTable(w, t)
-		}
-		return nil
-	default:
-		return a.writeDocument(w, f, "", d)
+	if f == formatYAML {
+		return f.print(a.env.Stdout, d.Data, nil, nil)
 	}
-}
-
-func markdownPaperTable(w io.Writer, t paper.Table) {
-	g := answer.NewGrid(t)
-	fmt.Fprintf(w, "## %s: %s\n\n%s\n\n", inMarkdown(t.Name), inMarkdown(t.Title), inMarkdown(g.Caption))
-	var rows [][]string
-	for r, label := range g.Labels {
-		if g.Groups[r] != "" {
-			label = g.Groups[r] + ": " + label
-		}
-		row := []string{label}
-		for _, c := range g.Cells[r] {
-			row = append(row, strings.TrimSpace(c.Text+" "+c.Mark))
-		}
-		rows = append(rows, row)
-	}
-	printMarkdown(w, "--:", slices.Insert(g.Headings, 0, ""), rows)
-	notes := g.Notes
-	for i, flag := range slices.Backward(g.Flags) {
-		notes = slices.Insert(notes, 0, answer.Mark(i)+" "+flag)
-	}
-	for i, note := range notes {
-		if i == 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "- %s\n", inMarkdown(note))
-	}
+	return a.writeDocument(a.env.Stdout, f, "", d)
 }

@@ -97,6 +97,15 @@ type Table struct {
 // Cell is the lines of a cell. The first one is the value.
 type Cell []Span
 
+// Cells are cells of one plain line each.
+func Cells(texts ...string) []Cell {
+	cells := make([]Cell, 0, len(texts))
+	for _, text := range texts {
+		cells = append(cells, Cell{{Text: text}})
+	}
+	return cells
+}
+
 // Span is a piece of text with its tone.
 type Span struct {
 	Text string

@@ -38,8 +38,6 @@ type Mark struct {
 	Group     int
 	Value     float64
 	Low, High *float64
-	// Full is set for an estimate that shows what the figure is about, such as a difference.
-	Full bool
 	// Text says the same in words.
 	Text string
 }

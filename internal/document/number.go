@@ -1,6 +1,10 @@
 package document
 
-import "math"
+import (
+	"math"
+
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
 
 // Number is a value of a record. It is nil for a number that is not finite.
 func Number(x float64) any {
@@ -16,4 +20,12 @@ func NumberOf(x *float64) any {
 		return nil
 	}
 	return Number(*x)
+}
+
+// Ends are the ends of an interval as values of a record. They are nil without an interval.
+func Ends(ci *stats.Interval) (low, high any) {
+	if ci == nil {
+		return nil, nil
+	}
+	return Number(ci.Lo), Number(ci.Hi)
 }

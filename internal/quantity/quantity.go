@@ -12,8 +12,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Digits is the number of significant digits of a quantity. A median of some tens of trials carries no more.
-const Digits = 3
+// precision is the number of significant digits of a quantity. A median of some tens of trials carries no more.
+const precision = 3
 
 // None is the text in the place of a missing number.
 const None = "–"
@@ -58,7 +58,7 @@ func PValue(p float64) string {
 
 // Number spells a number with three significant digits and all digits before the point: 12345 stays 12345. Only numbers
 // outside of the range of benchmarks have an exponent.
-func Number(value float64) string { return Significant(value, Digits) }
+func Number(value float64) string { return Significant(value, precision) }
 
 // Significant spells a number with a number of significant digits.
 func Significant(value float64, digits int) string {

@@ -54,7 +54,7 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 	choice := scales(unit)
 	best := choice[0]
 	for _, s := range choice[1:] {
-		if math.Abs(roundTo(value/s.Unit, Digits)) < max(1, s.from) {
+		if math.Abs(roundTo(value/s.Unit, precision)) < max(1, s.from) {
 			break
 		}
 		best = s
@@ -93,5 +93,5 @@ func (s Scale) with(number string) string {
 
 // Tick spells a value of an axis in the scale, without zeros at the end: "20 ms".
 func (s Scale) Tick(value float64) string {
-	return s.with(strconv.FormatFloat(roundTo(value/s.Unit, Digits), 'f', -1, 64))
+	return s.with(strconv.FormatFloat(roundTo(value/s.Unit, precision), 'f', -1, 64))
 }

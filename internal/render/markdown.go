@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -153,7 +154,7 @@ func (m *markdown) table(t *document.Table) {
 		line += "\n"
 		switch {
 		case i == 0:
-			line = "\n" + line + "|" + strings.Repeat("---|", len(row)) + "\n"
+			line = "\n" + line + rule(t) + "\n"
 		case m.text.Len()+len(line) > mostMarkdown:
 			fmt.Fprintf(&m.text, "\n%d of %d rows are left out; %s has all of them.\n", len(t.Rows)-i, len(t.Rows)-1, plain(m.whole))
 			return
@@ -161,6 +162,24 @@ func (m *markdown) table(t *document.Table) {
 		m.text.WriteString(line)
 	}
 }
+
+// rule is the line below the heading of a table. A column without a word is on the right.
+func rule(t *document.Table) string {
+	line := "|"
+	for c := range t.Rows[0] {
+		mark := "--:|"
+		if c == 0 || slices.ContainsFunc(t.Rows[1:], func(row []document.Cell) bool {
+			return c < len(row) && len(row[c]) > 0 && word.MatchString(row[c][0].Text)
+		}) {
+			mark = "---|"
+		}
+		line += mark
+	}
+	return line
+}
+
+// word matches a text that begins with a letter.
+var word = regexp.MustCompile(`^\pL`)
 
 // inCell puts the lines of a cell below each other.
 func inCell(c document.Cell) string {
@@ -181,8 +200,11 @@ func plain(text string) string {
 		}
 		return r
 	}, strings.Join(strings.Fields(text), " "))
-	return literal.Replace(address.ReplaceAllString(text, "$1\u200b."))
+	return item.ReplaceAllString(literal.Replace(address.ReplaceAllString(text, "$1\u200b.")), `$1\$2`)
 }
+
+// item matches the beginning of a list: a sign, or a number with its mark.
+var item = regexp.MustCompile(`^([0-9]*)([-+.)] )`)
 
 // address matches the beginning of a bare address, which becomes a link without a scheme.
 var address = regexp.MustCompile(`(?i)\b(www)\.`)
@@ -193,4 +215,6 @@ var literal = strings.NewReplacer(
 	"@", "@\u200b", "://", ":\u200b//",
 	// A line of a log that begins with it is a command of GitHub. The signs of other commands are escaped above.
 	"::", ":\u200b:",
+	// GitHub takes a text between two of them for a formula.
+	"$", "&#36;",
 )

@@ -141,6 +141,16 @@ func TestMarkdownIsPlain(t *testing.T) {
 	}
 }
 
+// TestMarkdownBeginsNoList holds that a text is no item of a list and no formula.
+func TestMarkdownBeginsNoList(t *testing.T) {
+	for text, want := range map[string]string{"- a": `\n\- a\n`, "+ a": `\n\+ a\n`, "12. a": `\n12\. a\n`, "$a$": `\n&#36;a&#36;\n`, "-1 a": `\n-1 a\n`} {
+		d := &document.Document{Blocks: []document.Block{document.Text{Text: text}}}
+		if got := written(t, "markdown", d); !strings.HasSuffix(got, strings.ReplaceAll(want, `\n`, "\n")) {
+			t.Errorf("%q is %q, want %q at the end", text, got, want)
+		}
+	}
+}
+
 // GitHub refuses a long comment.
 func TestMarkdownIsShort(t *testing.T) {
 	table := document.Table{}

@@ -79,7 +79,7 @@ func drawable(ratio float64) bool { return ratio <= mostDrawn && ratio >= 1.0/mo
 
 // mark is a ratio with its interval. An end that is too far away for the axis is left out.
 func mark(group int, ratio float64, low, high *float64, text string) document.Mark {
-	m := document.Mark{Group: group, Value: ratio, Full: true, Text: text}
+	m := document.Mark{Group: group, Value: ratio, Text: text}
 	if low != nil && drawable(*low) {
 		m.Low = low
 	}

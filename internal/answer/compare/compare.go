@@ -52,7 +52,7 @@ func runs(c *sides.Comparison) document.Block {
 		runs   []sides.Run
 	}{{"A", c.A}, {"B", c.B}} {
 		for _, r := range side.runs {
-			t.Rows = append(t.Rows, row(side.letter, r.ID, r.Started, r.Host, r.Plan, strconv.Itoa(r.Trials)))
+			t.Rows = append(t.Rows, document.Cells(side.letter, r.ID, r.Started, r.Host, r.Plan, strconv.Itoa(r.Trials)))
 		}
 	}
 	return document.Section{ID: "runs", Title: quantity.Counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
@@ -83,7 +83,7 @@ func gates(c *sides.Comparison) []document.Block {
 			if k.Index >= 0 {
 				ratio, interval = quantity.Change(c.Cells[k.Index].Ratio), quantity.ChangeInterval(c.Cells[k.Index].CI)
 			}
-			cells := row(string(answer), subject(k), k.Gate.String(), ratio, interval, k.Why)
+			cells := document.Cells(string(answer), subject(k), k.Gate.String(), ratio, interval, k.Why)
 			cells[0][0].Tone = tones[answer]
 			t.Rows = append(t.Rows, cells)
 		}
@@ -109,7 +109,7 @@ func oneSided(c *sides.Comparison) []document.Block {
 	t := listing("Side", "Benchmark", "Target", "Reason")
 	for i := range c.OneSided {
 		o := &c.OneSided[i]
-		cells := row(o.Has, o.Title(), o.Target, o.Why)
+		cells := document.Cells(o.Has, o.Title(), o.Target, o.Why)
 		cells[3][0].Tone = document.Faint
 		t.Rows = append(t.Rows, cells)
 	}
@@ -140,14 +140,5 @@ func checks(c *sides.Comparison) []document.Check {
 
 // listing is a table of records without rows.
 func listing(columns ...string) document.Table {
-	return document.Table{Rows: [][]document.Cell{row(columns...)}, Listing: true}
-}
-
-// row is a row of plain cells.
-func row(texts ...string) []document.Cell {
-	cells := make([]document.Cell, 0, len(texts))
-	for _, text := range texts {
-		cells = append(cells, document.Cell{{Text: text}})
-	}
-	return cells
+	return document.Table{Rows: [][]document.Cell{document.Cells(columns...)}, Listing: true}
 }

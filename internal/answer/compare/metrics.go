@@ -56,7 +56,7 @@ func metric(c *sides.Cell) []document.Cell {
 	if c.Why != "" {
 		verdict += ": " + c.Why
 	}
-	cells := row(
+	cells := document.Cells(
 		c.Target, c.Metric.Name, value(c, &c.A), value(c, &c.B), quantity.Change(c.Ratio), quantity.ChangeInterval(c.CI), quantity.Change(c.MeanRatio),
 		fmt.Sprintf("%d, %d", len(c.A.Runs), len(c.B.Runs)), verdict,
 	)

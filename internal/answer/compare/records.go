@@ -3,7 +3,6 @@ package compare
 import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // records has a row for each metric, for each that only one side has, and for each gate without a metric.
@@ -19,8 +18,8 @@ func records(c *sides.Comparison) document.Records {
 	}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
-		low, high := ends(cell.CI)
-		meanLow, meanHigh := ends(cell.MeanCI)
+		low, high := document.Ends(cell.CI)
+		meanLow, meanHigh := document.Ends(cell.MeanCI)
 		row := []any{
 			cell.Benchmark, cell.Params, cell.ParamsB, cell.Target, cell.Metric.Name, string(cell.Metric.Unit), string(cell.Metric.Better),
 			document.Number(cell.A.Median), document.Number(cell.B.Median), document.Number(cell.Ratio), low, high,
@@ -58,11 +57,4 @@ func records(c *sides.Comparison) document.Records {
 // gate fills the last columns of a row.
 func gate(row []any, k *sides.Check) {
 	copy(row[len(row)-3:], []any{k.Gate.String(), string(k.Answer), k.Why})
-}
-
-func ends(ci *stats.Interval) (low, high any) {
-	if ci == nil {
-		return nil, nil
-	}
-	return document.Number(ci.Lo), document.Number(ci.Hi)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Kind marks the JSON of a history. docs/schema/history.schema.json is its schema.
-const Kind = "touchstone-history"
+// kind marks the JSON of a history. docs/schema/history.schema.json is its schema.
+const kind = "touchstone-history"
 
-// SchemaVersion is the version of the JSON.
-const SchemaVersion = 1
+// schemaVersion is the version of the JSON.
+const schemaVersion = 1
 
 type (
 	data struct {
@@ -58,7 +58,7 @@ type (
 
 // newData gives the history for JSON.
 func newData(h *history.History) data {
-	d := data{Kind: Kind, Version: SchemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []series{}}
+	d := data{Kind: kind, Version: schemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []series{}}
 	for i := range h.Series {
 		s := &h.Series[i]
 		one := series{

@@ -42,12 +42,12 @@ func unmeasured(t paper.Table) []string {
 	return reasons
 }
 
-// Grid is a table as texts: the units are at the shortest place.
-type Grid struct {
+// grid is a table as texts: the units are at the shortest place.
+type grid struct {
 	Headings []string
 	Groups   []string // of each row, empty for a row without a group
 	Labels   []string
-	Cells    [][]GridCell
+	Cells    [][]gridCell
 	// Caption describes the table below its title.
 	Caption string
 
@@ -57,12 +57,12 @@ type Grid struct {
 	unit string // the unit of all values
 }
 
-// GridCell is a value as it is printed, with the mark of its note.
-type GridCell struct{ Text, Mark string }
+// gridCell is a value as it is printed, with the mark of its note.
+type gridCell struct{ Text, Mark string }
 
-// NewGrid gives the texts of a table.
-func NewGrid(t paper.Table) Grid {
-	g := Grid{Notes: slices.Clone(t.Notes)}
+// newGrid gives the texts of a table.
+func newGrid(t paper.Table) grid {
+	g := grid{Notes: slices.Clone(t.Notes)}
 	for _, reason := range unmeasured(t) {
 		g.Notes = append(g.Notes, "not measured by Touchstone: "+reason)
 	}
@@ -99,13 +99,13 @@ func NewGrid(t paper.Table) Grid {
 	for r, row := range t.Rows {
 		g.Groups = append(g.Groups, row.Group)
 		g.Labels = append(g.Labels, withUnit(row.Label, rows[r], inRows))
-		var cells []GridCell
+		var cells []gridCell
 		for c, cell := range row.Cells {
 			text := cell.Printed
 			if unit := unitOf(r, c); unit != "" && g.unit == "" && !inRows && !inColumns {
 				text += " " + unit
 			}
-			cells = append(cells, GridCell{text, g.mark(cell.Flag)})
+			cells = append(cells, gridCell{text, g.mark(cell.Flag)})
 		}
 		g.Cells = append(g.Cells, cells)
 	}
@@ -114,7 +114,7 @@ func NewGrid(t paper.Table) Grid {
 }
 
 // mark returns the mark of a cell, and keeps its note. Equal notes have one mark.
-func (g *Grid) mark(flag string) string {
+func (g *grid) mark(flag string) string {
 	if flag == "" {
 		return ""
 	}
@@ -123,11 +123,11 @@ func (g *Grid) mark(flag string) string {
 		i = len(g.Flags)
 		g.Flags = append(g.Flags, flag)
 	}
-	return Mark(i)
+	return noteMark(i)
 }
 
-// Mark is the mark of the flag with an index.
-func Mark(flag int) string { return fmt.Sprintf("[%d]", flag+1) }
+// noteMark is the mark of the flag with an index.
+func noteMark(flag int) string { return fmt.Sprintf("[%d]", flag+1) }
 
 // unitSet is a set of units.
 type unitSet []string
@@ -154,7 +154,7 @@ func withUnit(label string, units unitSet, show bool) string {
 	return label + " (" + unit + ")"
 }
 
-func (g Grid) caption(t paper.Table) string {
+func (g grid) caption(t paper.Table) string {
 	caption := t.Place
 	if g.unit != "" {
 		caption += "; unit: " + g.unit

@@ -13,9 +13,9 @@ const kind = "paper"
 
 // Listing is the document of the list of papers.
 func Listing(papers []Row) *document.Document {
-	t := document.Table{Prose: true, Rows: [][]document.Cell{texts("paper", "year", "tables", "numbers", "title")}}
+	t := document.Table{Prose: true, Rows: [][]document.Cell{document.Cells("paper", "year", "tables", "numbers", "title")}}
 	for _, r := range papers {
-		t.Rows = append(t.Rows, texts(r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title))
+		t.Rows = append(t.Rows, document.Cells(r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title))
 	}
 	return &document.Document{
 		Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Records: func() document.Records { return listed(papers) }, Data: papers, Whole: "touchstone paper -o json",
@@ -36,24 +36,24 @@ func Document(p paper.Paper) *document.Document {
 }
 
 func table(t paper.Table) document.Section {
-	g := NewGrid(t)
-	out := document.Table{Rows: [][]document.Cell{texts(append([]string{""}, g.Headings...)...)}, Prose: true}
+	g := newGrid(t)
+	out := document.Table{Rows: [][]document.Cell{document.Cells(append([]string{""}, g.Headings...)...)}, Prose: true}
 	group := ""
 	for r, label := range g.Labels {
 		if g.Groups[r] != group {
 			group = g.Groups[r]
-			out.Rows = append(out.Rows, texts(group))
+			out.Rows = append(out.Rows, document.Cells(group))
 		}
-		row := texts(label)
+		row := document.Cells(label)
 		for _, c := range g.Cells[r] {
-			row = append(row, texts(c.Text+c.Mark)...)
+			row = append(row, document.Cells(c.Text+c.Mark)...)
 		}
 		out.Rows = append(out.Rows, row)
 	}
 	s := document.Section{ID: "table/" + t.Name, Title: t.Name + ": " + t.Title, Blocks: []document.Block{document.Text{Text: g.Caption}, out}}
 	var marks document.Facts
 	for i, flag := range g.Flags {
-		marks.Items = append(marks.Items, document.Fact{Name: Mark(i), Text: flag})
+		marks.Items = append(marks.Items, document.Fact{Name: noteMark(i), Text: flag})
 	}
 	if marks.Items != nil {
 		s.Blocks = append(s.Blocks, marks)
@@ -66,12 +66,4 @@ func table(t paper.Table) document.Section {
 		s.Blocks = append(s.Blocks, notes)
 	}
 	return s
-}
-
-func texts(list ...string) []document.Cell {
-	var cells []document.Cell
-	for _, text := range list {
-		cells = append(cells, document.Cell{{Text: text}})
-	}
-	return cells
 }

@@ -49,7 +49,7 @@ func summary(s *stats.Summary) []any {
 	if s == nil {
 		return make([]any, 4)
 	}
-	low, high := ends(s.CI)
+	low, high := document.Ends(s.CI)
 	return []any{s.N, document.Number(s.Median), low, high}
 }
 
@@ -58,7 +58,7 @@ func comparison(c *stats.Comparison, m *analysis.Metric) []any {
 	if c == nil {
 		return make([]any, 5)
 	}
-	low, high := ends(c.CI)
+	low, high := document.Ends(c.CI)
 	return []any{document.Number(c.Ratio), low, high, quantity.VerdictWord(c.Verdict, m.Metric), c.Everywhere}
 }
 
@@ -68,11 +68,4 @@ func trials(o *analysis.Outcome) []any {
 		return make([]any, 5)
 	}
 	return []any{o.OK, o.Failed, o.Timeout, o.Skipped, o.Disturbed}
-}
-
-func ends(ci *stats.Interval) (low, high any) {
-	if ci == nil {
-		return nil, nil
-	}
-	return document.Number(ci.Lo), document.Number(ci.Hi)
 }

@@ -102,9 +102,9 @@ func parts(r *selfcheck.Record) []document.Block {
 }
 
 func delays(r *selfcheck.Record) [][]document.Cell {
-	rows := [][]document.Cell{row("delayed", "by", "delay", "share", "found in runs", "measured")}
+	rows := [][]document.Cell{document.Cells("delayed", "by", "delay", "share", "found in runs", "measured")}
 	for _, d := range r.Delays {
-		rows = append(rows, row(d.Verb, string(d.Kind), seconds(&d.Delay), quantity.Percent(d.Share), fmt.Sprintf("%d of %d", d.Found, d.Runs), seconds(d.Measured)))
+		rows = append(rows, document.Cells(d.Verb, string(d.Kind), seconds(&d.Delay), quantity.Percent(d.Share), fmt.Sprintf("%d of %d", d.Found, d.Runs), seconds(d.Measured)))
 	}
 	return rows
 }
@@ -121,47 +121,39 @@ func undelayed(r *selfcheck.Record) []string {
 }
 
 func smallest(r *selfcheck.Record) [][]document.Cell {
-	rows := [][]document.Cell{row("operation", "by", "delay", "share")}
+	rows := [][]document.Cell{document.Cells("operation", "by", "delay", "share")}
 	for _, s := range r.Smallest {
-		rows = append(rows, row(s.Verb, string(s.Kind), seconds(s.Delay), share(s.Share)))
+		rows = append(rows, document.Cells(s.Verb, string(s.Kind), seconds(s.Delay), share(s.Share)))
 	}
 	return rows
 }
 
 func overhead(r *selfcheck.Record) [][]document.Cell {
-	rows := [][]document.Cell{row("operation", "median", "stopwatch", "calls", "start of a process", "empty request")}
+	rows := [][]document.Cell{document.Cells("operation", "median", "stopwatch", "calls", "start of a process", "empty request")}
 	for _, o := range r.Operations {
 		calls := quantity.None
 		if o.Calls > 0 {
 			calls = strconv.FormatFloat(o.Calls, 'g', 3, 64)
 		}
-		rows = append(rows, row(o.Verb, seconds(&o.Median), seconds(&o.Region), calls, seconds(o.Launch), seconds(o.Request)))
+		rows = append(rows, document.Cells(o.Verb, seconds(&o.Median), seconds(&o.Region), calls, seconds(o.Launch), seconds(o.Request)))
 	}
 	return rows
 }
 
 func limits(r *selfcheck.Record) [][]document.Cell {
-	head := row("metric")
+	head := document.Cells("metric")
 	for _, m := range selfcheck.Minutes() {
-		head = append(head, row(fmt.Sprintf("in %d min", m))...)
+		head = append(head, document.Cells(fmt.Sprintf("in %d min", m))...)
 	}
 	rows := [][]document.Cell{head}
 	for _, l := range r.Limits {
 		if last := rows[len(rows)-1]; len(rows) > 1 && last[0][0].Text == l.Metric {
-			rows[len(rows)-1] = append(last, row(share(l.Difference))...)
+			rows[len(rows)-1] = append(last, document.Cells(share(l.Difference))...)
 		} else {
-			rows = append(rows, row(l.Metric, share(l.Difference)))
+			rows = append(rows, document.Cells(l.Metric, share(l.Difference)))
 		}
 	}
 	return rows
-}
-
-func row(texts ...string) []document.Cell {
-	var cells []document.Cell
-	for _, text := range texts {
-		cells = append(cells, document.Cell{{Text: text}})
-	}
-	return cells
 }
 
 // seconds spells a time, or a dash.

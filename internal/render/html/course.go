@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 )
 
@@ -70,7 +71,7 @@ func newCourse(c *document.Course) *course {
 	if out.Axis, out.Drawn = web.NewAxis(values, c.Unit, courseBottom, courseTop); out.Drawn {
 		out.draw(c)
 	}
-	out.Table, out.Summary = newTable(c.Table()), counted(len(c.Points))
+	out.Table, out.Summary = newTable(c.Table()), quantity.Counted(len(c.Points), "value")
 	return out
 }
 
@@ -111,11 +112,4 @@ func (out *course) draw(c *document.Course) {
 	if n := len(c.Breaks); n > 0 {
 		add(float64(len(c.Points)), c.Breaks[n-1].After)
 	}
-}
-
-func counted(n int) string {
-	if n == 1 {
-		return "1 value"
-	}
-	return web.Num(float64(n)) + " values"
 }

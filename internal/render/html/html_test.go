@@ -38,7 +38,7 @@ func cell(lines ...string) document.Cell {
 }
 
 func mark(group int, value, low, high float64, text string) document.Mark {
-	return document.Mark{Group: group, Value: value, Low: &low, High: &high, Full: true, Text: text}
+	return document.Mark{Group: group, Value: value, Low: &low, High: &high, Text: text}
 }
 
 // sample is a document with each kind of block, as a comparison of two builds could have them.
@@ -60,7 +60,7 @@ func sample() *document.Document {
 		for _, v := range values {
 			lane.Marks = append(lane.Marks, mark(runs, v, v-0.02, v+0.02, "run"))
 		}
-		lane.Marks[0].Full, lane.Marks[1].High = false, nil
+		lane.Marks[1].High = nil
 		l.Lanes = append(l.Lanes, lane)
 		return l
 	}

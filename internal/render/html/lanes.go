@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
@@ -73,7 +72,7 @@ func newLanes(l *document.Lanes) lanes {
 	}
 	for i := range l.Lanes {
 		source := &l.Lanes[i]
-		lane := lane{Name: shortened(source.Name), Full: source.Name, LabelY: web.Num(bottom + labelDepth)}
+		lane := lane{Name: web.Shorten(source.Name, longestName), Full: source.Name, LabelY: web.Num(bottom + labelDepth)}
 		step := min(markStep, mostHeight/float64(max(1, len(source.Marks))))
 		for n := range source.Marks {
 			m := &source.Marks[n]
@@ -123,10 +122,7 @@ func (out *lanes) legend(l *document.Lanes) {
 
 // mark draws an estimate at a height. An end of its interval that does not exist, or is too far away, is at the end of the axis.
 func (out *lanes) mark(source *document.Mark, y float64) mark {
-	m := mark{Class: "side", Colour: web.Colour(source.Group), Path: web.Shape(source.Group, out.place(source.Value), y, markRadius), Title: source.Text}
-	if source.Full {
-		m.Class += " full"
-	}
+	m := mark{Class: "side full", Colour: web.Colour(source.Group), Path: web.Shape(source.Group, out.place(source.Value), y, markRadius), Title: source.Text}
 	if source.Low != nil || source.High != nil {
 		low, high := out.Left, out.Right
 		if source.Low != nil && !math.IsNaN(*source.Low) {
@@ -186,10 +182,3 @@ func extent(l *document.Lanes) []float64 {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-func shortened(name string) string {
-	if utf8.RuneCountInString(name) <= longestName {
-		return name
-	}
-	return string([]rune(name)[:longestName-1]) + "…"
-}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
-// Colours is the number of colours in the style sheet: the classes c1 to c9.
-const Colours = 9
+// colours is the number of colours in the style sheet: the classes c1 to c9.
+const colours = 9
 
 // Colour is the class with the colour of the series with an index.
-func Colour(series int) string { return fmt.Sprintf("c%d", series%Colours+1) }
+func Colour(series int) string { return fmt.Sprintf("c%d", series%colours+1) }
 
 // Num spells a coordinate.
 func Num(v float64) string {
@@ -35,4 +36,12 @@ func Shape(series int, x, y, r float64) string {
 	default: // hourglass
 		return "M" + point(-1, -1.1) + "L" + point(1, -1.1) + "L" + point(-1, 1.1) + "L" + point(1, 1.1) + "z"
 	}
+}
+
+// Shorten cuts a name to a number of characters. The title of its place has the whole name.
+func Shorten(name string, width int) string {
+	if utf8.RuneCountInString(name) <= width {
+		return name
+	}
+	return string([]rune(name)[:width-1]) + "…"
 }

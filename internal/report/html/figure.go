@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/finding"
@@ -101,7 +100,7 @@ func newLane(s *strip, r *analysis.Row, m *analysis.Metric, points []analysis.Po
 	top := y + laneTop
 	c := &r.Cells[0]
 	l := lane{
-		Name: shortened(r.Target), Full: r.Target, Baseline: c.Baseline, LabelY: web.Num(y + 13),
+		Name: web.Shorten(r.Target, longestName), Full: r.Target, Baseline: c.Baseline, LabelY: web.Num(y + 13),
 		Top: web.Num(top - 3), Bottom: web.Num(top + laneDepth + 3),
 	}
 	if c.Summary == nil {
@@ -161,14 +160,6 @@ func factorText(c *stats.Comparison, m result.Metric) string {
 		return strings.Join(slices.DeleteFunc([]string{factor, quantity.Parts(c, m), quantity.Tier(c)}, func(s string) bool { return s == "" }), ", ")
 	}
 	return factor + ", " + word
-}
-
-// shortened cuts a name to the width of a lane. The title has the whole name.
-func shortened(name string) string {
-	if utf8.RuneCountInString(name) <= longestName {
-		return name
-	}
-	return string([]rune(name)[:longestName-1]) + "…"
 }
 
 // level is the strength of the colour of a shown difference, 1 to 5, by the logarithm of its ratio.

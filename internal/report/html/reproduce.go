@@ -296,7 +296,7 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 	alt := []string{target + ", " + caption}
 	for i, l := range lanes {
 		y := height * float64(i)
-		lane := sideLane{Name: shortened(l.name), Full: l.name, LabelY: web.Num(y + 13)}
+		lane := sideLane{Name: web.Shorten(l.name, longestName), Full: l.name, LabelY: web.Num(y + 13)}
 		draw := func(n int, ratio float64, ci *stats.Interval, text string) {
 			middle := y + sideTop + sideStep*float64(n) + 2
 			m := mark{Class: "side full " + web.Colour(n), Colour: web.Colour(n), Path: web.Shape(n, s.Axis.At(ratio), middle, sideRadius), Title: text}

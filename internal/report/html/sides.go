@@ -144,7 +144,7 @@ func drawSides(source *report.Report, m *analysis.Metric, runs []int, unit resul
 	alt := []string{m.Name + ", " + caption}
 	for i, r := range rows {
 		y := height * float64(i)
-		lane := sideLane{Name: shortened(r.Target), Full: r.Target, LabelY: web.Num(y + 13)}
+		lane := sideLane{Name: web.Shorten(r.Target, longestName), Full: r.Target, LabelY: web.Num(y + 13)}
 		for n, run := range selection {
 			e, ok := read(&r.Cells[run])
 			if !ok {

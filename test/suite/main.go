@@ -42,6 +42,8 @@ type options struct {
 	without []string
 	// lab selects the virtual machines.
 	lab bool
+	// writeBudgets writes the times of a green run of all tests as the budgets.
+	writeBudgets bool
 }
 
 func run(ctx context.Context) error {
@@ -50,12 +52,16 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.all, "all", false, "run every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages")
 	exclusion := flag.String("without", "", "do not build these `tools`, separated by commas")
 	flag.BoolVar(&o.lab, "lab", true, "boot the virtual machines")
+	flag.BoolVar(&o.writeBudgets, "write-budgets", false, "with -all: write the times of the packages as their budgets, if no test fails")
 	flag.Parse()
 	if *selection != "" {
 		o.only = strings.Split(*selection, ",")
 	}
 	if *exclusion != "" {
 		o.without = strings.Split(*exclusion, ",")
+	}
+	if o.writeBudgets && (!o.all || o.only != nil) {
+		return errors.New("-write-budgets needs -all without -only: a budget is the time of a package in all tests")
 	}
 	root, err := os.Getwd()
 	if err != nil {

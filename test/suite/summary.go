@@ -102,7 +102,7 @@ func reason(output string) string {
 
 // budgetFile holds the seconds of the tests of each package in `make test-all` on two CPUs: the sum of its tests, without the wait for a lock. A
 // package that takes half as much again, and ten seconds more, fails that target. Write the file anew after a change that is worth its time: with
-// TOUCHSTONE_BUDGETS=write.
+// -write-budgets.
 const budgetFile = "test/suite/budgets.tsv"
 
 // slack is the time of a package beyond its budget that a busy machine may add.
@@ -115,7 +115,7 @@ func (s *suite) checkBudgets(spent []testTime, green bool) (excess []string, err
 		total[short(p.pkg)] += p.elapsed
 	}
 	file := filepath.Join(s.root, budgetFile)
-	if os.Getenv("TOUCHSTONE_BUDGETS") == "write" && s.all && green && len(s.only) == 0 {
+	if s.writeBudgets && green {
 		var b strings.Builder
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			fmt.Fprintf(&b, "%s\t%.0f\n", pkg, total[pkg].Seconds())

@@ -41,7 +41,7 @@ func TestLargeImport(t *testing.T) {
 	file := filepath.Join(dir, "huge.json")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	must.Do(t, os.Truncate(file, result.MaxDocument+1))
-	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "huge.json")
+	p := startSmall(t, dir, "import", "huge.json")
 	p.ends(1)
 	p.says(`^touchstone: import huge.json: read result document: it is larger than 4096 MiB; export fewer runs into one file$`)
 }
@@ -54,7 +54,7 @@ func TestImportInLittleMemory(t *testing.T) {
 	dir := t.TempDir()
 	text := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
 	must.Do(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600))
-	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "empty.json")
+	p := startSmall(t, dir, "import", "empty.json")
 	p.ends(1)
 	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: runs.trials.seq is missing, and is a number; give a file that touchstone export wrote$`)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,15 @@ func startCommand(t *testing.T, dir string, argv ...string) *program {
 	p := prepare(t, dir, argv...)
 	p.run()
 	return p
+}
+
+// startSmall is start with 256 MiB of memory. A program with the race detector reserves more, and cannot begin.
+func startSmall(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	if info, has := debug.ReadBuildInfo(); has && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("the race detector reserves more memory than the program may have")
+	}
+	return startCommand(t, dir, append([]string{"prlimit", "--data=268435456", "touchstone"}, args...)...)
 }
 
 // prepare returns a program that run starts.

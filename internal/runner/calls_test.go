@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -45,7 +43,5 @@ func TestCallsOfTrials(t *testing.T) {
 			want = append(want, trial+" test.one.x fake/a ok: "+call)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the calls (-want +got):\n%s", diff)
-	}
+	equal(t, "the calls", want, got)
 }

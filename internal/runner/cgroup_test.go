@@ -30,6 +30,14 @@ func (p *placed) SetCgroupParent(group string) error {
 	return p.place(group)
 }
 
+// notBack is a place whose engine stays in the cgroup of the trial.
+func notBack(group string) error {
+	if group == "" {
+		return errBroken
+	}
+	return nil
+}
+
 func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Helper()
 	groups, err := cgroup.Detect("/")
@@ -122,16 +130,8 @@ func TestSetCgroupParentFailsHalfway(t *testing.T) {
 
 func TestResetOfCgroupParentFails(t *testing.T) {
 	l, p := newPlaced(t)
-	p.place = func(group string) error {
-		if group == "" {
-			return errBroken
-		}
-		return nil
-	}
-	l.ok()
-	if trial := l.only(); trial.Status != result.Failed || trial.Reason != "clean up: "+errBroken.Error() {
-		t.Errorf("%s because %q", trial.Status, trial.Reason)
-	}
+	p.place = notBack
+	l.ends(result.Failed, "clean up: "+errBroken.Error())
 	if dirs := left(l); len(dirs) > 0 {
 		t.Errorf("left are %q", dirs)
 	}
@@ -143,10 +143,7 @@ func TestExistingCgroup(t *testing.T) {
 	if _, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/t1"); err != nil {
 		t.Fatal(err)
 	}
-	l.ok()
-	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, "t1: file exists") {
-		t.Errorf("%s because %q", trial.Status, trial.Reason)
-	}
+	l.ends(result.Failed, "t1: file exists")
 	if len(p.groups) > 0 {
 		t.Errorf("placed in %q", p.groups)
 	}
@@ -168,11 +165,7 @@ func TestLimitWithoutController(t *testing.T) {
 				_, _, err := t.Create(ctx, spec)
 				return err
 			}
-			l.ok()
-			trial := l.only()
-			if want := "the kernel offers no " + controller + " cgroup controller"; trial.Status != result.Skipped || !strings.Contains(trial.Reason, want) {
-				t.Errorf("%s because %q, want skipped because %q", trial.Status, trial.Reason, want)
-			}
+			l.ends(result.Skipped, "the kernel offers no "+controller+" cgroup controller")
 		})
 	}
 }

@@ -65,8 +65,8 @@ func TestUsageWithADaemon(t *testing.T) {
 	if usage.CPU < cost/2 || usage.CPU > cost+base/2 {
 		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, cost, base)
 	}
-	if usage.PeakMemory != 0 {
-		t.Errorf("the peak memory is %d, want unknown", usage.PeakMemory)
+	if usage.PeakMemory != 0 || !usage.IncludesDaemon {
+		t.Errorf("the usage is %+v, want it with the daemon's, and an unknown peak of the memory", usage)
 	}
 }
 

@@ -3,11 +3,10 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -200,12 +199,8 @@ func TestResumedRunDecidesAlike(t *testing.T) {
 			return nil
 		}
 		second.ok()
-		if diff := cmp.Diff(*want, stops); diff != "" {
-			t.Errorf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run:\n%s", n, diff)
-		}
-		if diff := cmp.Diff(spell(reference.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
-			t.Errorf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n, diff)
-		}
+		equal(t, fmt.Sprintf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run", n), *want, stops)
+		equal(t, fmt.Sprintf("interrupted after trial %d: whole (-) and resumed (+) run", n), spell(reference.trials), spell(slices.Concat(first.trials, second.trials)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,9 +80,7 @@ func parsed(t testing.TB, name string) target.Target {
 func (l *harness) open(name string) runner.Target {
 	l.Helper()
 	e, err := l.driver.Open(l.Context(), parsed(l.TB, name), engine.Session{RunID: runID})
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	return runner.Target{Name: name, Engine: e}
 }
 
@@ -160,6 +159,17 @@ func (l *harness) only() result.Trial {
 		l.Fatalf("recorded %d trials, want 1: %v", len(l.trials), spell(l.trials))
 	}
 	return l.trials[0]
+}
+
+// ends executes a plan of one trial, which must end with the status and a part of the reason. Only a trial that is OK has values.
+func (l *harness) ends(status result.Status, reason string) result.Trial {
+	l.Helper()
+	l.ok()
+	trial := l.only()
+	if trial.Status != status || !strings.Contains(trial.Reason, reason) || status != result.OK && len(trial.Samples)+len(trial.Distributions) > 0 {
+		l.Errorf("%s because %q with the samples %v; want %s because of %q", trial.Status, trial.Reason, trial.Samples, status, reason)
+	}
+	return trial
 }
 
 // spell formats trials: "2 a.b.c fake/x block 0 ok".

@@ -326,15 +326,11 @@ func TestScratchInMemory(t *testing.T) {
 			}
 			return nil
 		})
-		l.ok()
-		trial := l.only()
 		if !exists {
-			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no file system in memory") {
-				t.Errorf("without memory: %s because %q", trial.Status, trial.Reason)
-			}
+			l.ends(result.Skipped, "no file system in memory")
 			continue
 		}
-		if trial.Status != result.OK || len(dirs) != 3 || !strings.HasPrefix(dirs[0], memory) || !strings.HasPrefix(dirs[1], l.config.Data) ||
+		if trial := l.ends(result.OK, ""); len(dirs) != 3 || !strings.HasPrefix(dirs[0], memory) || !strings.HasPrefix(dirs[1], l.config.Data) ||
 			filepath.Dir(dirs[0]) != filepath.Dir(dirs[2]) || dirs[0] == dirs[2] {
 			t.Errorf("%s: the directories are %q", trial.Reason, dirs)
 		}
@@ -434,36 +430,23 @@ func TestHostEndFails(t *testing.T) {
 		_, err := t.Network.CreateHost(ctx, t.Spec(probe.Ready()...))
 		return err
 	}
-	t.Run("not created", func(t *testing.T) {
-		l, _, host := hostHarness(t)
-		host.err = errBroken
-		l.config.Work[0].Benchmark.Run = create
-		l.ok()
-		if trial := l.only(); trial.Status != result.Failed || trial.Reason != errBroken.Error() || len(left(l)) > 0 {
-			t.Errorf("%s because %q, left are %q", trial.Status, trial.Reason, left(l))
-		}
-	})
-	t.Run("not placed back", func(t *testing.T) {
-		l, _, host := hostHarness(t)
-		host.place = func(group string) error {
-			if group == "" {
-				return errBroken
+	for name, spoil := range map[string]func(*hostEnd){
+		"not created":     func(h *hostEnd) { h.err = errBroken },
+		"not placed back": func(h *hostEnd) { h.place = notBack },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _, host := hostHarness(t)
+			spoil(host)
+			l.config.Work[0].Benchmark.Run = create
+			if trial := l.ends(result.Failed, ""); trial.Reason != errBroken.Error() || len(left(l)) > 0 {
+				t.Errorf("because %q, left are %q", trial.Reason, left(l))
 			}
-			return nil
-		}
-		l.config.Work[0].Benchmark.Run = create
-		l.ok()
-		if trial := l.only(); trial.Status != result.Failed || trial.Reason != errBroken.Error() || len(left(l)) > 0 {
-			t.Errorf("%s because %q, left are %q", trial.Status, trial.Reason, left(l))
-		}
-	})
+		})
+	}
 	t.Run("no network", func(t *testing.T) {
 		l := newHarness(t, "fake/a")
 		l.work("test.one.x", create)
-		l.ok()
-		if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "bridged network: fake containers have no network") {
-			t.Errorf("%s because %q", trial.Status, trial.Reason)
-		}
+		l.ends(result.Skipped, "bridged network: fake containers have no network")
 	})
 }
 
@@ -489,8 +472,5 @@ func TestHostEndWithoutCgroups(t *testing.T) {
 		_, err := t.Cost.Usage()
 		return err
 	})
-	l.ok()
-	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups it would include the programs outside the target") {
-		t.Errorf("%s because %q", trial.Status, trial.Reason)
-	}
+	l.ends(result.Skipped, "the cost to the host: without cgroups it would include the programs outside the target")
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/cgroup"
-	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
@@ -230,66 +227,6 @@ func TestBrokenSource(t *testing.T) {
 		t.Error("the broken part has a peak")
 	}
 }
-
-// The memory of the trial's cgroup is that of its processes, and it counts from the level before.
-func TestMemoryOfTheCgroup(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills memory; -short skips it")
-	}
-	l, p := newPlaced(t)
-	l.config.Proc, l.config.ThreadCPU, l.config.Programs = "/proc", func() time.Duration { return 0 }, monitor.Programs{}
-	advance := l.clock.Advance
-	l.config.Work[0].Monitor = 100 * ms
-	l.config.Work[0].Benchmark = l.config.Work[0].Benchmark.Monitored()
-	l.config.Work[0].Benchmark.Run = func(ctx context.Context, _ bench.Trial) error {
-		group, err := l.config.Cgroups.Open(p.groups[0])
-		if err != nil {
-			return err
-		}
-		fill(ctx, t, group, 32)
-		advance(time.Second)
-		return nil
-	}
-	l.ok()
-	trial := l.only()
-	if trial.Status != result.OK {
-		t.Fatal(trial.Reason)
-	}
-	peak := trial.Values(bench.CgroupMemoryPeak)
-	if len(peak) != 1 || peak[0] < 32*mib || peak[0] > 48*mib {
-		t.Errorf("the peak is %v, want 32 MiB and some for the program; timelines: %v", peak, trial.Timelines)
-	}
-	container := lineOf(t, trial, "Memory of the components", "container")
-	if last := container.Values[len(container.Values)-1]; last != 0 {
-		t.Errorf("after the clean-up the container has %v bytes", last)
-	}
-	// Each sample but the first finds the container, and the last one finds that it has exited.
-	if n, samples := len(container.At), len(lineOf(t, trial, "Memory of the host", "used").At); n != samples-1 {
-		t.Errorf("the container has %d values from %d samples", n, samples)
-	}
-}
-
-// fill starts processes in a cgroup that hold some memory until they are killed.
-func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
-	t.Helper()
-	const script = `size=$1; shift; for f in "$@"; do echo 0 > "$f"; done
-		(head -c $size /dev/zero; echo ready >&2; read line) | tail -c $size >/dev/null`
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", fmt.Sprint(mib << 20)}, group.ProcsFiles()...)...)
-	input, err := cmd.StdinPipe()
-	must.Do(t, err)
-	ready, err := cmd.StderrPipe()
-	must.Do(t, err)
-	must.Do(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = input.Close()
-		_ = cmd.Wait()
-	})
-	if _, err := ready.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var _ meter.Clock = meter.System{}
 
 // The system's clock calls in time, and not after stop.
 func TestTicksOfTheSystemClock(t *testing.T) {

@@ -64,9 +64,7 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(spell(l.trials), spell(l.ended)); diff != "" {
-		t.Errorf("recorded (-) and observed (+):\n%s", diff)
-	}
+	equal(t, "recorded (-) and observed (+)", spell(l.trials), spell(l.ended))
 }
 
 // A seed always gives the same order: otherwise old runs could not be resumed.
@@ -147,9 +145,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 		if diff := cmp.Diff(spell(reference.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
 			t.Fatalf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n+1, diff)
 		}
-		if diff := cmp.Diff(out.Counts, outcome.Counts); diff != "" {
-			t.Errorf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run:\n%s", n+1, diff)
-		}
+		equal(t, fmt.Sprintf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run", n+1), out.Counts, outcome.Counts)
 	}
 }
 

@@ -74,19 +74,6 @@ func TestMeasureRequests(t *testing.T) {
 	}
 }
 
-func TestSystemClock(t *testing.T) {
-	start := meter.System{}.Now()
-	ctx, cancel := meter.System{}.WithTimeoutCause(t.Context(), time.Nanosecond, errBroken)
-	defer cancel()
-	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), errBroken) {
-		t.Errorf("the cause of the end is %v", context.Cause(ctx))
-	}
-	if took := (meter.System{}).Now().Sub(start); took < time.Nanosecond {
-		t.Errorf("a nanosecond took %v", took)
-	}
-}
-
 // BenchmarkTime measures the runner's own part of a timed region: Overhead.EmptyRegion with the context around it.
 func BenchmarkTime(b *testing.B) {
 	l := newHarness(b, "fake/a")

@@ -1,14 +1,9 @@
 package runner_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -27,10 +22,8 @@ func TestStopRule(t *testing.T) {
 		max      int
 		want     map[string][2]int // warm-up blocks, blocks
 	}{
-		{"precise at the first check", steady, steady, 100, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 6}}},
 		{"one is precise before the other", steady, settling, 100, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 16}}},
 		{"never precise", steady, rising, 9, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 9}}},
-		{"the maximum is below the minimum", rising, rising, 1, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 6}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newHarness(t, "fake/a")
@@ -42,31 +35,6 @@ func TestStopRule(t *testing.T) {
 			}
 			equal(t, "blocks of warm-up and measured", tt.want, after(l))
 		})
-	}
-}
-
-func TestPreciseRequiresEveryMetric(t *testing.T) {
-	for metric, want := range map[string]int{"Steady": 6, "Wide": 12, "Component": 6} {
-		l := newHarness(t, "fake/a", "fake/bad@fail=create")
-		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: 12, Precision: 0.02}
-		n := 0.0
-		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-			if err := live(ctx, t); err != nil {
-				return err
-			}
-			n++
-			t.Record(metric, n)
-			t.Record(metric, -n) // the median of a trial is 0
-			if metric == "Wide" {
-				t.Record(metric, n)
-			}
-			return nil
-		})
-		l.config.Work[0].Benchmark.Metrics = append(l.config.Work[0].Benchmark.Metrics,
-			result.Metric{Name: "Steady", Series: true}, result.Metric{Name: "Wide", Series: true}, result.Metric{Name: "Component", Series: true, Component: "shim"})
-		if got := l.ok().Counts[result.OK] - 1; got != want { // one is warm-up
-			t.Errorf("%s: the run has %d blocks, want %d", metric, got, want)
-		}
 	}
 }
 
@@ -88,9 +56,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if got, want := len(first.trials)+len(second.trials), len(reference.trials); got != want {
 		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
 	}
-	if diff := cmp.Diff(out.Caveats, resumed.Caveats); diff != "" {
-		t.Errorf("cut of the uninterrupted (-) and the resumed (+) run:\n%s", diff)
-	}
+	equal(t, "cut of the uninterrupted (-) and the resumed (+) run", out.Caveats, resumed.Caveats)
 	if got, want := second.at[0].Left, 31*ms; got != want { // 100 ms − 3 × 23 ms
 		t.Errorf("the estimate of the time left is %v, want %v", got, want)
 	}
@@ -106,21 +72,6 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if out := complete.ok(); len(out.Caveats) > 0 {
 		t.Errorf("a complete run that has spent its budget has the caveats %q", out.Caveats)
 	}
-}
-
-func TestBlocksOfOneBenchmark(t *testing.T) {
-	l := newHarness(t, "fake/a")
-	l.config.Warmup, l.config.Stop = 2, stats.StopRule{Min: 4, Max: 40, Precision: 0.02}
-	for _, name := range []string{"test.one.x", "test.two.x"} {
-		l.work(name, values(func(n int) float64 { return float64(n) }))
-	}
-	l.config.Work[0].Blocks = 3
-	l.config.Work[1].Blocks = 1
-	if out := l.ok(); len(out.Caveats) > 0 {
-		t.Errorf("cut: %q", out.Caveats)
-	}
-	want := map[string][2]int{"test.one.x": {2, 3}, "test.two.x": {2, 1}}
-	equal(t, "blocks of warm-up and measured", want, after(l))
 }
 
 // A benchmark may have more blocks of its own than the run. A budget that ends before them is no lack of precision.

@@ -141,7 +141,6 @@ func TestFailures(t *testing.T) {
 		output string // a part
 	}{
 		{"fake/a@fail=create", live, result.Failed, "scripted fault: call 1 of create fails", ""},
-		{"fake/a@fail=start", live, result.Failed, "scripted fault: call 1 of start fails", ""},
 		{"fake/a@die=start", live, result.Failed, "the output ended before its first line did: unexpected EOF", ""},
 		{"fake/a@garbage=1", live, result.Failed, `instead of "ready"`, "\x00\uFFFD{\"metric\": gar\n"},
 		{"fake/a@fail=wait", exit, result.Failed, "scripted fault: call 1 of wait fails", ""},
@@ -151,9 +150,7 @@ func TestFailures(t *testing.T) {
 			return err
 		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
 		{"fake/a", runsProgram, result.Failed, `execute "/usr/bin/program": no such file or directory`, ""},
-		{"fake/a@hang=create", live, result.Timeout, "create took longer than its limit of 1m0s", ""},
 		{"fake/a@hang=start", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
-		{"fake/a@start=2m", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
 		{"fake/a@hang=wait", exit, result.Timeout, "the trial took longer than its limit of 1h0m0s", ""},
 		{"fake/a@hang=delete#1", live, result.Timeout, "the clean-up took longer than its limit of 1m0s", "ready\n"},
 		{"fake/a@hang=start#1+delete#1", live, result.Timeout, "the clean-up took longer than its limit of 10s", ""},

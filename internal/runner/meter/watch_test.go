@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // ticks is a clock that advances by a second at each reading.
@@ -51,9 +52,7 @@ func TestFirstLine(t *testing.T) {
 				}
 			}
 			for range 2 { // closing is idempotent
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Close())
 			}
 			line, stamp, err := w.FirstLine(t.Context())
 			if line != tt.line || stamp != tt.at || !errors.Is(err, tt.err) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // debian is a small host with dpkg and a merged /usr. The size of each file is the length of its text with the line end.
@@ -175,9 +176,7 @@ a wrapper
 func unpack(t *testing.T, archive string, edits map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := txtar.Write(txtar.Parse([]byte(archive)), root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, txtar.Write(txtar.Parse([]byte(archive)), root))
 	for name, text := range edits {
 		file := filepath.Join(root, name)
 		err := os.MkdirAll(filepath.Dir(file), 0o700)
@@ -186,9 +185,7 @@ func unpack(t *testing.T, archive string, edits map[string]string) string {
 		} else {
 			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for _, dir := range []string{"bin", "sbin", "lib"} {
 		if err := os.Symlink("usr/"+dir, filepath.Join(root, dir)); err != nil && !errors.Is(err, os.ErrExist) {
@@ -196,6 +193,14 @@ func unpack(t *testing.T, archive string, edits map[string]string) string {
 		}
 	}
 	return root
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }
 
 func names(packages []footprint.Package, keep func(footprint.Package) bool) []string {
@@ -261,9 +266,7 @@ func TestDebian(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := footprint.NewHost(unpack(t, debian, tt.edits), t.TempDir()).Of(tt.programs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if f.Minimal != tt.minimal || f.Added != tt.addedSum {
 				t.Errorf("minimal %+v, added %+v; want %+v, %+v", f.Minimal, f.Added, tt.minimal, tt.addedSum)
 			}
@@ -273,9 +276,7 @@ func TestDebian(t *testing.T) {
 			for what, pair := range map[string][2][]string{
 				"packages": {names(f.Packages, all), tt.packages}, "own": {names(f.Packages, own), tt.own}, "added": {names(f.Packages, added), tt.new},
 			} {
-				if diff := cmp.Diff(pair[1], pair[0], cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", what, diff)
-				}
+				equal(t, what, pair[1], pair[0], cmpopts.EquateEmpty())
 			}
 		})
 	}
@@ -284,17 +285,13 @@ func TestDebian(t *testing.T) {
 func TestNotesOfDebian(t *testing.T) {
 	host := footprint.NewHost(unpack(t, debian, map[string]string{"var/lib/dpkg/info/links.list": "", "var/lib/dpkg/info/libgcc.list": ""}), t.TempDir())
 	f, err := host.Of([]string{"/usr/bin/engine.real"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []string{
 		"recommended packages that are neither installed nor in an index, and count nothing: gone",
 		"with the recommended packages, 3 count with their size in the index",
 		"the lists of files are missing, so the sizes are the packages' own estimates: libgcc, links",
 	}
-	if diff := cmp.Diff(want, f.Notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	equal(t, "notes", want, f.Notes)
 }
 
 // A database that is being changed or that is damaged gives no numbers.
@@ -329,12 +326,6 @@ func TestUnreadableDatabases(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestMissingProgram(t *testing.T) {
-	if _, err := footprint.NewHost(unpack(t, debian, nil), t.TempDir()).Of([]string{"/usr/bin/none"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -390,9 +381,7 @@ R:crun.lua
 // The files of musl are missing on this host. crun and yajl need each other.
 func TestAlpine(t *testing.T) {
 	f, err := footprint.NewHost(unpack(t, alpine, nil), t.TempDir()).Of([]string{"/usr/bin/crun"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := footprint.Footprint{
 		Manager: "apk", Programs: sum(10, 0, 1), Minimal: sum(12+7+5, 4, 5), Added: sum(12+7, 2, 4), Recommended: new(sum(12+7+5, 4, 5)),
 		Packages: []footprint.Package{
@@ -403,9 +392,7 @@ func TestAlpine(t *testing.T) {
 		},
 		Notes: []string{"apk has no recommended packages: the footprint with them is the minimal one"},
 	}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Errorf("footprint (-want +got):\n%s", diff)
-	}
+	equal(t, "footprint", want, f)
 }
 
 // Invariant whole-database.
@@ -438,17 +425,13 @@ func TestRealDpkg(t *testing.T) {
 		t.Skip("needs a host with dpkg")
 	}
 	f, err := footprint.NewHost("/", t.TempDir()).Of([]string{program})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f.Manager != "dpkg" || len(f.Packages) < 2 || len(f.Unpackaged) > 0 || f.Minimal.Bytes <= f.Programs.Bytes || f.Recommended.Bytes < f.Minimal.Bytes {
 		t.Errorf("the footprint is %+v", f)
 	}
 	for _, p := range f.Packages {
 		list, err := exec.CommandContext(t.Context(), program, "-L", p.Name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var bytes int64
 		infos := []os.FileInfo{}
 	files:
@@ -476,19 +459,13 @@ func rpmHost(t *testing.T) (root, database string) {
 	t.Helper()
 	root = unpack(t, "-- usr/lib/libelf-0.185.so --\n123456789\n-- usr/lib/libz.so.1.2.11 --\n1234\n-- usr/lib/libnpth.so.0.1.2 --\n12\n", nil)
 	in, err := os.Open("testdata/rpmdb.sqlite.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = in.Close() }() // it is only read from
 	zip, err := gzip.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	database = filepath.Join(root, "var/lib/rpm/rpmdb.sqlite")
 	content, err := io.ReadAll(zip)
-	if err := errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)))
 	return root, database
 }
 
@@ -496,9 +473,7 @@ func TestRPM(t *testing.T) {
 	root, _ := rpmHost(t)
 	host := footprint.NewHost(root, t.TempDir())
 	f, err := host.Of([]string{"/usr/lib/libelf-0.185.so"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if want := []string{"elfutils-libelf", "filesystem", "glibc", "zlib"}; !slices.Equal(names(f.Packages, all), want) {
 		t.Errorf("the packages are %q, want %q", names(f.Packages, all), want)
 	}
@@ -520,9 +495,7 @@ func TestRPM(t *testing.T) {
 func TestRPMInUse(t *testing.T) {
 	root, database := rpmHost(t)
 	db, err := sql.Open("sqlite", database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -548,15 +521,11 @@ func TestRPMInUse(t *testing.T) {
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := map[string]string{}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		files[e.Name()] = fmt.Sprint(info.Size(), info.ModTime())
 	}
 	return files
@@ -566,9 +535,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 func TestBrokenRPM(t *testing.T) {
 	for _, size := range []int64{4096, 16, 0} {
 		root, database := rpmHost(t)
-		if err := os.Truncate(database, size); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Truncate(database, size))
 		_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
 		var unreadable *footprint.UnreadableError
 		if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" || !strings.Contains(err.Error(), "rpmdb.sqlite") {
@@ -604,12 +571,8 @@ func tools(t *testing.T) string {
 		"lib64": "/usr/lib64", "opt/more/libmore.so": "libmore.so.1", "bin/tool": "/etc/alternatives/tool", "etc/alternatives/tool": "/cache/crun", "loop": "/loop",
 	} {
 		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(destination, file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.Symlink(destination, file))
 	}
 	return root
 }
@@ -650,6 +613,7 @@ func TestUnknownLibraries(t *testing.T) {
 		"/cache/other-machine":    "needs the library libc.so.6",
 		"/cache/script-of-nobody": "the name of the interpreter is missing",
 		"/loop":                   "too many levels of symbolic links",
+		"/cache/none":             "no such file or directory",
 	} {
 		if _, err := host.Of([]string{program}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of %s is %v, want one with %q", program, err, want)

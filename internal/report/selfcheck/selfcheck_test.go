@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
@@ -60,9 +61,7 @@ func pace() selfcheck.Pace {
 func planned(t *testing.T, noise float64, blocks int) []selfcheck.Delayed {
 	t.Helper()
 	delayed, err := selfcheck.Plan(run(0, 10, noise, nil), base, same, blocks, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range delayed {
 		delayed[i].Target = fmt.Sprintf("oci/x-%s%d", delayed[i].Kind, delayed[i].Size)
 	}
@@ -196,9 +195,7 @@ func TestCommandsOfAnEngine(t *testing.T) {
 			}
 		}
 		plan, err := selfcheck.Plan(calibration, base, same, 8, test.Commands)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, want := range test.planned {
 			if got := plan[0].Delays[i]; got != want*time.Microsecond {
 				t.Errorf("%s: the delay of %s is %v, want %v", name, selfcheck.Operations()[i].Verb, got, want*time.Microsecond)

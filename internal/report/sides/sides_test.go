@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -73,9 +74,7 @@ func slow() sides.Side   { return group("after", 1.10, 1.11, 1.09, 1.105, 1.095)
 func compared(t *testing.T, a, b sides.Side, o sides.Options) *sides.Comparison {
 	t.Helper()
 	c, err := sides.New(a, b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c
 }
 

@@ -150,14 +150,11 @@ func TestFaultsFailTheTrial(t *testing.T) {
 		}
 		for _, fault := range faults {
 			t.Run(b.Name+" "+fault, func(t *testing.T) {
-				trial := run(t, b.Name, "fake/a@"+fault, nil)
 				want := result.Failed
 				if strings.HasPrefix(fault, "hang") {
 					want = result.Timeout
 				}
-				if trial.Status != want || trial.Reason == "" || len(trial.Samples)+len(trial.Distributions) > 0 {
-					t.Errorf("%s because %q with the samples %v; want %s", trial.Status, trial.Reason, trial.Samples, want)
-				}
+				checkEnd(t, b.Name, run(t, b.Name, "fake/a@"+fault, nil), want, "")
 			})
 		}
 	}
@@ -199,12 +196,8 @@ func TestBindMountsAreDeclared(t *testing.T) {
 	}
 	for name, sets := range cases {
 		for _, params := range sets {
-			b := find(t, name)
-			settings, err := b.Resolve(params, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.ContainsFunc(b.Needs(settings).Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
+			needs := find(t, name).Needs(resolved(t, name, params))
+			if !slices.ContainsFunc(needs.Capabilities, func(c engine.Capability) bool { return c == engine.CanBind || c == engine.CanBindMemory }) {
 				t.Errorf("%s with %v mounts a directory and does not declare it", name, params)
 			}
 		}
@@ -225,21 +218,15 @@ func TestLookup(t *testing.T) {
 	for name, want := range map[string]bool{
 		"operations.container.lifecycle":             true,
 		"scalability.runtime.5":                      true,
-		"scalability.runtime.7":                      true,
 		"scalability.runtime.10000":                  true,
 		"scalability.runtime.0":                      false,
-		"scalability.runtime.-1":                     false,
 		"scalability.runtime.+7":                     false,
 		"scalability.runtime.007":                    false,
 		"scalability.runtime.10001":                  false,
 		"scalability.runtime.9999999999999999999999": false,
 		"scalability.runtime.x":                      false,
-		"scalability.runtime.":                       false,
 		"scalability.runtime":                        false,
-		"scalability.runtime.5 ":                     false,
 		"7":                                          false,
-		"":                                           false,
-		"operations":                                 false,
 	} {
 		b, found := catalogue.Catalogue{}.Lookup(name)
 		if found != want || found && b.Name != name {
@@ -251,63 +238,37 @@ func TestLookup(t *testing.T) {
 func TestParamsAreChecked(t *testing.T) {
 	for _, tt := range []struct{ name, param, good, bad string }{
 		{"operations.container.exec", "repeats", "1", "0"},
-		{"operations.container.pause", "repeats", "1000", "1001"},
 		{"operations.image.pull", "size", "1024", "1025"},
-		{"operations.image.pull", "size", "1", "0.5"},
 		{"scalability.runtime.5", "mode", "parallel", "both"},
-		{"performance.syscall.unixbench", "copies", "256", "257"},
 		{"performance.syscall.unixbench", "fd", "stdin", "0"},
 		{"performance.syscall.unixbench", "duration", "10ms", "9ms"},
 		{"performance.syscall.latency", "duration", "1h", "61m"},
-		{"performance.syscall.latency", "duration", "1m30s", "90"},
-		{"performance.memory.stream", "mib", "1", "0"},
-		{"performance.memory.stream", "copies", "4", "0"},
-		{"performance.memory.stream", "duration", "1s", "-1s"},
-		{"performance.disk.blog", "duration", "500ms", "NaN"},
 		{"performance.disk.blog", "space", "128", "127"},
 		{"performance.disk.blog", "mixture", "blogbench", "small"},
-		{"performance.cpu.time", "events", "100", "99"},
-		{"performance.cpu.time", "threads", "256", "257"},
 		{"performance.cpu.sevenzip", "threads", "all", "every"},
 		{"performance.cpu.sevenzip", "dictionary", "18", "17"},
 		{"performance.cpu.sevenzip", "step", "100ms", "99ms"},
-		{"performance.cpu.sevenzip", "passes", "20", "0"},
 		{"performance.cpu.dav1d", "frames", "600", "500"},
-		{"performance.cpu.linpack", "n", "40000", "40001"},
-		{"performance.memory.total", "operation", "read", "none"},
-		{"performance.memory.total", "access", "rnd", "random"},
-		{"performance.memory.total", "scope", "local", "thread"},
 		{"performance.memory.total", "kib", "2048", "1536"},
 		{"limits.cpu.time", "percent", "50", "51"},
-		{"limits.cpu.scaling", "steps", "1", "0"},
 		{"limits.memory.oom", "mib", "16", "15"},
 		{networkBandwidth, "duration", "5m0s", "500ms"},
-		{networkBandwidth, "omit", "0s", "-1s"},
 		{networkNetperf, "duration", "3s", "1500ms"},
-		{networkHTTP, "duration", "1m", "6m"},
-		{networkHTTP, "peer", "containers", "container"},
 		{networkHTTP, "peer", "192.0.2.7", "127.0.0.1"},
 		{networkNetperf, "peer", "bench2.example:9000", "bench2:9000"},
 		{networkBandwidth, "peer", "bench2.", "0.0.0.0"},
 		{databaseRedis, "peer", "same", "192.0.2.7"},
 		{isolationNetwork, "peer", "containers", "192.0.2.7"},
 		{databaseRedis, "requests", "1000", "999"},
-		{databaseRedis, "clients", "1", "0"},
-		{databaseRedis, "duration", "0s", "-1s"},
-		{databaseRedis, "duration", "1h", "61m"},
 		{"performance.disk.throughput", "sweep", "4,16384", ""},
 		{"performance.disk.throughput", "sweep", "4", "3"},
 		{"performance.disk.throughput", "sweep", "4,8", "4,,8"},
-		{"performance.disk.throughput", "sweep", "4,8", "4, 8"},
 		{"performance.disk.throughput", "sweep", "4,8", "4,all"},
 		{"performance.disk.throughput", "sweep", "65536", "65537"},
 		{"performance.disk.throughput", "sweep", "4", strings.Repeat("4,", 64) + "4"},
 		{"latency.syscall", "call", "stat", "futex wake"},
-		{"latency.syscall", "call", "stat", "nothing"},
 		{"latency.syscall", "samples", "1000000", "1000001"},
 		{imageRun, "architecture", "arm64", "m68k"},
-		{imageRun, "architecture", "arm64", ""},
-		{imageRun, "architecture", "arm64", "arm64 "},
 	} {
 		b := find(t, tt.name)
 		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {

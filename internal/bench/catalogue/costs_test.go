@@ -84,10 +84,7 @@ func TestNoEnergyIsNoNumber(t *testing.T) {
 				}, result.Failed, "unplug the machine",
 			},
 		} {
-			trial := run(t, name, "fake/a", nil, tt.change)
-			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || len(trial.Samples) > 0 {
-				t.Errorf("%s with %s: %s because %q, want %s because %q", name, what, trial.Status, trial.Reason, tt.status, tt.reason)
-			}
+			checkEnd(t, name+" with "+what, run(t, name, "fake/a", nil, tt.change), tt.status, tt.reason)
 		}
 	}
 }
@@ -165,10 +162,7 @@ func TestDensityOfAStoppedContainer(t *testing.T) {
 		"density.memory": nil, "density.workload": nil, "density.max": {"mode": "real", "floor": "90"}, "density.churn": nil,
 	} {
 		_, e, clock := open(t, "fake/a@mem=134217728")
-		trial := runOn(t, name, stopping{e.(*fake.Engine)}, clock, params)
-		if trial.Status != result.Failed || !strings.Contains(trial.Reason, "container 3 of") || len(trial.Samples) > 0 {
-			t.Errorf("%s: %s because %s", name, trial.Status, trial.Reason)
-		}
+		checkEnd(t, name, runOn(t, name, stopping{e.(*fake.Engine)}, clock, params), result.Failed, "container 3 of")
 	}
 }
 
@@ -265,11 +259,6 @@ func TestFootprintInstall(t *testing.T) {
 		"a locked database": {usePrograms("/a"), &footprint.UnreadableError{Manager: "dpkg", Err: errors.New("it is locked"), Advice: "wait"}, result.Skipped, "the packages of dpkg: it is locked; wait"},
 		"a missing library": {usePrograms("/a"), errors.New("no library"), result.Failed, "no library"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			trial := installed(t, tt.engine, f, tt.err)
-			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || len(trial.Samples) > 0 {
-				t.Errorf("%s because %q with %v, want %s because %q", trial.Status, trial.Reason, trial.Samples, tt.status, tt.reason)
-			}
-		})
+		checkEnd(t, name, installed(t, tt.engine, f, tt.err), tt.status, tt.reason)
 	}
 }

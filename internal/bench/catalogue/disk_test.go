@@ -145,9 +145,9 @@ func TestUnsupportedVolumes(t *testing.T) {
 	} {
 		for _, name := range onVolumes {
 			l := newDiskHarness(t, "fake/a@no="+capability)
-			trial := l.run(t, name, bench.Params{"on": volume})
-			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "taken away") || len(l.created) > 0 {
-				t.Errorf("%s on %s: %s because %q", name, volume, trial.Status, trial.Reason)
+			checkEnd(t, name+" on "+volume, l.run(t, name, bench.Params{"on": volume}), result.Skipped, "taken away")
+			if len(l.created) > 0 {
+				t.Errorf("%s on %s makes %d containers", name, volume, len(l.created))
 			}
 		}
 	}
@@ -192,15 +192,8 @@ func TestDiskValues(t *testing.T) {
 		},
 		{"performance.disk.sqlite", bench.Params{"insertions": "17"}, map[string]float64{"TotalTime": sqliteTook.Seconds()}},
 	} {
-		trial := ok(t, tt.name, "fake/a", tt.given)
-		got := map[string]float64{}
-		for _, s := range trial.Samples {
-			got[s.Metric] = s.Value
-		}
 		// sysbench rounds its times to 0.1 ms.
-		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-9, 0.5e-4)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		checkSamples(t, tt.name, run(t, tt.name, "fake/a", tt.given), tt.want, cmpopts.EquateApprox(1e-9, 0.5e-4))
 	}
 }
 
@@ -224,7 +217,7 @@ func TestSyncs(t *testing.T) {
 		}
 	}
 	for name, values := range map[string][]string{
-		write: {"", "0", "100", "always", "every", "every=", "every=0", "every=-1", "every=1000001", "random=", "random=x", "-1", "0.5"},
+		write: {"", "100", "always", "every", "every=0", "every=1000001", "random=x"},
 		mount: {"random=100"},
 	} {
 		for _, value := range values {
@@ -268,12 +261,8 @@ func TestColdCache(t *testing.T) {
 		for _, volume := range []string{"bind", "rootfs"} {
 			l := newDiskHarness(t, "fake/a")
 			trial := l.run(t, tt.name, bench.Params{"cache": tt.cache, "on": volume})
-			if trial.Status != result.OK {
-				t.Errorf("%s, %s, on %s: %s because %s", tt.name, tt.cache, volume, trial.Status, trial.Reason)
-			}
-			if diff := cmp.Diff(tt.want, l.events); diff != "" {
-				t.Errorf("%s, %s, on %s (-want +got):\n%s", tt.name, tt.cache, volume, diff)
-			}
+			checkEnd(t, tt.name, trial, result.OK, "")
+			equal(t, fmt.Sprintf("%s, %s, on %s", tt.name, tt.cache, volume), tt.want, l.events)
 			cache := trial.Conditions["page cache"]
 			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(cache, tt.cache+": ") != want || strings.Contains(cache, "cannot be seen on rootfs") == want {
 				t.Errorf("%s, %s, on %s: the recorded page cache is %q", tt.name, tt.cache, volume, cache)
@@ -319,8 +308,9 @@ func TestCacheStaysWarm(t *testing.T) {
 			return fileio(args, spec)
 		})
 		trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": "bind"})
-		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, tt.want) || len(trial.Conditions["page cache"]) > 0 {
-			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
+		checkEnd(t, tt.name, trial, result.Skipped, tt.want)
+		if len(trial.Conditions["page cache"]) > 0 {
+			t.Errorf("%s: the conditions are %v", tt.name, trial.Conditions)
 		}
 	}
 }
@@ -359,20 +349,19 @@ func TestImpossibleColdCache(t *testing.T) {
 			{"fake/a@no=exec", bench.Params{"cache": "cold", "on": "bind"}, "taken away"},
 		} {
 			l := newDiskHarness(t, tt.target)
-			trial := l.run(t, name, tt.given)
-			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, tt.want) || len(l.events) > 0 {
-				t.Errorf("%s with %v: %s because %q after %q", name, tt.given, trial.Status, trial.Reason, l.events)
+			checkEnd(t, name, l.run(t, name, tt.given), result.Skipped, tt.want)
+			if len(l.events) > 0 {
+				t.Errorf("%s with %v: after %q", name, tt.given, l.events)
 			}
 		}
-		if trial := run(t, name, "fake/a", bench.Params{"cache": "cold"}); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "not allowed") {
-			t.Errorf("%s without permission: %s because %q", name, trial.Status, trial.Reason)
-		}
+		checkEnd(t, name+" without permission", run(t, name, "fake/a", bench.Params{"cache": "cold"}), result.Skipped, "not allowed")
 		l := newDiskHarness(t, "fake/a")
 		trial := runOn(t, name, l, l.clock, bench.Params{"cache": "cold"}, func(c *runner.Config) {
 			c.DropCaches = func(context.Context) error { return errors.New("no way") }
 		})
-		if trial.Status != result.Failed || !strings.Contains(trial.Reason, "no way") || len(trial.Conditions["page cache"]) > 0 {
-			t.Errorf("%s with a cache that stays: %s because %q", name, trial.Status, trial.Reason)
+		checkEnd(t, name+" with a cache that stays", trial, result.Failed, "no way")
+		if len(trial.Conditions["page cache"]) > 0 {
+			t.Errorf("%s with a cache that stays: the conditions are %v", name, trial.Conditions)
 		}
 	}
 }
@@ -407,9 +396,7 @@ func TestMissingMounts(t *testing.T) {
 	} {
 		l := newDiskHarness(t, tt.target)
 		trial := runOn(t, "performance.disk.mount", l, l.clock, nil, tt.config)
-		if trial.Status != result.OK {
-			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
-		}
+		checkEnd(t, tt.name, trial, result.OK, "")
 		for _, metric := range metrics {
 			n, condition := 1, trial.Conditions[metric+" on"]
 			if slices.Contains(tt.missing, metric) {
@@ -424,13 +411,9 @@ func TestMissingMounts(t *testing.T) {
 
 // Direct I/O leaves no files in the page cache. The imitated fio writes none there; a file that the test writes is in it.
 func TestDirect(t *testing.T) {
-	direct := bench.Params{"direct": "1", "mib": "1"}
 	for _, volume := range []string{"tmpfs", "bind-tmpfs"} {
 		l := newDiskHarness(t, "fake/a")
-		trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": volume})
-		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "exist only in memory") {
-			t.Errorf("direct on %s: %s because %q", volume, trial.Status, trial.Reason)
-		}
+		checkEnd(t, "direct on "+volume, l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": volume}), result.Skipped, "exist only in memory")
 	}
 	l := newDiskHarness(t, "fake/a")
 	trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": "rootfs"})
@@ -447,10 +430,8 @@ func TestDirect(t *testing.T) {
 		}
 		return fio(args, spec)
 	})
-	trial = l.run(t, "performance.disk.throughput", direct)
-	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the target ignores it") || len(trial.Samples) > 0 {
-		t.Errorf("ignored direct I/O: %s because %q", trial.Status, trial.Reason)
-	}
+	trial = l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "mib": "1"})
+	checkEnd(t, "ignored direct I/O", trial, result.Skipped, "the target ignores it")
 }
 
 // A benchmark needs the space of its files, on the volume that holds them.
@@ -472,12 +453,7 @@ func TestSpace(t *testing.T) {
 		{"performance.disk.sqlite", bench.Params{"insertions": "2500", "on": "tmpfs"}, [2]bench.Space{{Tmpfs: 2500 * 100}, {Tmpfs: 16 << 20}}},
 		{"performance.disk.blog", bench.Params{"on": "bind-tmpfs"}, exactly(bench.Space{Memory: 30 << 20})},
 	} {
-		b := find(t, tt.name)
-		params, err := b.Resolve(tt.given, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, minimum, maximum := b.Needs(params).Space, tt.want[0], tt.want[1]
+		got, minimum, maximum := find(t, tt.name).Needs(resolved(t, tt.name, tt.given)).Space, tt.want[0], tt.want[1]
 		if got.Disk < minimum.Disk || got.Disk > maximum.Disk || got.Memory < minimum.Memory || got.Memory > maximum.Memory || got.Tmpfs < minimum.Tmpfs || got.Tmpfs > maximum.Tmpfs {
 			t.Errorf("%s with %v takes %+v, want %+v to %+v", tt.name, tt.given, got, minimum, maximum)
 		}
@@ -491,13 +467,8 @@ func TestSweep(t *testing.T) {
 		"cold": {"--rw=write", "drop", "--rw=read", "drop", "--rw=randread", "--rw=randwrite", "--rw=write", "drop", "--rw=read", "--rw=write", "drop", "--rw=read"},
 	} {
 		l := newDiskHarness(t, "fake/a")
-		trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "512", "duration": "2s", "sweep": "4,16384", "cache": cache})
-		if trial.Status != result.OK {
-			t.Fatalf("%s: %s because %s", cache, trial.Status, trial.Reason)
-		}
-		if diff := cmp.Diff(want, l.events); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", cache, diff)
-		}
+		trial := mustBeOK(t, l.run(t, "performance.disk.throughput", bench.Params{"mib": "512", "duration": "2s", "sweep": "4,16384", "cache": cache}))
+		equal(t, cache, want, l.events)
 		read := float64(512 << 20)
 		if cache == "warm" {
 			read = fioBytesPerSecond // again and again
@@ -513,17 +484,9 @@ func TestSweep(t *testing.T) {
 	if err != nil || len(strings.Split(params["sweep"], ",")) != 13 {
 		t.Errorf("the paper's sweep is %q, %v; want 13 sizes from 4 KiB to 16 MiB", params["sweep"], err)
 	}
-	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "sweep": "4,2048"})
-	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "leave them out of sweep") {
-		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)
-	}
-}
-
-// A request that is larger than the file is refused before a program runs.
-func TestRequestsMustFit(t *testing.T) {
-	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "block": "2048"})
-	if trial.Status != result.Failed || !strings.Contains(trial.Reason, fmt.Sprint(2<<20)) {
-		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)
+	// A request that is larger than the file is refused before a program runs.
+	for reason, params := range map[string]bench.Params{"leave them out of sweep": {"mib": "1", "sweep": "4,2048"}, fmt.Sprint(2 << 20): {"mib": "1", "block": "2048"}} {
+		checkEnd(t, "requests larger than the file", run(t, "performance.disk.throughput", "fake/a", params), result.Failed, reason)
 	}
 }
 
@@ -562,9 +525,7 @@ func TestWrongOutputFails(t *testing.T) {
 				})
 				return l.run(t, b.Name, overrides)
 			}
-			if trial := bent(0, nil); trial.Status != result.OK {
-				t.Errorf("%s with %v of good output: %s because %s", b.Name, overrides, trial.Status, trial.Reason)
-			}
+			checkEnd(t, b.Name+" of good output", bent(0, nil), result.OK, "")
 			tested += calls
 			last := calls
 			for what, bend := range bends {
@@ -573,9 +534,7 @@ func TestWrongOutputFails(t *testing.T) {
 						continue // the first and the last output; the preparation of files may say more
 					}
 					trial := bent(number+1, bend)
-					if trial.Status != result.Failed || trial.Reason == "" || len(trial.Samples) > 0 {
-						t.Errorf("%s with %v, %s in output %d: %s because %q with the samples %v", b.Name, overrides, what, number+1, trial.Status, trial.Reason, trial.Samples)
-					}
+					checkEnd(t, fmt.Sprintf("%s with %v, %s in output %d", b.Name, overrides, what, number+1), trial, result.Failed, "")
 					if what == "an exit code" && !strings.Contains(trial.Output, "No space left") {
 						t.Errorf("%s, %s: the output %.100q lacks the standard error", b.Name, what, trial.Output)
 					}

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -107,9 +108,7 @@ func (l *realHarness) retry(t *testing.T, name string, overrides bench.Params) r
 func longer(t *testing.T, b bench.Benchmark, overrides bench.Params, factor int) bench.Params {
 	t.Helper()
 	params, err := b.Resolve(overrides, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, phase := range []string{"before", "during", "after", "duration"} {
 		if length, err := time.ParseDuration(params[phase]); err == nil {
 			params[phase] = (time.Duration(factor) * length).String()
@@ -168,9 +167,7 @@ func succeeded(trial result.Trial) error {
 func (l *realHarness) trials(t *testing.T, b bench.Benchmark, overrides bench.Params, n int, changes ...func(*runner.Config)) ([]result.Trial, runner.Outcome) {
 	t.Helper()
 	params, err := b.Resolve(overrides, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var trials []result.Trial
 	config := runner.Config{
 		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -41,13 +46,9 @@ func open(t testing.TB, targetName string) (*fake.Driver, engine.Engine, *fake.C
 	driver := fake.NewDriver(clock)
 	install(driver)
 	parsed, err := target.Parse(targetName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: runID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return driver, e, clock
 }
 
@@ -65,15 +66,10 @@ func run(t testing.TB, name, targetName string, overrides bench.Params, changes 
 // runOn executes one trial on an engine, with changes to the configuration of the run.
 func runOn(t testing.TB, name string, e engine.Engine, clock meter.Clock, overrides bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
-	b := find(t, name)
-	params, err := b.Resolve(overrides, false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var trials []result.Trial
 	config := runner.Config{
 		RunID: runID, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: "/"}, bench.WorkloadImage: {Rootfs: "/"}},
-		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
+		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name), Params: resolved(t, name, overrides)}},
 		Targets:  []runner.Target{{Name: "under/test", Engine: e}},
 		Registry: images{}, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{}, Energy: &growing{clock: clock},
@@ -82,8 +78,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock meter.Clock, overri
 	for _, change := range changes {
 		change(&config)
 	}
-	_, err = runner.Run(t.Context(), config)
-	if err != nil || len(trials) != 1 {
+	if _, err := runner.Run(t.Context(), config); err != nil || len(trials) != 1 {
 		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
 	}
 	return trials[0]
@@ -131,11 +126,51 @@ func (quiet) Ended(result.Trial)                    {}
 // ok is run for a trial that must succeed.
 func ok(t testing.TB, name, targetName string, overrides bench.Params) result.Trial {
 	t.Helper()
-	trial := run(t, name, targetName, overrides)
+	return mustBeOK(t, run(t, name, targetName, overrides))
+}
+
+// mustBeOK returns a trial that must have succeeded.
+func mustBeOK(t testing.TB, trial result.Trial) result.Trial {
+	t.Helper()
 	if trial.Status != result.OK {
-		t.Fatalf("%s on %s: %s because %s", name, targetName, trial.Status, trial.Reason)
+		t.Fatalf("%s %s on %s: %s because %s", trial.Benchmark, trial.Params, trial.Target, trial.Status, trial.Reason)
 	}
 	return trial
+}
+
+// checkEnd checks the end of a trial: its status and a part of its reason. Only a trial that is OK has values.
+func checkEnd(t testing.TB, what string, trial result.Trial, status result.Status, reason string) {
+	t.Helper()
+	if trial.Status != status || !strings.Contains(trial.Reason, reason) || status != result.OK && (trial.Reason == "" || len(trial.Samples)+len(trial.Distributions) > 0) {
+		t.Errorf("%s: %s because %.300q with %d samples; want %s because of %q", what, trial.Status, trial.Reason, len(trial.Samples), status, reason)
+	}
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// checkSamples checks the values of a trial with one value of each metric.
+func checkSamples(t testing.TB, what string, trial result.Trial, want map[string]float64, options ...cmp.Option) {
+	t.Helper()
+	checkEnd(t, what, trial, result.OK, "")
+	got := map[string]float64{}
+	for _, s := range trial.Samples {
+		got[s.Metric] = s.Value
+	}
+	equal(t, what, want, got, options...)
+}
+
+// resolved returns the quick parameters of a benchmark with the given ones.
+func resolved(t testing.TB, name string, overrides bench.Params) bench.Params {
+	t.Helper()
+	params, err := find(t, name).Resolve(overrides, false)
+	must.Do(t, err)
+	return params
 }
 
 // still is a stopped clock.
@@ -150,6 +185,31 @@ func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (co
 func (still) Every(time.Duration, func()) (stop func()) { return func() {} }
 
 func (still) Sleep(context.Context, time.Duration) error { return nil }
+
+// process is the process of an imitated container that runs until it ends.
+type process struct {
+	once  sync.Once
+	ended chan struct{}
+	exit  engine.Exit
+}
+
+// finish ends the process. last is called before its exit is known.
+func (p *process) finish(exit engine.Exit, last func()) {
+	p.once.Do(func() {
+		p.exit = exit
+		last()
+		close(p.ended)
+	})
+}
+
+func (p *process) Wait(ctx context.Context) (engine.Exit, error) {
+	select {
+	case <-p.ended:
+		return p.exit, nil
+	case <-ctx.Done():
+		return engine.Exit{}, context.Cause(ctx)
+	}
+}
 
 // scripted is an engine whose containers write the same output and exit at once, for every program.
 type scripted struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -85,28 +84,18 @@ func checkTimelines(t *testing.T, trial result.Trial, aggressors string) {
 	}
 }
 
-func TestIsolationOutsideTheTarget(t *testing.T) {
-	trial := run(t, isolationCPU, "fake/a", bench.Params{"aggressor": "native"})
-	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no engine for programs on the host") {
-		t.Errorf("without an engine for the host: %s because %s", trial.Status, trial.Reason)
-	}
-}
-
-// Without an engine for the host's programs.
 func TestIsolationFails(t *testing.T) {
 	for _, tt := range []struct {
 		what   string
-		target string
 		params bench.Params
+		status result.Status
 		reason string
 	}{
-		{"an aggressor that makes no progress", "fake/a", bench.Params{"noise": "9000", "during": "200ms"}, "made no progress"},
-		{"too few reports", "fake/a", bench.Params{"before": "100ms", "n": "2000"}, "set longer phases"},
+		{"without an engine for the host", bench.Params{"aggressor": "native"}, result.Skipped, "no engine for programs on the host"},
+		{"an aggressor that makes no progress", bench.Params{"noise": "9000", "during": "200ms"}, result.Failed, "made no progress"},
+		{"too few reports", bench.Params{"before": "100ms", "n": "2000"}, result.Failed, "set longer phases"},
 	} {
-		trial := run(t, isolationCPU, tt.target, tt.params)
-		if trial.Status != result.Failed || !strings.Contains(trial.Reason, tt.reason) || len(trial.Samples) > 0 {
-			t.Errorf("%s: %s because %q; want %q", tt.what, trial.Status, trial.Reason, tt.reason)
-		}
+		checkEnd(t, tt.what, run(t, isolationCPU, "fake/a", tt.params), tt.status, tt.reason)
 	}
 }
 
@@ -133,18 +122,18 @@ func (e *crowd) pass() { time.Sleep(10*ms + time.Duration(e.bombs.Load())*e.dela
 
 func (e *crowd) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
 	e.pass()
-	return &member{scriptedContainer: scriptedContainer{spec: s}, engine: e, exited: make(chan struct{})}, nil
+	return &member{scriptedContainer: scriptedContainer{spec: s}, engine: e, process: process{ended: make(chan struct{})}}, nil
 }
 
 // member is a container of a crowd.
 type member struct {
 	scriptedContainer
+	process
 	engine *crowd
-	once   sync.Once
-	exited chan struct{}
-	exit   engine.Exit
 	bomb   bool
 }
+
+func (c *member) Wait(ctx context.Context) (engine.Exit, error) { return c.process.Wait(ctx) }
 
 func (c *member) Start(context.Context) error {
 	c.engine.pass()
@@ -173,7 +162,7 @@ func (c *member) Start(context.Context) error {
 					c.end(engine.Exit{Signal: syscall.SIGKILL})
 				}
 				select {
-				case <-c.exited:
+				case <-c.ended:
 					return
 				case <-time.After(50 * ms):
 				}
@@ -184,12 +173,10 @@ func (c *member) Start(context.Context) error {
 }
 
 func (c *member) end(e engine.Exit) {
-	c.once.Do(func() {
+	c.finish(e, func() {
 		if c.bomb {
 			c.engine.bombs.Add(-1)
 		}
-		c.exit = e
-		close(c.exited)
 		c.spec.Process.CloseOutput()
 	})
 }
@@ -198,15 +185,6 @@ func (c *member) Kill(_ context.Context, s syscall.Signal) error {
 	c.engine.pass()
 	c.end(engine.Exit{Signal: s})
 	return nil
-}
-
-func (c *member) Wait(ctx context.Context) (engine.Exit, error) {
-	select {
-	case <-c.exited:
-		return c.exit, nil
-	case <-ctx.Done():
-		return engine.Exit{}, context.Cause(ctx)
-	}
 }
 
 func (c *member) Delete(context.Context) error {
@@ -237,10 +215,7 @@ func TestStartsBesideForkBomb(t *testing.T) {
 
 // A victim that stands still beside the aggressor loses its speed, and has no tail there.
 func TestVictimThatStandsStill(t *testing.T) {
-	trial := inCrowd(t, &crowd{delay: time.Second}, bench.Params{"before": "2s", "during": "2s", "after": "5s"})
-	if trial.Status != result.OK {
-		t.Fatalf("%s because %s", trial.Status, trial.Reason)
-	}
+	trial := mustBeOK(t, inCrowd(t, &crowd{delay: time.Second}, bench.Params{"before": "2s", "during": "2s", "after": "5s"}))
 	if got := sample(t, trial, "Kept"); got < 0 || got > 0.05 {
 		t.Errorf("Kept = %v, want almost 0", got)
 	}
@@ -266,10 +241,7 @@ func TestForkBombNeedsLimit(t *testing.T) {
 		{"a sandbox that does not survive", &crowd{fragile: true}, result.Skipped, "does not survive it"},
 		{"an aggressor that dies early", &crowd{dies: 400 * ms}, result.Failed, "the aggressor: it ended early"},
 	} {
-		trial := inCrowd(t, tt.engine, nil)
-		if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || len(trial.Samples) > 0 {
-			t.Errorf("%s: %s because %q with %d samples", tt.what, trial.Status, trial.Reason, len(trial.Samples))
-		}
+		checkEnd(t, tt.what, inCrowd(t, tt.engine, nil), tt.status, tt.reason)
 		if !strings.Contains(tt.what, "early") && tt.engine.bombs.Load() != 0 {
 			t.Errorf("%s: a fork bomb ran", tt.what)
 		}
@@ -280,7 +252,8 @@ func TestForkBombNeedsLimit(t *testing.T) {
 func TestForkBombBelowPlansLimit(t *testing.T) {
 	e := &crowd{}
 	trial := inCrowd(t, e, nil, func(c *runner.Config) { c.Work[0].Limits.PIDs = 4097 })
-	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the plan's limit of 4097 processes is above 4096") || e.bombs.Load() != 0 {
-		t.Errorf("%s because %q after %d fork bombs", trial.Status, trial.Reason, e.bombs.Load())
+	checkEnd(t, "a higher limit", trial, result.Skipped, "the plan's limit of 4097 processes is above 4096")
+	if e.bombs.Load() != 0 {
+		t.Errorf("%d fork bombs ran", e.bombs.Load())
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -68,9 +66,7 @@ func TestOperations(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trial := ok(t, tt.name, tt.target, tt.params)
-			if diff := cmp.Diff(tt.want, values(t, trial)); diff != "" {
-				t.Errorf("values in ms (-want +got):\n%s", diff)
-			}
+			equal(t, "values in ms", tt.want, values(t, trial))
 		})
 	}
 }
@@ -113,10 +109,7 @@ func TestOperationsCheckTheOutput(t *testing.T) {
 		{"operations.service.ready", "ready port=1\n"}, // no server listens there
 		{"scalability.runtime.3", "redy\n"},
 	} {
-		trial := runOn(t, tt.name, scripted{stdout: tt.output}, still{}, nil)
-		if trial.Status != result.Failed || len(trial.Samples) > 0 {
-			t.Errorf("%s of a program with the output %q: %s with the samples %v", tt.name, tt.output, trial.Status, trial.Samples)
-		}
+		checkEnd(t, tt.name+" with "+tt.output, runOn(t, tt.name, scripted{stdout: tt.output}, still{}, nil), result.Failed, "")
 	}
 }
 
@@ -133,9 +126,7 @@ func TestScalability(t *testing.T) {
 				if mode == "parallel" {
 					checkParallel(t, got, want)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("values in ms (-want +got):\n%s", diff)
-				}
+				equal(t, "values in ms", want, got)
 			})
 		}
 	}
@@ -175,9 +166,7 @@ func TestScalabilityCountsRunningContainers(t *testing.T) {
 	trial := ok(t, "scalability.runtime.5", "fake/a@create=10ms,start=10ms,kill=0s,exit=0s,delete=10ms,drift=0.1", nil)
 	got := values(t, trial)
 	for metric, want := range map[string][]float64{"StartLatency": {20, 22, 24, 26, 28}, "RemovalLatency": {14, 13, 12, 11, 10}} {
-		if diff := cmp.Diff(want, got[metric]); diff != "" {
-			t.Errorf("%s in ms (-want +got):\n%s", metric, diff)
-		}
+		equal(t, fmt.Sprintf("%s in ms", metric), want, got[metric])
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -84,9 +85,7 @@ func newPeerHarness(t *testing.T) *peerHarness {
 func lastCPU(t *testing.T) string {
 	t.Helper()
 	var affinity unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &affinity); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.SchedGetaffinity(0, &affinity))
 	last := 0
 	for cpu := range len(affinity) * 64 {
 		if affinity.IsSet(cpu) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -307,9 +308,7 @@ func TestProgramsByHand(t *testing.T) {
 		t.Skipf("takes minutes on a quiet machine: set %s to the number of rounds", peerRounds)
 	}
 	selection, err := namedPeers(strings.Fields(os.Getenv(peerNames)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	contests := newPeerHarness(t).takeTurns(selection, rounds)
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tturns\tTouchstone\tby hand\tratio in a turn (95 %)\tby hand twice (95 %)\t")

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -27,14 +26,7 @@ func TestPerformance(t *testing.T) {
 		{"performance.memory.stream", map[string]float64{"Copy": 13e9, "Scale": 12.5e9, "Add": 13.5e9, "Triad": 13.25e9}},
 		{"performance.disk.blog", map[string]float64{"ReadScore": 12000, "WriteScore": 65, "BlogsRead": 6000, "BlogsWritten": 32.5}},
 	} {
-		trial := ok(t, tt.name, "fake/a@score=0.5", nil)
-		got := map[string]float64{}
-		for _, s := range trial.Samples {
-			got[s.Metric] = s.Value
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		checkSamples(t, tt.name, run(t, tt.name, "fake/a@score=0.5", nil), tt.want)
 	}
 }
 
@@ -59,9 +51,7 @@ func TestUnixbenchDescriptor(t *testing.T) {
 	for fd, want := range map[string]bool{"pipe": false, "stdin": true} {
 		var args []string
 		e := scripted{stdout: output, created: func(s engine.Spec) { args = s.Process.Args }}
-		if trial := runOn(t, "performance.syscall.unixbench", e, still{}, bench.Params{"fd": fd}); trial.Status != result.OK {
-			t.Errorf("fd=%s: %s because %s", fd, trial.Status, trial.Reason)
-		}
+		mustBeOK(t, runOn(t, "performance.syscall.unixbench", e, still{}, bench.Params{"fd": fd}))
 		if slices.Contains(args, "--stdin") != want {
 			t.Errorf("fd=%s calls %q", fd, args)
 		}
@@ -108,12 +98,8 @@ func TestLatencyKeepsTheDistributions(t *testing.T) {
 			t.Errorf("distribution %d is %+v, want one of %s", i, d, name)
 		}
 	}
-	if diff := cmp.Diff([]float64{128e-9}, trial.Distributions[0].Lows, close); diff != "" {
-		t.Errorf("buckets of getpid in s (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]float64{200e-9}, trial.Values("getpid"), close); diff != "" {
-		t.Errorf("getpid in s (-want +got):\n%s", diff)
-	}
+	equal(t, "buckets of getpid in s", []float64{128e-9}, trial.Distributions[0].Lows, close)
+	equal(t, "getpid in s", []float64{200e-9}, trial.Values("getpid"), close)
 }
 
 // The program runs for the duration in the plan.
@@ -150,9 +136,7 @@ func whole(lines []string) string {
 func TestWrongProbeOutputFails(t *testing.T) {
 	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
 		lines := good(t, name)
-		if trial := runOn(t, name, scripted{stdout: whole(lines)}, still{}, nil); trial.Status != result.OK {
-			t.Fatalf("%s of good output: %s because %s", name, trial.Status, trial.Reason)
-		}
+		mustBeOK(t, runOn(t, name, scripted{stdout: whole(lines)}, still{}, nil))
 		zero := slices.Clone(lines)
 		zero[1] = strings.NewReplacer(`"value":5`, `"value":0`, `"min":1,"p50":2`, `"min":0,"p50":0`).Replace(zero[1])
 		unit := slices.Clone(lines)
@@ -176,12 +160,7 @@ func TestWrongProbeOutputFails(t *testing.T) {
 			{"signal", scripted{stdout: whole(lines), exit: engine.Exit{Signal: 9}}, "ended: killed by signal 9"},
 		} {
 			trial := runOn(t, name, tt.engine, still{}, nil)
-			if trial.Status != result.Failed || len(trial.Samples)+len(trial.Distributions) > 0 {
-				t.Errorf("%s, %s: %s with %d samples", name, tt.what, trial.Status, len(trial.Samples))
-			}
-			if !strings.Contains(trial.Reason, tt.reason) {
-				t.Errorf("%s, %s: because %q, want %q", name, tt.what, trial.Reason, tt.reason)
-			}
+			checkEnd(t, name+", "+tt.what, trial, result.Failed, tt.reason)
 			if !strings.Contains(trial.Output, tt.engine.stderr) {
 				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
 			}
@@ -219,38 +198,23 @@ func TestCPUPrograms(t *testing.T) {
 		{"limits.cpu.time", nil, map[string]float64{"TotalTime": 400 * event}, map[string]string{"CPU limit": "10 % of a CPU, in each 100 ms"}},
 	} {
 		trial := ok(t, tt.name, "fake/a", tt.params)
-		got := map[string]float64{}
-		for _, s := range trial.Samples {
-			got[s.Metric] = s.Value
-		}
-		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-6, 0)); diff != "" {
-			t.Errorf("%s %v (-want +got):\n%s", tt.name, tt.params, diff)
-		}
-		if diff := cmp.Diff(tt.conditions, trial.Conditions); diff != "" {
-			t.Errorf("%s %v: conditions (-want +got):\n%s", tt.name, tt.params, diff)
-		}
+		checkSamples(t, tt.name, trial, tt.want, cmpopts.EquateApprox(1e-6, 0))
+		equal(t, fmt.Sprintf("%s %v: conditions", tt.name, tt.params), tt.conditions, trial.Conditions)
 	}
 }
 
 // Each solution has its rate, in the order of the solutions.
 func TestLinpackSeries(t *testing.T) {
 	const output = `{"program":"linpack","version":1,"n":1000,"runs":3,"threads":1,"seconds":[0.100000000,0.050000000,0.200000000],"flops_per_second":13373333333,"residual":0.0018}` + "\n"
-	trial := runOn(t, "performance.cpu.linpack", scripted{stdout: output}, still{}, bench.Params{"n": "1000", "runs": "3"})
-	if trial.Status != result.OK {
-		t.Fatalf("%s because %s", trial.Status, trial.Reason)
-	}
+	trial := mustBeOK(t, runOn(t, "performance.cpu.linpack", scripted{stdout: output}, still{}, bench.Params{"n": "1000", "runs": "3"}))
 	want := []float64{6686666666.667, 13373333333.333, 3343333333.333}
-	if diff := cmp.Diff(want, trial.Values("SolutionRate"), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
-		t.Errorf("SolutionRate (-want +got):\n%s", diff)
-	}
+	equal(t, "SolutionRate", want, trial.Values("SolutionRate"), cmpopts.EquateApprox(1e-9, 0))
 }
 
 // The clip is verified before the measurement.
 func TestClipIsVerified(t *testing.T) {
 	trial := runOn(t, "performance.cpu.dav1d", scripted{stdout: strings.Repeat("4000000\n", 100)}, still{}, nil)
-	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "instead of \"\"") {
-		t.Errorf("%s because %q", trial.Status, trial.Reason)
-	}
+	checkEnd(t, "output of the verification", trial, result.Failed, "instead of \"\"")
 	driver, e, clock := open(t, "fake/a")
 	driver.Install("/usr/bin/dav1d", func(args []string, spec engine.Spec) fake.Behaviour {
 		if strings.Contains(strings.Join(args, " "), "--verify") {
@@ -258,10 +222,7 @@ func TestClipIsVerified(t *testing.T) {
 		}
 		return dav1d(args, spec)
 	})
-	trial = runOn(t, "performance.cpu.dav1d", e, clock, nil)
-	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "exit code 1") {
-		t.Errorf("with another checksum: %s because %q", trial.Status, trial.Reason)
-	}
+	checkEnd(t, "another checksum", runOn(t, "performance.cpu.dav1d", e, clock, nil), result.Failed, "exit code 1")
 }
 
 // The paper values are the commands of TouchStone: the latencies come from 1024 blocks, not from the 102400 of the total time. The raised

@@ -112,9 +112,7 @@ func TestForeignImage(t *testing.T) {
 			})
 			words := trial.Conditions["in the engine's words"]
 			if tt.outcome == "" {
-				if trial.Status != result.Failed || len(trial.Samples) > 0 || !strings.Contains(trial.Reason, tt.text) {
-					t.Errorf("%s because %q with the samples %v; want a failure because of %q", trial.Status, trial.Reason, trial.Samples, tt.text)
-				}
+				checkEnd(t, tt.name, trial, result.Failed, tt.text)
 				return
 			}
 			if trial.Status != result.OK || trial.Conditions["outcome"] != tt.outcome || !strings.Contains(words, tt.text) {
@@ -135,10 +133,7 @@ func TestForeignImageNeedsTheControl(t *testing.T) {
 		"wrong exit code":   scripted{exit: engine.Exit{Code: 1}, stderr: "Exec format error"},
 		"unexpected output": scripted{exit: engine.Exit{Code: bench.MinimalCode}, stdout: "x"},
 	} {
-		trial := runOn(t, imageRun, directories{e}, still{}, nil)
-		if trial.Status != result.Failed || !strings.Contains(trial.Reason, "the host's own architecture") {
-			t.Errorf("%s: %s because %q", name, trial.Status, trial.Reason)
-		}
+		checkEnd(t, name, runOn(t, imageRun, directories{e}, still{}, nil), result.Failed, "the host's own architecture")
 	}
 }
 
@@ -183,9 +178,7 @@ func TestForeignImageWords(t *testing.T) {
 // A hanging engine is a timeout, and no outcome.
 func TestForeignImageTimeout(t *testing.T) {
 	for _, fault := range []string{"hang=start#2", "hang=create#2", "hang=pull#2", "hang=wait#2"} {
-		if trial := run(t, imageRun, "fake/a@"+fault, nil); trial.Status != result.Timeout || len(trial.Samples) > 0 {
-			t.Errorf("%s: %s because %q", fault, trial.Status, trial.Reason)
-		}
+		checkEnd(t, fault, run(t, imageRun, "fake/a@"+fault, nil), result.Timeout, "")
 	}
 }
 

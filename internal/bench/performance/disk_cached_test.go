@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A written file is in the page cache. After it is written back and dropped it is not, and reading brings it back.
@@ -18,9 +20,7 @@ func TestCachedBytes(t *testing.T) {
 	path := filepath.Join(dir, "sub", "file")
 	data := make([]byte, size)
 	_, _ = rand.Read(data)
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)))
 	look := func(moment string) int64 {
 		cached, n, err := cachedBytes(dir)
 		if err != nil || n != size {
@@ -32,13 +32,9 @@ func TestCachedBytes(t *testing.T) {
 		t.Errorf("%d of %d bytes are cached after writing", cached, size)
 	}
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var statfs unix.Statfs_t
-	if err := errors.Join(unix.Fstatfs(int(f.Fd()), &statfs), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(unix.Fstatfs(int(f.Fd()), &statfs), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()))
 	cached := look("dropped")
 	if statfs.Type == unix.TMPFS_MAGIC {
 		if !inCache(cached, size) {
@@ -59,9 +55,7 @@ func TestCachedBytes(t *testing.T) {
 
 func TestCachedBytesOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600))
 	if cached, size, err := cachedBytes(dir); cached != 0 || size != 0 || err != nil {
 		t.Errorf("cachedBytes of an empty file = %d of %d, %v", cached, size, err)
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -32,9 +30,7 @@ func TestLackIsNamedBeforeTheRun(t *testing.T) {
 			"free memory, or set smaller parameters",
 		"a.wide.x is skipped: CPUs: it needs 3, and containers have 2; pin less, set smaller parameters, or use a larger machine",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	equal(t, "notes", want, got)
 }
 
 func TestResumeRequiresSameImages(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -63,9 +61,7 @@ func TestPinnedParts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var events recorder
 			e := &Execution{Config: Config{Plan: plan.Plan{Pinning: tt.pinning}, Observer: &events}, targets: tt.targets}
-			if diff := cmp.Diff(tt.want, e.pinned()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal(t, "the record", tt.want, e.pinned())
 			if events.mentions(idle) != slices.Contains(tt.want, idle) {
 				t.Errorf("the events are %v", events.events)
 			}
@@ -78,9 +74,7 @@ func TestTuningIsOnRecord(t *testing.T) {
 		t.Errorf("without a variable the record is %q", got)
 	}
 	want := []string{"Touchstone itself ran with GOMAXPROCS=1 GOGC=off of its caller, which changes the time that it takes; no other program has it"}
-	if diff := cmp.Diff(want, tuned([]string{"GOMAXPROCS=1", "GOGC=off"})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the record", want, tuned([]string{"GOMAXPROCS=1", "GOGC=off"}))
 }
 
 func TestPageCacheIsOnRecord(t *testing.T) {
@@ -94,7 +88,5 @@ func TestPageCacheIsOnRecord(t *testing.T) {
 		"the page cache of the whole machine was dropped 7 times, each right before a cold read",
 		"the page cache was not dropped, although the plan allows it: it is read-only",
 	}
-	if diff := cmp.Diff(want, c.caveats()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the record", want, c.caveats())
 }

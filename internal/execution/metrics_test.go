@@ -24,14 +24,10 @@ func TestMetricsOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	want := []string{"New of a.b.c was not recorded: the version of Touchstone that started the run had no such metric"}
-	if diff := cmp.Diff(want, m.dropped); diff != "" {
-		t.Errorf("caveats (-want +got):\n%s", diff)
-	}
+	equal(t, "caveats", want, m.dropped)
 	if len(trial.Samples) != 3 || len(trial.Distributions) != 1 {
 		t.Error("the trial itself has changed")
 	}
 	second := result.Trial{Cell: result.Cell{Benchmark: "x.y.z"}, Samples: []result.Sample{{Metric: "New"}}}
-	if diff := cmp.Diff(second, m.known(second), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("a trial of an unknown benchmark (-want +got):\n%s", diff)
-	}
+	equal(t, "a trial of an unknown benchmark", second, m.known(second), cmpopts.EquateEmpty())
 }

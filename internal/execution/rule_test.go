@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -76,9 +74,7 @@ func TestResumedRunKeepsStoppedCells(t *testing.T) {
 	}
 	got, err := f.db.Run(t.Context(), "run")
 	must.Do(t, err)
-	if diff := cmp.Diff(want, *got.Stopping); diff != "" {
-		t.Errorf("the rule of the first part (-) and of the whole run (+):\n%s", diff)
-	}
+	equal(t, "the rule of the first part (-) and of the whole run (+)", want, *got.Stopping)
 	if got.State != result.Complete {
 		t.Errorf("the run is %s", got.State)
 	}

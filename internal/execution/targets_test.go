@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
@@ -80,9 +78,7 @@ func TestSelectTargets(t *testing.T) {
 			for _, s := range selection {
 				got = append(got, s.String())
 			}
-			if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			equal(t, "targets", c.want, strings.Join(got, " "))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -13,9 +14,7 @@ import (
 func TestClaims(t *testing.T) {
 	for _, file := range []string{"espe.yaml", "nishimura.yaml", "wang.yaml", "sateri.yaml"} {
 		var p Paper
-		if err := p.readClaims(file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.readClaims(file))
 		if len(p.Claims) < 10 {
 			t.Errorf("%s has %d claims, want at least 10", file, len(p.Claims))
 		}

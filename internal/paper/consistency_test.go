@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A cell has a flag exactly if it contradicts another place of its study. The checks compute all values that a study derives from its own
@@ -20,9 +22,7 @@ func TestContradictionsAreFlagged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			c := &checker{t: t, paper: p, wrong: map[place]string{}}
 			check(c)
 			for _, table := range p.Tables {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -17,9 +18,7 @@ import (
 // Invariant published-numbers.
 func TestDataIsSound(t *testing.T) {
 	papers, err := All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, p := range papers {
 		t.Run(p.Name, func(t *testing.T) {
 			if p.Authors == "" || p.Title == "" || p.Venue == "" || p.Year == 0 {

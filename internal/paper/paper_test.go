@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestUnknownPaper(t *testing.T) {
@@ -18,9 +20,7 @@ func TestUnknownPaper(t *testing.T) {
 
 func TestNamesAreTheFiles(t *testing.T) {
 	papers, err := All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.IsSortedFunc(papers, func(a, b Paper) int { return a.Year - b.Year }) {
 		t.Errorf("%v are not in the order of their years", Names())
 	}
@@ -90,9 +90,7 @@ func TestCountOfNumbers(t *testing.T) {
 		},
 	} {
 		p, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got := map[string]int{}
 		for _, table := range p.Tables {
 			for _, row := range table.Rows {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // source is the way from the text of a paper to its data, in testdata/NAME.yaml. Excerpts are quoted from the text. White space matches
@@ -59,9 +61,7 @@ func papersDir(t *testing.T) string {
 	if errors.Is(err, fs.ErrNotExist) && folder == "" {
 		t.Skipf("the texts of the papers are missing; name their folder in TOUCHSTONE_PAPERS: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dir
 }
 
@@ -73,13 +73,9 @@ func TestDataIsAsPrinted(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			p, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			text, err := os.ReadFile(filepath.Join(dir, name+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, err := range compare(p, string(text), readSource(t, name)) {
 				t.Error(err)
 			}
@@ -91,9 +87,7 @@ func readSource(t *testing.T, name string) source {
 	t.Helper()
 	file := filepath.Join("testdata", name+".yaml")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var s source
 	if err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict()); err != nil {
 		t.Fatalf("%s: %v", file, err)

@@ -32,13 +32,9 @@ func TestCarryOverIsFoundAndNotInvented(t *testing.T) {
 	var found, invented int
 	for seed := range uint64(trials) {
 		if c := FindCarryOver(ordered(seed, 20, 1.15), seed); c.P < 0.01 {
-			if c.Target == 0 && c.Before == 2 && math.Abs(c.Ratio-1.15) < 0.08 {
-				found++
-			}
+			found += count(c.Target == 0 && c.Before == 2 && math.Abs(c.Ratio-1.15) < 0.08)
 		}
-		if FindCarryOver(ordered(seed, 20, 1), seed).P < 0.05 {
-			invented++
-		}
+		invented += count(FindCarryOver(ordered(seed, 20, 1), seed).P < 0.05)
 	}
 	simulation.AtLeast(t, 0.8, found, trials, "carry-over is found")
 	simulation.AtMost(t, 0.05, invented, trials, "runs without carry-over that have one")
@@ -103,9 +99,7 @@ func TestCarryOverOfManyValues(t *testing.T) {
 	trials := simulation.Trials(t, 100, 400)
 	var invented int
 	for seed := range uint64(trials) {
-		if FindCarryOver(ordered(seed, 1000, 1), seed).P < 0.05 {
-			invented++
-		}
+		invented += count(FindCarryOver(ordered(seed, 1000, 1), seed).P < 0.05)
 	}
 	simulation.AtMost(t, 0.05, invented, trials, "runs without carry-over that have one")
 }

@@ -103,9 +103,7 @@ func TestChangePointsFalseAlarms(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	alarms := 0
 	for i := range trials {
-		if ChangePoints(runsOf(random, 20, 1, 0.05), uint64(i)) != nil {
-			alarms++
-		}
+		alarms += count(ChangePoints(runsOf(random, 20, 1, 0.05), uint64(i)) != nil)
 	}
 	simulation.AtMost(t, 0.05, alarms, trials, "series without a change that have one")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
@@ -18,9 +19,7 @@ type recorded [][2]float64
 func recordedRuns(t *testing.T) (runs []recorded) {
 	t.Helper()
 	f, err := os.Open("testdata/equal.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = f.Close() }()
 	var run recorded
 	lines := bufio.NewScanner(f)
@@ -37,9 +36,7 @@ func recordedRuns(t *testing.T) (runs []recorded) {
 			run = append(run, pair)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lines.Err())
 	return append(runs, run)
 }
 
@@ -88,9 +85,7 @@ func TestDecisionTimePower(t *testing.T) {
 			}
 			for _, n := range rule.looks {
 				decided := rule.At(n, false).P(compare(a[:n], b[:n], Lower, trial, firstSwaps).P) < Alpha
-				if decided {
-					found++
-				}
+				found += count(decided)
 				if decided || n == limit {
 					blocks += n
 					break
@@ -140,9 +135,7 @@ func TestDecisionTimePower(t *testing.T) {
 			r := random(uint64(n))
 			differ := 0
 			for range 2 * trials {
-				if design.differ(r, n, delay) {
-					differ++
-				}
+				differ += count(design.differ(r, n, delay))
 			}
 			return share(differ, 2*trials)
 		}

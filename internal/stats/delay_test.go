@@ -79,9 +79,7 @@ func TestSmallestDelayPower(t *testing.T) {
 				for i := range b {
 					b[i] += delay
 				}
-				if compare(fromValues(a...), fromValues(b...), Lower, uint64(trial), fewSwaps).Verdict == Slower {
-					found++
-				}
+				found += count(compare(fromValues(a...), fromValues(b...), Lower, uint64(trial), fewSwaps).Verdict == Slower)
 			}
 			t.Logf("%s, %d blocks: the smallest delay is %.2g, and is found in %.0f %%", m.name, n, delay, 100*share(found, trials))
 			simulation.AtLeast(t, 0.70, found, trials, "%s, %d blocks: a delay of %.3g is found", m.name, n, delay)

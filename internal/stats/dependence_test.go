@@ -24,15 +24,9 @@ func TestDependentCoverage(t *testing.T) {
 		for trial := range uint64(trials) {
 			values := dependentSeries(trial, n, 0.6)
 			sorted := slices.Sorted(slices.Values(values))
-			if ci := medianInterval(sorted, medianInflation(values), trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
-				coverCount++
-			}
-			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
-				naive++
-			}
-			if dependent(values) {
-				warnCount++
-			}
+			coverCount += count(covers(*medianInterval(sorted, medianInflation(values), trial, fewResamples), 100))
+			naive += count(covers(*medianInterval(sorted, 1, trial, fewResamples), 100))
+			warnCount += count(dependent(values))
 		}
 		t.Logf("autocorrelation of 0.6, n = %d: the interval of the median covers it in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(coverCount, trials), 100*share(naive, trials), 100*share(warnCount, trials))
 		simulation.AtLeast(t, 0.9, coverCount, trials, "n = %d: covers", n)
@@ -43,12 +37,8 @@ func TestDependentCoverage(t *testing.T) {
 func TestDependenceIsFoundAndNotInvented(t *testing.T) {
 	var found, invented int
 	for trial := range uint64(500) {
-		if dependent(dependentSeries(trial, 50, 0.6)) {
-			found++
-		}
-		if dependent(dependentSeries(trial, 50, 0)) {
-			invented++
-		}
+		found += count(dependent(dependentSeries(trial, 50, 0.6)))
+		invented += count(dependent(dependentSeries(trial, 50, 0)))
 	}
 	if found < 320 || invented > 12 {
 		t.Errorf("dependence is found in %d of 500 series with it, and in %d without it", found, invented)

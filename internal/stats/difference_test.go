@@ -6,24 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
 // Darwin's fifteen pairs of maize, heights in eighths of an inch (R. A. Fisher, "The Design of
 // Experiments", 1935, section 16), cross-fertilised and self-fertilised.
 func maize() (crossed, selfed []Sample) {
-	return blocksOf(188, 96, 168, 176, 153, 172, 177, 163, 146, 173, 186, 168, 177, 184, 96),
-		blocksOf(139, 163, 160, 160, 147, 149, 149, 122, 132, 144, 130, 144, 102, 124, 144)
-}
-
-func blocksOf(values ...float64) []Sample {
-	samples := make([]Sample, len(values))
-	for i, v := range values {
-		samples[i] = Sample{Block: i, Value: v}
-	}
-	return samples
+	return fromValues(188, 96, 168, 176, 153, 172, 177, 163, 146, 173, 186, 168, 177, 184, 96),
+		fromValues(139, 163, 160, 160, 147, 149, 149, 122, 132, 144, 130, 144, 102, 124, 144)
 }
 
 func TestDifferencePublished(t *testing.T) {
@@ -43,9 +33,7 @@ func TestDifferenceChangesItsSign(t *testing.T) {
 	a, b := maize()
 	first, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
 	want := Difference{N: first.N, Median: -first.Median, CI: &Interval{Lo: -first.CI.Hi, Hi: -first.CI.Lo}}
-	if diff := cmp.Diff(want, back); diff != "" {
-		t.Errorf("the other way round the difference is (-want +got):\n%s", diff)
-	}
+	equal(t, "the other way round the difference is", want, back)
 	if self := Subtract(a, [][]Sample{a}, 7); self.Median != 0 || self.Shown() {
 		t.Errorf("a series differs from itself by %g in %v", self.Median, self.CI)
 	}
@@ -99,9 +87,7 @@ func TestDifferenceCoverage(t *testing.T) {
 				var coverCount int
 				for trial := range trials {
 					total, layers := layeredRun(r, n, layer)
-					if ci := subtract(total, layers, uint64(trial), fewResamples).CI; ci.Lo <= truth && truth <= ci.Hi {
-						coverCount++
-					}
+					coverCount += count(covers(*subtract(total, layers, uint64(trial), fewResamples).CI, truth))
 				}
 				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(coverCount, trials))
 				simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)

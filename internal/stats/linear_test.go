@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
@@ -73,17 +74,10 @@ func TestManyBlocksPower(t *testing.T) {
 		r := random(1)
 		found, rankHits := 0, 0
 		for trial := range uint64(trials) {
-			var a, b []Sample
-			for block := range n {
-				a, b = append(a, Sample{block, path(r)}), append(b, Sample{block, path(r) + delay})
-			}
+			a, b := pairs(n, func(int) (float64, float64) { return path(r), path(r) + delay })
 			c := compare(a, b, Lower, trial, 5000)
-			if c.Verdict == Slower && c.By == LowestQuarter {
-				found++
-			}
-			if signedRank(c.LogRatios) < Alpha {
-				rankHits++
-			}
+			found += count(c.Verdict == Slower && c.By == LowestQuarter)
+			rankHits += count(signedRank(c.LogRatios) < Alpha)
 		}
 		t.Logf("+%g ms in %d blocks: found in %d of %d runs, by the signed-rank test alone in %d", delay, n, found, trials, rankHits)
 		simulation.AtLeast(t, 0.8, found, trials, "%d blocks: found", n)
@@ -93,11 +87,8 @@ func TestManyBlocksPower(t *testing.T) {
 
 // No part of equal values differs, and two values do not stop the test.
 func TestLinearTestOfFewDifferentValues(t *testing.T) {
-	equal := make([]float64, mostSwapped+1)
-	values := make([]float64, mostSwapped+1)
-	for i := range equal {
-		equal[i], values[i] = 2, 2
-	}
+	equal := slices.Repeat([]float64{2}, mostSwapped+1)
+	values := slices.Clone(equal)
 	if joint := linearTest(equal, values, jointDraws); joint.each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal values have the p-values %v", joint.each)
 	}

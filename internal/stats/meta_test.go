@@ -127,9 +127,7 @@ func TestPooledErrorRates(t *testing.T) {
 						se := 0.04 / math.Sqrt(float64(blocks[i]))
 						effects[i] = Effect{0.03 + tau*random.NormFloat64() + se*random.NormFloat64(), c.believed(se)}
 					}
-					if ci := Pool(ShareNoise(effects, blocks)).Interval(0.05); ci.Lo <= 0.03 && 0.03 <= ci.Hi {
-						coverCount++
-					}
+					coverCount += count(covers(Pool(ShareNoise(effects, blocks)).Interval(0.05), 0.03))
 				}
 				t.Logf("pooled runs, deviation %g between runs, standard errors %s, %d runs: the interval covers the ratio in %.1f %%", tau, c.name, runs, 100*float64(coverCount)/replicates)
 				if share := float64(coverCount) / replicates; share < 0.94 {

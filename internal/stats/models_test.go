@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // model is a distribution of a metric's values, in units of its median (bimodal: of the
@@ -78,6 +80,25 @@ func run(r *rand.Rand, noise, hostNoise model, n int, factors ...float64) [][]Sa
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20)) }
 
+// pairs are the values of two targets in n blocks.
+func pairs(n int, value func(block int) (a, b float64)) (a, b []Sample) {
+	for block := range n {
+		x, y := value(block)
+		a, b = append(a, Sample{block, x}), append(b, Sample{block, y})
+	}
+	return a, b
+}
+
+// count is 1 for true.
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func covers(ci Interval, v float64) bool { return ci.Lo <= v && v <= ci.Hi }
+
 // share of trials, as a fraction.
 func share(count, trials int) float64 { return float64(count) / float64(trials) }
 
@@ -91,6 +112,14 @@ func values(samples []Sample) []float64 {
 		v[i] = s.Value
 	}
 	return v
+}
+
+// equal reports how got differs from want.
+func equal(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {

@@ -18,7 +18,7 @@ func createTime(r *rand.Rand) float64 {
 	return 6 + 0.3*r.NormFloat64()
 }
 
-// fromValues pairs values in their order.
+// fromValues are the values of blocks in their order.
 func fromValues(values ...float64) []Sample {
 	var samples []Sample
 	for block, v := range values {
@@ -30,30 +30,14 @@ func fromValues(values ...float64) []Sample {
 // The exact test of few blocks is the test of all swaps, and its smallest p-value is that of the signed-rank test alone.
 func TestJointTestIsExact(t *testing.T) {
 	for _, n := range []int{6, 9, 16} {
-		var a, b []float64
-		for i := range n {
-			a, b = append(a, float64(10+i)), append(b, float64(10+i)*1.5)
-		}
-		joint := jointTest(newSwapper(a, b), exactSwaps, randomSwaps, 1)
+		a, b := pairs(n, func(i int) (float64, float64) { return float64(10 + i), float64(10+i) * 1.5 })
+		joint := jointTest(newSwapper(values(a), values(b)), exactSwaps, randomSwaps, 1)
 		near(t, "p-value of blocks that all agree", joint.p(), math.Ldexp(1, 1-n), 1e-15)
 		near(t, "p-value of the typical value", joint.each[0], joint.p(), 1e-15)
 	}
 	equal := []float64{1, 2, 3, 4, 5, 6, 7}
 	if joint := jointTest(newSwapper(equal, equal), exactSwaps, randomSwaps, 1); joint.each != [...]float64{1, 1, 1, 1, 1} {
 		t.Errorf("equal blocks have the p-values %v, want 1", joint.each)
-	}
-}
-
-// A pair of equal values says nothing, so the smallest p-value of a run counts the others.
-func TestEqualPairsSayNothing(t *testing.T) {
-	a := fromValues(1, 2, 3, 4, 5, 6, 7, 8)
-	b := fromValues(1, 2, 4, 5, 6, 7, 8, 9)
-	c := Compare(a, b, Lower, 1)
-	near(t, "smallest p-value", c.MinP, 2.0/64, 1e-15)
-	near(t, "p-value", c.P, 2.0/64, 1e-15)
-	// They are evidence all the same: with more blocks nothing else would be found.
-	if c := Compare(a, a, Lower, 1); c.Verdict != NoDifference || c.Detectable != 0 {
-		t.Errorf("equal values are %q, and a difference of %g is detectable", c.Verdict, c.Detectable)
 	}
 }
 
@@ -81,9 +65,7 @@ func TestJointTestHoldsItsLevel(t *testing.T) {
 			var hits int
 			for trial := range uint64(trials) {
 				targets := run(r, noise, normal, n, 1, 1)
-				if compare(targets[0], targets[1], Lower, trial, fewSwaps).P < Alpha {
-					hits++
-				}
+				hits += count(compare(targets[0], targets[1], Lower, trial, fewSwaps).P < Alpha)
 			}
 			simulation.AtMost(t, Alpha, hits, trials, "n = %d, %s: p-values below 0.05", n, noise.name)
 			total += hits
@@ -100,16 +82,11 @@ func TestJointTestPower(t *testing.T) {
 	r := random(1)
 	var joint, rankHits, agreements, nameHits int
 	for trial := range uint64(trials) {
-		var a, b []Sample
-		for block := range n {
-			a, b = append(a, Sample{block, createTime(r)}), append(b, Sample{block, createTime(r) + delay})
-		}
+		a, b := pairs(n, func(int) (float64, float64) { return createTime(r), createTime(r) + delay })
 		c := compare(a, b, Lower, trial, fewSwaps)
 		if c.Verdict == Slower {
 			joint++
-			if c.By != Typical {
-				nameHits++
-			}
+			nameHits += count(c.By != Typical)
 		}
 		slices.Sort(c.LogRatios)
 		if signedRank(c.LogRatios) < Alpha {
@@ -135,9 +112,7 @@ func TestOneDecisionPower(t *testing.T) {
 	for trial := range uint64(trials) {
 		targets := run(r, noise, normal, n, 1, 1.05)
 		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
-		if c.Verdict == Slower {
-			found++
-		}
+		found += count(c.Verdict == Slower)
 		slices.Sort(c.LogRatios)
 		if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
 			agreements++
@@ -192,12 +167,7 @@ func reportsOf(trials int, metric func(r *rand.Rand) [][]Sample) (n falseReports
 	for trial := range uint64(trials) {
 		var comparisons []*Comparison
 		for range 5 {
-			targets := metric(r)
-			var family []Comparison
-			for _, target := range targets[1:] {
-				family = append(family, compare(targets[0], target, Lower, trial, fewSwaps))
-			}
-			for _, c := range Judge(family, Alpha, 0) {
+			for _, c := range Judge(familyOf(metric(r), trial), Alpha, 0) {
 				comparisons = append(comparisons, &c)
 			}
 		}
@@ -214,14 +184,6 @@ func reportsOf(trials int, metric func(r *rand.Rand) [][]Sample) (n falseReports
 		n.comparisons += len(comparisons)
 	}
 	return n
-}
-
-// count is 1 for true.
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // Holm's correction over the whole report: no difference anywhere, five metrics of four targets.
@@ -327,10 +289,7 @@ func TestMargin(t *testing.T) {
 // A lost block is the worst one for its target: it may undo a better verdict, and it never makes one. With 3 lost blocks the signed-rank test
 // has p = 0.03, and the typical value has half of the error of 5 %.
 func TestLostBlocksAreWorst(t *testing.T) {
-	var a, b []Sample
-	for block := range 20 {
-		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
-	}
+	a, b := pairs(20, func(block int) (float64, float64) { return 10, 9 - float64(block)/100 })
 	c := Compare(a, b, Lower, 1)
 	for blocks, want := range map[int]Verdict{0: Faster, 1: Faster, 2: Faster, 3: TrialsLost, 8: TrialsLost} {
 		c.Lost = Losses{OtherBlocks: blocks}
@@ -347,10 +306,7 @@ func TestLostBlocksAreWorst(t *testing.T) {
 // With one lost block the p-value of 19 blocks that are all faster is 0.0014 in the place of 0.0000076. That is enough in the family of the comparison, and not
 // among 100 comparisons.
 func TestLostBlocksCountOverTheWholeReport(t *testing.T) {
-	var a, b []Sample
-	for block := range 19 {
-		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
-	}
+	a, b := pairs(19, func(block int) (float64, float64) { return 10, 9 - float64(block)/100 })
 	for blocks, want := range map[int]bool{0: true, 1: false} {
 		c := Compare(a, b, Lower, 1)
 		c.Lost = Losses{OtherBlocks: blocks, Other: float64(blocks) / 20}
@@ -396,11 +352,8 @@ func TestLostTrialsOfMixedDifferences(t *testing.T) {
 // A difference is too small to matter only if lost trials cannot hide a larger one.
 func TestLostTrialsOfSmallDifferences(t *testing.T) {
 	noise := random(3)
-	var a, b []Sample
-	for block := range 40 {
-		value := func() Sample { return Sample{block, 10 * math.Exp(0.015*noise.NormFloat64())} }
-		a, b = append(a, value()), append(b, value())
-	}
+	value := func() float64 { return 10 * math.Exp(0.015*noise.NormFloat64()) }
+	a, b := pairs(40, func(int) (float64, float64) { return value(), value() })
 	c := Compare(a, b, Lower, 1)
 	for _, tt := range []struct {
 		of   Losses
@@ -431,30 +384,22 @@ func TestMeansCoverage(t *testing.T) {
 		r := random(uint64(c.n))
 		var coverCount int
 		for range trials {
-			interval := meansInterval(c.noise.series(r, c.n, 1), c.noise.series(r, c.n, 1.1))
-			if interval.Lo <= 1.1 && interval.Hi >= 1.1 {
-				coverCount++
-			}
+			coverCount += count(covers(*meansInterval(c.noise.series(r, c.n, 1), c.noise.series(r, c.n, 1.1)), 1.1))
 		}
 		t.Logf("n = %d, %s: the interval of the ratio of the means covers it in %.1f %%", c.n, c.noise.name, 100*share(coverCount, trials))
 		simulation.AtLeast(t, c.least, coverCount, trials, "n = %d, %s: the interval of the ratio of the means covers it", c.n, c.noise.name)
 	}
 }
 
-// Pairs of equal values say nothing, however many there are.
-func TestEqualPairsDoNotLowerTheSmallestP(t *testing.T) {
-	for _, blocks := range []int{20, 400} {
-		for signed, want := range map[int]float64{0: 1, 1: 1, 3: 0.25} {
-			var a, b []Sample
-			for block := range blocks {
-				v := 10.0
-				if block < signed {
-					v = 11
-				}
-				a, b = append(a, Sample{block, 10}), append(b, Sample{block, v})
-			}
-			if c := Compare(a, b, Lower, 1); c.MinP != want {
-				t.Errorf("%d of %d blocks differ: MinP = %g, want %g", signed, blocks, c.MinP, want)
+// Pairs of equal values say nothing, however many there are: the smallest p-value of a run counts the others. They are evidence all the same: with
+// more blocks nothing else would be found.
+func TestEqualPairsSayNothing(t *testing.T) {
+	for _, blocks := range []int{8, 400} {
+		for signed, want := range map[int]float64{0: 1, 1: 1, 3: 0.25, 6: 2.0 / 64} {
+			a, b := pairs(blocks, func(block int) (float64, float64) { return 10, 10 + float64(count(block < signed)) })
+			c := Compare(a, b, Lower, 1)
+			if c.MinP != want || blocks == 8 && signed == 6 && c.P != want || signed == 0 && (c.Verdict != NoDifference || c.Detectable != 0) {
+				t.Errorf("%d of %d blocks differ: MinP = %g, P = %g, want %g; %q, detectable %g", signed, blocks, c.MinP, c.P, want, c.Verdict, c.Detectable)
 			}
 		}
 	}
@@ -463,15 +408,10 @@ func TestEqualPairsDoNotLowerTheSmallestP(t *testing.T) {
 // Many equal pairs: a ratio may be exactly 1, and the direction is the one of the values that differ.
 func TestDirectionOfManyEqualPairs(t *testing.T) {
 	for _, tt := range []struct{ blocks, lower int }{{24, 6}, {40, 10}, {40, 13}, {400, 60}} {
-		var a, b []Sample
-		for block := range tt.blocks {
+		a, b := pairs(tt.blocks, func(block int) (float64, float64) {
 			v := 100 + 3*float64(block%24)
-			a = append(a, Sample{block, v})
-			if block < tt.lower {
-				v -= 2
-			}
-			b = append(b, Sample{block, v})
-		}
+			return v, v - 2*float64(count(block < tt.lower))
+		})
 		for direction, want := range map[Direction]Verdict{Lower: Faster, Higher: Slower} {
 			if c := Compare(a, b, direction, 1); c.Verdict != want {
 				t.Errorf("%d of %d values are lower: %q, want %q; P = %g, parts %+v", tt.lower, tt.blocks, c.Verdict, want, c.P, c.Parts)
@@ -487,10 +427,9 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 	total := 0
 	for _, n := range sizes {
 		r := random(uint64(n))
-		count := 0
+		hits := 0
 		for trial := range uint64(trials) {
-			var a, b []Sample
-			for block := range n {
+			a, b := pairs(n, func(int) (float64, float64) {
 				x, y := 1+0.02*r.NormFloat64(), 1+0.02*r.NormFloat64()
 				fastX, fastY := r.IntN(2) == 0, r.IntN(2) == 0
 				if x *= 14; fastX {
@@ -499,14 +438,12 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 				if y *= 14; fastY {
 					y *= 0.98 * 6 / 14 // the fast mode alone is faster
 				}
-				a, b = append(a, Sample{block, x}), append(b, Sample{block, y})
-			}
-			if compare(a, b, Lower, trial, firstSwaps).Verdict == Mixed {
-				count++
-			}
+				return x, y
+			})
+			hits += count(compare(a, b, Lower, trial, firstSwaps).Verdict == Mixed)
 		}
-		simulation.AtMost(t, 0.01, count, trials, "%d blocks: mixed verdicts", n)
-		total += count
+		simulation.AtMost(t, 0.01, hits, trials, "%d blocks: mixed verdicts", n)
+		total += hits
 	}
 	simulation.AtMost(t, 0.01, total, len(sizes)*trials, "mixed verdicts")
 }
@@ -515,15 +452,10 @@ func TestOneDirectionIsNotMixed(t *testing.T) {
 func TestClearDifferenceHidesNoPart(t *testing.T) {
 	for _, n := range []int{80, 100, 200, 300, 301, 1000, 5000} {
 		r := random(uint64(n))
-		var a, b []Sample
-		for block := range n {
+		a, b := pairs(n, func(block int) (float64, float64) {
 			v := 10 + 0.1*r.Float64()
-			a = append(a, Sample{block, v})
-			if v *= 0.97; block%8 == 0 {
-				v *= 3
-			}
-			b = append(b, Sample{block, v})
-		}
+			return v, 0.97 * v * float64(1+2*count(block%8 == 0))
+		})
 		c := compare(a, b, Lower, 1, firstSwaps)
 		comparisons := []*Comparison{&c}
 		JudgeTogether(comparisons, Alpha)

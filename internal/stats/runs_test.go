@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
@@ -155,9 +156,7 @@ func TestRunsErrorRates(t *testing.T) {
 			if c := CompareRuns(a, equal); c.CI.Lo > 1 || c.CI.Hi < 1 {
 				alarms++
 			}
-			if welchP(a, equal) < Alpha {
-				welch++
-			}
+			welch += count(welchP(a, equal) < Alpha)
 			c := CompareRuns(a, runsOf(random, n[1], 1+margin, s.deviation))
 			if m := c.AgainstMargin(margin, Lower); m.Worse < Alpha {
 				worseHits++
@@ -205,9 +204,7 @@ func TestOneRunEachMisleads(t *testing.T) {
 			for i := range sides {
 				sides[i] = runsOf(random, 40, math.Exp(0.03*random.NormFloat64()), c.noise)
 			}
-			if mannWhitney(sorted(sides[0]), sorted(sides[1])) < Alpha {
-				alarms++
-			}
+			alarms += count(mannWhitney(sorted(sides[0]), sorted(sides[1])) < Alpha)
 		}
 		if rate := float64(alarms) / trials; rate < c.least || rate > c.most {
 			t.Errorf("noise of %.0f %%: %.0f %% false alarms, want %.0f to %.0f %%", 100*c.noise, 100*rate, 100*c.least, 100*c.most)
@@ -224,9 +221,7 @@ func sorted(values []float64) []float64 {
 // TestRunsNeededTable checks the table of docs/compare.md.
 func TestRunsNeededTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/compare.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, deviation := range []float64{0.01, 0.02, 0.03} {
 		c := RunsComparison{CI: &Interval{1, 1}, deviation: deviation}
 		row := fmt.Sprintf("| %.0f %% |", 100*deviation)
@@ -252,9 +247,7 @@ func TestRunsNeededPower(t *testing.T) {
 	accepted := 0
 	for range trials {
 		c := CompareRuns(runsOf(random, n, 1, 0.02), runsOf(random, n, 1, 0.02))
-		if c.AgainstMargin(0.03, Higher).NotWorse < Alpha {
-			accepted++
-		}
+		accepted += count(c.AgainstMargin(0.03, Higher).NotWorse < Alpha)
 	}
 	if power := float64(accepted) / trials; power < 0.76 || power > 0.92 {
 		t.Errorf("%d runs a side: a power of %.0f %%", n, 100*power)

@@ -131,12 +131,8 @@ func TestSequentialFalseAlarms(t *testing.T) {
 				p := compare(targets[0][:n], targets[1][:n], Lower, trial, fewSwaps).P
 				alarm, alarmAtEnd = alarm || rule.At(n, false).P(p) < Alpha, alarmAtEnd || p < Alpha
 			}
-			if alarm {
-				alarms++
-			}
-			if alarmAtEnd {
-				repeated++
-			}
+			alarms += count(alarm)
+			repeated += count(alarmAtEnd)
 		}
 		t.Logf("%s noise, looks from 10 to 40 blocks: a false difference in %.1f %% of the runs; with 0.05 at each of %d looks in %.1f %%", noise.name, 100*share(alarms, trials), len(rule.looks), 100*share(repeated, trials))
 		simulation.AtMost(t, Alpha, alarms, trials, "%s: runs with a false difference", noise.name)
@@ -164,14 +160,10 @@ func TestSequentialSavesBlocks(t *testing.T) {
 			targets := run(r, fourteen, normal, limit, 1, tt.factor)
 			a, b := pair(targets[0], targets[1])
 			logRatios := subtracted(logarithms(b), logarithms(a))
-			if signedRank(logRatios)/partWeights[0] < Alpha {
-				fixed++
-			}
+			fixed += count(signedRank(logRatios)/partWeights[0] < Alpha)
 			for _, n := range rule.looks {
 				decided := rule.At(n, false).P(signedRank(logRatios[:n])/partWeights[0]) < Alpha
-				if decided {
-					found++
-				}
+				found += count(decided)
 				if decided || n == limit {
 					blocks = append(blocks, float64(n))
 					ci := walshAverages(slices.Sorted(slices.Values(logRatios[:n]))).interval(signedRankCritical(n, 1-Level))

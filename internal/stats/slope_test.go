@@ -102,9 +102,7 @@ func TestLineCoverage(t *testing.T) {
 				for i := range n {
 					places, values = append(places, float64(i+1)), append(values, c.value(r, &sum))
 				}
-				if ci := CumulativeLine(places, values).CI; ci.Lo <= 1 && 1 <= ci.Hi {
-					coverCount++
-				}
+				coverCount += count(covers(*CumulativeLine(places, values).CI, 1))
 			}
 			if share := float64(coverCount) / runs; share < c.least {
 				t.Errorf("%s, %d points: covered in %.3f of the runs, want %v", c.name, n, share, c.least)

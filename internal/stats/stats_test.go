@@ -1,11 +1,10 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A power of two scales floating-point numbers without rounding, so that equality is exact.
@@ -22,9 +21,7 @@ func TestSummarizeIsEquivariant(t *testing.T) {
 		near(t, "upper end", multiple.CI.Hi, scale*s.CI.Hi, 0)
 		near(t, "MAD", multiple.MAD, scale*s.MAD, 0)
 		near(t, "relative half-width", relativeHalfWidth(multiple.Median, *multiple.CI), relativeHalfWidth(s.Median, *s.CI), 0)
-		if diff := cmp.Diff(s.Warnings, multiple.Warnings); diff != "" {
-			t.Errorf("n = %d: the unit changes the warnings: %s", n, diff)
-		}
+		equal(t, fmt.Sprintf("n = %d: the unit changes the warnings", n), s.Warnings, multiple.Warnings)
 	}
 }
 
@@ -47,9 +44,7 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 	near(t, "mean", second.Mean, s.Mean, 1e-14)
 	near(t, "standard deviation", second.SD, s.SD, 1e-14)
 	s.Warnings, s.Mean, s.SD = second.Warnings, second.Mean, second.SD
-	if diff := cmp.Diff(s, second); diff != "" {
-		t.Errorf("the order of the values changes the summary: %s", diff)
-	}
+	equal(t, "the order of the values changes the summary", s, second)
 }
 
 // Invariant sample-order.
@@ -65,21 +60,15 @@ func TestArgumentsAreNotChanged(t *testing.T) {
 	Compare(targets[0], targets[1], Lower, 1)
 	Judge(family, 0.001, 0)
 	Holm(p)
-	if diff := cmp.Diff(original, []any{a, b, targets[0], targets[1], family, p}); diff != "" {
-		t.Errorf("an argument was changed: %s", diff)
-	}
+	equal(t, "an argument was changed", original, []any{a, b, targets[0], targets[1], family, p})
 }
 
 func TestSameSeedSameResult(t *testing.T) {
 	r := random(1)
 	series := lognormal.series(r, 20, 1)
 	targets := run(r, lognormal, normal, 20, 1, 1.2)
-	if diff := cmp.Diff(Summarize(series, 7), Summarize(series, 7)); diff != "" {
-		t.Errorf("the same seed gives another summary: %s", diff)
-	}
-	if diff := cmp.Diff(Compare(targets[0], targets[1], Lower, 7), Compare(targets[0], targets[1], Lower, 7)); diff != "" {
-		t.Errorf("the same seed gives another comparison: %s", diff)
-	}
+	equal(t, "the same seed gives another summary", Summarize(series, 7), Summarize(series, 7))
+	equal(t, "the same seed gives another comparison", Compare(targets[0], targets[1], Lower, 7), Compare(targets[0], targets[1], Lower, 7))
 }
 
 func TestCompareInverts(t *testing.T) {
@@ -139,13 +128,6 @@ func TestComparePairsBlocks(t *testing.T) {
 }
 
 func TestTooFewAndNotComparable(t *testing.T) {
-	sample := func(values ...float64) []Sample {
-		var s []Sample
-		for i, v := range values {
-			s = append(s, Sample{i, v})
-		}
-		return s
-	}
 	six := []float64{1, 2, 3, 4, 5, 6}
 	for _, c := range []struct {
 		name  string
@@ -160,7 +142,7 @@ func TestTooFewAndNotComparable(t *testing.T) {
 		{"infinite", six, []float64{1, 2, 3, math.Inf(1), 5, 6}, NotComparable, math.NaN()},
 	} {
 		for method, got := range map[string]Comparison{
-			"paired":   Compare(sample(c.a...), sample(c.b...), Lower, 1),
+			"paired":   Compare(fromValues(c.a...), fromValues(c.b...), Lower, 1),
 			"unpaired": CompareUnpaired(c.a, c.b, Lower),
 		} {
 			if got.Verdict != c.want || got.CI != nil || !math.IsNaN(got.P) || !math.IsNaN(got.Adjusted) || !math.IsInf(got.Detectable, 1) {

@@ -118,12 +118,8 @@ func TestTrendWithoutKnee(t *testing.T) {
 					values[i] += slope * float64(i+1)
 				}
 				trend := FitTrend(counting(n), values, uint64(seed))
-				if trend.Knee != nil {
-					knees++
-				}
-				if trend.CI.Lo <= slope && slope <= trend.CI.Hi {
-					coverCount++
-				}
+				knees += count(trend.Knee != nil)
+				coverCount += count(covers(*trend.CI, slope))
 			}
 			t.Logf("%s, %d places: %d false knees, %d of %d intervals cover the slope", name, n, knees, coverCount, runs)
 			simulation.AtMost(t, Alpha, knees, runs, "%s, %d places: lines with a knee", name, n)
@@ -145,9 +141,7 @@ func TestTrendWithKnee(t *testing.T) {
 			}
 			if k := FitTrend(counting(50), values, uint64(seed)).Knee; k != nil {
 				found++
-				if k.Range.Lo <= 35 && 35 <= k.Range.Hi {
-					inRange++
-				}
+				inRange += count(k.Range.Lo <= 35 && 35 <= k.Range.Hi)
 			}
 		}
 		t.Logf("%s: found %d of %d, %d ranges cover the place", name, found, runs, inRange)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // The daily rainfall of S. Coles (2001), section 4.4.1: 152 of 17 531 days have more than 30 mm (testdata/rain.txt). The published fit has scale 7.44 and
@@ -14,15 +16,11 @@ import (
 func TestRainfallPublished(t *testing.T) {
 	const days, threshold = 17531, 30
 	text, err := os.ReadFile("testdata/rain.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var excesses []float64
 	for _, field := range strings.Fields(string(text)) {
 		amount, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		excesses = append(excesses, amount-threshold)
 	}
 	if len(excesses) != 152 {

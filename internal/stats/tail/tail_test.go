@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestGPD(t *testing.T) {
@@ -57,9 +59,7 @@ func TestBoundedMemoryLosesNothing(t *testing.T) {
 	r := random(5)
 	samples := exponential(r, 20_000)
 	reference, err := Fit(Of(samples))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const size = 1500
 	var parts []Series
 	for _, half := range [][]float64{samples[:10_000], samples[10_000:]} {
@@ -73,9 +73,7 @@ func TestBoundedMemoryLosesNothing(t *testing.T) {
 		parts = append(parts, s)
 	}
 	union, err := Fit(Join(parts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if union.N != reference.N || union.Max != reference.Max || union.Threshold != reference.Threshold || union.GPD != reference.GPD {
 		t.Errorf("the joined tails have %+v, the samples %+v", *union, *reference)
 	}
@@ -163,18 +161,14 @@ func TestRefusals(t *testing.T) {
 
 func TestBoundsGoTwoDecadesBeyondTheSamples(t *testing.T) {
 	m, err := Fit(Of(exponential(random(8), 20_000)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := m.Beyond(); !slices.Equal(got, []float64{1e-5, 1e-6}) {
 		t.Errorf("bounds for %v, want 1e-5 and 1e-6", got)
 	}
 	last := 0.0
 	for _, p := range append([]float64{1e-4}, m.Beyond()...) {
 		b, err := m.Bound(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		truth := 1 - math.Log(p)
 		if !(b.CI.Lo < b.Value && b.Value < b.CI.Hi) || b.Value <= last || truth > b.CI.Hi || truth < b.CI.Lo {
 			t.Errorf("the bound for %g is %+v after %v; the true value is %v", p, b, last, truth)

@@ -47,22 +47,16 @@ func TestSchemaAcceptsWhatEncodeWrites(t *testing.T) {
 	}
 }
 
+// TestSchemaMatchesTypes compares the types, words and keys: here is one of a kind.
 func TestSchemaRefuses(t *testing.T) {
 	schema := compiledSchema(t)
 	full := string(encoded(t, fullDocument()))
 	for name, c := range map[string]struct{ old, new string }{
 		"another version":             {`"schema_version": 1`, `"schema_version": 2`},
-		"no seed":                     {`"seed": "18446744073709551615",`, ``},
-		"a seed that is a number":     {`"seed": "18446744073709551615"`, `"seed": 18446744073709551615`},
-		"an unknown state":            {`"state": "complete"`, `"state": "done"`},
-		"an unknown status":           {`"status": "ok"`, `"status": "error"`},
 		"an unknown unit":             {`"unit": "s"`, `"unit": "ms"`},
-		"an unknown direction":        {`"better": "lower"`, `"better": "smaller"`},
 		"a field that is not defined": {`"seq": 1`, `"seq": 1, "note": ""`},
 		"a trial 0":                   {`"seq": 1`, `"seq": 0`},
-		"a duration in words":         {`"exec_ns": 700000`, `"exec_ns": "700µs"`},
 		"a duration with a fraction":  {`"exec_ns": 700000`, `"exec_ns": 700000.5`},
-		"a value that is no number":   {`"value": 50`, `"value": null`},
 		"a time that is none":         {`"started": "2026-11-20T10:00:00.123456789Z"`, `"started": "20 Nov 2026"`},
 		"samples of a failed trial":   {`"output": "cannot\n"`, `"output": "", "samples": [{"metric": "Create", "value": 1}]`},
 		"a bound without words":       {`"broken": "does not hold its limit"`, `"broken": ""`},

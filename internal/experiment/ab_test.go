@@ -97,14 +97,8 @@ func TestABEndsBeforeTheAnswer(t *testing.T) {
 		runs    int // those that count
 		reports int
 	}{
-		{"an interrupt", time.Minute, func(n int, r *Run) error {
-			r.Interrupted = n == 3
-			return nil
-		}, Interrupted, nil, 2, 4},
-		{"an interrupt of the calibration", time.Minute, func(_ int, r *Run) error {
-			r.Interrupted = true
-			return nil
-		}, Interrupted, nil, -1, 1},
+		{"an interrupt", time.Minute, inRun(3, interrupt), Interrupted, nil, 2, 4},
+		{"an interrupt of the calibration", time.Minute, inRun(0, interrupt), Interrupted, nil, -1, 1},
 		{"an error without a record", time.Minute, func(n int, r *Run) error {
 			if n != 3 {
 				return nil
@@ -118,18 +112,11 @@ func TestABEndsBeforeTheAnswer(t *testing.T) {
 			}
 			return failure
 		}, Complete, failure, 2, 4},
-		{"a slow run", 40 * time.Second, func(n int, r *Run) error {
-			if n == 2 {
-				r.Took = time.Minute
-			}
-			return nil
-		}, OutOfBudget, nil, 2, 3},
-		{"the end of the budget before the first block", 40 * time.Second, func(n int, r *Run) error {
-			if n == 2 {
-				r.Took, r.Trials = time.Minute, nil
-			}
-			return nil
-		}, OutOfBudget, nil, 1, 3},
+		{"a slow run", 40 * time.Second, inRun(2, func(r *Run) { r.Took = time.Minute }), OutOfBudget, nil, 2, 3},
+		{
+			"the end of the budget before the first block", 40 * time.Second,
+			inRun(2, func(r *Run) { r.Took, r.Trials = time.Minute, nil }), OutOfBudget, nil, 1, 3,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, reports, _ := compareBuilds(t, &script{value: slowB(1, 0.1), change: c.change}, c.budget)
@@ -147,14 +134,14 @@ func TestABEndsBeforeTheAnswer(t *testing.T) {
 
 // The calibration finds what prevents an answer, before the runs.
 func TestABCalibration(t *testing.T) {
-	s := &script{change: func(_ int, r *Run) error { r.loseAll(sideB); return nil }}
+	s := &script{change: inRun(0, func(r *Run) { r.loseAll(sideB) })}
 	c, _, _ := compareBuilds(t, s, time.Minute)
 	must.Do(t, c.Run(t.Context()))
 	if !c.NoRatio || c.Comparison != nil || len(s.requests) != 1 {
 		t.Errorf("a build that fails: no ratio %t after %d runs", c.NoRatio, len(s.requests))
 	}
 
-	s = &script{change: func(_ int, r *Run) error { r.Targets[1].Unavailable = "not installed"; return nil }}
+	s = &script{change: inRun(0, func(r *Run) { r.Targets[1].Unavailable = "not installed" })}
 	c, _, _ = compareBuilds(t, s, time.Minute)
 	if _, ok := errors.AsType[*UnavailableError](c.Run(t.Context())); !ok || len(s.requests) != 1 {
 		t.Errorf("a build that is missing: %d runs, without an error", len(s.requests))

@@ -85,6 +85,18 @@ func (s *script) record(n int, p plan.Plan) (Run, error) {
 	return run, nil
 }
 
+// inRun changes the record of one run.
+func inRun(n int, change func(r *Run)) func(int, *Run) error {
+	return func(run int, r *Run) error {
+		if run == n {
+			change(r)
+		}
+		return nil
+	}
+}
+
+func interrupt(r *Run) { r.Interrupted = true }
+
 // loseAll makes all trials of a target fail.
 func (r *Run) loseAll(target string) {
 	for i := range r.Trials {

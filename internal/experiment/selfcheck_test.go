@@ -65,26 +65,10 @@ func TestSelfcheckEnds(t *testing.T) {
 		runs   int
 		line   string // the last one
 	}{
-		{"a slow run", func(n int, r *Run) error {
-			if n == 2 {
-				r.Took = time.Minute
-			}
-			return nil
-		}, OutOfBudget, 2, "note: the budget ended after 2 of 5 runs, so the result is less certain; give more than --budget 1m0s"},
-		{"an interrupt", func(n int, r *Run) error {
-			r.Interrupted = n == 2
-			return nil
-		}, Interrupted, 1, "run 1 of 5: "},
-		{"an interrupt of the calibration", func(_ int, r *Run) error {
-			r.Interrupted = true
-			return nil
-		}, Interrupted, 0, ""},
-		{"a run without values", func(n int, r *Run) error {
-			if n == 2 {
-				r.Trials = nil
-			}
-			return nil
-		}, Complete, 4, "run 5 of 5: "},
+		{"a slow run", inRun(2, func(r *Run) { r.Took = time.Minute }), OutOfBudget, 2, "note: the budget ended after 2 of 5 runs, so the result is less certain; give more than --budget 1m0s"},
+		{"an interrupt", inRun(2, interrupt), Interrupted, 1, "run 1 of 5: "},
+		{"an interrupt of the calibration", inRun(0, interrupt), Interrupted, 0, ""},
+		{"a run without values", inRun(2, func(r *Run) { r.Trials = nil }), Complete, 4, "run 5 of 5: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check, lines := newScripted(t, &script{change: c.change}, time.Minute)
@@ -113,11 +97,11 @@ func TestSelfcheckCalibration(t *testing.T) {
 	}
 	refused(t, run(time.Millisecond, nil), "--budget 1ms ended within the calibration; give more, such as --budget 5m0s")
 	refused(t, run(5*time.Second, nil), "--budget 5s: after the calibration 3.56s are left, and 5 runs of 6 blocks of 8 targets take 26s; give at least --budget 35s")
-	err := run(time.Minute, func(_ int, r *Run) error { r.loseAll("fake/x-base"); return nil })
+	err := run(time.Minute, inRun(0, func(r *Run) { r.loseAll("fake/x-base") }))
 	if _, ok := errors.AsType[*PilotError](err); !ok || !strings.HasPrefix(err.Error(), "check fake/x: the calibration has too few values of create (") {
 		t.Errorf("a runtime that fails: %v", err)
 	}
-	err = run(time.Minute, func(_ int, r *Run) error { r.Targets[0].Unavailable = "not installed"; return nil })
+	err = run(time.Minute, inRun(0, func(r *Run) { r.Targets[0].Unavailable = "not installed" }))
 	if _, ok := errors.AsType[*UnavailableError](err); !ok || err.Error() != "fake/x-base is not available: not installed" {
 		t.Errorf("a runtime that is missing: %v", err)
 	}

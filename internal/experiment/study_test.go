@@ -132,7 +132,7 @@ func TestStudyExecutesWhatIsMissing(t *testing.T) {
 // An interrupt is the last run, with its report. An error has none.
 func TestStudyEnds(t *testing.T) {
 	s := newStudy(t, "")
-	s.script.change = func(_ int, r *Run) error { r.Interrupted = true; return nil }
+	s.script.change = inRun(0, interrupt)
 	must.Do(t, s.Run(t.Context()))
 	equal(t, "the reports after an interrupt", s.published, "one run-0")
 	if s.End != Interrupted {

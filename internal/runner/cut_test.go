@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -227,18 +225,6 @@ func TestProgress(t *testing.T) {
 	}
 	if last := l.at[len(l.at)-1]; last.Total != 5 {
 		t.Errorf("at the end %+v: the target that was given up is still counted", last)
-	}
-}
-
-func TestProgressOfAResumedRun(t *testing.T) {
-	l := newHarness(t, "fake/a")
-	l.config.Stop.Min = 4
-	l.work("test.one.x", live)
-	l.interruptAfter(3)
-	next := l.again()
-	next.ok()
-	if want := []runner.Progress{{Done: 3, Total: 4, Left: 23 * ms, Least: 23 * ms}}; !cmp.Equal(want, next.at) {
-		t.Errorf("progress %+v, want %+v", next.at, want)
 	}
 }
 

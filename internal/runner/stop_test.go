@@ -7,37 +7,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-func TestStopRule(t *testing.T) {
-	steady := func(int) float64 { return 1 }
-	rising := func(n int) float64 { return float64(n) }
-	settling := func(n int) float64 { // precise after 16 blocks
-		if n <= 6 && n%2 == 0 {
-			return 2
-		}
-		return 1
-	}
-	for _, tt := range []struct {
-		name     string
-		one, two func(n int) float64
-		max      int
-		want     map[string][2]int // warm-up blocks, blocks
-	}{
-		{"one is precise before the other", steady, settling, 100, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 16}}},
-		{"never precise", steady, rising, 9, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 9}}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			l := newHarness(t, "fake/a")
-			l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: tt.max, Precision: 0.02}
-			l.work("test.one.x", values(tt.one))
-			l.work("test.two.x", values(tt.two))
-			if out := l.ok(); len(out.Caveats) > 0 {
-				t.Errorf("cut: %q", out.Caveats)
-			}
-			equal(t, "blocks of warm-up and measured", tt.want, after(l))
-		})
-	}
-}
-
 // The budget of a resumed run includes the trials of the earlier process.
 //
 // Invariant budget-sum: The budget of a run includes its trials in earlier processes.
@@ -57,8 +26,8 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
 	}
 	equal(t, "cut of the uninterrupted (-) and the resumed (+) run", out.Caveats, resumed.Caveats)
-	if got, want := second.at[0].Left, 31*ms; got != want { // 100 ms − 3 × 23 ms
-		t.Errorf("the estimate of the time left is %v, want %v", got, want)
+	if p := second.at[0]; p.Done != 3 || p.Left != 31*ms { // 100 ms − 3 × 23 ms
+		t.Errorf("the progress of the resumed run is %+v, want 3 trials done and 31 ms left", p)
 	}
 	spent := second.again()
 	spent.config.Budget = 50 * ms

@@ -286,17 +286,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestInterruptedBeforeTheFirstTrial(t *testing.T) {
-	l := newHarness(t, "fake/a")
-	l.work("test.one.x", live)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	out, err := l.run(ctx)
-	if err != nil || !out.Interrupted || len(l.trials) != 0 {
-		t.Errorf("Run() = %+v, %v with the trials %v", out, err, spell(l.trials))
-	}
-}
-
 // A benchmark leaves containers in every state, created one by one and concurrently.
 //
 // Invariant no-leftovers.

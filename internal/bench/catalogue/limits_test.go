@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // worker is an engine whose containers run a program in steps that the test controls.
@@ -727,22 +726,5 @@ func TestScaledLimitsInAGuest(t *testing.T) {
 				t.Errorf("%s: %s = %v, want %v", tt.what, metric, got, want)
 			}
 		}
-	}
-}
-
-// FirstInstruction is a time of the host's clock alone. A line of the program with a time, by the clock of its guest, is refused.
-func TestFirstInstructionRefusesAGuestsClock(t *testing.T) {
-	const name = "operations.container.lifecycle"
-	e := newWorker(func(w *working) {
-		w.engine.pass(3*time.Second, 0)
-		w.say(probe.ReadyLine + "\n")
-	})
-	e.exit = engine.Exit{Signal: 9}
-	if got := sample(t, runOn(t, name, e, e, nil), "FirstInstruction"); got != 3 {
-		t.Errorf("FirstInstruction = %v, want 3", got)
-	}
-	e.work = func(w *working) { w.say(probe.ReadyLine + " 0.001\n") }
-	if trial := runOn(t, name, e, e, nil); trial.Status != result.Failed || len(trial.Values("FirstInstruction")) > 0 {
-		t.Errorf("a line with a time: %s with %v", trial.Status, trial.Samples)
 	}
 }

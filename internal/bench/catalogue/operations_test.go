@@ -103,6 +103,7 @@ func TestOperationsCheckTheOutput(t *testing.T) {
 	for _, tt := range []struct{ name, output string }{
 		{"operations.container.lifecycle", "redy\n"},
 		{"operations.container.lifecycle", "ready"},
+		{"operations.container.lifecycle", "ready 0.001\n"}, // a time by the clock of a guest
 		{"operations.container.exec", ""},
 		{"operations.service.ready", "ready\n"},
 		{"operations.service.ready", "ready port=0\n"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // Only empty cgroups that did not exist before are removed, as often as they come back.
@@ -15,9 +16,7 @@ func TestForeignCgroups(t *testing.T) {
 	s := engine.Session{State: state, Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: root}}}}
 	make := func(name string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Join(root, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(root, name), 0o700))
 	}
 	remove := func(want int) {
 		t.Helper()
@@ -28,9 +27,7 @@ func TestForeignCgroups(t *testing.T) {
 	remove(0)
 	make("users")
 	for range 2 { // two daemons
-		if err := s.RecordForeignCgroups("users", "vc", "busy"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.RecordForeignCgroups("users", "vc", "busy"))
 		make("vc")
 		make("busy/child")
 	}
@@ -61,22 +58,16 @@ func TestForeignDirs(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "opt", "containerd")
 			bin := filepath.Join(dir, "bin")
 			fill := func() {
-				if err := os.MkdirAll(bin, 0o711); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(bin, 0o711))
 			}
 			if tt.before {
 				fill()
 			}
-			if err := s.RecordForeignDirs(bin, dir, filepath.Dir(dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.RecordForeignDirs(bin, dir, filepath.Dir(dir)))
 			fill()
 			file := filepath.Join(bin, "program")
 			if tt.file {
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, nil, 0o600))
 			}
 			if n, err := engine.RemoveForeign(s.State); n != 0 || err != nil {
 				t.Errorf("RemoveForeign() = %d, %v; want no cgroups", n, err)

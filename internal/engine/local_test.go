@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestGracePeriod(t *testing.T) {
@@ -39,9 +40,7 @@ func TestGracePeriod(t *testing.T) {
 func TestReadPID(t *testing.T) {
 	for text, want := range map[string]int{"1234": 1234, "77\n": 77, "": 0, "0": 0, "1": 0, "-5": 0, "12x": 0, "12 13": 0} {
 		file := filepath.Join(t.TempDir(), "pid")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		got, err := engine.ReadPID(file)
 		if got != want || (err == nil) != (want != 0) {
 			t.Errorf("ReadPID of %q = %d, %v; want %d", text, got, err, want)

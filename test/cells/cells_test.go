@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 const root = "../.."
@@ -30,9 +32,7 @@ func TestEveryPackageIsInTheMap(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, dir := range packages {
 		celled := slices.ContainsFunc(All(), func(c Cell) bool { return c.covers(dir + "/file.go") })
 		lit := slices.Contains(light(), dir)
@@ -76,14 +76,10 @@ func TestEveryCellHasATest(t *testing.T) {
 	var code []byte
 	for _, pattern := range []string{"internal/*/*_test.go", "internal/*/*/*_test.go", "test/*/*_test.go"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if filepath.Base(filepath.Dir(file)) != "cells" {
 				code = append(code, text...)
 			}
@@ -99,14 +95,10 @@ func TestEveryCellHasATest(t *testing.T) {
 func readFile(t *testing.T) Record {
 	t.Helper()
 	f, err := os.Open(filepath.Join(root, RecordFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = f.Close() }()
 	record, err := ReadRecord(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return record
 }
 
@@ -181,9 +173,7 @@ func TestChoose(t *testing.T) {
 func TestRecordReadsBack(t *testing.T) {
 	record := Record{"b/c": {12, "abc"}, "a": {3, "def"}}
 	var text bytes.Buffer
-	if err := record.Write(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, record.Write(&text))
 	got, err := ReadRecord(&text)
 	if err != nil || !maps.Equal(got, record) {
 		t.Errorf("read %v, %v, want %v", got, err, record)

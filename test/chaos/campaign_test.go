@@ -26,6 +26,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
 	facts "github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/inventory"
 )
 
@@ -136,9 +137,7 @@ func onHost(t *testing.T, number int, name string, body func(h *host)) {
 	}
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = r.Close() }()
 	limit := shortLimit
 	if full() {
@@ -248,7 +247,6 @@ const imageCache = "/var/cache/touchstone"
 // changing are the parts of listings that change on an idle host: counters of rules, and ages of addresses.
 var changing = regexp.MustCompile(`\[\d+:\d+\]|( tentative)?\s+\\\s+valid_lft.*`)
 
-// state lists the resources of the host.
 func (h *host) state() inventory.Resources {
 	h.Helper()
 	r, err := inventory.List([]string{"/run", "/tmp", "/var", "/dev/shm", "/home", changes}, notListed...)

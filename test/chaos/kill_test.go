@@ -22,7 +22,6 @@ const (
 	seedVariable  = "CHAOS_SEED"
 )
 
-// number returns a number from the environment.
 func (h *host) number(variable string, fallback int) int {
 	h.Helper()
 	text := os.Getenv(variable)

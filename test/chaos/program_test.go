@@ -73,7 +73,6 @@ func (h *host) start(dir string, change func(*exec.Cmd), args ...string) *progra
 	return h.startFor(patience, dir, change, args...)
 }
 
-// startFor is start with another time limit.
 func (h *host) startFor(limit time.Duration, dir string, change func(*exec.Cmd), args ...string) *program {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -202,7 +201,6 @@ func (h *host) run(dir string) result.Run {
 	return runs[0]
 }
 
-// count counts the trials of a target by their status.
 func count(run result.Run, target string) map[result.Status]int {
 	n := map[result.Status]int{}
 	for i := range run.Trials {
@@ -213,7 +211,6 @@ func count(run result.Run, target string) map[result.Status]int {
 	return n
 }
 
-// wrapped is a wrapped runtime.
 type wrapped struct {
 	h         *host
 	real      string
@@ -245,7 +242,6 @@ func (h *host) wrap(rules ...script.Rule) *wrapped {
 	return r
 }
 
-// rules replaces the rules.
 func (r *wrapped) rules(rules ...script.Rule) {
 	r.h.Helper()
 	text, err := json.Marshal(script.Script{Real: r.real, Rules: rules})
@@ -255,10 +251,8 @@ func (r *wrapped) rules(rules ...script.Rule) {
 	r.h.must(err)
 }
 
-// flag returns the flag that names the runtime.
 func (r *wrapped) flag(name string) []string { return []string{"--runtime", name + "=" + r.path} }
 
-// calls returns the recorded calls of a verb, or all.
 func (r *wrapped) calls(verb string) (calls []script.Call) {
 	r.h.Helper()
 	f, err := os.Open(filepath.Join(r.dir, script.Calls))

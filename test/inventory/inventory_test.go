@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestBeyond(t *testing.T) {
@@ -30,40 +32,24 @@ func TestBeyond(t *testing.T) {
 func TestListFindsProcessesAndFiles(t *testing.T) {
 	dir := t.TempDir()
 	exclusion := filepath.Join(dir, "hidden")
-	if err := os.Mkdir(exclusion, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(exclusion, 0o700))
 	baseline, err := List([]string{dir}, exclusion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, path := range []string{filepath.Join(dir, "seen"), filepath.Join(exclusion, "unseen")} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, nil, 0o600))
 	}
 	cat := exec.Command("sh", "-c", "echo; read line")
 	in, err := cat.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := cat.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cat.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cat.Start())
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil { // sh is executed
 		t.Fatal(err)
 	}
 	state, err := List([]string{dir}, exclusion)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, in.Close())
 	_, _ = io.Copy(io.Discard, out)
 	_ = cat.Wait() // read fails at the end of its input
 	additions := state.Beyond(baseline)

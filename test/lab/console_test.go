@@ -47,7 +47,6 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse handles one line.
 func (c *console) parse(line string) {
 	if _, reason, ok := strings.Cut(line, "Kernel panic - "); ok && c.reason == "" {
 		c.reason = reason

@@ -51,7 +51,6 @@ const kataTests = "Info|Supports|Lifecycle|Exec|Close"
 // containerdFiles are the programs of a newer containerd than Debian's. scripts/test-lab.sh builds them.
 var containerdFiles = []string{"containerd", "containerd-shim-runc-v2"}
 
-// installContainerd returns the step that installs containerdFiles.
 func installContainerd() []job.Step {
 	args := []string{"install", "-D", "-t", "/usr/local/bin"}
 	for _, file := range containerdFiles {
@@ -60,7 +59,6 @@ func installContainerd() []job.Step {
 	return []job.Step{{Name: "install-containerd", Args: args, Limit: time.Minute}}
 }
 
-// addContainerd adds the files for installContainerd.
 func addContainerd(programs string, files map[string]string) {
 	for _, file := range containerdFiles {
 		files[file] = filepath.Join(programs, file)
@@ -135,7 +133,6 @@ func readKata(root string) (kataParts, error) {
 	return k, nil
 }
 
-// tableOf returns a table of a configuration.
 func tableOf(values map[string]any, names ...string) (map[string]any, bool) {
 	for _, name := range names {
 		next, ok := values[name].(map[string]any)
@@ -171,7 +168,6 @@ func (k kataParts) install() []job.Step {
 	return steps
 }
 
-// add adds the files for install.
 func (k kataParts) add(t *testing.T, files map[string]string) {
 	t.Helper()
 	addContainerd(k.built, files)

@@ -149,7 +149,6 @@ func packageList(programs string, m Machine) (file string, ok bool) {
 	return file, err == nil
 }
 
-// loadImage returns the steps that load the workload image.
 func loadImage(programs string, m Machine) []job.Step {
 	steps := []job.Step{touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar")}
 	if _, ok := packageList(programs, m); ok {
@@ -382,7 +381,6 @@ func failedSteps(report job.Report) (names []string) {
 	return names
 }
 
-// logSteps logs the outcomes of the steps.
 func logSteps(t *testing.T, report job.Report) {
 	t.Helper()
 	for _, step := range report.Steps {

@@ -101,7 +101,6 @@ func programOf(words []string) string {
 	return ""
 }
 
-// valueOf returns the text of a word.
 func valueOf(word syntax.Node, variables map[string]string) string {
 	var text strings.Builder
 	add := func(parts []syntax.WordPart) {

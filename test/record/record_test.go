@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -28,7 +29,6 @@ func (t *fakeTest) Skip(args ...any) {
 	runtime.Goexit()
 }
 
-// call calls a function with a fake test.
 func call(t *testing.T, function func(testing.TB)) *fakeTest {
 	t.Helper()
 	fake := &fakeTest{TB: t}
@@ -49,9 +49,7 @@ func file(t *testing.T) string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -101,9 +99,7 @@ func TestInclude(t *testing.T) {
 	path, guestFile := file(t), filepath.Join(t.TempDir(), "guest")
 	missing := call(t, func(t testing.TB) { record.Include(t, guestFile) })
 	const line = "repeat\tpkg\tTestGuest\tlost\n"
-	if err := os.WriteFile(guestFile, []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(guestFile, []byte(line), 0o600))
 	found := call(t, func(t testing.TB) {
 		record.Include(t, guestFile)
 		record.Include(t, guestFile)

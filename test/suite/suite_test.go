@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 const checkout = "../.."
@@ -23,10 +25,21 @@ func newTest(t *testing.T) (*suite, *bytes.Buffer) {
 	var out bytes.Buffer
 	s := &suite{root: t.TempDir(), log: newPrinter(&out)}
 	s.out = filepath.Join(s.root, "out")
-	if err := os.MkdirAll(s.out, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(s.out, 0o755))
 	return s, &out
+}
+
+// sources returns the text of the tests of a package.
+func sources(t *testing.T, dir string) (text []byte) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
+	must.Do(t, err)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		must.Do(t, err)
+		text = append(text, source...)
+	}
+	return text
 }
 
 func shell(name, script string, predecessors ...string) step {
@@ -44,18 +57,7 @@ func TestMachinePackages(t *testing.T) {
 	uses := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`)
 	dirs := packages(checkout)
 	for _, dir := range dirs {
-		files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := slices.ContainsFunc(files, func(file string) bool {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return uses.Match(text)
-		})
-		if found && !slices.Contains(machinePackages(), dir) && !slices.Contains(harmless, dir) {
+		if uses.Match(sources(t, dir)) && !slices.Contains(machinePackages(), dir) && !slices.Contains(harmless, dir) {
 			t.Errorf("the tests of %s use the machine, but machinePackages lacks it", dir)
 		}
 	}
@@ -71,19 +73,9 @@ func TestMeasuringTests(t *testing.T) {
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 	having := make(map[string][]string)
 	for _, dir := range packages(checkout) {
-		files, err := filepath.Glob(filepath.Join(checkout, dir, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, match := range function.FindAllSubmatch(text, -1) {
-				name := string(match[1])
-				having[name] = append(having[name], dir)
-			}
+		for _, match := range function.FindAllSubmatch(sources(t, dir), -1) {
+			name := string(match[1])
+			having[name] = append(having[name], dir)
 		}
 	}
 	for dir, names := range measuring() {
@@ -165,9 +157,7 @@ func TestInterruptedStep(t *testing.T) {
 	fifo := filepath.Join(s.root, "fifo")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	go func() {
 		// The open returns when the step has started its child.
 		f, err := os.OpenFile(fifo, os.O_RDONLY, 0)
@@ -193,9 +183,7 @@ func TestChooseSteps(t *testing.T) {
 			names = []string{tt.only}
 		}
 		list, err := choose(steps, names)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var got []string
 		for _, st := range list {
 			got = append(got, st.name)
@@ -257,12 +245,8 @@ func TestReadEvents(t *testing.T) {
 // The summary ends with the line of the counts, which runners of CI read.
 func TestSummary(t *testing.T) {
 	s, out := newTest(t)
-	if err := os.MkdirAll(filepath.Join(s.root, "test/suite"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow\t10\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(s.root, "test/suite"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow\t10\n"), 0o644))
 	o := outcome{step: step{name: "pure"}, tests: results{
 		passed: 3, skipped: 1,
 		tests: []testTime{{"m/p", "TestA", time.Second}, {module + "/fast", "TestB", 2 * time.Second}, {module + "/slow", "TestC", 40 * time.Second}},
@@ -278,9 +262,7 @@ func TestSummary(t *testing.T) {
 	if failed := s.summarize([]outcome{o}); failed != 1 {
 		t.Errorf("%d failures beyond the budget in the whole tests, want 1", failed)
 	}
-	if err := os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow 10\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow 10\n"), 0o644))
 	if _, err := s.checkBudgets(nil, true); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a bad file of budgets: %v", err)
 	}

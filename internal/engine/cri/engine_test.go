@@ -27,9 +27,7 @@ func TestPlugins(t *testing.T) {
 
 func FuzzPlugins(f *testing.F) {
 	captured, err := os.ReadFile("testdata/cniconfig-containerd-2.4.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(string(captured))
 	f.Fuzz(func(_ *testing.T, config string) { plugins(config) })
 }

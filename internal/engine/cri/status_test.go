@@ -122,9 +122,7 @@ func FuzzReadStatus(f *testing.F) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add("containerd", "1.6.20", answers(f, data).GetInfo()["config"])
 	}
 	f.Fuzz(func(t *testing.T, name, version, config string) {

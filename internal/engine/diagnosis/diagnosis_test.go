@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // files makes every path below /there exist on the host.
@@ -143,9 +144,7 @@ func TestExcerpt(t *testing.T) {
 func TestRaise(t *testing.T) {
 	file := t.TempDir() + "/limit"
 	for text, want := range map[string]string{"128\n": "1024", "4096\n": "8192", "": "1024", "many": "1024"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		values := map[string]string{}
 		raise(file, 1024)(Facts{}, values, "", "")
 		if values["limit"] != want {

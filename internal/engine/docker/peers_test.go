@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
@@ -103,18 +104,12 @@ func (p *peers) life() {
 	ctx, cancel := context.WithTimeout(p.Context(), peerLimit)
 	defer cancel()
 	c, err := p.e.Create(ctx, p.spec())
-	if err != nil {
-		p.Fatal(err)
-	}
-	if err := c.Start(ctx); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, err)
+	must.Do(p, c.Start(ctx))
 	if exit, err := c.Wait(ctx); err != nil || !exit.OK() {
 		p.Fatalf("Wait = %v, %v", exit, err)
 	}
-	if err := c.Delete(ctx); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, c.Delete(ctx))
 }
 
 // run returns the arguments of docker run for the same container.

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // secureAddress is a loopback address that nothing else on the host uses.
@@ -72,9 +73,7 @@ func TestRealTLS(t *testing.T) {
 func writeCertificates(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	certificate := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "docker"}, NotAfter: time.Now().Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.ParseIP(secureAddress)}, IsCA: true, BasicConstraintsValid: true,
@@ -82,13 +81,9 @@ func writeCertificates(t *testing.T, folder string) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, certificate, certificate, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})
 	write(t, filepath.Join(folder, "ca.pem"), public)
 	write(t, filepath.Join(folder, "cert.pem"), public)
@@ -101,7 +96,5 @@ func write(t *testing.T, file string, text []byte) {
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

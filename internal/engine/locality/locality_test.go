@@ -20,6 +20,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // place is an imitation of a daemon with the parts of this machine that it shares.
@@ -225,9 +226,7 @@ func TestCheck(t *testing.T) {
 			p := sharing()
 			c := newCheck(t, p, tt.proc)
 			tt.change(c, p)
-			if err := c.all(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.all(t.Context()))
 			var lacks []engine.Capability
 			text := ""
 			for capability, reason := range c.Missing {

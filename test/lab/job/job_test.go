@@ -12,15 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
-	if err := os.WriteFile(file, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), mode))
 	return file
 }
 
@@ -55,9 +54,7 @@ func TestRepeat(t *testing.T) {
 func TestTruncatedReport(t *testing.T) {
 	files := map[string]string{"one.log": write(t, t.TempDir(), "one.log", strings.Repeat("output", 1000), 0o600)}
 	var archive bytes.Buffer
-	if err := job.Write(&archive, job.Report{}, files); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, job.Write(&archive, job.Report{}, files))
 	var got job.Report
 	if err := job.Read(bytes.NewReader(make([]byte, 1<<20)), t.TempDir(), &got); !errors.Is(err, job.ErrNoReport) {
 		t.Errorf("an empty disk: %v", err)
@@ -82,9 +79,7 @@ func TestReportWithUnsafeNames(t *testing.T) {
 	} {
 		var archive bytes.Buffer
 		w := tar.NewWriter(&archive)
-		if err := errors.Join(w.WriteHeader(&header), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(w.WriteHeader(&header), w.Close()))
 		var got job.Report
 		if err := job.Read(&archive, t.TempDir(), &got); err == nil || errors.Is(err, job.ErrNoReport) {
 			t.Errorf("%c %s: %v; want an error about the name", header.Typeflag, header.Name, err)

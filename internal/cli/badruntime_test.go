@@ -20,7 +20,6 @@ type badRuntime struct {
 	reason string // its recorded reason, a regular expression
 }
 
-// file returns a runtime with the content of a file.
 func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		w := &wrapper{t: t, dir: t.TempDir()}
@@ -91,22 +90,15 @@ func TestBadRuntime(t *testing.T) {
 		{"directory", directory, `is not executable`},
 		{"not executable", file(0o600, "#!/bin/sh\n"), `is not executable; make it executable`},
 		{"empty", file(0o700, ""), `^query the version of /.*/runtime: .*exec format error.*; give a working OCI runtime with --runtime bad=PATH$`},
-		{"no interpreter", file(0o700, "#!/no/such/shell\n"), `^query the version of /.*/runtime: .*no such file`},
 		{"version fails", script("exit 3"), `^query the version of /.*/runtime: .*ended with exit code 3`},
-		{"version dies", script("kill -9 $$"), `was killed by signal 9`},
-		{"version is silent", script("exit 0"), `it printed nothing`},
 		{"version is garbage", script("head -c 1048576 /dev/urandom"), `.`},
 
 		{"create fails", hollow("say 'this is no container'; exit 1"), `create container .* with oci/bad: this is no container`},
 		{"create fails aloud", hollow(`printf 'cannot: \033[31mred' >&2; exit 1`), `create container .* with oci/bad: .* ended with exit code 1\ncannot: .*red`},
-		{"create fails with garbage", hollow(`head -c 1048576 /dev/urandom >"$log"; exit 1`), `create container .* with oci/bad: .* ended with exit code 1`},
 		{"no pid file", hollow("exit 0"), `oci/bad returned success: read a pid file: .*no such file`},
-		{"garbage for a pid", hollow(`echo garbage >"$pidfile"; exit 0`), `"garbage\\n" is not a process ID`},
 		{"pid 1", hollow(`echo 1 >"$pidfile"; exit 0`), `"1\\n" is not a process ID`},
-		{"negative pid", hollow(`echo -1 >"$pidfile"; exit 0`), `"-1\\n" is not a process ID`},
 
 		{"start fails", nearly("start", "say 'it does not start'; exit 1"), `start container .* with oci/bad: it does not start`},
-		{"start dies", nearly("start", "kill -9 $$"), `start container .* with oci/bad: `},
 		{"delete fails", nearly("delete", "say 'it stays'; exit 1"), `delete container .* with oci/bad: it stays`},
 	} {
 		t.Run(b.name, func(t *testing.T) {
@@ -190,7 +182,6 @@ func TestTrialGoesWrong(t *testing.T) {
 		timeout            string // of the plan
 	}{
 		{"create fails", "create-3", "say 'no more containers'; exit 1", result.Failed, `^create container .*: no more containers`, patient},
-		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .* was killed by signal 9`, patient},
 		{"start fails", "start-3", "say 'no start'; exit 1", result.Failed, `^start container .*: no start`, patient},
 		{"start lies", "start-3", "exit 0", result.Timeout, `the trial took longer than its limit of 30s; want the first line of the program after start returned success, got a container that the engine reports as created`, "{trial: 30s, call: 5m}"},
 		{"start hangs", "start-3", "hold", result.Timeout, `start took longer than its limit of 20s`, "{trial: 10m, call: 20s}"},
@@ -208,11 +199,7 @@ func TestTrialGoesWrong(t *testing.T) {
 				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: " + c.timeout + "\nseed: 1\n"
 			must.Do(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600))
 			p := start(t, dir, "benchmark", "-f", "plan.yaml")
-			code, losses := 3, 1
-			if c.status == result.OK {
-				code, losses = 0, 0
-			}
-			p.ends(code)
+			p.ends(3)
 			w.nothingLeft()
 			count := map[result.Status]int{}
 			for _, trial := range export(t, dir, "latest").Trials {
@@ -221,8 +208,8 @@ func TestTrialGoesWrong(t *testing.T) {
 					t.Errorf("the reason recorded is %q, want %q", trial.Reason, c.reason)
 				}
 			}
-			if count[result.OK] != 6-losses || losses > 0 && count[c.status] != losses {
-				t.Errorf("trials by status: %v, want %d %s and the others ok", count, losses, c.status)
+			if count[result.OK] != 5 || count[c.status] != 1 {
+				t.Errorf("trials by status: %v, want one %s and the others ok", count, c.status)
 			}
 		})
 	}

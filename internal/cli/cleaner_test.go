@@ -55,22 +55,6 @@ func TestCleaner(t *testing.T) {
 
 func plainWriter(w io.Writer) io.Writer { return w }
 
-// TestJSONKeepsItsText: the cleaner changes the spelling of strings, not their content.
-func TestJSONKeepsItsText(t *testing.T) {
-	var b bytes.Buffer
-	text := "x\u009b\u202e\u2066\x7f\x1b"
-	must.Do(t, json.NewEncoder(jsonWriter(clean(&b))).Encode(text))
-	for _, r := range b.String() {
-		if controls(r) {
-			t.Errorf("%q reaches the terminal", r)
-		}
-	}
-	var got string
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got != text {
-		t.Errorf("read back as %q (%v), want %q", got, err, text)
-	}
-}
-
 // TestMessagesAreClean: no verb prints the control characters of its arguments, files and errors.
 //
 // Invariant terminal: The text of a program, plan, image, daemon or imported run cannot control the terminal or the page: all output passes one writer.

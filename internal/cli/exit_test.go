@@ -35,13 +35,7 @@ func TestExitCodeOfMachine(t *testing.T) {
 
 		"no permission":                 {usage(path(unix.EACCES)), ExitFailure},
 		"a broken disk":                 {usage(path(unix.EIO)), ExitFailure},
-		"a full disk":                   {usage(path(unix.ENOSPC)), ExitFailure},
-		"a quota":                       {usage(path(unix.EDQUOT)), ExitFailure},
-		"a read-only file system":       {usage(path(unix.EROFS)), ExitFailure},
-		"no descriptors":                {usage(path(unix.EMFILE)), ExitFailure},
-		"no memory":                     {usage(path(unix.ENOMEM)), ExitFailure},
 		"a refused call":                {usage(os.NewSyscallError("unshare", unix.EPERM)), ExitFailure},
-		"a missing call":                {usage(os.NewSyscallError("pidfd_open", unix.ENOSYS)), ExitFailure},
 		"no network":                    {usage(os.NewSyscallError("connect", unix.ECONNREFUSED)), ExitFailure},
 		"beside an error of a plan":     {errors.Join(&plan.Error{}, path(unix.EIO)), ExitFailure},
 		"no CPUs to be found":           {usage(&execution.MachineError{Err: path(unix.ENOENT)}), ExitFailure},

@@ -11,7 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cli"
 )
 
-// help returns the help of a command.
 func help(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

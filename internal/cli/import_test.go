@@ -3,7 +3,6 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -44,17 +43,4 @@ func TestLargeImport(t *testing.T) {
 	p := startSmall(t, dir, "import", "huge.json")
 	p.ends(1)
 	p.says(`^touchstone: import huge.json: read result document: it is larger than 4096 MiB; export fewer runs into one file$`)
-}
-
-// TestImportInLittleMemory: nine megabytes of empty trials once took ten times as much memory as the program may have here.
-//
-// Invariant import-memory.
-func TestImportInLittleMemory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	text := `{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
-	must.Do(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600))
-	p := startSmall(t, dir, "import", "empty.json")
-	p.ends(1)
-	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: runs.trials.seq is missing, and is a number; give a file that touchstone export wrote$`)
 }

@@ -14,31 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// TestLyingRuntime: a call of a runtime that exits with code 0 and does nothing is a failed trial, with the expected and the found effect.
-// TestTrialGoesWrong has the lies of start, kill and delete during a run.
-//
-// Invariant lying-calls.
-func TestLyingRuntime(t *testing.T) {
-	needRoot(t, "runc")
-	t.Parallel()
-	// On a host that runs out of memory the reasons go on.
-	for _, c := range []struct{ call, benchmark, reason string }{
-		{"exec", "operations.container.exec", `^exec returned success without running its process: want the process's exit code [0-9]+, got exit code 0`},
-		{"pause", "operations.container.pause", `^pause container .*: the runtime returned success: want all processes frozen within 10s, got running ones`},
-		{"resume", "operations.container.pause", `^resume returned success without resuming the process: want a line of output each 20ms, got none in 10s`},
-		{"update", "operations.container.update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none`},
-		{"delete", lifecycle, `^delete of container .* returned success without deleting it: want nothing of it, got .*state directory /`},
-	} {
-		t.Run(c.call, func(t *testing.T) {
-			t.Parallel()
-			w := newWrapper(t, "runc")
-			w.on(c.call, "exit 0")
-			lie(t, w, "oci/wrapped", c.benchmark, c.reason)
-		})
-	}
-}
-
-// TestLyingRuntimeOfEngine: an engine believes its runtime, and the trial fails all the same.
+// TestLyingRuntimeOfEngine: an engine believes its runtime, and the trial fails all the same. TestTrialGoesWrong has the lies of a runtime alone.
 //
 // Invariant lying-calls.
 func TestLyingRuntimeOfEngine(t *testing.T) {

@@ -84,7 +84,6 @@ func prepare(t *testing.T, dir string, argv ...string) *program {
 	return prepareFor(t, patience, dir, argv...)
 }
 
-// prepareFor is prepare with another time limit.
 func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -165,7 +164,6 @@ func (p *program) says(patterns ...string) {
 	}
 }
 
-// export returns a recorded run.
 func export(t *testing.T, dir, ref string) result.Run {
 	t.Helper()
 	p := start(t, dir, "export", ref)

@@ -97,21 +97,3 @@ func TestRealRunBesideAnother(t *testing.T) {
 		nothingLeft(t, export(t, d, "latest").ID)
 	}
 }
-
-// TestRealTurnEndsWithKill: a killed run excludes no other run.
-//
-// Invariant one-run.
-func TestRealTurnEndsWithKill(t *testing.T) {
-	cells.Need(t, "cli/turn")
-	needRoot(t, "runc")
-	w, dir, args := realRun(t)
-	w.on("kill-2", "hold")
-	first := start(t, dir, args...)
-	w.reached(first)
-	waiter := start(t, t.TempDir(), "benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--wait")
-	waiter.awaitLine("waiting for the end of run " + w.runIDs()[0])
-	first.signal(syscall.SIGKILL)
-	first.ends(-1)
-	waiter.ends(0) // its start removes the leftovers
-	w.nothingLeft()
-}

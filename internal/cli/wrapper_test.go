@@ -124,10 +124,8 @@ func (w *wrapper) reached(p *program) {
 	}
 }
 
-// flags returns the flags that name the wrapper as runtime NAME.
 func (w *wrapper) flags(name string) []string { return []string{"--runtime", name + "=" + w.path} }
 
-// runIDs returns the runs that have called the wrapper.
 func (w *wrapper) runIDs() []string {
 	w.t.Helper()
 	calls, err := os.ReadFile(filepath.Join(w.dir, "calls"))

@@ -45,11 +45,9 @@ func TestProcessIsConfined(t *testing.T) {
 	}
 	s, e := open(t)
 	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
-	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	must.Do(t, err)
-	pids, err := g.Procs()
-	if err != nil || len(pids) != 1 {
-		t.Fatalf("the processes are %v, %v; want one", pids, err)
+	pids := processes(t, s, c)
+	if len(pids) != 1 || pids[0] == os.Getpid() {
+		t.Fatalf("the processes of the container's cgroup are %v, want one", pids)
 	}
 	proc := fmt.Sprintf("/proc/%d", pids[0])
 	status, err := os.ReadFile(proc + "/status")

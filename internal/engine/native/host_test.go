@@ -98,16 +98,14 @@ func TestExecSharesTheProcesses(t *testing.T) {
 	if err != nil || !exit.OK() || out.String() != probe.Path+"\n" {
 		t.Errorf("the first process is %q, %v, %v; want %s", out.String(), exit, err, probe.Path)
 	}
-	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	must.Do(t, err)
-	if pids, err := g.Procs(); err != nil || len(pids) != 2 {
-		t.Errorf("the processes are %v, %v; want the first one and the orphan", pids, err)
+	if pids := processes(t, s, c); len(pids) != 2 {
+		t.Errorf("the processes are %v, want the first one and the orphan", pids)
 	}
 	enginetest.Check(t, c.Kill(t.Context(), syscall.SIGKILL))
 	if _, err := c.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if pids, err := g.Procs(); err != nil || len(pids) > 0 {
-		t.Errorf("after the exit of the first process the processes are %v, %v; want none", pids, err)
+	if pids := processes(t, s, c); len(pids) > 0 {
+		t.Errorf("after the exit of the first process the processes are %v, want none", pids)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +31,15 @@ func spec(s engine.Session, n int, args ...string) engine.Spec {
 	return engine.Spec{
 		ID: fmt.Sprintf("%s%s-real-%03d", engine.Prefix, s.RunID, n), Rootfs: s.Rootfs, Process: engine.Process{Args: args},
 	}
+}
+
+func processes(t *testing.T, s engine.Session, c engine.Container) []int {
+	t.Helper()
+	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
+	must.Do(t, err)
+	pids, err := g.Procs()
+	must.Do(t, err)
+	return pids
 }
 
 func TestCreateFails(t *testing.T) {
@@ -85,34 +93,6 @@ func TestProgramThatCannotRun(t *testing.T) {
 	}
 }
 
-// The baseline has a cgroup of its own, beside the cgroups of containers. Only its process and the processes of Exec are
-// in it.
-func TestCgroupOfItsOwn(t *testing.T) {
-	s, e := open(t)
-	if s.Cgroups == nil {
-		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
-	}
-	c := enginetest.Running(t, e, spec(s, 1, probe.Ready()...))
-	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
-	must.Do(t, err)
-	pids, err := g.Procs()
-	if err != nil || len(pids) != 1 || pids[0] == os.Getpid() {
-		t.Fatalf("in the cgroup are the processes %v, %v; want one", pids, err)
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pids[0]))
-	must.Do(t, err)
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		fields := strings.SplitN(line, ":", 3)
-		m, ok := s.Cgroups.Controller(fields[1])
-		if !ok || !slices.Contains([]string{"cpu", "cpuacct", "memory", "pids", "freezer"}, fields[1]) || s.Hides(m.Dir+"/x") {
-			continue
-		}
-		if !strings.HasSuffix(fields[2], "/"+c.ID()) {
-			t.Errorf("the process is in the cgroup %s", line)
-		}
-	}
-}
-
 func TestOptions(t *testing.T) {
 	s, _ := open(t)
 	for name, want := range map[string]string{
@@ -120,27 +100,6 @@ func TestOptions(t *testing.T) {
 	} {
 		if _, err := (native.Driver{}).Open(t.Context(), enginetest.Parse(t, name), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open of %s: %v; want a refusal with %s", name, err, want)
-		}
-	}
-}
-
-// Delete removes the writable directory, and so does a failed Create.
-func TestWritableIsRemoved(t *testing.T) {
-	s, e := open(t)
-	for n, args := range [][]string{probe.Write("/data/x"), {"/no-such-program"}} {
-		sp := spec(s, n, args...)
-		sp.Writable = true
-		c, err := e.Create(t.Context(), sp)
-		must.Do(t, err)
-		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) != 1 {
-			t.Errorf("on the run's disk are %v, %v; want the container's directory", entries, err)
-		}
-		if err := c.Start(t.Context()); (err != nil) != (n == 1) {
-			t.Errorf("Start: %v", err)
-		}
-		enginetest.Check(t, c.Delete(t.Context()))
-		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) > 0 {
-			t.Errorf("on the run's disk are %v, %v; want nothing", entries, err)
 		}
 	}
 }
@@ -180,7 +139,7 @@ func (l *line) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A process that was killed or deleted before its start cannot be started.
+// A process that was killed before its start cannot be started.
 func TestStartAfterTheEnd(t *testing.T) {
 	s, e := open(t)
 	c, err := e.Create(t.Context(), spec(s, 1, probe.Ready()...))
@@ -192,15 +151,7 @@ func TestStartAfterTheEnd(t *testing.T) {
 	if err := c.Start(t.Context()); err == nil {
 		t.Error("Start works after Kill")
 	}
-	if err := c.Kill(t.Context(), syscall.SIGTERM); err != nil {
-		t.Errorf("Kill after the end: %v", err)
-	}
-	for range 2 {
-		enginetest.Check(t, c.Delete(t.Context()))
-	}
-	if err := c.Start(t.Context()); err == nil {
-		t.Error("Start works after Delete")
-	}
+	enginetest.Check(t, errors.Join(c.Kill(t.Context(), syscall.SIGTERM), c.Delete(t.Context())))
 }
 
 // A native process has no filter, and the condition says so.

@@ -3,6 +3,7 @@ package oci_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,30 +39,18 @@ func on(t *testing.T, targets []string, test func(t *testing.T, s engine.Session
 	}
 }
 
-// running returns a running container with these limits.
-func running(t *testing.T, s engine.Session, e engine.Engine, limits engine.Resources) engine.Container {
-	t.Helper()
-	spec := enginetest.Spec(s, "real")
-	spec.Resources = limits
-	return enginetest.Running(t, e, spec)
-}
-
-// A cpuset applies to the cgroup, also around a sandbox, which shows other CPUs to its container. It needs no other
-// controller.
+// A CPU set applies to all processes of a container, also to a sandbox, which shows other CPUs to its container. It needs no other controller.
 func TestCPUSet(t *testing.T) {
 	on(t, targets, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if s.Cgroups == nil {
 			t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 		}
-		m, ok := s.Cgroups.Controller("cpuset")
-		if !ok {
+		if _, ok := s.Cgroups.Controller("cpuset"); !ok {
 			t.Skip("the host has no cgroup controller cpuset")
 		}
-		c := running(t, s, e, engine.Resources{CPUSet: "0"})
-		text, err := os.ReadFile(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, c.ID(), "cpuset.cpus"))
-		if err != nil || strings.TrimSpace(string(text)) != "0" {
-			t.Errorf("the cgroup's CPUs are %q, %v; want 0", text, err)
-		}
+		spec := enginetest.Spec(s, "real")
+		spec.Resources.CPUSet = "0"
+		c := enginetest.Running(t, e, spec)
 		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
 		must.Do(t, err)
 		pids, err := group.Procs()
@@ -133,7 +122,7 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 	})
 }
 
-// Runtimes see a layer, and the host does not.
+// Runtimes see a layer and a bridge, and the host does not. So a killed program leaves neither: their namespaces have no name.
 //
 // Invariant runtime-namespaces.
 func TestLayerIsNotOnTheHost(t *testing.T) {
@@ -143,7 +132,15 @@ func TestLayerIsNotOnTheHost(t *testing.T) {
 		}
 		spec := enginetest.Spec(s, "writable")
 		spec.Writable = true
+		if e.Supports(engine.NetworkBridge) == nil {
+			spec.Network = engine.Bridged
+		}
+		interfaces, err := net.Interfaces()
+		must.Do(t, err)
 		enginetest.Running(t, e, spec)
+		if state, err := net.Interfaces(); err != nil || len(state) != len(interfaces) {
+			t.Errorf("the host has the interfaces %v, %v, and had %v", state, err, interfaces)
+		}
 		mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", os.Getpid()))
 		if err != nil || strings.Contains(string(mounts), s.Data) {
 			t.Errorf("the host's mounts are (%v):\n%s", err, mounts)
@@ -171,7 +168,7 @@ func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			e := enginetest.Open(t, oci.Driver{}, name, s)
-			c := running(t, s, e, engine.Resources{})
+			c := enginetest.Running(t, e, enginetest.Spec(s, "real"))
 			_, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
 			if err == nil || !strings.Contains(err.Error(), "no-such-program") || strings.Contains(err.Error(), "backtrace") {
 				t.Errorf("Exec of a missing program: %v", err)

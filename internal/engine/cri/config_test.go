@@ -91,7 +91,6 @@ func TestFit(t *testing.T) {
 		{target: "containerd/runsc@platform=ptrace", runtime: aRunsc, programs: noShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/runsc@platform=ptrace,shim=runc", runtime: aRunsc, programs: withShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/kata", runtime: aKata, want: "io.containerd.kata.v2"},
-		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, want: "io.containerd.kata.v2"},
 		{target: "containerd/rune@config=/etc/rune.toml", runtime: aShim, want: "io.containerd.rune.v2 with /etc/rune.toml"},
 		{target: "containerd/rune@enclave=sgx", runtime: aShim, err: "passes no option enclave to the shim io.containerd.rune.v2"},
 		{target: "containerd/runc@shim=runc", runtime: aRunc, err: "unknown value shim=runc"},
@@ -102,7 +101,6 @@ func TestFit(t *testing.T) {
 		{target: "crio/runsc", runtime: aRunsc, want: " --overlay2=root:memory hide io.kubernetes.cri"},
 		{target: "crio/runsc@overlay2=none", runtime: aRunsc, want: " --overlay2=none hide io.kubernetes.cri"},
 		{target: "crio/kata", runtime: aKata, want: ""},
-		{target: "crio/kata@hypervisor=qemu", runtime: aKata, want: ""},
 		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes and Kata's shim, not shims such as io.containerd.rune.v2"},
 	} {
 		fit := fitContainerd

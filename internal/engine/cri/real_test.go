@@ -151,51 +151,6 @@ func TestUsersOwnEngine(t *testing.T) {
 	enginetest.Check(t, second.Delete(t.Context()))
 }
 
-// Sweep removes the remains of a killed run from the user's own engine, and no objects of other clients.
-//
-// Invariant foreign-objects.
-func TestSweep(t *testing.T) {
-	s := session(t, "", "containerd/runc")
-	e := opened(t, s)
-	stranger := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
-
-	userSession := usersOwn(t, s)
-	d := cri.NewContainerd()
-	handlers := d.Candidates(t.Context(), userSession)
-	i := slices.IndexFunc(handlers, func(c engine.Candidate) bool { return strings.HasPrefix(c.Target.Runtime, "runc-") && c.Err == nil })
-	if i < 0 {
-		t.Fatalf("no handler of the engine is a candidate: %v", handlers)
-	}
-	userEngine, err := d.Open(t.Context(), handlers[i].Target, userSession)
-	must.Do(t, err)
-	if note, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(note) != userSession.Sockets["containerd"] {
-		t.Errorf("that the engine is used is noted as %q, %v", note, err)
-	}
-	left := enginetest.Running(t, userEngine, enginetest.Spec(userSession, "left"))
-
-	deadSession := engine.Session{RunID: userSession.RunID, Sockets: userSession.Sockets}
-	for _, want := range []int{1, 0} { // the pod; the second time, nothing
-		if count, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err != nil || count != want {
-			t.Errorf("Sweep = %d, %v; want %d", count, err, want)
-		}
-	}
-	if state, err := left.State(t.Context()); err == nil {
-		t.Errorf("the killed run's container is %s", state)
-	}
-	if state, err := stranger.State(t.Context()); err != nil || state != engine.Running {
-		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
-	}
-	enginetest.Check(t, errors.Join(left.Delete(t.Context()), stranger.Delete(t.Context()), userEngine.Close()))
-	deadSession.RunID = s.RunID
-	if count, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err != nil || count != 1 {
-		t.Errorf("Sweep of the run whose image it is = %d, %v; want 1, the image", count, err)
-	}
-	deadSession.Sockets = map[string]string{"containerd": "/no/such/socket"}
-	if _, err := cri.NewContainerd().Sweep(t.Context(), deadSession); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
-		t.Errorf("Sweep of an engine that is not there: %v", err)
-	}
-}
-
 func TestEngineThatDies(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	enginetest.DaemonDies(t, s, opened(t, s), func() []string { return leftovers(s) })

@@ -64,7 +64,6 @@ func (e *carelessEngine) RemoveImage(_ context.Context, r *api.RemoveImageReques
 	return &api.RemoveImageResponse{}, nil
 }
 
-// serve returns the socket of the engine.
 func (e *carelessEngine) serve(t *testing.T) string {
 	t.Helper()
 	server := grpc.NewServer()

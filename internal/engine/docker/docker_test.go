@@ -69,7 +69,6 @@ func containers(t *testing.T, socket string) []string {
 	return names
 }
 
-// connect returns a client for the test.
 func connect(t *testing.T, socket string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + socket))

@@ -19,28 +19,6 @@ import (
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
-// All targets share one daemon, which stops with the last of them.
-func TestDaemonIsShared(t *testing.T) {
-	s, socket := private(t)
-	driver := docker.NewDriver()
-	var engines []engine.Engine
-	for _, name := range []string{"docker/runc", "docker/crun"} {
-		e, err := enginetest.Attempt(t, driver, name, s)
-		enginetest.Require(t, name, err)
-		engines = append(engines, e)
-	}
-	if service := engines[0].(engine.DaemonBacked).Daemon(); service.Cgroup == nil || len(service.PIDs) < 2 {
-		t.Errorf("the private daemon and its containerd are reported as %+v", service)
-	}
-	for n, e := range engines {
-		err := e.Close()
-		last := n == len(engines)-1
-		if _, statErr := os.Stat(socket); err != nil || (statErr != nil) != last {
-			t.Errorf("Close of target %d: %v; the daemon has exited: %v, want %v", n, err, statErr != nil, last)
-		}
-	}
-}
-
 // The daemon's state of a container may be wrong for a moment after a pause or a resume, and the daemon then refuses the next
 // one. Here another client makes the state wrong, and right again when the request was refused.
 func TestRefusedPauseIsRepeated(t *testing.T) {

@@ -1,7 +1,6 @@
 package docker_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,89 +214,4 @@ func TestUsersDaemon(t *testing.T) {
 			t.Errorf("after %s the daemon has %q, and had %q", name, state, baseline)
 		}
 	}
-}
-
-// Sweep removes the objects of a killed run by its ID, and no others.
-//
-// Invariant foreign-objects.
-func TestSweep(t *testing.T) {
-	s, socket := user(t)
-	c := connect(t, socket)
-	baseline := inventory(t, c)
-	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	enginetest.Running(t, e, enginetest.Spec(s, "left"))
-	ref, err := s.Registry.Fresh(t.Context(), 1<<10)
-	if err == nil {
-		err = e.(engine.Puller).Pull(t.Context(), ref)
-	}
-	must.Do(t, err)
-	sweep := func(runID string) int {
-		t.Helper()
-		n, err := docker.NewDriver().Sweep(t.Context(), engine.Session{RunID: runID, Sockets: s.Sockets})
-		if err != nil {
-			t.Error(err)
-		}
-		return n
-	}
-	remains := inventory(t, c)
-	if n := sweep(s.RunID + "x"); n != 0 || !slices.Equal(inventory(t, c), remains) {
-		t.Errorf("the sweep of another run removed %d objects: %q", n, inventory(t, c))
-	}
-	if n := sweep(s.RunID); n != 3 { // a container and two images
-		t.Errorf("%d objects were removed, want 3", n)
-	}
-	if state := inventory(t, c); !slices.Equal(state, baseline) {
-		t.Errorf("after the sweep the daemon has %q, and had %q", state, baseline)
-	}
-	if n := sweep(s.RunID); n != 0 {
-		t.Errorf("a second sweep removed %d objects", n)
-	}
-}
-
-// rules returns the network of the host and its rules.
-func rules(t *testing.T, s engine.Session) (text string) {
-	t.Helper()
-	for _, command := range [][]string{
-		{"iptables-save"}, {"ip6tables-save"}, {"ip", "-brief", "link"}, {"ip", "-brief", "addr"}, {"ip", "route"}, {"ip", "netns"},
-	} {
-		path, err := exec.LookPath(command[0])
-		if err != nil {
-			continue
-		}
-		var out bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), path, command[1:]...)
-		cmd.Stdout = &out
-		if err := s.Launcher.Run(t.Context(), cmd); err != nil {
-			t.Fatalf("%q: %v", command, err)
-		}
-		for line := range strings.Lines(out.String()) { // without counters, and without comments, which contain the time
-			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
-				text += line
-			}
-		}
-	}
-	return text
-}
-
-// A private daemon runs beside the user's. It does not change the network, its rules, and Docker's directories.
-//
-// Invariant daemon-namespaces.
-func TestHostStaysAsItIs(t *testing.T) {
-	s, socket := user(t)
-	c := connect(t, socket)
-	state := func() map[string]string {
-		state := enginetest.HostState(t, []string{"/proc/sys/net/ipv4/ip_forward"},
-			[]string{"/var/lib/docker", "/var/lib/containerd", "/etc/docker", "/run/docker", "/run/containerd"})
-		state["the network"], state["the user's daemon"] = rules(t, s), fmt.Sprint(inventory(t, c))
-		return state
-	}
-	baseline := state()
-	s.Managed = true
-	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
-	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
-	if names := containers(t, socket); !slices.Equal(names, []string{"/user-container"}) {
-		t.Errorf("the user's daemon has %q although the run uses a private one", names)
-	}
-	enginetest.Check(t, errors.Join(one.Delete(t.Context()), e.Close()))
-	enginetest.WantSameState(t, baseline, state())
 }

@@ -74,6 +74,24 @@ func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
 	return d
 }
 
+// restart kills a daemon and starts it again. It returns the processes of the killed one.
+func restart(t *testing.T, d *managed.Daemon) []int {
+	t.Helper()
+	pids := d.Daemon().PIDs
+	must.Do(t, unix.Kill(pids[0], unix.SIGKILL))
+	d.WaitEnd()
+	must.Do(t, d.Revive(t.Context()))
+	return pids
+}
+
+// content returns a file of a daemon's data.
+func content(t *testing.T, d *managed.Daemon, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(d.Dirs().Data, name))
+	must.Do(t, err)
+	return strings.TrimSpace(string(text))
+}
+
 // The daemon does not see the host's /run, /var/lib and network, and the host does not see the daemon's.
 //
 // Invariant registry-private.
@@ -91,24 +109,18 @@ func TestDaemonIsIsolated(t *testing.T) {
 		"$PROBE" serve >>"$HOME/served" &
 		echo ready >"$FIFO"
 		wait`))
-	read := func(name string) string {
-		t.Helper()
-		text, err := os.ReadFile(filepath.Join(d.Dirs().Data, name))
-		must.Do(t, err)
-		return strings.TrimSpace(string(text))
-	}
-	for name := range strings.FieldsSeq(read("run")) {
+	for name := range strings.FieldsSeq(content(t, d, "run")) {
 		if name != "systemd" && name != "resolvconf" && name != "NetworkManager" {
 			t.Errorf("the daemon sees /run/%s of the host", name)
 		}
 	}
-	if namespace, err := os.Readlink("/proc/self/ns/net"); err != nil || namespace == read("net") {
+	if namespace, err := os.Readlink("/proc/self/ns/net"); err != nil || namespace == content(t, d, "net") {
 		t.Errorf("the daemon is in the host's network %s (%v)", namespace, err)
 	}
 	if table := text("/proc/self/mounts"); table != mounts {
 		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", table, mounts)
 	}
-	if listing := read("lib"); listing != "" {
+	if listing := content(t, d, "lib"); listing != "" {
 		t.Errorf("the daemon sees %s of the host's /var/lib", listing)
 	}
 	if _, err := os.Stat("/var/lib/touchstone-test"); err == nil {
@@ -175,10 +187,8 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 		exec sleep 1000`)
 	c.Memory = []string{state}
 	d := start(t, s, c)
-	content, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
-	must.Do(t, err)
 	const limit = 48<<20 + 20*512<<10
-	sizes := strings.Fields(string(content))
+	sizes := strings.Fields(content(t, d, "used"))
 	for _, size := range sizes {
 		if n, err := strconv.Atoi(size); err != nil || n > limit || n < limit/2 {
 			t.Errorf("the daemon wrote %s bytes into a directory in memory (%v), want about %d", size, err, limit)
@@ -190,11 +200,9 @@ func TestDaemonMemoryIsLimited(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(state, "file")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the host sees the daemon's state: %v", err)
 	}
-	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
-	<-d.Exited()
-	must.Do(t, d.Revive(t.Context()))
-	if state, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(state) > 0 {
-		t.Errorf("the restarted daemon's state has %q (%v), want nothing", state, err)
+	restart(t, d)
+	if state := content(t, d, "again"); state != "" {
+		t.Errorf("the restarted daemon's state has %q, want nothing", state)
 	}
 }
 
@@ -218,13 +226,12 @@ func TestSharedMounts(t *testing.T) {
 				exec sleep 1000`)
 			c.SharedMounts = isShared
 			d := start(t, s, c)
-			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
-			must.Do(t, err)
+			child := content(t, d, "child")
 			want := 0
 			if isShared {
 				want = 2
 			}
-			if got := strings.Count(string(child), "later "); got != want {
+			if got := strings.Count(child, "later "); got != want {
 				t.Errorf("the child sees %d of the daemon's two later mounts, want %d:\n%s", got, want, child)
 			}
 			if table := text("/proc/self/mounts"); table != mounts {
@@ -401,17 +408,13 @@ func TestEngineCPUs(t *testing.T) {
 		exec "$PROBE" pause`))
 	stays := func() {
 		t.Helper()
-		file := filepath.Join(d.Dirs().Data, "cpus")
-		text, err := os.ReadFile(file)
-		if err != nil || strings.TrimSpace(string(text)) != s.EngineCPUs {
-			t.Errorf("children of the daemon may run on the CPUs %s, %v; want %s", text, err, s.EngineCPUs)
+		if cpus := content(t, d, "cpus"); cpus != s.EngineCPUs {
+			t.Errorf("children of the daemon may run on the CPUs %s, want %s", cpus, s.EngineCPUs)
 		}
-		enginetest.Check(t, os.Remove(file))
+		must.Do(t, os.Remove(filepath.Join(d.Dirs().Data, "cpus")))
 	}
 	stays()
-	must.Do(t, unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL))
-	d.WaitEnd()
-	must.Do(t, d.Revive(t.Context()))
+	restart(t, d)
 	stays()
 	if notes := strings.Join(d.Notes(), "; "); !strings.Contains(notes, "CPUs 0") {
 		t.Errorf("the notes about its CPUs are %q", notes)
@@ -478,41 +481,6 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("Start: %v", err)
 		}
 	})
-}
-
-// A daemon that is killed is restarted once, and its remaining children are killed.
-func TestRevive(t *testing.T) {
-	s := session(t)
-	d := start(t, s, daemon(t, s, `echo "I am $$"; sleep 1000 & echo ready >"$FIFO"; wait`))
-	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
-		t.Fatalf("Revive of a running daemon: %v, %v", err, d.Err())
-	}
-	kill := func() []int {
-		t.Helper()
-		was := d.Daemon().PIDs
-		must.Do(t, unix.Kill(was[0], unix.SIGKILL))
-		d.WaitEnd()
-		return was
-	}
-	was := kill()
-	if err := d.Lost(t.Context()); err == nil || !strings.Contains(err.Error(), "was killed by signal 9") || !strings.Contains(err.Error(), "I am ") {
-		t.Errorf("Lost after the kill: %v", err)
-	}
-	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
-		t.Fatalf("Revive: %v, %v", err, d.Err())
-	}
-	if pids := d.Daemon().PIDs; pids[0] == was[0] {
-		t.Errorf("the process is still %d", pids[0])
-	}
-	if s.Cgroups != nil {
-		if lives(t, was[1]) {
-			t.Error("its child still runs")
-		}
-	}
-	kill()
-	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted once before") {
-		t.Errorf("Revive for the second time: %v", err)
-	}
 }
 
 // A daemon that does not answer after a timeout is killed and started once more.
@@ -662,8 +630,7 @@ func TestProgramsBehindLinks(t *testing.T) {
 		exec sleep 1000`)
 	c.Needs = []string{program}
 	d := start(t, s, c)
-	output, err := os.ReadFile(filepath.Join(d.Dirs().Data, "seen"))
-	if want := "helper\ncontainerd\ndata\n" + store + "\n"; err != nil || string(output) != want {
-		t.Errorf("the daemon's programs print %q, %v; want %q", output, err, want)
+	if output, want := content(t, d, "seen"), "helper\ncontainerd\ndata\n"+store; output != want {
+		t.Errorf("the daemon's programs print %q, want %q", output, want)
 	}
 }

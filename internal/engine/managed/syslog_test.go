@@ -106,17 +106,15 @@ func TestSyslogIsBounded(t *testing.T) {
 	}
 }
 
-// A restarted daemon has a log again, in its new namespace.
-func TestSyslogAfterRestart(t *testing.T) {
+// The children of a killed daemon are killed before it is restarted. The new one has a log again, in its new namespace.
+func TestRestart(t *testing.T) {
 	s := session(t)
-	c := daemon(t, s, `echo ready >"$FIFO"; sleep 100`)
+	c := daemon(t, s, `sleep 1000 & echo ready >"$FIFO"; wait`)
 	c.Syslog = true
 	d := start(t, s, c)
-	first, err := os.FindProcess(d.Daemon().PIDs[0])
-	must.Do(t, err)
-	must.Do(t, first.Kill())
-	d.WaitEnd()
-	must.Do(t, d.Revive(t.Context()))
+	if victims := restart(t, d); s.Cgroups != nil && lives(t, victims[1]) || d.Daemon().PIDs[0] == victims[0] {
+		t.Errorf("the processes are %v, and the killed daemon had %v", d.Daemon().PIDs, victims)
+	}
 	conn := dialSyslog(t, d)
 	if _, err := conn.Write([]byte("<3>after the restart")); err != nil {
 		t.Fatal(err)

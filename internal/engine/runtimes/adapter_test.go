@@ -46,24 +46,32 @@ func exitCode(err error) int {
 	return -1
 }
 
+// rewritten returns the configuration of a bundle after a create through an adapter. The bundle follows the last argument, or is a part of it.
+func rewritten(t *testing.T, path, config string, args ...string) string {
+	t.Helper()
+	bundle := t.TempDir()
+	file := filepath.Join(bundle, "config.json")
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
+	if last := len(args) - 1; strings.HasSuffix(args[last], "=") {
+		args[last] += bundle
+	} else {
+		args = append(args, bundle)
+	}
+	if out, err := exec.CommandContext(t.Context(), path, append(args, "id")...).CombinedOutput(); exitCode(err) != 7 {
+		t.Fatalf("%q: %v, %s", args, err, out)
+	}
+	text, err := os.ReadFile(file)
+	must.Do(t, err)
+	return string(text)
+}
+
 func TestAdapterHidesAnnotations(t *testing.T) {
 	const input = `{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
 	const output = `{"annotations":{"xo.kubernetes.cri.container-type":"sandbox","xo.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
 	path := adapter(t, runtimes.Adapter{Binary: script(t), Hide: []string{"io.kubernetes.cri"}})
 	for _, flag := range []string{"--bundle", "-b", "--bundle="} {
-		bundle := t.TempDir()
-		config := filepath.Join(bundle, "config.json")
-		must.Do(t, os.WriteFile(config, []byte(input), 0o600))
-		args := []string{"create", flag, bundle, "id"}
-		if strings.HasSuffix(flag, "=") {
-			args = []string{"create", flag + bundle, "id"}
-		}
-		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
-		if exitCode(err) != 7 {
-			t.Fatalf("%q: %v, %s", args, err, out)
-		}
-		if got, err := os.ReadFile(config); err != nil || string(got) != output {
-			t.Errorf("%q: the configuration is %s (%v), want %s", args, got, err, output)
+		if got := rewritten(t, path, input, "create", flag); got != output {
+			t.Errorf("with %s the configuration is %s, want %s", flag, got, output)
 		}
 	}
 }
@@ -78,15 +86,9 @@ func TestAdapterReplacesNegativeScores(t *testing.T) {
 		{"1000", `{"oomScoreAdj":-99}`, `{"oomScoreAdj":-99}`}, // too short for the place
 		{"", `{"oomScoreAdj":-998}`, `{"oomScoreAdj":-998}`},
 	} {
-		bundle := t.TempDir()
-		config := filepath.Join(bundle, "config.json")
-		must.Do(t, os.WriteFile(config, []byte(c.before), 0o600))
-		out, err := exec.CommandContext(t.Context(), adapter(t, runtimes.Adapter{Binary: script(t), OOMScore: c.score}), "create", "--bundle", bundle, "id").CombinedOutput()
-		if exitCode(err) != 7 {
-			t.Fatalf("%v, %s", err, out)
-		}
-		if got, err := os.ReadFile(config); err != nil || string(got) != c.after {
-			t.Errorf("score %q: the configuration is %s (%v), want %s", c.score, got, err, c.after)
+		path := adapter(t, runtimes.Adapter{Binary: script(t), OOMScore: c.score})
+		if got := rewritten(t, path, c.before, "create", "--bundle"); got != c.after {
+			t.Errorf("score %q: the configuration is %s, want %s", c.score, got, c.after)
 		}
 	}
 }

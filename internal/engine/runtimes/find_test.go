@@ -64,8 +64,12 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	if f := find(); f.Err != nil || f.Type != "io.containerd.kata-qemu.v2" || f.Version != f.Type {
 		t.Errorf("with the user's type: %+v, %v", f.Runtime, f.Err)
 	}
-	must.Do(t, os.Remove(filepath.Join(root, "dev/vhost-vsock")))
 	parsed := target.Target{Engine: "containerd", Runtime: "kata"}
+	// A user's daemon needs the host's syslog too.
+	if err := find().CheckUser(t.Context(), s, parsed); !engine.Unsupported(err) || !strings.Contains(err.Error(), "the shim does not start without syslog") {
+		t.Errorf("with the user's daemon: %v", err)
+	}
+	must.Do(t, os.Remove(filepath.Join(root, "dev/vhost-vsock")))
 	for hypervisor, want := range map[string]string{"qemu": "/dev/vhost-vsock does not exist", "clh": ""} {
 		must.Do(t, os.WriteFile(config, []byte("[hypervisor."+hypervisor+"]\n"), 0o600))
 		_, err := Get(t.Context(), s, parsed)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"google.golang.org/grpc"
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -32,6 +33,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -116,9 +118,7 @@ func (l *peerLab) measure(name string, overrides bench.Params, trials int) []res
 	l.Helper()
 	b, _ := catalogue.Catalogue{}.Lookup(name)
 	params, err := b.Resolve(overrides, false)
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	programs := runtimes.Programs()
 	for _, d := range []engine.Driver{NewContainerd(), NewCRIO()} {
 		programs.Add(d.Describe().Programs)
@@ -138,9 +138,7 @@ func (l *peerLab) measure(name string, overrides bench.Params, trials int) []res
 			return nil
 		},
 	})
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	return results
 }
 
@@ -241,41 +239,29 @@ func (l *peerLab) publishTop() string {
 	}
 	dir := l.TempDir()
 	source, binary := filepath.Join(dir, "top.c"), filepath.Join(dir, "top")
-	if err := os.WriteFile(source, []byte(topSource), 0o600); err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, os.WriteFile(source, []byte(topSource), 0o600))
 	l.run("gcc", "-static", "-Os", "-s", "-o", binary, source)
 	program, err := os.ReadFile(binary)
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
 	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/top", Mode: 0o755, Size: int64(len(program))})
 	if err == nil {
 		_, err = w.Write(program)
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, errors.Join(err, w.Close()))
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil })
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	base, err := image.Build(runtime.GOARCH)
 	if err == nil {
 		base, err = mutate.AppendLayers(base, layer)
 	}
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	ref, err := l.session.Registry.Publish(l.Context(), "top:latest", base)
 	if err == nil {
 		err = l.service.pull(l.Context(), ref)
 	}
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	return ref
 }
 
@@ -295,9 +281,7 @@ func (l *peerLab) critest(top string) map[string][]float64 {
 		"images.yaml": fmt.Sprintf("defaultTestContainerImage: %s\n", top),
 		"params.yaml": fmt.Sprintf("containersNumber: %d\npodsNumber: %[1]d\n", peerLives),
 	}
-	if err := managed.WriteFiles(dir, files); err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, managed.WriteFiles(dir, files))
 	l.run("critest", "-benchmark", "-ginkgo.skip", "benchmark about operations on Image|from scratch",
 		"-config", filepath.Join(dir, "none"), "-runtime-endpoint", "unix://"+l.service.socket, "-runtime-handler", l.handler,
 		"-test-images-file", filepath.Join(dir, "images.yaml"), "-benchmarking-params-file", filepath.Join(dir, "params.yaml"),
@@ -329,75 +313,58 @@ func (l *peerLab) critest(top string) map[string][]float64 {
 	return steps
 }
 
+// timed makes a request, and adds its duration to a step. A step without a name is not measured.
+func timed[Q, A any](l *peerLab, steps map[string][]float64, name string, call func(context.Context, Q, ...grpc.CallOption) (A, error), request Q) A {
+	l.Helper()
+	start := time.Now()
+	answer, err := call(l.Context(), request)
+	took := time.Since(start)
+	if err != nil {
+		l.Fatalf("%s: %v", name, err)
+	}
+	if name != "" {
+		steps[name] = append(steps[name], took.Seconds())
+	}
+	return answer
+}
+
 // likeCritest measures one batch of critest's own requests: first containers, then pods without one.
 func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	l.Helper()
 	s := l.service
 	steps := map[string][]float64{}
-	measure := func(name string, call func() error) {
-		start := time.Now()
-		err := call()
-		took := time.Since(start)
-		if err != nil {
-			l.Fatalf("%s: %v", name, err)
-		}
-		if name != "" {
-			steps[name] = append(steps[name], took.Seconds())
-		}
-	}
-	runPod := func(name string, n int) (id string, config *api.PodSandboxConfig) {
-		config = peerPod("critest", n)
-		measure(name, func() error {
-			answer, err := s.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: config, RuntimeHandler: l.handler})
-			id = answer.GetPodSandboxId()
-			return err
-		})
-		return id, config
+	runPod := func(name string, config *api.PodSandboxConfig) string {
+		return timed(l, steps, name, s.RunPodSandbox, &api.RunPodSandboxRequest{Config: config, RuntimeHandler: l.handler}).GetPodSandboxId()
 	}
 	removePod := func(stop, remove, id string) {
-		measure(stop, func() error { return l.stopPod(id) })
-		measure(remove, func() error { return l.removePod(id) })
+		timed(l, steps, stop, s.StopPodSandbox, &api.StopPodSandboxRequest{PodSandboxId: id})
+		timed(l, steps, remove, s.RemovePodSandbox, &api.RemovePodSandboxRequest{PodSandboxId: id})
+	}
+	// critest looks for the image within the step.
+	create := func(ctx context.Context, request *api.CreateContainerRequest, _ ...grpc.CallOption) (*api.CreateContainerResponse, error) {
+		if _, err := s.images.ImageStatus(ctx, &api.ImageStatusRequest{Image: &api.ImageSpec{Image: top}}); err != nil {
+			return nil, err
+		}
+		return s.CreateContainer(ctx, request)
 	}
 	for n := range peerLives {
-		pod, podConfig := runPod("", n)
-		var id string
-		measure("CreateContainer", func() error {
-			if _, err := s.images.ImageStatus(l.Context(), &api.ImageStatusRequest{Image: &api.ImageSpec{Image: top}}); err != nil {
-				return err
-			}
-			answer, err := s.CreateContainer(l.Context(), &api.CreateContainerRequest{
-				PodSandboxId: pod, SandboxConfig: podConfig, Config: &api.ContainerConfig{
-					Metadata: &api.ContainerMetadata{Name: "top", Attempt: 2},
-					Image:    imageSpec(top), Command: []string{"top"}, Linux: &api.LinuxContainerConfig{},
-				},
-			})
-			id = answer.GetContainerId()
-			return err
-		})
-		measure("StartContainer", func() error {
-			_, err := s.StartContainer(l.Context(), &api.StartContainerRequest{ContainerId: id})
-			return err
-		})
-		measure("", func() error {
-			_, err := s.ContainerStatus(l.Context(), &api.ContainerStatusRequest{ContainerId: id, Verbose: true})
-			return err
-		})
-		measure("StopContainer", func() error {
-			_, err := s.StopContainer(l.Context(), &api.StopContainerRequest{ContainerId: id, Timeout: 60})
-			return err
-		})
-		measure("RemoveContainer", func() error {
-			_, err := s.RemoveContainer(l.Context(), &api.RemoveContainerRequest{ContainerId: id})
-			return err
-		})
+		config := peerPod("critest", n)
+		pod := runPod("", config)
+		id := timed(l, steps, "CreateContainer", create, &api.CreateContainerRequest{
+			PodSandboxId: pod, SandboxConfig: config, Config: &api.ContainerConfig{
+				Metadata: &api.ContainerMetadata{Name: "top", Attempt: 2},
+				Image:    imageSpec(top), Command: []string{"top"}, Linux: &api.LinuxContainerConfig{},
+			},
+		}).GetContainerId()
+		timed(l, steps, "StartContainer", s.StartContainer, &api.StartContainerRequest{ContainerId: id})
+		timed(l, steps, "", s.ContainerStatus, &api.ContainerStatusRequest{ContainerId: id, Verbose: true})
+		timed(l, steps, "StopContainer", s.StopContainer, &api.StopContainerRequest{ContainerId: id, Timeout: 60})
+		timed(l, steps, "RemoveContainer", s.RemoveContainer, &api.RemoveContainerRequest{ContainerId: id})
 		removePod("", "", pod)
 	}
 	for n := range peerLives {
-		pod, _ := runPod("RunPodSandbox", n)
-		measure("", func() error {
-			_, err := s.PodSandboxStatus(l.Context(), &api.PodSandboxStatusRequest{PodSandboxId: pod, Verbose: true})
-			return err
-		})
+		pod := runPod("RunPodSandbox", peerPod("critest", n))
+		timed(l, steps, "", s.PodSandboxStatus, &api.PodSandboxStatusRequest{PodSandboxId: pod, Verbose: true})
 		removePod("StopPodSandbox", "RemovePodSandbox", pod)
 	}
 	return steps
@@ -454,9 +421,7 @@ func (l *peerLab) podRate(workers int) float64 {
 	}
 	wg.Wait()
 	took := time.Since(start)
-	if err := errors.Join(errs...); err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, errors.Join(errs...))
 	total := 0
 	for _, n := range pods {
 		total += n
@@ -467,22 +432,12 @@ func (l *peerLab) podRate(workers int) float64 {
 // pod makes a pod and removes it.
 func (l *peerLab) pod(name string, n int) error {
 	answer, err := l.service.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: peerPod(name, n), RuntimeHandler: l.handler})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = l.service.StopPodSandbox(l.Context(), &api.StopPodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()})
 	}
-	if err := l.stopPod(answer.GetPodSandboxId()); err != nil {
-		return err
+	if err == nil {
+		_, err = l.service.RemovePodSandbox(l.Context(), &api.RemovePodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()})
 	}
-	return l.removePod(answer.GetPodSandboxId())
-}
-
-func (l *peerLab) stopPod(id string) error {
-	_, err := l.service.StopPodSandbox(l.Context(), &api.StopPodSandboxRequest{PodSandboxId: id})
-	return err
-}
-
-func (l *peerLab) removePod(id string) error {
-	_, err := l.service.RemovePodSandbox(l.Context(), &api.RemovePodSandboxRequest{PodSandboxId: id})
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,28 +57,6 @@ func TestDeadlineDefaults(t *testing.T) {
 	clock.Advance(ms)
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Errorf("cause of a context cancelled before its deadline = %v", context.Cause(ctx))
-	}
-}
-
-func TestClockIsSafeForConcurrentUse(t *testing.T) {
-	clock := fake.NewClock()
-	start := clock.Now()
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 100 {
-				ctx, cancel := clock.WithTimeoutCause(t.Context(), ms, nil)
-				clock.Advance(ms)
-				if ctx.Err() == nil {
-					t.Error("a deadline did not fire")
-				}
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	if got := clock.Now().Sub(start); got != 800*ms {
-		t.Errorf("800 advances of 1ms moved the clock by %v", got)
 	}
 }
 

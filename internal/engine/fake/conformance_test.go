@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestConformance(t *testing.T) {
@@ -22,14 +23,8 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			driver := fake.NewDriver(fake.NewClock())
 			registry, err := image.NewRegistry(t.Context(), "run1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := registry.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			must.Do(t, err)
+			t.Cleanup(func() { enginetest.Check(t, registry.Close()) })
 			open := func(t *testing.T) engine.Engine {
 				e, err := driver.Open(t.Context(), enginetest.Parse(t, name), engine.Session{RunID: "run1", Registry: registry})
 				enginetest.Require(t, name, err)

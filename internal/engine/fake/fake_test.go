@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // harness is a fake engine with its own clock.
@@ -30,9 +31,7 @@ func newHarness(t *testing.T, name string) *harness {
 	clock := fake.NewClock()
 	driver := fake.NewDriver(clock)
 	e, err := driver.Open(t.Context(), enginetest.Parse(t, name), engine.Session{RunID: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &harness{T: t, clock: clock, driver: driver, engine: e}
 }
 
@@ -47,9 +46,7 @@ func (l *harness) spec(args ...string) engine.Spec {
 func (l *harness) create(spec engine.Spec) engine.Container {
 	l.Helper()
 	c, err := l.engine.Create(l.Context(), spec)
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, err)
 	return c
 }
 
@@ -57,9 +54,7 @@ func (l *harness) create(spec engine.Spec) engine.Container {
 func (l *harness) took(call func() error) time.Duration {
 	l.Helper()
 	start := l.clock.Now()
-	if err := call(); err != nil {
-		l.Fatal(err)
-	}
+	must.Do(l, call())
 	return l.clock.Now().Sub(start)
 }
 
@@ -99,9 +94,7 @@ func TestWander(t *testing.T) {
 	factor := func(runID string) float64 {
 		l := newHarness(t, "fake/x@wander=0.1")
 		e, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/x@wander=0.1"), engine.Session{RunID: runID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return float64(l.took(func() error { return e.(engine.Puller).Pull(t.Context(), "image") })) / float64(40*ms)
 	}
 	first, repeat, rival := factor("r1"), factor("r1"), factor("r2")
@@ -396,19 +389,6 @@ func TestFailHitsTheNamedCall(t *testing.T) {
 	}
 }
 
-func TestFailAlways(t *testing.T) {
-	l := newHarness(t, "fake/x@fail=create+delete")
-	for range 3 {
-		_, err := l.engine.Create(t.Context(), l.spec("ready"))
-		if err == nil || !strings.Contains(err.Error(), "scripted fault") {
-			t.Errorf("Create = %v, want a scripted fault", err)
-		}
-	}
-	if left := l.driver.Leftovers(); len(left) > 0 {
-		t.Errorf("%v is left behind", left)
-	}
-}
-
 // walk makes every call of the contract once, through do.
 func walk(l *harness, do func(name string, call func(context.Context) error) error) error {
 	var c engine.Container
@@ -596,9 +576,7 @@ func TestCreateRefuses(t *testing.T) {
 func TestIDsAreUniqueAcrossEngines(t *testing.T) {
 	l := newHarness(t, "fake/x")
 	sibling, err := l.driver.Open(t.Context(), enginetest.Parse(t, "fake/y"), engine.Session{RunID: "r"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	spec := l.spec("ready")
 	l.create(spec)
 	if _, err := sibling.Create(t.Context(), spec); err == nil {

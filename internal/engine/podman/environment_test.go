@@ -93,7 +93,6 @@ func checkVariables(t *testing.T, want []string) {
 	t.Errorf("no process has the variables %q; the closest has %q", want, closest)
 }
 
-// firstWrite reports the first write.
 type firstWrite struct{ written chan struct{} }
 
 func newFirstWrite() *firstWrite { return &firstWrite{make(chan struct{}, 1)} }

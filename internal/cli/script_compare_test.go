@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -71,11 +69,7 @@ func negative(ts *testscript.TestScript, _ bool, args []string) {
 
 // fits FILE NAME checks a JSON document against the published schema of that name.
 func fits(ts *testscript.TestScript, _ bool, args []string) {
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(ts.Getenv("REPOSITORY"), "docs", "schema", args[1]+".schema.json"))
-	ts.Check(err)
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
-	ts.Check(err)
-	ts.Check(schema.Validate(document))
+	ts.Check(followsSchema(ts.Getenv("REPOSITORY"), args[1], []byte(ts.ReadFile(args[0]))))
 }
 
 // private FILE checks that only the user can read a file.

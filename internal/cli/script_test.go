@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	_ "modernc.org/sqlite"
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
@@ -89,7 +88,7 @@ func TestScripts(t *testing.T) {
 			return false, errors.New("there is no condition " + cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sql": execute, "validate": validate, "trials": trials, "same": same, "elsewhere": elsewhere, "replace": replace,
+			"exits": exits, "sql": execute, "trials": trials, "same": same, "elsewhere": elsewhere, "replace": replace,
 			"layout": addImage, "saved": saveImage, "scaled": scaled, "negative": negative, "fits": fits, "private": private, "steps": steps,
 		},
 	})
@@ -148,15 +147,6 @@ func replace(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s has no %s", args[0], args[2])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, args[2], args[3], 1)), 0o600))
-}
-
-// validate FILE checks an export against the published schema.
-func validate(ts *testscript.TestScript, _ bool, args []string) {
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(ts.Getenv("REPOSITORY"), "docs", "schema", "result.schema.json"))
-	ts.Check(err)
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
-	ts.Check(err)
-	ts.Check(schema.Validate(document))
 }
 
 // trials FILE TARGET STATUS N checks that an export has N trials of a target with a status. Warm-up trials count only

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // limitFiles creates a group with these control files in a hierarchy.
@@ -45,9 +47,7 @@ func TestLimit(t *testing.T) {
 				files = append(files, file)
 			}
 			g, dir := limitFiles(t, tt.v2, files...)
-			if err := g.Limit(tt.limits); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Limit(tt.limits))
 			wantFiles(t, dir, tt.want)
 		})
 	}
@@ -317,9 +317,7 @@ func TestSetCPUs(t *testing.T) {
 		}
 		cmd := start(t, g, "wait")
 		if join != "" {
-			if err := os.WriteFile(join, []byte(fmt.Sprint(cmd.Process.Pid)), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(join, []byte(fmt.Sprint(cmd.Process.Pid)), 0))
 		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 		if err != nil || !strings.Contains(string(status), "\nCpus_allowed_list:\t0\n") {
@@ -342,9 +340,7 @@ func cpusOf(t *testing.T, m Mount, group string) string {
 	if m.V2 {
 		got, err = words(filepath.Join(m.Dir, group), "cpuset.cpus.effective")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return strings.Join(got, "")
 }
 
@@ -353,9 +349,7 @@ func TestSetCPUsUnified(t *testing.T) {
 	root := t.TempDir()
 	h := &Hierarchy{Mode: V2, Mounts: []Mount{{Dir: root, V2: true, Controllers: []string{"cpuset"}}}, base: "/"}
 	g, err := h.Open("/touchstone-x/daemon")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, dir := range []string{"", "touchstone-x", "touchstone-x/daemon"} {
 		dir = filepath.Join(root, dir)
 		writeFixture(t, filepath.Join(dir, "cgroup.subtree_control"), "")

@@ -10,19 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // unpack writes a fixture to a directory that serves as the root file system.
 func unpack(t *testing.T, name string) (root string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	root = t.TempDir()
-	if err := txtar.Write(archive, root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, txtar.Write(archive, root))
 	return root
 }
 
@@ -82,9 +80,7 @@ func TestDetect(t *testing.T) {
 		t.Run(tt.fixture, func(t *testing.T) {
 			root := unpack(t, tt.fixture)
 			h, err := Detect(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if h.Mode != tt.mode {
 				t.Errorf("mode = %q, want %q", h.Mode, tt.mode)
 			}
@@ -262,12 +258,8 @@ func TestDetectHiddenMounts(t *testing.T) {
 
 func writeFixture(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestOwnThreadFiles(t *testing.T) {
@@ -282,13 +274,9 @@ func TestOwnThreadFiles(t *testing.T) {
 		t.Run(fixture, func(t *testing.T) {
 			root := unpack(t, fixture)
 			h, err := Detect(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			files, err := h.OwnThreadFiles()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i, file := range files {
 				files[i] = strings.TrimPrefix(file, root+"/sys/fs/cgroup/")
 			}
@@ -349,14 +337,10 @@ func TestGroupOfMachines(t *testing.T) {
 				t.Fatalf("Detect = %+v, %v; want mode %s, and groups below /", h, err, tt.mode)
 			}
 			g, err := h.Open("/touchstone-fixture")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, dir := range g.allDirs() {
 				for _, file := range tt.lacks {
-					if err := os.Remove(filepath.Join(dir, file)); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.Remove(filepath.Join(dir, file)))
 				}
 			}
 			if diff := cmp.Diff(tt.missing, g.Missing()); diff != "" {
@@ -387,9 +371,7 @@ func TestGroupOfMachines(t *testing.T) {
 func empty(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for file := range files {
-		if err := os.Truncate(filepath.Join(root, file), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Truncate(filepath.Join(root, file), 0))
 	}
 }
 

@@ -22,6 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // childEnv is set in a test binary that acts as a process of a group.
@@ -155,9 +157,7 @@ func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 		t.Skip("needs root: creates cgroups")
 	}
 	h, err := Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if h.Base() != "/" {
 		t.Skipf("cannot create cgroups: %v", h.noAccess)
 	}
@@ -175,14 +175,10 @@ func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 func top(t *testing.T, h *Hierarchy) *Group {
 	t.Helper()
 	g, err := h.Create(fmt.Sprintf("/%stest-%d-%d", Prefix, os.Getpid(), time.Now().UnixNano()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		// t.Context is already done.
-		if err := errors.Join(g.Kill(context.Background()), g.Remove(context.Background())); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, errors.Join(g.Kill(context.Background()), g.Remove(context.Background())))
 	})
 	return g
 }
@@ -191,9 +187,7 @@ func top(t *testing.T, h *Hierarchy) *Group {
 func sub(t *testing.T, g *Group, name string) *Group {
 	t.Helper()
 	child, err := g.h.Create(g.Path() + "/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return child
 }
 
@@ -202,16 +196,11 @@ func start(t *testing.T, g *Group, role string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", g.ProcsFiles()...)
 	cmd.Env = append(os.Environ(), childEnv+"="+role)
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := cmd.StdinPipe()
+	must.Do(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the child printed %q, %v", line, err)
@@ -240,9 +229,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("creating a group twice: %v, want fs.ErrExist", err)
 		}
 		leaf, err := h.Create(g.Path() + "/a/b/c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, file := range slices.Concat(leaf.ProcsFiles(), leaf.ThreadFiles()) {
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("cgroup.procs: %v", err)
@@ -266,9 +253,7 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			first, last := t.TempDir(), t.TempDir()
-			if err := tt.obstacle(last); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tt.obstacle(last))
 			h := &Hierarchy{Mode: V1, base: "/", Mounts: []Mount{
 				{Dir: first, Controllers: []string{"cpu"}}, {Dir: last, Controllers: []string{"memory"}},
 			}}
@@ -292,9 +277,7 @@ func TestKillAndRemove(t *testing.T) {
 		if diff := cmp.Diff(want, pids); diff != "" || err != nil {
 			t.Errorf("Procs: %v (-want +got):\n%s", err, diff)
 		}
-		if err := g.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Kill(t.Context()))
 		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
 			t.Errorf("Procs after Kill = %v, %v", pids, err)
 		}
@@ -340,9 +323,7 @@ func TestRemoveVisitsAllHierarchies(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		for _, dir := range g.allDirs() {
-			if err := os.MkdirAll(filepath.Join(dir, "container/inner"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(dir, "container/inner"), 0o755))
 		}
 		want := []string{"container"}
 		if children, err := g.Children(); err != nil || !slices.Equal(children, want) {
@@ -377,9 +358,7 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 
 		done := make(chan error)
 		go func() { done <- g.Remove(t.Context()) }()
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Kill())
 		if err := <-done; err != nil {
 			t.Errorf("Remove of a group with an exiting process: %v", err)
 		}
@@ -403,15 +382,11 @@ func TestAwaitFrozen(t *testing.T) {
 			m, _ := h.unified()
 			dir, file, value = filepath.Join(m.Dir, g.Path()), "cgroup.freeze", "1"
 		}
-		if err := write(dir, file, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(dir, file, value))
 		if err := g.AwaitFrozen(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := parent.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, parent.Kill(t.Context()))
 		killed(t, cmd)
 	})
 }
@@ -451,13 +426,9 @@ func TestKillOutrunsForks(t *testing.T) {
 		if !ok {
 			t.Skip("needs the pids controller to limit the children of this test")
 		}
-		if err := write(dir, "pids.max", "60"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(dir, "pids.max", "60"))
 		cmd := start(t, sub(t, g, "a"), "breed")
-		if err := g.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Kill(t.Context()))
 		killed(t, cmd)
 		if value, err := words(dir, "pids.max"); err != nil || !slices.Equal(value, []string{"60"}) {
 			t.Errorf("pids.max after Kill = %v, %v; want 60, the previous value", value, err)
@@ -469,12 +440,9 @@ func TestKillOutrunsForks(t *testing.T) {
 func TestKillOfExitedProcess(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childEnv+"=wait")
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := cmd.StdinPipe()
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	processes := hold([]int{cmd.Process.Pid})
 	defer release(processes)
 	if err := kill(processes[0]); err != nil {
@@ -484,9 +452,7 @@ func TestKillOfExitedProcess(t *testing.T) {
 	if err := kill(processes[0]); err != nil {
 		t.Errorf("killing an exited process: %v", err)
 	}
-	if err := awaitExit(t.Context(), processes); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, awaitExit(t.Context(), processes))
 }
 
 func TestHoldSparesInitAndCaller(t *testing.T) {
@@ -511,9 +477,7 @@ func TestOwnThread(t *testing.T) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		for _, file := range files {
-			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte("0"), 0))
 		}
 		if pids, err := g.Procs(); err != nil || !slices.Equal(pids, []int{os.Getpid()}) {
 			t.Errorf("Procs = %v, %v; want this process", pids, err)
@@ -525,9 +489,7 @@ func TestOwnThread(t *testing.T) {
 			t.Errorf("Remove = %v, want EBUSY and the reason", err)
 		}
 		for _, file := range home {
-			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte("0"), 0))
 		}
 		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
 			t.Errorf("Procs after the thread left = %v, %v", pids, err)
@@ -554,9 +516,7 @@ func TestLimitRealGroups(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, tt := range []struct {
 			then Limits
 			want limits
@@ -565,9 +525,7 @@ func TestLimitRealGroups(t *testing.T) {
 			{Limits{Memory: 64 << 20}, limits{"25000", "100000", "67108864"}},
 			{Limits{CPU: 0.5}, limits{"50000", "100000", "67108864"}},
 		} {
-			if err := g.Limit(tt.then); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Limit(tt.then))
 			if diff := cmp.Diff(tt.want, limitsOf(t, g)); diff != "" {
 				t.Errorf("limits after %v (-want +got):\n%s", tt.then, diff)
 			}
@@ -586,9 +544,7 @@ func TestGroupsHaveNoSwap(t *testing.T) {
 		file := "memory.swap.max"
 		if !v2 {
 			file, dir = "memory.swappiness", filepath.Join(dir, "inner")
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(dir, 0o755))
 		}
 		if !exists(dir, file) {
 			t.Skipf("needs %s", file)
@@ -606,9 +562,7 @@ func limitsOf(t *testing.T, g *Group) (l limits) {
 	read := func(controller, file string) []string {
 		dir, _, _ := g.dir(controller)
 		got, err := words(dir, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return got
 	}
 	if _, v2, _ := g.dir("cpu"); v2 {
@@ -629,14 +583,10 @@ func TestRootless(t *testing.T) {
 			t.Skip("needs a unified tree: v1 cannot be delegated")
 		}
 		const nobody = 65534
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer func() { _ = dir.Close() }()
 		for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
-			if err := os.Chown(filepath.Join(dir.Name(), file), nobody, nobody); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chown(filepath.Join(dir.Name(), file), nobody, nobody))
 		}
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), childEnv+"=rootless")
@@ -686,9 +636,7 @@ func TestCharges(t *testing.T) {
 func TestChargesOfARemovedGroup(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g, err := h.Open("/touchstone-nothing")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if memory, err := g.Memory(); memory != 0 || err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("Memory = %d, %v", memory, err)
 		}

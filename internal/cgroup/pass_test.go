@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // domain is the content of cgroup.type of every group except the root of the whole tree.
@@ -28,9 +30,7 @@ func unifiedTree(t *testing.T, files map[string]string) (*Hierarchy, string) {
 		writeFixture(t, filepath.Join(dir, name), text)
 	}
 	h, err := Detect(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return h, dir
 }
 
@@ -81,9 +81,7 @@ func TestRefusal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, dir := unifiedTree(t, tt.files)
 			g, err := h.Create("/touchstone-run/trial")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, controller := range tt.controllers {
 				if tt.err == nil {
 					if r := h.Refusal(controller); r != nil {
@@ -107,9 +105,7 @@ func TestRefusal(t *testing.T) {
 				}
 			}
 			writes, err := words(dir, "cgroup.subtree_control")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got := slices.ContainsFunc(writes, func(word string) bool { return strings.HasPrefix(word, "+") }); got && tt.err != nil && len(tt.controllers) == 3 {
 				t.Errorf("it wrote %q", writes)
 			}
@@ -148,9 +144,7 @@ func TestPassRefusal(t *testing.T) {
 func TestPassCPUsRefused(t *testing.T) {
 	h, _ := unifiedTree(t, map[string]string{"cgroup.controllers": "cpuset cpu memory pids\n", "cgroup.type": domain, "cgroup.procs": "1\n"})
 	g, err := h.Create("/touchstone-run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := g.PassCPUs(); !errors.Is(err, unix.EBUSY) || !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("PassCPUs() = %v", err)
 	}
@@ -165,24 +159,18 @@ func TestPassCPUsRefused(t *testing.T) {
 func TestForksAreAllowedAgain(t *testing.T) {
 	h, dir := unifiedTree(t, map[string]string{"cgroup.controllers": "pids\n", "touchstone-run/pids.max": "max\n"})
 	g, err := h.Open("/touchstone-run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file := filepath.Join(dir, "touchstone-run/pids.max")
 	allow := g.forbidForks()
 	if err := allow(); err != nil {
 		t.Error(err)
 	}
 	allow = g.forbidForks()
-	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(file), os.Mkdir(file, 0o700)))
 	if err := allow(); err == nil || !strings.Contains(err.Error(), "touchstone-run") {
 		t.Errorf("a limit that stays is %v", err)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if err := allow(); err != nil {
 		t.Errorf("a group that is removed meanwhile: %v", err)
 	}

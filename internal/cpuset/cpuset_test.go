@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/thread"
 )
 
@@ -97,12 +98,8 @@ func machine(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, "sys/devices/system/cpu", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
@@ -142,13 +139,9 @@ func TestMachines(t *testing.T) {
 	for name, want := range wants {
 		t.Run(name, func(t *testing.T) {
 			archive, err := txtar.ParseFile(dir + name + ".txtar")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			root := t.TempDir()
-			if err := txtar.Write(archive, root); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, txtar.Write(archive, root))
 			online, err := cpuset.Online(root)
 			if online.String() != want.online || (err != nil) != (want.online == "") {
 				t.Errorf("Online() = %s, %v; want %q", online, err, want.online)
@@ -251,12 +244,8 @@ func TestOnlineWithoutSys(t *testing.T) {
 		"cpufreq 1\ncpu99999 1\n":                "",
 	} {
 		root := t.TempDir()
-		if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, "proc/stat"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(root, "proc"), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(root, "proc/stat"), []byte(text), 0o600))
 		got, err := cpuset.Online(root)
 		if got.String() != want || (err != nil) != (want == "") {
 			t.Errorf("%q: Online() = %s, %v; want %q", text, got, err, want)

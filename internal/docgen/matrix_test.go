@@ -78,9 +78,8 @@ func writeMatrix(t *testing.T, pattern string, k docgen.Kind) {
 		m, exports = exported(t, exports[0], k), exports[1:]
 	}
 	for _, export := range exports {
-		if m, err = m.Update(exported(t, export, k)); err != nil {
-			t.Fatal(err)
-		}
+		m, err = m.Update(exported(t, export, k))
+		must.Do(t, err)
 	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -118,9 +117,8 @@ func TestUpdateMatrix(t *testing.T) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
 	got.Rows[1].Seen = row.Seen
-	if text, err = json.Marshal(got); err != nil {
-		t.Fatal(err)
-	}
+	text, err = json.Marshal(got)
+	must.Do(t, err)
 	page, err = docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	if want := row.Benchmark + " and " + got.Rows[1].Benchmark + " were seen " + row.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
@@ -198,9 +196,8 @@ func TestMatrixWithParts(t *testing.T) {
 func TestMatrixRefusesUnknownRows(t *testing.T) {
 	matrix := stored(t, programs())
 	page := []byte("<!-- matrix -->\n<!-- end -->\n")
-	if _, err := docgen.WithMatrix(page, matrix, programs()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := docgen.WithMatrix(page, matrix, programs())
+	must.Do(t, err)
 	for name, text := range map[string]string{
 		"no JSON":       "{",
 		"unknown":       strings.Replace(string(matrix), "performance.cpu.time", "performance.cpu.space", 1),

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host/check"
 	"github.com/touchstone-bench/touchstone/internal/host/facts"
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -39,20 +40,14 @@ func TestFacts(t *testing.T) {
 			h := Facts(hosttest.Unpack(t, filepath.Join("testdata", name+".txtar")))
 			h.Root, h.PageSize = false, 0 // properties of the test process
 			got, err := json.MarshalIndent(h, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got = append(got, '\n')
 			golden := filepath.Join("testdata", name+".golden.json")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(golden, got, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("facts (-want +got):\n%s", diff)
 			}
@@ -66,14 +61,10 @@ func TestFactsHoldNoSecrets(t *testing.T) {
 	hasPrivate := false
 	for _, name := range machines(t) {
 		raw, err := os.ReadFile(filepath.Join("testdata", name+".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		hasPrivate = hasPrivate || private.Match(raw)
 		text, err := json.Marshal(Facts(hosttest.Unpack(t, filepath.Join("testdata", name+".txtar"))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if found := private.FindAll(text, -1); found != nil {
 			t.Errorf("%s: facts hold %q", name, found)
 		}
@@ -136,9 +127,7 @@ func TestContainer(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 		findings, err := check.Inspect(t.Context(), root, func(context.Context) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f := findings[slices.IndexFunc(findings, func(f check.Finding) bool { return f.Name == "container" })]
 		if isPoor := f.Rating == check.Poor; isPoor != (tt.want != "") || isPoor && (f.Now != tt.want || !strings.Contains(f.Remedy, "--privileged --pid=host")) {
 			t.Errorf("%s: the finding is %+v", name, f)

@@ -29,17 +29,15 @@ func made(t testing.TB, layers ...[]byte) v1.Image {
 	for _, content := range layers {
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 		must.Do(t, err)
-		if image, err = mutate.AppendLayers(image, layer); err != nil {
-			t.Fatal(err)
-		}
+		image, err = mutate.AppendLayers(image, layer)
+		must.Do(t, err)
 	}
 	config, err := image.ConfigFile()
 	must.Do(t, err)
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", "amd64"
-	if image, err = mutate.ConfigFile(image, config); err != nil {
-		t.Fatal(err)
-	}
+	image, err = mutate.ConfigFile(image, config)
+	must.Do(t, err)
 	return image
 }
 

@@ -96,9 +96,8 @@ func TestWriteProbe(t *testing.T) {
 	stdout, err := cmd.StdoutPipe()
 	must.Do(t, err)
 	must.Do(t, cmd.Start())
-	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.ReadFull(stdout, make([]byte, len("ready\n")))
+	must.Do(t, err)
 	if err := WriteProbe(file); err != nil {
 		t.Errorf("while the probe runs: %v", err)
 	}

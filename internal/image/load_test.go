@@ -34,9 +34,8 @@ func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	must.Do(t, err)
 	config = config.DeepCopy()
 	config.Architecture = arch
-	if image, err = mutate.ConfigFile(image, config); err != nil {
-		t.Fatal(err)
-	}
+	image, err = mutate.ConfigFile(image, config)
+	must.Do(t, err)
 	return image
 }
 
@@ -398,9 +397,7 @@ func TestExpandIgnoresOtherFiles(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	image := made(f, archive(f, regularFile("file")))
 	var buffer bytes.Buffer
-	if err := Save(f.Context(), &buffer, "mine", image); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, Save(f.Context(), &buffer, "mine", image))
 	f.Add(buffer.Bytes())
 	f.Add([]byte("\x1f\x8b"))
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -422,9 +419,8 @@ func TestOpen(t *testing.T) {
 	one := forPlatform(t, made(t, archive(t, regularFile("one"))), "s390x")
 	two := forPlatform(t, made(t, archive(t, regularFile("two"))), "riscv64")
 	cache := testCache(t)
-	if _, err := cache.Put(t.Context(), "mine", one); err != nil {
-		t.Fatal(err)
-	}
+	_, err := cache.Put(t.Context(), "mine", one)
+	must.Do(t, err)
 	pair := writeLayout(t, true, one, two)
 	for _, tt := range []struct{ name, path, arch, want string }{
 		{"of several", pair, "riscv64", "two"},

@@ -234,9 +234,8 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	if sum, _ := r.Served(ref); sum != 100 {
 		t.Errorf("after a range of 100 bytes: %d bytes", sum)
 	}
-	if _, err := pull(t, ref); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pull(t, ref)
+	must.Do(t, err)
 	if sum, size := r.Served(ref); sum != size {
 		t.Errorf("after a pull: %d of %d bytes", sum, size)
 	}

@@ -55,9 +55,8 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 			h.Size = int64(len(content))
 		}
 		must.Do(t, w.WriteHeader(&h))
-		if _, err := w.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.Write([]byte(content))
+		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
 	return b.Bytes()

@@ -70,9 +70,8 @@ func TestLinkToCache(t *testing.T) {
 	link := filepath.Join(top, "link")
 	must.Do(t, os.Mkdir(filepath.Join(top, "disk"), 0o755), os.Symlink("disk", link))
 	for range 2 {
-		if _, err := OpenCache(link); err != nil {
-			t.Fatal(err)
-		}
+		_, err := OpenCache(link)
+		must.Do(t, err)
 	}
 	if info, err := os.Stat(filepath.Join(top, "disk", "blobs", "sha256")); err != nil || info.Mode().Type() != fs.ModeDir {
 		t.Errorf("blobs are %v, %v", info, err)

@@ -116,9 +116,7 @@ func BenchmarkOpaqueWhiteout(b *testing.B) {
 				image := emptied(b, n, kind.typeflag)
 				parent := b.TempDir()
 				for i := 0; b.Loop(); i++ {
-					if err := unpackImage(b.Context(), image, filepath.Join(parent, fmt.Sprint(i)), defaultLimits); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, unpackImage(b.Context(), image, filepath.Join(parent, fmt.Sprint(i)), defaultLimits))
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 			})

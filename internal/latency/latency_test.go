@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestRecorder(t *testing.T) {
@@ -13,9 +15,7 @@ func TestRecorder(t *testing.T) {
 	times := make([]time.Duration, 50_000)
 	for i := range times {
 		times[i] = time.Duration(1e6 * (1 + random.ExpFloat64()))
-		if err := r.Record(times[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Record(times[i]))
 	}
 	sorted := slices.Sorted(slices.Values(times))
 	for _, q := range []float64{0.01, 0.5, 0.99, 0.999} {
@@ -51,18 +51,14 @@ func TestRecorder(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	r := New()
 	for i := range 200_000 {
-		if err := r.Record(time.Duration(i%977) * 12_345_678); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Record(time.Duration(i%977)*12_345_678))
 	}
 	if size := r.histogram.ByteSize(); size > 512<<10 || cap(r.largest) > 2*Kept {
 		t.Errorf("the histogram has %d bytes, the tail room for %d times", size, cap(r.largest))
 	}
 	recorder := New()
 	for d := time.Duration(1); d < longest; d += d/2000 + 1 {
-		if err := recorder.Record(d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, recorder.Record(d))
 	}
 	if n := len(recorder.Distribution("Exec").Lows); n > 40_000 {
 		t.Errorf("a distribution has %d buckets", n)

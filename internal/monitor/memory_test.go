@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // captured is /proc/meminfo of a machine without swap.
 func captured(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/meminfo-6.18")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -58,9 +58,7 @@ func TestMemoryOfHost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseMeminfo([]byte(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

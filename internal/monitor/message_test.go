@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // recorded returns a datagram that a kernel (Linux 6.18, version 17 of the record) sent.
 func recorded(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("recorded on a machine of the other byte order")
 	}
@@ -172,9 +172,7 @@ func TestParsePSS(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"smaps_rollup-amd64": 437 << 10, "smaps_rollup-arm64": 343 << 10} { // of Linux 6.12
 		text, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := parseRollup(string(text))
 		if err != nil || got.PSS != want {
 			t.Errorf("memory of %s = %+v, %v; want a PSS of %d", name, got, err, want)
@@ -210,9 +208,7 @@ func TestPSSOfKernels(t *testing.T) {
 			proc := t.TempDir()
 			for name, text := range tt.files {
 				file := filepath.Join(proc, name)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 			}
 			if got, _, err := rollup(proc, 7); got.PSS != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("pss = %d, %v; want %d, %v", got, err, tt.want, tt.err)

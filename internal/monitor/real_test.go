@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // burnVariable is the CPU time in ms that a child process of this test burns, in several threads. The child prints the CPU
@@ -70,11 +72,7 @@ func begin(t *testing.T, target Target) *Account {
 		target.Procs = func() ([]int, error) { return nil, nil }
 	}
 	a := Begin(target)
-	t.Cleanup(func() {
-		if err := errors.Join(a.Close(), a.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, errors.Join(a.Close(), a.Close())) })
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
@@ -85,9 +83,7 @@ func begin(t *testing.T, target Target) *Account {
 func burner(t *testing.T, ms int) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = append(os.Environ(), burnVariable+"="+strconv.Itoa(ms))
 	return cmd
@@ -106,28 +102,20 @@ func within(got, lo, hi time.Duration) bool {
 func TestCPUOfThreads(t *testing.T) {
 	needRoot(t)
 	predecessor := burner(t, 5)
-	if err := predecessor.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, predecessor.Run())
 	a := begin(t, Target{})
 	var lo, hi time.Duration
 	for range 2 {
 		cmd := burner(t, 40)
 		output, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ns, err := strconv.Atoi(strings.TrimSpace(string(output)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		lo += time.Duration(ns)
 		hi += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 	}
 	got, err := a.CPU()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(got) != 1 || !within(got[Container], lo, hi) {
 		t.Errorf("CPU time by component is %v, want between %v and %v of the container", got, lo, hi)
 	}
@@ -138,29 +126,20 @@ func TestCPUOfACopyInMemory(t *testing.T) {
 	needRoot(t)
 	cmd := burner(t, 40)
 	program, err := os.Open(cmd.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = program.Close() }()
 	fd, err := unix.MemfdCreate("clone", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	clone := os.NewFile(uintptr(fd), "clone")
 	defer func() { _ = clone.Close() }()
-	if _, err := io.Copy(clone, program); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.Copy(clone, program)
+	must.Do(t, err)
 	cmd.ExtraFiles = []*os.File{clone}
 	cmd.Path = "/proc/self/fd/3"
 	a := begin(t, Target{})
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Run())
 	got, err := a.CPU()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// Between its fork and its exec the process executes the file of this test.
 	if got[Runtime] == 0 || got[Container] > got[Runtime]/10 || len(got) > 2 {
 		t.Errorf("CPU time by component is %v, want the runtime's", got)
@@ -174,22 +153,15 @@ func TestCPUOfADaemon(t *testing.T) {
 	shell := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", burner(t, 30).Path)
 	shell.Env = burner(t, 30).Env
 	in, err := shell.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := shell.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	lines := bufio.NewScanner(out)
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, shell.Start())
 	lines.Scan()
 	a := begin(t, Target{Daemons: []int{shell.Process.Pid}})
-	if _, err := in.Write([]byte("\n")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = in.Write([]byte("\n"))
+	must.Do(t, err)
 	lines.Scan()
 	census, err := a.Census()
 	memory := census.ByComponent()
@@ -197,12 +169,8 @@ func TestCPUOfADaemon(t *testing.T) {
 		t.Errorf("memory by component is %v, %v; want some KiB for the daemon", memory, err)
 	}
 	got, err := a.CPU()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, in.Close())
 	if line := lines.Text(); line != "called" {
 		t.Errorf("the daemon printed %q", line)
 	}
@@ -221,9 +189,7 @@ func TestOtherProcessesDoNotCount(t *testing.T) {
 	needRoot(t)
 	a := begin(t, Target{})
 	a.self = 1 << 30 // this test's children are another program's now
-	if err := burner(t, 5).Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, burner(t, 5).Run())
 	if got, err := a.CPU(); err != nil || len(got) > 0 {
 		t.Errorf("CPU time by component is %v, %v; want none", got, err)
 	}
@@ -233,25 +199,15 @@ func TestOtherProcessesDoNotCount(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	needRoot(t)
 	query, err := open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	events, err := open(query.family)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(query.close(), events.close()); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, errors.Join(query.close(), events.close())) })
 	if err := events.subscribe(1); err != nil { // the kernel uses its minimum instead
 		t.Fatal(err)
 	}
 	for range 20 {
-		if err := exec.CommandContext(t.Context(), "true").Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, exec.CommandContext(t.Context(), "true").Run())
 	}
 	if got, err := events.drain(); !errors.Is(err, errOverflow) {
 		t.Errorf("drain = %d records, %v; want %v", len(got), err, errOverflow)
@@ -270,16 +226,12 @@ func TestOwn(t *testing.T) {
 		t.Fatalf("Own = %d, %v", start, err)
 	}
 	mapping, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	end, err := Own()
 	if growth := end - start; err != nil || growth < size-4<<20 || growth > size+16<<20 {
 		t.Errorf("after %d bytes more Own has grown by %d, %v", size, growth, err)
 	}
-	if err := unix.Munmap(mapping); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, unix.Munmap(mapping))
 }
 
 // Memory does not depend on the kernel's records.
@@ -287,23 +239,15 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	needRoot(t)
 	sleeper := exec.CommandContext(t.Context(), "cat")
 	in, err := sleeper.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	out, err := sleeper.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, sleeper.Start())
 	// Start returns in the middle of the exec, when the process has no command line yet.
-	if _, err := in.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = in.Write([]byte("x"))
+	must.Do(t, err)
+	_, err = out.Read(make([]byte, 1))
+	must.Do(t, err)
 	a := begin(t, Target{Runtimes: []string{"cat"}, Search: true, Procs: func() ([]int, error) { return []int{sleeper.Process.Pid, 1 << 30, os.Getpid()}, nil }})
 	a.err = errOverflow
 	census, err := a.Census()
@@ -322,30 +266,20 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	for _, file := range []string{"stat", "cmdline"} {
 		name := filepath.Join(strconv.Itoa(sleeper.Process.Pid), file)
 		text, err := os.ReadFile(filepath.Join("/proc", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.MkdirAll(filepath.Join(a.proc, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(a.proc, name), text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Join(a.proc, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(a.proc, name), text, 0o600)))
 	}
 	a.Search = false
 	if census, err := a.Census(); err != nil || !census.Resident || census.Tasks != 1 || census.Memory[Runtime].PSS < memory[Runtime] {
 		t.Errorf("without proportional set sizes the census is %+v, %v; want a resident set of at least %d", census, err, memory[Runtime])
 	}
-	if err := errors.Join(in.Close(), sleeper.Wait()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(in.Close(), sleeper.Wait()))
 }
 
 // The CPU time of a process grows, and is unknown once the process has exited.
 func TestSpent(t *testing.T) {
 	a := Begin(Target{Procs: func() ([]int, error) { return nil, nil }})
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, a.Close()) })
 	start, err := a.Spent([]int{os.Getpid()})
 	if err != nil {
 		t.Skipf("the kernel's records are not available: %v", err)

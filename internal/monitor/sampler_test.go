@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // machine is a proc file system of invented processes. Their IDs are larger than any real ID.
@@ -145,9 +147,7 @@ func TestZombiesAreNotCounted(t *testing.T) {
 	m.run(1, 0, "daemon", 0, 1, 1000)
 	dir := fmt.Sprint(noPID + 1)
 	text, err := os.ReadFile(filepath.Join(m.proc, dir, "stat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m.write(dir+"/stat", strings.Replace(string(text), ") S ", ") Z ", 1))
 	m.wantCPU(m.sampler(), map[Component]time.Duration{})
 }
@@ -165,9 +165,7 @@ func TestMemoryWithoutPSS(t *testing.T) {
 	m := newMachine(t)
 	m.run(1, 0, "daemon", 0, 1, 1000)
 	for _, name := range []string{"self", fmt.Sprint(noPID + 1)} {
-		if err := os.Remove(filepath.Join(m.proc, name, "smaps_rollup")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(m.proc, name, "smaps_rollup")))
 	}
 	s := m.sampler()
 	m.wantCPU(s, map[Component]time.Duration{Daemon: 0})
@@ -196,9 +194,7 @@ func TestStatIsRefused(t *testing.T) {
 func TestSamplesOfRealProcesses(t *testing.T) {
 	pids := sleepers(t, 2)
 	s, err := NewSampler(Target{Procs: func() ([]int, error) { return pids, nil }}, "/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	host, err := s.Host()
 	if err != nil || host[Used] <= 0 || host[Free] <= 0 {
 		t.Errorf("Host() = %v, %v", host, err)
@@ -210,9 +206,7 @@ func TestSamplesOfRealProcesses(t *testing.T) {
 	if memory, _, err := s.Memory(); err != nil || memory[Container] < 10<<10 || memory[Container] > 64<<20 {
 		t.Errorf("Memory() = %v, %v", memory, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 }
 
 // sleepers starts processes that sleep until the end of the test.
@@ -221,9 +215,7 @@ func sleepers(t testing.TB, n int) []int {
 	var pids []int
 	for range n {
 		cmd := exec.CommandContext(t.Context(), "sleep", "600")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
@@ -231,9 +223,8 @@ func sleepers(t testing.TB, n int) []int {
 		// Start returns in the middle of the exec, when the process has no command line yet.
 		for text := []byte(nil); len(text) == 0; {
 			var err error
-			if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); err != nil {
-				t.Fatal(err)
-			}
+			text, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+			must.Do(t, err)
 		}
 		pids = append(pids, cmd.Process.Pid)
 	}
@@ -244,9 +235,7 @@ func sleepers(t testing.TB, n int) []int {
 func BenchmarkSample(b *testing.B) {
 	pids := sleepers(b, 10)
 	s, err := NewSampler(Target{Procs: func() ([]int, error) { return pids, nil }}, "/proc")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer func() { _ = s.Close() }()
 	for _, part := range []struct {
 		name string
@@ -258,9 +247,7 @@ func BenchmarkSample(b *testing.B) {
 	} {
 		b.Run(part.name, func(b *testing.B) {
 			for b.Loop() {
-				if err := part.read(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, part.read())
 			}
 		})
 	}

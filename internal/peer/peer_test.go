@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
@@ -57,9 +58,7 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := &machine{ended: make(chan error, 1)}
 	m.Server = &Server{
 		Version: "v1", Secret: testSecret, Machine: "there", About: map[string]string{AboutMachine: "Linux"},
@@ -86,9 +85,7 @@ func newMachine(t *testing.T) *machine {
 	go func() { m.ended <- m.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-m.ended; err != nil {
-			t.Error(err)
-		}
+		must.Do(t, <-m.ended)
 	})
 	return m
 }
@@ -111,9 +108,7 @@ func TestSessions(t *testing.T) {
 	m := newMachine(t)
 	for i, server := range remote.Servers() {
 		s, err := m.Open(t.Context(), m.at, server)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p := m.started[i]
 		if p.server != server || p.at != s.Server || s.Server.Port() != server.Port(m.at.Port) || s.Control.Port() != m.at.Port {
 			t.Errorf("%s was started as %s at %s, and the session has %s and %s", server, p.server, p.at, s.Server, s.Control)
@@ -143,9 +138,7 @@ func TestSessions(t *testing.T) {
 func TestCheck(t *testing.T) {
 	m := newMachine(t)
 	conn, err := net.Dial("tcp4", m.at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = conn.Close()
 	info, err := m.Check(t.Context(), m.at)
 	if err != nil || info.Same || len(m.started) > 0 {
@@ -163,25 +156,17 @@ func TestCheck(t *testing.T) {
 func TestOneClientAtATime(t *testing.T) {
 	m := newMachine(t)
 	s, err := m.Open(t.Context(), m.at, remote.Nginx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, server := range []remote.Server{remote.Iperf, ""} {
 		if _, err := m.Open(t.Context(), m.at, server); err == nil || !strings.Contains(err.Error(), "busy with a trial of 127.0.0.1") {
 			t.Errorf("a second client for %q gets %v", server, err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	for range 20 { // the next session never meets the end of the last one
 		s, err := m.Open(t.Context(), m.at, remote.Netserver)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, s.Close())
 	}
 }
 
@@ -191,9 +176,7 @@ func TestOneClientAtATime(t *testing.T) {
 func TestLostClient(t *testing.T) {
 	m := newMachine(t)
 	s, err := m.Open(t.Context(), m.at, remote.Nginx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = s.conn.SetLinger(0) // a reset, as from a killed program
 	_ = s.conn.Close()
 	<-m.started[0].gone
@@ -211,9 +194,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
 			s, err := m.Open(t.Context(), m.at, remote.Nginx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			ctx, stop := s.Watch(t.Context())
 			defer stop()
 			tt.happens(m)
@@ -234,9 +215,7 @@ func TestServerStays(t *testing.T) {
 	m := newMachine(t)
 	m.stops = errors.New("a process stays")
 	s, err := m.Open(t.Context(), m.at, remote.Nginx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "a process stays") {
 		t.Errorf("Close() = %v", err)
 	}
@@ -246,9 +225,7 @@ func TestServerStays(t *testing.T) {
 func speak(t *testing.T, text string) remote.Place {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		conn, err := l.Accept()
@@ -265,17 +242,11 @@ func speak(t *testing.T, text string) remote.Place {
 func closedPort(t *testing.T) uint16 {
 	t.Helper()
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = unix.Close(socket) })
-	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	address, err := unix.Getsockname(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return uint16(address.(*unix.SockaddrInet4).Port)
 }
 
@@ -328,9 +299,7 @@ func TestErrors(t *testing.T) {
 // A machine that is silent exceeds the caller's limit.
 func TestSilence(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errOver := errors.New("the trial is over")
@@ -361,9 +330,7 @@ func TestForeignRequests(t *testing.T) {
 		`{"server":"iperf3"}` + "\n":                  "install one version",
 	} {
 		conn, err := net.Dial("tcp4", m.at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, _ = io.WriteString(conn, text)
 		got, _ := io.ReadAll(conn) // a reset may follow the answer to a long line
 		if !strings.Contains(string(got), want) && len(text) < longestLine {

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
 
@@ -25,9 +26,7 @@ import (
 func dial(t *testing.T, machine remote.Place) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp4", machine.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn, bufio.NewReader(conn)
 }
@@ -37,19 +36,13 @@ func claim(t *testing.T, machine remote.Place, nonce string, second func(serverN
 	t.Helper()
 	conn, reader := dial(t, machine)
 	var hello answer
-	if err := errors.Join(send(conn, request{Version: "v1", Nonce: nonce}), receive(reader, &hello)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(send(conn, request{Version: "v1", Nonce: nonce}), receive(reader, &hello)))
 	if want := (answer{Version: "v1", Nonce: hello.Nonce}); hello.Nonce == "" || hello.Machine != "" || hello.Error != want.Error || hello.About != nil {
 		t.Errorf("the first answer is %+v", hello)
 	}
-	if err := send(conn, second(hello.Nonce)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, send(conn, second(hello.Nonce)))
 	rest, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(rest)
 }
 
@@ -60,9 +53,7 @@ func claim(t *testing.T, machine remote.Place, nonce string, second func(serverN
 func TestStrangers(t *testing.T) {
 	m := newMachine(t)
 	refusal, err := json.Marshal(answer{Version: "v1", Error: errStranger.Error()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := string(refusal) + "\n"
 	nonce := newNonce()
 	proof := func(secret Secret, side string, server remote.Server) func(string) request {
@@ -106,13 +97,9 @@ func TestStrangers(t *testing.T) {
 	}
 	// A stranger does not learn that a trial is under way.
 	s, err := m.Open(t.Context(), m.at, remote.Netserver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	try()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	conn, reader := dial(t, m.at)
 	_, _ = io.Copy(conn, io.LimitReader(zeros{}, 1<<20)) // the server closes the connection before the end
 	rest, _ := io.ReadAll(reader)
@@ -136,9 +123,7 @@ func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 func record(t *testing.T, m *machine, server remote.Server) []request {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = l.Close() }()
 	var lines strings.Builder
 	var wg sync.WaitGroup
@@ -158,16 +143,12 @@ func record(t *testing.T, m *machine, server remote.Server) []request {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	wg.Wait()
 	var requests []request
 	for line := range strings.Lines(lines.String()) {
 		var r request
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &r))
 		requests = append(requests, r)
 	}
 	if len(requests) != 2 || requests[1].Proof == "" || strings.Contains(lines.String(), testSecret.Reveal()) {
@@ -307,15 +288,11 @@ func TestReadSecret(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)))
 		return file
 	}
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	s, err := ReadSecret(write("good", "  abcdefghijklmnop\n", 0o600))
 	if err != nil || s.Reveal() != "abcdefghijklmnop" {
 		t.Errorf("ReadSecret() = %q, %v", s.Reveal(), err)

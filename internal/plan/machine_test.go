@@ -104,9 +104,8 @@ func TestDropsCaches(t *testing.T) {
 		p := mustParse(t, "p", "version: 1\n"+c.keys+"\n")
 		if c.flag {
 			var err error
-			if p, err = p.Apply(Overrides{DropCaches: &c.flag}); err != nil {
-				t.Fatal(err)
-			}
+			p, err = p.Apply(Overrides{DropCaches: &c.flag})
+			must.Do(t, err)
 		}
 		work := []Work{{}, {Params: bench.Params{"cache": "cold"}}}
 		if c.warm {

@@ -109,9 +109,8 @@ func TestResolveSelectsAllByDefault(t *testing.T) {
 	if len(work) != len(testCatalogue()) {
 		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
 	}
-	if work, err = mustParse(t, "p", "version: 1\n"+ownOne).Resolve(testCatalogue()); err != nil {
-		t.Fatal(err)
-	}
+	work, err = mustParse(t, "p", "version: 1\n"+ownOne).Resolve(testCatalogue())
+	must.Do(t, err)
 	if len(work) != len(testCatalogue())+1 || work[len(work)-1].Benchmark.Name != "app.start.cold" {
 		t.Errorf("a plan without benchmarks and with a workload resolves to %q", spell(work))
 	}

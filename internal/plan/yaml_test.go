@@ -104,9 +104,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte(whole))

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -27,9 +28,7 @@ func shell(script string, output *os.File) process.Program {
 func TestCall(t *testing.T) {
 	l := launcher(t, process.Options{})
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = output.Close() }()
 	// The program gets its environment, both files, no input, and its own process group.
 	script := `read x && echo input; echo $WORD; echo complaint >&2; [ $$ = $(cut -d" " -f5 /proc/$$/stat) ] && exit 3`
@@ -123,9 +122,7 @@ func TestCancelledCallKillsDescendants(t *testing.T) {
 		} {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				r, w, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				go func() {
 					pid := 0
@@ -161,13 +158,9 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 	}
 	l := launcher(t, process.Options{})
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan string, 1)
 	go func() {
@@ -204,9 +197,7 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 	}
 	for range 30 {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			_, _ = r.Read(make([]byte, 1))
@@ -223,17 +214,14 @@ func TestCancelledCallSparesOtherCalls(t *testing.T) {
 
 func BenchmarkCall(b *testing.B) {
 	l, err := process.New(process.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer func() { _ = l.Close() }()
 	l.IgnoreStrays(true)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	p := process.Program{Args: []string{"/bin/true"}, Stdout: os.Stderr, Stderr: os.Stderr}
 	for b.Loop() {
-		if _, err := l.Call(ctx, p); err != nil {
-			b.Fatal(err)
-		}
+		_, err := l.Call(ctx, p)
+		must.Do(b, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -19,21 +20,15 @@ import (
 func groups(t *testing.T) (*cgroup.Hierarchy, string) {
 	t.Helper()
 	h, err := cgroup.Detect("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if h.Base() == "" {
 		t.Skip("needs permission to create cgroups: run as root, or in a delegated cgroup")
 	}
 	name := "/" + cgroup.Prefix + "test-" + strings.ToLower(rand.Text()[:8])
 	t.Cleanup(func() {
 		g, err := h.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Destroy(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, err)
+		must.Do(t, g.Destroy(context.WithoutCancel(t.Context())))
 	})
 	return h, name
 }
@@ -44,9 +39,7 @@ func childCgroups(t *testing.T, l *process.Launcher) []string {
 	var out bytes.Buffer
 	cmd := exec.Command("/bin/sh", "-c", "cat /proc/$$/cgroup; cat /proc/self/cgroup")
 	cmd.Stdout = &out
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Run(t.Context(), cmd))
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
@@ -54,28 +47,20 @@ func childCgroups(t *testing.T, l *process.Launcher) []string {
 func enter(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy, name string) {
 	t.Helper()
 	g, err := h.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir, err := g.OpenDir()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Fatal(err)
 	}
-	if err := l.SetCgroup(g.ThreadFiles(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetCgroup(g.ThreadFiles(), dir))
 }
 
 // leave starts later children in the test's own cgroup.
 func leave(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy) {
 	t.Helper()
 	files, err := h.OwnThreadFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.SetCgroup(files, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, l.SetCgroup(files, nil))
 }
 
 func TestSetCgroup(t *testing.T) {
@@ -83,9 +68,7 @@ func TestSetCgroup(t *testing.T) {
 	l := launcher(t, process.Options{})
 	baseline := childCgroups(t, l)
 	self, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := descriptors(t)
 	for _, name := range []string{top + "/one", top + "/two"} { // directly from one to the other
 		enter(t, l, h, name)
@@ -124,16 +107,10 @@ func TestSetCgroup(t *testing.T) {
 func TestCloseClosesCgroup(t *testing.T) {
 	baseline := descriptors(t)
 	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(l.SetCgroup(nil, dir), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, errors.Join(l.SetCgroup(nil, dir), l.Close()))
 	if openFiles := descriptors(t); openFiles > baseline {
 		t.Errorf("%d file descriptors are open, before %d", openFiles, baseline)
 	}
@@ -147,9 +124,7 @@ func TestSetCgroupFailsInOneHierarchy(t *testing.T) {
 	}
 	l := launcher(t, process.Options{})
 	g, err := h.Create(top + "/one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := append([]string{"/no/such/tasks"}, g.ThreadFiles()...)
 	if err := l.SetCgroup(files, nil); err == nil {
 		t.Error("SetCgroup succeeds with a missing file")

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // allowed returns the CPU list in a /proc/PID/status file.
@@ -41,9 +42,7 @@ func affinities(t *testing.T) map[int]string {
 			continue // the thread has ended
 		}
 		thread, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		found[thread] = allowed(string(text))
 	}
 	return found
@@ -71,9 +70,7 @@ func makeThreads(n int) {
 func usualList(t *testing.T) cpuset.Set {
 	t.Helper()
 	affinity, err := usualAffinity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var list cpuset.Set
 	for cpu := range cpuset.Max + 1 {
 		if affinity.IsSet(cpu) {
@@ -89,39 +86,23 @@ func TestPin(t *testing.T) {
 		t.Skip("needs two CPUs")
 	}
 	one := strconv.Itoa(affinity[len(affinity)-1])
-	t.Cleanup(func() {
-		if err := Pin(""); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, Pin("")) })
 	for _, pinFirst := range []bool{true, false} {
 		t.Run(fmt.Sprintf("before there is a launcher: %t", pinFirst), func(t *testing.T) {
 			makeThreads(8)
 			if pinFirst {
-				if err := Pin(one); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, Pin(one))
 			}
 			l, err := New(Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := l.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
+			must.Do(t, err)
+			defer func() { must.Do(t, l.Close()) }()
 			if !pinFirst {
-				if err := Pin(one); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, Pin(one))
 			}
 			baseline := len(affinities(t))
 			makeThreads(baseline + 8)
 			var thread int // the forking thread
-			if err := l.doSoon(func() error { thread = unix.Gettid(); return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.doSoon(func() error { thread = unix.Gettid(); return nil }))
 			masks := affinities(t)
 			if len(masks) <= baseline {
 				t.Errorf("no new threads, still %d", len(masks))
@@ -140,9 +121,7 @@ func TestPin(t *testing.T) {
 					t.Errorf("a child is on CPUs %s, want %s", cpus, affinity)
 				}
 			}
-			if err := Pin(""); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Pin(""))
 			for id, cpus := range affinities(t) {
 				if cpus != affinity.String() {
 					t.Errorf("after a reset thread %d is on CPUs %s, want %s", id, cpus, affinity)
@@ -164,9 +143,7 @@ func TestPinRefuses(t *testing.T) {
 			t.Errorf("Pin(%q) = %v, want %s", cpus, err, want)
 		}
 	}
-	if err := Pin(""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Pin(""))
 	for id, cpus := range affinities(t) {
 		if was, ok := baseline[id]; ok && cpus != was {
 			t.Errorf("thread %d is on CPUs %s, was on %s", id, cpus, was)
@@ -178,13 +155,9 @@ func TestPinRefuses(t *testing.T) {
 func score(t *testing.T, file string) int {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return n
 }
 
@@ -194,21 +167,15 @@ func readBy(t *testing.T, l *Launcher, file string) []string {
 	var spawned strings.Builder
 	cmd := exec.CommandContext(t.Context(), "/bin/cat", file)
 	cmd.Stdout = &spawned
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Run(t.Context(), cmd))
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = out.Close() }()
 	if exit, err := l.Call(t.Context(), Program{Args: []string{"/bin/sh", "-c", "cat " + file + "; true"}, Stdout: out, Stderr: out}); err != nil || exit.Status != 0 {
 		t.Fatalf("Call() = %+v, %v", exit, err)
 	}
 	output, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return []string{strings.TrimSpace(spawned.String()), strings.TrimSpace(string(output))}
 }
 
@@ -216,9 +183,7 @@ func readBy(t *testing.T, l *Launcher, file string) []string {
 func TestChildrenHaveHigherOOMScore(t *testing.T) {
 	self := score(t, "/proc/self/oom_score_adj")
 	l, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := min(self+oomRaise, mostOOMScore)
 	// The child of a child inherits the score.
 	for _, got := range readBy(t, l, "/proc/self/oom_score_adj") {
@@ -232,9 +197,7 @@ func TestChildrenHaveHigherOOMScore(t *testing.T) {
 	if got := score(t, "/proc/self/oom_score_adj"); got != self {
 		t.Errorf("this program has OOM score %d, want its old one, %d", got, self)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // The highest score is 1000. Without a writable score the children keep the score of this program.
@@ -246,9 +209,7 @@ func TestOOMScoreOfOthers(t *testing.T) {
 		writable bool
 	}{{"0\n", 500, true}, {"-1000\n", -500, true}, {"700\n", 1000, true}, {"none\n", 0, false}} {
 		file := filepath.Join(dir, "score")
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		s := openOOMScore(file)
 		if s.children != tt.children || (s.file != nil) != tt.writable {
 			t.Errorf("score %q: children have %d, writable is %v; want %d, %v", tt.text, s.children, s.file != nil, tt.children, tt.writable)
@@ -264,9 +225,7 @@ func TestOOMScoreOfOthers(t *testing.T) {
 func slacks(t *testing.T) map[string]int {
 	t.Helper()
 	tasks, err := filepath.Glob("/proc/self/task/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	found := map[string]int{}
 	for _, task := range tasks {
 		text, err := os.ReadFile(filepath.Join("/proc", filepath.Base(task), "timerslack_ns"))
@@ -274,9 +233,7 @@ func slacks(t *testing.T) map[string]int {
 			continue
 		}
 		ns, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		found[filepath.Base(task)] = ns
 	}
 	return found
@@ -302,9 +259,7 @@ func TestChildrenKeepUsualTimerSlack(t *testing.T) {
 		t.Skipf("the tests were started with the timer slack of a launcher, %d ns", slackTime)
 	}
 	l, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, got := range readBy(t, l, "/proc/self/timerslack_ns") {
 		if got != strconv.Itoa(slackTime) {
 			t.Errorf("a child has a timer slack of %s ns, want %d", got, slackTime)
@@ -313,9 +268,7 @@ func TestChildrenKeepUsualTimerSlack(t *testing.T) {
 	if values := slacks(t); count(values, slackTime) != 1 || count(values, slack) != len(values)-1 {
 		t.Errorf("timer slacks of the threads: %v; want %d ns for the forking thread and %d ns for the others", values, slackTime, slack)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if values := slacks(t); count(values, slackTime) != len(values) {
 		t.Errorf("timer slacks of the threads after Close: %v, want %d ns", values, slackTime)
 	}
@@ -324,9 +277,7 @@ func TestChildrenKeepUsualTimerSlack(t *testing.T) {
 func isSubreaper(t *testing.T) bool {
 	t.Helper()
 	var value int32
-	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&value)), 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&value)), 0, 0, 0))
 	return value != 0
 }
 
@@ -364,9 +315,7 @@ func TestFailedNewRestoresState(t *testing.T) {
 func TestCloseRestoresState(t *testing.T) {
 	for range 3 { // launchers one after the other are allowed
 		l, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !isSubreaper(t) {
 			t.Error("the program is not a subreaper")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -53,9 +54,7 @@ func TestStartersHaveCleanEnvironment(t *testing.T) {
 	l := launcher(t, process.Options{})
 	program := func() (*exec.Cmd, *os.File) {
 		file, err := os.Create(filepath.Join(dir, "environment"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { _ = file.Close() })
 		cmd := exec.CommandContext(t.Context(), "env")
 		cmd.Stdout = file
@@ -87,9 +86,7 @@ func TestStartersHaveCleanEnvironment(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		text, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if found := poisoned(string(text)); len(found) > 0 {
 			t.Errorf("%s passes %q on", name, found)
 		}
@@ -148,14 +145,11 @@ func TestTuning(t *testing.T) {
 // Invariant clean-environment.
 func TestInheritedFilesStayHere(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _, _ = r.Close(), w.Close() }()
 	// As the caller leaves it to this program.
-	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETFD, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = unix.FcntlInt(w.Fd(), unix.F_SETFD, 0)
+	must.Do(t, err)
 	l := launcher(t, process.Options{})
 	script := fmt.Sprintf("! [ -e /proc/self/fd/%d ]", w.Fd())
 	if err := l.Run(t.Context(), exec.CommandContext(t.Context(), "/bin/sh", "-c", script)); err != nil {

@@ -14,20 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 func launcher(t *testing.T, opts process.Options) *process.Launcher {
 	t.Helper()
 	l, err := process.New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, l.Close()) })
 	return l
 }
 
@@ -35,20 +30,15 @@ func launcher(t *testing.T, opts process.Options) *process.Launcher {
 func orphan(t *testing.T, l *process.Launcher) (pid int, release func()) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!`)
 	cmd.ExtraFiles = []*os.File{r}
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Run(t.Context(), cmd))
 	_ = r.Close()
-	if pid, err = strconv.Atoi(strings.TrimSpace(out.String())); err != nil {
-		t.Fatal(err)
-	}
+	pid, err = strconv.Atoi(strings.TrimSpace(out.String()))
+	must.Do(t, err)
 	return pid, func() { _ = w.Close() }
 }
 
@@ -113,9 +103,7 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 		t.Skip("needs root: makes mounts")
 	}
 	dir := t.TempDir()
-	if err := syscall.Mount("touchstone-test", dir, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("touchstone-test", dir, "tmpfs", 0, ""))
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Errorf("the program does not see the mount either: %v", err)
@@ -125,9 +113,7 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 		var out strings.Builder
 		cmd := exec.Command("/bin/cat", "/proc/self/mounts")
 		cmd.Stdout = &out
-		if err := l.Run(t.Context(), cmd); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Run(t.Context(), cmd))
 		return out.String()
 	}
 	l := launcher(t, process.Options{Hide: []string{dir}})
@@ -150,15 +136,11 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 
 func BenchmarkRun(b *testing.B) {
 	l, err := process.New(process.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	defer func() { _ = l.Close() }()
 	start := time.Now()
 	for b.Loop() {
-		if err := l.Run(b.Context(), exec.Command("/bin/true")); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, l.Run(b.Context(), exec.Command("/bin/true")))
 	}
 	b.ReportMetric(float64(l.CPU())/float64(time.Since(start)), "child-cpu/wall")
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -24,9 +25,7 @@ func TestPrivateMounts(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	l, err := process.New(process.Options{Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	err = l.InNamespace(func() error {
 		if err := syscall.Mount("touchstone-test", dir, "tmpfs", 0, ""); err != nil {
 			return err
@@ -46,9 +45,7 @@ func TestPrivateMounts(t *testing.T) {
 	if err != nil || strings.Contains(string(mounts), dir) {
 		t.Errorf("the host's mounts (%v):\n%s", err, mounts)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // namespacesOf returns the PID and IPC namespaces of a process, by its directory in /proc.
@@ -57,9 +54,7 @@ func namespacesOf(t *testing.T, proc string) string {
 	var names []string
 	for _, kind := range []string{"pid", "ipc"} {
 		name, err := os.Readlink(proc + "/ns/" + kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		names = append(names, name)
 	}
 	return strings.Join(names, " ")
@@ -74,16 +69,12 @@ func TestStartBeside(t *testing.T) {
 	}
 	l := launcher(t, process.Options{Private: true})
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.Command("/bin/sh", "-c", "read x; exit 7")
 	cmd.Stdin = r
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC}
 	first, err := l.Spawn(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = r.Close()
 	ours, their := namespacesOf(t, "/proc/self"), namespacesOf(t, fmt.Sprintf("/proc/%d", first.Pid()))
 	look := func(start func(*exec.Cmd) (<-chan process.Exit, error)) string {
@@ -92,9 +83,7 @@ func TestStartBeside(t *testing.T) {
 		cmd := exec.Command("/bin/sh", "-c", "readlink /proc/self/ns/pid /proc/self/ns/ipc")
 		cmd.Stdout = &out
 		done, err := start(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if exit := <-done; exit.Status != 0 {
 			t.Errorf("readlink exited with %v", exit.Status)
 		}
@@ -133,9 +122,7 @@ func TestStartBesideZombie(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC}
 	first, err := l.Spawn(cmd) // without Wait nothing reaps it before a signal
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var info unix.Siginfo
 	if err := unix.Waitid(unix.P_PID, first.Pid(), &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil && !errors.Is(err, unix.ECHILD) {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -55,18 +56,12 @@ func (s *sink) ends() int {
 func carry(t *testing.T, stdout, stderr io.Writer, script string) *process.Output {
 	t.Helper()
 	l, err := process.New(process.Options{}) // closed before carry returns, because a program can have only one launcher
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var o process.Output
-	if err := o.Open(stdout, stderr); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Open(stdout, stderr))
 	cmd := exec.Command("/bin/sh", "-c", script)
 	o.Set(cmd)
-	if err := errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context()), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context()), l.Close()))
 	return &o
 }
 
@@ -126,20 +121,14 @@ func TestFailingWriter(t *testing.T) {
 func TestWaitForHeldOutput(t *testing.T) {
 	l := launcher(t, process.Options{})
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var out sink
 	var o process.Output
-	if err := o.Open(&out, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Open(&out, nil))
 	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; echo last) & echo first`)
 	cmd.ExtraFiles = []*os.File{r}
 	o.Set(cmd)
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Run(t.Context(), cmd))
 	_, _ = o.Close(), r.Close()
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -170,9 +159,7 @@ func TestOutputWithoutAProcess(t *testing.T) {
 	baseline := descriptors(t)
 	var out, complaints sink
 	var o process.Output
-	if err := o.Open(&out, &complaints); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Open(&out, &complaints))
 	for range 2 {
 		if err := o.Close(); err != nil {
 			t.Error(err)
@@ -193,9 +180,7 @@ func TestOutputWithoutAProcess(t *testing.T) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return len(entries)
 }
 
@@ -205,14 +190,10 @@ func TestNoLeaks(t *testing.T) {
 	cycle := func() {
 		var out sink
 		var o process.Output
-		if err := o.Open(&out, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Open(&out, nil))
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "(exit 3) & echo x")
 		o.Set(cmd)
-		if err := errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context())))
 		if err := l.Run(t.Context(), exec.Command("/no/such/program")); err == nil {
 			t.Fatal("a missing program was started")
 		}
@@ -246,16 +227,12 @@ func TestSilentOutputIsSmall(t *testing.T) {
 	list := make([]process.Output, outputs)
 	baseline := inUse()
 	for i := range list {
-		if err := list[i].Open(nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, list[i].Open(nil, nil))
 	}
 	if size := int64(inUse()-baseline) / outputs; size > limit {
 		t.Errorf("an open output takes %d bytes of the heap, want at most %d", size, limit)
 	}
 	for i := range list {
-		if err := errors.Join(list[i].Close(), list[i].Wait(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(list[i].Close(), list[i].Wait(t.Context())))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
@@ -40,21 +41,15 @@ func TestCloneRefusal(t *testing.T) {
 func TestSetCgroupWithoutClone(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EACCES} {
 		l, err := process.New(process.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		process.RefuseClone(l, errno)
 		tasks := filepath.Join(t.TempDir(), "tasks")
 		open := func() *os.File {
 			dir, err := os.Open(filepath.Dir(tasks))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return dir
 		}
-		if err := os.WriteFile(tasks, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(tasks, nil, 0o600))
 		if err := l.SetCgroup([]string{tasks}, open()); err != nil {
 			t.Errorf("%v on a hybrid host: %v", errno, err)
 		}
@@ -83,9 +78,7 @@ func TestSetCgroupWithoutClone(t *testing.T) {
 func TestWithoutPidfds(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EACCES} {
 		l, err := process.New(process.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		process.RefusePidfds(l, errno)
 		if err := l.Run(t.Context(), exec.CommandContext(t.Context(), "true")); err != nil {
 			t.Errorf("%v: %v", errno, err)
@@ -101,9 +94,7 @@ func TestWithoutPidfds(t *testing.T) {
 
 func TestOpenPidfd(t *testing.T) {
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Run())
 	const unusedPID = 1 << 22 // above the kernel's highest
 	if _, err := process.OpenPidfd(unusedPID); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("a process that was reaped: %v", err)
@@ -140,9 +131,7 @@ func TestRealTimeInRealCgroup(t *testing.T) {
 		t.Skip("needs cgroup v1 of a kernel with CONFIG_RT_GROUP_SCHED")
 	}
 	g, err := h.Create(top + "/host")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l := launcher(t, process.Options{})
 	if err := l.InNamespace(func() error {
 		return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -17,9 +18,7 @@ import (
 func allocated(t *testing.T, file *os.File) int64 {
 	t.Helper()
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Fstat(int(file.Fd()), &stat))
 	return stat.Blocks * 512
 }
 
@@ -41,13 +40,9 @@ func TestFloodInBlank(t *testing.T) {
 			l := launcher(t, test.options)
 			dir := filepath.Join(t.TempDir(), "scratch")
 			s, err := l.NewScratch(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			file, err := s.Blank()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			exit, err := l.Call(t.Context(), shell(flood, file))
 			if err != nil || exit.Status.ExitStatus() != 3 {
 				t.Errorf("Call() = %+v, %v; want exit code 3", exit, err)
@@ -59,9 +54,8 @@ func TestFloodInBlank(t *testing.T) {
 				t.Errorf("Printed() returns %d bytes, want 1 MiB", len(text))
 			}
 			// A later command gets an empty file.
-			if file, err = s.Blank(); err != nil {
-				t.Fatal(err)
-			}
+			file, err = s.Blank()
+			must.Do(t, err)
 			if _, err := l.Call(t.Context(), shell("echo short", file)); err != nil {
 				t.Error(err)
 			}
@@ -86,14 +80,8 @@ func scratch(t *testing.T) (*process.Launcher, *process.Scratch) {
 	}
 	l := launcher(t, process.Options{Private: true})
 	s, err := l.NewScratch(filepath.Join(t.TempDir(), "scratch"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, s.Close()) })
 	return l, s
 }
 
@@ -119,9 +107,7 @@ func TestFloodInScratch(t *testing.T) {
 func TestBlankCanBeReopened(t *testing.T) {
 	l, s := scratch(t)
 	file, err := s.Blank()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	exit, err := l.Call(t.Context(), shell("set -e; echo one >/dev/stderr; echo two >>/dev/stderr", file))
 	if err != nil || exit.Status != 0 {
 		t.Errorf("Call() = %+v, %v", exit, err)

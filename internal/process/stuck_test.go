@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -20,9 +21,7 @@ import (
 func TestBlockedExecveBlocksNothingElse(t *testing.T) {
 	files := enginetest.Serve(t, "#!/bin/sh\nexit 3\n")
 	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	process.SetGrace(l, time.Millisecond)
 	program := process.Program{Args: []string{files.Path}, Stdout: os.Stderr, Stderr: os.Stderr}
 	if exit, err := l.Call(t.Context(), program); err != nil || exit.Status.ExitStatus() != 3 {
@@ -58,18 +57,14 @@ func TestBlockedExecveBlocksNothingElse(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // Close returns although a process is stuck.
 func TestCloseWithStuckProcess(t *testing.T) {
 	files := enginetest.Serve(t, "#!/bin/sh\n")
 	l, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	process.SetGrace(l, time.Millisecond)
 	files.Stall()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +76,5 @@ func TestCloseWithStuckProcess(t *testing.T) {
 	if _, err := l.Call(ctx, process.Program{Args: []string{files.Path}, Stdout: os.Stderr, Stderr: os.Stderr}); !errors.As(err, &s) {
 		t.Errorf("Call() = %v, want a StuckError", err)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }

@@ -214,9 +214,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	closeStore(t, s)
 	mount(t, dir, dir, "", syscall.MS_BIND, "")
-	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 
 	for _, path := range []string{path, filepath.Join(dir, "new.db")} {
 		if _, err := store.Open(t.Context(), path); !errors.Is(err, store.ErrNotWritable) || !strings.Contains(err.Error(), "folder") {

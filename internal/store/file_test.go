@@ -366,9 +366,8 @@ func TestHalfCheckpoint(t *testing.T) {
 	record(t, s, emptyRun("a", 0), 20)
 	log, err := os.ReadFile(s.Path() + "-wal")
 	must.Do(t, err)
-	if _, err := s.DB().ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.DB().ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)")
+	must.Do(t, err)
 	data, err := os.ReadFile(s.Path())
 	must.Do(t, err)
 	for name, open := range map[string]func(context.Context, string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
@@ -389,9 +388,8 @@ func TestCheckFindsOrphans(t *testing.T) {
 	record(t, s, emptyRun("a", 0), 1)
 	must.Do(t, s.Check(t.Context()))
 	s.Pragma(t, "foreign_keys = 0")
-	if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM run"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DB().ExecContext(t.Context(), "DELETE FROM run")
+	must.Do(t, err)
 	if err := s.Check(t.Context()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a row of trial has no parent in run") {
 		t.Errorf("Check of a trial without a run: %v", err)
 	}

@@ -74,9 +74,7 @@ func TestPlaceWithoutSharedMemory(t *testing.T) {
 			id := string(rune('a' + i))
 			must.Do(t, s.Create(t.Context(), emptyRun(id, i)))
 			writers.Go(func() {
-				if err := s.Append(t.Context(), id, okTrial(1)); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, s.Append(t.Context(), id, okTrial(1)))
 			})
 		}
 		writers.Wait()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 var update = flag.Bool("update", false, "write schema.txt")
@@ -21,33 +23,22 @@ var update = flag.Bool("update", false, "write schema.txt")
 // known; no reader gets more rows than the file has bytes.
 func TestSchema(t *testing.T) {
 	s, err := connect("x", dsn(filepath.Join(t.TempDir(), "touchstone.db"), "mode=rwc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = s.Close() }()
-	if _, err := s.db.ExecContext(t.Context(), migration); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.db.ExecContext(t.Context(), migration)
+	must.Do(t, err)
 	rows, err := s.db.QueryContext(t.Context(), "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = rows.Close() }()
 	var text strings.Builder
 	for rows.Next() {
 		var o object
-		if err := rows.Scan(&o.kind, &o.name, &o.table, &o.text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&o.kind, &o.name, &o.table, &o.text))
 		fmt.Fprintf(&text, "%s %s %s\n", o.kind, o.name, o.digest())
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.Err())
 	if *update {
-		if err := os.WriteFile("schema.txt", []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("schema.txt", []byte(text.String()), 0o600))
 		return
 	}
 	if diff := cmp.Diff(text.String(), schemaText); diff != "" {
@@ -58,16 +49,12 @@ func TestSchema(t *testing.T) {
 // TestValuesAreLimited: no query returns a value that is longer than those of Touchstone, on any connection of the pool.
 func TestValuesAreLimited(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "touchstone.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = s.Close() }()
 	var transactions []func() error
 	for range connections {
 		tx, end, err := s.begin(t.Context(), &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		transactions = append(transactions, end)
 		var value []byte
 		err = tx.QueryRowContext(t.Context(), "SELECT zeroblob(?)", longestValue+1).Scan(&value)

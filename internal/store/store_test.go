@@ -67,9 +67,7 @@ func fullRun(t testing.TB) result.Run {
 func open(t testing.TB, path string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -41,9 +42,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestWithLeavesTheReceiverAlone(t *testing.T) {
 	a, err := target.Parse("oci/runsc@network=none,platform=ptrace")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := a.With("platform", "systrap")
 	if a.String() != "oci/runsc@network=none,platform=ptrace" || b.String() != "oci/runsc@network=none,platform=systrap" {
 		t.Errorf("With changed %q to %q", a, b)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 //nolint:gochecknoinits // only the initialization of packages runs on the main thread for certain
@@ -67,9 +69,7 @@ func TestThreadEnds(t *testing.T) {
 		if os.IsNotExist(err) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if unix.Gettid() == first {
 			t.Fatalf("the thread %d has another goroutine", first)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
@@ -80,9 +81,7 @@ func run() result.Run {
 
 func TestEncode(t *testing.T) {
 	got, left, err := touchstone.Encode(run())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const want = `[{"cri":"containerd","oci":"runc","results":[{"name":"performance.memory.minavglatency",` +
 		`"aggregated":{"AvgLatency":0.5,"MinLatency":0.75},"reports":[{"AvgLatency":0.5,"MinLatency":0.5},{"AvgLatency":0.5,"MinLatency":1}]}]},` +
 		`{"cri":"crio","oci":"runsc@platform=systrap","results":[{"name":"performance.memory.minavglatency","aggregated":null,"reports":[]}]}]` + "\n"
@@ -97,15 +96,11 @@ func TestEncode(t *testing.T) {
 // TestDecodeReadsWhatEncodeWrites also checks that an imported run is valid, and that equal entries have different IDs.
 func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
 	line, _, err := touchstone.Encode(run())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	line = []byte(strings.Replace(string(line), `,{"cri":"crio"`, "]\n"+`[{"cri":"crio"`, 1)) // two lists
 	line = bytes.Replace(line, []byte(`"aggregated":null,"reports":[]`), []byte(`"reports":[{"MinLatency":2}]`), 1)
 	runs, err := touchstone.Decode(slices.Concat(line, line), "name", describe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	ids := map[string]bool{}
 	for _, r := range runs {
@@ -145,9 +140,7 @@ func TestDecodeBoundsAFile(t *testing.T) {
 // FuzzDecode checks that each file is refused, or gives valid runs.
 func FuzzDecode(f *testing.F) {
 	line, _, err := touchstone.Encode(run())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(line)
 	f.Add([]byte(`[{"CRI":"containerd","OCI":"runc","Results":[{"Name":"operations.container.lifecycle","Reports":[{"Create":0,"Start":1}]}]}][]`))
 	f.Fuzz(func(t *testing.T, data []byte) {

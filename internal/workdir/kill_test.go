@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // inNamespace is an environment variable. It marks a test that runs as the first process of a PID namespace.
@@ -38,9 +40,7 @@ func TestRecycledPIDIsNotKilled(t *testing.T) {
 		pid := leftover.Process.Pid
 		isKilled, err := killHeld(pid, func() bool {
 			leftover.ends(t, "")
-			if err := os.WriteFile(lastPID, fmt.Append(nil, pid-1), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(lastPID, fmt.Append(nil, pid-1), 0))
 			next = waiting(t)
 			return true
 		})
@@ -82,9 +82,7 @@ func waiting(t *testing.T) waiter {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return waiter{cmd, in}
 }
 

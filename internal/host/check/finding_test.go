@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
 	"github.com/touchstone-bench/touchstone/internal/host/tune"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func noPause(context.Context) error { return nil }
@@ -20,9 +21,7 @@ func inspect(t *testing.T, name string, files hosttest.Files) Finding {
 	root := t.TempDir()
 	hosttest.Write(t, root, files)
 	findings, err := Inspect(t.Context(), root, noPause)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	i := slices.IndexFunc(findings, func(f Finding) bool { return f.Name == name })
 	if i < 0 {
 		t.Fatalf("no finding has the name %s", name)
@@ -243,9 +242,7 @@ func TestSample(t *testing.T) {
 				hosttest.Write(t, root, map[string]string{"proc/stat": tt.after})
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, f := range findings {
 				switch f.Name {
 				case "steal":
@@ -280,13 +277,10 @@ func TestFindingsOfATunedMachine(t *testing.T) {
 		machine.Boost: "1", machine.THP: "[always] madvise never", machine.KSM + "run": "1", "proc/meminfo": "SwapTotal: 1000 kB\nSwapFree: 1000 kB", machine.Swappiness: "60",
 	})
 	names := []string{"governor", "turbo", "thp", "ksm", "swap"}
-	if _, err := tune.New(root).Apply(t.Context(), names, false); err != nil {
-		t.Fatal(err)
-	}
+	_, err := tune.New(root).Apply(t.Context(), names, false)
+	must.Do(t, err)
 	findings, err := Inspect(t.Context(), root, noPause)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, f := range findings {
 		if slices.Contains(names, f.Name) != (f.Before != "") || f.Before != "" && f.Rating != Good {
 			t.Errorf("after tune a finding is %+v", f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 )
 
@@ -131,9 +132,7 @@ func TestEnergyFailsLater(t *testing.T) {
 		root := t.TempDir()
 		hosttest.Write(t, root, energyTrees[tt.tree])
 		e, err := Open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		hosttest.Write(t, root, tt.change)
 		if _, err := e.Joules(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: the error is %v, want one with %q", name, err, tt.want)

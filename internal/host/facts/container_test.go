@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A virtual machine whose disk was made from an image of Docker has its mark, and the initial namespaces.
@@ -25,9 +26,7 @@ func TestMarkOfAnImage(t *testing.T) {
 		links := maps.Clone(initial)
 		maps.Copy(links, tt.change)
 		for link, number := range links {
-			if err := os.Symlink(number, filepath.Join(root, link)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(number, filepath.Join(root, link)))
 		}
 		if got := Container(root); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -72,9 +73,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s: it is the same machine: %v, want %v", name, a.SameMachine(&b), c.same)
 		}
 		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, secret := range c.a {
 			if len(secret) > 1 && strings.Contains(string(text), secret) {
 				t.Errorf("%s: %s is in the facts", name, secret)

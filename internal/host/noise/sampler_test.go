@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -234,9 +235,7 @@ func TestSampler(t *testing.T) {
 func rewrite(t *testing.T, root string, changes hosttest.Files) {
 	t.Helper()
 	for name, text := range changes {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 }
 
@@ -269,12 +268,8 @@ func TestPoliciesAreSpreadOut(t *testing.T) {
 	const count = 40
 	for i := range count {
 		dir := filepath.Join(root, hosttest.CPUs, "cpufreq", "policy"+string(rune('A'+i)))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "scaling_cur_freq"), []byte("1000000\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "scaling_cur_freq"), []byte("1000000\n"), 0o600))
 	}
 	s := NewSampler(root)
 	defer s.Close()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 func TestSpace(t *testing.T) {
@@ -79,9 +80,7 @@ func TestFiles(t *testing.T) {
 		t.Fatalf("Files = %d of %d, %v", start, total, err)
 	}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _, _ = r.Close(), w.Close() }()
 	if rest, _, err := Files(); err != nil || rest != start-2 {
 		t.Errorf("with a pipe: Files = %d, %v, want %d", rest, err, start-2)
@@ -99,9 +98,7 @@ func rootWith(t *testing.T, file, text string) (root string) {
 func TestCachesAreDropped(t *testing.T) {
 	root := rootWith(t, "proc/sys/vm/drop_caches", "")
 	caches := NewCaches(root)
-	if err := errors.Join(caches.Check(), caches.Drop(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(caches.Check(), caches.Drop(t.Context())))
 	if got, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/drop_caches")); string(got) != "3\n" || err != nil {
 		t.Errorf("Drop wrote %q, %v", got, err)
 	}

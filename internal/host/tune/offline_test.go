@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // refusing is a tuner of a machine that refuses to change some files.
@@ -111,9 +112,7 @@ func TestOfflineCPUsThatAreGone(t *testing.T) {
 		root := newUntuned(t)
 		mustTune(t, simulated(t, root), smt)
 		tuner := New(root) // its kernel starts no CPU
-		if err := os.RemoveAll(filepath.Dir(filepath.Join(root, onlineFile(3)))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Dir(filepath.Join(root, onlineFile(3)))))
 		if got := statuses(mustRestore(t, tuner, false)); got["CPUs "+onlineFile(3)] != Gone {
 			t.Errorf("the outcomes are %v", got)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // root writes the values of a record to the kernel, so a record of others, or with other files, is refused.
@@ -59,9 +60,7 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	t.Run("of another user", func(t *testing.T) {
 		root := newUntuned(t)
 		hosttest.Write(t, root, hosttest.Files{recordDir + "/" + recordName: valid})
-		if err := os.Chmod(filepath.Join(root, recordDir), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(root, recordDir), 0o777))
 		if _, err := simulated(t, root).Restore(t.Context(), true); err == nil || !strings.Contains(err.Error(), "can be changed by other users") {
 			t.Errorf("the error is %v", err)
 		}
@@ -69,9 +68,7 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	t.Run("a link", func(t *testing.T) {
 		root := newUntuned(t)
 		hosttest.Write(t, root, hosttest.Files{recordDir + "/": ""})
-		if err := os.Symlink("/dev/zero", RecordFile(root)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink("/dev/zero", RecordFile(root)))
 		if _, err := ReadRecord(root); err == nil || errors.Is(err, ErrNotTuned) {
 			t.Errorf("the error is %v", err)
 		}
@@ -84,9 +81,7 @@ func second[T any](_ T, err error) error { return err }
 func TestTuneIsExclusive(t *testing.T) {
 	root := newUntuned(t)
 	unlock, err := simulated(t, root).lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for what, err := range map[string]error{
 		"restore": second(simulated(t, root).Restore(t.Context(), true)), "tune": second(simulated(t, root).Apply(t.Context(), nil, false)),
 	} {
@@ -104,21 +99,15 @@ func TestTuneIsExclusive(t *testing.T) {
 func TestLockStays(t *testing.T) {
 	root := newUntuned(t)
 	unlock, err := simulated(t, root).lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file, err := os.OpenFile(filepath.Join(root, lockDir, lockName), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the lock has the mode %v: %v", info.Mode(), err)
 	}
 	unlock()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 	if _, err := simulated(t, root).lock(); err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("a second owner: %v", err)
 	}
@@ -131,9 +120,7 @@ func TestNoChangeWithoutRecord(t *testing.T) {
 			hosttest.Write(t, root, hosttest.Files{recordDir + "/" + recordName + "/x": "a directory"})
 		},
 		"no boot ID": func(t *testing.T, root string) {
-			if err := os.Remove(filepath.Join(root, bootFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(root, bootFile)))
 		},
 		"no directory": func(t *testing.T, root string) { hosttest.Write(t, root, hosttest.Files{"var/lib": "a file"}) },
 	} {
@@ -232,9 +219,7 @@ func TestKilledTuner(t *testing.T) {
 // crash runs a tuner that kills this process at a step.
 func crash(t *testing.T, root string) {
 	step, err := strconv.Atoi(os.Getenv(crashAt))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tuner := simulated(t, root)
 	tuner.step = func() {
 		if step--; step == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // realKernel is a tuner of this machine's own /proc and /sys, with its record in a directory of the test.
@@ -23,9 +24,7 @@ func realKernel(t *testing.T) *Tuner {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys"} {
-		if err := os.Symlink("/"+dir, filepath.Join(root, dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink("/"+dir, filepath.Join(root, dir)))
 	}
 	tuner := New(root)
 	tuner.signal = signalDaemon
@@ -78,14 +77,10 @@ func named(t *testing.T, program, name string, user *syscall.Credential) *exec.C
 	for parent := dir; err == nil && strings.HasPrefix(parent, os.TempDir()+"/"); parent = filepath.Dir(parent) {
 		err = os.Chmod(parent, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), file, "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -154,19 +149,13 @@ func TestRealKSM(t *testing.T) {
 		t.Skipf("the kernel has no KSM: %v", err)
 	}
 	tuner := realKernel(t)
-	t.Cleanup(func() {
-		if err := tuner.write(machine.KSM+"run", strings.TrimSpace(string(original))); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, tuner.write(machine.KSM+"run", strings.TrimSpace(string(original)))) })
 	if err := tuner.write(machine.KSM+"run", "1"); err != nil {
 		t.Skipf("this machine refuses to start KSM: %v", err)
 	}
 	value := func() string {
 		text, err := os.ReadFile(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	if mustTune(t, tuner, "ksm"); value() != "0" {
@@ -181,9 +170,7 @@ func TestRealKSM(t *testing.T) {
 func TestRealRefusal(t *testing.T) {
 	root := newUntuned(t)
 	path := filepath.Join(root, hosttest.Governor)
-	if err := errors.Join(os.Remove(path), os.Symlink("/proc/sys/kernel/ostype", path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(path), os.Symlink("/proc/sys/kernel/ostype", path)))
 	got := mustTune(t, New(root), "governor")
 	i := slices.IndexFunc(got, func(o Outcome) bool { return o.Key == hosttest.Governor })
 	if i < 0 || got[i].Status != Refused || !strings.Contains(got[i].Reason, "permission denied") {

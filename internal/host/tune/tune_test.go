@@ -16,6 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/hosttest"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -149,18 +150,14 @@ func newUntuned(t *testing.T) (root string) {
 func mustTune(t *testing.T, tuner *Tuner, names ...string) []Outcome {
 	t.Helper()
 	outcomes, err := tuner.Apply(t.Context(), names, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return outcomes
 }
 
 func mustRestore(t *testing.T, tuner *Tuner, force bool) []Outcome {
 	t.Helper()
 	outcomes, err := tuner.Restore(t.Context(), force)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return outcomes
 }
 
@@ -170,9 +167,7 @@ func TestTuneAndRestore(t *testing.T) {
 	hasValues(t, "at first", root, original())
 
 	dry, err := tuner.Apply(t.Context(), nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	hasValues(t, "after a dry run", root, original())
 	if _, err := os.Stat(filepath.Join(root, recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a dry run has made the directory of the record: %v", err)
@@ -285,9 +280,7 @@ func TestRefusals(t *testing.T) {
 			want[hosttest.Governor], want[machine.SMT], want[onlineFile(1)] = "powersave", "on", "1"
 			hasValues(t, "after tune", root, want)
 			record, err := ReadRecord(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if len(record.Offline) > 0 || slices.ContainsFunc(record.Changes, func(c Change) bool { return c.Key == hosttest.Governor || c.Key == machine.SMT }) {
 				t.Errorf("the record has refused values: %+v", record)
 			}
@@ -339,9 +332,7 @@ func TestUnavailable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := newUntuned(t)
 			for _, name := range tt.remove {
-				if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(filepath.Join(root, name)))
 			}
 			hosttest.Write(t, root, tt.change)
 			outcomes := mustTune(t, simulated(t, root), tt.setting)

@@ -65,9 +65,8 @@ func packed(t testing.TB, files ...file) []byte {
 	for _, f := range files {
 		f.Size = int64(len(f.content))
 		must.Do(t, w.WriteHeader(&f.Header))
-		if _, err := io.WriteString(w, f.content); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(w, f.content)
+		must.Do(t, err)
 	}
 	must.Do(t, w.Close())
 	return b.Bytes()
@@ -103,9 +102,8 @@ func image(t testing.TB, arch string, layers ...layer) v1.Image {
 			t.Fatal(err)
 		}
 	}
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img, err = mutate.ConfigFile(img, config)
+	must.Do(t, err)
 	return img
 }
 

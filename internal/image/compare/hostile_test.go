@@ -28,9 +28,8 @@ func gzipped(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write(content)
+	must.Do(t, err)
 	must.Do(t, w.Close())
 	return b.Bytes()
 }
@@ -40,9 +39,8 @@ func zstdPacked(t testing.TB, content []byte) []byte {
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b)
 	must.Do(t, err)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Write(content)
+	must.Do(t, err)
 	must.Do(t, w.Close())
 	return b.Bytes()
 }
@@ -194,9 +192,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.GC()
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
-	if _, err := Compare(t.Context(), "first", img, "second", empty.Image, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Compare(t.Context(), "first", img, "second", empty.Image, Options{})
+	must.Do(t, err)
 	runtime.ReadMemStats(&end)
 	if growth := end.TotalAlloc - start.TotalAlloc; growth > 48<<20 {
 		t.Errorf("it allocated %d MiB for a file of 64 MiB", growth>>20)

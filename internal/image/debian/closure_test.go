@@ -269,9 +269,8 @@ func TestReleaseDate(t *testing.T) {
 func TestOpenTreeRefuses(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	must.Do(t, err)
-	if _, err := io.WriteString(f, strings.Repeat("x", 1024)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(f, strings.Repeat("x", 1024))
+	must.Do(t, err)
 	if _, err := openTree(f); err == nil || !strings.Contains(err.Error(), "read the archive of packages") {
 		t.Errorf("no archive: %v", err)
 	}

@@ -28,9 +28,8 @@ func explained(t testing.TB, text string) (steps []string, err error) {
 	m := &messages{progress: func(step string) { steps = append(steps, step) }}
 	for len(text) > 0 {
 		n := min(7, len(text))
-		if _, err := m.Write([]byte(text[:n])); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Write([]byte(text[:n]))
+		must.Do(t, err)
 		text = text[n:]
 	}
 	return steps, m.explain(&process.ExitError{Command: mmdebstrap}, "http://mirror")
@@ -94,9 +93,8 @@ func TestExplainUnknown(t *testing.T) {
 	}
 	m := &messages{progress: func(string) {}}
 	for range 100 {
-		if _, err := m.Write([]byte(strings.Repeat("x", 10_000))); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.Write([]byte(strings.Repeat("x", 10_000)))
+		must.Do(t, err)
 	}
 	if len(m.text) > maxMessages || len(m.line) > 4096 {
 		t.Errorf("%d and %d bytes are kept", len(m.text), len(m.line))

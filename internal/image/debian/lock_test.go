@@ -127,9 +127,7 @@ func TestParseLockRefuses(t *testing.T) {
 func FuzzParseLock(f *testing.F) {
 	for _, arch := range Architectures() {
 		file, err := locks.ReadFile("lock/" + arch + ".lock")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, err)
 		f.Add(file)
 	}
 	f.Add(lockOf("fio 3.39-1 " + sum + " 681212 clip"))

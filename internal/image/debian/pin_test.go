@@ -124,9 +124,8 @@ func TestCachedImageIsChecked(t *testing.T) {
 	o := Options{Cache: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}
 	b, err := newBuilder(o)
 	must.Do(t, err)
-	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.cache.Put(t.Context(), b.name, changed(t, b.Arch))
+	must.Do(t, err)
 	img, err := Cached(o)
 	if img != nil || err != nil {
 		t.Fatalf("another image is used: %v, %v", img, err)
@@ -138,12 +137,10 @@ func TestCachedImageIsChecked(t *testing.T) {
 	lock := b.lock
 	lock.Packages = lock.Packages[1:]
 	o.Lock = &lock
-	if b, err = newBuilder(o); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.cache.Put(t.Context(), b.name, changed(t, b.Arch)); err != nil {
-		t.Fatal(err)
-	}
+	b, err = newBuilder(o)
+	must.Do(t, err)
+	_, err = b.cache.Put(t.Context(), b.name, changed(t, b.Arch))
+	must.Do(t, err)
 	if img, err = Cached(o); err != nil || img == nil || img.Pinned() {
 		t.Errorf("the image of another list: %v, %v", img, err)
 	}

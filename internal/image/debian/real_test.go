@@ -91,9 +91,8 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	second, err := Cached(Options{Lock: &lock})
 	must.Do(t, err)
 	if second == nil {
-		if second, err = buildAnew(t, launcher, lock); err != nil {
-			t.Fatal(err)
-		}
+		second, err = buildAnew(t, launcher, lock)
+		must.Do(t, err)
 	}
 	var digests []string
 	for _, img := range []*Image{result, second} {
@@ -304,9 +303,8 @@ func putSkeleton(t *testing.T, b *builderOf) {
 	must.Do(t, err)
 	oci, err := assemble(b.Arch, layers...)
 	must.Do(t, err)
-	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.cache.Put(t.Context(), b.name, oci)
+	must.Do(t, err)
 }
 
 // For an architecture without programs in this binary, the error explains how to build one with them.

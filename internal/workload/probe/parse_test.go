@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/workloadtest"
@@ -46,9 +47,7 @@ func TestParseCaptured(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
 			got, err := probe.Parse(workloadtest.Read(t, test.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			slices.Sort(test.metrics)
 			if names := slices.Sorted(maps.Keys(got.Metrics)); !slices.Equal(names, test.metrics) {
 				t.Errorf("metrics %q, want %q", names, test.metrics)
@@ -67,9 +66,7 @@ func TestParseCall(t *testing.T) {
 	output := `{"call":"read /dev/zero","unit":"ns","count":96,"k":32,"min":1.5,"p50":2,"p90":3.25,"p99":40,"max":40,"hist":[[1,1],[3,1],[40,1]]}` + "\n" +
 		`{"done":true,"metrics":1}` + "\n"
 	got, err := probe.Parse([]byte(output))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []probe.Call{{
 		Name: "read /dev/zero", Batch: 32, Count: 96, Min: 1.5, P50: 2, P90: 3.25, P99: 40, Max: 40,
 		Histogram: [][]uint64{{1, 1}, {3, 1}, {40, 1}},

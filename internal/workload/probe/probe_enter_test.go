@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
@@ -32,9 +33,7 @@ func rootfs(t *testing.T) string {
 	t.Helper()
 	parent := t.TempDir()
 	for dir := parent; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, 0o755))
 	}
 	dir := filepath.Join(parent, "rootfs")
 	if err := image.WriteRootfs(t.Context(), dir); err != nil {
@@ -55,20 +54,12 @@ func enter(t *testing.T, root string, options []string, argv ...string) *exec.Cm
 func gate(t *testing.T, cmd *exec.Cmd) (ready io.ReadCloser, open io.WriteCloser) {
 	t.Helper()
 	readyR, readyW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	goR, goW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd.ExtraFiles = []*os.File{readyW, goR}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(readyW.Close(), goR.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
+	must.Do(t, errors.Join(readyW.Close(), goR.Close()))
 	return readyR, goW
 }
 
@@ -79,13 +70,10 @@ func pass(t *testing.T, ready io.ReadCloser, open io.WriteCloser) string {
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		t.Fatalf("wait until all is prepared: %v", err)
 	}
-	if _, err := open.Write([]byte{'g'}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := open.Write([]byte{'g'})
+	must.Do(t, err)
 	rest, err := io.ReadAll(ready)
-	if err := errors.Join(err, ready.Close(), open.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, ready.Close(), open.Close()))
 	return string(rest)
 }
 
@@ -96,9 +84,7 @@ func TestProbeEnterGate(t *testing.T) {
 	t.Run("opened", func(t *testing.T) {
 		cmd := enter(t, root, []string{"--gate"}, probe.Ready()...)
 		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ready, open := gate(t, cmd)
 		if rest := pass(t, ready, open); rest != "" {
 			t.Errorf("%q comes over descriptor 3 when the program runs", rest)
@@ -119,9 +105,7 @@ func TestProbeEnterGate(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		ready, open := gate(t, cmd)
-		if err := open.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, open.Close())
 		if text, err := io.ReadAll(ready); err != nil || string(text) != "c" {
 			t.Errorf("%q, %v over descriptor 3, want c", text, err)
 		}
@@ -194,9 +178,7 @@ func TestProbeEnterFollowsNoLinkOut(t *testing.T) {
 	needRoot(t)
 	root, target := rootfs(t), t.TempDir()
 	data := filepath.Join(root, "data")
-	if err := errors.Join(os.Remove(data), os.Symlink(target, data)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(data), os.Symlink(target, data)))
 	got := run(t, enter(t, root, []string{"--bind", t.TempDir() + ":/data"}, probe.Exit(0)...))
 	if want := "enter: mount in the new root at /data: ENOENT (2)\n"; got.code != 126 || got.stderr != want {
 		t.Errorf("%+v, want code 126 and %q", got, want)
@@ -244,9 +226,7 @@ func TestProbeEnterJoinsCgroups(t *testing.T) {
 	groups := []string{filepath.Join(t.TempDir(), "cgroup.procs"), filepath.Join(t.TempDir(), "tasks")}
 	var options []string
 	for _, file := range groups {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, nil, 0o644))
 		options = append(options, "--cgroup", file)
 	}
 	if got := run(t, enter(t, rootfs(t), options, probe.Exit(3)...)); got != (result{code: 3}) {
@@ -280,9 +260,7 @@ func TestProbeEnterNetwork(t *testing.T) {
 	needRoot(t)
 	root := rootfs(t)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = listener.Close() }()
 	holder := exec.CommandContext(t.Context(), filepath.Join(root, "probe"), probe.Ready()[1:]...)
 	holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -309,9 +287,7 @@ func TestProbeEnterWithoutRoot(t *testing.T) {
 	if uid == 0 {
 		const nobody = 65534
 		uid, gid = nobody, nobody
-		if err := errors.Join(os.Chown(data, nobody, nobody), os.Chmod(filepath.Dir(data), 0o755)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Chown(data, nobody, nobody), os.Chmod(filepath.Dir(data), 0o755)))
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
@@ -319,9 +295,7 @@ func TestProbeEnterWithoutRoot(t *testing.T) {
 		Credential: &syscall.Credential{NoSetGroups: true}, // root of the namespace
 	}
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
@@ -114,9 +115,7 @@ func TestProbeWrite(t *testing.T) {
 
 func TestProbeCPUs(t *testing.T) {
 	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, rest, _ := strings.Cut(string(text), "Cpus_allowed_list:\t")
 	want, _, _ := strings.Cut(rest, "\n")
 	if got := runProbe(t, probe.CPUs()...); got != (result{stdout: want + "\n"}) {
@@ -202,24 +201,16 @@ func TestProbeSyscallTakesNoFile(t *testing.T) {
 		t.Skip("needs chroot: run as root")
 	}
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := binary(t)
 	p, err := os.StartProcess("/"+filepath.Base(path), append([]string{path}, probe.Syscall(1, 10*time.Millisecond).Args[1:]...), &os.ProcAttr{
 		Files: []*os.File{nil, output, output}, Dir: "/", Sys: &syscall.SysProcAttr{Chroot: filepath.Dir(path)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	state, err := p.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := os.ReadFile(output.Name())
-	if err := errors.Join(err, output.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, output.Close()))
 	if _, err := probe.Parse(got); err != nil || !state.Success() {
 		t.Errorf("%v, %v: %s", state, err, got)
 	}
@@ -309,13 +300,9 @@ func TestProbeStream(t *testing.T) {
 	cmd := exec.CommandContext(ctx, binary(t), probe.StreamCopies(3, 1, time.Hour).Args[1:]...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	workers := waitForChildren(t, cmd.Process.Pid, 3)
-	if err := syscall.Kill(workers[2], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(workers[2], syscall.SIGKILL))
 	if err := cmd.Wait(); err == nil || ctx.Err() != nil || !strings.Contains(stderr.String(), "a worker was killed") {
 		t.Errorf("after the end of a copy: %v, %s", err, &stderr)
 	}
@@ -392,12 +379,8 @@ func wantEmpty(t *testing.T, dir string) {
 func TestProbeFilesFails(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "touchstone-files", "kept")
-	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	tests := []struct{ dir, want string }{
 		{filepath.Join(dir, "missing"), "missing: ENOENT (2)"},
 		{file, "kept: ENOTDIR (20)"},
@@ -423,11 +406,7 @@ func TestProbeFilesOutOfSpace(t *testing.T) {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("cannot mount a small file system: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.Do(t, unix.Unmount(dir, 0)) })
 	got := runProbe(t, probe.Files(probe.PaperFilesLoad(dir, 1), time.Hour).Args...)
 	if got.code != 1 || got.stdout != "" || got.stderr != "files: write an article: ENOSPC (28)\n" {
 		t.Errorf("%+v, want code 1 and ENOSPC", got)
@@ -443,9 +422,7 @@ func TestProbeFilesWithoutProcesses(t *testing.T) {
 	const user = 4_000_000_001 // that has no processes but those below
 	dir, path := t.TempDir(), binary(t)
 	for _, d := range []string{filepath.Dir(dir), filepath.Dir(path), dir} {
-		if err := os.Chmod(d, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(d, 0o777))
 	}
 	argv := probe.Files(probe.PaperFilesLoad(dir, 1), time.Hour).Args
 	cmd := exec.CommandContext(t.Context(), "prlimit", append([]string{"--nproc=4", path}, argv[1:]...)...)
@@ -459,9 +436,7 @@ func TestProbeFilesWithoutProcesses(t *testing.T) {
 // A result that cannot be written is a failure.
 func TestProbeOutputFails(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = full.Close() }()
 	for _, argv := range [][]string{probe.Syscall(1, time.Millisecond).Args, probe.Ready(), probe.Serve(0)} {
 		cmd := exec.CommandContext(t.Context(), binary(t), argv[1:]...)
@@ -478,12 +453,8 @@ func TestProbeKilledTakesItsWorkers(t *testing.T) {
 	cmd := exec.CommandContext(ctx, binary(t), probe.Syscall(2, time.Hour).Args[1:]...)
 	// Workers inherit the pipe's writing end: it ends with the last of them.
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	waitForChildren(t, cmd.Process.Pid, 2)
 	kill()
 	var rest bytes.Buffer
@@ -504,15 +475,11 @@ func waitForChildren(t *testing.T, pid, n int) (pids []int) {
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Skipf("this kernel does not list the children of processes: %v", err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if fields := strings.Fields(string(children)); len(fields) == n {
 			for _, field := range fields {
 				pid, err := strconv.Atoi(field)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				pids = append(pids, pid)
 			}
 			return pids

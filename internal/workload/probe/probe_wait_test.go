@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -27,12 +28,8 @@ import (
 func firstLine(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatalf("first line %q: %v", line, err)
@@ -43,9 +40,7 @@ func firstLine(t *testing.T, cmd *exec.Cmd) string {
 // wantTermination ends a command with SIGTERM.
 func wantTermination(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v, want code 0", err)
 	}
@@ -55,15 +50,11 @@ func wantTermination(t *testing.T, cmd *exec.Cmd) {
 func TestProbePause(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, binary(t))
 	cmd.Args = append(cmd.Args, probe.Pause()[1:]...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	name := ""
 	for range 1_000_000 {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/comm")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if name = strings.TrimSpace(string(text)); name == probe.PauseName {
 			break
 		}
@@ -109,9 +100,7 @@ func TestProbeServe(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), binary(t), tt.serve(0)[1:]...)
 		port, err := probe.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, path := range tt.paths {
 			status, body, err := get(t, "http://"+fmt.Sprintf(path, port))
 			if err != nil || status != http.StatusOK || body != probe.ServeBody {
@@ -128,24 +117,16 @@ func TestProbeServe(t *testing.T) {
 // A client that begins before its server waits for it, and not without end.
 func TestProbeReach(t *testing.T) {
 	free, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	address := netip.MustParseAddrPort(free.Addr().String())
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, free.Close())
 	if got := runProbe(t, probe.Reach(address, time.Second)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
 		t.Errorf("without a server: %+v", got)
 	}
 	client := exec.CommandContext(t.Context(), binary(t), probe.Reach(address, time.Minute)[1:]...)
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.Start())
 	listener, err := net.Listen("tcp4", address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = listener.Close() }()
 	if err := client.Wait(); err != nil {
 		t.Errorf("a client that was early: %v", err)
@@ -194,9 +175,7 @@ func TestProbeSequence(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", r.code, r.stderr)
 	}
 	values, err := p.Parse([]byte(r.stdout))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if first != "done\n" || second != "one\n" || output != "" {
 		t.Errorf("the programs wrote %q, %q, %q", first, second, output)
 	}
@@ -252,21 +231,15 @@ func TestProbeGrow(t *testing.T) {
 func TestProbeTick(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary(t), probe.Tick(5 * time.Millisecond)[1:]...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for n := 1; n <= 20 && lines.Scan(); n++ {
 		if got, err := probe.ParseTick(lines.Text()); got != n || err != nil {
 			t.Errorf("line %d is %q: %d, %v", n, lines.Text(), got, err)
 		}
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	for lines.Scan() { // the lines before the signal
 	}
 	if err := cmd.Wait(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
@@ -25,9 +26,7 @@ func TestFioReports(t *testing.T) {
 	var got []programs.FioProgress
 	for _, line := range slices.Concat(fioReport("8192", `"1000" : 2`), []string{""}, fioReport("20480", `"1000" : 3, "5000" : 2`)) {
 		p, ok, err := r.Line(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if ok {
 			got = append(got, p)
 		}

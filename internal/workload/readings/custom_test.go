@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/readings"
 	"github.com/touchstone-bench/touchstone/internal/workload/workloadtest"
@@ -73,9 +74,7 @@ func TestCustom(t *testing.T) {
 				t.Error(diff)
 			}
 			got, err := p.Parse(workloadtest.Read(t, tt.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for name, want := range tt.want {
 				if value, ok := got[name]; !ok || math.Abs(value-want) > 1e-12*want {
 					t.Errorf("%s = %v, want %v", name, value, want)

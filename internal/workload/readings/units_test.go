@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workload/readings"
 	"github.com/touchstone-bench/touchstone/internal/workload/workloadtest"
 )
@@ -13,9 +14,7 @@ func auto(t testing.TB, unit string) readings.Scale {
 	t.Helper()
 	unit, binary := strings.CutSuffix(unit, " binary")
 	scale, err := readings.Auto(unit, binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return scale
 }
 
@@ -71,9 +70,7 @@ func TestUnitsThatSwitch(t *testing.T) {
 		{"time-bash.txt", `real\s+([0-9.]+)`, "s", 0}, // the minutes alone
 	} {
 		r, err := readings.Regex("A", tt.expression, auto(t, tt.unit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		values, err := readings.Program(nil, nil, r).Parse(workloadtest.Read(t, "switched/"+tt.file))
 		switch value := values["A"]; {
 		case tt.want == 0 && err == nil:
@@ -207,9 +204,7 @@ func TestQuantities(t *testing.T) {
 		{"s", "-5 ms", "below 0"},
 	} {
 		r, err := readings.JSON("A", "a", auto(t, tt.unit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		values, err := readings.Program(nil, nil, r).Parse([]byte(`{"a":"` + tt.text + `"}`))
 		switch want := tt.want.(type) {
 		case float64:

@@ -17,9 +17,7 @@ var invalid = []struct {
 	{"empty", "", true, []string{`p: the plan is empty; write at least "version: 1"`}},
 	{"only a comment", "# x\n", true, []string{`p: the plan is empty; write at least "version: 1"`}},
 	{"not a mapping", "- a\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not a list; begin with "version: 1"`}},
-	{"a word", "plan\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not "plan"; begin with "version: 1"`}},
 	{"no version", "# x\nname: a\n", true, []string{`p:2:1: version is missing; write "version: 1"`}},
-	{"nothing in braces", "{}", true, []string{`p:1:1: version is missing; write "version: 1"`}},
 	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: unknown key "tragets" in a plan; did you mean targets?`}},
@@ -27,10 +25,8 @@ var invalid = []struct {
 	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a string; put quotes around it if it looks like a number"}},
 	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: unknown key "\x1b[2J" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, limits, blocks, warmup, until, precision, max-blocks, budget, timeout, seed, runtimes, engines, seccomp, pods, pinning, drop-caches, monitor, workloads, export, touchstone-output`}},
 	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: want a string, not "5"; put quotes around it if it looks like a number`}},
-	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
 	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
 	{"targets is not a list", "version: 1\ntargets: native\n", true, []string{`p:2:10: targets: want a list, not "native"; write it in brackets or with dashes`}},
-	{"targets without a value", "version: 1\ntargets:\n", true, []string{`p:2:10: targets: want a list, not nothing; write it in brackets or with dashes`}},
 	{"no target", "version: 1\ntargets: []\n", true, []string{`p:2:10: targets is empty; leave the key out to select all`}},
 	{"bad targets", "version: 1\ntargets:\n  - native\n  - runc\n  - oci/runc\n  - [oci]\n", true, []string{
 		`p:4:5: targets: "runc" is not a target: the runtime is missing; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
@@ -38,9 +34,7 @@ var invalid = []struct {
 	}},
 	{"a target twice", "version: 1\ntargets: [oci/runc, 'oci/runsc@b=1,a=2', 'oci/runsc@a=2,b=1']\n", false, []string{`p:2:42: targets: "oci/runsc@a=2,b=1" is given twice; leave one out`}},
 	{"baseline elsewhere", "version: 1\nbaseline: oci/cruun\ntargets: [native, oci/crun]\n", false, []string{`p:2:11: baseline "oci/cruun" is not among the targets; did you mean oci/crun?`}},
-	{"baseline far elsewhere", "version: 1\nbaseline: native\ntargets: [oci/crun]\n", false, []string{`p:2:11: baseline "native" is not among the targets; add it to targets`}},
 	{"bad baseline", "version: 1\nbaseline: /\n", true, []string{`p:2:11: baseline: "/" is not a target: the engine's name "" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`}},
-	{"no benchmark", "version: 1\nbenchmarks: []\n", true, []string{`p:2:13: benchmarks is empty; leave the key out to select all`}},
 	{"benchmarks of other kinds", "version: 1\nbenchmarks: [5, '', operations., [a], ~]\n", true, []string{
 		`p:2:14: benchmarks: want a string, not "5"; put quotes around it if it looks like a number`,
 		`p:2:17: benchmarks: "" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`,
@@ -57,72 +51,50 @@ var invalid = []struct {
 		`p:7:7: params: "c d" is not the name of a parameter; use letters, digits, _ and -`,
 		`p:8:10: params: want a single value for "f", not nothing`,
 	}},
-	{"keys of params of other kinds", "version: 1\nbenchmarks: [{name: a, params: {5: b, 6: d}}]\n", true, []string{
-		"p:2:33: a key must be a string; put quotes around it if it looks like a number",
-		"p:2:39: a key must be a string; put quotes around it if it looks like a number",
-	}},
-	{"values of other kinds", "version: 1\nname: {a: b}\nbaseline: |\n  oci/runc\n", true, []string{
-		`p:2:7: name: want a string, not a mapping; put quotes around it if it looks like a number`,
-		`p:3:11: baseline: want a string such as oci/runc, not a block of text`,
-	}},
+	{"a block of text", "version: 1\nbaseline: |\n  oci/runc\n", true, []string{`p:2:11: baseline: want a string such as oci/runc, not a block of text`}},
 	{"a long target", "version: 1\ntargets: [oci/" + strings.Repeat("a", 128) + "]\n", true, []string{
 		`p:2:11: targets: "oci/` + strings.Repeat("a", 56) + `…" is too long or not printable`,
 	}},
 	{"too many targets", "version: 1\ntargets:\n" + numbered("  - oci/", 101, ""), true, []string{"p:103:5: targets has more than 100 entries; split the plan"}},
 	{"other parameters", "version: 1\nparameters: papr\n", true, []string{`p:2:13: parameters: "papr" is neither quick nor paper; did you mean paper?`}},
 	{"no blocks", "version: 1\nblocks: 0\n", true, []string{`p:2:9: blocks: "0" is not a whole number from 1 to 100000`}},
-	{"negative blocks", "version: 1\nblocks: -3\n", true, []string{`p:2:9: blocks: "-3" is not a whole number from 1 to 100000`}},
 	{"too many blocks", "version: 1\nblocks: 100001\n", true, []string{`p:2:9: blocks: "100001" is not a whole number from 1 to 100000`}},
 	{"very many blocks", "version: 1\nblocks: 99999999999999999999999\n", true, []string{`p:2:9: blocks: "99999999999999999999999" is not a whole number from 1 to 100000`}},
-	{"blocks with a fraction", "version: 1\nblocks: 1.5\n", true, []string{`p:2:9: blocks: "1.5" is not a whole number from 1 to 100000`}},
 	{"ambiguous blocks", "version: 1\nblocks: 010\n", false, []string{`p:2:9: blocks: "010" is not a whole number from 1 to 100000`}},
 	{"blocks as text", "version: 1\nblocks: '20'\n", true, []string{`p:2:9: blocks: "20" is not a whole number from 1 to 100000`}},
 	{"negative warm-up", "version: 1\nwarmup: -1\n", true, []string{`p:2:9: warmup: "-1" is not a whole number from 0 to 100000`}},
 	{"precision without a sign", "version: 1\nprecision: 0.02\n", true, []string{`p:2:12: precision: "0.02" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
 	{"precision 0", "version: 1\nprecision: 0%\n", false, []string{`p:2:12: precision: "0%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
 	{"precision above all", "version: 1\nprecision: 100.1%\n", false, []string{`p:2:12: precision: "100.1%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
-	{"negative precision", "version: 1\nprecision: -2%\n", true, []string{`p:2:12: precision: "-2%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
 	{"max-blocks without precision", "version: 1\nmax-blocks: 60\n", true, []string{`p:2:13: max-blocks has no effect without precision or until; give a precision such as 2% or until: decided, or leave max-blocks out`}},
 	{"until an unknown rule", "version: 1\nuntil: decidde\n", true, []string{`p:2:8: until: "decidde" is not a rule; did you mean decided?`}},
-	{"until a number", "version: 1\nuntil: 5\n", true, []string{`p:2:8: until: "5" is not a rule; the rule is decided; leave until out for a fixed number of blocks`}},
 	{"until decided with one target", "version: 1\ntargets: [oci/runc]\nuntil: decided\n", false, []string{`p:3:8: until: decided compares targets with the baseline, and the plan has only the target "oci/runc"; add a target, or leave until out`}},
 	{"until decided with too few blocks", "version: 1\nuntil: decided\nblocks: 2\nmax-blocks: 5\n", false, []string{`p:2:8: until: decided needs at least 6 blocks for a comparison, and the plan has at most 5; raise blocks or max-blocks`}},
-	{"max-blocks below blocks with until", "version: 1\nuntil: decided\nmax-blocks: 10\n", false, []string{`p:3:13: max-blocks (10) is less than blocks (20); raise max-blocks or lower blocks`}},
 	{"max-blocks below blocks", "version: 1\nmax-blocks: 10\nprecision: 2%\n", false, []string{`p:2:13: max-blocks (10) is less than blocks (20); raise max-blocks or lower blocks`}},
 	{"budget without a unit", "version: 1\nbudget: 10\n", true, []string{`p:2:9: budget: "10" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
-	{"no budget", "version: 1\nbudget: 0s\n", false, []string{`p:2:9: budget: "0s" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
-	{"negative budget", "version: 1\nbudget: -10m\n", true, []string{`p:2:9: budget: "-10m" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
 	{"budget of years", "version: 1\nbudget: 100000h\n", false, []string{`p:2:9: budget: 100000h is longer than 8760h; give less`}},
 	{"one timeout", "version: 1\ntimeout: 30s\n", true, []string{`p:2:10: timeout: want trial, call or both, not "30s"; write it like {trial: 2m, call: 30s}`}},
 	{"other timeouts", "version: 1\ntimeout: {trials: 1m, call: 0}\n", true, []string{
 		`p:2:11: unknown key "trials" in timeout; did you mean trial?`,
 		`p:2:29: timeout.call: "0" is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 	}},
-	{"negative seed", "version: 1\nseed: -1\n", true, []string{`p:2:7: seed: "-1" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
 	{"seed too high", "version: 1\nseed: 18446744073709551616\n", true, []string{`p:2:7: seed: "18446744073709551616" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
-	{"seed as text", "version: 1\nseed: '1'\n", true, []string{`p:2:7: seed: "1" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
 	{"runtimes as a list", "version: 1\nruntimes: [/usr/bin/crun]\n", true, []string{`p:2:11: runtimes: want a mapping of names to binaries, not a list; write it like {mycrun: /opt/crun/bin/crun}`}},
 	{"bad runtimes", "version: 1\nruntimes:\n  a b: /x\n  c: bin/c\n  d: 5\n", true, []string{
 		`p:3:3: runtimes: "a b" is not a name for a runtime; use letters, digits and . _ -`,
 		`p:4:6: runtimes: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		`p:5:6: runtimes: want the path of d, not "5"; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
 	}},
-	{"runtimes with other keys", "version: 1\nruntimes:\n  kata: {typ: io.containerd.kata.v2}\n  crun:\n    binary: /usr/bin/crun\n", true, []string{
-		`p:3:10: unknown key "typ" in a runtime; did you mean type?`,
-		`p:5:5: unknown key "binary" in a runtime; the keys are path, type, options`,
-	}},
-	{"runtimes of bad types", "version: 1\nruntimes:\n  a: {type: kata}\n  b: {type: /usr/bin/containerd-shim-kata-v2}\n  c: {type: 5}\n", true, []string{
+	{"runtimes with other keys", "version: 1\nruntimes:\n  crun:\n    binary: /usr/bin/crun\n", true, []string{`p:4:5: unknown key "binary" in a runtime; the keys are path, type, options`}},
+	{"runtimes of bad types", "version: 1\nruntimes:\n  a: {type: kata}\n", true, []string{
 		`p:3:13: runtimes.a.type: "kata" is not the runtime type of a containerd shim; write it like io.containerd.kata.v2; give a binary with path instead`,
-		`p:4:13: runtimes.b.type: "/usr/bin/containerd-shim-kata-v2" is not the runtime type of a containerd shim; write it like io.containerd.kata.v2; give a binary with path instead`,
-		`p:5:13: runtimes.c.type: want a string, not "5"; put quotes around it if it looks like a number`,
 	}},
 	{"a runtime with path and type", "version: 1\nruntimes:\n  a: {path: /usr/bin/crun, type: io.containerd.kata.v2}\n", true, []string{
 		`p:3:6: runtimes: a has a path and a type; a runtime is a binary or a containerd shim; leave one of the keys out`,
 	}},
-	{"empty runtimes", "version: 1\nruntimes:\n  a: {}\n  b:\n  c: [x]\n", true, []string{
-		`p:3:6: runtimes: a is empty; give its path, its type or options`,
-		`p:4:5: runtimes: want the path of b, not nothing; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
-		`p:5:6: runtimes: want the path of c, not a list; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
+	{"empty runtimes", "version: 1\nruntimes:\n  a:\n  b: {}\n", true, []string{
+		`p:3:5: runtimes: want the path of a, not nothing; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
+		`p:4:6: runtimes: b is empty; give its path, its type or options`,
 	}},
 	{"a runtime of empty options", "version: 1\nruntimes:\n  a: {options: {}}\n", false, []string{`p:3:6: runtimes: a is empty; give its path, its type or options`}},
 	{"invalid options", "version: 1\nruntimes:\n  a: {options: fast}\n  b: {options: {x: [1], y: 'a,b', z: , '@': 1}}\n  c: {options: {u: a b}, path: bin/c}\n", true, []string{
@@ -135,35 +107,21 @@ var invalid = []struct {
 		`p:5:32: runtimes.c.path: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
 	}},
 	{"too many runtimes", "version: 1\nruntimes:\n" + numbered("  a", 101, ": /x"), true, []string{"p:103:3: runtimes has more than 100 entries; leave out unused entries"}},
-	{"too many options", "version: 1\nruntimes:\n  a:\n    options:\n" + numbered("      a", 101, ": x"), true, []string{"p:105:7: runtimes.a.options has more than 100 entries; leave out unused entries"}},
-	{"engines of another kind", "version: 1\nengines: managed\n", true, []string{`p:2:10: engines: want managed, sockets or binaries, not "managed"; write it like {managed: true}`}},
 	{"engines with other keys", "version: 1\nengines: {socket: {}, managed: 1}\n", true, []string{
 		`p:2:11: unknown key "socket" in engines; did you mean sockets?`,
 		`p:2:32: engines.managed: want true or false, not "1"`,
 	}},
-	{"bad sockets", "version: 1\nengines:\n  sockets:\n    containerd: run/c.sock\n    a/b: /x\n    crio: 5\n    docker: '://x'\n  binaries: [/usr/bin/crio]\n", true, []string{
+	{"bad sockets", "version: 1\nengines:\n  sockets:\n    containerd: run/c.sock\n    a/b: /x\n  binaries: [/usr/bin/crio]\n", true, []string{
 		`p:4:17: engines.sockets: "run/c.sock" is not an address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
 		`p:5:5: engines.sockets: "a/b" is not a name for an engine; use letters, digits and . _ -`,
-		`p:6:11: engines.sockets: want a string, not "5"; put quotes around it if it looks like a number`,
-		`p:7:13: engines.sockets: "://x" is not an address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
-		`p:8:13: engines.binaries: want a mapping of names to paths, not a list; write it like {containerd: /usr/local/bin/containerd}`,
+		`p:6:13: engines.binaries: want a mapping of names to paths, not a list; write it like {containerd: /usr/local/bin/containerd}`,
 	}},
-	{"bad binaries", "version: 1\nengines:\n  binaries: {crio: bin/crio, a b: /x}\n", true, []string{
-		`p:3:20: engines.binaries: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
-		`p:3:30: engines.binaries: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,
+	{"invalid patterns", "version: 1\ntargets: ['oci/run*', 'native/*', all/runc@]\n", true, []string{
+		`p:2:11: targets: "oci/run*" is not a target: the runtime's name "run*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:23: targets: "native/*" is not a target: native has no runtime; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:35: targets: "all/runc@" is not a target: "" is not option=value; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 	}},
-	{"invalid patterns", "version: 1\ntargets: ['*', 'oci/run*', 'native/*', '*/runc@platform', all/runc@, '*all/runc']\n", true, []string{
-		`p:2:11: targets: "*" is not a target: the engine's name "*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-		`p:2:16: targets: "oci/run*" is not a target: the runtime's name "run*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-		`p:2:28: targets: "native/*" is not a target: native has no runtime; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-		`p:2:40: targets: "*/runc@platform" is not a target: the engine's name "*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-		`p:2:59: targets: "all/runc@" is not a target: "" is not option=value; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-		`p:2:70: targets: "*all/runc" is not a target: the engine's name "*all" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
-	}},
-	{"a pattern twice", "version: 1\ntargets: [all, '*/runc', oci/runc, '*/runc', all]\n", true, []string{
-		`p:2:36: targets: "*/runc" is given twice; leave one out`,
-		`p:2:46: targets: "all" is given twice; leave one out`,
-	}},
+	{"a pattern twice", "version: 1\ntargets: [all, '*/runc', oci/runc, '*/runc']\n", true, []string{`p:2:36: targets: "*/runc" is given twice; leave one out`}},
 	{"a baseline beside the patterns", "version: 1\nbaseline: oci/runc\ntargets: ['containerd/*', '*/crun']\n", false, []string{`p:2:11: baseline "oci/runc" is not among the targets; add it to targets`}},
 	{"another filter", "version: 1\nseccomp: defualt\n", true, []string{`p:2:10: seccomp: "defualt" is neither default nor unconfined; did you mean default?`}},
 	{"a filter of another kind", "version: 1\nseccomp: [default]\n", true, []string{`p:2:10: seccomp: a list is neither default nor unconfined; write one of the two`}},
@@ -177,7 +135,6 @@ var invalid = []struct {
 		`p:2:15: pods.grace (30s) is not shorter than timeout.call (30s), so a kill that needs the grace would time out; give a shorter grace, or raise timeout.call`,
 	}},
 	{"one file for two forms", "version: 1\nexport: a.json\ntouchstone-output: a.json\n", false, []string{`p:3:20: touchstone-output and export name the same file; give them different names`}},
-	{"pinning of another kind", "version: 1\npinning: 0-1\n", true, []string{`p:2:10: pinning: want workload, engines or touchstone, not "0-1"; write it like {workload: "1", engines: "0", touchstone: "0"}`}},
 	{"bad pinning", "version: 1\npinning: {workload: all, engine: 0, touchstone: [0], engines: 3-1}\n", true, []string{
 		`p:2:21: pinning.workload: "all" is not a list of CPUs; write it like 0-3,8`,
 		`p:2:26: unknown key "engine" in pinning; did you mean engines?`,
@@ -185,7 +142,6 @@ var invalid = []struct {
 		`p:2:63: pinning.engines: "3-1" is not a list of CPUs; write it like 0-3,8`,
 	}},
 	{"an unknown monitor", "version: 1\nmonitor: memroy\n", true, []string{`p:2:10: monitor: "memroy" is unknown; did you mean memory?`}},
-	{"monitor is a list", "version: 1\nmonitor: [memory]\n", true, []string{`p:2:10: monitor: want memory, not a list; write it like {memory: 100ms}`}},
 	{"an unknown key of monitor", "version: 1\nmonitor: {disk: 1s}\n", true, []string{`p:2:11: unknown key "disk" in monitor; the keys are memory`}},
 	{"bad intervals of monitor", "version: 1\nmonitor: {memory: 1ms}\nbenchmarks: [{name: a, monitor: {memory: 2h}}, {name: b, monitor: {memory: often}}]\n", true, []string{
 		`p:2:19: monitor.memory: 1ms is not an interval from 10ms to 1m; write it like 100ms`,
@@ -193,12 +149,8 @@ var invalid = []struct {
 		`p:3:76: monitor.memory: "often" is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 	}},
 	{"drop-caches is not a boolean", "version: 1\ndrop-caches: yes\n", true, []string{`p:2:14: drop-caches: want true or false, not "yes"; leave it out for the default: true for root with paper parameters`}},
-	{"an unknown image", "version: 1\nbenchmarks: [{name: a, image: worklaod}, {name: b, image: ./x.tar}]\n", true, []string{
-		`p:2:31: image: "worklaod" is not an image of Touchstone's; did you mean workload?`,
-		`p:2:59: image: "./x.tar" is not an image of Touchstone's; the images are probe and workload`,
-	}},
+	{"an unknown image", "version: 1\nbenchmarks: [{name: b, image: ./x.tar}]\n", true, []string{`p:2:31: image: "./x.tar" is not an image of Touchstone's; the images are probe and workload`}},
 	{"workloads of another kind", "version: 1\nworkloads: {name: a}\n", true, []string{`p:2:12: workloads: want a list, not a mapping; write it in brackets or with dashes`}},
-	{"no workload", "version: 1\nworkloads: []\n", true, []string{`p:2:12: workloads is empty; leave the key out to select all`}},
 	{"a workload that is a word", "version: 1\nworkloads: [app]\n", true, []string{`p:2:13: workloads: want a mapping, not "app"; write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}`}},
 	{"an empty workload", "version: 1\nworkloads:\n  - {}\n  - name: a.b.c\n    argv: [/a]\n", true, []string{
 		`p:3:5: the workload has no name, no image, no argv, no parse; it needs name, image, argv, parse`,
@@ -226,12 +178,11 @@ var invalid = []struct {
 	{"too many arguments", workload("name: a.b.c", "image: probe", "argv: [/a"+strings.Repeat(", b", 1000)+"]", parseRate), true, []string{
 		`p:5:3013: workloads.argv has more than 1000 entries; put the arguments into a file of the image`,
 	}},
-	{"bad variables", workload("name: a.b.c", "image: probe", "argv: [/a]", "env: {A-B: 1, PATH: /x, C: [1], D: \"\\e[2J\", 5: x}", parseRate), true, []string{
+	{"bad variables", workload("name: a.b.c", "image: probe", "argv: [/a]", "env: {A-B: 1, PATH: /x, C: [1], D: \"\\e[2J\"}", parseRate), true, []string{
 		`p:6:11: workloads.env: "A-B" is not the name of a variable; use letters, digits and _`,
 		`p:6:19: workloads.env: PATH is already set to the usual folders on every target; call programs by their paths`,
 		`p:6:32: workloads.env: want a single value for "C", not a list`,
 		`p:6:40: workloads.env: the value "\x1b[2J" of D is too long or not printable; write it on one line`,
-		`p:6:49: a key must be a string; put quotes around it if it looks like a number`,
 	}},
 	{"bad variables of the environment", workload("name: a.b.c", "image: probe", "argv: [/a]", "from-env: [A-B, PATH, [x], C, C]", parseRate), true, []string{
 		`p:6:16: workloads.from-env: "A-B" is not the name of a variable; use letters, digits and _`,
@@ -239,17 +190,11 @@ var invalid = []struct {
 		`p:6:27: workloads.from-env: want the name of a variable, not a list; write it like [TOKEN]`,
 		`p:6:35: workloads.from-env: "C" occurs twice; leave one of them out`,
 	}},
-	{"values in place of names", workload("name: a.b.c", "image: probe", "argv: [/a]", "from-env: {TOKEN: x}", parseRate), true, []string{
-		`p:6:15: workloads.from-env: want a list, not a mapping; write it like [TOKEN]`,
-	}},
 	{"a variable with two values", workload("name: a.b.c", "image: probe", "argv: [/a]", "env: {C: 1}", "from-env: [C]", parseRate), false, []string{
 		`p:7:15: workloads.from-env: "C" is in env too; leave it out of one of them`,
 	}},
 	{"one name for two workloads", workload("name: a.b.c", "image: probe", "argv: [/a]", parseRate) + "  - name: a.b.c\n    image: probe\n    argv: [/b]\n    " + parseRate + "\n", false, []string{
 		`p:7:11: workloads: the name "a.b.c" occurs twice; rename one of the workloads`,
-	}},
-	{"parse of another kind", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: rate"), true, []string{
-		`p:6:12: parse: want a list, not "rate"; write it in brackets or with dashes`,
 	}},
 	{"entries of parse of other kinds", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: [rate, {}]"), true, []string{
 		`p:6:13: parse: want a mapping, not "rate"; write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`,
@@ -266,53 +211,30 @@ var invalid = []struct {
 	{"a metric of every workload", withParse("metric: HostCPU, unit: s, better: lower, json: a"), true, []string{
 		`p:7:18: parse.metric: "HostCPU" is the name of a metric that every workload has; choose another name`,
 	}},
-	{"units of programs", withParse("metric: A, unit: ms, better: lower, json: a", "metric: B, unit: MiB/s, better: lower, json: a", "metric: C, unit: '%', better: lower, json: a", "metric: D, unit: MB, better: lower, json: a", "metric: E, unit: Score, better: lower, json: a"), true, []string{
+	{"units of programs", withParse("metric: A, unit: ms, better: lower, json: a", "metric: B, unit: Score, better: lower, json: a"), true, []string{
 		`p:7:27: parse.unit: "ms" is not a unit; write unit: s and scale: 1e-3; if the program changes its unit, scale: auto`,
-		`p:8:27: parse.unit: "MiB/s" is not a unit; write unit: B/s and scale: 1048576; if the program changes its unit, scale: auto`,
-		`p:9:27: parse.unit: "%" is not a unit; write unit: ratio and scale: 0.01; if the program changes its unit, scale: auto`,
-		`p:10:27: parse.unit: "MB" is not a unit; write unit: B and scale: 1e6; if the program changes its unit, scale: auto`,
-		`p:11:27: parse.unit: "Score" is not a unit; did you mean score?`,
+		`p:8:27: parse.unit: "Score" is not a unit; did you mean score?`,
 	}},
-	{"invalid expressions", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: 'a'", "metric: C, unit: s, better: lower, regex: '(a)(b)'", "metric: D, unit: s, better: lower, regex: \"(\\e)\"", "metric: E, unit: s, better: lower, regex: '(?=a)(b)'"), false, []string{
+	{"invalid expressions", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: \"(\\e)\""), false, []string{
 		"p:7:52: parse.regex: \"(a\": error parsing regexp: missing closing ): `(a`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
-		`p:8:52: parse.regex: "a": it has no group for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
-		`p:9:52: parse.regex: "(a)(b)": it has 2 groups instead of one for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
-		`p:10:52: parse.regex: "(\x1b)" is empty, too long or not printable`,
-		"p:11:52: parse.regex: \"(?=a)(b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
+		`p:8:52: parse.regex: "(\x1b)" is empty, too long or not printable`,
 	}},
-	{"invalid JSON paths", withParse("metric: A, unit: s, better: lower, json: 'a['", "metric: B, unit: s, better: lower, json: ''", "metric: C, unit: s, better: lower, json: 5"), true, []string{
+	{"invalid JSON paths", withParse("metric: A, unit: s, better: lower, json: 'a['", "metric: B, unit: s, better: lower, json: ''"), true, []string{
 		`p:7:51: parse.json: "a[": not terminated at 3 in a[; write a JSON path such as latency.p99 or jobs[0].read.iops`,
 		`p:8:51: parse.json: "" is empty, too long or not printable`,
-		`p:9:51: parse.json: want a string, not "5"; put quotes around it if it looks like a number`,
 	}},
-	{"no-break spaces", "version: 1\ntargets:\u00a0[native]\nblocks:\u00a06\n", true, []string{
-		`p:2:9: an invisible character or a blank that is not a space is here (U+00A0, no-break space); replace it with a space or remove it, for example with sed -i 's/\xc2\xa0/ /g' FILE; put quotes around the value if it belongs to it`,
+	{"no-break spaces", "version: 1\nname: a\nblocks:\u00a06\n", true, []string{
 		`p:3:8: an invisible character or a blank that is not a space is here (U+00A0, no-break space); replace it with a space or remove it, for example with sed -i 's/\xc2\xa0/ /g' FILE; put quotes around the value if it belongs to it`,
 	}},
-	{"a tab", "version: 1\ntimeout:\n\ttrial: 2m\n", true, []string{"p:3:1: a tab is in the indentation; replace it with spaces"}},
-	{"marks of a page", "version: 1\ntargets: [“native”]\nblocks: –5\n", true, []string{
-		"p:2:11: “ (U+201C) is no quotation mark of YAML; write \" or '",
-		"p:3:9: – (U+2013) is not a hyphen; write - or --",
-		"p:2:11: targets: \"“native”\" is not a target: the engine's name \"“native”\" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options",
-		"p:3:9: blocks: \"–5\" is not a whole number from 1 to 100000",
-	}},
-	{"a conflict", "version: 1\nblocks: 5\n" + strings.Repeat("# a\n", 2000) + "<<<<<<< HEAD\nwarmup: 1\n=======\nwarmup: 2\n>>>>>>> b\n", true, []string{
-		"p:2003:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
-		"p:2007:1: a conflict of Git is unsolved here; solve it, and remove the lines <<<<<<<, ======= and >>>>>>>",
-	}},
 	{"an export", "{\"schema_version\": 1, \"runs\": []}", true, []string{"p: it is an export; touchstone import FILE adds its runs to the results"}},
-	{"gates", "version: 1\ngates: []\n", true, []string{"p: it is a file of gates; touchstone compare A B --gates FILE takes it"}},
-	{"a web page", "<!DOCTYPE html>\n<html>", true, []string{"p: it is a web page, perhaps of a login or an error; download the file itself: log in, or use the link of the raw file"}},
-	{"a code block", "```yaml\nversion: 1\n```\n", true, []string{"p: it is a code block of Markdown; remove the lines with ``` before and after the text"}},
 	{"units that a program switches", withParse("metric: A, unit: auto, better: lower, json: a", "metric: B, unit: score, better: lower, json: a, scale: auto", "metric: C, unit: s, better: lower, regex: '(a) (b)', scale: auto",
-		"scale: auto, metric: D, unit: s, better: lower, regex: '(?P<unit>b)'", "metric: E, unit: s, better: lower, regex: '(a) (?P<unit>b)'", "metric: F, unit: furlong, better: lower, json: a, scale: auto", "metric: G, unit: s, better: lower, json: a, scale: Auto"), true, []string{
+		"scale: auto, metric: D, unit: s, better: lower, regex: '(?P<unit>b)'", "metric: E, unit: s, better: lower, regex: '(a) (?P<unit>b)'", "metric: F, unit: s, better: lower, json: a, scale: Auto"), true, []string{
 		`p:7:27: parse.unit: "auto" is not a unit; write the unit of the results, and scale: auto`,
 		`p:8:65: parse.scale: auto has no effect with the unit score, which has no multiples; write a factor, or one of the units s, B, B/s, bit/s, 1/s, FLOP/s, ratio, J, count`,
 		`p:9:52: parse.regex: "(a) (b)": it has 2 groups instead of one for the number; name the group for the unit (?P<unit>…); write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
 		`p:10:65: parse.regex: "(?P<unit>b)": it has no group for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
 		`p:11:52: parse.regex: "(a) (?P<unit>b)": it has a group for the unit, which only scale: auto reads; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
-		`p:12:27: parse.unit: "furlong" is not a unit; the units are s, B, B/s, bit/s, 1/s, FLOP/s, ratio, score, J, count, B·s; use scale for multiples of them`,
-		`p:13:61: parse.scale: "Auto" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
+		`p:12:61: parse.scale: "Auto" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
 	}},
 	{"an expression and a path", withParse("metric: A, unit: s, better: lower, json: a, regex: (a)"), true, []string{
 		`p:7:9: the entry of parse needs either regex or json; write one with one group for the number, such as 'rate: ([0-9.]+) op/s', or write a JSON path such as latency.p99 or jobs[0].read.iops`,
@@ -320,24 +242,19 @@ var invalid = []struct {
 	{"a metric twice", withParse("metric: A, unit: s, better: lower, json: a", "metric: A, unit: s, better: lower, json: b"), false, []string{
 		`p:8:9: parse: the metric "A" occurs twice; rename one of the metrics`,
 	}},
-	{"invalid scales", withParse("metric: A, unit: s, better: lower, json: a, scale: -1", "metric: B, unit: s, better: lower, json: a, scale: '2 '", "metric: C, unit: s, better: lower, json: a, scale: 0x10", "metric: D, unit: s, better: lower, json: a, scale: .inf", "metric: E, unit: s, better: lower, json: a, scale: 1e999"), true, []string{
+	{"invalid scales", withParse("metric: A, unit: s, better: lower, json: a, scale: -1", "metric: B, unit: s, better: lower, json: a, scale: 0x10", "metric: C, unit: s, better: lower, json: a, scale: 1e999"), true, []string{
 		`p:7:61: parse.scale: "-1" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
-		`p:8:61: parse.scale: "2 " is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
-		`p:9:61: parse.scale: "0x10" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
-		`p:10:61: parse.scale: ".inf" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
-		`p:11:61: parse.scale: "1e999" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
+		`p:8:61: parse.scale: "0x10" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
+		`p:9:61: parse.scale: "1e999" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds, or auto for a program that changes its unit`,
 	}},
 	{"an export elsewhere", "version: 1\nexport: ../x.json\n", true, []string{`p:2:9: export: "../x.json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
 	{"an export over the database", "version: 1\nexport: touchstone.db\n", true, []string{`p:2:9: export: "touchstone.db" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
 	{"a mix of formats", "version: 1\nname: a\nruns: 10\noci: [runc]\n", true, []string{`p:3:1: runs is a key of TouchStone's format and version is a key of Touchstone's; use the keys of one format; write blocks instead`}},
 	{"a runtime that is a number", "version: 1\nruntimes: {5: /x}\n", false, []string{"p:2:12: a key must be a string; put quotes around it if it looks like a number"}},
-	{"a mix with the filter", "version: 1\nfilter: [a]\n", true, []string{`p:2:1: filter is a key of TouchStone's format and version is a key of Touchstone's; use the keys of one format; write benchmarks instead`}},
-	{"a mix with the output", "version: 1\noutput: a\n", true, []string{`p:2:1: output is a key of TouchStone's format and version is a key of Touchstone's; use the keys of one format; write export instead`}},
 	{"a mix with the scale", "version: 1\nscale: 1\n", true, []string{`p:2:1: scale is a key of TouchStone's format and version is a key of Touchstone's; use the keys of one format; leave it out`}},
 	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's format and baseline is a key of Touchstone's; use the keys of one format; write targets instead`}},
 }
 
-// parseRate is a valid section parse.
 const parseRate = "parse: [{metric: Rate, regex: 'rate: ([0-9.]+)', unit: 1/s, better: higher}]"
 
 // workload is a plan with a workload of these keys, the first in line 3.
@@ -409,15 +326,12 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 		{"a directive", "%YAML 1.2\n---\nversion: 1\n", "p:1:1: a directive (%) is not allowed"},
 		{"two documents", "version: 1\n---\nversion: 1\n", "p:3:1: a second document begins here; write one document per file"},
 		{"a key twice", "version: 1\nversion: 1\n", `p:2:1: mapping key "version" already defined`},
-		{"broken syntax", "version: 1\ntargets: [native\n", "p:2:10: "},
-		{"tab for indentation", "version: 1\nbenchmarks:\n\t- a\n", "p:3:1: "},
 		{"escapes of a terminal", "\"\\e[2J\": 1\n\"\\e[2J\": 1\n", `p:2:1: mapping key "\x1b[2J" already defined`},
 		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8 FILE"},
 		{"too long", strings.Repeat(" ", MaxSize+1), "p: the file is longer than 1048576 bytes; give a smaller file"},
 		{"too many entries", text, fmt.Sprintf("p:%d:1: the file has more than 10000 tokens; split it", MaxTokens/2+1)},
 		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the file has more than 10000 tokens"},
 		{"deep braces", strings.Repeat("{a: ", mebi/4), "more than 10000 tokens"},
-		{"deep dashes", strings.Repeat("- ", mebi/2), "more than 10000 tokens"},
 		{"brackets below the limit", strings.Repeat("[", MaxTokens), "p:1:"},
 		{"dashes below the limit", strings.Repeat("- ", MaxTokens), "a plan is a mapping of keys to values, not a list"},
 		{"a long word", strings.Repeat("a", mebi), "a plan is a mapping of keys to values, not \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\""},

@@ -2,12 +2,11 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
@@ -117,9 +116,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"more than the plan's limit", Overrides{Blocks: new(61)}, []string{`--runs: 61 is more than max-blocks (60) of the plan; give less, or raise max-blocks in the plan`}},
 		{"more blocks than the greatest number", Overrides{Blocks: new(20), MaxBlocks: new(10)}, []string{`--max-blocks: 10 is less than the number of blocks (20); raise it, or lower --runs`}},
 		{"no greatest number", Overrides{MaxBlocks: new(0)}, []string{`--max-blocks: 0 is not a whole number from 1 to 100000`}},
-		{"an unknown rule", Overrides{Until: new("precise")}, []string{`--until: "precise" is not a rule; the rule is decided; leave until out for a fixed number of blocks`}},
 		{"a decision about one target", Overrides{Until: new("decided"), Targets: []string{"native"}}, []string{`--until: decided compares targets with the baseline, and the plan has only the target "native"; add a target, or leave until out`}},
-		{"a decision in few blocks", Overrides{Until: new("decided"), Blocks: new(2), MaxBlocks: new(4)}, []string{`--until: decided needs at least 6 blocks for a comparison, and the plan has at most 4; raise blocks or max-blocks`}},
 		{"runtimes", Overrides{Runtimes: []string{"crun", "a/b=/x", "c=bin/c"}}, []string{
 			`--runtime: "crun" is not name=path; write it like mycrun=/opt/crun/bin/crun`,
 			`--runtime: "a/b" is not a name for a runtime; use letters, digits and . _ -`,
@@ -163,20 +160,14 @@ var someEngines = []engine.Description{
 	{Name: "podman", Kind: engine.FullEngine, Socket: true, Binaries: []string{"podman"}},
 }
 
-func TestUnusedBinaries(t *testing.T) {
-	p := mustParse(t, "p", "version: 1\nengines:\n  binaries: {podman: /x, netavark: /x}\n")
-	_, err := p.Apply(Overrides{Engines: someEngines})
-	checkLines(t, err, []string{
-		`p:3:26: engines.binaries: "netavark" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
-	})
-}
-
-func TestSocketsOfEnginesWithoutDaemon(t *testing.T) {
-	p := mustParse(t, "p", "version: 1\nengines:\n  sockets: {oci: /x, native: /x, podman: /x, mine: /x}\n")
+// The plan's own programs and sockets are checked as soon as the engines are known.
+func TestEnginesOfThePlan(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nengines:\n  sockets: {oci: /x, native: /x, podman: /x, mine: /x}\n  binaries: {podman: /x, netavark: /x}\n")
 	_, err := p.Apply(Overrides{Engines: someEngines})
 	checkLines(t, err, []string{
 		`p:3:22: engines.sockets: "native" is an engine without a daemon; leave it out`,
 		`p:3:13: engines.sockets: "oci" is an engine without a daemon; leave it out`,
+		`p:4:26: engines.binaries: "netavark" is not a program of an engine; name one of cni, containerd, podman, or a runtime with --runtime`,
 	})
 }
 
@@ -195,8 +186,6 @@ func TestJoinOptions(t *testing.T) {
 		for _, target := range p.Targets {
 			got = append(got, target.String())
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.list, diff)
-		}
+		equal(t, fmt.Sprintf("%q", c.list), c.want, got)
 	}
 }

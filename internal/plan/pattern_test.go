@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -37,9 +35,7 @@ func TestPatternsSelect(t *testing.T) {
 				got = append(got, match.String())
 			}
 		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", pattern, diff)
-		}
+		equal(t, pattern, want, strings.Join(got, " "))
 		if _, exact := p.Exact(); exact == (pattern == "all" || strings.Contains(pattern, "*")) {
 			t.Errorf("%s is exact: %t", pattern, exact)
 		}

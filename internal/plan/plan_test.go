@@ -20,7 +20,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
@@ -52,7 +51,7 @@ warmup: 2
 until: decided
 precision: 2%
 max-blocks: 60
-budget: 10m
+budget: 2h
 timeout: {trial: 2m30s, call: 45s}
 seed: 18446744073709551615
 runtimes:
@@ -136,7 +135,7 @@ func TestParse(t *testing.T) {
 		Until:      Decided,
 		Precision:  0.02,
 		MaxBlocks:  60,
-		Budget:     10 * time.Minute,
+		Budget:     2 * time.Hour,
 		Timeout:    Timeout{Trial: 150 * time.Second, Call: 45 * time.Second},
 		Seed:       &seed,
 		Runtimes: map[string]target.Runtime{
@@ -181,9 +180,7 @@ func TestParse(t *testing.T) {
 		"byte order mark":   "\ufeff" + whole,
 		"document marks":    "---\n" + whole + "...\n",
 	} {
-		if diff := cmp.Diff(want, mustParse(t, "x.yaml", text), same); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		equal(t, name, want, mustParse(t, "x.yaml", text), same)
 	}
 }
 

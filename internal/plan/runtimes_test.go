@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -11,13 +10,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-func TestRuntimesLocation(t *testing.T) {
-	_, err := ParseRuntimes("a.yaml", []byte("runtimes:\n  kata: {typ: x.y}\n"))
-	if e := (*Error)(nil); !errors.As(err, &e) || e.File != "a.yaml" || e.Line != 2 || e.Column != 10 {
-		t.Errorf("a broken file gives %v", err)
-	}
-}
 
 func TestParseRuntimesFile(t *testing.T) {
 	kata := map[string]target.Runtime{"kata": {Type: "io.containerd.kata.v2"}}
@@ -29,14 +21,12 @@ func TestParseRuntimesFile(t *testing.T) {
 		{"the section", "runtimes:\n  kata: {type: io.containerd.kata.v2}\n", kata, nil},
 		{"with a version", "version: 1\nruntimes:\n  kata: {type: io.containerd.kata.v2}\n", kata, nil},
 		{"empty", "", nil, nil},
-		{"only comments", "# runtimes:\n#   kata: {}\n", nil, nil},
 		{"another version", "version: 2\n", nil, []string{`f:1:10: version "2" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 		{"without the section's name", "kata: {type: io.containerd.kata.v2}\n", nil, []string{`f:1:1: unknown key "kata" in a file of runtimes; the keys are version, runtimes`}},
 		{"a plan", "version: 1\nblocks: 3\n", nil, []string{`f: it is a plan; touchstone benchmark -f FILE executes it`}},
 		{"another key", "runtimes: {}\nseed: 3\n", nil, []string{`f:2:1: unknown key "seed" in a file of runtimes; the keys are version, runtimes`}},
 		{"a list", "- kata\n", nil, []string{`f:1:1: a file of runtimes is a mapping, not a list; begin with "runtimes:", and write names to paths below it`}},
 		{"a broken entry", "runtimes:\n  a: /bin/a\n  b: bin/b\n", nil, []string{`f:3:6: runtimes: the binary "bin/b" of b is not an absolute path; write it from the root, such as /usr/bin/crun`}},
-		{"a tag", "runtimes: !x {}\n", nil, []string{`f:1:11: a tag (!) is not allowed; write the value itself; put quotes around it if it begins with that character`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ParseRuntimes("f", []byte(c.text))

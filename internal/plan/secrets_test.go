@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -43,9 +41,7 @@ func TestRedact(t *testing.T) {
 				want.Workloads[i].Env[key] = Redacted
 			}
 		}
-		if diff := cmp.Diff(string(want.YAML()), string(mustParse(t, "p", redacted).YAML())); diff != "" {
-			t.Errorf("%s: the rest of the plan has changed (-want +got):\n%s", name, diff)
-		}
+		equal(t, name+": the rest of the plan has changed", string(want.YAML()), string(mustParse(t, "p", redacted).YAML()))
 		if echo, values := Redact(redacted); echo != redacted || values != nil {
 			t.Errorf("%s: redacted again: %q\n%s", name, values, echo)
 		}

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseTouchStone(t *testing.T) {
@@ -55,9 +53,7 @@ func TestTouchStoneNotes(t *testing.T) {
 		{"oci: [runc]\nfilter: [performance]\n", []string{note}},
 		{"oci: [runc]\n", []string{note}},
 	} {
-		if diff := cmp.Diff(c.want, mustParse(t, "p", c.text).Notes); diff != "" {
-			t.Errorf("%s(-want +got):\n%s", c.text, diff)
-		}
+		equal(t, c.text, c.want, mustParse(t, "p", c.text).Notes)
 	}
 }
 
@@ -87,8 +83,6 @@ func TestParseTouchStoneRefuses(t *testing.T) {
 		{"a bad filter", "oci: [runc]\nfilter: [a b]\n", []string{`p:2:10: filter: "a b" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`}},
 		{"too many targets", "cri: [containerd, crio]\noci:\n" + numbered("  - a", 51, ""), []string{"p:52:5: oci: there are more than 100 targets; split the plan", "p:53:5: oci: there are more than 100 targets; split the plan"}},
 		{"too many entries", "oci:\n" + numbered("  - a", 101, ""), []string{"p:102:5: oci has more than 100 entries; split the plan"}},
-		{"output above the folder", "oci: [runc]\noutput: ../x.json\n", []string{`p:2:9: output: "../x.json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
-		{"output anywhere", "oci: [runc]\noutput: /etc/x.json\n", []string{`p:2:9: output: "/etc/x.json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
 		{"output over a hidden file", "oci: [runc]\noutput: .json\n", []string{`p:2:9: output: ".json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,22 +76,6 @@ func TestPercentIsExact(t *testing.T) {
 		share := Share(float64(digits) / 1_000_000)
 		if got, f := parsePercent(formatPercent(share)); f != nil || got != share {
 			t.Fatalf("%v is written %s and read %v", share, formatPercent(share), got)
-		}
-	}
-}
-
-func TestFormatDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		30 * time.Second:        "30s",
-		10 * time.Minute:        "10m",
-		2 * time.Hour:           "2h",
-		90 * time.Minute:        "1h30m",
-		time.Hour + 30e9:        "1h0m30s",
-		1500 * time.Millisecond: "1.5s",
-		20 * time.Second:        "20s",
-	} {
-		if got := formatDuration(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
 		}
 	}
 }

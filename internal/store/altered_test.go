@@ -83,10 +83,7 @@ func closed(s *store.Store, err error) error {
 func TestAlteredTables(t *testing.T) {
 	for object, statements := range alterations() {
 		t.Run(object, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "touchstone.db")
-			s := open(t, path)
-			record(t, s, emptyRun("a", 0), 1)
-			closeStore(t, s)
+			path := newFile(t, 1)
 			script(t, path, append([]string{"PRAGMA trusted_schema = 1"}, statements...)...)
 			baseline := folder(t, filepath.Dir(path))
 			for name, open := range openers() {
@@ -104,12 +101,8 @@ func TestAlteredTables(t *testing.T) {
 //
 // Invariant results-schema.
 func TestAlteredAfterOpening(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	s := open(t, path)
-	record(t, s, emptyRun("a", 0), 1)
-	reader, err := store.OpenReadOnly(t.Context(), path)
-	must.Do(t, err)
-	defer closeStore(t, reader)
+	path := newFile(t, 1)
+	s, reader := open(t, path), openReader(t, path)
 	script(t, path, "CREATE VIEW more AS "+endless+"SELECT i FROM n")
 	for name, read := range map[string]func() error{
 		"Run":        func() error { _, err := reader.Run(t.Context(), "a"); return err },
@@ -144,10 +137,7 @@ func TestLoopOfPages(t *testing.T) {
 		"times": {"trial", func(s *store.Store) error { _, err := s.TrialTimes(t.Context()); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "touchstone.db")
-			s := open(t, path)
-			record(t, s, emptyRun("a", 0), 1)
-			closeStore(t, s)
+			path := newFile(t, 1)
 			script(t, path, "PRAGMA journal_mode = DELETE")
 			file, err := os.ReadFile(path)
 			must.Do(t, err)
@@ -181,10 +171,7 @@ func TestLoopOfPages(t *testing.T) {
 			file = append(file, leaf...)
 			binary.BigEndian.PutUint32(file[28:], uint32(len(file)/page))
 			must.Do(t, os.WriteFile(path, file, fs.FileMode(0o600)))
-			reader, err := store.OpenReadOnly(t.Context(), path)
-			must.Do(t, err)
-			defer closeStore(t, reader)
-			if err := c.read(reader); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "more rows than the file has bytes") {
+			if err := c.read(openReader(t, path)); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "more rows than the file has bytes") {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -194,9 +181,6 @@ func TestLoopOfPages(t *testing.T) {
 // rootPage returns the number of the first page of a table.
 func rootPage(t *testing.T, path, table string) (root int) {
 	t.Helper()
-	s, err := store.OpenReadOnly(t.Context(), path)
-	must.Do(t, err)
-	defer closeStore(t, s)
-	must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&root))
+	must.Do(t, openReader(t, path).DB().QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", table).Scan(&root))
 	return root
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// complete is a run that is complete, with n trials.
 func complete(id string, n int) result.Run {
 	run := withTrials(id, n)
 	run.State = result.Complete
@@ -36,10 +35,7 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	must.Do(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, second}, false))
 	_, err = s.DB().ExecContext(t.Context(), `DELETE FROM run`)
 	must.Do(t, err)
-	reader, err := store.OpenReadOnly(t.Context(), s.Path())
-	must.Do(t, err)
-	defer closeStore(t, reader)
-	for _, source := range []*store.Store{s, reader} {
+	for _, source := range []*store.Store{s, openReader(t, s.Path())} {
 		got, err := source.Baseline(t.Context(), "main")
 		must.Do(t, err)
 		equal(t, "the baseline came back changed", []result.Run{run, second}, got, cmpopts.EquateEmpty())

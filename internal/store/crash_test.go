@@ -68,12 +68,7 @@ func appendForever(ctx context.Context, path string) error {
 //
 // Invariant trials-recorded: Every trial is recorded, however it ends, before the next begins.
 func TestKilledWriterLosesNoTrial(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	s, err := store.Open(t.Context(), path)
-	must.Do(t, err)
-	record(t, s, emptyRun("a", 0), 0)
-	closeStore(t, s)
-
+	path := newFile(t, 0)
 	for _, trials := range []int{1, 2, 7, 30, 150} {
 		ack := killAfter(t, path, trials)
 		s, err := store.Open(t.Context(), path)
@@ -192,10 +187,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	n--
 	closeStore(t, s)
-	reader, err := store.OpenReadOnly(t.Context(), path)
-	must.Do(t, err)
-	checkTrials(t, reader, "a", n)
-	closeStore(t, reader)
+	checkTrials(t, openReader(t, path), "a", n)
 }
 
 func TestReadOnlyFolder(t *testing.T) {
@@ -228,8 +220,5 @@ func TestReadOnlyFolder(t *testing.T) {
 			t.Errorf("OpenReadOnly of %s, whose log cannot be read in: %v", filepath.Base(path), err)
 		}
 	}
-	reader, err := store.OpenReadOnly(t.Context(), path)
-	must.Do(t, err)
-	checkTrials(t, reader, "a", 3)
-	closeStore(t, reader)
+	checkTrials(t, openReader(t, path), "a", 3)
 }

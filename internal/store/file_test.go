@@ -36,7 +36,6 @@ func script(t *testing.T, path string, statements ...string) {
 	must.Do(t, db.Close())
 }
 
-// folder returns the contents of all files of a folder.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
@@ -209,7 +208,6 @@ func TestTrialWritesFewPages(t *testing.T) {
 	checkTrials(t, s, "a", hi)
 }
 
-// logSize returns the size of the write-ahead log in bytes.
 func logSize(t *testing.T, s *store.Store) int64 {
 	t.Helper()
 	info, err := os.Stat(s.Path() + "-wal")
@@ -218,11 +216,7 @@ func logSize(t *testing.T, s *store.Store) int64 {
 }
 
 func TestReadOnlyStoreRefusesToWrite(t *testing.T) {
-	writer := newStore(t)
-	record(t, writer, emptyRun("a", 0), 1)
-	s, err := store.OpenReadOnly(t.Context(), writer.Path())
-	must.Do(t, err)
-	defer closeStore(t, s)
+	s := openReader(t, newFile(t, 1))
 	for name, err := range map[string]error{
 		"Create":         s.Create(t.Context(), emptyRun("b", 0)),
 		"Append":         s.Append(t.Context(), "a", okTrial(2)),
@@ -256,10 +250,7 @@ func TestBusyFile(t *testing.T) {
 // TestSwitchToWriteAheadWaits checks that the switch waits for a writer until the context ends. Without the wait SQLite reports a
 // busy file immediately.
 func TestSwitchToWriteAheadWaits(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	s, err := store.Open(t.Context(), path)
-	must.Do(t, err)
-	closeStore(t, s)
+	path := newFile(t, 0)
 	script(t, path, "PRAGMA journal_mode = DELETE")
 	db, err := sql.Open("sqlite", path+"?_txlock=immediate")
 	must.Do(t, err)
@@ -273,17 +264,7 @@ func TestSwitchToWriteAheadWaits(t *testing.T) {
 	}
 	must.Do(t, tx.Rollback())
 	must.Do(t, db.Close())
-	must.Do(t, open(t, path).Create(t.Context(), emptyRun("a", 0)))
-}
-
-func TestFullFile(t *testing.T) {
-	s := newStore(t)
-	record(t, s, emptyRun("a", 0), 0)
-	s.Pragma(t, "max_page_count = 40")
-	n := fill(t, s, "a")
-	s.Pragma(t, "max_page_count = 4000")
-	must.Do(t, s.Append(t.Context(), "a", okTrial(n+1)))
-	checkTrials(t, s, "a", n+1)
+	must.Do(t, open(t, path).Create(t.Context(), emptyRun("b", 0)))
 }
 
 // fill appends trials until the store is full, and returns their number.
@@ -319,12 +300,7 @@ func checkTrials(t testing.TB, s *store.Store, runID string, n int) {
 }
 
 func TestDamagedFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "touchstone.db")
-	s, err := store.Open(t.Context(), path)
-	must.Do(t, err)
-	record(t, s, emptyRun("a", 0), 50)
-	closeStore(t, s)
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(newFile(t, 50))
 	must.Do(t, err)
 
 	for name, damage := range map[string]func([]byte) []byte{
@@ -380,20 +356,5 @@ func TestHalfCheckpoint(t *testing.T) {
 			checkTrials(t, s, "a", 20)
 			closeStore(t, s)
 		})
-	}
-}
-
-func TestCheckFindsOrphans(t *testing.T) {
-	s := newStore(t)
-	record(t, s, emptyRun("a", 0), 1)
-	must.Do(t, s.Check(t.Context()))
-	s.Pragma(t, "foreign_keys = 0")
-	_, err := s.DB().ExecContext(t.Context(), "DELETE FROM run")
-	must.Do(t, err)
-	if err := s.Check(t.Context()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a row of trial has no parent in run") {
-		t.Errorf("Check of a trial without a run: %v", err)
-	}
-	if _, err := s.Runs(t.Context()); err != nil {
-		t.Errorf("Runs with a trial without a run: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -36,9 +37,7 @@ func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 		got, err := s.Run(t.Context(), id)
 		must.Do(t, err)
 		want := l.Run()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("with %d values a trial, the run changed (-want +got):\n%s", values, diff)
-		}
+		equal(t, fmt.Sprintf("with %d values a trial, the run changed", values), want, got)
 		for i := range got.Trials {
 			trial := &got.Trials[i]
 			trial.Samples = append(trial.Samples, result.Sample{Metric: "other"})

@@ -15,9 +15,7 @@ import (
 // stateOf is the state of run "a" as another process reads it, in a listing and by itself.
 func stateOf(t *testing.T, path string) result.State {
 	t.Helper()
-	s, err := store.OpenReadOnly(t.Context(), path)
-	must.Do(t, err)
-	defer closeStore(t, s)
+	s := openReader(t, path)
 	run, err := s.Run(t.Context(), "a")
 	must.Do(t, err)
 	list, err := s.Runs(t.Context())
@@ -31,22 +29,16 @@ func stateOf(t *testing.T, path string) result.State {
 // Invariant running-runs: Only a run that a process executes is listed as running.
 func TestKilledRunIsNotRunning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
-	open := func() *store.Store {
-		s, err := store.Open(t.Context(), path)
-		must.Do(t, err)
-		return s
-	}
 	check := func(want result.State) {
 		t.Helper()
 		if got := stateOf(t, path); got != want {
 			t.Errorf("the run is %s, want %s", got, want)
 		}
 	}
-	first := open()
+	first := open(t, path)
 	must.Do(t, first.Create(t.Context(), emptyRun("a", 0)))
 	check(result.Running)
-	second := open()
-	defer closeStore(t, second)
+	second := open(t, path)
 	if err := second.Resume(t.Context(), "a"); !errors.Is(err, store.ErrUnderWay) {
 		t.Errorf("Resume of a run that another process executes: %v", err)
 	}
@@ -84,19 +76,13 @@ func TestImportedRunIsNotRunning(t *testing.T) {
 func TestStaleLocksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "results.db")
-	first, err := store.Open(t.Context(), path)
-	must.Do(t, err)
-	defer closeStore(t, first)
-	must.Do(t, first.Create(t.Context(), emptyRun("a", 0)))
+	must.Do(t, open(t, path).Create(t.Context(), emptyRun("a", 0)))
 	stale, rival, userFile := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock"), path+"-of-a-user.lock"
 	for _, name := range []string{stale, rival} {
 		must.Do(t, os.WriteFile(name, nil, 0o644))
 	}
 	must.Do(t, os.WriteFile(userFile, []byte("content"), 0o644))
-	second, err := store.Open(t.Context(), path)
-	must.Do(t, err)
-	defer closeStore(t, second)
-	must.Do(t, second.Create(t.Context(), emptyRun("b", 0)))
+	must.Do(t, open(t, path).Create(t.Context(), emptyRun("b", 0)))
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file of a killed run: %v", err)
 	}

@@ -63,8 +63,6 @@ func TestValuesAreLimited(t *testing.T) {
 		}
 	}
 	for _, end := range transactions {
-		if err := end(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, end())
 	}
 }

@@ -54,7 +54,6 @@ func okTrial(seq int) result.Trial {
 	return t
 }
 
-// fullRun is a run with every field set.
 func fullRun(t testing.TB) result.Run {
 	t.Helper()
 	data, err := os.ReadFile("../result/testdata/document.json")
@@ -74,14 +73,30 @@ func open(t testing.TB, path string) *store.Store {
 
 func closeStore(t testing.TB, s *store.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	must.Do(t, s.Close())
+}
+
+func openReader(t testing.TB, path string) *store.Store {
+	t.Helper()
+	s, err := store.OpenReadOnly(t.Context(), path)
+	must.Do(t, err)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
 }
 
 func newStore(t testing.TB) *store.Store { return open(t, filepath.Join(t.TempDir(), "touchstone.db")) }
 
-// equal reports how got differs from want.
+// newFile makes a file with the run "a" of n trials, and returns its path.
+func newFile(t testing.TB, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	s, err := store.Open(t.Context(), path)
+	must.Do(t, err)
+	record(t, s, emptyRun("a", 0), n)
+	closeStore(t, s)
+	return path
+}
+
 func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
@@ -89,7 +104,6 @@ func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	}
 }
 
-// record creates a run with n trials.
 func record(t testing.TB, s *store.Store, run result.Run, n int) {
 	t.Helper()
 	must.Do(t, s.Create(t.Context(), run))
@@ -146,18 +160,6 @@ func TestRunComesBackWhole(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Invariant sample-order.
-func TestTrialsComeInOrderOfSeq(t *testing.T) {
-	s := newStore(t)
-	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)))
-	for _, seq := range []int{3, 1, 2} {
-		must.Do(t, s.Append(t.Context(), "a", okTrial(seq)))
-	}
-	run, err := s.Run(t.Context(), "a")
-	must.Do(t, err)
-	equal(t, "other trials", []result.Trial{okTrial(1), okTrial(2), okTrial(3)}, run.Trials)
 }
 
 func TestRecordedIDsAreRefused(t *testing.T) {
@@ -315,7 +317,7 @@ func TestFinishAndResume(t *testing.T) {
 	}
 }
 
-func TestRunsAndIndexAndDelete(t *testing.T) {
+func TestRunsAndIndex(t *testing.T) {
 	s := newStore(t)
 	older, newer := emptyRun("older", 1), emptyRun("newer", 2)
 	record(t, s, newer, 2)
@@ -332,45 +334,18 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	runs, err := s.Runs(t.Context())
 	must.Do(t, err)
 	targets, benchmarks := []string{"native", "oci/runc"}, []string{lifecycle}
-	if diff := cmp.Diff([]store.Summary{
+	equal(t, "other runs", []store.Summary{
 		{ID: "newer", Name: "quick", State: result.Complete, Started: newer.Started, Ended: epoch.Add(3 * time.Hour), Trials: map[result.Status]int{result.OK: 2}, Targets: targets, Benchmarks: benchmarks},
 		{ID: "older", Name: "quick", State: result.Running, Started: older.Started, Trials: map[result.Status]int{result.OK: 5, result.Failed: 1}, Targets: targets, Benchmarks: benchmarks},
-	}, runs); diff != "" {
-		t.Errorf("other runs (-want +got):\n%s", diff)
-	}
+	}, runs)
 
-	checkIndex := func(want ...store.IndexEntry) {
-		t.Helper()
-		index, err := s.Index(t.Context())
-		must.Do(t, err)
-		equal(t, "another index", want, index)
-	}
-	remove := func(id string) {
-		t.Helper()
-		_, err := s.DB().ExecContext(t.Context(), `DELETE FROM run WHERE id = ?`, id)
-		must.Do(t, err)
-	}
-	base, five := okTrial(1).Cell, variant.Cell
-	start := func(seq int) time.Time { return okTrial(seq).Started }
-	checkIndex(
-		store.IndexEntry{Cell: base, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
-		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: start(3)},
-		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: start(12)},
-	)
-
-	remove("older")
-	checkIndex(
-		store.IndexEntry{Cell: base, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
-		store.IndexEntry{Cell: base, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: start(2)},
-	)
-	remove("newer")
-	for _, table := range []string{"run", "trial", "phase", "sample", "distribution", "timeline"} {
-		var n int
-		must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
-		if n != 0 {
-			t.Errorf("%d rows of table %s outlive their run", n, table)
-		}
-	}
+	index, err := s.Index(t.Context())
+	must.Do(t, err)
+	equal(t, "another index", []store.IndexEntry{
+		{Cell: okTrial(1).Cell, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: okTrial(3).Started},
+		{Cell: okTrial(1).Cell, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: okTrial(3).Started},
+		{Cell: variant.Cell, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: okTrial(12).Started},
+	}, index)
 }
 
 func TestCancelledAppendLeavesNoTrace(t *testing.T) {
@@ -428,14 +403,15 @@ func TestConcurrentWriters(t *testing.T) {
 	must.Do(t, s.Check(t.Context()))
 }
 
-// TestReadBesideAppends reads a run while trials come before, between and after those that it has, and sees each of them at the end.
+// TestReadBesideAppends reads a run while trials come before, between and after those that it has. At the end it has all of them, in order
+// of seq.
+//
+// Invariant sample-order.
 func TestReadBesideAppends(t *testing.T) {
 	const trials = 60
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
-	reader, err := store.OpenReadOnly(t.Context(), s.Path())
-	must.Do(t, err)
-	defer closeStore(t, reader)
+	reader := openReader(t, s.Path())
 	appended := make(chan error, 1)
 	go func() {
 		appended <- func() error {
@@ -461,10 +437,8 @@ func TestReadBesideAppends(t *testing.T) {
 				t.Fatalf("of %d trials, trial %d changed (-want +got):\n%s", len(run.Trials), trial.Seq, diff)
 			}
 		}
-		if n := len(run.Trials); done && n != trials {
-			t.Errorf("at the end the run has %d trials, want %d", n, trials)
-		}
 	}
+	checkTrials(t, reader, "a", trials)
 }
 
 func TestChangeDuringRead(t *testing.T) {
@@ -484,15 +458,6 @@ func TestChangeDuringRead(t *testing.T) {
 		if err := read(); !errors.Is(err, store.ErrChanged) {
 			t.Errorf("%s: got error %v, want ErrChanged", name, err)
 		}
-	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	s := newStore(b)
-	must.Do(b, s.Create(b.Context(), emptyRun("a", 0)))
-	b.ReportAllocs()
-	for seq := 1; b.Loop(); seq++ {
-		must.Do(b, s.Append(b.Context(), "a", okTrial(seq)))
 	}
 }
 

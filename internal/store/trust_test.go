@@ -29,9 +29,6 @@ func TestFilesOfOthers(t *testing.T) {
 	}{
 		"a file that all can write to":   {func(path string) error { return os.Chmod(path, 0o666) }, false, true, "can be changed by other users); if you trust the content, run chmod go-w "},
 		"a folder that all can write to": {func(path string) error { return os.Chmod(filepath.Dir(path), 0o777) }, false, true, "can be changed by other users"},
-		"a folder like /tmp":             {func(path string) error { return os.Chmod(filepath.Dir(path), 0o777|fs.ModeSticky) }, false, true, "can be changed by other users"},
-		"another user's file":            {func(path string) error { return os.Chown(path, other, other) }, true, true, "belongs to user 12345); run touchstone as that user"},
-		"another user's folder":          {func(path string) error { return os.Chown(filepath.Dir(path), other, other) }, true, true, "or use another folder with -d"},
 		"a link beside the file":         {func(path string) error { return os.Symlink("/etc/passwd", path+"-wal") }, false, false, "-wal is a symbolic link); remove it"},
 		"another user's log": {func(path string) error {
 			return errors.Join(os.WriteFile(path+"-wal", []byte("x"), 0o600), os.Chown(path+"-wal", other, other))
@@ -41,10 +38,7 @@ func TestFilesOfOthers(t *testing.T) {
 			if c.root && os.Geteuid() != 0 {
 				t.Skip("only root can give files to other users")
 			}
-			path := filepath.Join(t.TempDir(), "touchstone.db")
-			s := open(t, path)
-			record(t, s, emptyRun("a", 0), 1)
-			closeStore(t, s)
+			path := newFile(t, 1)
 			must.Do(t, c.spoil(path))
 			baseline := folder(t, filepath.Dir(path))
 			wantRefusal := func(err error) {
@@ -88,10 +82,7 @@ func TestNoFileInFolderOfOthers(t *testing.T) {
 // TestReadableFilesOpen: others may read a file.
 func TestReadableFilesOpen(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644} {
-		path := filepath.Join(t.TempDir(), "touchstone.db")
-		s := open(t, path)
-		record(t, s, emptyRun("a", 0), 1)
-		closeStore(t, s)
+		path := newFile(t, 1)
 		must.Do(t, errors.Join(os.Chmod(path, mode), os.Chmod(filepath.Dir(path), 0o755)))
 		for _, open := range []func(context.Context, string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 			s, err := open(t.Context(), path)

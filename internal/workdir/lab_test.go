@@ -21,7 +21,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// equal reports how got differs from want.
 func equal(t testing.TB, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -50,7 +49,6 @@ func live(id string, roots workdir.Roots) int {
 	return 0
 }
 
-// newRoots returns temporary roots.
 func newRoots(t *testing.T) workdir.Roots {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,24 +65,9 @@ func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 	must.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), self, roots.State, roots.Data)
 	cmd.Env = append(os.Environ(), helper+"="+id)
-	hold, err := cmd.StdinPipe()
-	must.Do(t, err)
-	out, err := cmd.StdoutPipe()
-	must.Do(t, err)
-	must.Do(t, cmd.Start())
-	crash = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = hold.Close()
-	}
-	t.Cleanup(crash)
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "living\n" {
-		t.Fatalf("the other process prints %q, %v", line, err)
-	}
-	return crash
+	return begin(t, cmd, "living")
 }
 
-// dead creates the directories of a killed run.
 func dead(t *testing.T, roots workdir.Roots, id string) {
 	t.Helper()
 	for _, dir := range []string{filepath.Join(roots.State, id, "oci"), filepath.Join(roots.Data, id, "t1")} {
@@ -93,6 +76,14 @@ func dead(t *testing.T, roots workdir.Roots, id string) {
 	for _, file := range []string{filepath.Join(roots.State, id, "lock"), filepath.Join(roots.Data, id, "t1", "file")} {
 		write(t, file)
 	}
+}
+
+// newDead returns temporary roots with the directories of a killed run.
+func newDead(t *testing.T) (roots workdir.Roots, id string) {
+	t.Helper()
+	roots, id = newRoots(t), newID()
+	dead(t, roots, id)
+	return roots, id
 }
 
 func write(t *testing.T, file string) {
@@ -118,7 +109,6 @@ func sweep(t *testing.T, roots workdir.Roots, groups *cgroup.Hierarchy) []workdi
 	return sweeps
 }
 
-// root skips the test unless it runs as root.
 func root(t *testing.T, reason string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -126,7 +116,6 @@ func root(t *testing.T, reason string) {
 	}
 }
 
-// groups returns the host's cgroups.
 func groups(t *testing.T) *cgroup.Hierarchy {
 	t.Helper()
 	h, err := cgroup.Detect("/")
@@ -159,26 +148,28 @@ func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) 
 func wait(t *testing.T, args []string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", "echo up; read x; :"}, args...)...)
-	begin(t, cmd)
+	begin(t, cmd, "up")
 	return cmd
 }
 
-// begin starts a process with an input that does not end, and waits until it prints up or ready.
-func begin(t *testing.T, cmd *exec.Cmd) {
+// begin starts a process with an input that does not end, and waits until it prints a line. It returns the function that kills the process.
+func begin(t *testing.T, cmd *exec.Cmd, want string) (kill func()) {
 	t.Helper()
 	hold, err := cmd.StdinPipe()
 	must.Do(t, err)
 	out, err := cmd.StdoutPipe()
 	must.Do(t, err)
 	must.Do(t, cmd.Start())
-	t.Cleanup(func() {
+	kill = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = hold.Close()
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	}
+	t.Cleanup(kill)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != want+"\n" {
 		t.Fatalf("the process prints %q, %v", line, err)
 	}
+	return kill
 }
 
 // killed checks whether a process was killed. It ends a process that was not.

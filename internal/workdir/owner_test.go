@@ -94,8 +94,7 @@ func TestRecordOfOwner(t *testing.T) {
 // Invariant dead-runs.
 func TestRunOfAnotherHostStays(t *testing.T) {
 	for _, kind := range []string{"state", "data"} {
-		roots, id := newRoots(t), newID()
-		dead(t, roots, id)
+		roots, id := newDead(t)
 		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[kind], id)
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
@@ -118,8 +117,7 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 // A run of an earlier boot is dead, also if its lock cannot be queried.
 func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 	for _, oldBoot := range []bool{true, false} {
-		roots, id := newRoots(t), newID()
-		dead(t, roots, id)
+		roots, id := newDead(t)
 		data := filepath.Join(roots.Data, id)
 		record(t, data, func(owner map[string]any) {
 			if oldBoot {
@@ -170,40 +168,44 @@ func TestMalformedRecord(t *testing.T) {
 	}
 }
 
-// Runs and sweeps of sessions that share only some roots, in any order. No living run is swept, and no session waits forever.
-func TestSweepDuringCreateOfOtherSessions(t *testing.T) {
+// Runs and sweeps of sessions that share all roots or only some, in any order. No living run is swept, and no session waits forever.
+func TestSweepDuringCreate(t *testing.T) {
 	dir := t.TempDir()
 	root := func(name string) string { return filepath.Join(dir, name) }
 	sessions := []workdir.Roots{
+		{State: root("a"), Data: root("b")},
 		{State: root("a"), Data: root("b")},
 		{State: root("c"), Data: root("b")},
 		{State: root("b"), Data: root("a"), Memory: root("c")},
 		{State: root("c"), Data: root("d"), Memory: root("a")},
 	}
-	var wg sync.WaitGroup
-	for _, roots := range sessions {
-		wg.Go(func() {
-			for range 25 {
-				d, err := workdir.Create(roots, newID())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err != nil {
-					t.Error(err)
-				}
-				for _, dir := range []string{d.State, d.Data} {
-					if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-						t.Errorf("a living run was swept: %v", err)
+	// Few sessions often remove all roots, and many often wait for a lock.
+	for _, rivals := range [][]workdir.Roots{sessions[1:], sessions[:2], slices.Repeat(sessions, 3)} {
+		var wg sync.WaitGroup
+		for _, roots := range rivals {
+			wg.Go(func() {
+				for range 25 {
+					d, err := workdir.Create(roots, newID())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err != nil {
+						t.Error(err)
+					}
+					for _, dir := range []string{d.State, d.Data} {
+						if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+							t.Errorf("a living run was swept: %v", err)
+						}
+					}
+					if err := d.Remove(t.Context(), nil); err != nil {
+						t.Error(err)
 					}
 				}
-				if err := d.Remove(t.Context(), nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
+			})
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left at the end: %v, %v", left, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -109,8 +108,7 @@ func TestSweepOfMounts(t *testing.T) {
 	root(t, "makes mounts")
 	for _, hasLinks := range []bool{false, true} {
 		t.Run(fmt.Sprint("linked ", hasLinks), func(t *testing.T) {
-			roots, id := newRoots(t), newID()
-			dead(t, roots, id)
+			roots, id := newDead(t)
 			real := roots
 			if hasLinks { // the mount table has paths without links
 				roots.Data = filepath.Join(t.TempDir(), "link")
@@ -166,8 +164,7 @@ func TestSweepOfCgroups(t *testing.T) {
 
 // Without cgroups, arguments identify a run's processes.
 func TestSweepOfProcesses(t *testing.T) {
-	roots, id := newRoots(t), newID()
-	dead(t, roots, id)
+	roots, id := newDead(t)
 	state := filepath.Join(roots.State, id)
 	mine := []*exec.Cmd{
 		wait(t, []string{"runtime", "--root=" + state + "/oci/0/root", "create"}),
@@ -183,6 +180,11 @@ func TestSweepOfProcesses(t *testing.T) {
 	}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
 	equal(t, "swept", want, sweep(t, roots, nil))
+	haveEnded(t, mine, survivors)
+}
+
+func haveEnded(t *testing.T, mine, survivors []*exec.Cmd) {
+	t.Helper()
 	for _, p := range mine {
 		killed(t, p, true)
 	}
@@ -195,8 +197,7 @@ func TestSweepOfProcesses(t *testing.T) {
 // container that is not started.
 func TestSweepOfContainerProcesses(t *testing.T) {
 	root(t, "changes the root file system")
-	roots, id := newRoots(t), newID()
-	dead(t, roots, id)
+	roots, id := newDead(t)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
 	must.Do(t, image.WriteRootfs(t.Context(), rootfs))
 	strayRoot := filepath.Join(t.TempDir(), "rootfs")
@@ -205,7 +206,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 		cmd.Dir = "/"
-		begin(t, cmd)
+		begin(t, cmd, "ready")
 		return cmd
 	}
 	// "sh init": a shell whose script waits, with a file of the runtime open.
@@ -216,7 +217,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 		must.Do(t, err)
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "init")
 		cmd.Dir, cmd.ExtraFiles = filepath.Dir(script), []*os.File{f}
-		begin(t, cmd)
+		begin(t, cmd, "up")
 		_ = f.Close()
 		return cmd
 	}
@@ -224,63 +225,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	survivors := []*exec.Cmd{probe(strayRoot), initOf(strayRoot)}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
 	equal(t, "swept", want, sweep(t, roots, nil))
-	for _, p := range mine {
-		killed(t, p, true)
-	}
-	for _, p := range survivors {
-		killed(t, p, false)
-	}
-}
-
-// Runs start and end during sweeps, in this process and in others. No living run is swept.
-func TestSweepDuringCreate(t *testing.T) {
-	roots := newRoots(t)
-	crash := other(t, roots, newID())
-	done := make(chan struct{})
-	var runs, sweeps sync.WaitGroup
-	for range 6 {
-		runs.Go(func() {
-			for range 25 {
-				d, err := workdir.Create(roots, newID())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, dir := range []string{d.State, d.Data} {
-					if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-						t.Errorf("a living run was swept: %v", err)
-					}
-				}
-				if err := d.Remove(t.Context(), nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for range 2 {
-		sweeps.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if _, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	runs.Wait()
-	close(done)
-	sweeps.Wait()
-	if sweeps := sweep(t, roots, nil); len(sweeps) > 0 {
-		t.Errorf("swept at the end: %v", sweeps)
-	}
-	crash()
-	if sweeps := sweep(t, roots, nil); len(sweeps) != 1 {
-		t.Errorf("swept after the crash: %v", sweeps)
-	}
+	haveEnded(t, mine, survivors)
 }
 
 func TestSweptString(t *testing.T) {
@@ -299,9 +244,7 @@ func TestSweptString(t *testing.T) {
 // stay, and the next sweep tries again.
 func TestSweepOfDaemons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // Sweep waits between its looks at the daemons
-		roots := newRoots(t)
-		id := newID()
-		dead(t, roots, id)
+		roots, id := newDead(t)
 		recordDaemons(t, roots, id, map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"})
 		const containerd, docker = " containerd /run/c.sock", " docker unix:///run/d.sock"
 		var calls []string
@@ -383,8 +326,7 @@ func TestSweepOfLateObjects(t *testing.T) {
 // A sweep that is interrupted while it waits for late objects keeps the records of the daemons for the next one.
 func TestSweepInterruptedInWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots, id := newRoots(t), newID()
-		dead(t, roots, id)
+		roots, id := newDead(t)
 		recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

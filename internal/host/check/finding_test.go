@@ -52,7 +52,6 @@ func TestFindings(t *testing.T) {
 		{"turbo", empty, Unknown, "no switch"},
 		{"turbo", hosttest.Files{machine.NoTurbo: "1"}, Good, "off"},
 		{"turbo", hosttest.Files{machine.NoTurbo: "0"}, Poor, "on"},
-		{"turbo", hosttest.Files{machine.Boost: "0"}, Good, "off"},
 		{"turbo", hosttest.Files{machine.Boost: "1"}, Poor, "on"},
 		{"turbo", hosttest.Files{machine.Boost + "/": ""}, Unreadable, "boost"},
 
@@ -80,7 +79,6 @@ func TestFindings(t *testing.T) {
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": guest}, Poor, "guest of a hypervisor that is not identified"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": guest, "sys/module/kvm_pvm/": ""}, Poor, "module kvm_pvm"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": guest + " svm"}, Poor, "it can run nested virtual machines"},
-		{"virtualisation", hosttest.Files{"proc/cpuinfo": "flags\t: fpu vmx"}, Good, "no hypervisor"},
 		{"virtualisation", hosttest.Files{"proc/cpuinfo": "model name\t: QEMU TCG CPU\n" + guest}, Poor, "qemu"},
 
 		{"steal", empty, Unknown, "no times"},
@@ -114,13 +112,11 @@ func TestFindings(t *testing.T) {
 
 		{"thp", empty, Unknown, "no transparent huge pages"},
 		{"thp", hosttest.Files{machine.THP: "always [madvise] never"}, Good, "madvise"},
-		{"thp", hosttest.Files{machine.THP: "always madvise [never]"}, Good, "never"},
 		{"thp", hosttest.Files{machine.THP: "[always] madvise never"}, Poor, "always"},
 		{"thp", hosttest.Files{machine.THP + "/": ""}, Unreadable, "enabled"},
 
 		{"ksm", empty, Unknown, "no KSM"},
 		{"ksm", hosttest.Files{machine.KSM + "run": "0"}, Good, "off"},
-		{"ksm", hosttest.Files{machine.KSM + "run": "2"}, Good, "off"},
 		{"ksm", hosttest.Files{machine.KSM + "run": "1", machine.KSM + "pages_sharing": "77"}, Poor, "on, 77 pages merged"},
 		{"ksm", hosttest.Files{machine.KSM + "run/": ""}, Unreadable, "run"},
 

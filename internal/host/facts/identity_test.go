@@ -123,5 +123,4 @@ malformed`
 	}
 }
 
-// fixture makes a machine of files.
 func fixture(files hosttest.Files) reader { return reader{machine.Tree{FS: hosttest.Memory(files)}} }

@@ -87,7 +87,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// rootWith makes a root directory with one file.
 func rootWith(t *testing.T, file, text string) (root string) {
 	t.Helper()
 	root = t.TempDir()

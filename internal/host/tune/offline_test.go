@@ -34,8 +34,13 @@ func refusing(t *testing.T, root string, names ...string) *Tuner {
 func isRestored(t *testing.T, root string) {
 	t.Helper()
 	hasValues(t, "after restore", root, original())
-	if _, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
-		t.Errorf("after restore the machine has a record: %v", err)
+	hasNoRecord(t, root)
+}
+
+func hasNoRecord(t *testing.T, root string) {
+	t.Helper()
+	if record, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
+		t.Errorf("the machine has the record %+v: %v", record, err)
 	}
 }
 
@@ -116,9 +121,7 @@ func TestOfflineCPUsThatAreGone(t *testing.T) {
 		if got := statuses(mustRestore(t, tuner, false)); got["CPUs "+onlineFile(3)] != Gone {
 			t.Errorf("the outcomes are %v", got)
 		}
-		if _, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
-			t.Errorf("the record remains: %v", err)
-		}
+		hasNoRecord(t, root)
 	})
 	t.Run("a restart", func(t *testing.T) {
 		root := newUntuned(t)
@@ -128,9 +131,7 @@ func TestOfflineCPUsThatAreGone(t *testing.T) {
 		if got := statuses(mustRestore(t, refusing(t, root, onlineFile(3)), false)); len(got) != 1 || got["CPUs "+onlineFile(3)] != Gone {
 			t.Errorf("the outcomes are %v", got)
 		}
-		if _, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
-			t.Errorf("the record remains: %v", err)
-		}
+		hasNoRecord(t, root)
 	})
 }
 
@@ -144,9 +145,7 @@ func TestRestoreOfAnOldRecord(t *testing.T) {
 	if got := statuses(mustRestore(t, simulated(t, root), false)); len(got) != 1 || got["smt "+machine.SMT] != Restored {
 		t.Errorf("the outcomes are %v", got)
 	}
-	if _, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
-		t.Errorf("the record remains: %v", err)
-	}
+	hasNoRecord(t, root)
 }
 
 // Without SMT among the changes no CPU is recorded. A CPU whose state cannot be read ends tune before the first change.

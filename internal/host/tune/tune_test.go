@@ -131,13 +131,21 @@ func hasValues(t *testing.T, what string, root string, want map[string]string) {
 	}
 }
 
-// statuses are the outcomes by setting and key.
 func statuses(outcomes []Outcome) map[string]Status {
 	byKey := map[string]Status{}
 	for _, o := range outcomes {
 		byKey[strings.TrimSpace(o.Setting+" "+o.Key)] = o.Status
 	}
 	return byKey
+}
+
+func haveStatus(t *testing.T, outcomes []Outcome, want Status) {
+	t.Helper()
+	for _, o := range outcomes {
+		if o.Status != want {
+			t.Errorf("the outcome is %+v, want %v", o, want)
+		}
+	}
 }
 
 func newUntuned(t *testing.T) (root string) {
@@ -172,17 +180,9 @@ func TestTuneAndRestore(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a dry run has made the directory of the record: %v", err)
 	}
-	for _, o := range dry {
-		if o.Status != Planned {
-			t.Errorf("a dry run has the outcome %+v", o)
-		}
-	}
+	haveStatus(t, dry, Planned)
 
-	for _, o := range mustTune(t, tuner) {
-		if o.Status != Changed {
-			t.Errorf("the outcome is %+v", o)
-		}
-	}
+	haveStatus(t, mustTune(t, tuner), Changed)
 	hasValues(t, "after tune", root, afterTune())
 	if info, err := os.Stat(RecordFile(root)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the record: %v, %v", info, err)
@@ -207,16 +207,8 @@ func TestTuneAndRestore(t *testing.T) {
 		t.Errorf("after tune favordynmods is %q with the remedy %q, %v", state, remedy, err)
 	}
 
-	for _, o := range mustTune(t, tuner) {
-		if o.Status != Kept {
-			t.Errorf("a second tune has the outcome %+v", o)
-		}
-	}
-	for _, o := range mustRestore(t, tuner, false) {
-		if o.Status != Restored {
-			t.Errorf("restore has the outcome %+v", o)
-		}
-	}
+	haveStatus(t, mustTune(t, tuner), Kept)
+	haveStatus(t, mustRestore(t, tuner, false), Restored)
 	hasValues(t, "after restore", root, original())
 	if _, err := os.Stat(filepath.Join(root, recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("restore leaves the directory of the record: %v", err)
@@ -227,14 +219,6 @@ func TestTuneAndRestore(t *testing.T) {
 	if got := InEffect(root); got != nil {
 		t.Errorf("after restore %v are tuned", got)
 	}
-}
-
-func TestTuneOnly(t *testing.T) {
-	root := newUntuned(t)
-	mustTune(t, simulated(t, root), "ksm", "turbo")
-	want := original()
-	want[machine.KSM+"run"], want[machine.Boost] = "0", "0"
-	hasValues(t, "after tune", root, want)
 }
 
 // The values before the first tune stay recorded, also if another program has changed them between two.
@@ -300,9 +284,7 @@ func TestSilentRefusal(t *testing.T) {
 			t.Errorf("the outcome is %+v", o)
 		}
 	}
-	if _, err := ReadRecord(root); !errors.Is(err, ErrNotTuned) {
-		t.Errorf("a machine that refuses everything has a record: %v", err)
-	}
+	hasNoRecord(t, root)
 	tuner.write = func(name, _ string) error { return New(root).write(name, "third") }
 	mustTune(t, tuner, "ksm")
 	if record, err := ReadRecord(root); err != nil || len(record.Changes) != 1 || record.Changes[0].Before != "1" {
@@ -427,11 +409,7 @@ func TestRestart(t *testing.T) {
 	}
 	want := original()
 	want[hosttest.Governor] = "ondemand"
-	for _, o := range mustRestore(t, tuner, true) {
-		if o.Status != Gone {
-			t.Errorf("the outcome is %+v", o)
-		}
-	}
+	haveStatus(t, mustRestore(t, tuner, true), Gone)
 	hasValues(t, "after restore", root, want)
 	mustTune(t, tuner)
 	hosttest.Write(t, root, hosttest.Files{bootFile: "a third", machine.KSM + "run": "1"})
@@ -484,10 +462,6 @@ func TestSMTIsRestoredFirst(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, policy1)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the policy of the second thread exists without SMT: %v", err)
 	}
-	for _, o := range mustRestore(t, tuner, false) {
-		if o.Status != Restored {
-			t.Errorf("the outcome is %+v", o)
-		}
-	}
+	haveStatus(t, mustRestore(t, tuner, false), Restored)
 	hasValues(t, "after restore", root, original())
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,7 +207,6 @@ func start(t *testing.T, g *Group, role string) *exec.Cmd {
 	return cmd
 }
 
-// killed checks that SIGKILL ended a child.
 func killed(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	_ = cmd.Wait()
@@ -329,9 +327,7 @@ func TestRemoveVisitsAllHierarchies(t *testing.T) {
 		if children, err := g.Children(); err != nil || !slices.Equal(children, want) {
 			t.Errorf("Children = %q, %v; want %q", children, err, want)
 		}
-		if err := g.Remove(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, g.Remove(t.Context()))
 		if left := remains(g); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -383,9 +379,7 @@ func TestAwaitFrozen(t *testing.T) {
 			dir, file, value = filepath.Join(m.Dir, g.Path()), "cgroup.freeze", "1"
 		}
 		must.Do(t, write(dir, file, value))
-		if err := g.AwaitFrozen(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, g.AwaitFrozen(t.Context()))
 		must.Do(t, parent.Kill(t.Context()))
 		killed(t, cmd)
 	})
@@ -445,9 +439,7 @@ func TestKillOfExitedProcess(t *testing.T) {
 	must.Do(t, cmd.Start())
 	processes := hold([]int{cmd.Process.Pid})
 	defer release(processes)
-	if err := kill(processes[0]); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, kill(processes[0]))
 	killed(t, cmd)
 	if err := kill(processes[0]); err != nil {
 		t.Errorf("killing an exited process: %v", err)
@@ -497,42 +489,6 @@ func TestOwnThread(t *testing.T) {
 	})
 }
 
-func TestLimitRealGroups(t *testing.T) {
-	machines(t, func(t *testing.T, h *Hierarchy) {
-		g := top(t, h)
-		missing := g.Missing()
-		for _, bad := range []Limits{{CPU: -1}, {Memory: -1}, {CPU: 0.001}, {CPU: 1e9}, {CPU: math.NaN()}} {
-			if err := g.Limit(bad); err == nil {
-				t.Errorf("Limit(%v) is accepted", bad)
-			}
-		}
-		if err := g.Limit(Limits{}); err != nil {
-			t.Errorf("no limits: %v", err)
-		}
-		err := g.Limit(Limits{CPU: 0.25, Memory: 32 << 20})
-		if len(missing) > 0 {
-			if !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("Limit without %v = %v, want errors.ErrUnsupported", missing, err)
-			}
-			return
-		}
-		must.Do(t, err)
-		for _, tt := range []struct {
-			then Limits
-			want limits
-		}{
-			{Limits{}, limits{"25000", "100000", "33554432"}},
-			{Limits{Memory: 64 << 20}, limits{"25000", "100000", "67108864"}},
-			{Limits{CPU: 0.5}, limits{"50000", "100000", "67108864"}},
-		} {
-			must.Do(t, g.Limit(tt.then))
-			if diff := cmp.Diff(tt.want, limitsOf(t, g)); diff != "" {
-				t.Errorf("limits after %v (-want +got):\n%s", tt.then, diff)
-			}
-		}
-	})
-}
-
 // A group has no swap, and a group that a runtime creates below it has none either.
 func TestGroupsHaveNoSwap(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
@@ -553,23 +509,6 @@ func TestGroupsHaveNoSwap(t *testing.T) {
 			t.Errorf("%s is %q, %v", file, got, err)
 		}
 	})
-}
-
-type limits struct{ Quota, Period, Memory string }
-
-func limitsOf(t *testing.T, g *Group) (l limits) {
-	t.Helper()
-	read := func(controller, file string) []string {
-		dir, _, _ := g.dir(controller)
-		got, err := words(dir, file)
-		must.Do(t, err)
-		return got
-	}
-	if _, v2, _ := g.dir("cpu"); v2 {
-		cpu := read("cpu", "cpu.max")
-		return limits{cpu[0], cpu[1], read("memory", "memory.max")[0]}
-	}
-	return limits{read("cpu", "cpu.cfs_quota_us")[0], read("cpu", "cpu.cfs_period_us")[0], read("memory", "memory.limit_in_bytes")[0]}
 }
 
 func TestRootless(t *testing.T) {

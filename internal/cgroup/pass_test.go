@@ -20,15 +20,12 @@ const domain = "domain\n"
 func unifiedTree(t *testing.T, files map[string]string) (*Hierarchy, string) {
 	t.Helper()
 	root := t.TempDir()
-	writeFixture(t, filepath.Join(root, "proc/self/mountinfo"), "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-	writeFixture(t, filepath.Join(root, "proc/self/cgroup"), "0::/\n")
+	writeFixtures(t, root, map[string]string{
+		"proc/self/mountinfo": "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "proc/self/cgroup": "0::/\n",
+	})
 	dir := filepath.Join(root, "sys/fs/cgroup")
-	for _, name := range []string{"cgroup.subtree_control", "cgroup.procs"} {
-		writeFixture(t, filepath.Join(dir, name), "")
-	}
-	for name, text := range files {
-		writeFixture(t, filepath.Join(dir, name), text)
-	}
+	writeFixtures(t, dir, map[string]string{"cgroup.subtree_control": "", "cgroup.procs": ""})
+	writeFixtures(t, dir, files)
 	h, err := Detect(root)
 	must.Do(t, err)
 	return h, dir
@@ -162,9 +159,7 @@ func TestForksAreAllowedAgain(t *testing.T) {
 	must.Do(t, err)
 	file := filepath.Join(dir, "touchstone-run/pids.max")
 	allow := g.forbidForks()
-	if err := allow(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, allow())
 	allow = g.forbidForks()
 	must.Do(t, errors.Join(os.Remove(file), os.Mkdir(file, 0o700)))
 	if err := allow(); err == nil || !strings.Contains(err.Error(), "touchstone-run") {

@@ -80,9 +80,7 @@ func TestIgnoreStrays(t *testing.T) {
 		t.Errorf("exit status %d of the adopted orphan, want 7", got)
 	}
 	var info unix.Siginfo // of the zombie, which stays
-	if err := unix.Waitid(unix.P_PID, stray, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, unix.Waitid(unix.P_PID, stray, &info, unix.WEXITED|unix.WNOWAIT, nil))
 	if err := syscall.Kill(stray, 0); err != nil {
 		t.Errorf("the stray %d is already reaped: %v", stray, err)
 	}

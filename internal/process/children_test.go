@@ -151,7 +151,6 @@ func TestPinRefuses(t *testing.T) {
 	}
 }
 
-// score reads an oom_score_adj.
 func score(t *testing.T, file string) int {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -323,9 +322,7 @@ func TestCloseRestoresState(t *testing.T) {
 			t.Error("New creates a second launcher, which would reap the children of the first")
 			_ = second.Close()
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, l.Close())
 		if isSubreaper(t) {
 			t.Error("the program is a subreaper after Close")
 		}

@@ -2,7 +2,6 @@ package process
 
 import (
 	"syscall"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,15 +33,4 @@ func RefusePidfds(l *Launcher, errno unix.Errno) {
 // RealTimeRefusal is the interpretation of the refusal of a cgroup.
 func RealTimeRefusal(err error, policy uint32) error {
 	return realTimeRefusal("/sys/fs/cgroup/cpu/any", err, policy)
-}
-
-// BenchmarkOOMScore measures the time that a fork takes longer.
-func BenchmarkOOMScore(b *testing.B) {
-	s := openOOMScore("/proc/self/oom_score_adj")
-	defer s.close()
-	for b.Loop() {
-		if s.raise() != nil || s.lower() != nil {
-			b.Fatal("the score cannot be changed")
-		}
-	}
 }

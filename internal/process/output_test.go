@@ -161,13 +161,9 @@ func TestOutputWithoutAProcess(t *testing.T) {
 	var o process.Output
 	must.Do(t, o.Open(&out, &complaints))
 	for range 2 {
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, o.Close())
 	}
-	if err := o.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, o.Wait(t.Context()))
 	if out.closed != 1 || complaints.closed != 1 {
 		t.Errorf("the writers were closed %d and %d times", out.closed, complaints.closed)
 	}
@@ -176,7 +172,6 @@ func TestOutputWithoutAProcess(t *testing.T) {
 	}
 }
 
-// descriptors counts the open files of this process.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

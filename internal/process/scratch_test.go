@@ -14,7 +14,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// allocated returns the memory that a file takes, in bytes.
 func allocated(t *testing.T, file *os.File) int64 {
 	t.Helper()
 	var stat unix.Stat_t
@@ -62,9 +61,7 @@ func TestFloodInBlank(t *testing.T) {
 			if text := s.Printed(file); string(text) != "short\n" {
 				t.Errorf("Printed() = %q after a short output", text)
 			}
-			if err := errors.Join(s.Close(), s.Close()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, errors.Join(s.Close(), s.Close()))
 			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory exists after Close: %v", err)
 			}
@@ -92,9 +89,7 @@ func TestFloodInScratch(t *testing.T) {
 	l, s := scratch(t)
 	log := filepath.Join(s.Dir(), "log")
 	cmd := exec.Command("/bin/sh", "-c", `yes flood | head -c 33554432 >>"$0"; :`, log)
-	if err := l.Run(t.Context(), cmd); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Run(t.Context(), cmd))
 	if info, err := os.Stat(s.Path("log")); err != nil || info.Size() == 0 || info.Size() > 17<<20 {
 		t.Errorf("the log: %+v, %v; want at most 17 MiB", info, err)
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
-// forPlatform returns an image with another architecture.
 func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	t.Helper()
 	config, err := image.ConfigFile()
@@ -59,7 +58,6 @@ func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	return dir
 }
 
-// tarOf packs a directory.
 func tarOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -84,7 +82,6 @@ func written(t *testing.T, content []byte) string {
 	return file
 }
 
-// dockerSaved returns an archive in the format of docker save.
 func dockerSaved(t *testing.T, images ...v1.Image) []byte {
 	t.Helper()
 	tagged := map[name.Tag]v1.Image{}
@@ -431,9 +428,7 @@ func TestOpen(t *testing.T) {
 		{"docker save", written(t, dockerSaved(t, two)), "riscv64", "two"},
 		{"docker save for another", written(t, dockerSaved(t, two)), "arm", "error: only for linux/riscv64"},
 		{"of the cache", "mine", "s390x", "one"},
-		{"of the cache for another", "mine", "riscv64", "error: only for linux/s390x"},
 		{"unknown", "none", "", "error: no such file, directory or image"},
-		{"not an image", written(t, []byte("text")), "", "error: not an archive of an image"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			image, release, err := cache.Open(t.Context(), tt.path, tt.arch)

@@ -37,7 +37,6 @@ func newRegistry(t *testing.T) *Registry {
 	return r
 }
 
-// repository returns the path of a repository of the registry.
 func repository(r *Registry, name string) string { return r.path + name }
 
 // direct is a client that ignores the proxy of the environment.

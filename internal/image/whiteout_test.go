@@ -102,24 +102,3 @@ func TestUnpackObeysItsContext(t *testing.T) {
 		t.Errorf("a layer: %v, want the cause", err)
 	}
 }
-
-// BenchmarkOpaqueWhiteout reports the time per entry, which must not depend on the number of entries.
-//
-// Invariant linear-unpacking.
-func BenchmarkOpaqueWhiteout(b *testing.B) {
-	for _, kind := range []struct {
-		name     string
-		typeflag byte
-	}{{"files", tar.TypeReg}, {"directories", tar.TypeDir}} {
-		for _, n := range []int{1000, 20_000} {
-			b.Run(fmt.Sprintf("%s=%d", kind.name, n), func(b *testing.B) {
-				image := emptied(b, n, kind.typeflag)
-				parent := b.TempDir()
-				for i := 0; b.Loop(); i++ {
-					must.Do(b, unpackImage(b.Context(), image, filepath.Join(parent, fmt.Sprint(i)), defaultLimits))
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
-			})
-		}
-	}
-}

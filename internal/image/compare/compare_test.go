@@ -30,17 +30,14 @@ type file struct {
 	content string
 }
 
-// at returns a regular file.
 func at(name, content string) file {
 	return file{tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, ModTime: time.Unix(1, 0)}, content}
 }
 
-// special returns an entry of another type.
 func special(kind byte, name, target string) file {
 	return file{tar.Header{Typeflag: kind, Name: name, Linkname: target, Mode: 0o755, ModTime: time.Unix(1, 0)}, ""}
 }
 
-// changed returns a file with a changed header.
 func changed(f file, change func(*tar.Header)) file {
 	change(&f.Header)
 	return f
@@ -57,7 +54,6 @@ const (
 	machineARM64 = 183
 )
 
-// packed returns a tar archive.
 func packed(t testing.TB, files ...file) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -83,7 +79,6 @@ func ofFiles(t testing.TB, command string, files ...file) layer {
 	return layer{command, packed(t, files...)}
 }
 
-// image returns an image of layers for an architecture.
 func image(t testing.TB, arch string, layers ...layer) v1.Image {
 	t.Helper()
 	img := v1.Image(empty.Image)
@@ -208,11 +203,9 @@ func TestResults(t *testing.T) {
 		"same":            {[]file{x, y}, []file{x, y}, Same, ""},
 		"other order":     {[]file{x, y}, []file{y, x}, SameFiles, "order or encode"},
 		"dot slash":       {[]file{x}, []file{at("./x", "1")}, SameFiles, "order or encode"},
-		"leading slash":   {[]file{x}, []file{at("/x", "1")}, SameFiles, "order or encode"},
 		"times":           {[]file{x, y}, []file{touch(x), touch(y)}, SameTimes, "2 files with another time"},
 		"added":           {[]file{x}, []file{x, y}, Different, "1 added"},
 		"programs":        {[]file{at("lib/x", program(machineAMD64))}, []file{at("lib/y", program(machineARM64)), y}, Different, "2 added with 1 ELF file for arm64, 1 removed with 1 ELF file for amd64"},
-		"removed":         {[]file{x, y}, []file{y}, Different, "1 removed"},
 		"mixed":           {[]file{x, at("z", "1")}, []file{at("x", "2"), y, touch(at("z", "1"))}, Different, "1 with other content, 1 added, 1 with another time only"},
 		"whiteout":        {[]file{x}, []file{x, at("d/.wh.y", "")}, Different, "1 added"},
 		"opaque":          {[]file{at("d/.wh.y", "")}, []file{at("d/.wh..wh..opq", "")}, Different, "1 added, 1 removed"},
@@ -306,11 +299,8 @@ func TestArchitecture(t *testing.T) {
 	}{
 		{head(2, 1, 62, 0), "amd64"},
 		{head(1, 1, 62, 0), "amd64p32"},
-		{head(1, 1, 3, 0), "386"},
 		{head(2, 1, 183, 0), "arm64"},
-		{head(2, 1, 243, 0), "riscv64"},
 		{head(2, 2, 0, 22), "s390x"},
-		{head(2, 2, 0, 21), "ppc64"},
 		{head(2, 1, 21, 0), "ppc64le"},
 		{head(2, 1, 0x34, 0x12), "machine-4660"},
 		{head(9, 9, 62, 0), "machine-62"},

@@ -149,7 +149,6 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-// debOf makes the file of a package.
 func debOf(t testing.TB, compression string, control ...file) string {
 	t.Helper()
 	var buffer bytes.Buffer

@@ -42,7 +42,6 @@ func fetching(t *testing.T) *process.Launcher {
 	return launching(t)
 }
 
-// launching returns a launcher that ends with the test.
 func launching(t *testing.T) *process.Launcher {
 	t.Helper()
 	launcher, err := process.New(process.Options{})

@@ -29,7 +29,6 @@ import (
 
 // These tests run the host's own probe.
 
-// binary writes the probe to a file and gives its path.
 func binary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "probe")
@@ -45,7 +44,6 @@ type result struct {
 	stdout, stderr string
 }
 
-// run runs a command to its end.
 func run(t *testing.T, cmd *exec.Cmd) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -127,50 +125,32 @@ func TestProbeUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"", "usage: probe COMMAND"},
 		{"nonsense", "unknown command nonsense"},
-		{"version x", "unexpected argument x"},
 		{"exit 256", "CODE must be a whole number from 0 to 255, not 256"},
-		{"exit -1", "CODE must be a whole number from 0 to 255, not -1"},
 		{"exit 1 2", "unexpected argument 2"},
 		{"syscall --copies", "a value is missing after --copies"},
-		{"syscall --copies 0", "--copies must be a whole number from 1 to 256, not 0"},
 		{"syscall --copies 257", "--copies must be a whole number from 1 to 256, not 257"},
 		{"syscall --ms 1s", "--ms must be a whole number from 1 to 3600000, not 1s"},
 		{"syscall --ms 18446744073709551617", "--ms must be a whole number"},
-		{"syscall x", "unexpected argument x"},
 		{"latency --mib 1", "unknown option --mib"},
 		{"latency --call getpod", "unknown call getpod"},
 		{"latency --call getpid --samples 9", "--samples must be a whole number from 10 to 1000000, not 9"},
-		{"stream --mib 0", "--mib must be a whole number"},
 		{"files", "--dir is missing"},
 		{"files --dir /tmp --writers 0", "--writers must be a whole number from 1 to 64, not 0"},
 		{"serve --port 65536", "--port must be a whole number from 0 to 65535"},
-		{"reach --port 1", "--address is missing"},
 		{"reach --address 127.0.0.1", "--port is missing"},
-		{"reach --address 127.0.0.1 --port 0", "--port must be a whole number from 1 to 65535, not 0"},
-		{"reach --address localhost --port 1", "--address must be an IPv4 address, not localhost"},
 		{"reach --address 127.0.0.256 --port 1", "--address must be an IPv4 address, not 127.0.0.256"},
 		{"reach --address 127.0.0.0001 --port 1", "--address must be an IPv4 address, not 127.0.0.0001"},
-		{"reach --address 127.0.0 --port 1", "--address must be an IPv4 address, not 127.0.0"},
 		{"reach --address 127.0.0.1. --port 1", "--address must be an IPv4 address, not 127.0.0.1."},
 		{"write", "the file is missing"},
-		{"write a b", "unexpected argument b"},
-		{"cpus x", "unexpected argument x"},
 		{"grow", "grow: an option is missing: --mib\n"},
-		{"grow --mib 0", "grow: --mib must be a whole number from 1 to 1048576, not 0\n"},
 		{"grow --mib 2000000000", "grow: --mib must be a whole number from 1 to 1048576, not 2000000000\n"},
-		{"grow --mib 1 now", "grow: unexpected argument now\n"},
 		{"tick", "tick: an option is missing: --ms\n"},
-		{"tick --ms 0", "tick: --ms must be a whole number from 1 to 3600000, not 0\n"},
-		{"tick --ms 1000 now", "tick: unexpected argument now\n"},
 		{"stream --lines --copies 2", ""},
-		{"sequence", "a program is missing"},
 		{"sequence --", "a program is missing"},
 		{"sequence -- /bin/true --then", "a program is missing"},
-		{"sequence -- --then /bin/true", "a program is missing"},
 		{"sequence -- /bin/true --then --then /bin/true", "a program is missing"},
 		{"enter -- /probe", "--root is missing"},
 		{"enter --root /", "the program is missing"},
-		{"enter --root / --", "the program is missing"},
 	}
 	for _, test := range tests {
 		t.Run(test.args, func(t *testing.T) {
@@ -197,9 +177,7 @@ func TestProbeSyscall(t *testing.T) {
 
 // The duplicated descriptor is the same on all targets: it is not standard input or /dev/null.
 func TestProbeSyscallTakesNoFile(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs chroot: run as root")
-	}
+	needRoot(t, "change the root directory")
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	must.Do(t, err)
 	path := binary(t)
@@ -399,9 +377,7 @@ func TestProbeFilesFails(t *testing.T) {
 
 // Out of space, it fails in all its workers and removes what it has made.
 func TestProbeFilesOutOfSpace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a small file system")
-	}
+	needRoot(t, "mount a small file system")
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("cannot mount a small file system: %v", err)
@@ -416,9 +392,7 @@ func TestProbeFilesOutOfSpace(t *testing.T) {
 
 // A limit of processes, as containers have, ends it as orderly.
 func TestProbeFilesWithoutProcesses(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become a user without processes")
-	}
+	needRoot(t, "become a user without processes")
 	const user = 4_000_000_001 // that has no processes but those below
 	dir, path := t.TempDir(), binary(t)
 	for _, d := range []string{filepath.Dir(dir), filepath.Dir(path), dir} {

@@ -37,7 +37,6 @@ func firstLine(t *testing.T, cmd *exec.Cmd) string {
 	return line
 }
 
-// wantTermination ends a command with SIGTERM.
 func wantTermination(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -66,20 +65,10 @@ func TestProbePause(t *testing.T) {
 	wantTermination(t, cmd)
 }
 
-func TestProbeReady(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), binary(t), probe.Ready()[1:]...)
-	if line := firstLine(t, cmd); line != probe.ReadyLine+"\n" {
-		t.Errorf("first line %q", line)
-	}
-	wantTermination(t, cmd)
-}
-
 // The first process of a pid namespace, which a container's is, gets no signals but
 // those that it handles. It must do so when the first line is complete.
 func TestProbeReadyAsFirstProcess(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make a pid namespace")
-	}
+	needRoot(t, "make a pid namespace")
 	for range 20 {
 		cmd := exec.CommandContext(t.Context(), binary(t), probe.Ready()[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}

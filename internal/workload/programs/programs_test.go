@@ -88,14 +88,11 @@ func TestFioEnds(t *testing.T) {
 		good  bool
 	}{
 		{16, 0, false, true},
-		{16, time.Hour, false, true},
 		{16, time.Hour, true, false},
 		{16, time.Millisecond, true, true},
 		{32, 0, false, false},
-		{32, time.Hour, false, false},
 		{32, 2 * time.Millisecond, false, true},
 		{8, 0, false, false},
-		{8, time.Hour, false, false},
 	} {
 		run, f := fioRead, fio
 		run.For, run.Again, f.MiB = tt.span, tt.again, tt.mib
@@ -117,12 +114,9 @@ func TestEventsOfFileIO(t *testing.T) {
 		{paper, programs.SeqRead, 128 * 1024},
 		{paper, programs.RndRead, 10_000},
 		{paper, programs.SeqWrite, 128 * 1024},
-		{paper, programs.SeqRewrite, 128 * 1024},
 		{paper, programs.RndWrite, 10_000 + 128*99},
-		{syncs, programs.SeqRead, 128 * 1024},
 		{syncs, programs.SeqWrite, 128*1024 + 128*1310},
 		{syncs, programs.SeqRewrite, 128*1024 + 128*1310},
-		{syncs, programs.RndWrite, 10_000 + 128*99},
 		{programs.Syncs{}, programs.SeqWrite, 128 * 1024},
 		{programs.Syncs{}, programs.RndWrite, 10_000},
 	} {

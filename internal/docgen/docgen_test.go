@@ -92,7 +92,6 @@ func TestBenchmarksRefusesWrongTables(t *testing.T) {
 	}
 }
 
-// pages lists the Markdown of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string

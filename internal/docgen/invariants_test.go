@@ -29,7 +29,6 @@ func TestInvariantsAreFresh(t *testing.T) {
 	}
 }
 
-// tree writes files to a new directory and returns it.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

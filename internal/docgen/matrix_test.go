@@ -42,7 +42,6 @@ func TestMatrixIsFresh(t *testing.T) {
 	}
 }
 
-// stored reads the stored matrix of a kind.
 func stored(t *testing.T, k docgen.Kind) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", k.File))

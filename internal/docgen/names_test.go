@@ -13,7 +13,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
-// readNames reads the words that name no value.
 func readNames(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("testdata/names.txt")
@@ -81,7 +80,6 @@ func badNames(t *testing.T, path string, source []byte, words map[string]bool) (
 	return findings
 }
 
-// TestNames checks the local names of all Go code.
 func TestNames(t *testing.T) {
 	words := readNames(t)
 	eachSource(t, "../..", func(path string, content []byte) {

@@ -194,7 +194,6 @@ func readAccepted(t *testing.T) map[string]int {
 	return accepted
 }
 
-// writeAccepted writes the file of findings.
 func writeAccepted(t *testing.T, counts map[string]*proseCount) {
 	t.Helper()
 	var b strings.Builder
@@ -287,7 +286,6 @@ func TestProseRules(t *testing.T) {
 	}
 }
 
-// TestProseOf checks which text of a file counts as prose.
 func TestProseOf(t *testing.T) {
 	for _, tt := range []struct {
 		path, content string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,9 +35,7 @@ func newMachine(t testing.TB) *machine {
 func (m *machine) write(name, text string) {
 	m.Helper()
 	file := filepath.Join(m.proc, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 }
 
 // run sets the state of a process. The CPU time is in ticks, the memory in KiB; the resident set is four pages.
@@ -50,19 +49,14 @@ func (m *machine) run(number, parent int, comm string, ticks, start, pss int) {
 	m.write(dir+"/stat", fmt.Sprintf("%d (%s) S %d %s %d 0 0 20 0 1 0 %d 1 4 %s\n", pid, comm, ppid, strings.Repeat("0 ", 9)+"0", ticks, start, strings.Repeat("0 ", 28)))
 	m.write(dir+"/cmdline", comm+"\x00")
 	m.write(dir+"/smaps_rollup", fmt.Sprintf("%x-7fff ---p 00000000 00:00 0 [rollup]\nPss: %d kB\n", number, pss))
-	for _, entry := range m.pids {
-		if entry == pid {
-			return
-		}
+	if !slices.Contains(m.pids, pid) {
+		m.pids = append(m.pids, pid)
 	}
-	m.pids = append(m.pids, pid)
 }
 
 func (m *machine) exit(number int) {
 	m.Helper()
-	if err := os.RemoveAll(filepath.Join(m.proc, fmt.Sprint(noPID+number))); err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, os.RemoveAll(filepath.Join(m.proc, fmt.Sprint(noPID+number))))
 }
 
 // sampler returns a sampler of a daemon, process 1, with shims of the program "shim".
@@ -72,23 +66,15 @@ func (m *machine) sampler() *Sampler {
 		Daemons: []int{noPID + 1}, Programs: Programs{Shim: {"shim"}},
 		Procs: func() ([]int, error) { return m.pids, nil },
 	}, m.proc)
-	if err != nil {
-		m.Fatal(err)
-	}
-	m.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			m.Error(err)
-		}
-	})
+	must.Do(m, err)
+	m.Cleanup(func() { must.Do(m, s.Close()) })
 	return s
 }
 
 func (m *machine) wantCPU(s *Sampler, want map[Component]time.Duration) {
 	m.Helper()
 	got, err := s.CPU()
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		m.Errorf("CPU time (-want +got):\n%s", diff)
 	}
@@ -209,7 +195,6 @@ func TestSamplesOfRealProcesses(t *testing.T) {
 	must.Do(t, s.Close())
 }
 
-// sleepers starts processes that sleep until the end of the test.
 func sleepers(t testing.TB, n int) []int {
 	t.Helper()
 	var pids []int

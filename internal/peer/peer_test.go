@@ -90,7 +90,6 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// testSecret is the secret of both sides.
 var testSecret = secretOf("a-secret-of-the-tests")
 
 // client returns a client that takes no address for its own.
@@ -120,9 +119,7 @@ func TestSessions(t *testing.T) {
 			p.exit <- nil // after its client
 		}
 		ctx, stop := s.Watch(t.Context())
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 		<-p.gone
 		if err := ctx.Err(); err != nil {
 			t.Errorf("after an ordinary end the context has %v", context.Cause(ctx))

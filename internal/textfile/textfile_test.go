@@ -19,7 +19,6 @@ const (
 	plan   = "version: 1\nname: ä 😀\ntargets: [native]\n"
 )
 
-// wide encodes a text as UTF-16.
 func wide(text string, order binary.AppendByteOrder) string {
 	var out []byte
 	for _, unit := range utf16.Encode([]rune(text)) {

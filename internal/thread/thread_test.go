@@ -28,7 +28,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// cpus returns the number of CPUs of the main thread.
 func cpus() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {

@@ -53,7 +53,6 @@ func TestCatalogueHasTouchStonesNames(t *testing.T) {
 	}
 }
 
-// run is a run with each kind of trial.
 func run() result.Run {
 	memory, _ := describe("performance.memory.minavglatency")
 	benchmark, _ := describe("operations.container.exec")
@@ -104,9 +103,7 @@ func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
 	var got []string
 	ids := map[string]bool{}
 	for _, r := range runs {
-		if err := r.Validate(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Validate())
 		if ids[r.ID] || r.Host.Hostname != touchstone.Host || len(r.Caveats) != 1 {
 			t.Errorf("run %s of %s has the caveats %q", r.ID, r.Host.Hostname, r.Caveats)
 		}
@@ -149,9 +146,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for _, r := range runs {
-			if err := r.Validate(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, r.Validate())
 			if _, err := json.Marshal(r); err != nil {
 				t.Error(err)
 			}

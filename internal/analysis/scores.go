@@ -116,7 +116,7 @@ func (s *scored) judge(memory float64, seed uint64) {
 		s.judgeMemory(memory, seed)
 	}
 	// The trials that are left look better than all of them.
-	if s.Verdict == Met && s.lost.Other > stats.MostLost || s.Verdict == Missed && s.lost.Baseline > stats.MostLost {
+	if (s.Verdict == Met || s.Verdict == Missed) && s.lost.OfBetter(s.Verdict == Met) > 0 {
 		s.Verdict, s.TrialsLost = NotShown, true
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // The names of the comparison in an output folder.
@@ -53,15 +54,15 @@ func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, fail
 }
 
 // abCode is the exit code.
-func abCode(c *experiment.AB, answer ab.Answer, failure error) int {
+func abCode(c *experiment.AB, answer stats.Answer, failure error) int {
 	switch {
 	case failure != nil:
 		return codeOf(failure)
 	case c.End == experiment.Interrupted:
 		return ExitInterrupted
-	case answer == ab.Worse:
+	case answer == stats.Worse:
 		return ExitWorse
-	case answer == ab.NotWorse && !c.NoRatio:
+	case answer == stats.NotWorse && !c.NoRatio:
 		return ExitOK
 	default:
 		return ExitInconclusive

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
@@ -164,7 +165,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 
 // gateExit ends the program with the answer of the gates. The table has the answer itself.
 func (a *App) gateExit(c *sides.Comparison) error {
-	codes := map[sides.Answer]int{sides.Worse: ExitWorse, sides.Inconclusive: ExitInconclusive}
+	codes := map[stats.Answer]int{stats.Worse: ExitWorse, stats.Inconclusive: ExitInconclusive}
 	code := codes[c.Outcome()]
 	if code == ExitOK {
 		return nil

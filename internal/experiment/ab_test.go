@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -50,7 +51,7 @@ func TestABEndsWithTheAnswer(t *testing.T) {
 	s := &script{value: slowB(1.2, 0)}
 	c, reports, lines := compareBuilds(t, s, time.Minute)
 	must.Do(t, c.Run(t.Context()))
-	if c.Comparison.Answer() != ab.Worse || c.End != Complete || len(c.Comparison.Done) != ab.LeastRuns {
+	if c.Comparison.Answer() != stats.Worse || c.End != Complete || len(c.Comparison.Done) != ab.LeastRuns {
 		t.Errorf("the answer is %s after %d runs, the end %d", c.Comparison.Answer(), len(c.Comparison.Done), c.End)
 	}
 	if want := []string{"run-0", "run-1", "run-2", "run-3", "run-4"}; !slices.Equal(*reports, want) || c.Pilot.ID != want[0] || c.Pilot.Name != "ab calibration" {
@@ -73,14 +74,14 @@ func TestABAdvice(t *testing.T) {
 	c, _, _ := compareBuilds(t, s, 15*time.Second)
 	must.Do(t, c.Run(t.Context()))
 	advice := c.Comparison.Decision()
-	if c.Comparison.Answer() != ab.Inconclusive || advice.Runs <= abManyRuns {
+	if c.Comparison.Answer() != stats.Inconclusive || advice.Runs <= abManyRuns {
 		t.Fatalf("the answer is %s and the advice %+v, want more runs than a budget alone gives", c.Comparison.Answer(), advice)
 	}
 	s = &script{value: slowB(1, 0.1)}
 	c, _, _ = compareBuilds(t, s, quantity.TimeWithReserve(advice.Time))
 	c.Runs, c.Blocks = advice.Runs, advice.Blocks
 	must.Do(t, c.Run(t.Context()))
-	if c.Comparison.Answer() != ab.NotWorse {
+	if c.Comparison.Answer() != stats.NotWorse {
 		t.Errorf("the answer with %+v is %s after %d runs, the end %d", advice, c.Comparison.Answer(), len(c.Comparison.Done), c.End)
 	}
 }

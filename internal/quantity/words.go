@@ -16,6 +16,9 @@ func StatusWord(s result.Status) string {
 	return string(s)
 }
 
+// EmulatedCPU is the reason of the verdict [stats.Withheld].
+const EmulatedCPU = "the CPU is emulated, or may be"
+
 // VerdictWord spells a verdict for a metric: less time or a higher rate is faster, fewer bytes or less CPU time are less, a
 // higher score is better.
 func VerdictWord(v stats.Verdict, m result.Metric) string {

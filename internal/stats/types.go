@@ -58,7 +58,8 @@ type Summary struct {
 	Warnings      []Warning
 }
 
-// Verdict is the result of a comparison.
+// Verdict is the result of a comparison: which side is better, or why this is not shown. Reports, comparisons of runs, histories and selfchecks decide
+// by it.
 type Verdict string
 
 // The verdicts. [Judge] has their conditions.
@@ -83,6 +84,18 @@ const MostLost = 0.05
 type Losses struct {
 	Baseline, Other             float64 // shares (0–1)
 	BaselineBlocks, OtherBlocks int     // blocks that only this side has lost
+}
+
+// OfBetter is the share that the better side has lost if it is above [MostLost], and 0 otherwise. Above it the side may only look better.
+func (l Losses) OfBetter(isOther bool) float64 {
+	share := l.Baseline
+	if isOther {
+		share = l.Other
+	}
+	if share <= MostLost {
+		return 0
+	}
+	return share
 }
 
 // Comparison is a target against the baseline, or one run against another.

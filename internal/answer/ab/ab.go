@@ -25,11 +25,8 @@ func Document(c *ab.Document) *document.Document {
 	return d
 }
 
-// tones are the tones of the answers.
-var tones = map[ab.Answer]document.Tone{ab.Worse: document.Bad, ab.NotWorse: document.Good, ab.Inconclusive: document.Strong}
-
 func answer(c *ab.Document) []document.Text {
-	texts := []document.Text{{Text: c.Sentence() + ".", Tone: tones[c.Answer]}}
+	texts := []document.Text{{Text: c.Sentence() + ".", Tone: document.AnswerTone(c.Answer)}}
 	if advice := c.Advice(); advice != "" {
 		texts = append(texts, document.Text{Text: advice + ".", Tone: document.Advice})
 	}
@@ -78,7 +75,7 @@ func values(c *ab.Document) document.Block {
 		t.Rows = append(t.Rows, []document.Cell{
 			lines(v.Title()), lines(v.Metric, string(v.Better)+" is better"), lines(v.RatioText()), lines(v.IntervalText(), fmt.Sprintf("worse %s %.4f", direction, limit)),
 			lines(v.BetweenText(), fmt.Sprintf("lost %s of A, %s of B", quantity.Percent(v.LostA), quantity.Percent(v.LostB))),
-			{{Text: v.AnswerText(len(c.Runs)), Tone: tones[v.Answer]}},
+			{{Text: v.AnswerText(len(c.Runs)), Tone: document.AnswerTone(v.Answer)}},
 		})
 		if v.Reason != "" {
 			reasons.Items = append(reasons.Items, document.Item{Span: document.Span{Text: fmt.Sprintf("%s %s: %s", v.Title(), v.Metric, v.Reason)}})
@@ -146,9 +143,6 @@ func method(c *ab.Document) document.Block {
 	return s
 }
 
-// statuses are the answers as results of checks.
-var statuses = map[ab.Answer]document.Status{ab.Worse: document.Failed, ab.NotWorse: document.Passed, ab.Inconclusive: document.Undecided}
-
 // checks are the values, with a suite for each benchmark.
 func checks(c *ab.Document) []document.Check {
 	list := []document.Check{}
@@ -156,7 +150,7 @@ func checks(c *ab.Document) []document.Check {
 		v := &c.Values[i]
 		list = append(list, document.Check{
 			Suite: v.Title(), Name: fmt.Sprintf("%s on %s against %s", v.Metric, c.B.Target, c.A.Target),
-			Status: statuses[v.Answer], Answer: string(v.Answer), Message: evidence(c, v),
+			Status: document.AnswerStatus(v.Answer), Answer: string(v.Answer), Message: evidence(c, v),
 		})
 	}
 	return list
@@ -171,7 +165,7 @@ func evidence(c *ab.Document, v *ab.Outcome) string {
 	if v.Ratio != nil {
 		parts = append(parts, fmt.Sprintf("B / A is %s, and its interval %s", v.RatioText(), v.IntervalText()))
 	}
-	if c.Unfinished != "" && v.Answer == ab.Inconclusive {
+	if c.Unfinished != "" && v.Answer == stats.Inconclusive {
 		parts = append(parts, c.Unfinished)
 	}
 	return fmt.Sprintf("margin %s: %s", quantity.Percent(c.Margin), strings.Join(parts, "; "))

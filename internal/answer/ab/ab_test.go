@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -202,11 +203,11 @@ func TestJUnit(t *testing.T) {
 		failures, open := 0, 0
 		for _, v := range d.Values {
 			switch v.Answer {
-			case ab.Worse:
+			case stats.Worse:
 				failures++
-			case ab.Inconclusive:
+			case stats.Inconclusive:
 				open++
-			case ab.NotWorse:
+			case stats.NotWorse:
 			}
 		}
 		if n != len(d.Values) || got.Tests != n || got.Failures != failures || got.Errors != open {
@@ -225,7 +226,7 @@ func TestRecords(t *testing.T) {
 	if n := len(records.Rows); n != 3 {
 		t.Fatalf("%d rows, want 3", n)
 	}
-	if ratio, is := value(0, "ratio").(float64); !is || ratio < 0.99 || ratio > 1 || value(0, "decided_after_runs") != 4 || value(0, "answer") != string(ab.NotWorse) || value(0, "runs") != 8 {
+	if ratio, is := value(0, "ratio").(float64); !is || ratio < 0.99 || ratio > 1 || value(0, "decided_after_runs") != 4 || value(0, "answer") != string(stats.NotWorse) || value(0, "runs") != 8 {
 		t.Errorf("the decided value is %v", records.Rows[0])
 	}
 	if value(2, "ratio") != nil || value(2, "ratio_low") != nil || value(2, "decided_after_runs") != nil || value(2, "reason") == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Document is the document of a comparison.
@@ -28,14 +29,11 @@ func Document(c *sides.Comparison) *document.Document {
 	return d
 }
 
-// tones are the tones of the answers.
-var tones = map[sides.Answer]document.Tone{sides.Worse: document.Bad, sides.NotWorse: document.Good, sides.Inconclusive: document.Strong}
-
 // answer is the answer of the gates if there are some, and the number of differences.
 func answer(c *sides.Comparison) []document.Text {
 	var texts []document.Text
 	if gated := c.GateSummary(); gated != "" {
-		texts = append(texts, document.Text{Text: gated, Tone: tones[c.Outcome()]})
+		texts = append(texts, document.Text{Text: gated, Tone: document.AnswerTone(c.Outcome())})
 	}
 	return append(texts, document.Text{Text: c.Summary()})
 }
@@ -73,7 +71,7 @@ func differences(c *sides.Comparison) []document.Block {
 // gates lists the gated metrics, the worst answer first.
 func gates(c *sides.Comparison) []document.Block {
 	t := listing("Answer", "Metric", "Gate", "B against A", "95 % interval", "Reason")
-	for _, answer := range []sides.Answer{sides.Worse, sides.Inconclusive, sides.NotWorse} {
+	for _, answer := range stats.Answers() {
 		for i := range c.Gates {
 			k := &c.Gates[i]
 			if k.Answer != answer {
@@ -84,7 +82,7 @@ func gates(c *sides.Comparison) []document.Block {
 				ratio, interval = quantity.Change(c.Cells[k.Index].Ratio), quantity.ChangeInterval(c.Cells[k.Index].CI)
 			}
 			cells := document.Cells(string(answer), subject(k), k.Gate.String(), ratio, interval, k.Why)
-			cells[0][0].Tone = tones[answer]
+			cells[0][0].Tone = document.AnswerTone(answer)
 			t.Rows = append(t.Rows, cells)
 		}
 	}
@@ -119,9 +117,6 @@ func oneSided(c *sides.Comparison) []document.Block {
 	return []document.Block{document.Section{ID: "one-sided", Title: quantity.Counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
 }
 
-// statuses are the answers as results of checks.
-var statuses = map[sides.Answer]document.Status{sides.Worse: document.Failed, sides.NotWorse: document.Passed, sides.Inconclusive: document.Undecided}
-
 // checks are the gated metrics, with a suite for each benchmark.
 func checks(c *sides.Comparison) []document.Check {
 	var list []document.Check
@@ -132,7 +127,7 @@ func checks(c *sides.Comparison) []document.Check {
 			suite, name = "gates", k.Gate.String()
 		}
 		list = append(list, document.Check{
-			Suite: suite, Name: name, Status: statuses[k.Answer], Answer: string(k.Answer), Message: fmt.Sprintf("%s: %s", k.Gate, k.Why),
+			Suite: suite, Name: name, Status: document.AnswerStatus(k.Answer), Answer: string(k.Answer), Message: fmt.Sprintf("%s: %s", k.Gate, k.Why),
 		})
 	}
 	return list

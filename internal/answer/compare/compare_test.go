@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -90,11 +91,11 @@ func TestJUnit(t *testing.T) {
 	}
 	c := reporttest.Sides()
 	must.Do(t, xml.Unmarshal([]byte(written(t, "junit", c)), &got))
-	answers := map[sides.Answer]int{}
+	answers := map[stats.Answer]int{}
 	for _, k := range c.Gates {
 		answers[k.Answer]++
 	}
-	for answer, n := range map[sides.Answer]int{sides.Worse: got.Failures, sides.Inconclusive: got.Errors, sides.NotWorse: got.Tests - got.Failures - got.Errors} {
+	for answer, n := range map[stats.Answer]int{stats.Worse: got.Failures, stats.Inconclusive: got.Errors, stats.NotWorse: got.Tests - got.Failures - got.Errors} {
 		if n == 0 || n != answers[answer] {
 			t.Errorf("%d cases are %q, want %d, and at least one", n, answer, answers[answer])
 		}
@@ -146,9 +147,9 @@ func TestRecords(t *testing.T) {
 		case value(row, "metric") == "CreateAndRun" && value(row, "target") == "oci/runc":
 			ratio, low, high := value(row, "ratio").(float64), value(row, "ratio_low").(float64), value(row, "ratio_high").(float64)
 			slowdown = low < ratio && ratio < high && value(row, "runs_a") == 3 && value(row, "verdict") == "slower" && value(row, "gate") == "slower:3%" &&
-				value(row, "gate_answer") == string(sides.Worse)
+				value(row, "gate_answer") == string(stats.Worse)
 		case value(row, "benchmark") == "a.b.c":
-			oneSided = value(row, "ratio") == nil && value(row, "verdict") == nil && value(row, "gate_answer") == string(sides.Inconclusive) &&
+			oneSided = value(row, "ratio") == nil && value(row, "verdict") == nil && value(row, "gate_answer") == string(stats.Inconclusive) &&
 				strings.HasPrefix(value(row, "reason").(string), "only side A has values: failed 1 of 1: ")
 		}
 	}

@@ -26,7 +26,7 @@ type (
 		Metrics     []jsonMetric     `json:"metrics"`
 		OneSided    []jsonOneSided   `json:"one_sided"`
 		Gates       []jsonGate       `json:"gates"`
-		Outcome     *sides.Answer    `json:"outcome"`
+		Outcome     *stats.Answer    `json:"outcome"`
 	}
 	jsonSide struct {
 		Name string    `json:"name"`
@@ -102,7 +102,7 @@ type (
 		Params     string       `json:"params,omitempty"`
 		Target     string       `json:"target,omitempty"`
 		Metric     string       `json:"metric,omitempty"`
-		Answer     sides.Answer `json:"answer"`
+		Answer     stats.Answer `json:"answer"`
 		Reason     string       `json:"reason"`
 		RunsNeeded int          `json:"runs_needed,omitempty"`
 	}

@@ -75,7 +75,7 @@ func newData(h *history.History) data {
 		}
 		for _, c := range s.Changes {
 			jump := change{
-				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: c.Word, Reason: c.Why, Facts: append([]string{}, c.Facts...),
+				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: s.Word(&c), Reason: c.Why, Facts: append([]string{}, c.Facts...),
 			}
 			if !math.IsNaN(c.Ratio) {
 				jump.Ratio = &c.Ratio

@@ -8,7 +8,7 @@
 //
 // There are three answers. Each of the first two is wrong with a probability of at most 2.5 %, over all looks and all values
 // together: several values share it (Bonferroni), and so do the looks at growing data ([stats.NewRunLooks]). The third is
-// [Inconclusive], and a gate must not take it for a pass.
+// [stats.Inconclusive], and a gate must not take it for a pass.
 //
 // The package refuses a ratio without positive values, fewer than [LeastRuns] runs, and verdicts about speed on an emulated CPU. Lost
 // trials make no side look better: see [stats.MostLost].
@@ -38,16 +38,6 @@ const MostRuns = 200
 
 // Longest is the longest predicted time of a decision.
 const Longest = 24 * time.Hour
-
-// Answer is an answer to the question.
-type Answer string
-
-// The answers.
-const (
-	Worse        Answer = "worse than the margin"
-	NotWorse     Answer = "not worse by the margin"
-	Inconclusive Answer = "inconclusive"
-)
 
 // Design is fixed before the first run that counts.
 type Design struct {
@@ -92,7 +82,7 @@ type Run struct {
 // Result is the state of one value.
 type Result struct {
 	Value
-	Answer Answer
+	Answer stats.Answer
 	// Reason is the reason for an inconclusive answer. It is empty if more runs may decide.
 	Reason string
 	// After is the number of runs that decided the value; 0 if it is not decided.
@@ -125,7 +115,7 @@ func New(d Design) *Series {
 	s := &Series{Design: d, Level: stats.Alpha / float64(max(1, len(d.Values)))}
 	s.looks = stats.NewRunLooks(LeastRuns, max(LeastRuns, d.Runs), s.Level)
 	for _, v := range d.Values {
-		s.Results = append(s.Results, Result{Value: v, Answer: Inconclusive, Ratio: math.NaN(), Pooled: stats.Pool(nil)})
+		s.Results = append(s.Results, Result{Value: v, Answer: stats.Inconclusive, Ratio: math.NaN(), Pooled: stats.Pool(nil)})
 	}
 	return s
 }
@@ -179,9 +169,9 @@ func (r *Result) look(s *Series) {
 	switch {
 	case r.Reason != "" || r.After > 0:
 	case ci.Lo > margin && r.Lost.Baseline <= stats.MostLost:
-		r.Answer, r.After = Worse, len(r.Ratios)
+		r.Answer, r.After = stats.Worse, len(r.Ratios)
 	case ci.Hi < margin && r.Lost.Other <= stats.MostLost:
-		r.Answer, r.After = NotWorse, len(r.Ratios)
+		r.Answer, r.After = stats.NotWorse, len(r.Ratios)
 	}
 }
 
@@ -190,7 +180,7 @@ func (r *Result) Why(s *Series) string {
 	index := slices.IndexFunc(r.Ratios, func(ratio Ratio) bool { return ratio.Reason != "" })
 	target, loss := r.lost(s)
 	switch {
-	case r.Answer != Inconclusive:
+	case r.Answer != stats.Inconclusive:
 		return ""
 	case r.Reason != "":
 		return r.Reason
@@ -207,7 +197,7 @@ func (r *Result) Why(s *Series) string {
 
 // Remedy is the way to an answer if more runs do not lead to one. It is empty if they may.
 func (r *Result) Remedy(s *Series) string {
-	if r.Answer != Inconclusive {
+	if r.Answer != stats.Inconclusive {
 		return ""
 	}
 	target, loss := r.lost(s)
@@ -223,28 +213,22 @@ func (r *Result) Remedy(s *Series) string {
 }
 
 // Answer is the answer for all values: worse if one value is worse, not worse if no value is.
-func (s *Series) Answer() Answer {
-	answer := NotWorse
+func (s *Series) Answer() stats.Answer {
+	answers := []stats.Answer{stats.NotWorse} // without values
 	for _, r := range s.Results {
-		switch r.Answer {
-		case Worse:
-			return Worse
-		case Inconclusive:
-			answer = Inconclusive
-		case NotWorse:
-		}
+		answers = append(answers, r.Answer)
 	}
-	return answer
+	return stats.Overall(answers)
 }
 
 // Over reports whether further runs cannot change the answer, or the design has no more.
 func (s *Series) Over() bool {
-	return s.Answer() != Inconclusive || len(s.Done) >= s.Runs || s.hopeless()
+	return s.Answer() != stats.Inconclusive || len(s.Done) >= s.Runs || s.hopeless()
 }
 
 // hopeless reports whether some value can never be decided, and no value can be worse any more.
 func (s *Series) hopeless() bool {
-	return !slices.ContainsFunc(s.Results, func(r Result) bool { return r.Reason == "" && r.Answer == Inconclusive })
+	return !slices.ContainsFunc(s.Results, func(r Result) bool { return r.Reason == "" && r.Answer == stats.Inconclusive })
 }
 
 // Decision is the design of a series that is predicted to decide.
@@ -260,7 +244,7 @@ type Decision struct {
 // More runs average all of the variation, and more blocks only the variation within runs. So the design has more blocks only if their present number needs
 // too many runs. A run with twice the blocks is assumed to take twice the time, with its set-up, which is more than it takes.
 func (s *Series) Decision() Decision {
-	if len(s.Done) == 0 || s.Answer() != Inconclusive {
+	if len(s.Done) == 0 || s.Answer() != stats.Inconclusive {
 		return Decision{}
 	}
 	var took time.Duration
@@ -283,7 +267,7 @@ func (s *Series) runsNeeded(factor, limit int) int {
 	need := 0
 	for i := range s.Results {
 		r := &s.Results[i]
-		if r.Answer != Inconclusive {
+		if r.Answer != stats.Inconclusive {
 			continue
 		}
 		if _, loss := r.lost(s); loss > 0 || r.Reason != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
@@ -78,17 +79,17 @@ func TestAnswers(t *testing.T) {
 		name      string
 		values    []ab.Value
 		ratio, sd float64
-		want      ab.Answer
+		want      stats.Answer
 	}{
-		{"equal builds", []ab.Value{latency}, 1, 0.003, ab.NotWorse},
-		{"a better build", []ab.Value{latency}, 0.8, 0.003, ab.NotWorse},
-		{"a worse build", []ab.Value{latency}, 1.1, 0.003, ab.Worse},
-		{"worse, less than the margin", []ab.Value{latency}, 1.01, 0.003, ab.NotWorse},
-		{"much variation between runs", []ab.Value{latency}, 1.03, 0.1, ab.Inconclusive},
-		{"a lower rate", []ab.Value{rate}, 1.1, 0.003, ab.Worse},
-		{"a higher rate", []ab.Value{rate}, 0.9, 0.003, ab.NotWorse},
-		{"two values", []ab.Value{latency, rate}, 1.1, 0.003, ab.Worse},
-		{"two equal values", []ab.Value{latency, rate}, 1, 0.003, ab.NotWorse},
+		{"equal builds", []ab.Value{latency}, 1, 0.003, stats.NotWorse},
+		{"a better build", []ab.Value{latency}, 0.8, 0.003, stats.NotWorse},
+		{"a worse build", []ab.Value{latency}, 1.1, 0.003, stats.Worse},
+		{"worse, less than the margin", []ab.Value{latency}, 1.01, 0.003, stats.NotWorse},
+		{"much variation between runs", []ab.Value{latency}, 1.03, 0.1, stats.Inconclusive},
+		{"a lower rate", []ab.Value{rate}, 1.1, 0.003, stats.Worse},
+		{"a higher rate", []ab.Value{rate}, 0.9, 0.003, stats.NotWorse},
+		{"two values", []ab.Value{latency, rate}, 1.1, 0.003, stats.Worse},
+		{"two equal values", []ab.Value{latency, rate}, 1, 0.003, stats.NotWorse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := series(t, design(10, c.values...), 8, c.ratio, c.sd, 3)
@@ -96,17 +97,17 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("the answer is %q after %d runs, want %q: %+v", got, len(s.Done), c.want, s.Results)
 			}
 			for _, r := range s.Results {
-				if reason := r.Why(s); (r.Answer == ab.Inconclusive) != (reason != "") {
+				if reason := r.Why(s); (r.Answer == stats.Inconclusive) != (reason != "") {
 					t.Errorf("%s is %s, because %q", r.Metric.Name, r.Answer, reason)
 				}
 				if r.Interval == nil || r.Interval.Lo > r.Ratio || r.Ratio > r.Interval.Hi {
 					t.Errorf("%s: ratio %g, interval %v", r.Metric.Name, r.Ratio, r.Interval)
 				}
 			}
-			if c.want != ab.Inconclusive && len(s.Done) == 10 {
+			if c.want != stats.Inconclusive && len(s.Done) == 10 {
 				t.Error("a clear answer needed all runs")
 			}
-			if d := s.Decision(); c.want != ab.Inconclusive && d != (ab.Decision{}) || d.Runs > 0 && d.Time < 10*time.Minute {
+			if d := s.Decision(); c.want != stats.Inconclusive && d != (ab.Decision{}) || d.Runs > 0 && d.Time < 10*time.Minute {
 				t.Errorf("a decision is predicted by %+v, after 10 runs of a minute", d)
 			}
 		})
@@ -119,11 +120,11 @@ func TestAnswers(t *testing.T) {
 // Invariant ab-silence.
 func TestErrorRateAtTheMargin(t *testing.T) {
 	replicates := simulation.Trials(t, 100, 400)
-	counts := map[ab.Answer]int{}
+	counts := map[stats.Answer]int{}
 	for seed := range replicates {
 		counts[series(t, design(8, latency), 5, 1.03, 0.01, uint64(seed)).Answer()]++
 	}
-	for _, answer := range []ab.Answer{ab.Worse, ab.NotWorse} {
+	for _, answer := range []stats.Answer{stats.Worse, stats.NotWorse} {
 		simulation.AtMost(t, 0.025, counts[answer], replicates, "%s at the margin", answer)
 	}
 }
@@ -139,7 +140,7 @@ func TestDecisionIsPredicted(t *testing.T) {
 	}
 	// The mean is 1.01 with a standard deviation of 2.3 %, and the margin is 2 % above it: (1.96 + 0.84)² (2.3/2)² = 10 runs by
 	// the normal approximation, and Student's t needs some more.
-	if d := s.Decision(); s.Answer() != ab.Inconclusive || d.Runs < 11 || d.Runs > 15 || d.Blocks != 8 || d.Time != time.Duration(d.Runs)*time.Minute {
+	if d := s.Decision(); s.Answer() != stats.Inconclusive || d.Runs < 11 || d.Runs > 15 || d.Blocks != 8 || d.Time != time.Duration(d.Runs)*time.Minute {
 		t.Errorf("%s; a decision is predicted by %+v, want about 13 runs of 8 blocks", s.Answer(), d)
 	}
 	if err := add(s, run(5, 8, 1, 0.01, random), time.Minute); err == nil {
@@ -174,7 +175,7 @@ func TestDecisionDecides(t *testing.T) {
 					continue
 				}
 				predicted++
-				if execute(d.Runs, d.Blocks).Answer() == ab.NotWorse {
+				if execute(d.Runs, d.Blocks).Answer() == stats.NotWorse {
 					decided++
 				}
 			}
@@ -235,7 +236,7 @@ func TestNoDecisionWithLostTrials(t *testing.T) {
 		if c.prevents {
 			reason, advice = c.target+" has lost 12 % of its blocks", "more runs would not decide: the pages of the runs have the reason of each lost trial of "+c.target
 		}
-		if d.Answer != ab.Inconclusive || (d.Decision == 0) != c.prevents || !strings.HasPrefix(d.Values[0].Reason, reason) || !strings.HasPrefix(d.Advice(), advice) {
+		if d.Answer != stats.Inconclusive || (d.Decision == 0) != c.prevents || !strings.HasPrefix(d.Values[0].Reason, reason) || !strings.HasPrefix(d.Advice(), advice) {
 			t.Errorf("%s: the answer is %q because %q, the predicted time %g s, and the advice %q", c.name, d.Answer, d.Values[0].Reason, d.Decision, d.Advice())
 		}
 	}
@@ -283,7 +284,7 @@ func TestNothingPassesInSilence(t *testing.T) {
 				c.spoil(n, &r)
 				must.Do(t, add(s, r, time.Minute))
 			}
-			if got := s.Answer(); (got == ab.Inconclusive) != (c.reason != "") || c.reason == "" && (got == ab.Worse) != (c.ratio > 1) {
+			if got := s.Answer(); (got == stats.Inconclusive) != (c.reason != "") || c.reason == "" && (got == stats.Worse) != (c.ratio > 1) {
 				t.Errorf("the answer is %q", got)
 			}
 			if reason := s.Results[0].Why(s); !strings.Contains(reason, c.reason) {
@@ -296,7 +297,7 @@ func TestNothingPassesInSilence(t *testing.T) {
 // Equal values in all runs are an answer: there is no variation.
 func TestEqualValues(t *testing.T) {
 	s := series(t, design(8, latency), 8, 1, 0, 1)
-	if s.Answer() != ab.NotWorse {
+	if s.Answer() != stats.NotWorse {
 		t.Errorf("the answer is %s", s.Answer())
 	}
 	random := rand.New(rand.NewPCG(1, 1))
@@ -306,7 +307,7 @@ func TestEqualValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if comparison.Answer() != ab.Worse || len(comparison.Done) != ab.LeastRuns {
+	if comparison.Answer() != stats.Worse || len(comparison.Done) != ab.LeastRuns {
 		t.Errorf("equal ratios of 1.25: %s after %d runs", comparison.Answer(), len(comparison.Done))
 	}
 }

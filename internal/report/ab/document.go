@@ -20,10 +20,10 @@ type Document struct {
 	Version int         `json:"schema_version"`
 	Tool    result.Tool `json:"generator"`
 	// Started is the start of the calibration, and Machine where it ran. Both may be unknown.
-	Started time.Time `json:"started,omitzero"`
-	Machine *Machine  `json:"machine,omitempty"`
-	Answer  Answer    `json:"answer"`
-	Code    int       `json:"exit_code"`
+	Started time.Time    `json:"started,omitzero"`
+	Machine *Machine     `json:"machine,omitempty"`
+	Answer  stats.Answer `json:"answer"`
+	Code    int          `json:"exit_code"`
 	// Margin is the largest difference that does not matter, as a share.
 	Margin float64 `json:"margin"`
 	A      Build   `json:"a"`
@@ -70,7 +70,7 @@ type Outcome struct {
 	Metric    string           `json:"metric"`
 	Unit      result.Unit      `json:"unit"`
 	Better    result.Direction `json:"better"`
-	Answer    Answer           `json:"answer"`
+	Answer    stats.Answer     `json:"answer"`
 	Reason    string           `json:"reason,omitempty"`
 	// Remedy is the way to an answer if more runs do not lead to one.
 	Remedy string   `json:"remedy,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Question is the question of the comparison.
@@ -18,7 +19,7 @@ func (d *Document) Question() string {
 
 // Sentence is the answer as a sentence without a full stop.
 func (d *Document) Sentence() string {
-	if d.Answer == Inconclusive {
+	if d.Answer == stats.Inconclusive {
 		return "B is neither shown to be worse than the margin, nor shown not to be: inconclusive"
 	}
 	return "B is " + string(d.Answer)
@@ -36,7 +37,7 @@ func (d *Document) Extent() string {
 // Advice states the way to a decision: the remedy of its cause, or the time and the flags of a comparison that would decide. It is empty with an
 // answer, and without runs.
 func (d *Document) Advice() string {
-	if d.Answer != Inconclusive || len(d.Runs) == 0 {
+	if d.Answer != stats.Inconclusive || len(d.Runs) == 0 {
 		return ""
 	}
 	var remedies []string

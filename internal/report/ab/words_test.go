@@ -4,20 +4,21 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 func TestAdvice(t *testing.T) {
 	const decides = "a decision would take about 5m0s, as far as these runs show"
 	runs := func(n int) []ab.Done { return make([]ab.Done, n) }
 	complete := func(d ab.Document) ab.Document {
-		d.Answer, d.MostRuns, d.Blocks, d.Budget, d.Spent = ab.Inconclusive, 8, 30, 600, 100
+		d.Answer, d.MostRuns, d.Blocks, d.Budget, d.Spent = stats.Inconclusive, 8, 30, 600, 100
 		if d.Runs == nil {
 			d.Runs = []ab.Done{{Took: 20}, {Took: 25}, {Took: 20}, {Took: 25}} // 10 s for the calibration
 		}
 		return d
 	}
 	decided := complete(ab.Document{})
-	decided.Answer = ab.Worse
+	decided.Answer = stats.Worse
 	for want, d := range map[string]ab.Document{
 		"": decided,
 		"no comparison of up to 200 runs and 24h0m0s would decide, as far as these runs show: the ratio is too close to the margin; choose another margin": complete(ab.Document{}),

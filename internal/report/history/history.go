@@ -91,9 +91,9 @@ type Change struct {
 	Ratio, P float64
 	// Before and After are the medians of the points between the neighbouring changes.
 	Before, After float64
-	// Word is the direction in the words of the metric, such as "slower", or the verdict in its place. It is empty if only the variation changed.
-	Word string
-	// Why is the reason of a verdict in the place of a direction.
+	// Verdict is the level after the change against the level before. It is empty if only the variation changed.
+	Verdict stats.Verdict
+	// Why is the reason of a verdict without a direction.
 	Why string
 	// Facts are the facts that differ between the last run before the change and the first run after it.
 	Facts []string
@@ -194,7 +194,7 @@ func (s *Series) find(emulatedVerdicts bool) {
 		if i+1 < len(points) {
 			end = points[i+1].At
 		}
-		s.judge(&c, s.lost(start, c.At), s.lost(c.At, end), emulated)
+		s.judge(&c, stats.Losses{Baseline: s.lost(start, c.At), Other: s.lost(c.At, end)}, emulated)
 		for _, d := range sides.Differences(s.runs[found.At-1:found.At], s.runs[found.At:found.At+1]) {
 			if d.Concerns(s.Benchmark, s.Target) {
 				c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, then %s", d.Fact.Name(), cmp.Or(strings.Join(d.A, ""), "unknown"), cmp.Or(strings.Join(d.B, ""), "unknown")))
@@ -204,21 +204,23 @@ func (s *Series) find(emulatedVerdicts bool) {
 	}
 }
 
-// judge sets the word of a change between levels. first and second are the shares of the trials that the runs beside it have lost.
-func (s *Series) judge(c *Change, first, second float64, emulated bool) {
-	verdict, side, share := stats.Slower, "before", first
-	if (c.After < c.Before) == (s.Metric.Better == result.Lower) {
-		verdict, side, share = stats.Faster, "after", second
-	}
-	switch {
-	case c.After == c.Before: // a change of the variation alone has no direction
+// judge sets the verdict of a change between levels. losses are the shares of the trials that the runs before it and after it have lost.
+func (s *Series) judge(c *Change, losses stats.Losses, emulated bool) {
+	if c.After == c.Before { // a change of the variation alone has no direction
 		return
-	case emulated:
-		verdict, c.Why = stats.Withheld, sides.EmulatedCPU
-	case share > stats.MostLost:
-		verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, quantity.Percent(share))
 	}
-	c.Word = quantity.VerdictWord(verdict, s.Metric)
+	isBetter := (c.After < c.Before) == (s.Metric.Better == result.Lower)
+	side := "before"
+	c.Verdict = stats.Slower
+	if isBetter {
+		side, c.Verdict = "after", stats.Faster
+	}
+	switch share := losses.OfBetter(isBetter); {
+	case emulated:
+		c.Verdict, c.Why = stats.Withheld, quantity.EmulatedCPU
+	case share > 0:
+		c.Verdict, c.Why = stats.TrialsLost, fmt.Sprintf("the runs %s the change have lost %s of their trials, and the others may be the faster ones", side, quantity.Percent(share))
+	}
 }
 
 // lost is the mean share of the trials that the runs from a point to another have lost. A run without a value has lost all. At a change it counts for

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 func all(result.Cell) bool { return true }
@@ -34,7 +35,7 @@ func TestChangeHasItsFacts(t *testing.T) {
 		t.Fatalf("the series are %+v", h.Series)
 	}
 	c := h.Series[0].Changes[0]
-	if c.At != 5 || c.Word != "slower" || math.Abs(c.Ratio-1.1) > 0.002 || len(c.Facts) != 1 || c.Facts[0] != "Target oci/runc: 1.1.12, then 1.2.0" {
+	if c.At != 5 || c.Verdict != stats.Slower || math.Abs(c.Ratio-1.1) > 0.002 || len(c.Facts) != 1 || c.Facts[0] != "Target oci/runc: 1.1.12, then 1.2.0" {
 		t.Errorf("the change is %+v", c)
 	}
 }
@@ -74,7 +75,7 @@ func TestLostTrialsHaveNoDirection(t *testing.T) {
 		}, "slower", "", ""},
 	} {
 		h := jump("Create", c.change)
-		if got := h.Series[0].Changes; len(got) != 1 || got[0].Word != c.word || !strings.HasPrefix(got[0].Why, c.why) || c.why == "" && got[0].Why != "" {
+		if got := h.Series[0].Changes; len(got) != 1 || h.Series[0].Word(&got[0]) != c.word || !strings.HasPrefix(got[0].Why, c.why) || c.why == "" && got[0].Why != "" {
 			t.Errorf("%s: the changes are %+v, want %q because %q", name, got, c.word, c.why)
 		}
 		if notes := strings.Join(h.Notes, "\n"); notes != c.note {
@@ -97,7 +98,7 @@ func TestEmulatedHistory(t *testing.T) {
 			b.Add(r)
 		}
 		h := b.History()
-		if got := h.Series[0].Changes; len(got) != 1 || got[0].Word != c.word || (got[0].Why == "the CPU is emulated, or may be") != (c.word == "emulated") {
+		if got := h.Series[0].Changes; len(got) != 1 || h.Series[0].Word(&got[0]) != c.word || (got[0].Why == "the CPU is emulated, or may be") != (c.word == "emulated") {
 			t.Errorf("%s, asked %v: the changes are %+v, want %q", c.unit, c.asked, got, c.word)
 		}
 	}
@@ -144,7 +145,7 @@ func TestSeries(t *testing.T) {
 // TestValuesWithoutRatio: negative values and equal values have a history too.
 func TestValuesWithoutRatio(t *testing.T) {
 	h := jump("Rate", nil)
-	if c := h.Series[0].Changes; len(c) != 1 || !math.IsNaN(c[0].Ratio) || c[0].Word != "slower" || c[0].Before != -0.02002 && math.Abs(c[0].Before+0.02) > 1e-4 {
+	if c := h.Series[0].Changes; len(c) != 1 || !math.IsNaN(c[0].Ratio) || c[0].Verdict != stats.Slower || c[0].Before != -0.02002 && math.Abs(c[0].Before+0.02) > 1e-4 {
 		t.Errorf("the changes are %+v", c)
 	}
 	b := history.NewBuilder("Create", all)

@@ -22,13 +22,16 @@ func (s *Series) Describe(c Change) string {
 	if !math.IsNaN(c.Ratio) {
 		text = quantity.Change(c.Ratio) + ", " + text
 	}
-	if c.Word != "" {
-		text = c.Word + ": " + text
+	if word := s.Word(&c); word != "" {
+		text = word + ": " + text
 	}
 	return fmt.Sprintf("%s (p = %s)", text, quantity.PValue(c.P))
 }
 
-// Lines are the reason of the word, if it has one, and the facts.
+// Word is the verdict of a change in the words of the metric. It is empty if only the variation changed.
+func (s *Series) Word(c *Change) string { return quantity.VerdictWord(c.Verdict, s.Metric) }
+
+// Lines are the reason of a verdict without a direction, and the facts.
 func (c *Change) Lines() []string {
 	if c.Why == "" {
 		return c.Facts

@@ -12,7 +12,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Verdict is the result of a claim or of one of its comparisons.
+// Verdict is the result of a claim or of one of its comparisons. It is no [stats.Verdict] or [stats.Answer]: it states whether a sentence of the paper holds
+// here, in either direction or as a similarity, and a sentence may have no measured value.
 type Verdict string
 
 // The verdicts. The package comment has their conditions.
@@ -137,7 +138,7 @@ func (s *source) otherArch(arch string) string {
 func judge(c paper.Claim, m result.Metric, k stats.Comparison, emulated bool) (Verdict, string) {
 	switch {
 	case emulated:
-		return CannotTell, "the CPU is emulated, or may be"
+		return CannotTell, quantity.EmulatedCPU
 	case k.Verdict == stats.NotComparable:
 		return CannotTell, "a value is not above zero"
 	case k.CI == nil:
@@ -168,11 +169,12 @@ func judge(c paper.Claim, m result.Metric, k stats.Comparison, emulated bool) (V
 
 // lostBy names the lost trials of the side that looks better. Trials are not lost by chance: a slow one exceeds a limit and a fast one does not.
 func lostBy(m result.Metric, k stats.Comparison) string {
-	share, side := k.Lost.Baseline, "other target"
-	if (k.Ratio > 1) == (m.Better == result.Higher) {
-		share, side = k.Lost.Other, "target"
+	isTarget, side := (k.Ratio > 1) == (m.Better == result.Higher), "other target"
+	if isTarget {
+		side = "target"
 	}
-	if share <= stats.MostLost {
+	share := k.Lost.OfBetter(isTarget)
+	if share == 0 {
 		return ""
 	}
 	return fmt.Sprintf("the %s looks better and has lost %s of its trials", side, quantity.Percent(share))

@@ -307,16 +307,6 @@ func (g Gate) rank() []int {
 	return []int{weigh(g.Metric), weigh(g.Target), components, word}
 }
 
-// Answer is the answer of a gate.
-type Answer string
-
-// The answers.
-const (
-	Worse        Answer = "worse than the margin"
-	NotWorse     Answer = "not worse by the margin"
-	Inconclusive Answer = "inconclusive"
-)
-
 // Check is a gate with one metric.
 type Check struct {
 	Gate Gate
@@ -325,7 +315,7 @@ type Check struct {
 	Metric result.Metric
 	// Index is an index into Comparison.Cells, -1 if the metric is not compared.
 	Index  int
-	Answer Answer
+	Answer stats.Answer
 	// Why is the reason of the answer.
 	Why string
 	// RunsNeeded is the number of runs a side that would decide; 0 if it is not known, or if no number would.
@@ -336,15 +326,13 @@ type Check struct {
 	runs *stats.RunsComparison
 }
 
-// Outcome is the answer of all gates: the worst of them, Worse before Inconclusive. It is empty without a gate.
-func (c *Comparison) Outcome() Answer {
-	var worst Answer
-	for _, answer := range []Answer{NotWorse, Inconclusive, Worse} {
-		if slices.ContainsFunc(c.Gates, func(k Check) bool { return k.Answer == answer }) {
-			worst = answer
-		}
+// Outcome is the answer of all gates: the worst of them. It is empty without a gate.
+func (c *Comparison) Outcome() stats.Answer {
+	var answers []stats.Answer
+	for _, k := range c.Gates {
+		answers = append(answers, k.Answer)
 	}
-	return worst
+	return stats.Overall(answers)
 }
 
 // check answers the gates. The answer "worse" holds over all gates together, by Holm's correction. To pass all gates must be "not worse", each at
@@ -360,7 +348,7 @@ func (c *Comparison) check(gates []Gate) ([]Check, error) {
 		if err != nil || place < 0 {
 			return err
 		}
-		k := Check{Gate: gates[place], Cell: cell, Metric: m, Index: index, Answer: Inconclusive, Why: reason}
+		k := Check{Gate: gates[place], Cell: cell, Metric: m, Index: index, Answer: stats.Inconclusive, Why: reason}
 		if index >= 0 {
 			k.examine(&c.Cells[index], c.Single)
 		}
@@ -383,7 +371,7 @@ func (c *Comparison) check(gates []Gate) ([]Check, error) {
 	decide(checks)
 	for i, g := range gates {
 		if !uses[i] {
-			checks = append(checks, Check{Gate: g, Index: -1, Answer: Inconclusive, Why: c.unused(g)})
+			checks = append(checks, Check{Gate: g, Index: -1, Answer: stats.Inconclusive, Why: c.unused(g)})
 		}
 	}
 	return checks, nil
@@ -431,7 +419,7 @@ func (k *Check) examine(c *Cell, single bool) {
 	case single || len(c.A.Runs) == 1 && len(c.B.Runs) == 1:
 		k.Why = "one run each shows nothing of the variation between runs; give several runs a side"
 	case c.zero:
-		k.Answer, k.Why = NotWorse, c.Why
+		k.Answer, k.Why = stats.NotWorse, c.Why
 	case c.runs.CI == nil:
 		k.Why = cmp.Or(c.Why, string(c.Verdict))
 	default:
@@ -467,11 +455,11 @@ func decide(checks []Check) {
 	for i, adjusted := range stats.Holm(values) {
 		k := &checks[i]
 		switch {
-		case k.Index < 0 || k.Answer == NotWorse:
+		case k.Index < 0 || k.Answer == stats.NotWorse:
 		case adjusted < stats.Alpha:
-			k.Answer = Worse
+			k.Answer = stats.Worse
 		case k.p.NotWorse < stats.Alpha:
-			k.Answer = NotWorse
+			k.Answer = stats.NotWorse
 		case k.runs != nil:
 			k.RunsNeeded = k.runs.RunsNeeded(k.Gate.Margin, stats.Direction(k.Metric.Better), count)
 			if k.RunsNeeded == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 func gate(t *testing.T, text string) sides.Gate {
@@ -178,27 +179,27 @@ func TestGates(t *testing.T) {
 		b       sides.Side
 		gates   []string
 		want    []string
-		outcome sides.Answer
+		outcome stats.Answer
 	}{
-		"slower by 10 %, gate of 3 %":  {slow(), []string{"slower:3%"}, []string{"CreateAndRun worse than the margin", "Rate worse than the margin"}, sides.Worse},
-		"slower by 10 %, gate of 20 %": {slow(), []string{"slower:20%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
-		"slower by 10 %, gate of 10 %": {slow(), []string{"slower:10%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, sides.Inconclusive},
-		"equal":                        {same(), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
-		"equal, too small a margin":    {same(), []string{"slower:0.1%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, sides.Inconclusive},
-		"faster":                       {group("b", 0.8, 0.81), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
-		"memory only":                  {slow(), []string{"more:3%"}, []string{"HostMemory not worse by the margin", "Leaked not worse by the margin"}, sides.NotWorse},
-		"the more exact gate counts":   {slow(), []string{"slower:3%", "operations:CreateAndRun=slower:20%", ":Rate=slower:30%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
-		"no metric of that name":       {slow(), []string{"operations.container.lifecycle:Create=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
-		"no benchmark of that name":    {slow(), []string{"operations.pod=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
-		"a name inside a component":    {slow(), []string{"operation=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
-		"a component for any":          {slow(), []string{"*.container:Rate=slower:3%"}, []string{"Rate worse than the margin"}, sides.Worse},
+		"slower by 10 %, gate of 3 %":  {slow(), []string{"slower:3%"}, []string{"CreateAndRun worse than the margin", "Rate worse than the margin"}, stats.Worse},
+		"slower by 10 %, gate of 20 %": {slow(), []string{"slower:20%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, stats.NotWorse},
+		"slower by 10 %, gate of 10 %": {slow(), []string{"slower:10%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, stats.Inconclusive},
+		"equal":                        {same(), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, stats.NotWorse},
+		"equal, too small a margin":    {same(), []string{"slower:0.1%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, stats.Inconclusive},
+		"faster":                       {group("b", 0.8, 0.81), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, stats.NotWorse},
+		"memory only":                  {slow(), []string{"more:3%"}, []string{"HostMemory not worse by the margin", "Leaked not worse by the margin"}, stats.NotWorse},
+		"the more exact gate counts":   {slow(), []string{"slower:3%", "operations:CreateAndRun=slower:20%", ":Rate=slower:30%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, stats.NotWorse},
+		"no metric of that name":       {slow(), []string{"operations.container.lifecycle:Create=slower:3%"}, []string{"inconclusive"}, stats.Inconclusive},
+		"no benchmark of that name":    {slow(), []string{"operations.pod=slower:3%"}, []string{"inconclusive"}, stats.Inconclusive},
+		"a name inside a component":    {slow(), []string{"operation=slower:3%"}, []string{"inconclusive"}, stats.Inconclusive},
+		"a component for any":          {slow(), []string{"*.container:Rate=slower:3%"}, []string{"Rate worse than the margin"}, stats.Worse},
 		"no gate":                      {slow(), nil, nil, ""},
 	} {
 		got := compared(t, before(), c.b, sides.Options{Gates: gates(t, c.gates...)})
 		if !slices.Equal(answers(got), c.want) || got.Outcome() != c.outcome {
 			t.Errorf("%s: %q, %q; want %q, %q", name, answers(got), got.Outcome(), c.want, c.outcome)
 		}
-		if got.Outcome() == sides.Inconclusive && !strings.Contains(got.GateSummary(), "no pass") {
+		if got.Outcome() == stats.Inconclusive && !strings.Contains(got.GateSummary(), "no pass") {
 			t.Errorf("%s: %s", name, got.GateSummary())
 		}
 	}
@@ -215,7 +216,7 @@ func TestUndecidedGateNamesTheRuns(t *testing.T) {
 		"runs without variation": {group("a", 1, 1, 1), group("b", 1.2, 1.2, 1.2), 4, 4},
 	} {
 		k := compared(t, c.a, c.b, sides.Options{Gates: gates(t, ":CreateAndRun=slower:3%")}).Gates[1]
-		if k.Answer != sides.Inconclusive || k.RunsNeeded < c.least || k.RunsNeeded > c.most || !strings.Contains(k.Why, "runs a side would decide") {
+		if k.Answer != stats.Inconclusive || k.RunsNeeded < c.least || k.RunsNeeded > c.most || !strings.Contains(k.Why, "runs a side would decide") {
 			t.Errorf("%s: the check is %+v", name, k)
 		}
 	}
@@ -228,7 +229,7 @@ func TestGateWithAnotherWord(t *testing.T) {
 		":Create=slower:3%":     "the gate selects no metric of these runs; correct its names, or measure the benchmark",
 	} {
 		c := compared(t, group("a", 1, 1.02, 0.98), group("b", 1, 1.02, 0.98), sides.Options{Gates: gates(t, gate)})
-		if k := c.Gates[0]; k.Answer != sides.Inconclusive || k.Why != want {
+		if k := c.Gates[0]; k.Answer != stats.Inconclusive || k.Why != want {
 			t.Errorf("%s: %q, %q; want %q", gate, k.Answer, k.Why, want)
 		}
 	}
@@ -275,7 +276,7 @@ func TestFalseAlarmsOfComparisons(t *testing.T) {
 		if c.Shown+c.Alone > 0 {
 			extras++
 		}
-		if c.Outcome() == sides.Worse {
+		if c.Outcome() == stats.Worse {
 			failed++
 		}
 	}

@@ -48,9 +48,6 @@ type Options struct {
 // MaybeRun is the verdict on a difference between one run and one run. The runs may be its cause.
 const MaybeRun stats.Verdict = "differs, and the cause may be the run"
 
-// EmulatedCPU is the reason of the verdict [stats.Withheld].
-const EmulatedCPU = "the CPU is emulated, or may be"
-
 // otherUnit is the reason of stats.NotComparable for a metric with two units.
 const otherUnit = "the runs have different units or directions: %s with %s values better, and %s with %s values better"
 
@@ -333,7 +330,7 @@ func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated b
 	means := stats.CompareRuns(c.A.Means, c.B.Means)
 	c.MeanRatio, c.MeanCI = means.Ratio, means.CI
 	if emulated && first.OfSpeed() {
-		c.P, c.Verdict, c.Why, c.runs = math.NaN(), stats.Withheld, EmulatedCPU, stats.RunsComparison{}
+		c.P, c.Verdict, c.Why, c.runs = math.NaN(), stats.Withheld, quantity.EmulatedCPU, stats.RunsComparison{}
 		c.Detectable = math.Inf(1)
 	}
 	return c
@@ -420,7 +417,7 @@ func (c *Cell) verdict() {
 	switch {
 	case isShown && single:
 		c.Verdict = MaybeRun
-	case isShown && (isBetter && c.B.Lost > stats.MostLost || !isBetter && c.A.Lost > stats.MostLost):
+	case isShown && stats.Losses{Baseline: c.A.Lost, Other: c.B.Lost}.OfBetter(isBetter) > 0:
 		c.Verdict, c.Alone = stats.TrialsLost, false
 	case isShown && isBetter:
 		c.Verdict = stats.Faster

@@ -127,7 +127,7 @@ func TestOneRunEach(t *testing.T) {
 			t.Errorf("%s is %s", entry.Metric.Name, entry.Verdict)
 		}
 	}
-	if !c.Single || len(c.Notes) == 0 || !strings.Contains(c.Notes[0], "several runs a side") || c.Outcome() != sides.Inconclusive {
+	if !c.Single || len(c.Notes) == 0 || !strings.Contains(c.Notes[0], "several runs a side") || c.Outcome() != stats.Inconclusive {
 		t.Errorf("single %v, outcome %q, notes %q", c.Single, c.Outcome(), c.Notes)
 	}
 }
@@ -202,7 +202,7 @@ func TestNotComparable(t *testing.T) {
 		if entry.Verdict != stats.NotComparable || !strings.Contains(entry.Why, c.why) || !math.IsNaN(entry.Ratio) || entry.CI != nil {
 			t.Errorf("%s: the verdict is %q because %q, want a reason with %q", name, entry.Verdict, entry.Why, c.why)
 		}
-		if got.Outcome() != sides.Inconclusive {
+		if got.Outcome() != stats.Inconclusive {
 			t.Errorf("%s: the gates are %q", name, got.Outcome())
 		}
 	}
@@ -285,8 +285,8 @@ func TestOneSidedCells(t *testing.T) {
 		}
 		// A gate never passes because a value is absent.
 		if !slices.ContainsFunc(got.Gates, func(k sides.Check) bool {
-			return k.Metric.Name == "CreateAndRun" && k.Target == "oci/runc" && k.Answer == sides.Inconclusive && strings.Contains(k.Why, c.gateWhy)
-		}) || got.Outcome() != sides.Inconclusive {
+			return k.Metric.Name == "CreateAndRun" && k.Target == "oci/runc" && k.Answer == stats.Inconclusive && strings.Contains(k.Why, c.gateWhy)
+		}) || got.Outcome() != stats.Inconclusive {
 			t.Errorf("%s: the gates are %+v", name, got.Gates)
 		}
 	}
@@ -546,7 +546,7 @@ func TestRunThatFailed(t *testing.T) {
 	}
 	b.Runs[3].Trials = slices.DeleteFunc(b.Runs[3].Trials, func(t result.Trial) bool { return t.Target == "native" })
 	c := compared(t, before(), b, sides.Options{Gates: gates(t, "slower:3%")})
-	if entry := cell(t, c, "CreateAndRun"); len(entry.B.Runs) != 4 || entry.B.Lost != 1 || c.Outcome() != sides.Inconclusive {
+	if entry := cell(t, c, "CreateAndRun"); len(entry.B.Runs) != 4 || entry.B.Lost != 1 || c.Outcome() != stats.Inconclusive {
 		t.Errorf("%d runs, lost %v, gates %q", len(entry.B.Runs), entry.B.Lost, c.Outcome())
 	}
 	text := strings.Join(c.Notes, "\n")
@@ -569,7 +569,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 	}
 	side := change(group("b", 0.9, 0.91, 0.89, 0.905, 0.895), lose)
 	c := compared(t, before(), side, sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
-	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.TrialsLost || c.Outcome() != sides.Inconclusive {
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.TrialsLost || c.Outcome() != stats.Inconclusive {
 		t.Errorf("faster with lost trials: %q, gates %q", entry.Verdict, c.Outcome())
 	}
 	c = compared(t, change(before(), lose), slow(), sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
@@ -582,11 +582,11 @@ func TestEmulatedSides(t *testing.T) {
 	emulated := func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" }
 	a, b := change(before(), emulated), change(slow(), emulated)
 	c := compared(t, a, b, sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
-	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Withheld || !math.IsNaN(entry.P) || c.Outcome() != sides.Inconclusive {
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Withheld || !math.IsNaN(entry.P) || c.Outcome() != stats.Inconclusive {
 		t.Errorf("the verdict is %q, the gates are %q", entry.Verdict, c.Outcome())
 	}
 	c = compared(t, a, b, sides.Options{EmulatedVerdicts: true, Gates: []sides.Gate{gate(t, "slower:3%")}})
-	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Slower || c.Outcome() != sides.Worse {
+	if entry := cell(t, c, "CreateAndRun"); entry.Verdict != stats.Slower || c.Outcome() != stats.Worse {
 		t.Errorf("the verdict is %q, the gates are %q", entry.Verdict, c.Outcome())
 	}
 }

@@ -26,7 +26,7 @@ func (c *Comparison) Summary() string {
 
 // GateSummary states the answer of all gates. It is empty without a gate.
 func (c *Comparison) GateSummary() string {
-	count := func(a Answer) (n int) {
+	count := func(a stats.Answer) (n int) {
 		for _, k := range c.Gates {
 			if k.Answer == a {
 				n++
@@ -34,14 +34,14 @@ func (c *Comparison) GateSummary() string {
 		}
 		return n
 	}
-	failures, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
+	failures, open, fine := count(stats.Worse), count(stats.Inconclusive), count(stats.NotWorse)
 	gated := quantity.Counted(len(c.Gates), "gated metric")
 	switch c.Outcome() {
-	case Worse:
+	case stats.Worse:
 		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, failures, open, fine)
-	case Inconclusive:
+	case stats.Inconclusive:
 		return fmt.Sprintf("Inconclusive, which is no pass: of %s %d undecided, %d not worse by the margin.", gated, open, fine)
-	case NotWorse:
+	case stats.NotWorse:
 		return fmt.Sprintf("Passed: %s not worse by the margin.", gated)
 	}
 	return ""

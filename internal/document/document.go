@@ -161,3 +161,5 @@ func (List) block()    {}
 func (Table) block()   {}
 func (Lanes) block()   {}
 func (Course) block()  {}
+func (Plot) block()    {}
+func (Bars) block()    {}

@@ -6,8 +6,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate. Its numbers are in the document's tables
-// too, so that a format without drawings loses nothing.
+// Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate, or with samples. Its numbers are in the
+// document's tables too, so that a format without drawings loses nothing.
 type Lanes struct {
 	// Name is the quantity on the axis, and Caption the rest of the description.
 	Name, Caption string
@@ -29,8 +29,14 @@ type Line struct {
 
 // Lane is a row of a figure.
 type Lane struct {
-	Name  string
-	Marks []Mark
+	Name string
+	// Text is the value of the lane in words, at its end. It may be empty.
+	Text string
+	// Baseline is set for the row that the other rows are compared with.
+	Baseline bool
+	Marks    []Mark
+	// Samples may be nil.
+	Samples *Samples
 }
 
 // Mark is an estimate. Low and High are the ends of its interval; nil is an end that does not exist.
@@ -38,8 +44,105 @@ type Mark struct {
 	Group     int
 	Value     float64
 	Low, High *float64
+	// Hollow is set for an estimate that shows no difference.
+	Hollow bool
 	// Text says the same in words.
 	Text string
+}
+
+// Samples are single values in the order of time, with their median and its interval. A renderer may leave out samples of many, but no
+// extreme value, and states their number.
+type Samples struct {
+	Values    []Sample
+	Median    float64
+	Low, High *float64
+}
+
+// Sample is a single value.
+type Sample struct {
+	Value float64
+	// Order is the place in time. Samples of several lanes with the same order are of the same time.
+	Order int
+	// Hollow is set for a value with a doubt, such as one of a disturbed trial.
+	Hollow bool
+}
+
+// Plot is a figure of lines above a horizontal axis, such as time. Its panels have the same lines and the same axis of values.
+type Plot struct {
+	Name, Caption string
+	// Unit is the unit of the values. Linear forbids a logarithmic axis.
+	Unit   result.Unit
+	Linear bool
+	// Axis names the horizontal axis. Its unit is Across, or none for places: whole numbers from 1 on.
+	Axis   string
+	Across result.Unit
+	// Names are the names of the lines.
+	Names  []string
+	Panels []Panel
+}
+
+// Panel is a drawing of a plot.
+type Panel struct {
+	// Name may be empty for the only panel. Text says the panel in words.
+	Name, Text string
+	// End is the end of the horizontal axis. For places it is their number.
+	End float64
+	// Lines are in the order of the plot's names. nil is a line that does not exist.
+	Lines []*Curve
+	// Bands are parts of the horizontal axis with names, in their order.
+	Bands []Band
+}
+
+// Curve is a line through values.
+type Curve struct {
+	// At are the places of Values on the horizontal axis, in their order.
+	At, Values []float64
+	// Spread has the single values behind each value. It may be nil.
+	Spread [][]float64
+	// Fit is a line of regression at the same places. It may be nil. Knee is the corner of it.
+	Fit  []float64
+	Knee *Knee
+}
+
+// Knee is a corner of a line.
+type Knee struct{ At, Value float64 }
+
+// Band is a part of a horizontal axis.
+type Band struct {
+	Name       string
+	Start, End float64
+}
+
+// Bars is stacked bars in one scale: a bar for each row, with a piece for each part.
+type Bars struct {
+	Name, Caption string
+	Parts         []string
+	Bars          []Bar
+}
+
+// Bar is a sum of pieces.
+type Bar struct {
+	Name string
+	// Text is the whole in words.
+	Text string
+	// Whole is the place of a mark, for a whole that is not the sum of its pieces. It may be nil.
+	Whole *float64
+	// First is set for the first bar of a group.
+	First  bool
+	Pieces []Piece
+}
+
+// Piece is a part of a bar, or several adjacent parts together. A negative piece is left of zero.
+type Piece struct {
+	// First and Last are indices of parts.
+	First, Last int
+	Value       float64
+	// Faint is set for a value that may be zero.
+	Faint bool
+	// Text says the piece in words.
+	Text string
+	// Steps are pieces within the piece, which it includes. Their parts have no meaning.
+	Steps []Piece
 }
 
 // Course is a figure of values in the order of their time, with the breaks between them.

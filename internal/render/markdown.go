@@ -76,7 +76,7 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 			m.table(&b)
 		case document.Course:
 			m.course(&b)
-		case document.Lanes: // the tables have its numbers
+		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
 		}
 	}
 }

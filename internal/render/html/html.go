@@ -36,7 +36,7 @@ const leastContents = 6
 
 // Write writes d to w as one HTML file, the same bytes for the same document.
 func Write(w io.Writer, d *document.Document) error {
-	b := builder{anchors: map[string]bool{mainAnchor: true}}
+	b := builder{anchors: map[string]bool{mainAnchor: true}, room: newRoom(d.Blocks)}
 	p := page{
 		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
 		Notes: paragraphs(d.Notes), Answer: paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
@@ -70,8 +70,16 @@ type block struct {
 	Text    *span
 	List    *list
 	Table   *table
-	Figures []lanes // figures beside each other
+	Figures []figure // figures beside each other
+	Plot    *plot    // a plot of several panels
+	Bars    *bars
 	Course  *course
+}
+
+// figure is one of its fields.
+type figure struct {
+	Lanes *lanes
+	Plot  *plot
 }
 
 type section struct {
@@ -143,8 +151,11 @@ func relative(link string) string {
 // mainAnchor is the anchor of the content.
 const mainAnchor = "main"
 
-// builder knows the anchors of the page.
-type builder struct{ anchors map[string]bool }
+// builder knows the anchors of the page, and its room for points.
+type builder struct {
+	anchors map[string]bool
+	room    room
+}
 
 // anchor makes an anchor of the ID of a section. An ID may have blanks, which an anchor must not have.
 func (b *builder) anchor(id string) string {
@@ -200,14 +211,27 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 		case document.Course:
 			out = append(out, block{Course: newCourse(&source)})
 		case document.Lanes:
-			if last := len(out) - 1; last >= 0 && out[last].Figures != nil {
-				out[last].Figures = append(out[last].Figures, newLanes(&source))
+			out = beside(out, figure{Lanes: newLanes(&source, b.room)})
+		case document.Plot:
+			if p := newPlot(&source, b.room); len(p.Panels) == 1 {
+				out = beside(out, figure{Plot: p})
 			} else {
-				out = append(out, block{Figures: []lanes{newLanes(&source)}})
+				out = append(out, block{Plot: p})
 			}
+		case document.Bars:
+			out = append(out, block{Bars: newBars(&source)})
 		}
 	}
 	return out
+}
+
+// beside adds a figure beside the figures before it.
+func beside(blocks []block, f figure) []block {
+	if last := len(blocks) - 1; last >= 0 && blocks[last].Figures != nil {
+		blocks[last].Figures = append(blocks[last].Figures, f)
+		return blocks
+	}
+	return append(blocks, block{Figures: []figure{f}})
 }
 
 // contents lists the sections that have a title and an anchor.

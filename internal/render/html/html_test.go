@@ -78,6 +78,34 @@ func sample() *document.Document {
 		}
 		course.Points = append(course.Points, p)
 	}
+	low, high := 0.019, 0.021
+	samples := document.Lanes{Name: "Exec", Caption: "lower is better", Unit: result.Seconds, Lanes: []document.Lane{
+		{Name: "native (baseline)", Text: "20.0 ± 1.0 ms", Baseline: true, Samples: &document.Samples{Median: 0.02, Low: &low, High: &high}}, {Name: "oci/youki", Text: "no value"},
+	}}
+	for i := range 5 {
+		samples.Lanes[0].Samples.Values = append(samples.Lanes[0].Samples.Values, document.Sample{Value: 0.018 + 0.001*float64(i), Order: i, Hollow: i == 2})
+	}
+	series := document.Plot{
+		Name: "StartLatency", Caption: "by place: medians over blocks", Unit: result.Seconds, Axis: "number of the container", Names: []string{"native", "oci/runc"},
+		Panels: []document.Panel{{End: 4, Text: "StartLatency by number of the container; oci/runc from 1 ms to 30 ms", Lines: []*document.Curve{nil, {
+			At: []float64{1, 2, 3, 4}, Values: []float64{0.001, 0.002, 0.009, 0.03}, Spread: [][]float64{{0.001, 0.0012}, {0.002}, {0.008, 0.01}, {0.03}},
+			Fit: []float64{-0.001, 0.001, 0.01, 0.03}, Knee: &document.Knee{At: 2.5, Value: 0.004},
+		}}}},
+	}
+	memory := document.Plot{
+		Name: "Memory", Caption: "over time", Unit: result.Bytes, Linear: true, Axis: "time since the start of the trial", Across: result.Seconds, Names: []string{"used", "free"},
+		Panels: []document.Panel{
+			{Name: "native", Text: "Memory on native", End: 9, Lines: []*document.Curve{{At: []float64{0, 5, 8}, Values: []float64{-1 << 20, 5 << 20, 1 << 20}}, nil}, Bands: []document.Band{{Name: "start", Start: 0, End: 4}, {Name: "kill", Start: 6, End: 6.01}}},
+			{Name: "oci/runc", Text: "Memory on oci/runc", End: 9, Lines: []*document.Curve{nil, {At: []float64{1, 2}, Values: []float64{2 << 20, 3 << 20}}}},
+		},
+	}
+	whole := 0.03
+	layers := document.Bars{
+		Name: "Layers", Caption: "of CreateAndRun", Parts: []string{"process", "runtime", "shim"}, Bars: []document.Bar{
+			{Name: "oci/runc", Text: "30 ms", Whole: &whole, First: true, Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 2, Value: 0.02, Text: "runtime, shim 20 ms", Steps: []document.Piece{{Value: 0.005, Text: "step 5 ms"}}}}},
+			{Name: "oci/crun", Text: "8 ms", Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 1, Value: -0.002, Faint: true, Text: "runtime −2 ms"}}},
+		},
+	}
 	return &document.Document{
 		Kind: "comparison of two builds", Title: "Is runc 1.2.0 slower than runc 1.1.12 by more than 3 %?", Whole: "touchstone ab -o json",
 		Notes:  []document.Text{{Text: "Runs are missing: 2 of 12 were interrupted.", Tone: document.Alarm}, {Text: "More runs would narrow the interval; give --runs 30.", Tone: document.Advice}},
@@ -99,7 +127,7 @@ func sample() *document.Document {
 					{cell("HostMemory", "density.memory; lower is better"), cell("–"), cell("–"), cell("–"), cell("100 %"), toned("inconclusive", document.Strong)},
 				}},
 			}},
-			document.Section{ID: "figures", Title: "Figures", Blocks: []document.Block{figure("CreateAndRun", 1.0512, 1.04, 1.062, 1.05), figure("Exec", 0.999, 0.98, 1.01), document.Text{Text: "Figures show each ratio.", Tone: document.Faint}}},
+			document.Section{ID: "figures", Title: "Figures", Blocks: []document.Block{figure("CreateAndRun", 1.0512, 1.04, 1.062, 1.05), figure("Exec", 0.999, 0.98, 1.01), document.Text{Text: "Figures show each ratio.", Tone: document.Faint}, samples, series, memory, layers}},
 			document.Section{ID: "runs", Title: "Runs", Blocks: []document.Block{
 				document.Table{Listing: true, Rows: [][]document.Cell{
 					{cell("Run"), cell("Time"), cell("Remark")},
@@ -183,9 +211,13 @@ func TestTextIsHarmless(t *testing.T) {
 	d.Title, d.Kind, d.Notes[0].Text, d.Answer[0].Text = bad, bad, bad, bad
 	figure := document.Lanes{Name: bad, Caption: bad, Groups: []string{bad}, Lines: []document.Line{{Name: bad}}, Lanes: []document.Lane{{Name: bad, Marks: []document.Mark{{Text: bad}, {Value: math.NaN(), Text: bad}}}}}
 	course := document.Course{Name: bad, Columns: []string{bad}, Points: []document.Point{{Labels: []string{bad}, Text: bad, Remark: bad}}, Breaks: []document.Break{{Text: bad, Lines: []string{bad}}}}
+	plot := document.Plot{Name: bad, Caption: bad, Axis: bad, Across: result.Seconds, Names: []string{bad}, Panels: []document.Panel{
+		{Name: bad, Text: bad, End: 9, Lines: []*document.Curve{{At: []float64{1}, Values: []float64{1}}}, Bands: []document.Band{{Name: bad, End: 9}}}, {},
+	}}
+	bars := document.Bars{Name: bad, Caption: bad, Parts: []string{bad}, Bars: []document.Bar{{Name: bad, Text: bad, Pieces: []document.Piece{{Value: 1, Text: bad}}}}}
 	span := document.Span{Text: bad, Link: bad}
 	d.Blocks = append(d.Blocks,
-		figure, course, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
+		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
 		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}}}})
 	page := written(t, d)
 	if n := strings.Count(page, "&lt;svg/onload=alert"); n < 25 {
@@ -223,6 +255,11 @@ func TestFiguresAreFinite(t *testing.T) {
 					document.Lanes{Unit: unit, Lines: []document.Line{{Value: 1, Name: "one"}, {Value: b}}, Lanes: []document.Lane{{Marks: []document.Mark{mark(0, a, b, a, "needle"), mark(7, 1, a, b, "needle"), {Value: b, High: &a, Text: "needle"}}}}},
 					document.Course{Unit: unit, Points: []document.Point{{Value: a, Text: "needle"}, {Value: b, Text: "needle"}}, Breaks: []document.Break{{Index: 1, Before: b, After: a}}},
 					document.Course{Unit: unit},
+					document.Lanes{Unit: unit, Lanes: []document.Lane{{Text: "x", Samples: &document.Samples{Median: a, Low: &b, High: &a, Values: []document.Sample{{Value: a}, {Value: b, Hollow: true}}}}}},
+					document.Plot{Unit: unit, Panels: []document.Panel{{End: 2, Lines: []*document.Curve{{At: []float64{1, 2}, Values: []float64{a, b}, Spread: [][]float64{{a}, {b}}, Fit: []float64{b, a}, Knee: &document.Knee{At: a, Value: b}}}}}},
+					document.Plot{Unit: unit, Linear: true, Across: result.Seconds, Panels: []document.Panel{{}, {End: a, Lines: []*document.Curve{{At: []float64{0, b}, Values: []float64{b, a}}}, Bands: []document.Band{{Start: b, End: a}}}}},
+					document.Bars{Bars: []document.Bar{{Whole: &a, Pieces: []document.Piece{{Value: a}, {Value: b, Steps: []document.Piece{{Value: a}}}}}}},
+					document.Bars{}, document.Plot{Unit: unit},
 					document.Lanes{Unit: unit},
 				}})
 				_, page, _ = strings.Cut(page, "<body>")

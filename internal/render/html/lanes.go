@@ -11,13 +11,21 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 )
 
-// Sizes of a figure with lanes, in units of its drawing.
+// Sizes of figures in units of their drawings. Their columns have about the same width in CSS pixels, so that text keeps its size, on a phone
+// too.
 const (
-	lanesWidth  = 320.0
-	lanesMargin = 8.0
+	figureWidth  = 320.0
+	figureMargin = 8.0
+)
+
+// Sizes of a figure with lanes.
+const (
 	lanesAxis   = 24.0  // the height of the axis with its labels
 	labelDepth  = 13.0  // from the top of a lane to its label
 	firstMark   = 22.0  // from the top of a lane to its first mark
+	firstSample = 18.0  // from the top of a lane to its first sample
+	sampleDepth = 18.0  // of all samples of a lane
+	lineExcess  = 3.0   // of the line of the median
 	markStep    = 11.0  // from mark to mark
 	markRadius  = 3.6   // of a shape
 	mostHeight  = 440.0 // of all marks of a lane
@@ -25,8 +33,11 @@ const (
 	keyRadius   = 4.2
 )
 
-// longestName is the longest name that fits above a lane.
-const longestName = 46
+// longestName is the longest name that fits above a lane. With a text beside it the longest one is shortName.
+const (
+	longestName = 46
+	shortName   = 30
+)
 
 // farFactor limits the ends of intervals that the axis has room for. An end that is farther away than by this factor would press all others into one point.
 const farFactor = 10_000
@@ -48,22 +59,46 @@ type lanes struct {
 type line struct{ Class, At string }
 
 type lane struct {
-	Name, Full, LabelY string
-	Marks              []mark
+	Name, Full, LabelY, Text string
+	Baseline                 bool
+	Marks                    []mark
+	Samples                  *samples
 }
+
+// samples are single values with their median and its interval.
+type samples struct {
+	// Band is nil without an interval.
+	Band *rectangle
+	// Median, Top and Bottom are the coordinates of the median's line.
+	Median, Top, Bottom string
+	// Dots is the path of the samples, Rings are the hollow ones.
+	Dots  string
+	Rings []ring
+}
+
+type rectangle struct{ X, Y, Width, Height string }
+
+type ring struct{ X, Y string }
 
 type mark struct{ Class, Colour, Path, Whisker, Title string }
 
 // key explains a shape or a line.
 type key struct{ Class, Path, Label string }
 
-func newLanes(l *document.Lanes) lanes {
-	out := lanes{
-		Name: l.Name, Caption: l.Caption, Width: web.Num(lanesWidth),
-		Left: web.Num(lanesMargin), Right: web.Num(lanesWidth - lanesMargin),
+func newLanes(l *document.Lanes, r room) *lanes {
+	out := &lanes{
+		Name: l.Name, Width: web.Num(figureWidth),
+		Left: web.Num(figureMargin), Right: web.Num(figureWidth - figureMargin),
 	}
-	out.Axis, out.Drawn = web.NewAxis(extent(l), l.Unit, lanesMargin, lanesWidth-lanesMargin)
-	bottom := 0.0
+	out.Axis, out.Drawn = web.NewAxis(extent(l), l.Unit, figureMargin, figureWidth-figureMargin)
+	bottom, count, total, times := 0.0, 0, 0, 1
+	for i := range l.Lanes {
+		if s := l.Lanes[i].Samples; s != nil {
+			for _, v := range s.Values {
+				times = max(times, v.Order+1)
+			}
+		}
+	}
 	var alt []string
 	for _, text := range []string{l.Name, l.Caption} {
 		if text != "" {
@@ -72,7 +107,22 @@ func newLanes(l *document.Lanes) lanes {
 	}
 	for i := range l.Lanes {
 		source := &l.Lanes[i]
-		lane := lane{Name: web.Shorten(source.Name, longestName), Full: source.Name, LabelY: web.Num(bottom + labelDepth)}
+		lane := lane{Name: web.Shorten(source.Name, longestName), Full: source.Name, LabelY: web.Num(bottom + labelDepth), Text: source.Text, Baseline: source.Baseline}
+		if source.Text != "" {
+			lane.Name = web.Shorten(source.Name, shortName)
+			text := source.Name + ": " + source.Text
+			if alt = append(alt, text); !out.Drawn {
+				out.Undrawn = append(out.Undrawn, text)
+			}
+		}
+		if s := source.Samples; s != nil {
+			selection := drawnSamples(s.Values, r.dots)
+			count, total = count+len(selection), total+len(s.Values)
+			if out.Drawn {
+				lane.Samples = out.samples(s, selection, bottom+firstSample, times)
+			}
+			bottom += sampleDepth
+		}
 		step := min(markStep, mostHeight/float64(max(1, len(source.Marks))))
 		for n := range source.Marks {
 			m := &source.Marks[n]
@@ -89,6 +139,10 @@ func newLanes(l *document.Lanes) lanes {
 	}
 	out.Height, out.AxisY, out.LabelY = web.Num(bottom+lanesAxis), web.Num(bottom), web.Num(bottom+15)
 	out.legend(l)
+	out.Caption = l.Caption
+	if text := shown(count, total); out.Drawn && text != "" {
+		out.Caption = strings.TrimPrefix(out.Caption+"; "+text, "; ")
+	}
 	for _, line := range l.Lines {
 		if line.Name != "" {
 			alt = append(alt, "line: "+line.Name)
@@ -123,6 +177,9 @@ func (out *lanes) legend(l *document.Lanes) {
 // mark draws an estimate at a height. An end of its interval that does not exist, or is too far away, is at the end of the axis.
 func (out *lanes) mark(source *document.Mark, y float64) mark {
 	m := mark{Class: "side full", Colour: web.Colour(source.Group), Path: web.Shape(source.Group, out.place(source.Value), y, markRadius), Title: source.Text}
+	if source.Hollow {
+		m.Class = "side"
+	}
 	if source.Low != nil || source.High != nil {
 		low, high := out.Left, out.Right
 		if source.Low != nil && !math.IsNaN(*source.Low) {
@@ -136,13 +193,39 @@ func (out *lanes) mark(source *document.Mark, y float64) mark {
 	return m
 }
 
+// samples draws samples below a height, the first of the times on top.
+func (out *lanes) samples(source *document.Samples, selection []document.Sample, top float64, times int) *samples {
+	s := &samples{Top: web.Num(top - lineExcess), Bottom: web.Num(top + sampleDepth + lineExcess)}
+	if finite(source.Median) {
+		s.Median = out.x(source.Median)
+	}
+	if source.Low != nil && source.High != nil && finite(*source.Low) && finite(*source.High) {
+		low, high := out.place(*source.Low), out.place(*source.High)
+		s.Band = &rectangle{X: web.Num(low), Width: web.Num(max(high-low, 0.5)), Y: web.Num(top - 2), Height: web.Num(sampleDepth + 4)}
+	}
+	var dots strings.Builder
+	for _, v := range selection {
+		if !finite(v.Value) {
+			continue
+		}
+		x, y := out.x(v.Value), web.Num(top+sampleDepth*(float64(v.Order)+0.5)/float64(times))
+		if v.Hollow {
+			s.Rings = append(s.Rings, ring{x, y})
+			continue
+		}
+		fmt.Fprintf(&dots, "M%s %sh0", x, y)
+	}
+	s.Dots = dots.String()
+	return s
+}
+
 // place is the coordinate of a value, within the axis.
 func (out *lanes) place(value float64) float64 {
 	x := out.Axis.At(value)
 	if math.IsNaN(x) { // the logarithm of a value that is not positive
-		x = lanesMargin
+		x = figureMargin
 	}
-	return min(max(x, lanesMargin), lanesWidth-lanesMargin)
+	return min(max(x, figureMargin), figureWidth-figureMargin)
 }
 
 func (out *lanes) x(value float64) string { return web.Num(out.place(value)) }
@@ -151,6 +234,22 @@ func (out *lanes) x(value float64) string { return web.Num(out.place(value)) }
 func extent(l *document.Lanes) []float64 {
 	var values, ends []float64
 	for _, lane := range l.Lanes {
+		if s := lane.Samples; s != nil {
+			least, most := s.Median, s.Median
+			for _, v := range s.Values {
+				if finite(v.Value) {
+					least, most = min(least, v.Value), max(most, v.Value)
+				}
+			}
+			if finite(least) && finite(most) {
+				values = append(values, least, most)
+			}
+			for _, end := range []*float64{s.Low, s.High} {
+				if end != nil && finite(*end) {
+					ends = append(ends, *end)
+				}
+			}
+		}
 		for _, m := range lane.Marks {
 			if !finite(m.Value) {
 				continue

@@ -158,7 +158,7 @@ func (p *printer) blocks(blocks []document.Block) {
 			p.table(&b)
 		case document.Course:
 			p.course(&b)
-		case document.Lanes: // the tables have its numbers
+		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
 		}
 	}
 }
@@ -168,7 +168,7 @@ func parted(b document.Block) bool {
 	switch b.(type) {
 	case document.Section, document.Facts, document.Table, document.Course:
 		return true
-	case document.Text, document.List, document.Lanes:
+	case document.Text, document.List, document.Lanes, document.Plot, document.Bars:
 	}
 	return false
 }
@@ -176,7 +176,7 @@ func parted(b document.Block) bool {
 // gap writes a blank line before a block that does not write its own.
 func (p *printer) gap(next document.Block) {
 	switch next.(type) {
-	case document.Section, document.Table, document.Lanes:
+	case document.Section, document.Table, document.Lanes, document.Plot, document.Bars:
 	case document.Facts, document.Text, document.List, document.Course:
 		p.line("")
 	}

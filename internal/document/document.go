@@ -62,6 +62,8 @@ type Fact struct {
 	Tone  Tone // of the name
 	Text  string
 	Notes []Span
+	// Details are items that only a page shows. It folds the lines of an item if there are many.
+	Details []Item
 }
 
 // Text is a paragraph.

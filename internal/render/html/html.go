@@ -41,6 +41,7 @@ func Write(w io.Writer, d *document.Document) error {
 		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
 		Notes: paragraphs(d.Notes), Answer: paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
 	}
+	p.Title = strings.TrimPrefix(p.Title, "Touchstone, ") // the program is above the title
 	if p.Contents = contents(p.Blocks); count(p.Contents) < leastContents {
 		p.Contents = nil
 	}
@@ -92,9 +93,10 @@ type section struct {
 }
 
 type fact struct {
-	Name  span
-	Text  string
-	Notes []span
+	Name    span
+	Text    string
+	Notes   []span
+	Details []item
 }
 
 type list struct {
@@ -106,6 +108,20 @@ type list struct {
 type item struct {
 	span
 	Lines []string
+}
+
+// mostLines is the largest number of lines of a fact's detail that a page shows at first.
+const mostLines = 3
+
+// Many reports whether the lines show on request.
+func (i item) Many() bool { return len(i.Lines) > mostLines }
+
+func items(sources []document.Item) []item {
+	var out []item
+	for _, i := range sources {
+		out = append(out, item{newSpan(i.Span), i.Lines})
+	}
+	return out
 }
 
 // span is a piece of text. Word is read aloud before it, because a border alone marks it.
@@ -192,18 +208,14 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 		case document.Facts:
 			var facts []fact
 			for _, f := range source.Items {
-				facts = append(facts, fact{Name: span{Text: f.Name, Class: classes[f.Tone]}, Text: f.Text, Notes: spans(f.Notes)})
+				facts = append(facts, fact{Name: span{Text: f.Name, Class: classes[f.Tone]}, Text: f.Text, Notes: spans(f.Notes), Details: items(f.Details)})
 			}
 			out = append(out, block{Facts: facts})
 		case document.Text:
 			s := newSpan(document.Span(source))
 			out = append(out, block{Text: &s})
 		case document.List:
-			l := &list{Title: source.Title, Ordered: source.Ordered}
-			for _, i := range source.Items {
-				l.Items = append(l.Items, item{newSpan(i.Span), i.Lines})
-			}
-			out = append(out, block{List: l})
+			out = append(out, block{List: &list{Title: source.Title, Ordered: source.Ordered, Items: items(source.Items)}})
 		case document.Table:
 			if t := newTable(&source); t != nil {
 				out = append(out, block{Table: t})

@@ -116,7 +116,10 @@ func sample() *document.Document {
 				{Name: "B, the new build", Text: "oci/runc@path=/usr/local/lib/runtimes/runc-1.2.0, 1.2.0"},
 				{Name: "Host", Text: "bench1, AMD EPYC 7713, 8 CPUs", Notes: []document.Span{{Text: "the governor is powersave", Tone: document.Alarm}}},
 				{Name: "agrees", Tone: document.Good, Text: "The start of a container takes less than a second.", Notes: []document.Span{{Text: "section 4.1", Tone: document.Faint}}},
-				{Name: "disagrees", Tone: document.Bad, Text: "gVisor is slower by a factor of two."},
+				{Name: "disagrees", Tone: document.Bad, Text: "gVisor is slower by a factor of two.", Details: []document.Item{
+					{Span: document.Span{Text: "read as: worse by at least 2.00 ×"}, Lines: []string{"CreateAndRun: 1.40 × slower"}},
+					{Span: document.Span{Text: "4 other comparisons"}, Lines: []string{"Create: 1.20 × slower", "Run: 1.10 × slower", "Exec: 1.00 ×", "Destroy: 1.30 × slower"}},
+				}},
 			}},
 			document.Section{ID: "values", Title: "Values", Blocks: []document.Block{
 				document.Table{Turns: true, Rows: [][]document.Cell{
@@ -218,7 +221,7 @@ func TestTextIsHarmless(t *testing.T) {
 	span := document.Span{Text: bad, Link: bad}
 	d.Blocks = append(d.Blocks,
 		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
-		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}}}})
+		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}, Details: []document.Item{{Span: span, Lines: []string{bad}}, {Span: span, Lines: []string{bad, bad, bad, bad}}}}}})
 	page := written(t, d)
 	if n := strings.Count(page, "&lt;svg/onload=alert"); n < 25 {
 		t.Errorf("the page has the text %d times", n)

@@ -17,7 +17,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -215,14 +214,10 @@ func trustResults(dir string) error {
 
 func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string) error {
 	return a.writeTo(file, func(w io.Writer) error {
-		switch f {
-		case formatJSON:
+		if f == formatJSON {
 			return reportjson.WriteReproduction(jsonWriter(w), r)
-		case formatHTML:
-			return html.WriteReproduction(w, r, links)
-		default:
-			return a.writeDocument(w, f, file, study.Document(r))
 		}
+		return a.writeDocument(w, f, file, study.Document(r, links))
 	})
 }
 

@@ -45,7 +45,7 @@ func answers(t *testing.T) []*document.Document {
 	publication, err := publications.Load("wang")
 	must.Do(t, err)
 	return []*document.Document{
-		answerhistory.Document(&series), selfcheck.Document(&record), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study()), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
+		answerhistory.Document(&series), selfcheck.Document(&record), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
 		ab.Document(builds),
 	}
 }

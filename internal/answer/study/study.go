@@ -1,9 +1,12 @@
-// Package study makes the document of a reproduction: the claims of a paper with their verdicts first, then its tables with our values.
+// Package study makes the document of a reproduction: the claims of a paper with their verdicts first, then its tables with our values. A page also has
+// each comparison of a claim, the ratios of the tables as drawings, the figures of the paper, and the runs.
 package study
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/finding"
@@ -14,8 +17,8 @@ import (
 // mostComparisons is the largest number of comparisons of a claim.
 const mostComparisons = 2
 
-// Document is the document of a reproduction.
-func Document(r *reproduce.Reproduction) *document.Document {
+// Document is the document of a reproduction. links are the addresses of the reports of the runs, by run; an empty one is left out.
+func Document(r *reproduce.Reproduction, links []string) *document.Document {
 	d := &document.Document{Kind: "reproduction", Title: "Touchstone, " + r.Heading(), Records: func() document.Records { return records(r) }, Whole: "touchstone reproduce " + r.Paper.Name}
 	for _, note := range []string{r.Emulation(), r.Origin()} {
 		if note != "" {
@@ -25,7 +28,7 @@ func Document(r *reproduce.Reproduction) *document.Document {
 	facts := document.Facts{Items: []document.Fact{{Name: "Paper", Text: r.Paper.Citation()}}}
 	for i := range r.Runs {
 		first := &r.Runs[i].Runs[0]
-		facts.Items = append(facts.Items, document.Fact{Name: "Run", Text: fmt.Sprintf("%s, %s, %s, %s", first.Name, first.ID, runs.Started(first), finding.State(first))})
+		facts.Items = append(facts.Items, document.Fact{Name: "Run", Text: first.Name + ", " + description(first)})
 		if i == 0 {
 			facts.Items = append(facts.Items, document.Fact{Name: "Host", Text: runs.Host(first)})
 		}
@@ -35,6 +38,10 @@ func Document(r *reproduce.Reproduction) *document.Document {
 	for i := range r.Tables {
 		d.Blocks = append(d.Blocks, table(&r.Tables[i]))
 	}
+	if r.Figures != nil {
+		d.Blocks = append(d.Blocks, figures(r))
+	}
+	d.Blocks = append(d.Blocks, runTable(r, links))
 	method := document.Section{ID: "method", Title: "Method"}
 	for _, note := range r.Method() {
 		method.Blocks = append(method.Blocks, document.Text{Text: note})
@@ -60,9 +67,15 @@ func claims(r *reproduce.Reproduction) document.Block {
 		if c.Reason != "" {
 			fact.Notes = append(fact.Notes, document.Span{Text: c.Reason, Tone: document.Faint})
 		}
-		if c.Verdict != reproduce.Agrees {
-			fact.Notes = append(fact.Notes, contrary(c)...)
+		contraries := contrary(c)
+		examples := contraries[:min(len(contraries), mostComparisons)]
+		for _, k := range examples {
+			fact.Notes = append(fact.Notes, document.Span{Text: sentence(k) + "; claimed: " + c.Stated()})
 		}
+		if rest := len(contraries) - len(examples); rest > 0 {
+			fact.Notes = append(fact.Notes, document.Span{Text: fmt.Sprintf("and %d more", rest)})
+		}
+		fact.Details = []document.Item{reading(c, examples)}
 		verdicts.Items = append(verdicts.Items, fact)
 	}
 	if verdicts.Items != nil {
@@ -80,96 +93,85 @@ func claims(r *reproduce.Reproduction) document.Block {
 	return s
 }
 
-// contrary is the first comparisons with the verdict of their claim.
-func contrary(c *reproduce.Claim) []document.Span {
-	var contraries []*reproduce.Comparison
+// contrary is the comparisons with the verdict of a claim that does not agree.
+func contrary(c *reproduce.Claim) []*reproduce.Comparison {
+	var list []*reproduce.Comparison
 	for i := range c.Comparisons {
-		if k := &c.Comparisons[i]; k.Compared != nil && k.Verdict == c.Verdict {
-			contraries = append(contraries, k)
+		if k := &c.Comparisons[i]; c.Verdict != reproduce.Agrees && k.Compared != nil && k.Verdict == c.Verdict {
+			list = append(list, k)
 		}
 	}
-	var notes []document.Span
-	for _, k := range contraries[:min(len(contraries), mostComparisons)] {
-		notes = append(notes, document.Span{Text: fmt.Sprintf("%s: %s is %s against %s; claimed: %s", reproduce.Title(k.Of), k.Target, k.Ratio(), k.Other, c.Stated())})
-	}
-	if rest := len(contraries) - mostComparisons; rest > 0 {
-		notes = append(notes, document.Span{Text: fmt.Sprintf("and %d more", rest)})
-	}
-	return notes
+	return list
 }
 
-// table is a table of the paper: the printed value, our value, and the two ratios to the reference.
-func table(t *reproduce.Table) document.Block {
-	s := document.Section{ID: "table/" + t.Name, Title: t.Name + "  " + t.Title}
-	caption := t.Place
-	if t.Reason == "" {
-		caption += "; each cell: the printed value, the median " + t.Where
-		if t.Reference != "" {
-			caption += ", the ratios to " + t.Reference + ": in the study, " + t.Where
+func sentence(k *reproduce.Comparison) string {
+	return fmt.Sprintf("%s: %s is %s against %s", reproduce.Title(k.Of), k.Target, k.Ratio(), k.Other)
+}
+
+// reading is the claim as it was compared, with its comparisons except some.
+func reading(c *reproduce.Claim, exceptions []*reproduce.Comparison) document.Item {
+	out := document.Item{Span: document.Span{Text: "read as: " + c.Stated(), Tone: document.Faint}}
+	if c.Note != "" {
+		out.Text += " (" + c.Note + ")"
+	}
+	for i := range c.Comparisons {
+		k := &c.Comparisons[i]
+		if slices.Contains(exceptions, k) {
+			continue
 		}
+		line := sentence(k)
+		if k.Compared == nil {
+			line = fmt.Sprintf("%s: %s against %s", reproduce.Title(k.Of), k.Target, k.Other)
+		}
+		if k.Reason != c.Reason && k.Reason != "" {
+			line += "; " + k.Reason
+		}
+		if k.Verdict != c.Verdict {
+			line = string(k.Verdict) + ": " + line
+		}
+		out.Lines = append(out.Lines, line)
 	}
-	s.Blocks = append(s.Blocks, document.Text{Text: caption})
-	if t.Reason != "" {
-		s.Blocks = append(s.Blocks, document.Text{Text: "Not measured: " + t.Reason})
-		return s
+	switch n := len(out.Lines); {
+	case n > 0 && len(exceptions) > 0:
+		out.Text += "; " + quantity.Counted(n, "other comparison")
+	case n > 0:
+		out.Text += "; " + quantity.Counted(n, "comparison")
 	}
-	head := []document.Cell{nil}
-	for _, c := range t.Columns {
-		head = append(head, document.Cell{{Text: c.Heading}})
-	}
-	out := document.Table{Rows: [][]document.Cell{head}}
-	for i, row := range t.Rows {
-		cells := []document.Cell{{{Text: row.Label}, {Text: row.Group}}}
-		for n := range t.Columns {
-			if n < len(t.Cells[i]) {
-				cells = append(cells, cell(&t.Cells[i][n]))
-			} else {
-				cells = append(cells, nil)
+	return out
+}
+
+// runTable lists the runs with the outcomes of their targets.
+func runTable(r *reproduce.Reproduction, links []string) document.Block {
+	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Target", "Version", "Trials ok")}}
+	var caveats document.List
+	for i := range r.Runs {
+		run := &r.Runs[i].Runs[0]
+		title := document.Span{Text: run.Name}
+		if i < len(links) {
+			title.Link = links[i]
+		}
+		t.Rows = append(t.Rows, []document.Cell{{title, {Text: description(run), Tone: document.Faint}}})
+		for _, target := range run.Targets {
+			row := document.Cells(target.Name, target.Version, fmt.Sprintf("%d of %d", target.OK, target.Total))
+			if target.Unavailable != "" && target.OK == 0 {
+				row = document.Cells(target.Name, "Not available: "+target.Unavailable, quantity.None)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		for _, caveat := range run.Caveats {
+			if !slices.ContainsFunc(caveats.Items, func(i document.Item) bool { return i.Text == caveat }) {
+				caveats.Items = append(caveats.Items, document.Item{Span: document.Span{Text: caveat}})
 			}
 		}
-		out.Rows = append(out.Rows, cells)
 	}
-	s.Blocks = append(s.Blocks, out)
-	var l document.List
-	for _, reason := range t.Lacks() {
-		l.Items = append(l.Items, document.Item{Span: document.Span{Text: reason}})
-	}
-	for _, flag := range t.Flags() {
-		l.Items = append(l.Items, document.Item{Span: document.Span{Text: flag, Tone: document.Alarm}})
-	}
-	if l.Items != nil {
-		s.Blocks = append(s.Blocks, l)
+	s := document.Section{ID: "runs", Title: "Runs", Detail: true, Blocks: []document.Block{t}}
+	if caveats.Items != nil {
+		s.Blocks = append(s.Blocks, caveats)
 	}
 	return s
 }
 
-func cell(c *reproduce.Cell) document.Cell {
-	number := c.Printed
-	if number == "" {
-		number = quantity.None
-	}
-	if c.Flag != "" {
-		number += " !"
-	}
-	tone := document.Strong
-	if c.Ours == nil {
-		tone = document.Faint
-	}
-	out := document.Cell{{Text: number}, {Text: c.Value(), Tone: tone}}
-	ratio := ""
-	ours, published := c.OurRatio(), c.PublishedRatio()
-	switch {
-	case c.Reference && c.Ours != nil:
-		ratio = "reference"
-	case ours != "" && published != "":
-		ratio = published + ", " + ours
-	case ours != "":
-		ratio = quantity.None + ", " + ours
-	case published != "":
-		ratio = published + ", " + quantity.None
-	}
-	if ratio != "" {
-		out = append(out, document.Span{Text: ratio, Tone: document.Faint})
-	}
-	return out
+// description is a run without its name.
+func description(r *analysis.Run) string {
+	return fmt.Sprintf("%s, %s, %s", r.ID, runs.Started(r), finding.State(r))
 }

@@ -31,7 +31,7 @@ import (
 //go:embed report.css
 var reportStyle string
 
-// style is the style sheet of a report. The other pages append their own rules.
+// style is the style sheet of a report.
 var style = web.Style + reportStyle
 
 //go:embed templates

@@ -67,14 +67,6 @@ func TestGolden(t *testing.T) {
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
 	golden(t, "testdata/small.golden.html", written(t, machine))
 	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{machine, board}, analysis.Options{AcrossMachines: true}))
-	var study bytes.Buffer
-	if err := html.WriteReproduction(&study, reporttest.Study(), []string{"report-study.html"}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "testdata/study.golden.html", study.String())
-	if strings.Contains(study.String(), "<b>nicer") || strings.Contains(study.String(), "\x1b") {
-		t.Error("text of the study is not escaped")
-	}
 }
 
 // shows checks a page: each pattern matches, and no text of exclusions is there.

@@ -5,7 +5,10 @@
 // and escapes. Text may come from runs of others, and each renderer makes it harmless in its format.
 package document
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Document is one answer.
 type Document struct {
@@ -38,19 +41,39 @@ type Section struct {
 	// ID is stable from one version to the next, and unique in the document: "findings", "benchmark/operations.container.lifecycle". A section within another has no
 	// ID unless something refers to it.
 	ID, Title string
+	// Short is the title in a table of contents, if it has another one. Note continues the title. Only a page shows them.
+	Short, Note string
 	// Folded is set for a part that a page shows on request.
 	Folded bool
 	// Detail is set for a part that only a page shows: drawings, the runs of a value, the method. A terminal and a comment leave it out.
 	Detail bool
+	// Frame is set for a section whose title only a page shows. A terminal and a comment have its blocks in its place.
+	Frame  bool
 	Blocks []Block
 }
 
-// WithoutDetails leaves out the sections that only a page shows.
+// WithoutDetails leaves out what only a page shows: sections, titles of sections, items of long lists, and lines of cells.
 func WithoutDetails(blocks []Block) []Block {
-	return slices.DeleteFunc(slices.Clone(blocks), func(b Block) bool {
-		s, is := b.(Section)
-		return is && s.Detail
-	})
+	out := make([]Block, 0, len(blocks))
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case Section:
+			switch {
+			case b.Detail:
+			case b.Frame:
+				out = append(out, WithoutDetails(b.Blocks)...)
+			default:
+				out = append(out, b)
+			}
+		case List:
+			out = append(out, b.brief())
+		case Table:
+			out = append(out, b.brief())
+		default:
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // Facts are names with their texts.
@@ -69,6 +92,9 @@ type Fact struct {
 // Text is a paragraph.
 type Text Span
 
+// Verbatim is text whose lines and blanks have a meaning, such as a plan or the output of a program.
+type Verbatim struct{ Text string }
+
 // List is a list of items.
 type List struct {
 	// Title may be empty.
@@ -76,6 +102,20 @@ type List struct {
 	// Ordered is set if the items have numbers.
 	Ordered bool
 	Items   []Item
+	// Most is the largest number of items in a terminal and in a comment, or 0 without a limit. More is the format of the item in the place of
+	// the others, with their number.
+	Most int
+	More string
+}
+
+// brief leaves out the items above the limit. A single item above it stays, because its replacement has the same size.
+func (l List) brief() List {
+	if l.Most == 0 || len(l.Items) <= l.Most+1 {
+		return l
+	}
+	rest := Item{Span: Span{Text: fmt.Sprintf(l.More, len(l.Items)-l.Most), Tone: l.Items[l.Most].Tone}}
+	l.Items = append(slices.Clone(l.Items[:l.Most]), rest)
+	return l
 }
 
 // Item is an item of a list: its text, and the lines that belong to it.
@@ -85,7 +125,7 @@ type Item struct {
 }
 
 // Table is rows of cells. The first row is the heading of the columns, and the first cell of a row its heading. A row with this cell alone is the heading of the rows
-// below it.
+// below it. The last cell of another short row is as wide as the missing ones.
 type Table struct {
 	Rows [][]Cell
 	// Listing is set for a table of records: a row has texts of many kinds. A table of numbers for comparison has none.
@@ -94,6 +134,22 @@ type Table struct {
 	Prose bool
 	// Turns is set if rows and columns may change places where the table is too wide.
 	Turns bool
+}
+
+// brief leaves out the lines that only a page shows.
+func (t Table) brief() Table {
+	isDetail := func(s Span) bool { return s.Detail }
+	rows := make([][]Cell, len(t.Rows))
+	for i, row := range t.Rows {
+		rows[i] = slices.Clone(row)
+		for n, cell := range row {
+			if slices.ContainsFunc(cell, isDetail) {
+				rows[i][n] = slices.DeleteFunc(slices.Clone(cell), isDetail)
+			}
+		}
+	}
+	t.Rows = rows
+	return t
 }
 
 // Cell is the lines of a cell. The first one is the value.
@@ -112,8 +168,12 @@ func Cells(texts ...string) []Cell {
 type Span struct {
 	Text string
 	Tone Tone
-	// Link is the address of a page beside the document. It may be empty.
+	// Link is the address of a page beside the document, or "#" with the ID of a section. It may be empty.
 	Link string
+	// Strength is the strength of a good or bad tone, from 1 to 5, or 0 if it has none. A page fills a cell by it.
+	Strength int
+	// Detail is set for a line of a cell that only a page shows.
+	Detail bool
 }
 
 // Tone is the meaning that a format may show by a colour or a mark. It never stands alone: the words say the same.
@@ -156,12 +216,13 @@ type Records struct {
 	Rows [][]any
 }
 
-func (Section) block() {}
-func (Facts) block()   {}
-func (Text) block()    {}
-func (List) block()    {}
-func (Table) block()   {}
-func (Lanes) block()   {}
-func (Course) block()  {}
-func (Plot) block()    {}
-func (Bars) block()    {}
+func (Section) block()  {}
+func (Facts) block()    {}
+func (Text) block()     {}
+func (Verbatim) block() {}
+func (List) block()     {}
+func (Table) block()    {}
+func (Lanes) block()    {}
+func (Course) block()   {}
+func (Plot) block()     {}
+func (Bars) block()     {}

@@ -70,6 +70,14 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 			}
 		case document.Text:
 			m.paragraph(b)
+		case document.Verbatim:
+			text := "\n"
+			for line := range strings.Lines(b.Text) {
+				text += "    " + plain(line) + "\n"
+			}
+			if m.fits(text) {
+				m.text.WriteString(text)
+			}
 		case document.List:
 			m.list(&b)
 		case document.Table:

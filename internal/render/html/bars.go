@@ -50,8 +50,8 @@ func newBars(b *document.Bars) *bars {
 			}
 		}
 		low, high = min(low, left), max(high, right)
-		if whole := b.Bars[i].Whole; whole != nil && finite(*whole) {
-			low, high = min(low, *whole), max(high, *whole)
+		if end := b.Bars[i].Whole; end != nil && finite(*end) {
+			low, high = min(low, *end), max(high, *end)
 		}
 	}
 	scale := func(v float64) float64 { return barWidth * (v / (high - low)) }

@@ -38,7 +38,7 @@ type dot struct{ X, Y, Class, Title string }
 
 type level struct{ From, To, Y string }
 
-func newCourse(c *document.Course) *course {
+func (b *builder) course(c *document.Course) *course {
 	out := &course{
 		Name: c.Name, Width: web.Num(courseWidth), Height: web.Num(courseHeight), Left: web.Num(courseLeft), Right: web.Num(courseRight),
 		Top: web.Num(courseTop), Bottom: web.Num(courseBottom), LabelY: web.Num(courseBottom + 17),
@@ -71,7 +71,7 @@ func newCourse(c *document.Course) *course {
 	if out.Axis, out.Drawn = web.NewAxis(values, c.Unit, courseBottom, courseTop); out.Drawn {
 		out.draw(c)
 	}
-	out.Table, out.Summary = newTable(c.Table()), quantity.Counted(len(c.Points), "value")
+	out.Table, out.Summary = b.table(c.Table()), quantity.Counted(len(c.Points), "value")
 	return out
 }
 

@@ -5,6 +5,7 @@
 package html
 
 import (
+	"cmp"
 	_ "embed"
 	"html/template"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 )
 
@@ -36,10 +38,10 @@ const leastContents = 6
 
 // Write writes d to w as one HTML file, the same bytes for the same document.
 func Write(w io.Writer, d *document.Document) error {
-	b := builder{anchors: map[string]bool{mainAnchor: true}, room: newRoom(d.Blocks)}
+	b := newBuilder(d.Blocks)
 	p := page{
 		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
-		Notes: paragraphs(d.Notes), Answer: paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
+		Notes: b.paragraphs(d.Notes), Answer: b.paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
 	}
 	p.Title = strings.TrimPrefix(p.Title, "Touchstone, ") // the program is above the title
 	if p.Contents = contents(p.Blocks); count(p.Contents) < leastContents {
@@ -61,20 +63,22 @@ type page struct {
 // entry is a line of the table of contents.
 type entry struct {
 	Address, Title string
+	Alarm          bool
 	Entries        []entry
 }
 
 // block is one of its fields.
 type block struct {
-	Section *section
-	Facts   []fact
-	Text    *span
-	List    *list
-	Table   *table
-	Figures []figure // figures beside each other
-	Plot    *plot    // a plot of several panels
-	Bars    *bars
-	Course  *course
+	Section  *section
+	Facts    []fact
+	Text     *span
+	Verbatim string
+	List     *list
+	Table    *table
+	Figures  []figure // figures beside each other
+	Plot     *plot    // a plot of several panels
+	Bars     *bars
+	Course   *course
 }
 
 // figure is one of its fields.
@@ -85,11 +89,13 @@ type figure struct {
 
 type section struct {
 	// Anchor is empty for a section that nothing refers to.
-	Anchor, Title string
+	Anchor, Title, Short, Note string
 	// Level is the level of its heading.
 	Level  int
 	Folded bool
 	Blocks []block
+	// Alarms is the number of the alarms in it, in words. It is empty without one.
+	Alarms string
 }
 
 type fact struct {
@@ -116,10 +122,10 @@ const mostLines = 3
 // Many reports whether the lines show on request.
 func (i item) Many() bool { return len(i.Lines) > mostLines }
 
-func items(sources []document.Item) []item {
+func (b *builder) items(sources []document.Item) []item {
 	var out []item
 	for _, i := range sources {
-		out = append(out, item{newSpan(i.Span), i.Lines})
+		out = append(out, item{b.span(i.Span), i.Lines})
 	}
 	return out
 }
@@ -134,24 +140,32 @@ var classes = map[document.Tone]string{
 
 var words = map[document.Tone]string{document.Alarm: "Warning: ", document.Advice: "Advice: "}
 
-func newSpan(s document.Span) span {
-	return span{Text: s.Text, Class: classes[s.Tone], Address: relative(s.Link), Word: words[s.Tone]}
+func (b *builder) span(s document.Span) span {
+	return span{Text: s.Text, Class: classes[s.Tone], Address: b.address(s.Link), Word: words[s.Tone]}
 }
 
-func spans(parts []document.Span) []span {
+func (b *builder) spans(parts []document.Span) []span {
 	var out []span
 	for _, s := range parts {
-		out = append(out, newSpan(s))
+		out = append(out, b.span(s))
 	}
 	return out
 }
 
-func paragraphs(texts []document.Text) []span {
+func (b *builder) paragraphs(texts []document.Text) []span {
 	var out []span
 	for _, t := range texts {
-		out = append(out, newSpan(document.Span(t)))
+		out = append(out, b.span(document.Span(t)))
 	}
 	return out
+}
+
+// address is the address of a section, or of a page beside this one.
+func (b *builder) address(link string) string {
+	if id, found := strings.CutPrefix(link, "#"); found && b.sections[id] != "" {
+		return "#" + b.sections[id]
+	}
+	return relative(link)
 }
 
 // relative returns an address of a page beside this one or below it, and nothing for any other address.
@@ -169,8 +183,28 @@ const mainAnchor = "main"
 
 // builder knows the anchors of the page, and its room for points.
 type builder struct {
-	anchors map[string]bool
-	room    room
+	// anchors are in use. sections are the anchors of the sections by ID.
+	anchors  map[string]bool
+	sections map[string]string
+	room     room
+}
+
+func newBuilder(blocks []document.Block) *builder {
+	b := &builder{anchors: map[string]bool{mainAnchor: true}, sections: map[string]string{}, room: newRoom(blocks)}
+	b.find(blocks)
+	return b
+}
+
+// find finds the anchors of the sections.
+func (b *builder) find(blocks []document.Block) {
+	for _, block := range blocks {
+		if s, is := block.(document.Section); is {
+			if s.ID != "" && b.sections[s.ID] == "" {
+				b.sections[s.ID] = b.anchor(s.ID)
+			}
+			b.find(s.Blocks)
+		}
+	}
 }
 
 // anchor makes an anchor of the ID of a section. An ID may have blanks, which an anchor must not have.
@@ -201,27 +235,31 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 			if source.Title != "" {
 				inner++
 			}
-			// A section takes its anchor before the sections in it take theirs.
-			s := &section{Anchor: b.anchor(source.ID), Title: source.Title, Level: level, Folded: source.Folded && source.Title != ""}
+			s := &section{Anchor: b.sections[source.ID], Title: source.Title, Short: cmp.Or(source.Short, source.Title), Note: source.Note, Level: level, Folded: source.Folded && source.Title != ""}
 			s.Blocks = b.blocks(source.Blocks, inner)
+			if n := alarms(s.Blocks); n > 0 {
+				s.Alarms = quantity.Counted(n, "alarm")
+			}
 			out = append(out, block{Section: s})
 		case document.Facts:
 			var facts []fact
 			for _, f := range source.Items {
-				facts = append(facts, fact{Name: span{Text: f.Name, Class: classes[f.Tone]}, Text: f.Text, Notes: spans(f.Notes), Details: items(f.Details)})
+				facts = append(facts, fact{Name: span{Text: f.Name, Class: classes[f.Tone]}, Text: f.Text, Notes: b.spans(f.Notes), Details: b.items(f.Details)})
 			}
 			out = append(out, block{Facts: facts})
 		case document.Text:
-			s := newSpan(document.Span(source))
+			s := b.span(document.Span(source))
 			out = append(out, block{Text: &s})
+		case document.Verbatim:
+			out = append(out, block{Verbatim: source.Text})
 		case document.List:
-			out = append(out, block{List: &list{Title: source.Title, Ordered: source.Ordered, Items: items(source.Items)}})
+			out = append(out, block{List: &list{Title: source.Title, Ordered: source.Ordered, Items: b.items(source.Items)}})
 		case document.Table:
-			if t := newTable(&source); t != nil {
+			if t := b.table(&source); t != nil {
 				out = append(out, block{Table: t})
 			}
 		case document.Course:
-			out = append(out, block{Course: newCourse(&source)})
+			out = append(out, block{Course: b.course(&source)})
 		case document.Lanes:
 			out = beside(out, figure{Lanes: newLanes(&source, b.room)})
 		case document.Plot:
@@ -246,6 +284,26 @@ func beside(blocks []block, f figure) []block {
 	return append(blocks, block{Figures: []figure{f}})
 }
 
+// alarms counts the paragraphs and items with an alarm.
+func alarms(blocks []block) int {
+	n := 0
+	for _, b := range blocks {
+		switch {
+		case b.Section != nil:
+			n += alarms(b.Section.Blocks)
+		case b.Text != nil && b.Text.Class == classes[document.Alarm]:
+			n++
+		case b.List != nil:
+			for _, i := range b.List.Items {
+				if i.Class == classes[document.Alarm] {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // contents lists the sections that have a title and an anchor.
 func contents(blocks []block) []entry {
 	var entries []entry
@@ -254,7 +312,7 @@ func contents(blocks []block) []entry {
 		switch {
 		case s == nil:
 		case s.Anchor != "" && s.Title != "":
-			entries = append(entries, entry{Address: "#" + s.Anchor, Title: s.Title, Entries: contents(s.Blocks)})
+			entries = append(entries, entry{Address: "#" + s.Anchor, Title: s.Short, Alarm: s.Alarms != "", Entries: contents(s.Blocks)})
 		default:
 			entries = append(entries, contents(s.Blocks)...)
 		}

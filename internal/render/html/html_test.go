@@ -99,10 +99,10 @@ func sample() *document.Document {
 			{Name: "oci/runc", Text: "Memory on oci/runc", End: 9, Lines: []*document.Curve{nil, {At: []float64{1, 2}, Values: []float64{2 << 20, 3 << 20}}}},
 		},
 	}
-	whole := 0.03
+	end := 0.03
 	layers := document.Bars{
 		Name: "Layers", Caption: "of CreateAndRun", Parts: []string{"process", "runtime", "shim"}, Bars: []document.Bar{
-			{Name: "oci/runc", Text: "30 ms", Whole: &whole, First: true, Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 2, Value: 0.02, Text: "runtime, shim 20 ms", Steps: []document.Piece{{Value: 0.005, Text: "step 5 ms"}}}}},
+			{Name: "oci/runc", Text: "30 ms", Whole: &end, First: true, Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 2, Value: 0.02, Text: "runtime, shim 20 ms", Steps: []document.Piece{{Value: 0.005, Text: "step 5 ms"}}}}},
 			{Name: "oci/crun", Text: "8 ms", Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 1, Value: -0.002, Faint: true, Text: "runtime −2 ms"}}},
 		},
 	}

@@ -235,14 +235,14 @@ func extent(l *document.Lanes) []float64 {
 	var values, ends []float64
 	for _, lane := range l.Lanes {
 		if s := lane.Samples; s != nil {
-			least, most := s.Median, s.Median
+			low, high := s.Median, s.Median
 			for _, v := range s.Values {
 				if finite(v.Value) {
-					least, most = min(least, v.Value), max(most, v.Value)
+					low, high = min(low, v.Value), max(high, v.Value)
 				}
 			}
-			if finite(least) && finite(most) {
-				values = append(values, least, most)
+			if finite(low) && finite(high) {
+				values = append(values, low, high)
 			}
 			for _, end := range []*float64{s.Low, s.High} {
 				if end != nil && finite(*end) {

@@ -53,7 +53,7 @@ type panel struct {
 	start, end, top, bottom float64
 }
 
-// curve is a line. Marks are the path of its points, Fit the path of its line of regression, and Knee that of the mark at its knee.
+// curve is a line. Its fields are paths: of the line, its points, its line of regression, and the mark at its knee.
 type curve struct{ Class, Path, Marks, Fit, Knee string }
 
 // curves are all curves of a plot.
@@ -141,10 +141,10 @@ func (out *panel) draw(p *document.Panel, isPlaces bool, plot *document.Plot, is
 	if out.Drawn = hasAxis && finite(p.End) && p.End > 0; !out.Drawn {
 		return
 	}
-	var x func(at float64) float64
+	var x func(place float64) float64
 	if isPlaces {
-		x = func(at float64) float64 {
-			return plotLeft + placeInset + (plotRight-plotLeft-2*placeInset)*(at-1)/max(1, p.End-1)
+		x = func(place float64) float64 {
+			return plotLeft + placeInset + (plotRight-plotLeft-2*placeInset)*(place-1)/max(1, p.End-1)
 		}
 		step := (int(p.End) + 4) / 5
 		for place := 1; place <= int(p.End); place += step {
@@ -166,7 +166,7 @@ func (out *panel) draw(p *document.Panel, isPlaces bool, plot *document.Plot, is
 }
 
 // curve draws a line with the points that the room holds.
-func (out *panel) curve(c *document.Curve, class string, x func(at float64) float64, isWhole bool, r room) {
+func (out *panel) curve(c *document.Curve, class string, x func(place float64) float64, isWhole bool, r room) {
 	limit := mostLine
 	if c.Spread != nil {
 		limit = r.places

@@ -53,8 +53,7 @@ func TestRoomOfAllShapes(t *testing.T) {
 				blocks = append(blocks, figuresOf(min(left, 20), samples, curve)...)
 			}
 			bytes := 0
-			b := builder{room: newRoom(blocks)}
-			for _, section := range b.blocks(blocks, 2) {
+			for _, section := range newBuilder(blocks).blocks(blocks, 2) {
 				for _, f := range section.Section.Blocks[0].Figures {
 					if f.Lanes != nil {
 						for _, l := range f.Lanes.Lanes {

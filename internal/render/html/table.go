@@ -1,6 +1,7 @@
 package html
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,11 +28,13 @@ type row struct {
 
 type cell struct {
 	Class string
+	// Span is the number of its columns.
+	Span  int
 	Lines []span
 }
 
-// newTable converts a table. It returns nil for a table without columns.
-func newTable(t *document.Table) *table {
+// table converts a table. It returns nil for a table without columns.
+func (b *builder) table(t *document.Table) *table {
 	if len(t.Rows) == 0 || len(t.Rows[0]) == 0 {
 		return nil
 	}
@@ -45,12 +48,18 @@ func newTable(t *document.Table) *table {
 	}
 	for i, r := range t.Rows {
 		if i > 0 && len(r) == 1 && width > 1 {
-			out.Rows = append(out.Rows, row{Cells: []cell{newCell(r[0])}, Group: true, Width: width})
+			out.Rows = append(out.Rows, row{Cells: []cell{b.cell(r[0])}, Group: true, Width: width})
 			continue
 		}
 		cells := make([]cell, width)
+		if i > 0 && len(r) > 1 {
+			cells = cells[:len(r)]
+			cells[len(r)-1].Span = width - len(r) + 1
+		}
 		for c, source := range r {
-			cells[c] = newCell(source)
+			span := cells[c].Span
+			cells[c] = b.cell(source)
+			cells[c].Span = span
 		}
 		for c := range cells {
 			if c > 0 && !t.Listing && !numeric(t.Rows[1:], c) {
@@ -67,18 +76,28 @@ func newTable(t *document.Table) *table {
 	return out
 }
 
-// newCell converts a cell. An empty line in it has no height, except the first.
-func newCell(c document.Cell) cell {
+// cell converts a cell. An empty line in it has no height, except the first.
+func (b *builder) cell(c document.Cell) cell {
 	var out cell
+	var names []string
 	for i, s := range c {
 		if i > 0 && s.Text == "" {
 			continue
 		}
-		if utf8.RuneCountInString(s.Text) >= longLine {
-			out.Class = "long"
+		if utf8.RuneCountInString(s.Text) >= longLine && !slices.Contains(names, "long") {
+			names = append(names, "long")
 		}
-		out.Lines = append(out.Lines, newSpan(s))
+		switch {
+		case s.Strength > 0 && s.Tone == document.Good:
+			names = append(names, fmt.Sprintf("heat b%d", s.Strength))
+		case s.Strength > 0 && s.Tone == document.Bad:
+			names = append(names, fmt.Sprintf("heat w%d", s.Strength))
+		case s.Tone == document.Alarm:
+			names = append(names, "breach")
+		}
+		out.Lines = append(out.Lines, b.span(s))
 	}
+	out.Class = strings.Join(names, " ")
 	return out
 }
 

@@ -152,6 +152,10 @@ func (p *printer) blocks(blocks []document.Block) {
 			p.facts(&b)
 		case document.Text:
 			p.text(b)
+		case document.Verbatim:
+			for line := range strings.Lines(b.Text) {
+				p.line(p.margin + indent + clean(line))
+			}
 		case document.List:
 			p.list(&b)
 		case document.Table:
@@ -168,7 +172,7 @@ func parted(b document.Block) bool {
 	switch b.(type) {
 	case document.Section, document.Facts, document.Table, document.Course:
 		return true
-	case document.Text, document.List, document.Lanes, document.Plot, document.Bars:
+	case document.Text, document.Verbatim, document.List, document.Lanes, document.Plot, document.Bars:
 	}
 	return false
 }
@@ -177,7 +181,7 @@ func parted(b document.Block) bool {
 func (p *printer) gap(next document.Block) {
 	switch next.(type) {
 	case document.Section, document.Table, document.Lanes, document.Plot, document.Bars:
-	case document.Facts, document.Text, document.List, document.Course:
+	case document.Facts, document.Text, document.Verbatim, document.List, document.Course:
 		p.line("")
 	}
 }

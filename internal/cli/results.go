@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -346,13 +345,9 @@ type reportOptions struct {
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {
 	return a.writeTo(opts.file, func(w io.Writer) error {
-		switch opts.format {
-		case formatJSON:
+		if opts.format == formatJSON {
 			return reportjson.Write(jsonWriter(w), r)
-		case formatHTML:
-			return html.Write(w, r)
-		default:
-			return a.writeDocument(w, opts.format, opts.file, runs.Document(&r))
 		}
+		return a.writeDocument(w, opts.format, opts.file, runs.Document(&r))
 	})
 }

@@ -3,6 +3,7 @@ package figure
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -57,8 +58,8 @@ func Ends(ci *stats.Interval) (low, high *float64) {
 // fewestPlaces is the length of the shortest series with a figure.
 const fewestPlaces = 3
 
-// Series has a curve for each target: the medians over blocks by place, with the fitted line. A label says what the places are. It returns false
-// for a metric that is no series, and for short series.
+// Series has a curve for each target: the medians over blocks by place, with the fitted line. The label is the name of the places. It returns
+// false for a metric that is no series, and for short series.
 func Series(m *analysis.Metric, label string) (document.Plot, bool) {
 	places := 0
 	for i := range m.Rows {
@@ -68,9 +69,9 @@ func Series(m *analysis.Metric, label string) (document.Plot, bool) {
 		return document.Plot{}, false
 	}
 	out := document.Plot{Name: m.Name, Caption: "by place: medians over blocks", Unit: m.Unit, Axis: label}
-	at := make([]float64, places)
-	for i := range at {
-		at[i] = float64(i + 1)
+	numbers := make([]float64, places)
+	for i := range numbers {
+		numbers[i] = float64(i + 1)
 	}
 	panel := document.Panel{End: float64(places)}
 	texts := []string{m.Name + " by " + label}
@@ -82,7 +83,7 @@ func Series(m *analysis.Metric, label string) (document.Plot, bool) {
 			panel.Lines = append(panel.Lines, nil)
 			continue
 		}
-		line := document.Curve{At: at[:len(c.Curve)]}
+		line := document.Curve{At: numbers[:len(c.Curve)]}
 		for _, p := range c.Curve {
 			line.Values, line.Spread = append(line.Values, p.Median), append(line.Spread, p.Values)
 		}
@@ -108,20 +109,17 @@ func Timelines(t *analysis.Timelines) document.Plot {
 	if t.Change {
 		out.Caption += ", change since the first value"
 	}
-	least, most := -1.0, 0.0
+	minimum, maximum := math.Inf(1), 0.0
 	for i := range t.Panels {
-		end := t.Panels[i].End
-		if most = max(most, end); least < 0 || end < least {
-			least = end
-		}
+		minimum, maximum = min(minimum, t.Panels[i].End), max(maximum, t.Panels[i].End)
 	}
-	isOwn := least*ownTimes < most
+	isOwn := minimum*ownTimes < maximum
 	if isOwn {
 		out.Caption += "; each target has its own axis of time"
 	}
 	for i := range t.Panels {
 		p := &t.Panels[i]
-		panel := document.Panel{Name: p.Target, End: most}
+		panel := document.Panel{Name: p.Target, End: maximum}
 		if isOwn {
 			panel.End = p.End
 		}

@@ -1,19 +1,22 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/answer/figure"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // benchmark is the section of a benchmark.
-func (b *builder) benchmark(bench *analysis.Benchmark) document.Block {
-	s := document.Section{ID: "benchmark/" + bench.Title(), Title: bench.Title()}
+func (b *builder) benchmark(bench *analysis.Benchmark) document.Section {
+	_, facet, _ := strings.Cut(bench.Name, ".")
+	s := document.Section{ID: benchmarkID(bench), Title: bench.Title(), Short: b.label(facet, bench)}
 	summary := bench.Summary
 	switch {
 	case b.single:
@@ -28,12 +31,20 @@ func (b *builder) benchmark(bench *analysis.Benchmark) document.Block {
 		summary += "; derived, so without a verdict: " + strings.Join(derived, ", ")
 	}
 	s.Blocks = append(s.Blocks, text(summary))
+	if bench.Source != "" {
+		s.Blocks = append(s.Blocks, details(document.Text{Text: "Source: " + bench.Source + ".", Tone: document.Faint}))
+	}
 	if b.single {
 		s.Blocks = append(s.Blocks, alone(bench)...)
 	} else {
 		s.Blocks = append(s.Blocks, b.sideBySide(bench)...)
 	}
 	return s
+}
+
+// details is blocks that only a page shows.
+func details(blocks ...document.Block) document.Block {
+	return document.Section{Detail: true, Blocks: blocks}
 }
 
 // remarks describe the section of the only run.
@@ -68,6 +79,10 @@ func alone(bench *analysis.Benchmark) []document.Block {
 	for i := range s.Breaches {
 		blocks = append(blocks, alarm(finding.BreachClause(&s.Breaches[i])+"."))
 	}
+	if len(s.Unrecorded) > 0 {
+		blocks = append(blocks, details(text("Without a value on any target: "+strings.Join(s.Unrecorded, ", ")+".")))
+	}
+	blocks = append(blocks, details(outcomes(s)))
 	blocks = append(blocks, stated(s)...)
 	core, partial := byPresence(bench)
 	for _, group := range [][]*analysis.Metric{core, partial} {
@@ -75,26 +90,48 @@ func alone(bench *analysis.Benchmark) []document.Block {
 			blocks = append(blocks, t)
 		}
 	}
+	blocks = append(blocks, drawings(bench)...)
 	blocks = append(blocks, beside(bench)...)
+	blocks = append(blocks, allStatistics(bench)...)
 	blocks = append(blocks, trends(bench)...)
 	blocks = append(blocks, worsts(bench)...)
-	if len(s.Layers) > 0 {
-		blocks = append(blocks, layers(&s.Layers[0]))
+	for i := range s.Layers {
+		section := layers(&s.Layers[i])
+		section.Detail = i > 0 // there is room for one
+		blocks = append(blocks, section)
 	}
-	if t, ok := phases(bench); ok {
-		blocks = append(blocks, document.Section{Title: "Phases, median", Blocks: []document.Block{t}})
+	if bars, ok := phaseBars(s); ok {
+		t, hasMany := phases(bench)
+		blocks = append(blocks, document.Section{Title: "Phases, median", Detail: !hasMany, Blocks: []document.Block{bars, t}})
 	}
 	for i := range s.Components {
-		blocks = append(blocks, document.Section{Title: s.Components[i].Title + ", median", Blocks: []document.Block{components(&s.Components[i])}})
+		c := &s.Components[i]
+		blocks = append(blocks, document.Section{Title: c.Title + ", median", Blocks: []document.Block{componentBars(c), components(c)}})
 	}
 	for i := range s.Timelines {
 		t := &s.Timelines[i]
-		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{timelines(t)}})
+		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{figure.Timelines(t), timelines(t)}})
 	}
 	if note := finding.ShownTrials(s); note != "" {
 		blocks = append(blocks, text("Timelines are of "+note))
 	}
 	return blocks
+}
+
+// drawings are the figures of the metrics: the samples of each, then the series.
+func drawings(bench *analysis.Benchmark) []document.Block {
+	var samples, series []document.Block
+	for i := range bench.Metrics {
+		m := &bench.Metrics[i]
+		samples = append(samples, figure.Samples(m))
+		if plot, ok := figure.Series(m, cmp.Or(bench.Place, "place in the series")); ok {
+			series = append(series, plot)
+		}
+	}
+	if samples == nil {
+		return nil
+	}
+	return []document.Block{details(append(samples, series...)...)}
 }
 
 // beside lists the means and deciles that differ in another way than the typical value.
@@ -190,10 +227,27 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 	if bench.Note != "" && bench.Baseline == "" {
 		blocks = append(blocks, alarm(bench.Note+"."))
 	}
+	var equal []string
 	for _, c := range bench.Conditions {
 		if c.Differs {
 			blocks = append(blocks, text("The conditions differ: "+c.Name()+" "+b.byRun(c, "")))
+			continue
 		}
+		for _, g := range c.Groups() {
+			if g.Value != "" {
+				equal = append(equal, c.Name()+" "+g.Value)
+			}
+		}
+	}
+	if equal != nil {
+		blocks = append(blocks, details(text("Conditions: "+strings.Join(equal, "; "))))
+	}
+	var figures []document.Block
+	for i := range bench.Metrics {
+		figures = append(figures, b.estimates(bench, &bench.Metrics[i])...)
+	}
+	if figures != nil {
+		blocks = append(blocks, details(figures...))
 	}
 	var runs []int
 	heads := []document.Cell{nil}
@@ -226,6 +280,9 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 			t.Rows = append(t.Rows, cells)
 		}
 		s := document.Section{Title: m.Name + ": " + caption, Blocks: []document.Block{t}}
+		if m.Help != "" {
+			s.Blocks = append(s.Blocks, details(document.Text{Text: m.Help, Tone: document.Faint}))
+		}
 		if b.report.AcrossMachines {
 			s.Blocks = append(s.Blocks, b.across(m)...)
 		}

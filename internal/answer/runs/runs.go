@@ -27,7 +27,10 @@ const (
 
 // Document is the document of a report.
 func Document(r *report.Report) *document.Document {
-	b := &builder{report: r, single: len(r.Runs) == 1}
+	b := &builder{report: r, single: len(r.Runs) == 1, names: map[string]int{}}
+	for _, bench := range r.Benchmarks() {
+		b.names[bench.Name]++
+	}
 	d := &document.Document{Kind: "report", Records: func() document.Records { return records(r) }, Whole: "touchstone report"}
 	for i := range r.Runs {
 		d.Whole += " " + r.Runs[i].ID
@@ -51,21 +54,70 @@ func Document(r *report.Report) *document.Document {
 		d.Blocks = append(d.Blocks, b.differences()...)
 	}
 	d.Blocks = append(d.Blocks, b.findings())
-	for _, bench := range r.Benchmarks() {
-		d.Blocks = append(d.Blocks, b.benchmark(bench))
-	}
+	d.Blocks = append(d.Blocks, b.overview()...)
+	d.Blocks = append(d.Blocks, b.suites()...)
 	if b.single {
 		first := &r.Runs[0]
 		d.Blocks = append(d.Blocks, unmeasured(first)...)
 		d.Blocks = append(d.Blocks, b.legend()...)
-		d.Blocks = append(d.Blocks, warnings(r.Warnings[0])...)
-		d.Blocks = append(d.Blocks, missing(first)...)
+		d.Blocks = append(d.Blocks, frame("warnings", "Warnings", warnings(r.Warnings[0]))...)
+		d.Blocks = append(d.Blocks, missing("missing", first)...)
+		d.Blocks = append(d.Blocks, targets(first), host(first))
 	} else {
 		d.Blocks = append(d.Blocks, b.coverage())
 		d.Blocks = append(d.Blocks, b.legend()...)
-		d.Blocks = append(d.Blocks, b.summaries()...)
+		d.Blocks = append(d.Blocks, frame("warnings", "Warnings", b.summaries())...)
 	}
+	d.Blocks = append(d.Blocks, b.method())
 	return d
+}
+
+// mostTogether is the largest number of benchmarks in a suite that a page shows at once. The benchmarks of a longer suite are in components, which
+// a page shows on request.
+const mostTogether = 8
+
+// suites are the sections of all benchmarks.
+func (b *builder) suites() []document.Block {
+	var blocks []document.Block
+	for i := range b.report.Suites {
+		s := &b.report.Suites[i]
+		var inner, members []document.Block
+		var facets []string
+		component := ""
+		flush := func() {
+			if members != nil {
+				_, name, _ := strings.Cut(component, ".")
+				inner = append(inner, document.Section{ID: "component/" + component, Title: component, Short: name, Note: strings.Join(facets, ", "), Frame: true, Folded: true, Blocks: members})
+			}
+			members, facets = nil, nil
+		}
+		for n := range s.Benchmarks {
+			bench := &s.Benchmarks[n]
+			section := b.benchmark(bench)
+			if len(s.Benchmarks) <= mostTogether {
+				inner = append(inner, section)
+				continue
+			}
+			next, facet := componentOf(bench.Name)
+			if next != component {
+				flush()
+				component = next
+			}
+			section.Short = b.label(facet, bench)
+			members, facets = append(members, section), append(facets, section.Short)
+		}
+		flush()
+		blocks = append(blocks, frame("suite/"+s.Name, s.Name, inner)...)
+	}
+	return blocks
+}
+
+// frame puts sections under a title that only a page shows.
+func frame(id, title string, blocks []document.Block) []document.Block {
+	if blocks == nil {
+		return nil
+	}
+	return []document.Block{document.Section{ID: id, Title: title, Frame: true, Blocks: blocks}}
 }
 
 // builder makes the parts of a document.
@@ -73,6 +125,16 @@ type builder struct {
 	report *report.Report
 	// single is set for a report of one run.
 	single bool
+	// names are the numbers of benchmarks with a name.
+	names map[string]int
+}
+
+// label is a short name of a benchmark, with its parameters if another one has the same name.
+func (b *builder) label(name string, bench *analysis.Benchmark) string {
+	if b.names[bench.Name] > 1 {
+		return strings.TrimSpace(name + " " + bench.Params)
+	}
+	return name
 }
 
 func text(s string) document.Text { return document.Text{Text: s} }
@@ -223,15 +285,9 @@ func (b *builder) findings() document.Block {
 		}
 		return l
 	}
-	var breaches document.List
-	for i, breach := range f.Breaches {
-		span := document.Span{Text: breach, Tone: document.Alarm}
-		if i == mostBreaches && len(f.Breaches) > mostBreaches+1 {
-			span.Text = fmt.Sprintf("and %d more, at their benchmarks", len(f.Breaches)-i)
-			breaches.Items = append(breaches.Items, document.Item{Span: span})
-			break
-		}
-		breaches.Items = append(breaches.Items, document.Item{Span: span})
+	breaches := document.List{Most: mostBreaches, More: "and %d more, at their benchmarks"}
+	for _, breach := range f.Breaches {
+		breaches.Items = append(breaches.Items, document.Item{Span: document.Span{Text: breach, Tone: document.Alarm}})
 	}
 	add(breaches)
 	add(list("", f.Summary))
@@ -298,6 +354,7 @@ func (b *builder) coverage() document.Block {
 	if l.Items != nil {
 		s.Blocks = append(s.Blocks, l)
 	}
+	s.Blocks = append(s.Blocks, b.extents())
 	return s
 }
 
@@ -327,12 +384,8 @@ func warnings(groups []finding.WarningGroup) []document.Block {
 	var blocks []document.Block
 	for _, g := range groups {
 		s := document.Section{Title: "Warning: " + g.Title}
-		var l document.List
-		for i, warning := range g.Items {
-			if i == mostItems && len(g.Items) > mostItems+1 {
-				l.Items = append(l.Items, item(fmt.Sprintf("and %d more, in the HTML and JSON reports", len(g.Items)-i)))
-				break
-			}
+		l := document.List{Most: mostItems, More: "and %d more, in the HTML and JSON reports"}
+		for _, warning := range g.Items {
 			l.Items = append(l.Items, item(warning))
 		}
 		s.Blocks = append(s.Blocks, l)
@@ -365,12 +418,14 @@ func (b *builder) summaries() []document.Block {
 		}
 		blocks = append(blocks, document.Section{Title: "Warnings of " + r.Label, Blocks: []document.Block{
 			l, document.Text{Text: "all of them: touchstone report " + r.ID, Tone: document.Advice},
+			document.Section{Title: "All of them", Folded: true, Detail: true, Blocks: append(warnings(b.report.Warnings[i]), missing("", r)...)},
 		}})
 	}
 	return blocks
 }
 
-func missing(r *analysis.Run) []document.Block {
+// missing is a section about the trials without a number.
+func missing(id string, r *analysis.Run) []document.Block {
 	groups := r.MissingGroups()
 	if len(groups) == 0 {
 		return nil
@@ -379,5 +434,5 @@ func missing(r *analysis.Run) []document.Block {
 	for _, miss := range groups {
 		l.Items = append(l.Items, item(fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.Counts(), miss.Reason)))
 	}
-	return []document.Block{document.Section{ID: "missing", Title: "Trials without a number", Blocks: []document.Block{l}}}
+	return []document.Block{document.Section{ID: id, Title: "Trials without a number", Blocks: append([]document.Block{l}, outputs(groups)...)}}
 }

@@ -96,24 +96,48 @@ func field(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	return cell
 }
 
-// sideField is the factor with the verdict, its interval, and the absolute value.
+// sideField is the factor with the verdict, its interval, and the absolute value. A page has the number of trials and the reason of a gap, too.
 func sideField(m *analysis.Metric, c *analysis.Cell) document.Cell {
-	if c.Summary == nil {
+	switch {
+	case c.Summary == nil && c.Reason != "":
+		return append(absence(c), detail(c.Reason))
+	case c.Summary == nil:
 		return absence(c)
 	}
-	median := value(m, c)
+	cell := factorField(m, c)
+	if c.Comparison != nil {
+		cell = append(cell, document.Span{Text: value(m, c), Tone: document.Faint})
+	}
+	return append(cell, detail(fmt.Sprintf("n = %d", c.Summary.N)))
+}
+
+// factorField is the factor with the verdict and its interval, or the absolute value without a comparison.
+func factorField(m *analysis.Metric, c *analysis.Cell) document.Cell {
+	var cell document.Cell
 	switch {
+	case c.Summary == nil:
+		return absence(c)
 	case c.Baseline:
-		return document.Cell{{Text: median}, {Text: "baseline", Tone: document.Faint}}
+		cell = document.Cell{{Text: value(m, c)}, {Text: "baseline", Tone: document.Faint}}
 	case c.Comparison == nil:
-		return lines(median)
+		cell = lines(value(m, c))
+	default:
+		factor, word := verdict(c.Comparison, m.Metric)
+		interval := quantity.FactorInterval(c.Comparison)
+		if word != "" {
+			interval += ", " + word
+		}
+		cell = document.Cell{factor, {Text: interval}}
 	}
-	factor, word := verdict(c.Comparison, m.Metric)
-	interval := quantity.FactorInterval(c.Comparison)
-	if word != "" {
-		interval += ", " + word
+	if m.Breached(c) {
+		cell = append(cell, document.Span{Text: m.Bound.Broken, Tone: document.Alarm, Detail: true})
 	}
-	return document.Cell{factor, {Text: interval}, {Text: median, Tone: document.Faint}}
+	return cell
+}
+
+// detail is a line of a cell that only a page shows.
+func detail(text string) document.Span {
+	return document.Span{Text: text, Tone: document.Faint, Detail: true}
 }
 
 // value is the median, marked if it exceeds the bound of the metric.
@@ -137,10 +161,10 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 	}
 	switch c.Verdict {
 	case stats.Faster:
-		factor.Tone = document.Good
+		factor.Tone, factor.Strength = document.Good, strength(c.DecidingRatio())
 		return factor, quantity.DecidingPart(c, m)
 	case stats.Slower:
-		factor.Tone = document.Bad
+		factor.Tone, factor.Strength = document.Bad, strength(c.DecidingRatio())
 		return factor, quantity.DecidingPart(c, m)
 	case stats.Mixed:
 		word = quantity.Parts(c, m)
@@ -154,8 +178,19 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 	return factor, word
 }
 
+// strength is the strength of the colour of a shown difference, by the logarithm of its ratio.
+func strength(ratio float64) int {
+	size := max(ratio, 1/ratio)
+	for i, limit := range []float64{1.1, 1.5, 4, 20} {
+		if size < limit {
+			return i + 1
+		}
+	}
+	return 5
+}
+
 // layers is the addition of each layer. The process is native's row.
-func layers(l *analysis.Layers) document.Block {
+func layers(l *analysis.Layers) document.Section {
 	head := []document.Cell{nil, lines("whole")}
 	for _, name := range analysis.LayerNames()[analysis.RuntimeLayer:] {
 		first, rest, _ := strings.Cut(name, " ")
@@ -169,7 +204,7 @@ func layers(l *analysis.Layers) document.Block {
 		for i := range row {
 			row[i] = lines(quantity.None)
 		}
-		row[0], row[1] = heading(s.Target, false), lines(quantity.Difference(s.Total, l.Metric.Unit))
+		row[0], row[1] = heading(s.Target, false), difference(s.Total, l.Metric.Unit)
 		for _, part := range s.Parts {
 			if part.Last == analysis.ProcessLayer {
 				continue
@@ -177,7 +212,7 @@ func layers(l *analysis.Layers) document.Block {
 			for layer := max(part.First, analysis.RuntimeLayer); layer < part.Last; layer++ {
 				row[1+layer] = lines("→")
 			}
-			cell := lines(quantity.Difference(part.Difference, l.Metric.Unit))
+			cell := difference(part.Difference, l.Metric.Unit)
 			if part.Unclear() {
 				unclear = true
 				cell = append(cell, document.Span{Text: "not shown", Tone: document.Faint})
@@ -189,7 +224,7 @@ func layers(l *analysis.Layers) document.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: []document.Block{t}}
+	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: []document.Block{layerBars(l), t}}
 	for _, n := range finding.LayerNotes(l) {
 		section.Blocks = append(section.Blocks, text(n))
 	}
@@ -202,7 +237,25 @@ func layers(l *analysis.Layers) document.Block {
 	return section
 }
 
-// components is the table of a cost by component. It has only medians, so that it fits.
+// difference is a difference, with its interval on a page.
+func difference(d stats.Difference, unit result.Unit) document.Cell {
+	cell := lines(quantity.Difference(d, unit))
+	if d.CI != nil {
+		cell = append(cell, detail(quantity.DifferenceInterval(d, unit)))
+	}
+	return cell
+}
+
+// median is a median, with its interval on a page.
+func median(s *stats.Summary, unit result.Unit) document.Cell {
+	cell := lines(quantity.Text(s.Median, unit))
+	if s.CI != nil {
+		cell = append(cell, detail(quantity.Interval(s.CI, s.Median, unit)))
+	}
+	return cell
+}
+
+// components is the table of a cost by component. A terminal has only medians, so that it fits.
 func components(c *analysis.Components) document.Table {
 	head := []document.Cell{nil, lines("together")}
 	for _, name := range c.Names {
@@ -210,12 +263,12 @@ func components(c *analysis.Components) document.Table {
 	}
 	t := document.Table{Rows: [][]document.Cell{head}}
 	for _, r := range c.Rows {
-		row := []document.Cell{heading(r.Target, false), lines(quantity.Text(r.Total.Median, c.Unit))}
+		row := []document.Cell{heading(r.Target, false), median(&r.Total, c.Unit)}
 		for _, cell := range r.Cells {
 			if cell == nil {
 				row = append(row, lines(quantity.None))
 			} else {
-				row = append(row, lines(quantity.Text(cell.Median, c.Unit)))
+				row = append(row, median(cell, c.Unit))
 			}
 		}
 		t.Rows = append(t.Rows, row)

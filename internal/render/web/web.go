@@ -1,4 +1,4 @@
-// Package web has what all pages share: the policy, the characters, the style sheet, and the axes and marks of drawings.
+// Package web has what a page needs apart from documents: the policy, the characters, the style sheet, and the axes and marks of drawings.
 //
 // A page is one file without a script, a font or a network. It can be mailed, archived and printed, and it is safe to open although its text may come from
 // runs of others: the policy in it forbids every load and every script.
@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// Style is the style sheet of all pages: colours, headings, the table of contents, tables. A page appends its own rules.
+// Style is the style sheet of a page: colours, headings, the table of contents, tables. A format appends its own rules.
 //
 //go:embed web.css
 var Style string

@@ -121,7 +121,7 @@ func findTable(p paper.Paper, name string) (paper.Table, error) {
 func (a *App) showPaper(p paper.Paper, f format) error {
 	d := answer.Document(p)
 	if f == formatYAML {
-		return f.print(a.env.Stdout, d.Data, nil, nil)
+		return f.print(a.env.Stdout, d.Data(), nil, nil)
 	}
 	return a.writeDocument(a.env.Stdout, f, "", d)
 }

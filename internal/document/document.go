@@ -27,8 +27,10 @@ type Document struct {
 	Suite string
 	// Records returns the numbers of the answer for programs that read rows. Most formats need none, and they take memory.
 	Records func() Records
-	// Data is the answer for JSON: tagged structs with a published schema.
-	Data any
+	// Data returns the answer for JSON: tagged structs with a published schema. Other formats do not pay for it.
+	Data func() any
+	// Dense is set for data of very many numbers. Their JSON is indented by one space and has no escapes for HTML.
+	Dense bool
 	// Whole names the command or the file that has what a format leaves out for its size.
 	Whole string
 }

@@ -1,4 +1,4 @@
-// Package lists has two functions of lists that package slices lacks.
+// Package lists has functions of lists that package slices lacks.
 package lists
 
 import "slices"
@@ -17,4 +17,13 @@ func Place[T any](items *[]T, match func(*T) bool, addition T) *T {
 	}
 	*items = append(*items, addition)
 	return &(*items)[len(*items)-1]
+}
+
+// Convert returns the conversion of each item. The list is empty, and not nil, without items.
+func Convert[T, C any](items []T, convert func(*T) C) []C {
+	list := make([]C, len(items))
+	for i := range items {
+		list[i] = convert(&items[i])
+	}
+	return list
 }

@@ -15,5 +15,9 @@ func writeJSON(w io.Writer, d *document.Document, _ Options) error {
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(d.Data)
+	if d.Dense {
+		enc.SetIndent("", " ")
+		enc.SetEscapeHTML(false)
+	}
+	return enc.Encode(d.Data())
 }

@@ -55,7 +55,7 @@ func everything(text string) *document.Document {
 			}},
 		},
 		Checks: []document.Check{{Suite: text, Name: text, Answer: text, Message: text}},
-		Data:   map[string]string{"text": text},
+		Data:   func() any { return map[string]string{"text": text} },
 	}
 }
 

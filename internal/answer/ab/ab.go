@@ -15,7 +15,7 @@ import (
 
 // Document is the document of a comparison of two builds.
 func Document(c *ab.Document) *document.Document {
-	d := &document.Document{Kind: "ab", Title: c.Question(), Answer: answer(c), Checks: checks(c), Records: func() document.Records { return records(c) }, Data: c, Suite: "ab " + c.A.Target + " " + c.B.Target, Whole: "ab.json"}
+	d := &document.Document{Kind: "ab", Title: c.Question(), Answer: answer(c), Checks: checks(c), Records: func() document.Records { return records(c) }, Data: func() any { return c }, Suite: "ab " + c.A.Target + " " + c.B.Target, Whole: "ab.json"}
 	if c.Unfinished != "" {
 		d.Notes = append(d.Notes, document.Text{Text: "Runs are missing: " + c.Unfinished + ".", Tone: document.Alarm})
 	}

@@ -16,7 +16,7 @@ import (
 // Document is the document of a comparison.
 func Document(c *sides.Comparison) *document.Document {
 	d := &document.Document{
-		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: func() document.Records { return records(c) }, Data: data(c), Suite: "compare " + c.NameA + " " + c.NameB, Whole: "touchstone compare -o table",
+		Kind: "comparison", Title: c.NameA + " against " + c.NameB, Answer: answer(c), Checks: checks(c), Records: func() document.Records { return records(c) }, Data: func() any { return data(c) }, Suite: "compare " + c.NameA + " " + c.NameB, Whole: "touchstone compare -o table",
 	}
 	for _, note := range c.Notes {
 		d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})

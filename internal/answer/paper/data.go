@@ -9,55 +9,55 @@ import (
 
 // Row is a paper in the listing.
 type Row struct {
-	Name    string `json:"name"`
-	Year    int    `json:"year"`
-	Authors string `json:"authors"`
-	Title   string `json:"title"`
-	Venue   string `json:"venue"`
-	Tables  int    `json:"tables"`
-	Numbers int    `json:"numbers"`
+	Name    string `json:"name" doc:"Word for the study on the command line: the first author."`
+	Year    int    `json:"year" doc:"Year of the publication."`
+	Authors string `json:"authors" doc:"The authors."`
+	Title   string `json:"title" doc:"The title."`
+	Venue   string `json:"venue" doc:"The journal or conference."`
+	Tables  int    `json:"tables" doc:"Number of tables."`
+	Numbers int    `json:"numbers" doc:"Number of printed values, ranges and bounds included."`
 }
 
 // Data is a paper with its tables.
 type Data struct {
-	Name    string      `json:"name"`
-	Year    int         `json:"year"`
-	Authors string      `json:"authors"`
-	Title   string      `json:"title"`
-	Venue   string      `json:"venue"`
-	Tables  []tableData `json:"tables"`
+	Name    string      `json:"name" doc:"Word for the study on the command line: the first author."`
+	Year    int         `json:"year" doc:"Year of the publication."`
+	Authors string      `json:"authors" doc:"The authors."`
+	Title   string      `json:"title" doc:"The title."`
+	Venue   string      `json:"venue" doc:"The journal or conference."`
+	Tables  []tableData `json:"tables" doc:"The tables as they are printed."`
 }
 
 type tableData struct {
-	Name      string    `json:"name"`
-	Title     string    `json:"title"`
-	Place     string    `json:"place"`
-	Reference string    `json:"reference,omitempty"`
-	Columns   []string  `json:"columns"`
-	Rows      []rowData `json:"rows"`
-	Notes     []string  `json:"notes,omitempty"`
+	Name      string         `json:"name" doc:"Name of the table, unique in its study."`
+	Title     string         `json:"title" doc:"The printed caption, or the subject of numbers of the text."`
+	Place     string         `json:"place" doc:"Its section, and the figure whose values the text prints."`
+	Reference string         `json:"reference,omitempty" doc:"Target that the study compares the others with; absent if the table compares nothing."`
+	Columns   []string       `json:"columns" doc:"The headings of the columns."`
+	Rows      []tableRowData `json:"rows" doc:"The rows."`
+	Notes     []string       `json:"notes,omitempty" doc:"Remarks on more than one cell."`
 }
 
-type rowData struct {
-	Group string     `json:"group,omitempty"`
-	Label string     `json:"label"`
-	Cells []cellData `json:"cells"`
+type tableRowData struct {
+	Group string     `json:"group,omitempty" doc:"Heading of several rows."`
+	Label string     `json:"label" doc:"Heading of the row."`
+	Cells []cellData `json:"cells" doc:"The cells, in the order of the columns."`
 }
 
 // cellData is a printed value with the words of Touchstone for it. The value is absent for an empty cell and for a text.
 type cellData struct {
-	Printed    string            `json:"printed"`
-	Value      *float64          `json:"value,omitempty"`
-	Unit       string            `json:"unit,omitempty"`
-	Flag       string            `json:"flag,omitempty"`
-	Compared   string            `json:"compared,omitempty"`
-	Arch       string            `json:"arch,omitempty"`
-	Target     string            `json:"target,omitempty"`
-	Benchmark  string            `json:"benchmark,omitempty"`
-	Metric     string            `json:"metric,omitempty"`
-	Item       string            `json:"item,omitempty"`
-	Params     map[string]string `json:"parameters,omitempty"`
-	Unmeasured string            `json:"unmeasured,omitempty"`
+	Printed    string            `json:"printed" doc:"The printed text without its unit; empty for an empty cell."`
+	Value      *float64          `json:"value,omitempty" doc:"The printed number, in the printed unit; absent for an empty cell and for a text."`
+	Unit       string            `json:"unit,omitempty" doc:"The printed unit."`
+	Flag       string            `json:"flag,omitempty" doc:"The reason why the printed value is wrong or doubtful."`
+	Compared   string            `json:"compared,omitempty" doc:"The relation of the value to the table's reference; absent for an absolute value."`
+	Arch       string            `json:"arch,omitempty" doc:"Architecture of the study's machine, in Go's words; absent for a study with one machine."`
+	Target     string            `json:"target,omitempty" doc:"Name of the target."`
+	Benchmark  string            `json:"benchmark,omitempty" doc:"Name of the benchmark."`
+	Metric     string            `json:"metric,omitempty" doc:"Name of the metric."`
+	Item       string            `json:"item,omitempty" doc:"The test of a row whose columns are metrics, or the element of a series."`
+	Params     map[string]string `json:"parameters,omitempty" doc:"Parameters with other values than in the study's plan."`
+	Unmeasured string            `json:"unmeasured,omitempty" doc:"The reason why Touchstone does not measure the value."`
 }
 
 // Rows are the papers of the listing.
@@ -78,7 +78,7 @@ func newData(p paper.Paper) Data {
 			table.Columns = append(table.Columns, c.Heading)
 		}
 		for r, row := range t.Rows {
-			data := rowData{Group: row.Group, Label: row.Label}
+			data := tableRowData{Group: row.Group, Label: row.Label}
 			for c, cell := range row.Cells {
 				if cell.Printed == "" {
 					data.Cells = append(data.Cells, cellData{})

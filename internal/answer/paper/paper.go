@@ -18,7 +18,7 @@ func Listing(papers []Row) *document.Document {
 		t.Rows = append(t.Rows, document.Cells(r.Name, fmt.Sprint(r.Year), fmt.Sprint(r.Tables), fmt.Sprint(r.Numbers), r.Title))
 	}
 	return &document.Document{
-		Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Records: func() document.Records { return listed(papers) }, Data: papers, Whole: "touchstone paper -o json",
+		Kind: kind, Title: "Published results of the studies", Blocks: []document.Block{t}, Records: func() document.Records { return listed(papers) }, Data: func() any { return papers }, Whole: "touchstone paper -o json",
 	}
 }
 
@@ -26,7 +26,7 @@ func Listing(papers []Row) *document.Document {
 func Document(p paper.Paper) *document.Document {
 	data := newData(p)
 	d := &document.Document{
-		Kind: kind, Title: p.Name + ": " + p.Title, Records: func() document.Records { return records(&data) }, Data: data, Whole: "touchstone paper " + p.Name + " -o json",
+		Kind: kind, Title: p.Name + ": " + p.Title, Records: func() document.Records { return records(&data) }, Data: func() any { return data }, Whole: "touchstone paper " + p.Name + " -o json",
 		Blocks: []document.Block{document.Text{Text: p.Citation() + "."}},
 	}
 	for _, t := range p.Tables {

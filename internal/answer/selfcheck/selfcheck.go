@@ -23,7 +23,7 @@ const (
 func Document(r *selfcheck.Record) *document.Document {
 	d := &document.Document{
 		Kind: kind, Title: "Selfcheck of " + r.Target, Answer: []document.Text{alarms(r)},
-		Blocks: append([]document.Block{facts(r)}, parts(r)...), Records: func() document.Records { return records([]selfcheck.Record{*r}) }, Data: r, Whole: whole,
+		Blocks: append([]document.Block{facts(r)}, parts(r)...), Records: func() document.Records { return records([]selfcheck.Record{*r}) }, Data: func() any { return r }, Whole: whole,
 	}
 	for i := range d.Blocks {
 		if s, ok := d.Blocks[i].(document.Section); ok {
@@ -36,7 +36,7 @@ func Document(r *selfcheck.Record) *document.Document {
 
 // Stored is the document of the stored selfchecks, in the order of their ends.
 func Stored(list []selfcheck.Record) *document.Document {
-	d := &document.Document{Kind: kind, Title: "Stored selfchecks", Records: func() document.Records { return records(list) }, Data: list, Whole: whole}
+	d := &document.Document{Kind: kind, Title: "Stored selfchecks", Records: func() document.Records { return records(list) }, Data: func() any { return list }, Whole: whole}
 	for i := range list {
 		r := &list[i]
 		s := document.Section{ID: "selfcheck/" + r.Date.UTC().Format(time.RFC3339), Title: r.Target + ", " + date(r)}

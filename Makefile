@@ -118,7 +118,7 @@ fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
 
 .PHONY: gen
-gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schema of plans
+gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 

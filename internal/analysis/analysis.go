@@ -183,7 +183,10 @@ type Suite struct {
 }
 
 // Key identifies a benchmark with its parameters.
-type Key struct{ Name, Params string }
+type Key struct {
+	Name   string `json:"benchmark" doc:"Name of the benchmark."`
+	Params string `json:"params,omitempty" doc:"Parameters of the benchmark in canonical form."`
+}
 
 // Title is the benchmark's name with its parameters.
 func (k Key) Title() string { return strings.TrimSuffix(k.Name+" "+k.Params, " ") }
@@ -305,22 +308,22 @@ func (s *Section) outcome(target string) *Outcome {
 
 // Outcome counts the trials of a benchmark on one target by their ends.
 type Outcome struct {
-	Target string
-	// OK, Failed, Timeout and Skipped count trials without warm-up. Warmup counts warm-up trials.
-	OK, Failed, Timeout, Skipped, Warmup int
-	// Disturbed counts the ok trials that other activity on the host disturbed.
-	Disturbed int
-	// Lost counts the blocks that the target has lost although it has trials that are ok: their trials failed or timed out, or the cell
-	// was given up before. Untried are those without a trial.
-	Lost, Untried int
-	lost          []int // the lost blocks
+	Target    string `json:"target" doc:"Name of the target."`
+	OK        int    `json:"ok" doc:"Number of trials that were ok, without warm-up."`
+	Failed    int    `json:"failed" doc:"Number of trials that failed, without warm-up."`
+	Timeout   int    `json:"timeout" doc:"Number of trials that exceeded their limit, without warm-up."`
+	Skipped   int    `json:"skipped" doc:"Number of skipped trials, without warm-up."`
+	Warmup    int    `json:"warmup" doc:"Number of warm-up trials."`
+	Disturbed int    `json:"disturbed" doc:"Number of ok trials that other activity on the host disturbed."`
+	Lost      int    `json:"lost,omitempty" doc:"Number of blocks that the target has lost although it has trials that are ok: their trials failed or timed out, or the cell was given up before; absent if none."`
+	Untried   int    `json:"-"` // the lost blocks without a trial
+	lost      []int  // the lost blocks
 	// blocks is the number of blocks until the last trial. stopped is set if the rule of the run stopped the cell.
 	blocks  int
 	stopped bool
-	// Reason is the reason of the first trial that was not ok. See also Why.
-	Reason string
+	Reason  string `json:"reason,omitempty" doc:"Reason of the first trial that was not ok."` // see also Why
 	// Phases are the timed regions in their order, for benchmarks that show them.
-	Phases []Phase
+	Phases []Phase `json:"-"`
 }
 
 // Total counts the trials without warm-up.
@@ -523,12 +526,12 @@ type Place struct {
 // Missing is a cell with trials that did not end well.
 type Missing struct {
 	Key
-	Target string
-	Status result.Status
-	// Count is the number of trials with this status, of Total trials without warm-up.
-	Count, Total int
-	// Reason and Output are from the first such trial.
-	Reason, Output string
+	Target string        `json:"target" doc:"Name of the target."`
+	Status result.Status `json:"status" doc:"Outcome of the trials."`
+	Count  int           `json:"count" doc:"Number of trials with this outcome."`
+	Total  int           `json:"of" doc:"Number of all trials of the cell, without warm-up."`
+	Reason string        `json:"reason" doc:"Reason of the first such trial."`
+	Output string        `json:"-"` // of the first such trial
 }
 
 // Counts spells the number of these trials: "3 of 10 failed".

@@ -7,11 +7,10 @@ import (
 // FailedCalls counts the failures of one call of a target over a whole run, with warm-up. A runtime that fails now and then is no slow
 // runtime: the share of its failures is a result of its own.
 type FailedCalls struct {
-	Target string
-	// Call is the name of the call, such as "create". It is FirstContainer for the first containers of the target.
-	Call string
-	// Failed calls of Total failed or exceeded their limit.
-	Failed, Total int
+	Target string `json:"target" doc:"Name of the target."`
+	Call   string `json:"call" doc:"The call: \"create\", \"start\" and so on, or \"first container\" for the containers before the first trial."`
+	Failed int    `json:"failed" schema:"minimum=1" doc:"Number of calls that failed or exceeded their limit."`
+	Total  int    `json:"of" schema:"minimum=1" doc:"Number of all calls."`
 }
 
 // FirstContainer is the Call of the containers that a target must run before its first trial.

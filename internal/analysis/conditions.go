@@ -12,15 +12,15 @@ import (
 
 // Condition is a condition of the trials of a benchmark, in words by name.
 type Condition struct {
-	Name   string
-	Values []ConditionValue
+	Name   string           `json:"name" doc:"Name of the condition."`
+	Values []ConditionValue `json:"values" doc:"Its values."`
 }
 
 // ConditionValue is a value with the targets that had it. Targets is nil if every target had it in each of its trials. A
 // target whose trials differ is listed with each of their values.
 type ConditionValue struct {
-	Value   string
-	Targets []string
+	Value   string   `json:"value" doc:"The value."`
+	Targets []string `json:"targets,omitempty" doc:"The targets that had it; absent if every target had it in each of its trials."`
 }
 
 // String spells the condition: "cache cold", "path loopback (native), bridge, veth (oci/runc, oci/crun)".

@@ -14,10 +14,9 @@ import (
 
 // Machine is a machine with its runs.
 type Machine struct {
-	// Name is the host name in the first run, Nature the kind of machine in words.
-	Name, Nature string
-	// Runs are indexes into Analysis.Runs.
-	Runs []int
+	Name   string `json:"name" doc:"Name of the host in the first run."`
+	Nature string `json:"nature" doc:"The kind of machine as far as it shows: no hypervisor found, a guest, emulated."`
+	Runs   []int  `json:"runs" doc:"Places of its runs in runs, from 0."`
 }
 
 // HasHost reports whether the facts about the host are known. An imported run of TouchStone has none.
@@ -138,12 +137,10 @@ type Coverage struct {
 
 // Covered is the extent of one benchmark in one run.
 type Covered struct {
-	// Targets are those with a trial that is ok, Lacking the other targets with trials.
-	Targets, Lacking []string
-	// Blocks counts the measured blocks.
-	Blocks int
-	// Reason explains why no target has a number. It is empty if one has.
-	Reason string
+	Targets []string `json:"targets" doc:"Targets with a trial that is ok."`
+	Lacking []string `json:"lacking,omitempty" doc:"Other targets with trials."`
+	Blocks  int      `json:"blocks" doc:"Number of measured blocks."`
+	Reason  string   `json:"reason,omitempty" doc:"The reason why no target has a number; absent if one has."`
 }
 
 // String spells it: "4 targets, 10 blocks; not youki".
@@ -186,7 +183,7 @@ func (a *Analysis) covered(k Key, run int) Covered {
 		if s == nil || b.Key != k {
 			continue
 		}
-		c := Covered{Blocks: s.Blocks}
+		c := Covered{Targets: []string{}, Blocks: s.Blocks}
 		for _, o := range s.Targets {
 			if o.OK > 0 {
 				c.Targets = append(c.Targets, o.Target)
@@ -199,19 +196,19 @@ func (a *Analysis) covered(k Key, run int) Covered {
 		}
 		return c
 	}
-	return Covered{Reason: a.Runs[run].Without(k.Title())}
+	return Covered{Targets: []string{}, Reason: a.Runs[run].Without(k.Title())}
 }
 
 // Unmeasured is benchmarks that every target skipped for the same reasons.
 type Unmeasured struct {
-	Benchmarks []string
-	Reasons    []Reason
+	Benchmarks []string `json:"benchmarks" doc:"Benchmarks that were skipped for the same reasons, with their parameters."`
+	Reasons    []Reason `json:"reasons" doc:"The reasons."`
 }
 
 // Reason is the reason why some targets skipped a benchmark. Targets is nil if it holds for all of them.
 type Reason struct {
-	Text    string
-	Targets []string
+	Text    string   `json:"text" doc:"The reason."`
+	Targets []string `json:"targets,omitempty" doc:"The targets that it holds for; absent if it holds for all."`
 }
 
 // String spells the reason: "native, oci/runc: REASON".

@@ -17,7 +17,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -213,12 +212,7 @@ func trustResults(dir string) error {
 }
 
 func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string) error {
-	return a.writeTo(file, func(w io.Writer) error {
-		if f == formatJSON {
-			return reportjson.WriteReproduction(jsonWriter(w), r)
-		}
-		return a.writeDocument(w, f, file, study.Document(r, links))
-	})
+	return a.writeTo(file, func(w io.Writer) error { return a.writeDocument(w, f, file, study.Document(r, links)) })
 }
 
 // withFakes replaces the targets of a study and its plans by fake ones of the same names.

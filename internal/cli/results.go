@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
@@ -344,10 +343,5 @@ type reportOptions struct {
 }
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {
-	return a.writeTo(opts.file, func(w io.Writer) error {
-		if opts.format == formatJSON {
-			return reportjson.Write(jsonWriter(w), r)
-		}
-		return a.writeDocument(w, opts.format, opts.file, runs.Document(&r))
-	})
+	return a.writeTo(opts.file, func(w io.Writer) error { return a.writeDocument(w, opts.format, opts.file, runs.Document(&r)) })
 }

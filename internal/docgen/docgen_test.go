@@ -65,6 +65,24 @@ func TestTablesAreFresh(t *testing.T) {
 	}
 }
 
+// TestSchemasAreFresh holds that a published schema has the fields of the types that make the JSON.
+//
+// Invariant published-schemas.
+func TestSchemasAreFresh(t *testing.T) {
+	files, err := docgen.Schemas("../..")
+	must.Do(t, err)
+	for name, want := range files {
+		compare(t, filepath.Join(docs, "schema", name), want)
+	}
+	entries, err := os.ReadDir(filepath.Join(docs, "schema"))
+	must.Do(t, err)
+	for _, e := range entries {
+		if n := e.Name(); files[n] == nil && n != "plan.schema.json" && n != "result.schema.json" {
+			t.Errorf("%s is the schema of no kind", n)
+		}
+	}
+}
+
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {

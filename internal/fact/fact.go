@@ -25,10 +25,9 @@ func newFact(kind Kind, text string) Fact { return Fact{ID{Kind: kind}, text} }
 
 // Row is a fact of each of several runs. An unknown value is empty.
 type Row struct {
-	ID
-	Values []string
-	// Differs is set if the runs differ in a fact that could be the same.
-	Differs bool
+	ID      `json:"-"`
+	Values  []string `json:"values" doc:"The value of each run, in the order of runs; empty if it is not known."`
+	Differs bool     `json:"differs" doc:"Set if the runs differ in a fact that could be the same."`
 }
 
 // Group is the runs with the same value of a fact.

@@ -13,14 +13,10 @@ const EmulatedVerdictsFlag = "--emulated-verdicts"
 
 // Emulation describes the runs of machines with an emulated CPU.
 type Emulation struct {
-	// Runs are indexes into Analysis.Runs.
-	Runs []int
-	// Certain is false if some of the CPUs only may be emulated.
-	Certain bool
-	// Verdicts reports whether the report has verdicts about speed for these runs, because the user asked for them.
-	Verdicts bool
-	// Note states it in sentences, for the top of the report.
-	Note string
+	Runs     []int  `json:"runs" schema:"minItems=1" doc:"Places of the runs in the report, from 0."`
+	Certain  bool   `json:"certain" doc:"Set if all of these CPUs are known to be emulated; the others may be."`
+	Verdicts bool   `json:"speed_verdicts" doc:"Set if the report has verdicts about speed for these runs, because of --emulated-verdicts."`
+	Note     string `json:"note" doc:"The same in sentences, for the top of the report."`
 }
 
 // EmulationOf is nil if no run is of a machine whose CPU is emulated, or may be.

@@ -191,6 +191,7 @@ func carryOver(run *analysis.Run) WarningGroup {
 
 // WarningGroup is the warnings of one kind.
 type WarningGroup struct {
-	Title, Advice string
-	Items         []string
+	Title  string   `json:"title" doc:"The kind of the warnings."`
+	Advice string   `json:"advice,omitempty" doc:"The remedy."`
+	Items  []string `json:"items" doc:"The warnings."`
 }

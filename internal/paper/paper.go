@@ -34,12 +34,9 @@ type Paper struct {
 
 // Figure is a figure that can be drawn again from values of Touchstone.
 type Figure struct {
-	// Name is unique in its paper: "figure 13".
-	Name string `yaml:"name"`
-	// Title is the printed caption.
-	Title string `yaml:"title"`
-	// Of describes each plot by benchmark, metric and parameters.
-	Of []Of `yaml:"of"`
+	Name  string `yaml:"name" json:"name" doc:"Name of the figure, unique in its study: \"figure 13\"."`
+	Title string `yaml:"title" json:"title" doc:"The printed caption."`
+	Of    []Of   `yaml:"of" json:"of" doc:"The values of each plot."`
 }
 
 // Table is a printed table, or a group of numbers of the text in the form of a table.
@@ -85,21 +82,21 @@ type Cell struct {
 // Of describes a value in the words of Touchstone. An empty field is unknown, or another part of the table has it.
 type Of struct {
 	// Arch is the architecture of the study's machine, in Go's words. It is empty for a study with one machine.
-	Arch   string `yaml:"arch,omitempty"`
-	Target string `yaml:"target,omitempty"`
+	Arch   string `yaml:"arch,omitempty" json:"-"`
+	Target string `yaml:"target,omitempty" json:"-"`
 	// Engine replaces the engine of the target and of the table's reference, for a row that the study measured with another engine.
-	Engine    string `yaml:"engine,omitempty"`
-	Benchmark string `yaml:"benchmark,omitempty"`
-	Metric    string `yaml:"metric,omitempty"` // "{item}" in it stands for Item
+	Engine    string `yaml:"engine,omitempty" json:"-"`
+	Benchmark string `yaml:"benchmark,omitempty" json:"benchmark,omitempty" doc:"Name of the benchmark."`
+	Metric    string `yaml:"metric,omitempty" json:"metric,omitempty" doc:"Name of the metric."` // "{item}" in it stands for Item
 	// Item is the test of a row whose columns are metrics. For a metric that is a series, it names the element.
-	Item   string            `yaml:"item,omitempty"`
-	Params map[string]string `yaml:"params,omitempty"` // those that differ from the parameters of the paper's plan
+	Item   string            `yaml:"item,omitempty" json:"-"`
+	Params map[string]string `yaml:"params,omitempty" json:"params,omitempty" doc:"Parameters with other values than in the study's plan."`
 	// Unit is the printed unit.
-	Unit string `yaml:"unit,omitempty"`
+	Unit string `yaml:"unit,omitempty" json:"-"`
 	// Compared is set for a value that the paper prints in relation to the table's reference.
-	Compared Comparison `yaml:"compared,omitempty"`
+	Compared Comparison `yaml:"compared,omitempty" json:"-"`
 	// Unmeasured is the reason why Touchstone does not measure the value.
-	Unmeasured string `yaml:"unmeasured,omitempty"`
+	Unmeasured string `yaml:"unmeasured,omitempty" json:"-"`
 }
 
 // Comparison is the relation of a printed value v to the reference.
@@ -118,25 +115,21 @@ const (
 
 // Claim is a testable statement of a study about targets.
 type Claim struct {
-	Name string `yaml:"name"` // unique in its paper
-	// Text is the statement in one sentence; Place is its section, figure or table.
-	Text  string `yaml:"text"`
-	Place string `yaml:"place"`
+	Name  string `yaml:"name" json:"name" doc:"Name of the claim, unique in its study."`
+	Text  string `yaml:"text" json:"text" doc:"The claim in one sentence."`
+	Place string `yaml:"place" json:"place" doc:"Its section, figure or table."`
 	// Of describes the compared values by benchmark, metric and parameters. Several are a claim about each of them.
-	Of []Of `yaml:"of"`
+	Of []Of `yaml:"of" json:"-"`
 	// Targets are compared with each of Others.
-	Targets []string `yaml:"targets"`
-	Others  []string `yaml:"others"`
+	Targets []string `yaml:"targets" json:"-"`
+	Others  []string `yaml:"others" json:"-"`
 	// Pairs are further comparisons, of the first target with the second one.
-	Pairs [][2]string `yaml:"pairs,omitempty"`
-	// Relation is the stated relation of Targets to Others.
-	Relation Relation `yaml:"relation"`
-	// Margin is a factor, at least 1: "better" and "worse" mean by at least this factor, "similar" means by at most this factor.
-	Margin float64 `yaml:"margin"`
-	// Note derives the margin from the words and numbers of the study.
-	Note string `yaml:"note,omitempty"`
+	Pairs    [][2]string `yaml:"pairs,omitempty" json:"-"`
+	Relation Relation    `yaml:"relation" json:"relation" doc:"The claimed relation of a target to another, in the direction of the metric."`
+	Margin   float64     `yaml:"margin" json:"margin" schema:"minimum=1" doc:"A factor: better and worse mean by at least this factor, similar by at most this factor."`
+	Note     string      `yaml:"note,omitempty" json:"note,omitempty" doc:"The derivation of the margin from the words and numbers of the study."`
 	// Arch is the only architecture that the claim is about, in the spelling of Go: "amd64". It is empty for a claim about all.
-	Arch string `yaml:"arch,omitempty"`
+	Arch string `yaml:"arch,omitempty" json:"-"`
 }
 
 // Relation is the statement of a claim. Better and worse follow the direction of the metric.

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	records "github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // answers are an answer of each kind, with hostile text.
@@ -36,17 +37,26 @@ func answers(t *testing.T) []*document.Document {
 	single, joint := report.New([]result.Run{run}, analysis.Options{}), report.New([]result.Run{run, second}, analysis.Options{})
 	builds := reporttest.Builds()
 	builds.Unfinished, builds.B.Version, builds.Values[0].Reason = reporttest.Hostile, reporttest.Hostile, reporttest.Hostile
+	builds.Values[0].Answer, builds.Values[0].After = stats.Inconclusive, 0
 	b := history.NewBuilder("Create", func(result.Cell) bool { return true })
 	for _, day := range reporttest.Days(func(_ int, r *result.Run) { r.Targets[0].Version = reporttest.Hostile }) {
 		b.Add(day)
 	}
 	series := b.History(reporttest.Hostile)
-	record := records.Record{Target: "oci/crun", Runtime: reporttest.Hostile, Runs: []string{"one"}, Check: records.Check{Delays: []records.Found{{Verb: "create", Kind: records.Kinds()[0], Delay: 0.001, Runs: 1}}}}
+	record := records.Record{
+		Kind: records.DocumentKind, Version: records.SchemaVersion, Host: run.Host, Target: "oci/crun", Runtime: reporttest.Hostile, Runs: []string{"one"},
+		Check: records.Check{
+			Delays: []records.Found{{Verb: "create", Kind: records.Sleep, Delay: 0.001, Runs: 1}}, Smallest: []records.Smallest{{Verb: "create", Kind: records.Sleep}},
+			Limits: []records.Limit{{Metric: "Create", Minutes: 1}}, Operations: []records.Overhead{{Verb: "create", Median: 0.02, Region: 1e-8}},
+		},
+	}
 	publication, err := publications.Load("wang")
 	must.Do(t, err)
+	papers, err := publications.All()
+	must.Do(t, err)
 	return []*document.Document{
-		answerhistory.Document(&series), selfcheck.Document(&record), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
-		ab.Document(builds),
+		answerhistory.Document(&series), selfcheck.Document(&record), selfcheck.Stored([]records.Record{record}), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
+		ab.Document(builds), paper.Listing(paper.Rows(papers)),
 	}
 }
 

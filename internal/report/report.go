@@ -1,4 +1,4 @@
-// Package report is an analysis with its findings and warnings, ready for layout. Packages html and json below it, and package
+// Package report is an analysis with its findings and warnings, ready for layout. Package html below it, and package
 // answer/runs, lay it out and decide nothing.
 package report
 

@@ -185,7 +185,7 @@ const (
 
 // Warning is a reason to trust a number less, with advice.
 type Warning struct {
-	Kind    WarningKind
-	Message string
-	Advice  string
+	Kind    WarningKind `json:"kind" doc:"Kind of the warning."`
+	Message string      `json:"message" doc:"The observation."`
+	Advice  string      `json:"advice" doc:"The remedy."`
 }

@@ -3,6 +3,7 @@ package study_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,9 +12,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ohler55/ojg/jp"
+	"github.com/ohler55/ojg/oj"
 
 	"github.com/touchstone-bench/touchstone/internal/answer/study"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/render/html"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -103,5 +107,31 @@ func TestRecords(t *testing.T) {
 	}
 	if len(claims) != len(r.Claims) || measurements == 0 {
 		t.Errorf("%d of %d claims have rows, and %d cells have our value", len(claims), len(r.Claims), measurements)
+	}
+}
+
+// TestJSON holds that the JSON has the verdicts, and no ratio of a claim that was not measured.
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	formats := render.Formats()
+	f := slices.IndexFunc(formats, func(f render.Format) bool { return f.Name == "json" })
+	must.Do(t, formats[f].Write(&b, study.Document(reporttest.Study(), nil), render.Options{}))
+	tree, err := oj.Parse(b.Bytes())
+	must.Do(t, err)
+	for path, want := range map[string]string{
+		"['kind']": "touchstone-reproduction",
+		"verdicts['agrees','disagrees','cannot tell','not measured']": "1, 1, 1, 1",
+		"claims[0].comparisons[0].verdict":                            "agrees",
+		"claims[2].verdict":                                           "not measured",
+		"claims[2].comparisons[0].ratio":                              "",
+		"tables[0].rows[0].cells[*].published_ratio":                  "20",
+	} {
+		var got []string
+		for _, v := range jp.MustParseString(path).Get(tree) {
+			got = append(got, fmt.Sprint(v))
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%s is %q, want %q", path, text, want)
+		}
 	}
 }

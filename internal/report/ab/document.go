@@ -16,92 +16,79 @@ const SchemaVersion = 1
 
 // Document is a comparison as its JSON has it, and as package answer/ab shows it. Ratios are B/A. A number that does not exist is nil.
 type Document struct {
-	Kind    string      `json:"kind"`
-	Version int         `json:"schema_version"`
-	Tool    result.Tool `json:"generator"`
-	// Started is the start of the calibration, and Machine where it ran. Both may be unknown.
-	Started time.Time    `json:"started,omitzero"`
-	Machine *Machine     `json:"machine,omitempty"`
-	Answer  stats.Answer `json:"answer"`
-	Code    int          `json:"exit_code"`
-	// Margin is the largest difference that does not matter, as a share.
-	Margin float64 `json:"margin"`
-	A      Build   `json:"a"`
-	B      Build   `json:"b"`
-	// Level is the error probability of each interval, over all looks.
-	Level float64 `json:"interval_error_probability"`
-	// MostRuns and Blocks are the design. They are 0 if no run followed the calibration.
-	MostRuns int `json:"planned_runs"`
-	Blocks   int `json:"blocks_per_run"`
-	// Budget and Spent are in seconds.
-	Budget float64 `json:"budget_s"`
-	Spent  float64 `json:"spent_s"`
-	// Unfinished is the reason for missing runs.
-	Unfinished string `json:"unfinished,omitempty"`
-	// Decision is the predicted time in seconds of a series that decides, without the calibration. It is 0 with an answer, and without such a series.
-	Decision float64 `json:"decision_s,omitempty"`
-	// DecisionRuns and DecisionBlocks are the design of this series.
-	DecisionRuns   int       `json:"decision_runs,omitempty"`
-	DecisionBlocks int       `json:"decision_blocks_per_run,omitempty"`
-	Values         []Outcome `json:"values"`
-	Runs           []Done    `json:"runs"`
+	Kind           string       `json:"kind" doc:"Kind of the document."`
+	Version        int          `json:"schema_version" doc:"Version of the document. It rises if a field changes its meaning or goes away."`
+	Tool           result.Tool  `json:"generator" doc:"The program that made the comparison."`
+	Started        time.Time    `json:"started,omitzero" doc:"The start of the calibration; absent if it is unknown."`
+	Machine        *Machine     `json:"machine,omitempty" doc:"The machine of the runs; absent if it is unknown."`
+	Answer         stats.Answer `json:"answer" doc:"The answer for all values: worse if one value is worse, and not worse if all values are."`
+	Code           int          `json:"exit_code" schema:"maximum=255" doc:"The exit code of the command: 4 worse, 0 not worse, 6 inconclusive, 130 interrupted, another one after an error."`
+	Margin         float64      `json:"margin" schema:"exclusiveMinimum=0" doc:"The largest difference that does not matter, as a share: 0.03 is 3 %."`
+	A              Build        `json:"a" doc:"The old build, the baseline."`
+	B              Build        `json:"b" doc:"The new build."`
+	Level          float64      `json:"interval_error_probability" schema:"exclusiveMinimum=0;maximum=1" doc:"The error probability of each interval, over all looks."`
+	MostRuns       int          `json:"planned_runs" doc:"The largest number of runs; 0 if none followed the calibration."`
+	Blocks         int          `json:"blocks_per_run" doc:"Number of measured blocks in each run; 0 if no run followed the calibration."`
+	Budget         float64      `json:"budget_s" schema:"minimum=0" doc:"The longest time for all runs, in seconds."`
+	Spent          float64      `json:"spent_s" schema:"minimum=0" doc:"The time of all runs with the calibration, in seconds."`
+	Unfinished     string       `json:"unfinished,omitempty" schema:"minLength=1" doc:"The reason for missing runs."`
+	Decision       float64      `json:"decision_s,omitempty" schema:"exclusiveMinimum=0" doc:"The predicted time of a comparison that decides, in seconds, without its calibration; absent with an answer, if more runs would not decide, and if no time up to a day would."`
+	DecisionRuns   int          `json:"decision_runs,omitempty" schema:"minimum=4" doc:"Number of runs of this comparison."`
+	DecisionBlocks int          `json:"decision_blocks_per_run,omitempty" schema:"minimum=1" doc:"Number of blocks in each of its runs."`
+	Values         []Outcome    `json:"values" doc:"The compared values."`
+	Runs           []Done       `json:"runs" doc:"The runs in their order, without the calibration."`
 }
 
 // Machine is the machine of the runs.
 type Machine struct {
-	Hostname string `json:"hostname"`
-	OS       string `json:"os"`
-	Kernel   string `json:"kernel"`
-	CPU      string `json:"cpu"`
-	CPUs     int    `json:"cpus"`
+	Hostname string `json:"hostname" doc:"Name of the machine."`
+	OS       string `json:"os" doc:"Name and version of the operating system."`
+	Kernel   string `json:"kernel" doc:"Version of the kernel."`
+	CPU      string `json:"cpu" doc:"Model of the CPU."`
+	CPUs     int    `json:"cpus" doc:"Number of online logical CPUs."`
 }
 
 // Build is a side.
 type Build struct {
-	Target  string `json:"target"`
-	Binary  string `json:"binary,omitempty"`
-	Version string `json:"version,omitempty"`
+	Target  string `json:"target" schema:"minLength=1" doc:"Name of the target."`
+	Binary  string `json:"binary,omitempty" doc:"The path of the runtime."`
+	Version string `json:"version,omitempty" doc:"The version of the runtime."`
 }
 
 // Outcome is a value with its answer.
 type Outcome struct {
-	Benchmark string           `json:"benchmark"`
-	Params    string           `json:"params,omitempty"`
-	Metric    string           `json:"metric"`
-	Unit      result.Unit      `json:"unit"`
-	Better    result.Direction `json:"better"`
-	Answer    stats.Answer     `json:"answer"`
-	Reason    string           `json:"reason,omitempty"`
-	// Remedy is the way to an answer if more runs do not lead to one.
-	Remedy string   `json:"remedy,omitempty"`
-	After  int      `json:"decided_after_runs,omitempty"`
-	Ratio  *float64 `json:"ratio,omitempty"`
-	Lo     *float64 `json:"ratio_low,omitempty"`
-	Hi     *float64 `json:"ratio_high,omitempty"`
-	// Between is the standard deviation of the logarithm of the ratio between runs, apart from the variation within them.
-	Between *float64 `json:"between_runs_log_sd,omitempty"`
-	LostA   float64  `json:"lost_a"`
-	LostB   float64  `json:"lost_b"`
-	// Ratios are by run.
-	Ratios []OfRun `json:"ratios"`
+	Benchmark string           `json:"benchmark" schema:"minLength=1" doc:"Name of the benchmark."`
+	Params    string           `json:"params,omitempty" doc:"Parameters of the benchmark in canonical form."`
+	Metric    string           `json:"metric" schema:"minLength=1" doc:"Name of the metric."`
+	Unit      result.Unit      `json:"unit" doc:"Unit of the values."`
+	Better    result.Direction `json:"better" doc:"The direction of better values."`
+	Answer    stats.Answer     `json:"answer" doc:"The answer of the value."`
+	Reason    string           `json:"reason,omitempty" schema:"minLength=1" doc:"The reason for an inconclusive answer."`
+	Remedy    string           `json:"remedy,omitempty" schema:"minLength=1" doc:"The way to an answer, if more runs do not lead to one."`
+	After     int              `json:"decided_after_runs,omitempty" schema:"minimum=1" doc:"Number of runs that decided the value."`
+	Ratio     *float64         `json:"ratio,omitempty" schema:"minimum=0" doc:"B / A over all runs."`
+	Lo        *float64         `json:"ratio_low,omitempty" schema:"minimum=0" doc:"The lower end of the interval of the ratio, which holds at all looks together."`
+	Hi        *float64         `json:"ratio_high,omitempty" schema:"minimum=0" doc:"The upper end of this interval."`
+	Between   *float64         `json:"between_runs_log_sd,omitempty" schema:"minimum=0" doc:"The standard deviation of the logarithm of the ratio from run to run, apart from the variation within runs."`
+	LostA     float64          `json:"lost_a" schema:"minimum=0;maximum=1" doc:"The share (0 to 1) of blocks that A has lost."`
+	LostB     float64          `json:"lost_b" schema:"minimum=0;maximum=1" doc:"The share (0 to 1) of blocks that B has lost."`
+	Ratios    []OfRun          `json:"ratios" doc:"The ratio of each run, in the order of the runs."`
 }
 
 // OfRun is the ratio of one run, with the reason if it has none.
 type OfRun struct {
-	Ratio  *float64 `json:"ratio,omitempty"`
-	Lo     *float64 `json:"low,omitempty"`
-	Hi     *float64 `json:"high,omitempty"`
-	Blocks int      `json:"blocks"`
-	Reason string   `json:"reason,omitempty"`
+	Ratio  *float64 `json:"ratio,omitempty" schema:"exclusiveMinimum=0" doc:"B / A."`
+	Lo     *float64 `json:"low,omitempty" schema:"minimum=0" doc:"The lower end of the run's own interval."`
+	Hi     *float64 `json:"high,omitempty" schema:"minimum=0" doc:"The upper end of this interval."`
+	Blocks int      `json:"blocks" doc:"Number of blocks with both sides."`
+	Reason string   `json:"reason,omitempty" schema:"minLength=1" doc:"The reason for a missing ratio."`
 }
 
 // Done is a run of the comparison.
 type Done struct {
-	ID string `json:"id"`
-	// Took is the time in seconds, with set-up and clean-up.
-	Took float64 `json:"took_s"`
-	// Page is the run's own page, in the folder of the comparison.
-	Page string `json:"page"`
+	ID   string  `json:"id" schema:"minLength=1" doc:"Unique name of the run."`
+	Took float64 `json:"took_s" schema:"minimum=0" doc:"The time with set-up and clean-up, in seconds."`
+	Page string  `json:"page" schema:"minLength=1" doc:"The page of the run, in the folder of the comparison."`
 }
 
 // Document returns the state of the series. page names the page of a run. The caller adds the facts that a series does not have: the tool, the

@@ -30,10 +30,9 @@ func Verdicts() []Verdict { return []Verdict{Agrees, Disagrees, CannotTell, NotM
 // Claim is a claim with its verdict.
 type Claim struct {
 	paper.Claim
-	Verdict Verdict
-	// Reason explains the verdict. It is empty if all comparisons agree.
-	Reason      string
-	Comparisons []Comparison
+	Verdict     Verdict      `json:"verdict" doc:"The verdict of all comparisons together."`
+	Reason      string       `json:"reason,omitempty" doc:"The reason of the verdict; absent if all comparisons agree."`
+	Comparisons []Comparison `json:"-"`
 }
 
 // Comparison is a target against another one on one value.

@@ -11,9 +11,8 @@ import (
 type Figure struct {
 	paper.Figure
 	// Metrics are the metrics of the figure that were measured, on all targets of a run.
-	Metrics []analysis.Metric
-	// Reason is the reason why nothing of it was measured. It is empty if something was.
-	Reason string
+	Metrics []analysis.Metric `json:"-"`
+	Reason  string            `json:"reason,omitempty" doc:"The reason why nothing of the figure was measured; absent if something was."`
 }
 
 func (s *source) figure(f paper.Figure) Figure {

@@ -215,50 +215,45 @@ func Added(calibration result.Run, delayed []Delayed, commands Commands) time.Du
 
 // Check is the result of a selfcheck.
 type Check struct {
-	Alarms     Alarms     `json:"false_alarms"`
-	Delays     []Found    `json:"delays"`
-	Smallest   []Smallest `json:"smallest_delays"`
-	Limits     []Limit    `json:"limits"`
-	Operations []Overhead `json:"overhead"`
-	Self       float64    `json:"self_cpu_share"` // Touchstone's CPU time as a share of the time of all trials
+	Alarms     Alarms     `json:"false_alarms" doc:"The differences that equal targets showed."`
+	Delays     []Found    `json:"delays" doc:"The delays, with the runs that found them."`
+	Smallest   []Smallest `json:"smallest_delays" doc:"The smallest delay that was found, by operation and kind."`
+	Limits     []Limit    `json:"limits" doc:"The smallest delay that a verdict shows, by metric and time."`
+	Operations []Overhead `json:"overhead" doc:"Touchstone's own part in each operation."`
+	Self       float64    `json:"self_cpu_share" doc:"Touchstone's own CPU time as a share of the time of all trials."`
 }
 
 // Alarms counts the differences that equal targets showed.
 type Alarms struct {
-	// Shown of the Comparisons showed a difference. By chance it is at most one in twenty.
-	Shown       int `json:"shown"`
-	Comparisons int `json:"comparisons"`
+	Shown       int `json:"shown" doc:"Number of comparisons of equal targets that showed a difference. By chance it is about one in twenty."`
+	Comparisons int `json:"comparisons" doc:"Number of comparisons of equal targets."`
 }
 
 // Found counts the runs that found a delay.
 type Found struct {
-	Verb string `json:"operation"`
-	Kind Kind   `json:"kind"`
-	// Delay is in seconds, and Share its part of the operation's median.
-	Delay float64 `json:"delay_s"`
-	Share float64 `json:"share"`
-	Found int     `json:"found_in_runs"`
-	Runs  int     `json:"runs"`
-	// Measured is the median over the runs of the difference of the means in seconds; absent if unknown.
-	Measured *float64 `json:"measured_s,omitempty"`
+	Verb     string   `json:"operation" doc:"The operation that was delayed."`
+	Kind     Kind     `json:"kind" doc:"The kind of delay."`
+	Delay    float64  `json:"delay_s" doc:"The delay in seconds."`
+	Share    float64  `json:"share" doc:"The delay as a share of the operation's median."`
+	Found    int      `json:"found_in_runs" doc:"Number of runs that found the delay."`
+	Runs     int      `json:"runs" doc:"Number of runs with the delay."`
+	Measured *float64 `json:"measured_s,omitempty" doc:"The median over the runs of the difference of the means, in seconds; absent if it is unknown."`
 }
 
 // Smallest is the smallest delay that was found in at least four of five runs, as were all larger ones.
 type Smallest struct {
-	Verb string `json:"operation"`
-	Kind Kind   `json:"kind"`
-	// Delay and Share are absent if not even the largest delay was found.
-	Delay *float64 `json:"delay_s,omitempty"`
-	Share *float64 `json:"share,omitempty"`
+	Verb  string   `json:"operation" doc:"The operation that was delayed."`
+	Kind  Kind     `json:"kind" doc:"The kind of delay."`
+	Delay *float64 `json:"delay_s,omitempty" doc:"The delay in seconds; absent if not even the largest delay was found."`
+	Share *float64 `json:"share,omitempty" doc:"The delay as a share of the operation's median; absent if not even the largest delay was found."`
 }
 
 // Limit is the smallest delay that the verdict of a comparison of two targets shows in a time, in any part of the distribution, with a probability
 // of 80 %.
 type Limit struct {
-	Metric  string `json:"metric"`
-	Minutes int    `json:"minutes"`
-	// Difference is the delay as a share of the median: 0.03 is 3 %. It is absent if the time is too short for any delay.
-	Difference *float64 `json:"difference,omitempty"`
+	Metric     string   `json:"metric" doc:"Name of the metric."`
+	Minutes    int      `json:"minutes" doc:"Time of the comparison, in minutes."`
+	Difference *float64 `json:"difference,omitempty" doc:"The delay as a share of the median: 0.03 is 3 %; absent if the time is too short for any delay."`
 }
 
 // Minutes are the times of the limits.
@@ -266,16 +261,12 @@ func Minutes() []int { return []int{1, 5, 20} }
 
 // Overhead is Touchstone's own part in the time of an operation, in seconds.
 type Overhead struct {
-	Verb   string  `json:"operation"`
-	Median float64 `json:"median_s"`
-	// Region is the time of an empty timed region.
-	Region float64 `json:"empty_region_s"`
-	// Calls are the starts of processes or the requests to a daemon that Touchstone makes in the operation. It is 0 if unknown.
-	Calls float64 `json:"calls,omitempty"`
-	// Launch is the start of a process that does nothing, until its exit. It is absent unless each call starts a process.
-	Launch *float64 `json:"launch_s,omitempty"`
-	// Request is the round trip of a request that does nothing. It is absent unless each call is a request to a daemon.
-	Request *float64 `json:"request_s,omitempty"`
+	Verb    string   `json:"operation" doc:"The operation."`
+	Median  float64  `json:"median_s" doc:"Its median, in seconds."`
+	Region  float64  `json:"empty_region_s" doc:"The time of an empty timed region, in seconds."`
+	Calls   float64  `json:"calls,omitempty" doc:"The starts of processes or the requests to a daemon that Touchstone makes in the operation; absent if unknown."`
+	Launch  *float64 `json:"launch_s,omitempty" doc:"The time to start a process that does nothing, until its exit, in seconds; absent unless each call starts a process."`
+	Request *float64 `json:"request_s,omitempty" doc:"The round trip of a request that does nothing, in seconds; absent unless each call is a request to a daemon."`
 }
 
 // Pace is the time of a block with two targets, by benchmark, and of the set-up of a run.

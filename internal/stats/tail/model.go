@@ -27,11 +27,10 @@ const (
 
 // Refusal is the reason why a series has no bound.
 type Refusal struct {
-	Test Test
-	// Reason has the figures of the test, and Advice the remedy.
-	Reason, Advice string
-	// Samples is the least number of samples that would do, 0 if more samples of the same kind would not help.
-	Samples int
+	Test    Test   `json:"test" doc:"The first test that failed."`
+	Reason  string `json:"reason" doc:"The figures of the test."`
+	Advice  string `json:"advice" doc:"The remedy."`
+	Samples int    `json:"samples_needed,omitempty" doc:"Least number of samples that would do; absent if more samples of the same kind do not help."`
 }
 
 // Error implements error.

@@ -1,14 +1,14 @@
-package reportjson_test
+package runs_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,39 +19,38 @@ import (
 	"github.com/ohler55/ojg/oj"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/answer/runs"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden file")
+// jsonOf is the JSON of the report of one run.
+func jsonOf(t *testing.T, run result.Run) []byte { return jsonOfReport(t, single(run)) }
 
-// single is the report of one run, with the same bootstraps whatever the seed of the run.
-func single(run result.Run) report.Report {
-	run.Seed = 1
-	return report.New([]result.Run{run}, analysis.Options{})
-}
-
-func written(t *testing.T, run result.Run) []byte { return document(t, single(run)) }
-
-func document(t *testing.T, r report.Report) []byte {
+func jsonOfReport(t *testing.T, r report.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := reportjson.Write(&b, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeJSON(&b, r))
 	return b.Bytes()
 }
 
+func writeJSON(w io.Writer, r report.Report) error {
+	formats := render.Formats()
+	f := slices.IndexFunc(formats, func(f render.Format) bool { return f.Name == "json" })
+	return formats[f].Write(w, runs.Document(&r), render.Options{})
+}
+
 // Invariant same-report.
-func TestGolden(t *testing.T) {
+func TestGoldenJSON(t *testing.T) {
 	machine, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
 	for golden, got := range map[string][]byte{
-		"testdata/small.golden.json":    written(t, machine),
-		"testdata/machines.golden.json": document(t, report.New([]result.Run{machine, board}, analysis.Options{AcrossMachines: true})),
+		"testdata/small.golden.json":    jsonOf(t, machine),
+		"testdata/machines.golden.json": jsonOfReport(t, report.New([]result.Run{machine, board}, analysis.Options{AcrossMachines: true})),
 	} {
 		if *update {
 			if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -81,7 +80,7 @@ func parsed(t *testing.T, document []byte) any {
 func values(document any, path string) []any { return jp.MustParseString(path).Get(document) }
 
 // The documents have what the model has, at its place. The goldens have the rest.
-func TestContent(t *testing.T) {
+func TestJSONContent(t *testing.T) {
 	run := reporttest.Small()
 	for i := range run.Trials {
 		if run.Trials[i].Status == result.OK {
@@ -90,23 +89,19 @@ func TestContent(t *testing.T) {
 			}}
 		}
 	}
-	var study bytes.Buffer
-	if err := reportjson.WriteReproduction(&study, reporttest.Study()); err != nil {
-		t.Fatal(err)
-	}
 	const metric = "benchmarks[0].metrics[0]"
 	worst := func(target string) string { return metric + ".cells[?(@.target == '" + target + "')].worst_case" }
 	for name, c := range map[string]struct {
 		document []byte
 		want     map[string]string // the values at a path
 	}{
-		"results in words": {written(t, reporttest.Stated()), map[string]string{
+		"results in words": {jsonOf(t, reporttest.Stated()), map[string]string{
 			"benchmarks[0].conditions[*].name":                 "cpus",
 			"benchmarks[0].statements[*].name":                 "outcome, words",
 			"benchmarks[0].statements[0].values[*].value":      "runs, exec format error",
 			"benchmarks[0].statements[0].values[1].targets[*]": "oci/runc",
 		}},
-		"suite": {written(t, reporttest.Suite()), map[string]string{
+		"suite": {jsonOf(t, reporttest.Suite()), map[string]string{
 			"run.images[*].name": "workload, mine.tar",
 			"findings.broken_bounds[0]['benchmark','params','target','metric','unit','most','trials']": "limits.cpu.time, quota=0.1, containerd/runsc, CPULimitUse, ratio, 1.1, 10",
 			"benchmarks[*].metrics[?(@.bound.most > 0)].name":                                          "CPULimitUse, Kill",
@@ -114,7 +109,7 @@ func TestContent(t *testing.T) {
 			"benchmarks[?(@.name == 'performance.network.bandwidth')].conditions[*].name":              "cpus, mtu, path, cpus, mtu, path",
 			"not_measured[*].reasons[*].text":                                                          "bridged network: this host's kernel has no veth; load the module veth, image workload: no mirror answers; make it with touchstone image build, or load one",
 		}},
-		"engines": {written(t, reporttest.Engines()), map[string]string{
+		"engines": {jsonOf(t, reporttest.Engines()), map[string]string{
 			"benchmarks[0].layers[*].metric": "CreateAndRun, HostCPU",
 			"benchmarks[0].layers[0].targets[?(@.target == 'docker/youki')].parts[1].layers[*]":    "runtime, shim and engine",
 			"benchmarks[0].layers[0].targets[?(@.target == 'docker/youki')].parts[*].subtracted":   "false, true",
@@ -124,17 +119,17 @@ func TestContent(t *testing.T) {
 			"benchmarks[0].outcomes[?(@.target == 'crio/runc')].phases[0].steps[*].name":           "RunPodSandbox, CreateContainer",
 			"benchmarks[0].without_baseline[0]":                                                    "RunPodSandbox",
 		}},
-		"timelines": {written(t, run), map[string]string{
+		"timelines": {jsonOf(t, run), map[string]string{
 			"benchmarks[0].timelines[0]['group','unit']":                                                   "Memory, B",
 			"benchmarks[0].timelines[0].targets[*].target":                                                 "native, oci/runc",
 			"benchmarks[0].timelines[0].targets[0].lines[0]['name','n','first','min','mean','max','last']": "used, 3, 1, 1, 3, 5, 1",
 		}},
-		"trend": {written(t, reporttest.UnderLoad()), map[string]string{
+		"trend": {jsonOf(t, reporttest.UnderLoad()), map[string]string{
 			metric + ".trend_per":                            "running container",
 			metric + ".cells[0].trend.places":                "50",
 			metric + ".cells[?(@.trend.knee.at > 0)].target": reporttest.KneeTarget,
 		}},
-		"worst case": {written(t, reporttest.Latencies()), map[string]string{
+		"worst case": {jsonOf(t, reporttest.Latencies()), map[string]string{
 			metric + ".cells[?(@.worst_case.samples > 0)].target":      "native, " + reporttest.BoundedTarget + ", " + reporttest.DriftingTarget + ", " + reporttest.ShortTarget,
 			worst(reporttest.BoundedTarget) + ".samples":               "30000",
 			worst(reporttest.BoundedTarget) + ".bounds[*].probability": "1e-05, 1e-06",
@@ -143,18 +138,10 @@ func TestContent(t *testing.T) {
 			worst(reporttest.ShortTarget) + ".bounds":                  "",
 		}},
 		// Bounds stay if rarer values have none. The reason has a field of its own: a document with refusal has no bounds.
-		"rarer values without a bound": {document(t, reporttest.PartlyBounded()), map[string]string{
+		"rarer values without a bound": {jsonOfReport(t, reporttest.PartlyBounded()), map[string]string{
 			worst(reporttest.BoundedTarget) + ".bounds[*].probability":                                    "1e-05",
 			worst(reporttest.BoundedTarget) + ".refusal":                                                  "",
 			worst(reporttest.BoundedTarget) + ".rarer_refusal['test','reason','advice','samples_needed']": "tail weight, " + reporttest.RarerRefused + ", take more samples, 60000",
-		}},
-		"reproduction": {study.Bytes(), map[string]string{
-			"['kind']": reportjson.ReproductionKind,
-			"verdicts['agrees','disagrees','cannot tell','not measured']": "1, 1, 1, 1",
-			"claims[0].comparisons[0].verdict":                            "agrees",
-			"claims[2].verdict":                                           "not measured",
-			"claims[2].comparisons[0].ratio":                              "",
-			"tables[0].rows[0].cells[*].published_ratio":                  "20",
 		}},
 	} {
 		tree := parsed(t, c.document)
@@ -171,8 +158,8 @@ func TestContent(t *testing.T) {
 }
 
 // The medians of the parts of a stack and the remainder add up to the whole.
-func TestLayersAddUp(t *testing.T) {
-	for _, stack := range values(parsed(t, written(t, reporttest.Engines())), "benchmarks[0].layers[0].targets[*]") {
+func TestJSONOfLayersAddsUp(t *testing.T) {
+	for _, stack := range values(parsed(t, jsonOf(t, reporttest.Engines())), "benchmarks[0].layers[0].targets[*]") {
 		number := func(path string) (sum float64) {
 			for _, v := range values(stack, path) {
 				n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
@@ -190,10 +177,10 @@ func TestLayersAddUp(t *testing.T) {
 }
 
 // A cell has a median, or the reason for its absence.
-func TestGapsHaveReasons(t *testing.T) {
+func TestJSONOfGapsHasReasons(t *testing.T) {
 	for path, document := range map[string][]byte{
-		"benchmarks[*].metrics[*].cells[*]":           written(t, reporttest.Sample()),
-		"benchmarks[*].metrics[*].targets[*].runs[*]": document(t, report.New(reporttest.Machines(), analysis.Options{})),
+		"benchmarks[*].metrics[*].cells[*]":           jsonOf(t, reporttest.Sample()),
+		"benchmarks[*].metrics[*].targets[*].runs[*]": jsonOfReport(t, report.New(reporttest.Machines(), analysis.Options{})),
 	} {
 		medians, reasons := 0, map[any]int{}
 		for _, v := range values(parsed(t, document), path) {
@@ -216,11 +203,11 @@ func TestGapsHaveReasons(t *testing.T) {
 }
 
 // The document has the note on an emulated CPU, and no verdict or p-value of speed unless they are asked for.
-func TestEmulated(t *testing.T) {
+func TestJSONOfEmulatedCPU(t *testing.T) {
 	run := reporttest.Sample()
 	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
 	for _, verdicts := range []bool{false, true} {
-		got := parsed(t, document(t, report.New([]result.Run{run}, analysis.Options{EmulatedVerdicts: verdicts})))
+		got := parsed(t, jsonOfReport(t, report.New([]result.Run{run}, analysis.Options{EmulatedVerdicts: verdicts})))
 		withheld := values(got, "benchmarks[*].metrics[*].cells[?(@.comparison.verdict == 'emulated')].comparison")
 		slowdowns := values(got, "benchmarks[*].metrics[?(@.unit != 'B')].cells[?(@.comparison.verdict == 'slower')]")
 		if (len(withheld) == 0) != verdicts || (len(slowdowns) > 0) != verdicts {
@@ -241,27 +228,16 @@ func TestEmulated(t *testing.T) {
 }
 
 // The number of CPUs changes the time of a report, and no number in it.
-func TestDocumentIsTheSameOnOneCPU(t *testing.T) {
+func TestJSONIsTheSameOnOneCPU(t *testing.T) {
 	documents := map[int][]byte{}
 	limit := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(limit)
 	for _, cpus := range []int{1, 4} {
 		runtime.GOMAXPROCS(cpus)
-		documents[cpus] = written(t, reporttest.Sample())
+		documents[cpus] = jsonOf(t, reporttest.Sample())
 	}
 	if diff := cmp.Diff(string(documents[1]), string(documents[4])); diff != "" {
 		t.Errorf("4 CPUs change the report (-1 +4):\n%s", diff)
-	}
-}
-
-// TestOddRuns holds that what is no number is no reason to fail: encoding/json refuses NaN.
-func TestOddRuns(t *testing.T) {
-	for name, run := range reporttest.Odd() {
-		t.Run(name, func(t *testing.T) {
-			if got := written(t, run); !json.Valid(got) {
-				t.Errorf("this is not JSON:\n%s", got)
-			}
-		})
 	}
 }
 
@@ -271,8 +247,8 @@ var errBroken = errors.New("no space left")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
-	if err := reportjson.Write(broken{}, report.Report{Analysis: new(analysis.Analysis)}); !errors.Is(err, errBroken) {
-		t.Errorf("Write = %v, want %v", err, errBroken)
+func TestJSONReturnsTheErrorOfTheWriter(t *testing.T) {
+	if err := writeJSON(broken{}, single(reporttest.Small())); !errors.Is(err, errBroken) {
+		t.Errorf("the error is %v, want %v", err, errBroken)
 	}
 }

@@ -29,8 +29,6 @@ type Document struct {
 	Records func() Records
 	// Data returns the answer for JSON: tagged structs with a published schema. Other formats do not pay for it.
 	Data func() any
-	// Dense is set for data of very many numbers. Their JSON is indented by one space and has no escapes for HTML.
-	Dense bool
 	// Whole names the command or the file that has what a format leaves out for its size.
 	Whole string
 }

@@ -14,10 +14,7 @@ func writeJSON(w io.Writer, d *document.Document, _ Options) error {
 		return fmt.Errorf("a %s has no JSON", d.Kind)
 	}
 	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if d.Dense {
-		enc.SetIndent("", " ")
-		enc.SetEscapeHTML(false)
-	}
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
 	return enc.Encode(d.Data())
 }

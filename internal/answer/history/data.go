@@ -1,9 +1,9 @@
 package history
 
 import (
-	"math"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -36,23 +36,23 @@ type (
 		TooFew    bool             `json:"too_few_runs" doc:"Set if the series has too few runs for a change."`
 	}
 	point struct {
-		Run     string       `json:"run" doc:"Unique name of the run."`
-		Started *time.Time   `json:"started" doc:"Wall-clock time of the start; null if it is unknown."`
-		State   result.State `json:"state" doc:"The progress of the run."`
-		Median  float64      `json:"median" doc:"The median of the trials, in the unit of the metric."`
-		Trials  int          `json:"trials" schema:"minimum=1" doc:"Number of ok trials."`
-		Lost    float64      `json:"lost_share" schema:"minimum=0;maximum=1" doc:"The share (0 to 1) of blocks that the run has lost."`
+		Run     string           `json:"run" doc:"Unique name of the run."`
+		Started *time.Time       `json:"started" doc:"Wall-clock time of the start; null if it is unknown."`
+		State   result.State     `json:"state" doc:"The progress of the run."`
+		Median  document.Decimal `json:"median" doc:"The median of the trials, in the unit of the metric."`
+		Trials  int              `json:"trials" schema:"minimum=1" doc:"Number of ok trials."`
+		Lost    float64          `json:"lost_share" schema:"minimum=0;maximum=1" doc:"The share (0 to 1) of blocks that the run has lost."`
 	}
 	change struct {
-		Run    string   `json:"run" doc:"The first run after the change."`
-		At     int      `json:"at" schema:"minimum=1" doc:"Its place in runs, from 0."`
-		Before float64  `json:"before" doc:"The median of the runs between this change and the one before, in the unit of the metric."`
-		After  float64  `json:"after" doc:"The median of the runs between this change and the next, in the unit of the metric."`
-		Ratio  *float64 `json:"ratio" doc:"after / before; null if it does not exist."`
-		P      float64  `json:"p" schema:"exclusiveMinimum=0;maximum=1" doc:"The p-value of the permutation test."`
-		Word   string   `json:"word" doc:"The direction in the words of the metric, or the verdict in its place: emulated, trials lost; empty if only the variation changed."`
-		Reason string   `json:"reason,omitempty" doc:"The reason of a verdict in the place of a direction."`
-		Facts  []string `json:"facts" doc:"The facts that differ between the runs beside the change."`
+		Run    string           `json:"run" doc:"The first run after the change."`
+		At     int              `json:"at" schema:"minimum=1" doc:"Its place in runs, from 0."`
+		Before document.Decimal `json:"before" doc:"The median of the runs between this change and the one before, in the unit of the metric."`
+		After  document.Decimal `json:"after" doc:"The median of the runs between this change and the next, in the unit of the metric."`
+		Ratio  document.Decimal `json:"ratio" doc:"after / before; null if it does not exist."`
+		P      document.Decimal `json:"p" schema:"exclusiveMinimum=0;maximum=1" doc:"The p-value of the permutation test."`
+		Word   string           `json:"word" doc:"The direction in the words of the metric, or the verdict in its place: emulated, trials lost; empty if only the variation changed."`
+		Reason string           `json:"reason,omitempty" doc:"The reason of a verdict in the place of a direction."`
+		Facts  []string         `json:"facts" doc:"The facts that differ between the runs beside the change."`
 	}
 )
 
@@ -65,7 +65,7 @@ func newData(h *history.History) Data {
 			Runs: []point{}, Changes: []change{}, TooFew: s.Short(),
 		}
 		for _, p := range s.Points {
-			value := point{Run: p.Run, State: p.State, Median: p.Value, Trials: p.Trials, Lost: p.Lost}
+			value := point{Run: p.Run, State: p.State, Median: document.Decimal(p.Value), Trials: p.Trials, Lost: p.Lost}
 			if !p.Started.IsZero() {
 				start := p.Started.UTC()
 				value.Started = &start
@@ -74,10 +74,7 @@ func newData(h *history.History) Data {
 		}
 		for _, c := range s.Changes {
 			jump := change{
-				Run: s.Points[c.At].Run, At: c.At, Before: c.Before, After: c.After, P: c.P, Word: s.Word(&c), Reason: c.Why, Facts: append([]string{}, c.Facts...),
-			}
-			if !math.IsNaN(c.Ratio) {
-				jump.Ratio = &c.Ratio
+				Run: s.Points[c.At].Run, At: c.At, Before: document.Decimal(c.Before), After: document.Decimal(c.After), Ratio: document.Decimal(c.Ratio), P: document.Decimal(c.P), Word: s.Word(&c), Reason: c.Why, Facts: append([]string{}, c.Facts...),
 			}
 			one.Changes = append(one.Changes, jump)
 		}

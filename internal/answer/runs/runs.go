@@ -417,7 +417,8 @@ func (b *builder) summaries() []document.Block {
 			l.Items = append(l.Items, item(fmt.Sprintf("Trials that failed or timed out: %d", n)))
 		}
 		blocks = append(blocks, document.Section{Title: "Warnings of " + r.Label, Blocks: []document.Block{
-			l, document.Text{Text: "all of them: touchstone report " + r.ID, Tone: document.Advice},
+			l,
+			document.Text{Text: "all of them: touchstone report " + r.ID, Tone: document.Advice},
 			document.Section{Title: "All of them", Folded: true, Detail: true, Blocks: append(warnings(b.report.Warnings[i]), missing("", r)...)},
 		}})
 	}

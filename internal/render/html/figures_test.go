@@ -97,7 +97,10 @@ func TestSectionsOfReports(t *testing.T) {
 		document.Section{ID: "suite", Title: "Suite", Frame: true, Folded: true, Note: "one", Blocks: []document.Block{
 			document.Section{ID: "the section", Title: "The section", Short: "short", Blocks: []document.Block{document.Text{Text: "broken", Tone: document.Alarm}, document.Verbatim{Text: "a\n  <b>"}}},
 		}},
-		document.Section{ID: "1", Title: "1"}, document.Section{ID: "2", Title: "2"}, document.Section{ID: "3", Title: "3"}, document.Section{ID: "4", Title: "4"},
+		document.Section{ID: "1", Title: "1"},
+		document.Section{ID: "2", Title: "2"},
+		document.Section{ID: "3", Title: "3"},
+		document.Section{ID: "4", Title: "4"},
 	}})
 	for _, want := range []string{
 		`<a href="#the-section">go</a>`, `<td colspan="2" class="heat w3">`, `<summary><h2>Suite</h2> <span>one</span> <em class="alarm">1 alarm</em></summary>`,

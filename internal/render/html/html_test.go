@@ -262,7 +262,8 @@ func TestFiguresAreFinite(t *testing.T) {
 					document.Plot{Unit: unit, Panels: []document.Panel{{End: 2, Lines: []*document.Curve{{At: []float64{1, 2}, Values: []float64{a, b}, Spread: [][]float64{{a}, {b}}, Fit: []float64{b, a}, Knee: &document.Knee{At: a, Value: b}}}}}},
 					document.Plot{Unit: unit, Linear: true, Across: result.Seconds, Panels: []document.Panel{{}, {End: a, Lines: []*document.Curve{{At: []float64{0, b}, Values: []float64{b, a}}}, Bands: []document.Band{{Start: b, End: a}}}}},
 					document.Bars{Bars: []document.Bar{{Whole: &a, Pieces: []document.Piece{{Value: a}, {Value: b, Steps: []document.Piece{{Value: a}}}}}}},
-					document.Bars{}, document.Plot{Unit: unit},
+					document.Bars{},
+					document.Plot{Unit: unit},
 					document.Lanes{Unit: unit},
 				}})
 				_, page, _ = strings.Cut(page, "<body>")

@@ -37,20 +37,20 @@ type plot struct {
 type lineKey struct{ Name, Class string }
 
 type panel struct {
-	Name, Alt, Axis         string
-	Width, Height           string
-	Left, Right             string
-	Bottom, TickY, LabelY   string
-	Drawn                   bool
-	Y                       web.Axis
-	X                       []web.Tick
-	Bands                   []band
-	Dots                    []string // the paths of single values
-	Curves                  []curve
-	Regions                 string // the names of bands that are too narrow for a name
-	Zero                    string // the line of the value 0, if it is inside the plot
-	count, total            int    // the points that are drawn, and all
-	start, end, top, bottom float64
+	Name, Alt, Axis       string
+	Width, Height         string
+	Left, Right           string
+	Bottom, TickY, LabelY string
+	Drawn                 bool
+	Y                     web.Axis
+	X                     []web.Tick
+	Bands                 []band
+	Dots                  []string // the paths of single values
+	Curves                []curve
+	Regions               string // the names of bands that are too narrow for a name
+	Zero                  string // the line of the value 0, if it is inside the plot
+	count, total          int    // the points that are drawn, and all
+	top, bottom           float64
 }
 
 // curve is a line. Its fields are paths: of the line, its points, its line of regression, and the mark at its knee.

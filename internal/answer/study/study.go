@@ -56,7 +56,7 @@ var tones = map[reproduce.Verdict]document.Tone{reproduce.Agrees: document.Good,
 // claims lists the claims with their verdicts, and the comparisons of those that do not agree. Claims that were not measured follow, by
 // their reasons.
 func claims(r *reproduce.Reproduction) document.Block {
-	s := document.Section{ID: "claims", Title: "Claims: " + r.Summary()}
+	s := document.Section{ID: "claims", Title: "Claims: " + r.Summary(), Short: "Claims"}
 	var verdicts document.Facts
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -154,7 +154,7 @@ func runTable(r *reproduce.Reproduction, links []string) document.Block {
 		for _, target := range run.Targets {
 			row := document.Cells(target.Name, target.Version, fmt.Sprintf("%d of %d", target.OK, target.Total))
 			if target.Unavailable != "" && target.OK == 0 {
-				row = document.Cells(target.Name, "Not available: "+target.Unavailable, quantity.None)
+				row = document.Cells(target.Name, "Not available: "+target.Unavailable)
 			}
 			t.Rows = append(t.Rows, row)
 		}

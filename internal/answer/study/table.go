@@ -14,7 +14,7 @@ import (
 
 // table is a table of the paper: the printed value, our value, and the two ratios to the reference.
 func table(t *reproduce.Table) document.Block {
-	s := document.Section{ID: "table/" + t.Name, Title: t.Name + "  " + t.Title}
+	s := document.Section{ID: "table/" + t.Name, Title: t.Name + "  " + t.Title, Short: t.Name}
 	caption := t.Place
 	if t.Reason == "" {
 		caption += "; each cell: the printed value, the median " + t.Where
@@ -37,6 +37,7 @@ func table(t *reproduce.Table) document.Block {
 		content = append(content, remarks)
 	}
 	if t.Reason != "" {
+		s.Short += ", not measured"
 		s.Blocks = append(s.Blocks, document.Text{Text: "Not measured: " + t.Reason}, document.Section{Title: "The printed values", Folded: true, Detail: true, Blocks: content})
 		return s
 	}

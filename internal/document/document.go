@@ -50,6 +50,25 @@ type Section struct {
 	// Frame is set for a section whose title only a page shows. A terminal and a comment have its blocks in its place.
 	Frame  bool
 	Blocks []Block
+	// Draw returns further blocks of a section with Detail, or is nil. They are large, and only a page calls it.
+	Draw func() []Block
+}
+
+// Drawn has the blocks of all Draw in the sections.
+func Drawn(blocks []Block) []Block {
+	out := make([]Block, 0, len(blocks))
+	for _, b := range blocks {
+		if s, is := b.(Section); is {
+			inner := s.Blocks
+			if s.Draw != nil {
+				inner = append(slices.Clip(inner), s.Draw()...)
+			}
+			s.Blocks, s.Draw = Drawn(inner), nil
+			b = s
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // WithoutDetails leaves out what only a page shows: sections, titles of sections, items of long lists, and lines of cells.

@@ -40,3 +40,24 @@ func TestWithoutDetails(t *testing.T) {
 		t.Errorf("the document changed (-want +got):\n%s", diff)
 	}
 }
+
+// TestDrawn: a page has what Draw returns behind the other blocks of a section, and no other format calls Draw.
+func TestDrawn(t *testing.T) {
+	calls := 0
+	plot := document.Section{Detail: true, Blocks: []document.Block{document.Text{Text: "caption"}}, Draw: func() []document.Block {
+		calls++
+		return []document.Block{document.Section{ID: "plot"}}
+	}}
+	blocks := []document.Block{document.Section{Title: "Suite", Blocks: []document.Block{plot}}}
+	document.WithoutDetails(blocks)
+	document.WithoutDetails(blocks[0].(document.Section).Blocks)
+	if calls != 0 {
+		t.Error("a format without details has drawn")
+	}
+	want := []document.Block{document.Section{Title: "Suite", Blocks: []document.Block{document.Section{Detail: true, Blocks: []document.Block{
+		document.Text{Text: "caption"}, document.Section{ID: "plot", Blocks: []document.Block{}},
+	}}}}}
+	if diff := cmp.Diff(want, document.Drawn(blocks)); diff != "" {
+		t.Errorf("the blocks differ (-want +got):\n%s", diff)
+	}
+}

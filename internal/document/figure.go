@@ -62,7 +62,7 @@ type Samples struct {
 type Sample struct {
 	Value float64
 	// Order is the place in time. Samples of several lanes with the same order are of the same time.
-	Order int
+	Order int32
 	// Hollow is set for a value with a doubt, such as one of a disturbed trial.
 	Hollow bool
 }

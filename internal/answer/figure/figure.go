@@ -35,7 +35,7 @@ func Samples(m *analysis.Metric) document.Lanes {
 			lane.Samples.Low, lane.Samples.High = Ends(s.CI)
 			lane.Samples.Values = make([]document.Sample, 0, len(c.Points))
 			for _, p := range c.Points {
-				lane.Samples.Values = append(lane.Samples.Values, document.Sample{Value: p.Value, Order: p.Block, Hollow: p.Disturbed()})
+				lane.Samples.Values = append(lane.Samples.Values, document.Sample{Value: p.Value, Order: int32(p.Block), Hollow: p.Disturbed()})
 			}
 		}
 		out.Lanes = append(out.Lanes, lane)

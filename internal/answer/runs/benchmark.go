@@ -47,6 +47,11 @@ func details(blocks ...document.Block) document.Block {
 	return document.Section{Detail: true, Blocks: blocks}
 }
 
+// drawn is large blocks that only a page shows.
+func drawn(draw func() []document.Block) document.Block {
+	return document.Section{Detail: true, Draw: draw}
+}
+
 // remarks describe the section of the only run.
 func remarks(s *analysis.Section) string {
 	if s.Baseline == "" {
@@ -90,9 +95,13 @@ func alone(bench *analysis.Benchmark) []document.Block {
 			blocks = append(blocks, t)
 		}
 	}
-	blocks = append(blocks, drawings(bench)...)
+	blocks = append(blocks, drawn(func() []document.Block { return drawings(bench) }))
 	blocks = append(blocks, beside(bench)...)
-	blocks = append(blocks, allStatistics(bench)...)
+	if len(bench.Metrics) > 0 {
+		blocks = append(blocks, document.Section{
+			Title: "All statistics", Folded: true, Detail: true, Draw: func() []document.Block { return []document.Block{allStatistics(bench)} },
+		})
+	}
 	blocks = append(blocks, trends(bench)...)
 	blocks = append(blocks, worsts(bench)...)
 	for i := range s.Layers {
@@ -110,7 +119,7 @@ func alone(bench *analysis.Benchmark) []document.Block {
 	}
 	for i := range s.Timelines {
 		t := &s.Timelines[i]
-		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{figure.Timelines(t), timelines(t)}})
+		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{drawn(func() []document.Block { return []document.Block{figure.Timelines(t)} }), timelines(t)}})
 	}
 	if note := finding.ShownTrials(s); note != "" {
 		blocks = append(blocks, text("Timelines are of "+note))
@@ -128,10 +137,7 @@ func drawings(bench *analysis.Benchmark) []document.Block {
 			series = append(series, plot)
 		}
 	}
-	if samples == nil {
-		return nil
-	}
-	return []document.Block{details(append(samples, series...)...)}
+	return append(samples, series...)
 }
 
 // beside lists the means and deciles that differ in another way than the typical value.
@@ -242,13 +248,13 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 	if equal != nil {
 		blocks = append(blocks, details(text("Conditions: "+strings.Join(equal, "; "))))
 	}
-	var figures []document.Block
-	for i := range bench.Metrics {
-		figures = append(figures, b.estimates(bench, &bench.Metrics[i])...)
-	}
-	if figures != nil {
-		blocks = append(blocks, details(figures...))
-	}
+	blocks = append(blocks, drawn(func() []document.Block {
+		var figures []document.Block
+		for i := range bench.Metrics {
+			figures = append(figures, b.estimates(bench, &bench.Metrics[i])...)
+		}
+		return figures
+	}))
 	var runs []int
 	heads := []document.Cell{nil}
 	for i, s := range bench.Sections {

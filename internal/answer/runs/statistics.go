@@ -21,11 +21,8 @@ type statistics struct {
 // percentileNames are the names of the percentiles.
 var percentileNames = [3]string{"p90", "p95", "p99"}
 
-// allStatistics is the section with the table. It has none without metrics.
-func allStatistics(bench *analysis.Benchmark) []document.Block {
-	if len(bench.Metrics) == 0 {
-		return nil
-	}
+// allStatistics is the table of all metrics.
+func allStatistics(bench *analysis.Benchmark) document.Table {
 	var s statistics
 	for _, m := range bench.Metrics {
 		for _, row := range m.Rows {
@@ -69,7 +66,7 @@ func allStatistics(bench *analysis.Benchmark) []document.Block {
 			t.Rows = append(t.Rows, []document.Cell{lines(quantity.None), {{Text: "not recorded on " + strings.Join(gaps, ", "), Tone: document.Faint}}})
 		}
 	}
-	return []document.Block{document.Section{Title: "All statistics", Folded: true, Detail: true, Blocks: []document.Block{t}}}
+	return t
 }
 
 // percentiles are p90, p95 and p99, each nil if it does not exist.

@@ -38,10 +38,11 @@ const leastContents = 6
 
 // Write writes d to w as one HTML file, the same bytes for the same document.
 func Write(w io.Writer, d *document.Document) error {
-	b := newBuilder(d.Blocks)
+	blocks := document.Drawn(d.Blocks)
+	b := newBuilder(blocks)
 	p := page{
 		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
-		Notes: b.paragraphs(d.Notes), Answer: b.paragraphs(d.Answer), Blocks: b.blocks(d.Blocks, 2),
+		Notes: b.paragraphs(d.Notes), Answer: b.paragraphs(d.Answer), Blocks: b.blocks(blocks, 2),
 	}
 	p.Title = strings.TrimPrefix(p.Title, "Touchstone, ") // the program is above the title
 	if p.Contents = contents(p.Blocks); count(p.Contents) < leastContents {

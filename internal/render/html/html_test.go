@@ -83,7 +83,7 @@ func sample() *document.Document {
 		{Name: "native (baseline)", Text: "20.0 ± 1.0 ms", Baseline: true, Samples: &document.Samples{Median: 0.02, Low: &low, High: &high}}, {Name: "oci/youki", Text: "no value"},
 	}}
 	for i := range 5 {
-		samples.Lanes[0].Samples.Values = append(samples.Lanes[0].Samples.Values, document.Sample{Value: 0.018 + 0.001*float64(i), Order: i, Hollow: i == 2})
+		samples.Lanes[0].Samples.Values = append(samples.Lanes[0].Samples.Values, document.Sample{Value: 0.018 + 0.001*float64(i), Order: int32(i), Hollow: i == 2})
 	}
 	series := document.Plot{
 		Name: "StartLatency", Caption: "by place: medians over blocks", Unit: result.Seconds, Axis: "number of the container", Names: []string{"native", "oci/runc"},

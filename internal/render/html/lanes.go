@@ -95,7 +95,7 @@ func newLanes(l *document.Lanes, r room) *lanes {
 	for i := range l.Lanes {
 		if s := l.Lanes[i].Samples; s != nil {
 			for _, v := range s.Values {
-				times = max(times, v.Order+1)
+				times = max(times, int(v.Order)+1)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func noisySamples(n int, disturbed bool) []document.Sample {
 	random := rand.New(rand.NewPCG(1, 2))
 	var samples []document.Sample
 	for i := range n {
-		samples = append(samples, document.Sample{Order: i, Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64())})
+		samples = append(samples, document.Sample{Order: int32(i), Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64())})
 	}
 	return samples
 }
@@ -104,7 +104,7 @@ func TestReducedLane(t *testing.T) {
 			t.Errorf("the extreme value %v of block %d is lost", samples[i].Value, i)
 		}
 	}
-	if !slices.IsSortedFunc(selection, func(a, b document.Sample) int { return a.Order - b.Order }) {
+	if !slices.IsSortedFunc(selection, func(a, b document.Sample) int { return int(a.Order - b.Order) }) {
 		t.Error("the points are not in the order of time")
 	}
 	for _, half := range [][2]int{{0, n / 2}, {n / 2, n}} {
@@ -125,7 +125,7 @@ func TestReducedLane(t *testing.T) {
 func valuesIn(samples []document.Sample, blocks [2]int) []float64 {
 	var values []float64
 	for _, s := range samples {
-		if blocks[0] <= s.Order && s.Order < blocks[1] {
+		if blocks[0] <= int(s.Order) && int(s.Order) < blocks[1] {
 			values = append(values, s.Value)
 		}
 	}

@@ -15,10 +15,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/finding"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -221,6 +223,26 @@ func TestSections(t *testing.T) {
 		}
 		if second := strings.SplitN(got, "\n", 3)[1]; strings.HasPrefix(second, note) != (name == "emulated" || name == "asked for") {
 			t.Errorf("%s: the second line is %q", name, second)
+		}
+	}
+}
+
+// TestIntervalOfAnotherPart: beside the factor of a part stands the typical value, to which the interval belongs.
+func TestIntervalOfAnotherPart(t *testing.T) {
+	run := reporttest.Small()
+	second := run
+	second.ID = "second"
+	r := report.New([]result.Run{run, second}, analysis.Options{})
+	m := &r.Benchmarks()[0].Metrics[0]
+	k := m.Rows[1].Cells[0].Comparison
+	k.Verdict, k.By, k.Parts = stats.Slower, stats.LowestQuarter, []stats.PartDifference{{Part: stats.LowestQuarter, Ratio: 1.75}}
+	k.CI = &stats.Interval{Lo: 78.8, Hi: 112}
+	out := writtenReport(t, r, text.Options{Width: 200})
+	_, cell, found := strings.Cut(out, "1.75 × slower")
+	for _, line := range []string{string(stats.LowestQuarter), "typical " + quantity.Ratio(k, m.Metric), "78.8 to 112"} {
+		_, cell, found = strings.Cut(cell, "\n")
+		if !found || !strings.HasPrefix(strings.TrimSpace(cell), line) {
+			t.Errorf("the cell has no line %q:\n%s", line, out)
 		}
 	}
 }

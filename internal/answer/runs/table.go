@@ -105,10 +105,10 @@ func sideField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 		return absence(c)
 	}
 	cell := factorField(m, c)
-	if c.Comparison != nil {
-		cell = append(cell, document.Span{Text: value(m, c), Tone: document.Faint})
+	if c.Comparison == nil {
+		return append(cell, detail(fmt.Sprintf("n = %d", c.Summary.N)))
 	}
-	return append(cell, detail(fmt.Sprintf("n = %d", c.Summary.N)))
+	return append(cell, document.Span{Text: value(m, c), Tone: document.Faint}, detail(fmt.Sprintf("n = %d, adjusted p %s", c.Comparison.N, quantity.PValue(c.Comparison.Adjusted))))
 }
 
 // factorField is the factor with the verdict and its interval, or the absolute value without a comparison.
@@ -124,10 +124,15 @@ func factorField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	default:
 		factor, word := verdict(c.Comparison, m.Metric)
 		interval := quantity.FactorInterval(c.Comparison)
-		if word != "" {
-			interval += ", " + word
+		ratio := quantity.Ratio(c.Comparison, m.Metric)
+		switch {
+		case ratio != quantity.DecidingFactor(c.Comparison, m.Metric): // the interval is of the typical value
+			cell = document.Cell{factor, {Text: word}, {Text: "typical " + ratio}, {Text: interval}}
+		case word != "":
+			cell = document.Cell{factor, {Text: interval + ", " + word}}
+		default:
+			cell = document.Cell{factor, {Text: interval}}
 		}
-		cell = document.Cell{factor, {Text: interval}}
 	}
 	if m.Breached(c) {
 		cell = append(cell, document.Span{Text: m.Bound.Broken, Tone: document.Alarm, Detail: true})

@@ -75,9 +75,14 @@ func drift(values, ranks, sorted []float64) []Warning {
 	rho := stat.Correlation(ranks, sequence, nil)
 	t := rho * math.Sqrt(float64(n-2)/max(0, 1-rho*rho))
 	limit := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
-	change := (Median(values[n-n/3:]) - Median(values[:n/3])) / math.Abs(median(sorted))
+	first, last := Median(values[:n/3]), Median(values[n-n/3:])
+	change := (last - first) / math.Abs(median(sorted))
 	if !(math.Abs(t) > limit) || !notable(change) {
 		return nil
+	}
+	size := percent(change) + " of the median"
+	if share := (last - first) / math.Abs(first); first*last > 0 && !math.IsInf(share, 0) { // a share of the first third: no fall exceeds 100 %
+		size = percent(share)
 	}
 	direction := "rise"
 	if change < 0 {
@@ -85,7 +90,7 @@ func drift(values, ranks, sorted []float64) []Warning {
 	}
 	return []Warning{{
 		Kind:    Drift,
-		Message: fmt.Sprintf("values %s by %s from the first to the last third of the run", direction, percent(change)),
+		Message: fmt.Sprintf("values %s by %s from the first to the last third of the run", direction, size),
 		Advice:  "compare within blocks, not across runs; add warm-up blocks, and look for a host that heats up, fills up or is shared",
 	}}
 }

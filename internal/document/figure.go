@@ -113,11 +113,11 @@ type Band struct {
 	Start, End float64
 }
 
-// Bars is stacked bars in one scale: a bar for each row, with a piece for each part.
+// Bars is stacked bars in one scale: a bar for each row, with a piece for each part. Their section has their name.
 type Bars struct {
-	Name, Caption string
-	Parts         []string
-	Bars          []Bar
+	Caption string
+	Parts   []string
+	Bars    []Bar
 }
 
 // Bar is a sum of pieces.

@@ -13,7 +13,7 @@ import (
 func layerBars(l *analysis.Layers) document.Bars {
 	unit := l.Metric.Unit
 	out := document.Bars{
-		Name: "Layers of " + l.Metric.Name, Parts: analysis.LayerNames(),
+		Parts:   analysis.LayerNames(),
 		Caption: "medians of the differences within a block; a line marks the whole; negative layers are left of zero; all bars have the same scale",
 	}
 	if l.Merged() {
@@ -38,7 +38,7 @@ func layerBars(l *analysis.Layers) document.Bars {
 
 // phaseBars has a bar for each target, with a piece for each timed region. It returns false if no target has several.
 func phaseBars(s *analysis.Section) (document.Bars, bool) {
-	out := document.Bars{Name: "Phases", Caption: "the median of each timed region, in order; all bars have the same scale"}
+	out := document.Bars{Caption: "the median of each timed region, in order; all bars have the same scale"}
 	places := map[string]int{}
 	hasSeveral, hasSteps := false, false
 	for _, o := range s.Targets {
@@ -78,7 +78,7 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 // componentBars has a bar for each target, with a piece for each component.
 func componentBars(c *analysis.Components) document.Bars {
 	out := document.Bars{
-		Name: c.Title, Parts: c.Names,
+		Parts:   c.Names,
 		Caption: "medians over trials; the number is the median of the sums in each trial, and the medians of the components need not add up to it; all bars have the same scale",
 	}
 	for i := range c.Rows {

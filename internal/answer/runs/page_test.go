@@ -68,7 +68,7 @@ func TestPages(t *testing.T) {
 			`number of the container, in order of start`,
 		}, []string{">p99<", "Worst case"}},
 		"engines": {single(reporttest.Engines()), []string{
-			`Layers of CreateAndRun</b> medians of the differences`,
+			`<figcaption>medians of the differences`,
 			`not shown to differ from 0`,
 			`class="c3 unclear"`,
 			`<td>−[0-9.]+ ± [0-9.]+ ms<small class="faint">−[0-9.]+ to [−0-9.]+ ms</small>`,

@@ -19,9 +19,9 @@ const (
 
 // bars is stacked bars in one scale, with a legend of their parts.
 type bars struct {
-	Name, Caption string
-	Legend        []lineKey
-	Bars          []bar
+	Caption string
+	Legend  []lineKey
+	Bars    []bar
 }
 
 type bar struct {
@@ -37,7 +37,7 @@ type bar struct {
 type segment struct{ Class, X, Y, Width, Height, Title string }
 
 func newBars(b *document.Bars) *bars {
-	out := &bars{Name: b.Name, Caption: b.Caption}
+	out := &bars{Caption: b.Caption}
 	for i, name := range b.Parts {
 		out.Legend = append(out.Legend, lineKey{name, web.Colour(i)})
 	}

@@ -101,7 +101,7 @@ func sample() *document.Document {
 	}
 	end := 0.03
 	layers := document.Bars{
-		Name: "Layers", Caption: "of CreateAndRun", Parts: []string{"process", "runtime", "shim"}, Bars: []document.Bar{
+		Caption: "layers of CreateAndRun", Parts: []string{"process", "runtime", "shim"}, Bars: []document.Bar{
 			{Name: "oci/runc", Text: "30 ms", Whole: &end, First: true, Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 2, Value: 0.02, Text: "runtime, shim 20 ms", Steps: []document.Piece{{Value: 0.005, Text: "step 5 ms"}}}}},
 			{Name: "oci/crun", Text: "8 ms", Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 1, Value: -0.002, Faint: true, Text: "runtime −2 ms"}}},
 		},
@@ -217,7 +217,7 @@ func TestTextIsHarmless(t *testing.T) {
 	plot := document.Plot{Name: bad, Caption: bad, Axis: bad, Across: result.Seconds, Names: []string{bad}, Panels: []document.Panel{
 		{Name: bad, Text: bad, End: 9, Lines: []*document.Curve{{At: []float64{1}, Values: []float64{1}}}, Bands: []document.Band{{Name: bad, End: 9}}}, {},
 	}}
-	bars := document.Bars{Name: bad, Caption: bad, Parts: []string{bad}, Bars: []document.Bar{{Name: bad, Text: bad, Pieces: []document.Piece{{Value: 1, Text: bad}}}}}
+	bars := document.Bars{Caption: bad, Parts: []string{bad}, Bars: []document.Bar{{Name: bad, Text: bad, Pieces: []document.Piece{{Value: 1, Text: bad}}}}}
 	span := document.Span{Text: bad, Link: bad}
 	d.Blocks = append(d.Blocks,
 		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},

@@ -227,7 +227,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestIntervalOfAnotherPart: beside the factor of a part stands the typical value, to which the interval belongs.
+// TestIntervalOfAnotherPart: the factor of a part has no interval, so the typical value stands before its own interval.
 func TestIntervalOfAnotherPart(t *testing.T) {
 	run := reporttest.Small()
 	second := run
@@ -238,10 +238,9 @@ func TestIntervalOfAnotherPart(t *testing.T) {
 	k.Verdict, k.By, k.Parts = stats.Slower, stats.LowestQuarter, []stats.PartDifference{{Part: stats.LowestQuarter, Ratio: 1.75}}
 	k.CI = &stats.Interval{Lo: 78.8, Hi: 112}
 	out := writtenReport(t, r, text.Options{Width: 200})
-	_, cell, found := strings.Cut(out, "1.75 × slower")
+	_, cell, _ := strings.Cut(out, "1.75 × slower")
 	for _, line := range []string{string(stats.LowestQuarter), "typical " + quantity.Ratio(k, m.Metric), "78.8 to 112"} {
-		_, cell, found = strings.Cut(cell, "\n")
-		if !found || !strings.HasPrefix(strings.TrimSpace(cell), line) {
+		if _, cell, _ = strings.Cut(cell, "\n"); !strings.HasPrefix(strings.TrimSpace(cell), line) {
 			t.Errorf("the cell has no line %q:\n%s", line, out)
 		}
 	}

@@ -1,10 +1,16 @@
 package workdir
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // A user without a home, as in services and containers, has roots too.
@@ -21,5 +27,22 @@ func TestRootsWithoutHome(t *testing.T) {
 		if roots := userRoots(); roots.Data != c.want || !filepath.IsAbs(roots.State) {
 			t.Errorf("%s: the roots are %+v, want data in %s", name, roots, c.want)
 		}
+	}
+}
+
+// TestLockOfARemovedFile: a process that got the lock of a file which another process has removed meanwhile holds no lock.
+func TestLockOfARemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), lockName)
+	f, err := lock(path, unix.LOCK_EX)
+	must.Do(t, err)
+	defer func() { must.Do(t, f.Close()) }()
+	must.Do(t, current(f, path))
+	must.Do(t, os.Remove(path))
+	if err := current(f, path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is removed: %v", err)
+	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
+	if err := current(f, path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another file is at the path: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -30,7 +31,7 @@ func TestLackIsNamedBeforeTheRun(t *testing.T) {
 			"free memory, or set smaller parameters",
 		"a.wide.x is skipped: CPUs: it needs 3, and containers have 2; pin less, set smaller parameters, or use a larger machine",
 	}
-	equal(t, "notes", want, got)
+	expect.Equal(t, "notes", want, got)
 }
 
 func TestResumeRequiresSameImages(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -119,14 +117,6 @@ func TestInvalidPlansAreRefused(t *testing.T) {
 		if outcome, err := f.execute(t.Context(), fakePlan(t, targets...), nil, &recorder{}); !isUsage(err) || outcome.Recorded {
 			t.Errorf("%s: Run() = %+v, %v, want a UsageError and no run", name, outcome, err)
 		}
-	}
-}
-
-// equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
@@ -61,7 +62,7 @@ func TestPinnedParts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var events recorder
 			e := &Execution{Config: Config{Plan: plan.Plan{Pinning: tt.pinning}, Observer: &events}, targets: tt.targets}
-			equal(t, "the record", tt.want, e.pinned())
+			expect.Equal(t, "the record", tt.want, e.pinned())
 			if events.mentions(idle) != slices.Contains(tt.want, idle) {
 				t.Errorf("the events are %v", events.events)
 			}
@@ -74,7 +75,7 @@ func TestTuningIsOnRecord(t *testing.T) {
 		t.Errorf("without a variable the record is %q", got)
 	}
 	want := []string{"Touchstone itself ran with GOMAXPROCS=1 GOGC=off of its caller, which changes the time that it takes; no other program has it"}
-	equal(t, "the record", want, tuned([]string{"GOMAXPROCS=1", "GOGC=off"}))
+	expect.Equal(t, "the record", want, tuned([]string{"GOMAXPROCS=1", "GOGC=off"}))
 }
 
 func TestPageCacheIsOnRecord(t *testing.T) {
@@ -88,5 +89,5 @@ func TestPageCacheIsOnRecord(t *testing.T) {
 		"the page cache of the whole machine was dropped 7 times, each right before a cold read",
 		"the page cache was not dropped, although the plan allows it: it is read-only",
 	}
-	equal(t, "the record", want, c.caveats())
+	expect.Equal(t, "the record", want, c.caveats())
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -24,10 +25,10 @@ func TestMetricsOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	want := []string{"New of a.b.c was not recorded: the version of Touchstone that started the run had no such metric"}
-	equal(t, "caveats", want, m.dropped)
+	expect.Equal(t, "caveats", want, m.dropped)
 	if len(trial.Samples) != 3 || len(trial.Distributions) != 1 {
 		t.Error("the trial itself has changed")
 	}
 	second := result.Trial{Cell: result.Cell{Benchmark: "x.y.z"}, Samples: []result.Sample{{Metric: "New"}}}
-	equal(t, "a trial of an unknown benchmark", second, m.known(second), cmpopts.EquateEmpty())
+	expect.Equal(t, "a trial of an unknown benchmark", second, m.known(second), cmpopts.EquateEmpty())
 }

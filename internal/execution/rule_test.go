@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -74,7 +75,7 @@ func TestResumedRunKeepsStoppedCells(t *testing.T) {
 	}
 	got, err := f.db.Run(t.Context(), "run")
 	must.Do(t, err)
-	equal(t, "the rule of the first part (-) and of the whole run (+)", want, *got.Stopping)
+	expect.Equal(t, "the rule of the first part (-) and of the whole run (+)", want, *got.Stopping)
 	if got.State != result.Complete {
 		t.Errorf("the run is %s", got.State)
 	}

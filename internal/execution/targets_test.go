@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -78,7 +79,7 @@ func TestSelectTargets(t *testing.T) {
 			for _, s := range selection {
 				got = append(got, s.String())
 			}
-			equal(t, "targets", c.want, strings.Join(got, " "))
+			expect.Equal(t, "targets", c.want, strings.Join(got, " "))
 		})
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
 	"github.com/touchstone-bench/touchstone/internal/must"
@@ -195,14 +195,6 @@ func unpack(t *testing.T, archive string, edits map[string]string) string {
 	return root
 }
 
-// equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func names(packages []footprint.Package, keep func(footprint.Package) bool) []string {
 	var list []string
 	for _, p := range packages {
@@ -276,7 +268,7 @@ func TestDebian(t *testing.T) {
 			for what, pair := range map[string][2][]string{
 				"packages": {names(f.Packages, all), tt.packages}, "own": {names(f.Packages, own), tt.own}, "added": {names(f.Packages, added), tt.new},
 			} {
-				equal(t, what, pair[1], pair[0], cmpopts.EquateEmpty())
+				expect.Equal(t, what, pair[1], pair[0], cmpopts.EquateEmpty())
 			}
 		})
 	}
@@ -291,7 +283,7 @@ func TestNotesOfDebian(t *testing.T) {
 		"with the recommended packages, 3 count with their size in the index",
 		"the lists of files are missing, so the sizes are the packages' own estimates: libgcc, links",
 	}
-	equal(t, "notes", want, f.Notes)
+	expect.Equal(t, "notes", want, f.Notes)
 }
 
 // A database that is being changed or that is damaged gives no numbers.
@@ -392,7 +384,7 @@ func TestAlpine(t *testing.T) {
 		},
 		Notes: []string{"apk has no recommended packages: the footprint with them is the minimal one"},
 	}
-	equal(t, "footprint", want, f)
+	expect.Equal(t, "footprint", want, f)
 }
 
 // Invariant whole-database.

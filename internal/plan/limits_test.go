@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -58,14 +59,14 @@ func TestLimitsOfWork(t *testing.T) {
 			original := mustParse(t, "p", text)
 			p, err := original.Apply(Overrides{Limits: c.flags})
 			must.Do(t, err)
-			equal(t, "Apply has changed the plan", mustParse(t, "p", text), original, same)
+			expect.Equal(t, "Apply has changed the plan", mustParse(t, "p", text), original, same)
 			work, err := p.Resolve(limited())
 			must.Do(t, err)
-			equal(t, "work", c.want, spell(work))
+			expect.Equal(t, "work", c.want, spell(work))
 			pin := mustParse(t, "pinned", string(p.Pin(nil, work, 1).YAML()))
 			echo, err := pin.Resolve(limited())
 			must.Do(t, err)
-			equal(t, "the pinned plan has other work", spell(work), spell(echo))
+			expect.Equal(t, "the pinned plan has other work", spell(work), spell(echo))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -62,7 +63,7 @@ func TestCheckPinning(t *testing.T) {
 			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), original, same)
+			expect.Equal(t, "Apply has changed the plan", mustParse(t, "p", "version: 1\n"+c.text+"\n"), original, same)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -48,8 +49,8 @@ func TestApply(t *testing.T) {
 		},
 		Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/usr/lib/cni", "conmon": "/opt/conmon"},
 	}
-	equal(t, "the result", want, got, same)
-	equal(t, "Apply has changed the plan it is called on", original, p, same)
+	expect.Equal(t, "the result", want, got, same)
+	expect.Equal(t, "Apply has changed the plan it is called on", original, p, same)
 }
 
 func TestApplyUntil(t *testing.T) {
@@ -71,7 +72,7 @@ func TestApplyWithoutOverrides(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	got, err := p.Apply(Overrides{})
 	must.Do(t, err)
-	equal(t, "the result", p, got, same)
+	expect.Equal(t, "the result", p, got, same)
 }
 
 // A flag also replaces the values of single benchmarks.
@@ -83,7 +84,7 @@ func TestApplyToBenchmarks(t *testing.T) {
 	if item := got.Benchmarks[1]; got.Blocks != 1 || item.Blocks != 0 || item.Monitor != (Monitor{}) {
 		t.Errorf("with --runs 1 and --monitor memory=50ms, the plan has %d blocks, and %+v", got.Blocks, item)
 	}
-	equal(t, "Apply has changed the plan it is called on", mustParse(t, "p", text), p, same)
+	expect.Equal(t, "Apply has changed the plan it is called on", mustParse(t, "p", text), p, same)
 }
 
 func TestApplyRefuses(t *testing.T) {
@@ -186,6 +187,6 @@ func TestJoinOptions(t *testing.T) {
 		for _, target := range p.Targets {
 			got = append(got, target.String())
 		}
-		equal(t, fmt.Sprintf("%q", c.list), c.want, got)
+		expect.Equal(t, fmt.Sprintf("%q", c.list), c.want, got)
 	}
 }

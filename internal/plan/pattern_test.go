@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -35,7 +36,7 @@ func TestPatternsSelect(t *testing.T) {
 				got = append(got, match.String())
 			}
 		}
-		equal(t, pattern, want, strings.Join(got, " "))
+		expect.Equal(t, pattern, want, strings.Join(got, " "))
 		if _, exact := p.Exact(); exact == (pattern == "all" || strings.Contains(pattern, "*")) {
 			t.Errorf("%s is exact: %t", pattern, exact)
 		}

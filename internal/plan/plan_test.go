@@ -16,16 +16,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
 
 // same compares the content of plans and ignores their locations.
 var same = cmp.Options{
@@ -180,7 +174,7 @@ func TestParse(t *testing.T) {
 		"byte order mark":   "\ufeff" + whole,
 		"document marks":    "---\n" + whole + "...\n",
 	} {
-		equal(t, name, want, mustParse(t, "x.yaml", text), same)
+		expect.Equal(t, name, want, mustParse(t, "x.yaml", text), same)
 	}
 }
 
@@ -192,7 +186,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 		Warmup:     1,
 		Timeout:    Timeout{Trial: 2 * time.Minute, Call: 30 * time.Second},
 	}
-	equal(t, "the result", want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same)
+	expect.Equal(t, "the result", want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same)
 	if got := mustParse(t, "p", "version: 1\nparameters: paper\n").Timeout.Trial; got != 30*time.Minute {
 		t.Errorf("with the paper's parameters a trial may take %v, want 30m", got)
 	}

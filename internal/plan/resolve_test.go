@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -97,7 +98,7 @@ func TestResolve(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
 			must.Do(t, err)
-			equal(t, "the result", c.want, spell(work))
+			expect.Equal(t, "the result", c.want, spell(work))
 		})
 	}
 }
@@ -192,10 +193,10 @@ func TestPin(t *testing.T) {
 	}
 	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
 		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
-	equal(t, "the result", want, string(pin.YAML()))
+	expect.Equal(t, "the result", want, string(pin.YAML()))
 	echo, err := mustParse(t, "p", string(pin.YAML())).Resolve(testCatalogue())
 	must.Do(t, err)
-	equal(t, "the pinned plan resolves to other work", spell(work), spell(echo))
+	expect.Equal(t, "the pinned plan resolves to other work", spell(work), spell(echo))
 }
 
 func TestBlocksOfWork(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -46,12 +47,12 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
 	must.Do(t, err)
 	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
-	equal(t, "runtimes", want, got.Runtimes)
-	equal(t, "sockets", map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets)
+	expect.Equal(t, "runtimes", want, got.Runtimes)
+	expect.Equal(t, "sockets", map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets)
 	if diff := cmp.Diff(original, users); diff != "" {
 		t.Errorf("WithRuntimes has changed what it was given:\n%s", diff)
 	}
-	equal(t, "the recorded plan has not all of it", got, mustParse(t, "other", string(got.YAML())), same)
+	expect.Equal(t, "the recorded plan has not all of it", got, mustParse(t, "other", string(got.YAML())), same)
 	if plan := Quick().WithRuntimes(nil); plan.Runtimes != nil {
 		t.Errorf("nothing becomes %+v", plan)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -248,7 +249,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 	got, err := os.ReadFile(schemaFile)
 	must.Do(t, err)
-	equal(t, "the schema is out of date; run: make gen", want.String(), string(got))
+	expect.Equal(t, "the schema is out of date; run: make gen", want.String(), string(got))
 }
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -41,7 +42,7 @@ func TestRedact(t *testing.T) {
 				want.Workloads[i].Env[key] = Redacted
 			}
 		}
-		equal(t, name+": the rest of the plan has changed", string(want.YAML()), string(mustParse(t, "p", redacted).YAML()))
+		expect.Equal(t, name+": the rest of the plan has changed", string(want.YAML()), string(mustParse(t, "p", redacted).YAML()))
 		if echo, values := Redact(redacted); echo != redacted || values != nil {
 			t.Errorf("%s: redacted again: %q\n%s", name, values, echo)
 		}

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/expect"
 )
 
 func TestParseTouchStone(t *testing.T) {
@@ -36,7 +38,7 @@ func TestParseTouchStone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := mustParse(t, "ts.yaml", c.text)
-			equal(t, "the result", "version: 1\nname: ts\n"+c.want, string(p.YAML()))
+			expect.Equal(t, "the result", "version: 1\nname: ts\n"+c.want, string(p.YAML()))
 		})
 	}
 }
@@ -53,7 +55,7 @@ func TestTouchStoneNotes(t *testing.T) {
 		{"oci: [runc]\nfilter: [performance]\n", []string{note}},
 		{"oci: [runc]\n", []string{note}},
 	} {
-		equal(t, c.text, c.want, mustParse(t, "p", c.text).Notes)
+		expect.Equal(t, c.text, c.want, mustParse(t, "p", c.text).Notes)
 	}
 }
 

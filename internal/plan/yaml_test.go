@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -24,7 +25,7 @@ func TestYAMLGolden(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	must.Do(t, err)
-	equal(t, "the result", string(want), string(got))
+	expect.Equal(t, "the result", string(want), string(got))
 }
 
 func TestYAMLKeepsEveryPlan(t *testing.T) {

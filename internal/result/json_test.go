@@ -16,19 +16,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
-
-// equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
@@ -158,7 +150,7 @@ func TestDocumentGolden(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	must.Do(t, err)
-	equal(t, "the document is spelled in another way; if that is meant, run with -update", string(want), string(got))
+	expect.Equal(t, "the document is spelled in another way; if that is meant, run with -update", string(want), string(got))
 }
 
 func TestEncodeIsCanonical(t *testing.T) {
@@ -167,7 +159,7 @@ func TestEncodeIsCanonical(t *testing.T) {
 	run := &doc.Runs[0]
 	run.Started, run.Ended, run.Trials[0].Started = run.Started.In(zone), run.Ended.In(zone), run.Trials[0].Started.In(zone)
 	doc.Schema = 0
-	equal(t, "another time zone gives another document", string(encoded(t, fullDocument())), string(encoded(t, doc)))
+	expect.Equal(t, "another time zone gives another document", string(encoded(t, fullDocument())), string(encoded(t, doc)))
 	if run.Started.Location() != zone || run.Trials[0].Started.Location() != zone {
 		t.Error("Encode changed the caller's document")
 	}
@@ -193,7 +185,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 	} {
 		got, err := Decode(bytes.NewReader(data))
 		must.Do(t, err)
-		equal(t, name, fullDocument(), got)
+		expect.Equal(t, name, fullDocument(), got)
 	}
 }
 
@@ -409,7 +401,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		doc.Schema = SchemaVersion
-		equal(t, "a document changed on its way through JSON", doc, repeat, cmpopts.EquateEmpty())
+		expect.Equal(t, "a document changed on its way through JSON", doc, repeat, cmpopts.EquateEmpty())
 	})
 }
 

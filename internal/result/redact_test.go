@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/expect"
 )
 
 func TestHider(t *testing.T) {
@@ -47,13 +49,13 @@ func TestHiderOfRuns(t *testing.T) {
 	original, run := leaky("a s3cret b"), leaky("a s3cret b")
 	run.Plan, original.Plan, run.Host, original.Host = "", "", Host{}, Host{}
 	public := NewHider([]string{"s3cret"}).Run(run)
-	equal(t, "the caller's run changed", original, run)
+	expect.Equal(t, "the caller's run changed", original, run)
 	if text := encoded(t, Document{Runs: []Run{public}}); bytes.Contains(text, []byte("s3cret")) {
 		t.Errorf("the value is still in\n%s", text)
 	}
 	want := leaky("a (redacted) b")
 	want.Plan, want.Host = "", Host{}
-	equal(t, "the result", want, public)
+	expect.Equal(t, "the result", want, public)
 }
 
 // Trials with equal conditions share them. A hider must not make a copy for each trial.
@@ -97,7 +99,7 @@ func TestAnonymous(t *testing.T) {
 	}
 	original, run := change(leaky(text)), change(leaky(text))
 	got := run.Anonymous("", "bob", "root")
-	equal(t, "the caller's run changed", original, run)
+	expect.Equal(t, "the caller's run changed", original, run)
 	public := string(encoded(t, Document{Runs: []Run{got}}))
 	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
 		if index := strings.Index(public, leak); index >= 0 {
@@ -109,7 +111,7 @@ func TestAnonymous(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", stays, public)
 		}
 	}
-	equal(t, "the samples changed", run.Trials[0].Samples, got.Trials[0].Samples)
+	expect.Equal(t, "the samples changed", run.Trials[0].Samples, got.Trials[0].Samples)
 	if repeat := got.Anonymous(); cmp.Diff(got, repeat) != "" {
 		t.Errorf("a second time changes it (-once +twice):\n%s", cmp.Diff(got, repeat))
 	}

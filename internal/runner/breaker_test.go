@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -244,7 +245,7 @@ func TestFailedCallsAreCounted(t *testing.T) {
 			t.Errorf("trial %d is %s and has the failed calls %v", trial.Seq, trial.Status, trial.FailedCalls)
 		}
 	}
-	equal(t, "failed calls", map[string]int{"create": 1, "start": 2}, got)
+	expect.Equal(t, "failed calls", map[string]int{"create": 1, "start": 2}, got)
 }
 
 // served is an engine with a daemon of the run.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
@@ -43,5 +44,5 @@ func TestCallsOfTrials(t *testing.T) {
 			want = append(want, trial+" test.one.x fake/a ok: "+call)
 		}
 	}
-	equal(t, "the calls", want, got)
+	expect.Equal(t, "the calls", want, got)
 }

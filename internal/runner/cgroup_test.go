@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
@@ -83,7 +84,7 @@ func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	}
 	l.ok()
 	top := "/" + engine.Prefix + l.config.RunID
-	equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
+	expect.Equal(t, "placed in", []string{top + "/t1", "", top + "/t2", ""}, p.groups)
 	if dirs := left(l); count != 2 || len(dirs) > 0 {
 		t.Errorf("%d of 2 trials had a group; left are %q", count, dirs)
 	}

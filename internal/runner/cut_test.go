@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -36,8 +37,8 @@ func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 		"fake/less@no=exec": {"exec: taken away by the target's option no"},
 		"oci/none":          {"oci/none: it is not on PATH; install it"},
 	}
-	equal(t, "reasons of skipped trials", want, reasons)
-	equal(t, "counts", map[result.Status]int{result.OK: 4, result.Skipped: 2}, out.Counts)
+	expect.Equal(t, "reasons of skipped trials", want, reasons)
+	expect.Equal(t, "counts", map[result.Status]int{result.OK: 4, result.Skipped: 2}, out.Counts)
 }
 
 // A benchmark may detect only while it runs that a target does not support it.
@@ -53,7 +54,7 @@ func TestSkippedByTheBenchmark(t *testing.T) {
 		return t.Require(bench.Needs{Capabilities: []engine.Capability{engine.CanExec}})
 	})
 	out := l.ok()
-	equal(t, "counts", map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts)
+	expect.Equal(t, "counts", map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts)
 	for _, trial := range l.trials {
 		if trial.Status == result.Skipped && len(trial.Samples) > 0 {
 			t.Errorf("a skipped trial has the samples %v", trial.Samples)
@@ -112,7 +113,7 @@ func TestGivenUp(t *testing.T) {
 				if last.Reason != reason {
 					t.Errorf("reason %q, want %q", last.Reason, reason)
 				}
-				equal(t, "cut", []string{"test.one.x on " + tt.target + " was " + reason}, out.Caveats)
+				expect.Equal(t, "cut", []string{"test.one.x on " + tt.target + " was " + reason}, out.Caveats)
 			} else if len(out.Caveats) > 0 {
 				t.Errorf("cut: %q", out.Caveats)
 			}
@@ -170,7 +171,7 @@ func TestBudget(t *testing.T) {
 			l.work("test.one.x", live)
 			l.work("test.two.x", live)
 			out := l.ok()
-			equal(t, "blocks of warm-up and measured", tt.want, after(l))
+			expect.Equal(t, "blocks of warm-up and measured", tt.want, after(l))
 			if got := strings.Join(out.Caveats, "\n"); got != tt.cut {
 				t.Errorf("cut %q, want %q", got, tt.cut)
 			}

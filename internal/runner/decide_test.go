@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/decision"
@@ -70,7 +71,7 @@ func TestDecidedCellEnds(t *testing.T) {
 	if blocks < 10 || blocks > 25 || !slices.Contains(stats.Looks(8, 40), blocks) {
 		t.Errorf("%s ended after %d blocks", slowFake, blocks)
 	}
-	equal(t, "blocks", map[string]int{baseFake: 40, slowFake: blocks, equalFake: 40}, measuredBlocks(l, "test.one.x"))
+	expect.Equal(t, "blocks", map[string]int{baseFake: 40, slowFake: blocks, equalFake: 40}, measuredBlocks(l, "test.one.x"))
 	if last := l.at[len(l.at)-1]; last.Total != 3+40+blocks+40 || last.Done != last.Total-1 {
 		t.Errorf("progress at the last trial: %+v", last)
 	}
@@ -118,8 +119,8 @@ func TestBenchmarkEndsWithItsCells(t *testing.T) {
 		t.Fatalf("stopped: %v", *stops)
 	}
 	blocks := (*stops)[0].Blocks
-	equal(t, "blocks", map[string]int{baseFake: blocks, slowFake: blocks}, measuredBlocks(l, "test.one.x"))
-	equal(t, "blocks of a benchmark with a number of its own", map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x"))
+	expect.Equal(t, "blocks", map[string]int{baseFake: blocks, slowFake: blocks}, measuredBlocks(l, "test.one.x"))
+	expect.Equal(t, "blocks of a benchmark with a number of its own", map[string]int{baseFake: 7, slowFake: 7}, measuredBlocks(l, "test.two.x"))
 }
 
 func TestCellsEndWithoutADifference(t *testing.T) {
@@ -199,8 +200,8 @@ func TestResumedRunDecidesAlike(t *testing.T) {
 			return nil
 		}
 		second.ok()
-		equal(t, fmt.Sprintf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run", n), *want, stops)
-		equal(t, fmt.Sprintf("interrupted after trial %d: whole (-) and resumed (+) run", n), spell(reference.trials), spell(slices.Concat(first.trials, second.trials)))
+		expect.Equal(t, fmt.Sprintf("interrupted after trial %d: cells of the whole (-) and the resumed (+) run", n), *want, stops)
+		expect.Equal(t, fmt.Sprintf("interrupted after trial %d: whole (-) and resumed (+) run", n), spell(reference.trials), spell(slices.Concat(first.trials, second.trials)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner/guard"
@@ -288,7 +289,7 @@ func TestRunsCgroupIsLimited(t *testing.T) {
 	if n, ok := found["memory"]; ok && n >= want["memory"]-4<<10 && n < want["memory"]+mib {
 		found["memory"] = want["memory"]
 	}
-	equal(t, "limits", want, found)
+	expect.Equal(t, "limits", want, found)
 	if dirs := left(l); len(dirs) > 0 {
 		t.Errorf("cgroups of trials are left: %q", dirs)
 	}

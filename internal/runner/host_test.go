@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -51,7 +52,7 @@ func TestImageIsPulledOnce(t *testing.T) {
 	l.needsImage()
 	l.ok()
 	slices.Sort(reports)
-	equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, reports)
+	expect.Equal(t, "pulled", []string{"fake/a workload", "fake/b workload"}, reports)
 	for _, trial := range l.trials {
 		if trial.Status != result.OK || trial.Elapsed > time.Second || trial.Phases[0].Start != 0 {
 			t.Errorf("trial %d is %s and took %v with %v: %s", trial.Seq, trial.Status, trial.Elapsed, trial.Phases, trial.Reason)
@@ -135,7 +136,7 @@ func TestMissingImage(t *testing.T) {
 			t.Errorf("%s is %s because %q", trial.Benchmark, trial.Status, trial.Reason)
 		}
 	}
-	equal(t, "reasons", want, got)
+	expect.Equal(t, "reasons", want, got)
 }
 
 func TestPrograms(t *testing.T) {
@@ -232,7 +233,7 @@ func TestConditions(t *testing.T) {
 		return nil
 	})
 	l.ok()
-	equal(t, "conditions", map[string]string{"cache": "cold indeed", "cpus": "2-3"}, l.trials[0].Conditions)
+	expect.Equal(t, "conditions", map[string]string{"cache": "cold indeed", "cpus": "2-3"}, l.trials[0].Conditions)
 	if trial := l.trials[1]; trial.Status != result.Failed || !strings.Contains(trial.Reason, "more than 32 conditions") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
@@ -277,7 +278,7 @@ func TestLimitsOfContainers(t *testing.T) {
 			if trial := l.only(); trial.Params != tt.cell {
 				t.Errorf("the trial's parameters are %q, want %q", trial.Params, tt.cell)
 			}
-			equal(t, "conditions", tt.conditions, l.trials[0].Conditions)
+			expect.Equal(t, "conditions", tt.conditions, l.trials[0].Conditions)
 		})
 	}
 }
@@ -417,8 +418,8 @@ func TestHostEnd(t *testing.T) {
 			t.Errorf("the host's engine was asked for %+v", request)
 		}
 		top := "/" + engine.Prefix + l.config.RunID
-		equal(t, "the host's engine was placed in", []string{top + "/t1-host", ""}, host.groups)
-		equal(t, "the target was placed in", []string{top + "/t1", top + "/t1", ""}, target.groups)
+		expect.Equal(t, "the host's engine was placed in", []string{top + "/t1-host", ""}, host.groups)
+		expect.Equal(t, "the target was placed in", []string{top + "/t1", top + "/t1", ""}, target.groups)
 		if !slices.ContainsFunc(groups, func(dir string) bool { return strings.HasSuffix(dir, "/t1-host") }) || len(left(l)) > 0 {
 			t.Errorf("cgroups were %q, and left are %q", groups, left(l))
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -56,7 +57,7 @@ func TestImages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newHarness(t, tt.target)
 			l.work("test.one.x", tt.run)
-			equal(t, "phases", tt.phases, l.ends(tt.status, tt.reason).Phases)
+			expect.Equal(t, "phases", tt.phases, l.ends(tt.status, tt.reason).Phases)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
@@ -66,7 +67,7 @@ func TestMemoryOverTime(t *testing.T) {
 		At:     []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 400 * ms, 400 * ms},
 		Values: []float64{100 * mib, 100 * mib, 300 * mib, 50 * mib, 50 * mib, 50 * mib},
 	}
-	equal(t, "the memory in use", want, lineOf(t, trial, "Memory of the host", "used"))
+	expect.Equal(t, "the memory in use", want, lineOf(t, trial, "Memory of the host", "used"))
 	for _, want := range []struct {
 		metric string
 		value  float64

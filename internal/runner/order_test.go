@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -64,7 +65,7 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 			}
 		}
 	}
-	equal(t, "recorded (-) and observed (+)", spell(l.trials), spell(l.ended))
+	expect.Equal(t, "recorded (-) and observed (+)", spell(l.trials), spell(l.ended))
 }
 
 // A seed always gives the same order: otherwise old runs could not be resumed.
@@ -85,7 +86,7 @@ func TestSeedFixesTheOrder(t *testing.T) {
 		{"fake/c", "fake/a", "fake/b"},
 		{"fake/b", "fake/c", "fake/a"},
 	}
-	equal(t, "order of seed 1", want, order(1))
+	expect.Equal(t, "order of seed 1", want, order(1))
 	if cmp.Equal(order(1), order(2)) {
 		t.Error("seeds 1 and 2 give the same order")
 	}
@@ -145,7 +146,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 		if diff := cmp.Diff(spell(reference.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
 			t.Fatalf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n+1, diff)
 		}
-		equal(t, fmt.Sprintf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run", n+1), out.Counts, outcome.Counts)
+		expect.Equal(t, fmt.Sprintf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run", n+1), out.Counts, outcome.Counts)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -25,7 +26,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if got, want := len(first.trials)+len(second.trials), len(reference.trials); got != want {
 		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
 	}
-	equal(t, "cut of the uninterrupted (-) and the resumed (+) run", out.Caveats, resumed.Caveats)
+	expect.Equal(t, "cut of the uninterrupted (-) and the resumed (+) run", out.Caveats, resumed.Caveats)
 	if p := second.at[0]; p.Done != 3 || p.Left != 31*ms { // 100 ms − 3 × 23 ms
 		t.Errorf("the progress of the resumed run is %+v, want 3 trials done and 31 ms left", p)
 	}
@@ -35,7 +36,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if len(spent.trials) > 0 {
 		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 4*23*time.Millisecond)
 	}
-	equal(t, "caveats of a run that has spent its budget", []string{"the budget of 50ms ended after 4 of 100 blocks"}, out.Caveats)
+	expect.Equal(t, "caveats of a run that has spent its budget", []string{"the budget of 50ms ended after 4 of 100 blocks"}, out.Caveats)
 	complete := second.again()
 	complete.config.Stop.Min, complete.config.Budget = 4, 50*ms
 	if out := complete.ok(); len(out.Caveats) > 0 {
@@ -49,5 +50,5 @@ func TestBudgetCutsBlocksOfOneBenchmark(t *testing.T) {
 	l.config.Stop, l.config.Budget = stats.StopRule{Min: 2, Max: 2}, 60*ms
 	l.work("test.one.x", live)
 	l.config.Work[0].Blocks = 9
-	equal(t, "caveats", []string{"the budget of 60ms ended after 2 of 9 blocks"}, l.ok().Caveats)
+	expect.Equal(t, "caveats", []string{"the budget of 60ms ended after 2 of 9 blocks"}, l.ok().Caveats)
 }

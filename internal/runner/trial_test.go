@@ -15,6 +15,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
@@ -43,8 +44,8 @@ func TestPhasesAreExact(t *testing.T) {
 		{Name: "exit", Start: 20 * ms, Duration: 3 * ms},
 		{Name: "delete", Start: 23 * ms, Duration: 5 * ms},
 	}
-	equal(t, "phases", want, trial.Phases)
-	equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.010}}, trial.Samples)
+	expect.Equal(t, "phases", want, trial.Phases)
+	expect.Equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.010}}, trial.Samples)
 	if trial.Elapsed != 28*ms {
 		t.Errorf("the trial took %v, want 28ms", trial.Elapsed)
 	}
@@ -81,8 +82,8 @@ func TestStepsBoundThePhase(t *testing.T) {
 		{Name: "start", Start: 16 * ms, Duration: 16 * ms},
 	}
 	trial := l.only()
-	equal(t, "phases", want, trial.Phases)
-	equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.006}}, trial.Samples)
+	expect.Equal(t, "phases", want, trial.Phases)
+	expect.Equal(t, "samples", []result.Sample{{Metric: "Value", Value: 0.006}}, trial.Samples)
 }
 
 // An engine may repeat a step that has failed. Only the time of the step that works is a sample; both are phases.
@@ -106,7 +107,7 @@ func TestFailedStepIsNoSample(t *testing.T) {
 		l.config.Work[0].Benchmark.Steps = tt.steps
 		l.ok()
 		trial := l.only()
-		equal(t, fmt.Sprintf("samples with Steps = %v", tt.steps), tt.want, trial.Samples)
+		expect.Equal(t, fmt.Sprintf("samples with Steps = %v", tt.steps), tt.want, trial.Samples)
 		if len(trial.Phases) != 3 {
 			t.Errorf("phases = %+v, want the method and both steps", trial.Phases)
 		}
@@ -126,7 +127,7 @@ func TestRefusedStepIsNotMeasured(t *testing.T) {
 		return err
 	})
 	l.ok()
-	equal(t, "phases", []result.Phase{{Name: "pause", Start: 3 * ms, Duration: 4 * ms}}, l.only().Phases)
+	expect.Equal(t, "phases", []result.Phase{{Name: "pause", Start: 3 * ms, Duration: 4 * ms}}, l.only().Phases)
 }
 
 // A failed trial is recorded with its reason and without samples.
@@ -391,7 +392,7 @@ func TestUsageOfOneTrial(t *testing.T) {
 	})
 	l.ok()
 	want := []engine.Usage{{CPU: 12 * ms, PeakMemory: 1000}, {CPU: 12 * ms, PeakMemory: 1000}}
-	equal(t, "usage", want, got)
+	expect.Equal(t, "usage", want, got)
 }
 
 // sleepy is an engine with unknown cost.
@@ -422,7 +423,7 @@ func TestNoiseCoversTheTrial(t *testing.T) {
 	l.config.Work[1].Benchmark.Waits = []bench.Medium{bench.Disk}
 	l.ok()
 	want := []string{"begin 0s", "end 23ms []", "begin 23ms", "end 46ms [disk]"}
-	equal(t, "the host's noise was looked at", want, watch.seen)
+	expect.Equal(t, "the host's noise was looked at", want, watch.seen)
 	if marks := l.trials[1].Host.Marks; !cmp.Equal(marks, []string{"noisy"}) {
 		t.Errorf("marks %q", marks)
 	}

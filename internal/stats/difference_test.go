@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
@@ -33,7 +34,7 @@ func TestDifferenceChangesItsSign(t *testing.T) {
 	a, b := maize()
 	first, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
 	want := Difference{N: first.N, Median: -first.Median, CI: &Interval{Lo: -first.CI.Hi, Hi: -first.CI.Lo}}
-	equal(t, "the other way round the difference is", want, back)
+	expect.Equal(t, "the other way round the difference is", want, back)
 	if self := Subtract(a, [][]Sample{a}, 7); self.Median != 0 || self.Shown() {
 		t.Errorf("a series differs from itself by %g in %v", self.Median, self.CI)
 	}

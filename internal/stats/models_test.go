@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // model is a distribution of a metric's values, in units of its median (bimodal: of the
@@ -112,14 +110,6 @@ func values(samples []Sample) []float64 {
 		v[i] = s.Value
 	}
 	return v
-}
-
-// equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/expect"
 )
 
 // A power of two scales floating-point numbers without rounding, so that equality is exact.
@@ -21,7 +23,7 @@ func TestSummarizeIsEquivariant(t *testing.T) {
 		near(t, "upper end", multiple.CI.Hi, scale*s.CI.Hi, 0)
 		near(t, "MAD", multiple.MAD, scale*s.MAD, 0)
 		near(t, "relative half-width", relativeHalfWidth(multiple.Median, *multiple.CI), relativeHalfWidth(s.Median, *s.CI), 0)
-		equal(t, fmt.Sprintf("n = %d: the unit changes the warnings", n), s.Warnings, multiple.Warnings)
+		expect.Equal(t, fmt.Sprintf("n = %d: the unit changes the warnings", n), s.Warnings, multiple.Warnings)
 	}
 }
 
@@ -44,7 +46,7 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 	near(t, "mean", second.Mean, s.Mean, 1e-14)
 	near(t, "standard deviation", second.SD, s.SD, 1e-14)
 	s.Warnings, s.Mean, s.SD = second.Warnings, second.Mean, second.SD
-	equal(t, "the order of the values changes the summary", s, second)
+	expect.Equal(t, "the order of the values changes the summary", s, second)
 }
 
 // Invariant sample-order.
@@ -60,15 +62,15 @@ func TestArgumentsAreNotChanged(t *testing.T) {
 	Compare(targets[0], targets[1], Lower, 1)
 	Judge(family, 0.001, 0)
 	Holm(p)
-	equal(t, "an argument was changed", original, []any{a, b, targets[0], targets[1], family, p})
+	expect.Equal(t, "an argument was changed", original, []any{a, b, targets[0], targets[1], family, p})
 }
 
 func TestSameSeedSameResult(t *testing.T) {
 	r := random(1)
 	series := lognormal.series(r, 20, 1)
 	targets := run(r, lognormal, normal, 20, 1, 1.2)
-	equal(t, "the same seed gives another summary", Summarize(series, 7), Summarize(series, 7))
-	equal(t, "the same seed gives another comparison", Compare(targets[0], targets[1], Lower, 7), Compare(targets[0], targets[1], Lower, 7))
+	expect.Equal(t, "the same seed gives another summary", Summarize(series, 7), Summarize(series, 7))
+	expect.Equal(t, "the same seed gives another comparison", Compare(targets[0], targets[1], Lower, 7), Compare(targets[0], targets[1], Lower, 7))
 }
 
 func TestCompareInverts(t *testing.T) {

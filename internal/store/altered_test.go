@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -92,7 +93,7 @@ func TestAlteredTables(t *testing.T) {
 					t.Errorf("%s: the error is %v, want ErrAltered with %s", name, err, object)
 				}
 			}
-			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
+			expect.Equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }

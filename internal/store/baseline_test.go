@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -38,7 +39,7 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	for _, source := range []*store.Store{s, openReader(t, s.Path())} {
 		got, err := source.Baseline(t.Context(), "main")
 		must.Do(t, err)
-		equal(t, "the baseline came back changed", []result.Run{run, second}, got, cmpopts.EquateEmpty())
+		expect.Equal(t, "the baseline came back changed", []result.Run{run, second}, got, cmpopts.EquateEmpty())
 		list, err := source.Baselines(t.Context())
 		must.Do(t, err)
 		if len(list) != 1 || list[0].Name != "main" || !list[0].Saved.Equal(epoch) || len(list[0].Runs) != 2 ||

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -94,7 +95,7 @@ func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 					}
 				}
 			}
-			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
+			expect.Equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -85,7 +86,7 @@ func TestImportConflict(t *testing.T) {
 			}
 			run, err := s.Run(t.Context(), "a")
 			must.Do(t, err)
-			equal(t, "the run that was there has changed", withTrials("a", 2).Trials, run.Trials)
+			expect.Equal(t, "the run that was there has changed", withTrials("a", 2).Trials, run.Trials)
 			runs, err := s.Runs(t.Context())
 			must.Do(t, err)
 			if len(runs) != 1 {

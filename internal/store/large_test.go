@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -37,7 +38,7 @@ func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 		got, err := s.Run(t.Context(), id)
 		must.Do(t, err)
 		want := l.Run()
-		equal(t, fmt.Sprintf("with %d values a trial, the run changed", values), want, got)
+		expect.Equal(t, fmt.Sprintf("with %d values a trial, the run changed", values), want, got)
 		for i := range got.Trials {
 			trial := &got.Trials[i]
 			trial.Samples = append(trial.Samples, result.Sample{Metric: "other"})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -97,13 +98,6 @@ func newFile(t testing.TB, n int) string {
 	return path
 }
 
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func record(t testing.TB, s *store.Store, run result.Run, n int) {
 	t.Helper()
 	must.Do(t, s.Create(t.Context(), run))
@@ -151,7 +145,7 @@ func TestRunComesBackWhole(t *testing.T) {
 			must.Do(t, err)
 			got, err := s.Run(t.Context(), want.ID)
 			must.Do(t, err)
-			equal(t, "the run changed on its way through the store", want, got)
+			expect.Equal(t, "the run changed on its way through the store", want, got)
 			closeStore(t, s)
 			entries, err := os.ReadDir(filepath.Dir(path))
 			must.Do(t, err)
@@ -176,7 +170,7 @@ func TestRecordedIDsAreRefused(t *testing.T) {
 	}
 	run, err := s.Run(t.Context(), "a")
 	must.Do(t, err)
-	equal(t, "a refused trial changed the run", []result.Trial{okTrial(1)}, run.Trials)
+	expect.Equal(t, "a refused trial changed the run", []result.Trial{okTrial(1)}, run.Trials)
 }
 
 // Invariant failures.
@@ -263,7 +257,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) gives %v, want an IDError", ref, err)
 			continue
 		}
-		equal(t, fmt.Sprintf("Resolve(%q) gives another error", ref), want, got)
+		expect.Equal(t, fmt.Sprintf("Resolve(%q) gives another error", ref), want, got)
 	}
 	// Methods that change a run accept no prefix.
 	for name, err := range map[string]error{
@@ -334,14 +328,14 @@ func TestRunsAndIndex(t *testing.T) {
 	runs, err := s.Runs(t.Context())
 	must.Do(t, err)
 	targets, benchmarks := []string{"native", "oci/runc"}, []string{lifecycle}
-	equal(t, "other runs", []store.Summary{
+	expect.Equal(t, "other runs", []store.Summary{
 		{ID: "newer", Name: "quick", State: result.Complete, Started: newer.Started, Ended: epoch.Add(3 * time.Hour), Trials: map[result.Status]int{result.OK: 2}, Targets: targets, Benchmarks: benchmarks},
 		{ID: "older", Name: "quick", State: result.Running, Started: older.Started, Trials: map[result.Status]int{result.OK: 5, result.Failed: 1}, Targets: targets, Benchmarks: benchmarks},
 	}, runs)
 
 	index, err := s.Index(t.Context())
 	must.Do(t, err)
-	equal(t, "another index", []store.IndexEntry{
+	expect.Equal(t, "another index", []store.IndexEntry{
 		{Cell: okTrial(1).Cell, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: okTrial(3).Started},
 		{Cell: okTrial(1).Cell, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: okTrial(3).Started},
 		{Cell: variant.Cell, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: okTrial(12).Started},
@@ -481,5 +475,5 @@ func TestTrialTimes(t *testing.T) {
 	must.Do(t, err)
 	got, err := s.TrialTimes(t.Context())
 	must.Do(t, err)
-	equal(t, "the result", map[result.Cell]time.Duration{cell: 3 * time.Second}, got)
+	expect.Equal(t, "the result", map[result.Cell]time.Duration{cell: 3 * time.Second}, got)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -62,7 +63,7 @@ func TestFilesOfOthers(t *testing.T) {
 				}
 				closeStore(t, reader)
 			}
-			equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
+			expect.Equal(t, "the folder changed", baseline, folder(t, filepath.Dir(path)))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
@@ -84,7 +85,7 @@ func TestRecordOfOwner(t *testing.T) {
 		must.Do(t, err)
 		var a, b any
 		must.Do(t, json.Unmarshal(got, &a), json.Unmarshal(want, &b))
-		equal(t, fmt.Sprintf("the owner of %s", dir), b, a)
+		expect.Equal(t, fmt.Sprintf("the owner of %s", dir), b, a)
 	}
 	must.Do(t, d.Remove(t.Context(), nil))
 }
@@ -99,7 +100,7 @@ func TestRunOfAnotherHostStays(t *testing.T) {
 		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
 		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
 		sweeps := sweep(t, roots, nil)
-		equal(t, "swept", want, sweeps)
+		expect.Equal(t, "swept", want, sweeps)
 		for _, part := range []string{"elsewhere.example", dir, "touchstone cleanup"} {
 			if text := fmt.Sprint(sweeps[0]); !strings.Contains(text, part) {
 				t.Errorf("%q does not contain %q", text, part)
@@ -159,7 +160,7 @@ func TestMalformedRecord(t *testing.T) {
 		if text == string(valid) {
 			record(t, filepath.Join(roots.Data, id), func(owner map[string]any) { owner["dirs"] = dirs })
 		}
-		equal(t, fmt.Sprintf("swept with the record %.40q", text), []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
+		expect.Equal(t, fmt.Sprintf("swept with the record %.40q", text), []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	}
 	for _, file := range keep {
 		if !exists(t, file) {

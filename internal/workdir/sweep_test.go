@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
@@ -31,7 +32,7 @@ func TestSweepRemovesDeadRuns(t *testing.T) {
 	}
 	want := []workdir.Swept{{RunID: pair, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
 	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-	equal(t, "swept", want, sweep(t, roots, nil))
+	expect.Equal(t, "swept", want, sweep(t, roots, nil))
 	for _, root := range []string{roots.State, roots.Data} {
 		if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left, without a run in it: %v", root, err)
@@ -64,7 +65,7 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
 	must.Do(t, os.Symlink(neighbour, filepath.Join(roots.Data, id, "t1", "link")))
-	equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
+	expect.Equal(t, "swept", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 	for _, path := range append(keep, filepath.Join(neighbour, "file")) {
 		if !exists(t, path) {
 			t.Errorf("%s was removed", path)
@@ -83,7 +84,7 @@ func TestSweepOfForeignDirs(t *testing.T) {
 	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
 		must.Do(t, os.Mkdir(dir, 0o700))
 	}
-	equal(t, "swept", []workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil))
+	expect.Equal(t, "swept", []workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil))
 	if exists(t, filepath.Join(hierarchy, "vc")) {
 		t.Error("the cgroup is left")
 	}
@@ -96,12 +97,12 @@ func TestSweepIgnoresLivingRun(t *testing.T) {
 	roots, id, deadID := newRoots(t), newID(), newID()
 	crash := other(t, roots, id)
 	dead(t, roots, deadID)
-	equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: deadID, Files: true}}, sweep(t, roots, nil))
+	expect.Equal(t, fmt.Sprintf("swept while %s lives", id), []workdir.Swept{{RunID: deadID, Files: true}}, sweep(t, roots, nil))
 	if _, err := workdir.Create(roots, id); err == nil {
 		t.Error("Create took over the run of another process")
 	}
 	crash()
-	equal(t, "swept after the exit of its process", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
+	expect.Equal(t, "swept after the exit of its process", []workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil))
 }
 
 func TestSweepOfMounts(t *testing.T) {
@@ -132,7 +133,7 @@ func TestSweepOfMounts(t *testing.T) {
 				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
 			}
 			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
-			equal(t, "swept", want, sweep(t, roots, nil))
+			expect.Equal(t, "swept", want, sweep(t, roots, nil))
 			if !exists(t, filepath.Join(neighbour, "precious")) {
 				t.Error("a file was deleted through a mount")
 			}
@@ -151,7 +152,7 @@ func TestSweepOfCgroups(t *testing.T) {
 	// A run with its directories elsewhere is not swept, dead or alive.
 	stranger := newGroup(t, h, strayID)
 	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
-	equal(t, "swept", want, sweep(t, roots, h))
+	expect.Equal(t, "swept", want, sweep(t, roots, h))
 	killed(t, process, true)
 	killed(t, stranger, false)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
@@ -179,7 +180,7 @@ func TestSweepOfProcesses(t *testing.T) {
 		wait(t, []string{state, "--log=" + state, "init"}),
 	}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	equal(t, "swept", want, sweep(t, roots, nil))
+	expect.Equal(t, "swept", want, sweep(t, roots, nil))
 	haveEnded(t, mine, survivors)
 }
 
@@ -224,7 +225,7 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	mine := []*exec.Cmd{probe(rootfs), initOf(filepath.Join(roots.State, id, "oci"))}
 	survivors := []*exec.Cmd{probe(strayRoot), initOf(strayRoot)}
 	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
-	equal(t, "swept", want, sweep(t, roots, nil))
+	expect.Equal(t, "swept", want, sweep(t, roots, nil))
 	haveEnded(t, mine, survivors)
 }
 
@@ -275,12 +276,12 @@ func TestSweepOfDaemons(t *testing.T) {
 		}
 		answers = false
 		remains := []string{"its objects in docker at unix:///run/d.sock: no response"}
-		equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: remains}}, sweepAsking())
-		equal(t, "called", []string{id + containerd, id + docker, id + containerd}, calls)
+		expect.Equal(t, "swept", []workdir.Swept{{RunID: id, Objects: 3, Kept: remains}}, sweepAsking())
+		expect.Equal(t, "called", []string{id + containerd, id + docker, id + containerd}, calls)
 		answers = true
 		sweeps := sweepAsking()
-		equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, sweeps)
-		equal(t, "called the second time", []string{id + docker, id + docker}, calls)
+		expect.Equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, sweeps)
+		expect.Equal(t, "called the second time", []string{id + docker, id + docker}, calls)
 		if got, want := sweeps[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
@@ -313,10 +314,10 @@ func TestSweepOfLateObjects(t *testing.T) {
 			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
 		must.Do(t, err)
-		equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
+		expect.Equal(t, "messages", []string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits)
 		want := []workdir.Swept{{RunID: lateID, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
-		equal(t, "swept", want, sweeps)
+		expect.Equal(t, "swept", want, sweeps)
 		if took := time.Since(start); took != 9*time.Second {
 			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
 		}
@@ -334,7 +335,7 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		sweeps, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
 		must.Do(t, err)
 		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
-		equal(t, "swept", want, sweeps)
+		expect.Equal(t, "swept", want, sweeps)
 		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
 			t.Error("the record of the daemon is gone")
 		}

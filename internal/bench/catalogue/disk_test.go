@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/guard"
@@ -262,7 +263,7 @@ func TestColdCache(t *testing.T) {
 			l := newDiskHarness(t, "fake/a")
 			trial := l.run(t, tt.name, bench.Params{"cache": tt.cache, "on": volume})
 			checkEnd(t, tt.name, trial, result.OK, "")
-			equal(t, fmt.Sprintf("%s, %s, on %s", tt.name, tt.cache, volume), tt.want, l.events)
+			expect.Equal(t, fmt.Sprintf("%s, %s, on %s", tt.name, tt.cache, volume), tt.want, l.events)
 			cache := trial.Conditions["page cache"]
 			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(cache, tt.cache+": ") != want || strings.Contains(cache, "cannot be seen on rootfs") == want {
 				t.Errorf("%s, %s, on %s: the recorded page cache is %q", tt.name, tt.cache, volume, cache)
@@ -468,7 +469,7 @@ func TestSweep(t *testing.T) {
 	} {
 		l := newDiskHarness(t, "fake/a")
 		trial := mustBeOK(t, l.run(t, "performance.disk.throughput", bench.Params{"mib": "512", "duration": "2s", "sweep": "4,16384", "cache": cache}))
-		equal(t, cache, want, l.events)
+		expect.Equal(t, cache, want, l.events)
 		read := float64(512 << 20)
 		if cache == "warm" {
 			read = fioBytesPerSecond // again and again

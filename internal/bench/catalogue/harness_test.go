@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -146,14 +147,6 @@ func checkEnd(t testing.TB, what string, trial result.Trial, status result.Statu
 	}
 }
 
-// equal reports how got differs from want.
-func equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 // checkSamples checks the values of a trial with one value of each metric.
 func checkSamples(t testing.TB, what string, trial result.Trial, want map[string]float64, options ...cmp.Option) {
 	t.Helper()
@@ -162,7 +155,7 @@ func checkSamples(t testing.TB, what string, trial result.Trial, want map[string
 	for _, s := range trial.Samples {
 		got[s.Metric] = s.Value
 	}
-	equal(t, what, want, got, options...)
+	expect.Equal(t, what, want, got, options...)
 }
 
 // resolved returns the quick parameters of a benchmark with the given ones.

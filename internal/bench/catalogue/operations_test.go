@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -66,7 +67,7 @@ func TestOperations(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trial := ok(t, tt.name, tt.target, tt.params)
-			equal(t, "values in ms", tt.want, values(t, trial))
+			expect.Equal(t, "values in ms", tt.want, values(t, trial))
 		})
 	}
 }
@@ -127,7 +128,7 @@ func TestScalability(t *testing.T) {
 				if mode == "parallel" {
 					checkParallel(t, got, want)
 				}
-				equal(t, "values in ms", want, got)
+				expect.Equal(t, "values in ms", want, got)
 			})
 		}
 	}
@@ -167,7 +168,7 @@ func TestScalabilityCountsRunningContainers(t *testing.T) {
 	trial := ok(t, "scalability.runtime.5", "fake/a@create=10ms,start=10ms,kill=0s,exit=0s,delete=10ms,drift=0.1", nil)
 	got := values(t, trial)
 	for metric, want := range map[string][]float64{"StartLatency": {20, 22, 24, 26, 28}, "RemovalLatency": {14, 13, 12, 11, 10}} {
-		equal(t, fmt.Sprintf("%s in ms", metric), want, got[metric])
+		expect.Equal(t, fmt.Sprintf("%s in ms", metric), want, got[metric])
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
@@ -98,8 +99,8 @@ func TestLatencyKeepsTheDistributions(t *testing.T) {
 			t.Errorf("distribution %d is %+v, want one of %s", i, d, name)
 		}
 	}
-	equal(t, "buckets of getpid in s", []float64{128e-9}, trial.Distributions[0].Lows, close)
-	equal(t, "getpid in s", []float64{200e-9}, trial.Values("getpid"), close)
+	expect.Equal(t, "buckets of getpid in s", []float64{128e-9}, trial.Distributions[0].Lows, close)
+	expect.Equal(t, "getpid in s", []float64{200e-9}, trial.Values("getpid"), close)
 }
 
 // The program runs for the duration in the plan.
@@ -197,7 +198,7 @@ func TestCPUPrograms(t *testing.T) {
 	} {
 		trial := ok(t, tt.name, "fake/a", tt.params)
 		checkSamples(t, tt.name, trial, tt.want, cmpopts.EquateApprox(1e-6, 0))
-		equal(t, fmt.Sprintf("%s %v: conditions", tt.name, tt.params), tt.conditions, trial.Conditions)
+		expect.Equal(t, fmt.Sprintf("%s %v: conditions", tt.name, tt.params), tt.conditions, trial.Conditions)
 	}
 }
 
@@ -206,7 +207,7 @@ func TestLinpackSeries(t *testing.T) {
 	const output = `{"program":"linpack","version":1,"n":1000,"runs":3,"threads":1,"seconds":[0.100000000,0.050000000,0.200000000],"flops_per_second":13373333333,"residual":0.0018}` + "\n"
 	trial := mustBeOK(t, runOn(t, "performance.cpu.linpack", scripted{stdout: output}, still{}, bench.Params{"n": "1000", "runs": "3"}))
 	want := []float64{6686666666.667, 13373333333.333, 3343333333.333}
-	equal(t, "SolutionRate", want, trial.Values("SolutionRate"), cmpopts.EquateApprox(1e-9, 0))
+	expect.Equal(t, "SolutionRate", want, trial.Values("SolutionRate"), cmpopts.EquateApprox(1e-9, 0))
 }
 
 // The clip is verified before the measurement.

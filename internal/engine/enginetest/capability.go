@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -152,11 +153,27 @@ func repeatUnsealed(t testing.TB, create func() (engine.Container, error)) (engi
 	})
 }
 
+// runcPause is Podman's error about a pause by runc, without runc's own words.
+var runcPause = regexp.MustCompile(`runc pause [0-9a-f]+` + "`" + ` failed: exit status 1$`)
+
+// repeatUnfrozen repeats a pause if runc could not freeze the processes. With cgroup v1 a freeze can fail on a busy host: runc tries a thousand times,
+// thaws the processes again, and calls that a game of chances (its pull request 2791).
+func repeatUnfrozen(t testing.TB, pause func() error) error {
+	t.Helper()
+	_, err := repeat(t, func() (struct{}, error) { return struct{}{}, pause() }, func(err error) string {
+		if strings.Contains(err.Error(), "unable to freeze") || runcPause.MatchString(err.Error()) {
+			return "runc has not frozen the processes"
+		}
+		return ""
+	})
+	return err
+}
+
 func (s *suite) testPause(t *testing.T) {
 	s.needs(t, engine.CanPause)
 	b := s.startReady(t)
 	p := optional[engine.Pauser](t, b)
-	if err := p.Pause(s.context(t)); err != nil {
+	if err := repeatUnfrozen(t, func() error { return p.Pause(s.context(t)) }); err != nil {
 		t.Fatalf("Pause: %v", err)
 	}
 	s.wantState(t, b, engine.Paused)
@@ -171,7 +188,8 @@ func (s *suite) testPause(t *testing.T) {
 	s.kill(t, b, killed)
 
 	b = s.startReady(t)
-	if err := optional[engine.Pauser](t, b).Pause(s.context(t)); err != nil {
+	p = optional[engine.Pauser](t, b)
+	if err := repeatUnfrozen(t, func() error { return p.Pause(s.context(t)) }); err != nil {
 		t.Fatalf("Pause: %v", err)
 	}
 	s.delete(t, b) // by force, in any state

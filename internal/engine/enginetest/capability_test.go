@@ -9,8 +9,6 @@ import (
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
-// A call is made again only after a failure without a reason, and three times at most.
-
 // A chance failure of a runtime is repeated twice at most, and another error not at all.
 //
 // Invariant recorded-repeats.
@@ -27,6 +25,9 @@ func TestRepeat(t *testing.T) {
 		_, err := repeatUnsealed(t, func() (engine.Container, error) { return nil, call() })
 		return err
 	}
+	unfrozen := errors.New("OCI runtime pause failed: unable to freeze")
+	ofPodman := errors.New("pause container \"a\" with podman/runc: `/usr/sbin/runc pause 449372a2` failed: exit status 1")
+	pause := func(call func() error) error { return repeatUnfrozen(t, call) }
 	for _, tt := range []struct {
 		name    string
 		repeat  func(call func() error) error
@@ -43,6 +44,8 @@ func TestRepeat(t *testing.T) {
 		{"a create works", create, []error{nil}, 1, nil},
 		{"a create is refused twice", create, []error{unsealed, unsealed, nil}, 3, nil},
 		{"a create is always refused", create, []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
+		{"a pause is refused twice", pause, []error{unfrozen, ofPodman, nil}, 3, nil},
+		{"a pause has another reason", pause, []error{errOther, nil}, 1, errOther},
 		{"a create has another reason", create, []error{errOther, nil}, 1, errOther},
 	} {
 		calls := 0

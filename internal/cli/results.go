@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -76,8 +77,15 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 	return run, err
 }
 
+// mostGarbage is the size of the garbage beside whole runs in memory, in percent of what is in use. With Go's 100 % a report of 10⁶ samples takes half as
+// much memory again, in the same time.
+const mostGarbage = 50
+
 // loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables.
 func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(mostGarbage)
+	}
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		names := map[string]string{}
 		for _, ref := range refs {

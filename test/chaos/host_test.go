@@ -66,8 +66,11 @@ func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output 
 	if err := interrupted().Err(); err != nil {
 		return nil, fmt.Errorf("the campaign is interrupted: %w", err)
 	}
+	if err := removeDead(); err != nil {
+		return nil, fmt.Errorf("remove the cgroups of a killed campaign: %w", err)
+	}
 	dir := t.TempDir()
-	groups, err := makeCgroups("chaos-" + strings.ToLower(rand.Text()[:8]))
+	groups, err := makeCgroups(fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), strings.ToLower(rand.Text()[:8])))
 	defer func() {
 		for _, group := range groups {
 			err = errors.Join(err, removeCgroups(group))
@@ -111,6 +114,27 @@ func hierarchies() ([]*mountinfo.Info, error) {
 		return nil, fmt.Errorf("list hierarchies of cgroups: %w", err)
 	}
 	return slices.DeleteFunc(mounts, func(m *mountinfo.Info) bool { return !strings.HasPrefix(m.Mountpoint, "/sys/fs/cgroup") }), nil
+}
+
+// groupPrefix begins the names of all cgroups of campaigns. The number of the campaign's process follows.
+const groupPrefix = "chaos-"
+
+// removeDead removes the cgroups of campaigns whose process was killed. A host that is about to end still has processes, and keeps its cgroups.
+func removeDead() error {
+	mounts, err := hierarchies()
+	for _, m := range mounts {
+		groups, failure := filepath.Glob(filepath.Join(m.Mountpoint, groupPrefix+"*-*"))
+		err = errors.Join(err, failure)
+		for _, group := range groups {
+			number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(group), groupPrefix), "-")
+			if pid, failure := strconv.Atoi(number); failure == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+				if failure := removeCgroups(group); !errors.Is(failure, unix.EBUSY) {
+					err = errors.Join(err, failure)
+				}
+			}
+		}
+	}
+	return err
 }
 
 // makeCgroups makes a cgroup in each hierarchy. They are the roots of the host's cgroups.

@@ -65,3 +65,25 @@ func groupsOfHost(pid int) []string {
 	}
 	return nil
 }
+
+// TestKilledCampaign: the next campaign removes the cgroups of a killed campaign, and keeps the cgroups of a living one.
+func TestKilledCampaign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root for cgroups")
+	}
+	process := exec.Command("true")
+	must.Do(t, process.Run())
+	leftovers, err := makeCgroups(groupPrefix + strconv.Itoa(process.Process.Pid) + "-killed")
+	must.Do(t, err)
+	neighbours, err := makeCgroups(groupPrefix + strconv.Itoa(os.Getpid()) + "-alive")
+	must.Do(t, err)
+	must.Do(t, os.Mkdir(filepath.Join(leftovers[0], "touchstone-run"), 0o755), removeDead())
+	for _, group := range leftovers {
+		if _, err := os.Stat(group); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", group, err)
+		}
+	}
+	for _, group := range neighbours {
+		must.Do(t, removeCgroups(group))
+	}
+}

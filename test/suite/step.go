@@ -43,8 +43,8 @@ type outcome struct {
 	tests   results
 }
 
-// grace is the time between SIGTERM and SIGKILL, in which scripts remove their files. SIGTERM ends tests at once: touchstone cleanup removes
-// the rest of their runs.
+// grace is the time between SIGINT and SIGKILL, in which scripts remove their files, and the campaign its hosts. go test ends at once with SIGTERM, and waits
+// for its tests after SIGINT. Other tests end at once: touchstone cleanup removes the rest of their runs.
 const grace = 20 * time.Second
 
 // choose returns the named steps and all steps before them, in the order of the list.
@@ -169,7 +169,7 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	command.Stdout, command.Stderr = log, log
 	// The group is signalled as a whole: go test, its test binaries, and the programs of scripts.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = grace
 	defer func() {
 		if command.Process != nil {

@@ -266,4 +266,11 @@ func TestSummary(t *testing.T) {
 	if _, err := s.checkBudgets(nil, true); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a bad file of budgets: %v", err)
 	}
+	s.writeBudgets = true
+	if _, err := s.checkBudgets(o.tests.tests, true); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.root, budgetFile)); err != nil || string(text) != "fast\t2\nm/p\t1\nslow\t40\n" {
+		t.Errorf("the written budgets are %q, %v", text, err)
+	}
 }

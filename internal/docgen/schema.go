@@ -41,22 +41,22 @@ func answers() []answer {
 	return []answer{
 		{
 			"report", "report:1", "Touchstone report of one run", "The output of `touchstone report RUN -o json`. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,
-			"touchstone-report",
+			runs.SingleKind,
 			[]reflect.Type{reflect.TypeFor[runs.Data]()},
 		},
 		{
-			"joint-report", "joint-report:2", "Touchstone report of several runs, version 2", "The output of `touchstone report RUN RUN... -o json`: several runs side by side. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,
-			"touchstone-joint-report",
+			"joint-report", "joint-report:1", "Touchstone report of several runs", "The output of `touchstone report RUN RUN... -o json`: several runs side by side. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,
+			runs.JointKind,
 			[]reflect.Type{reflect.TypeFor[runs.JointData]()},
 		},
 		{
 			"reproduction", "reproduction:1", "Reproduction of a study, touchstone reproduce -o json", "The claims and tables of a study beside the values of its runs. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,
-			"touchstone-reproduction",
+			study.Kind,
 			[]reflect.Type{reflect.TypeFor[study.Data]()},
 		},
 		{
 			"comparison", "comparison:1", "Comparison of touchstone compare -o json", "Two sides of runs, compared metric by metric. Values are in the unit of the metric. A number that does not exist is null.",
-			"touchstone-comparison",
+			compare.Kind,
 			[]reflect.Type{reflect.TypeFor[compare.Data]()},
 		},
 		{
@@ -66,7 +66,7 @@ func answers() []answer {
 		},
 		{
 			"history", "history:1", "History of a metric, touchstone history -o json", "The values of a metric over runs, by cell and machine. Values are in the unit of the metric.",
-			"touchstone-history",
+			history.Kind,
 			[]reflect.Type{reflect.TypeFor[history.Data]()},
 		},
 		{

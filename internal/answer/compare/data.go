@@ -7,8 +7,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// kind marks the JSON of a comparison. docs/schema/comparison.schema.json is its schema.
-const kind = "touchstone-comparison"
+// Kind marks the JSON of a comparison. docs/schema/comparison.schema.json is its schema.
+const Kind = "touchstone-comparison"
 
 // schemaVersion is the version of the JSON.
 const schemaVersion = 1
@@ -106,7 +106,7 @@ type (
 
 func data(c *sides.Comparison) Data {
 	d := Data{
-		Kind: kind, Version: schemaVersion, A: newSideData(c.NameA, c.A), B: newSideData(c.NameB, c.B),
+		Kind: Kind, Version: schemaVersion, A: newSideData(c.NameA, c.A), B: newSideData(c.NameB, c.B),
 		Differences: []differenceData{}, Notes: append([]string{}, c.Notes...),
 		Method:  methodData{c.Single, c.Compared, c.Shown, c.Alone, stats.Alpha * float64(c.Compared)},
 		Metrics: []metricData{}, OneSided: []oneSidedData{}, Gates: []gateData{},

@@ -8,8 +8,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// kind marks the JSON of a history. docs/schema/history.schema.json is its schema.
-const kind = "touchstone-history"
+// Kind marks the JSON of a history. docs/schema/history.schema.json is its schema.
+const Kind = "touchstone-history"
 
 // schemaVersion is the version of the JSON.
 const schemaVersion = 1
@@ -57,7 +57,7 @@ type (
 )
 
 func newData(h *history.History) Data {
-	d := Data{Kind: kind, Version: schemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []series{}}
+	d := Data{Kind: Kind, Version: schemaVersion, Metric: h.Metric, Notes: append([]string{}, h.Notes...), Series: []series{}}
 	for i := range h.Series {
 		s := &h.Series[i]
 		one := series{

@@ -18,8 +18,8 @@ import (
 // The kinds of the JSON, which distinguish it from the export of a run. Programs that read the report of one run need no lists by run, so a
 // report of several runs has a kind of its own.
 const (
-	singleKind = "touchstone-report"
-	jointKind  = "touchstone-joint-report"
+	SingleKind = "touchstone-report"
+	JointKind  = "touchstone-joint-report"
 )
 
 // dataVersion is the version of both kinds. It is raised when a field changes its meaning or goes away; a new field does not raise it.
@@ -168,12 +168,12 @@ type (
 
 // data is the report for JSON. An unknown value is null or absent, never zero.
 func data(r *report.Report) any {
-	head := headData{dataVersion, jointKind, finding.EmulationOf(r.Analysis)}
+	head := headData{dataVersion, JointKind, finding.EmulationOf(r.Analysis)}
 	if len(r.Runs) > 1 {
 		return newJointData(r, head)
 	}
 	run, f := &r.Runs[0], &r.Findings
-	head.Kind = singleKind
+	head.Kind = SingleKind
 	return Data{
 		headData: head, Run: newRunData(run), Method: newMethodData(r, run), Scorecard: newScorecardData(&run.Scorecard), Targets: recordedTargets(run),
 		Findings:   findingsData{breaches(r, 0), f.Summary, newStatementsData(f), strings.Join(f.NotMeasured, "; ")},

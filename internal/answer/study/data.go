@@ -12,8 +12,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// dataKind is the kind of the JSON.
-const dataKind = "touchstone-reproduction"
+// Kind is the kind of the JSON.
+const Kind = "touchstone-reproduction"
 
 // dataVersion is the version of the JSON.
 const dataVersion = 1
@@ -111,7 +111,7 @@ type (
 func data(r *reproduce.Reproduction) any {
 	counts := r.Counts()
 	return Data{
-		Kind: dataKind, Version: dataVersion, Paper: paperData{r.Paper.Name, r.Paper.Authors, r.Paper.Title, r.Paper.Venue, r.Paper.Year},
+		Kind: Kind, Version: dataVersion, Paper: paperData{r.Paper.Name, r.Paper.Authors, r.Paper.Title, r.Paper.Venue, r.Paper.Year},
 		Quick: r.Quick, Table: r.Table, Emulation: r.Emulation(),
 		Runs: lists.Convert(r.Runs, func(source *report.Report) runData {
 			run := &source.Runs[0]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
+	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // Sizes of a panel, in units of its drawing.
@@ -89,7 +90,7 @@ func newPlot(p *document.Plot, r room) *plot {
 			Name: p.Panels[i].Name, Alt: p.Panels[i].Text, Axis: p.Axis, Width: web.Num(figureWidth), Height: web.Num(bottom + plotFoot), Left: web.Num(plotLeft), Right: web.Num(plotRight),
 			Bottom: web.Num(bottom), TickY: web.Num(bottom + 13), LabelY: web.Num(bottom + plotFoot - 5), Y: y, top: top, bottom: bottom,
 		}
-		panel.draw(&p.Panels[i], p.Across == "", p, isWhole, r, hasAxis)
+		panel.draw(&p.Panels[i], p.Across, isWhole, r, hasAxis)
 		count, total = count+panel.count, total+panel.total
 		out.Panels = append(out.Panels, panel)
 	}
@@ -136,13 +137,13 @@ func valueAxis(p *document.Plot, bottom, top float64) (web.Axis, bool) {
 
 func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
-// draw draws the lines and the bands.
-func (out *panel) draw(p *document.Panel, isPlaces bool, plot *document.Plot, isWhole bool, r room, hasAxis bool) {
+// draw draws the lines and the bands. The horizontal axis has places without a unit.
+func (out *panel) draw(p *document.Panel, unit result.Unit, isWhole bool, r room, hasAxis bool) {
 	if out.Drawn = hasAxis && finite(p.End) && p.End > 0; !out.Drawn {
 		return
 	}
 	var x func(place float64) float64
-	if isPlaces {
+	if unit == "" {
 		x = func(place float64) float64 {
 			return plotLeft + placeInset + (plotRight-plotLeft-2*placeInset)*(place-1)/max(1, p.End-1)
 		}
@@ -151,9 +152,9 @@ func (out *panel) draw(p *document.Panel, isPlaces bool, plot *document.Plot, is
 			out.X = append(out.X, web.Tick{At: web.Num(x(float64(place))), Label: fmt.Sprint(place), Anchor: "middle"})
 		}
 	} else {
-		axis := web.FullAxis(0, p.End, plot.Across, plotLeft, plotRight)
+		axis := web.FullAxis(0, p.End, unit, plotLeft, plotRight)
 		out.X, x = axis.Ticks, axis.At
-		out.Bands, out.Regions = newBands(p.Bands, &axis, plot.Across)
+		out.Bands, out.Regions = newBands(p.Bands, &axis, unit)
 	}
 	if !out.Y.Log && out.Y.Spans(0) {
 		out.Zero = web.Num(out.Y.At(0))

@@ -77,11 +77,12 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 	return run, err
 }
 
-// mostGarbage is the size of the garbage beside whole runs in memory, in percent of what is in use. With Go's 100 % a report of 10⁶ samples takes half as
-// much memory again, in the same time.
+// mostGarbage is the size of the garbage beside whole runs, in percent of the memory in use. With Go's 100 % a report of 10⁶ samples takes half as much
+// memory again, in the same time (make bench-million, with GOGC=100 and without).
 const mostGarbage = 50
 
-// loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables.
+// loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables. It makes the collection of garbage
+// more frequent, so no trial may follow in this process.
 func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(mostGarbage)

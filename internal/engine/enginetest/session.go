@@ -88,17 +88,17 @@ func destroyGroup(s engine.Session) error {
 	return group.Destroy(context.Background())
 }
 
-// removeAtTermination removes the objects of a session before SIGTERM ends the program, as an interrupted suite ends its tests. No cleanup of a test
-// runs then. stop gives up the signal.
+// removeAtTermination removes the objects of a session before SIGTERM or SIGINT ends the program, as an interrupted suite ends its tests. No cleanup of a
+// test runs then. stop gives up the signals.
 func removeAtTermination(s engine.Session) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, unix.SIGTERM)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	go func() {
 		select {
-		case <-signals:
+		case received := <-signals:
 			_ = errors.Join(destroyGroup(s), os.RemoveAll(s.State)) // the program ends, and has no place for the error
-			signal.Reset(unix.SIGTERM)
-			_ = unix.Kill(os.Getpid(), unix.SIGTERM)
+			signal.Reset(received)
+			_ = unix.Kill(os.Getpid(), received.(unix.Signal))
 		case <-done:
 		}
 	}()

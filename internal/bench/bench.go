@@ -84,6 +84,12 @@ func Scored(d result.Dimension, m result.Metric) result.Metric {
 	return m
 }
 
+// Headed is the metric as a column of a summary.
+func Headed(c result.Column, m result.Metric) result.Metric {
+	m.Column = c
+	return m
+}
+
 // Image names an image: one of the constants below, or an image from a plan.
 type Image string
 

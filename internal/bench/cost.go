@@ -13,11 +13,11 @@ import (
 func CostMetrics() []result.Metric {
 	return []result.Metric{
 		{
-			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower, Optional: true, Consumed: true,
+			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower, Optional: true, Consumed: true, Column: result.ColumnHostCPU,
 			Help: "CPU time of all processes involved on the host: daemon, shim, runtime, sandbox, and the container itself",
 		},
 		{
-			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower, Optional: true,
+			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower, Optional: true, Column: result.ColumnMemory,
 			Help: "peak memory charged to all processes involved, with page cache and kernel memory; unknown with a daemon, and on cgroup v2 before Linux 5.19",
 		},
 	}

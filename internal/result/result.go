@@ -82,6 +82,8 @@ type Metric struct {
 	DerivedFrom string `json:"derived_from,omitempty"`
 	// Dimension is the row of the scorecard that the metric belongs to; empty for the other metrics.
 	Dimension Dimension `json:"dimension,omitempty"`
+	// Column is the column of the metric in a summary of one screen; empty for the other metrics.
+	Column Column `json:"column,omitempty"`
 	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
 	// AnySpeed is set for a ratio or a score that is the same on a machine of any speed, such as a share of a memory limit. The other
@@ -139,6 +141,34 @@ func Dimensions() []Dimension {
 	return []Dimension{
 		DimensionCPU, DimensionMemorySpeed, DimensionDisk, DimensionNetwork, DimensionSystemCalls,
 		DimensionStartUp, DimensionMemoryOverhead, DimensionDensity, DimensionIsolation, DimensionFootprint,
+	}
+}
+
+// Column is a question that people bring, and the heading of its column in a summary.
+type Column string
+
+// The columns.
+const (
+	ColumnStart       Column = "start"
+	ColumnReady       Column = "ready"
+	ColumnExec        Column = "exec"
+	ColumnSystemCalls Column = "syscalls"
+	ColumnCPU         Column = "cpu"
+	ColumnHostCPU     Column = "host CPU"
+	ColumnMemory      Column = "memory"
+	ColumnMemorySpeed Column = "RAM speed"
+	ColumnDisk        Column = "disk"
+	ColumnNetwork     Column = "network"
+	ColumnDensity     Column = "density"
+	ColumnFootprint   Column = "footprint"
+	ColumnPull        Column = "pull"
+)
+
+// Columns lists the columns in display order.
+func Columns() []Column {
+	return []Column{
+		ColumnStart, ColumnReady, ColumnExec, ColumnSystemCalls, ColumnCPU, ColumnHostCPU, ColumnMemory,
+		ColumnMemorySpeed, ColumnDisk, ColumnNetwork, ColumnDensity, ColumnFootprint, ColumnPull,
 	}
 }
 

@@ -195,6 +195,7 @@ func validateMetrics(metrics []Metric) error {
 			oneOf("the better direction", m.Better, Lower, Higher),
 			oneOf("the layer", m.Layer, "", LayerTotal, LayerSandbox),
 			oneOf("the dimension", m.Dimension, append(Dimensions(), "")...),
+			oneOf("the column", m.Column, append(Columns(), "")...),
 		); err != nil {
 			return fmt.Errorf("metric %q: %w", m.Name, err)
 		}

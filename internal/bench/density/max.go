@@ -20,7 +20,7 @@ const (
 
 func most() bench.Benchmark {
 	containers := bench.Higher("Containers", result.Count, "number of idle containers until the host's available memory falls to the floor, or until its processes are used up")
-	containers.Phrase, containers.Dimension = "fits on this host with a number of containers of", result.DimensionDensity
+	containers.Phrase, containers.Dimension, containers.Column = "fits on this host with a number of containers of", result.DimensionDensity, result.ColumnDensity
 	metric := func(name, help string) result.Metric {
 		m := bench.Higher(name, result.Count, help)
 		m.Optional, m.DerivedFrom = true, containers.Name

@@ -34,7 +34,7 @@ var marginals = []struct {
 // memoryMetrics describe the memory of containers that run a program.
 func memoryMetrics(phrase string) []result.Metric {
 	cost := bytesOf(costEach, "memory of the host for one more container, kernel memory included: AvailablePerContainer without the anonymous memory of other processes")
-	cost.Phrase, cost.Dimension = phrase, result.DimensionMemoryOverhead
+	cost.Phrase, cost.Dimension, cost.Column = phrase, result.DimensionMemoryOverhead, result.ColumnMemory
 	cost.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
 	slope := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
 	slope.Phrase = "has processes with a proportional set size per container of"

@@ -28,7 +28,7 @@ func install() bench.Benchmark {
 		Summary: "the disk space of engine and runtime with all dependencies, and the cost of the idle daemon",
 		Source:  "sateri section 3.3.2 and table 4.9",
 		Metrics: []result.Metric{
-			dimensioned(result.DimensionFootprint, used("AddedBytes", result.Bytes, "the part of InstallBytes that the host would not need without the target")),
+			bench.Headed(result.ColumnFootprint, dimensioned(result.DimensionFootprint, used("AddedBytes", result.Bytes, "the part of InstallBytes that the host would not need without the target"))),
 			used("InstallBytes", result.Bytes, "files of the target's programs, of their packages and of all dependencies, without recommended packages"),
 			optional(used("InstallBytesRecommended", result.Bytes, "InstallBytes with all recommended packages and their dependencies")),
 			used("BinaryBytes", result.Bytes, "files of the target's programs alone"),

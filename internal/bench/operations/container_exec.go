@@ -16,7 +16,7 @@ func exec() bench.Benchmark {
 		Name:    "operations.container.exec",
 		Summary: "run a further process in a running container until it exits",
 		Source:  "peers (bucketbench, critest)",
-		Metrics: []result.Metric{phrased("runs a further process in a container in", bench.Seconds("Exec", "from the call to the exit of a process that does nothing"))},
+		Metrics: []result.Metric{bench.Headed(result.ColumnExec, phrased("runs a further process in a container in", bench.Seconds("Exec", "from the call to the exit of a process that does nothing")))},
 	}, engine.CanExec, func(ctx context.Context, t bench.Trial, c engine.Execer, _ int) error {
 		// The code is random, so that only the process itself can bring it back.
 		want, got := engine.Exit{Code: 1 + rand.IntN(mostCode)}, engine.Exit{}

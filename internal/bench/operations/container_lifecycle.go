@@ -17,7 +17,7 @@ func lifecycle() bench.Benchmark {
 		Metrics: slices.Concat([]result.Metric{
 			bench.Seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
 			bench.Seconds("Run", "from created to running (espe: OpRun)"),
-			layered(result.LayerTotal, phrased("creates and starts a container in", bench.Scored(result.DimensionStartUp, bench.Seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)")))),
+			layered(result.LayerTotal, phrased("creates and starts a container in", bench.Headed(result.ColumnStart, bench.Scored(result.DimensionStartUp, bench.Seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"))))),
 			phrased("destroys a container in", bench.Seconds("Destroy", "the sum of kill, wait for the exit and delete (espe: OpDestroy)")),
 			phrased("brings a container to its first instruction in", bench.Seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),

@@ -14,7 +14,7 @@ func pull() bench.Benchmark {
 		Summary: "pull and unpack an image that the engine has not seen, from a registry on this host, and remove it",
 		Source:  "peers (critest)",
 		Metrics: []result.Metric{
-			bench.Seconds("Pull", "from the call until the image is unpacked and ready to use"),
+			bench.Headed(result.ColumnPull, bench.Seconds("Pull", "from the call until the image is unpacked and ready to use")),
 			bench.Seconds("Remove", "time to remove the image and its unpacked files"),
 		},
 		Params: []bench.Param{{

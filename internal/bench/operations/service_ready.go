@@ -19,7 +19,7 @@ func service() bench.Benchmark {
 		Source:  "peers (cold-start benchmarks)",
 		Metrics: []result.Metric{
 			bench.Seconds("Listening", "from just before create until the server reports that it listens"),
-			phrased("answers the first request after", bench.Seconds("Ready", "from just before create to the end of the first response")),
+			bench.Headed(result.ColumnReady, phrased("answers the first request after", bench.Seconds("Ready", "from just before create to the end of the first response"))),
 		},
 		Needs: bench.Always(engine.NetworkHost),
 		Run: func(ctx context.Context, t bench.Trial) error {

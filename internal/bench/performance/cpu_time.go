@@ -15,7 +15,7 @@ func cpuTime() bench.Benchmark {
 		Summary: "counting primes with sysbench cpu, a fixed amount of work",
 		Source:  "espe figure 3, table 1 (CPUTime); nishimura section 4.3, tables 3 and 4; wang figure 6 with four threads",
 		Metrics: []result.Metric{
-			bench.Scored(result.DimensionCPU, bench.Seconds("TotalTime", "time until all events are done; each event counts the primes again")), rate,
+			bench.Headed(result.ColumnCPU, bench.Scored(result.DimensionCPU, bench.Seconds("TotalTime", "time until all events are done; each event counts the primes again"))), rate,
 		},
 		Params: []bench.Param{
 			{Name: "prime", Help: "largest number in the search for primes", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},

@@ -84,7 +84,7 @@ func diskThroughput() bench.Benchmark {
 		Metrics: []result.Metric{
 			bench.Scored(result.DimensionDisk, bench.Higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end")),
 			bench.Scored(result.DimensionDisk, bench.Higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly")),
-			bench.Scored(result.DimensionDisk, bench.Higher("RndRead", result.PerSecond, "reads at random positions")),
+			bench.Headed(result.ColumnDisk, bench.Scored(result.DimensionDisk, bench.Higher("RndRead", result.PerSecond, "reads at random positions"))),
 			bench.Scored(result.DimensionDisk, bench.Higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end")),
 			series(writeSweep, "writing over the file from its beginning, with the sync at the end"),
 			series(readSweep, "reading the file from its beginning"),

@@ -18,7 +18,7 @@ func stream() bench.Benchmark {
 			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element")),
 			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element")),
 			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element")),
-			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element")),
+			bench.Headed(result.ColumnMemorySpeed, bench.Scored(result.DimensionMemorySpeed, bench.Higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"))),
 		},
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},

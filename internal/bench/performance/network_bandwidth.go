@@ -18,7 +18,7 @@ func bandwidth() bench.Benchmark {
 		Summary: "one TCP stream by iperf3, between a container and the host, another container or another machine, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
 		Metrics: []result.Metric{
-			bench.Scored(result.DimensionNetwork, bench.Higher("Send", result.BitsPerSecond, "payload from the container: from the server to its client, or with the server on another machine from the client to it")),
+			bench.Headed(result.ColumnNetwork, bench.Scored(result.DimensionNetwork, bench.Higher("Send", result.BitsPerSecond, "payload from the container: from the server to its client, or with the server on another machine from the client to it"))),
 			bench.Scored(result.DimensionNetwork, bench.Higher("Receive", result.BitsPerSecond, "payload to the container, in the other direction")),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,

@@ -14,7 +14,7 @@ import (
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
 		bench.Higher(string(programs.TCPStream), result.BitsPerSecond, "payload from the client to the server, over one connection"),
-		bench.Scored(result.DimensionNetwork, bench.Higher(string(programs.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection")),
+		bench.Headed(result.ColumnNetwork, bench.Scored(result.DimensionNetwork, bench.Higher(string(programs.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection"))),
 		bench.Higher(string(programs.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
 		bench.Higher(string(programs.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
 	}

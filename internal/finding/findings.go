@@ -15,11 +15,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Limits of the list of findings. A summary has only a few, and one target that differs everywhere must not displace the
+// Limits of the list of findings. One target that differs everywhere must not displace the
 // others. The last two limit lists of targets and runs in a sentence.
 const (
 	mostFindings  = 6
-	mostBeside    = 3 // beside a summary of the scorecard
+	mostBeside    = 3 // beside answers
 	mostPerTarget = 3
 	mostGaps      = 6
 	mostEqual     = 5
@@ -30,8 +30,10 @@ const (
 type Findings struct {
 	// Breaches are bounds that medians exceed. They come first and need no comparison.
 	Breaches []string
-	// Summary states the scorecard of a single run in a few sentences. It is empty without a scorecard.
-	Summary []string
+	// Answers answer the questions that people bring to a single run. They are empty for several runs.
+	Answers []Answer
+	// Open is the goals of the scorecard without a verdict, and the dimensions without a value. It is empty without a scorecard.
+	Open []string
 	// Opposite are targets that are better than the baseline in one run and worse in another.
 	Opposite []string
 	// Statements are the largest differences that are shown.
@@ -155,7 +157,8 @@ func New(a *analysis.Analysis) Findings {
 	f := Findings{Breaches: breaches(a), Failures: failures(a), Withheld: withheld(a)}
 	rows := collect(a)
 	if len(a.Runs) == 1 {
-		f.Summary = summary(a, 0)
+		f.Answers = Answers(a, 0)
+		f.Open = untold(&a.Runs[0].Scorecard)
 		f.Comparisons = verdicts(a)
 		f.NotMeasured = notMeasured(&a.Runs[0])
 	} else {
@@ -181,7 +184,7 @@ func New(a *analysis.Analysis) Findings {
 	topics := map[topic]bool{}
 	perTarget := map[string]int{}
 	limit := mostFindings
-	if f.Summary != nil {
+	if f.Answers != nil {
 		limit = mostBeside
 	}
 	for _, c := range candidates {

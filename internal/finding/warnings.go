@@ -17,6 +17,7 @@ func Warnings(a *analysis.Analysis, run int) []WarningGroup {
 	groups := []WarningGroup{
 		state(r.State),
 		emulation(&r.Host),
+		dated(r),
 		{Title: "The host", Items: r.Host.Warnings, Advice: "see touchstone host on that machine; touchstone host tune changes some of these settings"},
 		{Title: "Caveats of this run", Items: r.Caveats},
 		lostBlocks(a, run),

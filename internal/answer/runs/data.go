@@ -129,9 +129,17 @@ type (
 	}
 	findingsData struct {
 		Breaches []breachData `json:"broken_bounds,omitempty" doc:"Medians that exceed the bound of their metric; absent without one."`
-		Summary  []string     `json:"summary,omitempty" doc:"The scorecard in sentences; absent without one."`
+		Answers  []answerData `json:"answers,omitempty" doc:"The answers to the usual questions about a run; absent without comparisons."`
+		Open     []string     `json:"open,omitempty" doc:"Goals of the scorecard without a verdict, and dimensions without a value; absent without a scorecard."`
 		statementsData
 		NotMeasured string `json:"not_measured,omitempty" doc:"The gaps by reason; absent without one."`
+	}
+	// answerData is an answer with its evidence.
+	answerData struct {
+		Name       string          `json:"name" doc:"The subject: Runtimes, Engines, Targets, Cost, Added, Safer, Undecided or No answer."`
+		Text       string          `json:"text" doc:"The answer in a sentence."`
+		Benchmarks []analysis.Key  `json:"benchmarks" doc:"Benchmarks with the evidence."`
+		Claims     []finding.Claim `json:"claims" doc:"The orders of two targets that the text states as shown, all of them as one family of comparisons."`
 	}
 	jointFindingsData struct {
 		Breaches []string `json:"broken_bounds,omitempty" doc:"The bounds that do not hold, with their runs; absent if all hold."`
@@ -176,9 +184,15 @@ func data(r *report.Report) any {
 	head.Kind = SingleKind
 	return Data{
 		headData: head, Run: newRunData(run), Method: newMethodData(r, run), Scorecard: newScorecardData(&run.Scorecard), Targets: recordedTargets(run),
-		Findings:   findingsData{breaches(r, 0), f.Summary, newStatementsData(f), strings.Join(f.NotMeasured, "; ")},
+		Findings:   findingsData{breaches(r, 0), newAnswersData(f.Answers), f.Open, newStatementsData(f), strings.Join(f.NotMeasured, "; ")},
 		Benchmarks: lists.Convert(r.Benchmarks(), newBenchmarkData), gapsData: newGapsData(run, r.Warnings[0]),
 	}
+}
+
+func newAnswersData(answers []finding.Answer) []answerData {
+	return lists.Convert(answers, func(a *finding.Answer) answerData {
+		return answerData{a.Name, a.Text, a.Benchmarks, append([]finding.Claim{}, a.Claims...)}
+	})
 }
 
 // list is a list that is not nil.

@@ -38,6 +38,9 @@ func Document(r *report.Report) *document.Document {
 	if e := finding.EmulationOf(r.Analysis); e != nil {
 		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
 	}
+	for _, answer := range r.Findings.Answers {
+		d.Answer = append(d.Answer, document.Text{Text: answer.Name + ": " + answer.Text, Link: "#benchmark/" + answer.Benchmarks[0].Title()})
+	}
 	if b.single {
 		first := &r.Runs[0]
 		name := first.Name
@@ -290,11 +293,11 @@ func (b *builder) findings() document.Block {
 		breaches.Items = append(breaches.Items, document.Item{Span: document.Span{Text: breach, Tone: document.Alarm}})
 	}
 	add(breaches)
-	add(list("", f.Summary))
+	add(list("", f.Open))
 	add(list("Opposite differences:", f.Opposite))
 	statements := list("", f.Statements)
 	statements.Ordered = true
-	if len(f.Summary) > 0 {
+	if len(f.Answers) > 0 {
 		statements.Title = "The largest differences from the baseline:"
 	}
 	add(statements)

@@ -1,0 +1,114 @@
+package finding
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Cautions are the reasons to read all numbers of a run with care, one line each: the run is not whole, the CPU is emulated, a runtime is not today's, the
+// machine was load, trials failed.
+func Cautions(a *analysis.Analysis, run int) []string {
+	r := &a.Runs[run]
+	var texts []string
+	for _, g := range []WarningGroup{state(r.State), emulation(&r.Host)} {
+		for _, text := range g.Items {
+			texts = append(texts, capital(clause(text)))
+		}
+	}
+	for _, text := range dated(r).Items {
+		texts = append(texts, text)
+	}
+	if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
+		texts = append(texts, fmt.Sprintf("%s failed or timed out", capital(quantity.Counted(n, "trial"))))
+	}
+	var load []string
+	for _, text := range r.Host.Warnings {
+		load = append(load, clause(text))
+	}
+	if items := disturbed(r).Items; items != nil {
+		load = append(load, "in "+strings.Replace(items[0], ": ", " ", 1))
+	}
+	if load != nil {
+		texts = append(texts, capital(strings.Join(load, "; ")))
+	}
+	return texts
+}
+
+// clause is the part of a warning before its consequences.
+func clause(text string) string {
+	text, _, _ = strings.Cut(text, "; ")
+	text, _, _ = strings.Cut(text, ": ")
+	return text
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// Span spells a range of counts: "11 to 14 blocks".
+func Span(lo, hi int, noun string) string {
+	if lo == hi {
+		return quantity.Counted(hi, noun)
+	}
+	return fmt.Sprintf("%d to %s", lo, quantity.Counted(hi, noun))
+}
+
+// oldAge is the age of a runtime that is not today's.
+const oldAge = 2 * 365 * 24 * time.Hour
+
+// systrapDefault begins the time of systrap as gVisor's default platform, by its announcement of 28 April 2023.
+var systrapDefault = time.Date(2023, time.May, 1, 0, 0, 0, 0, time.UTC)
+
+// versionDate is the date in a version of gVisor: "release-20220905.0", "0.0~20221219.0", "v0.0.0-20260905035102-160fafc42237".
+var versionDate = regexp.MustCompile(`\b20\d{6}|[-~.]20\d{6}`)
+
+// dated lists the runtimes whose costs today may be others: old versions, and gVisor on a platform that is not its default.
+func dated(r *analysis.Run) WarningGroup {
+	g := WarningGroup{Title: "Runtimes that are not today's", Advice: "install a current release, and measure again: docs/runtimes.md says where each runtime is from"}
+	versions := map[string]bool{}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.OK == 0 {
+			continue
+		}
+		if text := Dated(r, t); text != "" && !versions[t.Runtime] {
+			versions[t.Runtime] = true
+			g.Items = append(g.Items, fmt.Sprintf("%s: gVisor %s is not today's gVisor", t.Name, text))
+		}
+	}
+	return g
+}
+
+// Dated is the difference of a target's runtime from today's: "of 2022-09, with ptrace". It is empty for a runtime that is not known to be old.
+func Dated(r *analysis.Run, t *analysis.Target) string {
+	if !strings.Contains(t.Version, "runsc") {
+		return ""
+	}
+	_, version, _ := strings.Cut(t.Version, "runsc")
+	digits := strings.TrimLeft(versionDate.FindString(version), "-~.")
+	date, err := time.Parse("20060102", digits)
+	var parts []string
+	if err == nil && !r.Started.IsZero() && r.Started.Sub(date) > oldAge {
+		parts = append(parts, "of "+date.Format("2006-01"))
+	}
+	platform := optionOf(t.Runtime, "platform")
+	if platform == "ptrace" || platform == "" && err == nil && date.Before(systrapDefault) {
+		parts = append(parts, "with ptrace")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// optionOf is the value of an option of a runtime: "runsc@platform=ptrace". It is empty without the option.
+func optionOf(runtime, name string) string {
+	_, options, _ := strings.Cut(runtime, "@")
+	for option := range strings.SplitSeq(options, ",") {
+		if value, has := strings.CutPrefix(option, name+"="); has {
+			return value
+		}
+	}
+	return ""
+}

@@ -35,7 +35,7 @@ type Entry struct {
 }
 
 // Standings are the standings of a run: one for each column of a summary, in the order of [result.Columns]. If several metrics have the same column, it is
-// the one with the most targets, or the first of these. A run without any column has the first compared metric of each benchmark.
+// the one with the most targets, or the first of these. A run without any column has one metric of each benchmark, if possible one with a phrase.
 func (a *Analysis) Standings(run int) []Standing {
 	var columns, rest []Standing
 	for _, b := range a.Benchmarks() {
@@ -52,10 +52,10 @@ func (a *Analysis) Standings(run int) []Standing {
 				}
 				s := a.standing(run, b, m)
 				switch {
-				case s.Entries == nil:
+				case s.Entries == nil && s.Value == nil:
 				case m.Column != "":
 					columns = append(columns, s)
-				case slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Comparison != nil }):
+				default:
 					rest, first = append(rest, s), false
 				}
 			}

@@ -22,7 +22,12 @@ func documentFormats(exceptions ...format) []format {
 
 // writeDocument writes an answer in a format. A file and a pipe have no colours.
 func (a *App) writeDocument(w io.Writer, f format, file string, d *document.Document) error {
-	options := render.Options{Width: a.env.Width, Color: a.env.Color && file == "" && f == formatTable}
+	return a.writeSized(w, a.env.Width, f, file, d)
+}
+
+// writeSized writes an answer for a terminal of a width; 0 stands for a usual one.
+func (a *App) writeSized(w io.Writer, width int, f format, file string, d *document.Document) error {
+	options := render.Options{Width: width, Color: a.env.Color && file == "" && f == formatTable}
 	switch {
 	case options.Color:
 		w = styledWriter(w)

@@ -86,9 +86,6 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 	var equal, open []string
 	for _, l := range leads {
 		out.Benchmarks = append(out.Benchmarks, l.Benchmark.Key)
-		for _, e := range l.Dearer {
-			out.Claims = append(out.Claims, Claim{l.Benchmark.Key, l.Metric.Name, l.Best.Target.Name, e.Target.Name})
-		}
 		names := []string{l.Best.Target.Name}
 		for _, e := range l.Equal {
 			names = append(names, e.Target.Name)
@@ -111,6 +108,11 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 	var parts []string
 	for _, g := range sole {
 		parts = append(parts, g.names[0]+" costs least in "+columns(g.leads))
+		for _, l := range g.leads {
+			for _, e := range l.Dearer {
+				out.Claims = append(out.Claims, Claim{l.Benchmark.Key, l.Metric.Name, l.Best.Target.Name, e.Target.Name})
+			}
+		}
 	}
 	out.Brief = strings.Join(parts, "; ")
 	if sole == nil {
@@ -392,7 +394,7 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 		out.Benchmarks = append(out.Benchmarks, s.Benchmark.Key)
 		text := fmt.Sprintf("%s on %d of %d", s.Heading, equal+open, total)
 		if equal > 0 && detectable > 0 && !math.IsInf(detectable, 0) {
-			text += " (" + quantity.Percent(detectable) + " would have sums)"
+			text += " (" + quantity.Percent(detectable) + " would have shown)"
 			brief = append(brief, s.Heading+" "+quantity.Percent(detectable))
 		}
 		parts = append(parts, text)

@@ -25,7 +25,14 @@ func Cautions(a *analysis.Analysis, run int) []string {
 		texts = append(texts, text)
 	}
 	if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
-		texts = append(texts, fmt.Sprintf("%s failed or timed out", capital(quantity.Counted(n, "trial"))))
+		text := quantity.Counted(n, "trial") + " failed or timed out"
+		for _, miss := range r.Missing {
+			if miss.Status == result.Failed || miss.Status == result.Timeout {
+				text += fmt.Sprintf(", the first of %s on %s: %s", miss.Name, miss.Target, firstLine(miss.Reason))
+				break
+			}
+		}
+		texts = append(texts, text)
 	}
 	var load []string
 	for _, text := range r.Host.Warnings {
@@ -36,6 +43,9 @@ func Cautions(a *analysis.Analysis, run int) []string {
 	}
 	if load != nil {
 		texts = append(texts, capital(strings.Join(load, "; ")))
+	}
+	for _, caveat := range r.Caveats {
+		texts = append(texts, capital(clause(caveat)))
 	}
 	return texts
 }

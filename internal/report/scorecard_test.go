@@ -144,8 +144,8 @@ func TestScorecardNeedsEachMetric(t *testing.T) {
 			t.Errorf("%s on %s: %q without %d metrics, want %q without %d", tt.dimension, tt.target, got.Verdict, got.Lacking, tt.verdict, tt.lacking)
 		}
 	}
-	if want := "No verdict without a value of every metric: CPU on oci/runsc; disk on oci/crun."; !slices.Contains(m.Findings.Summary, want) {
-		t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
+	if want := "No verdict without a value of every metric: CPU on oci/runsc; disk on oci/crun."; !slices.Contains(m.Findings.Open, want) {
+		t.Errorf("the summary %q lacks %q", m.Findings.Open, want)
 	}
 	got := score(t, m, result.DimensionCPU, "oci/runsc")
 	if got := finding.ScoreSource(&got); !strings.HasSuffix(got, "cpu, with no value of 1 of 2 metrics") {
@@ -170,7 +170,7 @@ func TestScorecardWithAnotherBaseline(t *testing.T) {
 			}
 		}
 	}
-	if got, want := got.Findings.Summary[0], want.Findings.Summary[0]; got != want {
+	if got, want := got.Findings.Open[0], want.Findings.Open[0]; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
 }
@@ -190,7 +190,7 @@ func TestScorecardNeedsBareMetal(t *testing.T) {
 	if got := score(t, m, result.DimensionDisk, "oci/runsc"); finding.Score(&got) != "5.00 × slower than oci/crun" {
 		t.Errorf("the score is %q", finding.Score(&got))
 	}
-	text := strings.Join(m.Findings.Summary, " ")
+	text := strings.Join(m.Findings.Open, " ")
 	if want := "No verdict without a value on bare metal: CPU on all targets; disk on all targets."; strings.Contains(text, "native speed") || !strings.Contains(text, want) {
 		t.Errorf("the summary compares with bare metal, or lacks the reason: %s", text)
 	}
@@ -211,77 +211,27 @@ func TestMemoryOverheadNeedsBareMetal(t *testing.T) {
 
 func TestScorecardNeedsTwoDimensions(t *testing.T) {
 	m := model(scoredRun(1, 10, scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 2), 0.001}))
-	if card := m.Runs[0].Scorecard; card.Targets != nil || m.Findings.Summary != nil {
-		t.Errorf("the scorecard is %+v with the summary %q", card, m.Findings.Summary)
+	if card := m.Runs[0].Scorecard; card.Targets != nil || m.Findings.Open != nil {
+		t.Errorf("the scorecard is %+v with the open goals %q", card, m.Findings.Open)
 	}
 }
 
-func TestSummaryNamesTheCheapestTarget(t *testing.T) {
-	cpu := scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 1.02), 0.001}
-	for name, tt := range map[string]struct {
-		blocks    int
-		cpu, disk scoredMetric
-		want      string
-	}{
-		"one": {
-			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
-			want: "oci/crun costs least: programs have 99 % (99 to 99 %) of native speed over CPU and disk (geometric mean of 2 metrics).",
-		},
-		"no difference shown": {
-			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.04, 1.03), 0.05},
-			want: "oci/crun with 97 % (95 to 101 %) and oci/runsc with 96 % (94 to 99 %) cost least by the share of native speed over CPU and disk (geometric mean of 2 metrics): no difference from oci/crun is shown.",
-		},
-		"too few blocks for an interval": {
-			blocks: 5, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
-			want: "Too few blocks to show a share of native speed over CPU and disk (geometric mean of 2 metrics).",
-		},
-		"no metric in common": {
-			blocks: 10,
-			cpu:    scoredMetric{"cpu", result.DimensionCPU, result.Lower, map[string]float64{"native": 1, "oci/crun": 1}, 0.001},
-			disk:   scoredMetric{"disk", result.DimensionDisk, result.Lower, map[string]float64{"native": 1, "oci/runsc": 4}, 0.001},
-			want:   "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block.",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := model(scoredRun(2, tt.blocks, tt.cpu, tt.disk))
-			if len(m.Findings.Summary) == 0 || m.Findings.Summary[0] != tt.want {
-				t.Errorf("the summary is %q, want %q", m.Findings.Summary, tt.want)
-			}
-		})
+// A dimension without a value, and one with a value on bare metal alone, are named. A dimension with a value is not.
+func TestOpenDimensions(t *testing.T) {
+	m := model(scoredRun(2, 10,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 1.02), 0.001}, scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001}))
+	if want := "This run did not measure memory speed, network, system calls, start-up, memory overhead, density, isolation and footprint."; !slices.Contains(m.Findings.Open, want) {
+		t.Errorf("the open dimensions %q lack %q", m.Findings.Open, want)
 	}
-	m := model(scoredRun(2, 10, cpu, scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001}))
-	for _, want := range []string{
-		"oci/runsc isolates containers by a user-space kernel. The price is in disk (4.00 × slower). It meets the ideal state in CPU.",
-		"This run did not measure memory speed, network, system calls, start-up, memory overhead, density, isolation and footprint.",
-	} {
-		if !slices.Contains(m.Findings.Summary, want) {
-			t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
-		}
-	}
-}
-
-// A share of native speed has its interval, and without one the summary has no number. The table beside it may show a factor of one block.
-func TestSummaryOfOneTarget(t *testing.T) {
 	one := func(name string, d result.Dimension, factors map[string]float64) scoredMetric {
 		return scoredMetric{name, d, result.Lower, factors, 0.001}
 	}
-	cpu := one("cpu", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 1.36})
-	metric := one("other", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 0.5})
-	disk := one("disk", result.DimensionDisk, map[string]float64{"native": 1})
-	for blocks, want := range map[int][]string{
-		1:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
-		5:  {"Too few blocks to show a share of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
-		10: {"oci/crun: programs have 121 % (121 to 121 %) of native speed over CPU (geometric mean of 2 metrics).", "Only bare metal has values of disk."},
-	} {
-		got := model(scoredRun(1, blocks, cpu, metric, disk)).Findings.Summary
-		for _, sentence := range want {
-			if !slices.Contains(got, sentence) {
-				t.Errorf("%d blocks: the summary %q lacks %q", blocks, got, sentence)
-			}
-		}
-		if text := strings.Join(got, "\n"); strings.Contains(text, "did not measure CPU") || strings.Contains(text, "did not measure disk") {
-			t.Errorf("%d blocks: the summary is %q", blocks, got)
-		}
+	got := model(scoredRun(1, 10, one("cpu", result.DimensionCPU, map[string]float64{"native": 1, "oci/crun": 1.36}), one("disk", result.DimensionDisk, map[string]float64{"native": 1}))).Findings.Open
+	if !slices.Contains(got, "Only bare metal has values of disk.") {
+		t.Errorf("the open dimensions are %q", got)
+	}
+	if text := strings.Join(got, "\n"); strings.Contains(text, "did not measure CPU") || strings.Contains(text, "did not measure disk") {
+		t.Errorf("the open dimensions are %q", got)
 	}
 }
 

@@ -138,11 +138,11 @@ func clean(s string) string {
 }
 
 // blocks writes blocks one below the other. A blank line is before each table, each section and each list with a title, and after each table, each section and
-// each group of facts.
+// each group of facts, but not above a faint paragraph.
 func (p *printer) blocks(blocks []document.Block) {
 	blocks = document.WithoutDetails(blocks)
 	for i, b := range blocks {
-		if list, is := b.(document.List); i > 0 && (parted(blocks[i-1]) || is && list.Title != "") {
+		if list, is := b.(document.List); i > 0 && (parted(blocks[i-1]) && !isLegend(b) || is && list.Title != "") {
 			p.gap(b)
 		}
 		switch b := b.(type) {
@@ -175,6 +175,12 @@ func parted(b document.Block) bool {
 	case document.Text, document.Verbatim, document.List, document.Lanes, document.Plot, document.Bars:
 	}
 	return false
+}
+
+// isLegend reports whether a block is a legend, which stands right below its table.
+func isLegend(b document.Block) bool {
+	text, is := b.(document.Text)
+	return is && text.Tone == document.Faint
 }
 
 // gap writes a blank line before a block that does not write its own.

@@ -30,6 +30,7 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
+	summary   format
 	secret    string   // the file with the secret of touchstone peer
 	wait      bool     // for the end of another run on this machine
 	beside    bool     // start beside another run
@@ -46,7 +47,7 @@ func (a *App) benchmarkCommand() *cobra.Command {
 		Short: "Execute a plan and record its results",
 		Long: `Executes a plan: its benchmarks on its targets, in blocks of shuffled order.
 Every trial is recorded in DIR/touchstone.db. At the end the command prints the
-results and writes DIR/report.html.
+results on one screen and writes DIR/report.html. --summary full prints the whole report.
 
 --plan selects a built-in plan:
 ` + builtinPlans() + `
@@ -111,7 +112,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
-				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "summary", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
 			})
 			return a.benchmark(cmd.Context(), opts)
 		},
@@ -121,6 +122,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
 	f.StringSliceVarP(&o.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
+	f.StringVar(&o.Baseline, "baseline", "", "`TARGET` that the others are compared with")
 	f.StringSliceVar(&o.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
 	o.Blocks = f.IntP("runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
 	o.Warmup = f.Int("warmup", 0, "`NUMBER` of warm-up blocks")
@@ -138,6 +140,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
+	addSummarySize(cmd, &opts.summary, summaryCompact)
 	return cmd
 }
 
@@ -299,7 +302,7 @@ func (a *App) conclude(opts benchmarkOptions, p plan.Plan, run result.Run, outco
 	m := report.New([]result.Run{run}, analysis.Options{Release: !exported})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
-	err := errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
+	err := errors.Join(a.writeReport(reportOptions{dir: opts.dir, format: opts.format, summary: opts.summary, page: page}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
 	if p.Export != "" {
 		err = errors.Join(err, a.export(filepath.Join(opts.dir, p.Export), run))
 	}

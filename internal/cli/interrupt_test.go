@@ -58,8 +58,8 @@ func TestInterrupt(t *testing.T) {
 			run := export(t, dir, "latest")
 			p.says(
 				`^interrupted; continue with: touchstone benchmark --resume `+run.ID+` -d out$`,
-				`^Run      `+run.ID+`, .*interrupted`,
-				`^operations.container.lifecycle$`,
+				`^quick `+run.ID+`, interrupted after `,
+				`^! The run was interrupted$`,
 			)
 			if run.State != result.Interrupted || len(run.Trials) == 0 || len(run.Trials) >= len(reference.Trials) {
 				t.Fatalf("the run is %s and has %d trials of %d", run.State, len(run.Trials), len(reference.Trials))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,8 +118,11 @@ func addShowEnv(cmd *cobra.Command, show *bool) {
 	cmd.Flags().BoolVar(show, "show-env", false, "show the values of environment variables in the plan")
 }
 
+// defaultDir is the folder of the results without --dir.
+const defaultDir = "out"
+
 func addDir(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVarP(dir, "dir", "d", "out", "`FOLDER` with the results")
+	cmd.Flags().StringVarP(dir, "dir", "d", defaultDir, "`FOLDER` with the results")
 }
 
 // listResults completes a command that lists items of the results file.
@@ -221,6 +225,9 @@ Names of plans, benchmarks and runtimes stay.`,
 			if err != nil {
 				return err
 			}
+			if err := rebase(runs, opts.baseline); err != nil {
+				return err
+			}
 			if opts.anonymous {
 				for i := range runs {
 					runs[i] = runs[i].Anonymous(userNames()...)
@@ -232,6 +239,7 @@ Names of plans, benchmarks and runtimes stay.`,
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	addShowEnv(cmd, &opts.showEnv)
+	addBaseline(cmd, &opts.baseline)
 	cmd.Flags().BoolVar(&opts.anonymous, "anonymous", false, "leave out host name, addresses, user names, paths and output of programs")
 	return cmd
 }
@@ -239,6 +247,36 @@ Names of plans, benchmarks and runtimes stay.`,
 type exportOptions struct {
 	dir, file          string
 	showEnv, anonymous bool
+	baseline           string
+}
+
+func addBaseline(cmd *cobra.Command, baseline *string) {
+	cmd.Flags().StringVar(baseline, "baseline", "", "`TARGET` that the others are compared with")
+}
+
+// rebase changes the baseline of runs, unless it is empty. A run with a rule that decides while it goes on has stopped by its own baseline, so another one
+// would have more false differences than the report states.
+func rebase(runs []result.Run, baseline string) error {
+	for i := range runs {
+		r := &runs[i]
+		if baseline == "" || baseline == r.Baseline {
+			continue
+		}
+		var names []string
+		for _, t := range r.Targets {
+			if t.Unavailable == "" {
+				names = append(names, t.Name)
+			}
+		}
+		if !slices.Contains(names, baseline) {
+			return usage(fmt.Errorf("--baseline: run %s has no target %q; its targets are %s", r.ID, baseline, strings.Join(names, ", ")))
+		}
+		if r.Stopping != nil {
+			return usage(fmt.Errorf("--baseline: run %s ended its cells by differences from %s (--until decided), so verdicts against %s would not hold; measure with --baseline %s", r.ID, r.Baseline, baseline, baseline))
+		}
+		r.Baseline = baseline
+	}
+	return nil
 }
 
 func addFile(cmd *cobra.Command, file *string) {
@@ -325,10 +363,17 @@ them, unless you give --show-env.`, report.MostRuns),
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
+			if cmd.Flags().Changed("summary") && (len(refs) > 1 || opts.format != formatTable) {
+				return usage(errors.New("--summary is for the table of one run: name one run, and leave out --output"))
+			}
 			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
 			if err != nil {
 				return err
 			}
+			if err := rebase(runs, opts.baseline); err != nil {
+				return err
+			}
+			opts.refs = refs
 			return a.writeReport(opts, report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true}))
 		},
 	}
@@ -336,6 +381,8 @@ them, unless you give --show-env.`, report.MostRuns),
 	addFile(cmd, &opts.file)
 	addShowEnv(cmd, &opts.showEnv)
 	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats(formatJUnit)...)
+	addSummarySize(cmd, &opts.summary, summaryFull)
+	addBaseline(cmd, &opts.baseline)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
 	cmd.Flags().StringVar(&opts.minEffect, "min-effect", "", "`PERCENTAGE` up to which a difference does not matter, such as 3%")
 	addEmulated(cmd, &opts.emulated)
@@ -345,6 +392,12 @@ them, unless you give --show-env.`, report.MostRuns),
 type reportOptions struct {
 	dir, file string
 	format    format
+	// summary is the size of the table format. page is the file of the page, which a summary names.
+	summary format
+	page    string
+	refs    []string // the runs as the user named them
+	// baseline is the target that others are compared with; empty for the one of the run.
+	baseline string
 	// minEffect is the margin of differences that do not matter, as the user wrote it.
 	minEffect string
 	// across is --across-machines, emulated is --emulated-verdicts.
@@ -352,5 +405,13 @@ type reportOptions struct {
 }
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {
-	return a.writeTo(opts.file, func(w io.Writer) error { return a.writeDocument(w, opts.format, opts.file, runs.Document(&r)) })
+	return a.writeTo(opts.file, func(w io.Writer) error {
+		switch {
+		case opts.format != formatTable || opts.summary == summaryFull:
+			return a.writeDocument(w, opts.format, opts.file, runs.Document(&r))
+		case opts.summary == summaryNone:
+			return nil
+		}
+		return a.writeSummary(w, opts, &r)
+	})
 }

@@ -15,6 +15,7 @@ import (
 // Overrides are the changes to a plan by flags of the command line. A nil field leaves the plan as it is.
 type Overrides struct {
 	Targets   []string       // --targets
+	Baseline  string         // --baseline
 	Filters   []string       // --filter; replaces the plan's benchmarks and their parameters
 	Blocks    *int           // --runs, of every benchmark
 	Warmup    *int           // --warmup
@@ -51,9 +52,17 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	}
 	if o.Targets != nil {
 		p.Targets = targetsOf(o.Targets, fail)
-		if p.Targets != nil && p.Baseline.Engine != "" {
+		if p.Targets != nil && p.Baseline.Engine != "" && o.Baseline == "" {
 			fail("--targets", strings.Join(o.Targets, ","), checkBaseline(p.Baseline, p.Targets))
 		}
+	}
+	if o.Baseline != "" {
+		baseline, f := parseTarget(o.Baseline)
+		if f == nil && p.Targets != nil {
+			f = checkBaseline(baseline, p.Targets)
+		}
+		fail("--baseline", o.Baseline, f)
+		p.Baseline = baseline
 	}
 	if o.Filters != nil {
 		p.Benchmarks = nil

@@ -50,7 +50,10 @@ func Document(r *report.Report, o Options) *document.Document {
 	}
 	g := newGrid(r.Standings(0), o.Width)
 	if g.columns != nil {
-		d.Blocks = append(d.Blocks, g.table(), document.Text{Text: g.legend(), Tone: document.Faint})
+		d.Blocks = append(d.Blocks, g.table())
+	}
+	if g.targets != nil {
+		d.Blocks = append(d.Blocks, document.Text{Text: g.legend(), Tone: document.Faint})
 	}
 	if text := lacking(run, g); text != "" {
 		d.Blocks = append(d.Blocks, document.Text{Text: text})
@@ -262,4 +265,3 @@ func (g *grid) legend() string {
 	}
 	return strings.Join(parts, "   ")
 }
-

@@ -140,9 +140,9 @@ func lanes(l *document.Lanes, title string) Chart {
 	return c
 }
 
-// bars has a series for each part, or for several adjacent ones together.
+// bars has a series for each part, or for several adjacent ones together. The caption of a page explains marks that only a page has.
 func bars(b *document.Bars, title string) Chart {
-	c := Chart{Title: title, Caption: b.Caption, Name: "value in base units", Stacked: true}
+	c := Chart{Title: title, Caption: "medians of the parts; the sum of a row need not be the median of the whole", Name: "value in base units", Stacked: true}
 	places := map[string]int{}
 	for i := range b.Bars {
 		c.Rows = append(c.Rows, b.Bars[i].Name)

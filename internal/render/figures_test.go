@@ -131,6 +131,9 @@ func TestLaTeXHasNoCommandOfAText(t *testing.T) {
 
 // TestTeXReadsIt: pdflatex typesets the tables and the pictures of all answers, with text that is hostile to it.
 func TestTeXReadsIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TeX takes long")
+	}
 	if _, err := exec.LookPath("pdflatex"); err != nil {
 		t.Skip("no pdflatex")
 	}

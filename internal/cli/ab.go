@@ -28,12 +28,13 @@ const (
 
 type abOptions struct {
 	benchmarkOptions
-	sides   [2]string // --a, --b
-	file    string    // the plan
-	output  string    // the file of the printed comparison
-	summary bool
-	margin  string
-	metrics []string
+	sides        [2]string // --a, --b
+	file         string    // the plan
+	output       string    // the file of the printed comparison
+	summary      bool
+	inconclusive inconclusive
+	margin       string
+	metrics      []string
 	// repeats is the number of runs, blocks the number of blocks in each; 0 follows from the budget.
 	repeats, blocks int
 	budget          time.Duration
@@ -67,7 +68,8 @@ benchmark decides. Several values share the probability of an error.
 The results are in FOLDER/touchstone.db, with a page for each run. The comparison is the
 page FOLDER/ab.html, and FOLDER/ab.json for programs.
 
--o junit writes a test case for each value: worse is a failure, inconclusive an error.`,
+-o junit writes a test case for each value: worse is a failure, and inconclusive an error,
+a warning or a skipped case by --inconclusive. The exit code stays.`,
 		Example: `  touchstone ab --a oci/runc=/usr/bin/runc --b oci/runc=./runc
   touchstone ab --a oci/crun=/old/crun --b oci/crun=/new/crun --margin 2% --budget 30m
   touchstone ab --a containerd/runc=/old --b containerd/runc=/new --filter operations
@@ -110,6 +112,7 @@ page FOLDER/ab.html, and FOLDER/ab.json for programs.
 	addEngineFlags(cmd, o)
 	addFile(cmd, &opts.output)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats(formatHTML)...)
+	addInconclusive(cmd, &opts.inconclusive)
 	addSummary(cmd, &opts.summary)
 	return cmd
 }

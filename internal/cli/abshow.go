@@ -39,6 +39,7 @@ func (a *App) concludeAB(c *experiment.AB, opts *abOptions, summary string, fail
 	if err := write(formatHTML, page); err != nil {
 		return err
 	}
+	answer = opts.inconclusive.settle(answer)
 	if err := write(opts.format, opts.output); err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
-				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "summary", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "format", "summary", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
 			})
 			return a.benchmark(cmd.Context(), opts)
 		},

@@ -44,6 +44,7 @@ type compareOptions struct {
 	failOn         []string
 	gates          string
 	writeToSummary bool
+	inconclusive   inconclusive
 }
 
 func (a *App) compareCommand() *cobra.Command {
@@ -108,6 +109,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
 	addSummary(cmd, &opts.writeToSummary)
+	addInconclusive(cmd, &opts.inconclusive)
 	_ = cmd.MarkFlagFilename("gates", "yaml", "yml")
 	_ = cmd.RegisterFlagCompletionFunc("allow-differences", cobra.FixedCompletions(append(classNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -153,7 +155,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	if err != nil {
 		return err
 	}
-	d := compare.Document(c)
+	d := opts.inconclusive.settle(compare.Document(c))
 	if err := a.writeTo(opts.file, func(w io.Writer) error { return a.writeDocument(w, opts.format, opts.file, d) }); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render"
 )
@@ -40,4 +42,26 @@ func (a *App) writeSized(w io.Writer, width int, f format, file string, d *docum
 		}
 	}
 	return fmt.Errorf("no format is called %q", f)
+}
+
+// inconclusive is the meaning of checks without an answer for a server of continuous integration.
+type inconclusive string
+
+const failInconclusive inconclusive = "fail"
+
+// addInconclusive adds the flag for the meaning of inconclusive checks.
+func addInconclusive(cmd *cobra.Command, i *inconclusive) {
+	choice := formatFlag{(*format)(i), []format{format(failInconclusive), "warn", "skip"}}
+	*i = failInconclusive
+	cmd.Flags().Var(choice, "inconclusive", flagText("`MEANING` of an inconclusive check in -o junit and -o markdown: "+choice.choice()))
+	_ = cmd.RegisterFlagCompletionFunc("inconclusive", cobra.FixedCompletions(choice.names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// settle gives the inconclusive checks of a document their status. The exit code does not change.
+func (i inconclusive) settle(d *document.Document) *document.Document {
+	statuses := map[inconclusive]document.Status{"warn": document.Warned, "skip": document.Skipped}
+	if status, ok := statuses[i]; ok {
+		d.Settle(status)
+	}
+	return d
 }

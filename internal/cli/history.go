@@ -62,7 +62,7 @@ chance. touchstone index lists the metrics.`,
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats(formatJUnit)...)
+	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats()...)
 	cmd.Flags().StringVar(&opts.benchmark, "benchmark", "", "only benchmarks with this `NAME`, or these first components of it")
 	cmd.Flags().StringVar(&opts.target, "target", "", "only this `TARGET`, or targets that match a pattern with *")
 	addEmulated(cmd, &opts.emulated)

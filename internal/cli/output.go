@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
-// format is the value of an --output flag.
+// format is the value of a --format flag.
 type format string
 
 const (
@@ -28,7 +28,7 @@ const (
 	formatMarkdown format = "markdown"
 )
 
-// formatFlag is an --output flag with its possible values.
+// formatFlag is a --format flag with its possible values.
 type formatFlag struct {
 	value   *format
 	allowed []format
@@ -60,15 +60,18 @@ func (f formatFlag) choice() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// addOutput adds an --output flag with table as its default. text describes the formatted output.
+// addOutput adds a --format flag with the first format as its default. text describes the formatted output.
 func addOutput(cmd *cobra.Command, f *format, text string, formats ...format) {
-	*f = formatTable
+	*f = formats[0]
 	flag := formatFlag{f, formats}
-	cmd.Flags().VarP(flag, "output", "o", text+": "+flag.choice())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().VarP(flag, "format", "o", flagText(text+": "+flag.choice()))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addFormat adds the --output flag of a listing.
+// flagText breaks the description of a flag into lines.
+func flagText(text string) string { return strings.Join(wrap(text, 60, 60), "\n") }
+
+// addFormat adds the --format flag of a listing.
 func addFormat(cmd *cobra.Command, f *format) {
 	addOutput(cmd, f, "output format", formatTable, formatJSON, formatYAML)
 }

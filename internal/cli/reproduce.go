@@ -26,11 +26,12 @@ import (
 
 type reproduceOptions struct {
 	benchmarkOptions
-	paper   paper.Paper
-	quick   bool
-	table   string
-	targets []string
-	fake    bool
+	paper        paper.Paper
+	quick        bool
+	inconclusive inconclusive
+	table        string
+	targets      []string
+	fake         bool
 }
 
 func (a *App) reproduceCommand() *cobra.Command {
@@ -90,7 +91,8 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 	f.BoolVar(&opts.fake, "fake", false, "replace each target by a fake one")
 	_ = f.MarkHidden("fake")
 	addEngineFlags(cmd, &opts.overrides)
-	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats(formatJUnit)...)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", documentFormats()...)
+	addInconclusive(cmd, &opts.inconclusive)
 	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd
 }
@@ -117,8 +119,8 @@ func (a *App) reproduce(ctx context.Context, opts reproduceOptions) error {
 	comparison := s.Compare()
 	page := filepath.Join(opts.dir, "reproduction-"+s.Paper.Name+s.Suffix()+".html")
 	err = errors.Join(
-		a.writeReproduction(opts.format, "", comparison, links),
-		a.writeReproduction(formatHTML, page, comparison, links),
+		a.writeReproduction(opts.format, "", comparison, links, opts.inconclusive),
+		a.writeReproduction(formatHTML, page, comparison, links, ""),
 	)
 	if err != nil {
 		return err
@@ -211,8 +213,9 @@ func trustResults(dir string) error {
 	return nil
 }
 
-func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string) error {
-	return a.writeTo(file, func(w io.Writer) error { return a.writeDocument(w, f, file, study.Document(r, links)) })
+func (a *App) writeReproduction(f format, file string, r *reproduce.Reproduction, links []string, i inconclusive) error {
+	d := i.settle(study.Document(r, links))
+	return a.writeTo(file, func(w io.Writer) error { return a.writeDocument(w, f, file, d) })
 }
 
 // withFakes replaces the targets of a study and its plans by fake ones of the same names.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -197,96 +196,8 @@ runs, with the number of trials. The index grows with every run of every plan.
 	return cmd
 }
 
-func (a *App) exportCommand() *cobra.Command {
-	var opts exportOptions
-	cmd := &cobra.Command{
-		Use:   "export [RUN...]",
-		Short: "Write runs with all their samples as JSON",
-		Long: `Writes runs as one JSON document: the plan, the facts about the host, and every trial
-with its phases and samples, with units. The schema is docs/schema/result.schema.json.
-Name a run by its ID, the beginning of its ID, or "latest", which is the default.
-
-Values of environment variables in the plan are left out unless you give --show-env.
---anonymous also leaves out the host name, addresses of other machines, user names, paths,
-the kernel's command line, and all text from programs: outputs and reasons of failures.
-Names of plans, benchmarks and runtimes stay.`,
-		Example: `  touchstone export > run.json
-  touchstone export 20261120 latest -O runs.json
-  touchstone export --anonymous -O public.json`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, refs []string) error {
-			if len(refs) == 0 {
-				refs = []string{store.Latest}
-			}
-			if opts.anonymous && opts.showEnv {
-				return usage(errors.New("--anonymous and --show-env exclude each other; leave out one of them"))
-			}
-			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
-			if err != nil {
-				return err
-			}
-			if err := rebase(runs, opts.baseline); err != nil {
-				return err
-			}
-			if opts.anonymous {
-				for i := range runs {
-					runs[i] = runs[i].Anonymous(userNames()...)
-				}
-			}
-			return a.export(opts.file, runs...)
-		},
-	}
-	addDir(cmd, &opts.dir)
-	addFile(cmd, &opts.file)
-	addShowEnv(cmd, &opts.showEnv)
-	addBaseline(cmd, &opts.baseline)
-	cmd.Flags().BoolVar(&opts.anonymous, "anonymous", false, "leave out host name, addresses, user names, paths and output of programs")
-	return cmd
-}
-
-type exportOptions struct {
-	dir, file          string
-	showEnv, anonymous bool
-	baseline           string
-}
-
-func addBaseline(cmd *cobra.Command, baseline *string) {
-	cmd.Flags().StringVar(baseline, "baseline", "", "`TARGET` that the others are compared with")
-}
-
-// rebase changes the baseline of runs, unless it is empty. A run with a rule that decides while it goes on has stopped by its own baseline, so another one
-// would have more false differences than the report states.
-func rebase(runs []result.Run, baseline string) error {
-	for i := range runs {
-		r := &runs[i]
-		if baseline == "" || baseline == r.Baseline {
-			continue
-		}
-		var names []string
-		for _, t := range r.Targets {
-			if t.Unavailable == "" {
-				names = append(names, t.Name)
-			}
-		}
-		if !slices.Contains(names, baseline) {
-			return usage(fmt.Errorf("--baseline: run %s has no target %q; its targets are %s", r.ID, baseline, strings.Join(names, ", ")))
-		}
-		if r.Stopping != nil {
-			return usage(fmt.Errorf("--baseline: run %s ended its cells by differences from %s (--until decided), so verdicts against %s would not hold; measure with --baseline %s", r.ID, r.Baseline, baseline, baseline))
-		}
-		r.Baseline = baseline
-	}
-	return nil
-}
-
 func addFile(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "output-file", "O", "", "`FILE` to write, in place of standard output")
-}
-
-// export writes runs with their trials to a file, see writeTo.
-func (a *App) export(file string, runs ...result.Run) error {
-	doc := result.Document{Generator: tool(), Runs: runs}
-	return a.writeTo(file, func(w io.Writer) error { return result.Encode(jsonWriter(w), doc) })
 }
 
 // writeTo writes a text file as a whole or not at all, through a cleaner. An empty name is standard output.
@@ -364,7 +275,7 @@ them, unless you give --show-env.`, report.MostRuns),
 				refs = []string{store.Latest}
 			}
 			if cmd.Flags().Changed("summary") && (len(refs) > 1 || opts.format != formatTable) {
-				return usage(errors.New("--summary is for the table of one run: name one run, and leave out --output"))
+				return usage(errors.New("--summary is for the table of one run: name one run, and leave out --format"))
 			}
 			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
 			if err != nil {
@@ -380,7 +291,7 @@ them, unless you give --show-env.`, report.MostRuns),
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	addShowEnv(cmd, &opts.showEnv)
-	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats(formatJUnit)...)
+	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats()...)
 	addSummarySize(cmd, &opts.summary, summaryFull)
 	addBaseline(cmd, &opts.baseline)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")

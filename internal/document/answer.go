@@ -1,6 +1,10 @@
 package document
 
-import "github.com/touchstone-bench/touchstone/internal/stats"
+import (
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
 
 // AnswerTone is the tone of an answer.
 func AnswerTone(a stats.Answer) Tone {
@@ -25,4 +29,19 @@ func AnswerStatus(a stats.Answer) Status {
 	case stats.Inconclusive:
 	}
 	return Undecided
+}
+
+// Settle gives another status to the undecided checks, and says so in the answer.
+func (d *Document) Settle(status Status) {
+	count := 0
+	for i := range d.Checks {
+		if d.Checks[i].Status == Undecided {
+			d.Checks[i].Status = status
+			count++
+		}
+	}
+	if count > 0 {
+		words := map[Status]string{Warned: "warnings", Skipped: "skipped checks"}
+		d.Answer = append(d.Answer, Text{Text: fmt.Sprintf("Inconclusive checks count as %s here: %d of %d.", words[status], count, len(d.Checks)), Tone: Advice})
+	}
 }

@@ -221,11 +221,13 @@ type Check struct {
 // Status is the result of a check.
 type Status int
 
-// The results. An undecided check is no pass.
+// The results. An undecided check is no pass, unless [Document.Settle] makes it one.
 const (
 	Undecided Status = iota
 	Failed
 	Passed
+	Warned
+	Skipped
 )
 
 // Records are rows of values with the same columns.

@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	publications "github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/render"
+	"github.com/touchstone-bench/touchstone/internal/render/chart"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -73,7 +74,10 @@ func TestEveryAnswerHasEveryFormat(t *testing.T) {
 		for _, format := range render.Formats() {
 			var b strings.Builder
 			err := format.Write(&b, d, render.Options{})
-			has, special := map[string]bool{"json": d.Data != nil, "junit": d.Checks != nil, "csv": d.Records != nil}[format.Name]
+			hasFigures := len(chart.Charts(d)) > 0
+			has, special := map[string]bool{
+				"json": d.Data != nil, "junit": d.Checks != nil, "csv": d.Records != nil, "tsv": d.Records != nil, "pgfplots": hasFigures, "svg": hasFigures, "vega-lite": hasFigures,
+			}[format.Name]
 			switch {
 			case special && !has:
 				if err == nil || !strings.Contains(err.Error(), d.Kind) {

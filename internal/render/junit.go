@@ -23,6 +23,7 @@ type (
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
 		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr,omitempty"`
 		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
@@ -30,16 +31,17 @@ type (
 		Name    string        `xml:"name,attr"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
+		Skipped *junitProblem `xml:"skipped"`
 		Output  string        `xml:"system-out,omitempty"`
 	}
 	junitProblem struct {
-		Type    string `xml:"type,attr"`
+		Type    string `xml:"type,attr,omitempty"`
 		Message string `xml:"message,attr"`
 	}
 )
 
 // writeJUnit writes the checks of a document as test cases, in the order of their suites' first cases. A failed check is a failure, and an
-// undecided one an error, because servers count a skipped case as a pass.
+// undecided one an error, because servers count a skipped case as a pass. A warning is a pass with an output, because the format has no other place for it.
 func writeJUnit(w io.Writer, d *document.Document, _ Options) error {
 	if d.Checks == nil {
 		return fmt.Errorf("a %s has no checks, and so no test cases", d.Kind)
@@ -79,6 +81,11 @@ func (suites *junitSuites) add(s *junitSuite, c document.Check) {
 		test.Error = &junitProblem{c.Answer, c.Message}
 		s.Errors++
 		suites.Errors++
+	case document.Skipped:
+		test.Skipped = &junitProblem{Message: c.Answer + ": " + c.Message}
+		s.Skipped++
+	case document.Warned:
+		test.Output = "warning: " + c.Answer + ": " + c.Message
 	case document.Passed:
 		test.Output = c.Message
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/html"
+	"github.com/touchstone-bench/touchstone/internal/render/rows"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 
 // Format is a form of a document.
 type Format struct {
-	// Name is the value of an --output flag.
+	// Name is the value of a --format flag.
 	Name string
 	// Write writes a document. It fails if the writer does, and if the document has nothing that the format can show.
 	Write func(w io.Writer, d *document.Document, o Options) error
@@ -34,6 +35,11 @@ func Formats() []Format {
 		{"html", func(w io.Writer, d *document.Document, _ Options) error { return html.Write(w, d) }},
 		{"markdown", writeMarkdown},
 		{"junit", writeJUnit},
-		{"csv", writeCSV},
+		{"csv", writeRows("CSV", rows.Comma)},
+		{"tsv", writeRows("TSV", rows.Tab)},
+		{"latex", writeLaTeX},
+		{"pgfplots", writePGFPlots},
+		{"svg", writeSVG},
+		{"vega-lite", writeVegaLite},
 	}
 }

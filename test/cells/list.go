@@ -70,8 +70,8 @@ func light() []string {
 	return []string{
 		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/compare", "internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck", "internal/answer/study", "internal/answer/summary", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
 		"internal/cli", "internal/cpuset", "internal/docgen", "internal/document", "internal/engine", "internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines",
-		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/fact", "internal/finding", "internal/footprint", "internal/image",
-		"internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/plan", "internal/quantity", "internal/refusal", "internal/render", "internal/render/html", "internal/render/text", "internal/render/web", "internal/report",
+		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding", "internal/footprint", "internal/image",
+		"internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/plan", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows", "internal/render/text", "internal/render/web", "internal/report",
 		"internal/report/history", "internal/report/reporttest", "internal/report/reproduce",
 		"internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision", "internal/runner/guard", "internal/runner/meter",
 		"internal/stats", "internal/stats/simulation", "internal/stats/tail",

@@ -9,7 +9,7 @@ import (
 
 // Document is the document of a history.
 func Document(h *history.History) *document.Document {
-	d := &document.Document{Kind: "history", Title: "History of " + h.Metric, Data: func() any { return newData(h) }, Records: func() document.Records { return records(h) }, Whole: "touchstone history " + h.Metric + " -o json"}
+	d := &document.Document{Kind: "history", Title: "History of " + h.Metric, Checks: checks(h), Suite: "history " + h.Metric, Data: func() any { return newData(h) }, Records: func() document.Records { return records(h) }, Whole: "touchstone history " + h.Metric + " -o json"}
 	for _, n := range h.Notes {
 		d.Notes = append(d.Notes, document.Text{Text: n, Tone: document.Alarm})
 	}

@@ -12,8 +12,8 @@ import (
 // nature has none.
 func records(r *report.Report) document.Records {
 	out := document.Records{Columns: []string{
-		"run", "host", "benchmark", "params", "target", "metric", "unit", "better", "n", "median", "low", "high",
-		"baseline", "ratio", "ratio_low", "ratio_high", "verdict", "holds_everywhere", "reason", "ok", "failed", "timeout", "skipped", "disturbed",
+		"run", "host", "benchmark", "params", "target", "metric", "unit", "better", "n", "median", "low", "high", "mean", "sd", "min", "max",
+		"baseline", "ratio", "ratio_low", "ratio_high", "p", "p_adjusted", "verdict", "holds_everywhere", "reason", "ok", "failed", "timeout", "skipped", "disturbed",
 	}}
 	for _, bench := range r.Benchmarks() {
 		for run, section := range bench.Sections {
@@ -44,22 +44,24 @@ func records(r *report.Report) document.Records {
 	return out
 }
 
-// summary is the columns n, median, low and high.
+// summary is the columns from n to max.
 func summary(s *stats.Summary) []any {
 	if s == nil {
-		return make([]any, 4)
+		return make([]any, 8)
 	}
 	low, high := document.Ends(s.CI)
-	return []any{s.N, document.Number(s.Median), low, high}
+	return []any{
+		s.N, document.Number(s.Median), low, high, document.Number(s.Mean), document.Number(s.SD), document.Number(s.Min), document.Number(s.Max),
+	}
 }
 
-// comparison is the columns ratio, ratio_low, ratio_high, verdict and holds_everywhere.
+// comparison is the columns from ratio to holds_everywhere.
 func comparison(c *stats.Comparison, m *analysis.Metric) []any {
 	if c == nil {
-		return make([]any, 5)
+		return make([]any, 7)
 	}
 	low, high := document.Ends(c.CI)
-	return []any{document.Number(c.Ratio), low, high, quantity.VerdictWord(c.Verdict, m.Metric), c.Everywhere}
+	return []any{document.Number(c.Ratio), low, high, document.Number(c.P), document.Number(c.Adjusted), quantity.VerdictWord(c.Verdict, m.Metric), c.Everywhere}
 }
 
 // trials is the columns ok, failed, timeout, skipped and disturbed.

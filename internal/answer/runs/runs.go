@@ -31,7 +31,7 @@ func Document(r *report.Report) *document.Document {
 	for _, bench := range r.Benchmarks() {
 		b.names[bench.Name]++
 	}
-	d := &document.Document{Kind: "report", Records: func() document.Records { return records(r) }, Data: func() any { return data(r) }, Whole: "touchstone report"}
+	d := &document.Document{Kind: "report", Checks: checks(r), Suite: "report", Records: func() document.Records { return records(r) }, Data: func() any { return data(r) }, Whole: "touchstone report"}
 	for i := range r.Runs {
 		d.Whole += " " + r.Runs[i].ID
 	}

@@ -19,7 +19,7 @@ const mostComparisons = 2
 
 // Document is the document of a reproduction. links are the addresses of the reports of the runs, by run; an empty one is left out.
 func Document(r *reproduce.Reproduction, links []string) *document.Document {
-	d := &document.Document{Kind: "reproduction", Title: "Touchstone, " + r.Heading(), Records: func() document.Records { return records(r) }, Data: func() any { return data(r) }, Whole: "touchstone reproduce " + r.Paper.Name}
+	d := &document.Document{Kind: "reproduction", Title: "Touchstone, " + r.Heading(), Checks: checks(r), Suite: "reproduce", Records: func() document.Records { return records(r) }, Data: func() any { return data(r) }, Whole: "touchstone reproduce " + r.Paper.Name}
 	for _, note := range []string{r.Emulation(), r.Origin()} {
 		if note != "" {
 			d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})

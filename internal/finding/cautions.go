@@ -11,15 +11,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Cautions are the reasons to read all numbers of a run with care, one line each: the run is not whole, the CPU is emulated, a runtime is not today's, the
+// Cautions are the reasons to read all numbers of a run with care, one line each: the run is not whole, a runtime is not today's, the
 // machine was load, trials failed.
 func Cautions(a *analysis.Analysis, run int) []string {
 	r := &a.Runs[run]
 	var texts []string
-	for _, g := range []WarningGroup{state(r.State), emulation(&r.Host)} {
-		for _, text := range g.Items {
-			texts = append(texts, capital(clause(text)))
-		}
+	for _, text := range state(r.State).Items {
+		texts = append(texts, capital(clause(text)))
 	}
 	for _, text := range dated(r).Items {
 		texts = append(texts, text)

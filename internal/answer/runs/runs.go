@@ -38,9 +38,12 @@ func Document(r *report.Report) *document.Document {
 	if e := finding.EmulationOf(r.Analysis); e != nil {
 		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
 	}
-	for _, answer := range r.Findings.Answers {
-		d.Answer = append(d.Answer, document.Text{Text: answer.Name + ": " + answer.Text, Link: "#benchmark/" + answer.Benchmarks[0].Title()})
+	if b.single {
+		for _, note := range finding.Cautions(r.Analysis, 0) {
+			d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})
+		}
 	}
+	d.Blocks = append(d.Blocks, answers(r.Findings.Answers)...)
 	if b.single {
 		first := &r.Runs[0]
 		name := first.Name
@@ -73,6 +76,22 @@ func Document(r *report.Report) *document.Document {
 	}
 	d.Blocks = append(d.Blocks, b.method())
 	return d
+}
+
+// answers are the answers of a run, with links to their evidence.
+func answers(list []finding.Answer) []document.Block {
+	var facts document.Facts
+	for _, answer := range list {
+		f := document.Fact{Name: answer.Name, Tone: document.Strong, Text: answer.Text}
+		for _, key := range answer.Benchmarks {
+			f.Details = append(f.Details, document.Item{Span: document.Span{Text: key.Title(), Link: "#benchmark/" + key.Title()}})
+		}
+		facts.Items = append(facts.Items, f)
+	}
+	if facts.Items == nil {
+		return nil
+	}
+	return []document.Block{document.Section{ID: "answers", Title: "Answers", Blocks: []document.Block{facts}}}
 }
 
 // mostTogether is the largest number of benchmarks in a suite that a page shows at once. The benchmarks of a longer suite are in components, which

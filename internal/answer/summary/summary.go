@@ -36,6 +36,9 @@ func Document(r *report.Report, o Options) *document.Document {
 	if len(notes) > mostWarnings {
 		notes, rest = notes[:mostWarnings], len(notes)-mostWarnings
 	}
+	if e := finding.EmulationOf(r.Analysis); e != nil {
+		d.Notes = append(d.Notes, document.Text{Text: e.Note, Tone: document.Alarm})
+	}
 	for _, note := range notes {
 		d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -27,9 +27,6 @@ import (
 
 // formatJUnit is the format of test results for servers of continuous integration.
 const formatJUnit format = "junit"
-
-// baselinePrefix precedes the name of a baseline among references to runs.
-const baselinePrefix = "baseline:"
 
 // stepSummary is the variable with the file for the summary of a step of GitHub Actions.
 const stepSummary = "GITHUB_STEP_SUMMARY"
@@ -262,7 +259,7 @@ func (r *runReader) side(texts []string) (sides.Side, error) {
 				return s, fmt.Errorf("%s has no run", ref)
 			}
 			for _, run := range runs {
-				s.Runs = append(s.Runs, execution.WithoutVariables(run))
+				s.Runs = append(s.Runs, archive.WithoutVariables(run))
 			}
 		}
 	}
@@ -279,8 +276,8 @@ func splitReferences(text string) []string {
 
 // runs reads the runs of one reference.
 func (r *runReader) runs(ref string) ([]result.Run, error) {
-	if name, ok := strings.CutPrefix(ref, baselinePrefix); ok {
-		return r.stored(func(db *store.Store) ([]result.Run, error) { return db.Baseline(r.ctx, name) })
+	if strings.HasPrefix(ref, archive.BaselinePrefix) {
+		return r.stored(ref)
 	}
 	file, run := ref, ""
 	_, err := os.Stat(file)
@@ -295,20 +292,15 @@ func (r *runReader) runs(ref string) ([]result.Run, error) {
 	case err == nil && !r.isBaseline(ref):
 		return r.ofFile(file, run)
 	case err == nil:
-		return nil, usage(fmt.Errorf("%q is a file and a baseline; write ./%s for the file, or %s%s for the baseline", ref, ref, baselinePrefix, ref))
+		return nil, usage(fmt.Errorf("%q is a file and a baseline; write ./%s for the file, or %s%s for the baseline", ref, ref, archive.BaselinePrefix, ref))
 	case strings.ContainsRune(ref, os.PathSeparator):
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	return r.stored(func(db *store.Store) ([]result.Run, error) {
-		if runs, err := db.Baseline(r.ctx, ref); !errors.Is(err, store.ErrNoBaseline) {
-			return runs, err
-		}
-		run, err := db.Run(r.ctx, ref)
-		if is[*store.IDError](err) {
-			err = fmt.Errorf("%w; no baseline and no file has that name", err)
-		}
-		return []result.Run{run}, err
-	})
+	runs, err := r.stored(ref)
+	if is[*store.IDError](err) {
+		err = fmt.Errorf("%w; no baseline and no file has that name", err)
+	}
+	return runs, err
 }
 
 // isBaseline reports whether the folder has a baseline with a name. A folder without results has none.
@@ -316,14 +308,14 @@ func (r *runReader) isBaseline(name string) bool {
 	if store.CheckBaselineName(name) != nil {
 		return false
 	}
-	runs, err := r.stored(func(db *store.Store) ([]result.Run, error) { return db.Baseline(r.ctx, name) })
+	runs, err := r.stored(archive.BaselinePrefix + name)
 	return err == nil && runs != nil
 }
 
 // stored reads runs of the results in the folder.
-func (r *runReader) stored(read func(*store.Store) ([]result.Run, error)) (runs []result.Run, err error) {
+func (r *runReader) stored(ref string) (runs []result.Run, err error) {
 	err = r.app.withStore(r.ctx, r.dir, func(db *store.Store) error {
-		runs, err = read(db)
+		runs, err = archive.Runs(r.ctx, db, ref)
 		return err
 	})
 	return runs, err

@@ -61,7 +61,7 @@ func TestExitCodesInHelp(t *testing.T) {
 
 // TestLinesFit: the lines of help fit into 100 columns.
 func TestLinesFit(t *testing.T) {
-	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"peer"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
+	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"ui"}, {"peer"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
 		for line := range strings.Lines(help(t, verb...)) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
 				t.Errorf("help of %v: a line of %d columns: %s", verb, n, line)

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	answer "github.com/touchstone-bench/touchstone/internal/answer/history"
-	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -71,89 +67,12 @@ chance. touchstone index lists the metrics.`,
 
 // history collects the values of a metric, one run after the other.
 func (a *App) history(ctx context.Context, metric string, opts historyOptions) (h history.History, err error) {
-	in := func(c result.Cell) bool {
-		fits, err := path.Match(opts.target, c.Target) // the pattern was checked
-		return (opts.benchmark == "" || bench.Matches(opts.benchmark, c.Benchmark)) && (opts.target == "" || err == nil && fits)
-	}
 	err = a.withStore(ctx, opts.dir, func(db *store.Store) error {
-		index, err := db.Index(ctx)
-		if err != nil {
-			return err
-		}
-		hits := map[string]bool{}
-		for _, e := range index {
-			for _, run := range e.Runs {
-				hits[run] = hits[run] || e.Metric == metric && in(e.Cell)
-			}
-		}
-		runs, notes, err := runsInOrder(ctx, db)
-		if err != nil {
-			return err
-		}
-		b := history.NewBuilder(metric, in)
-		b.EmulatedVerdicts = opts.emulated
-		for _, id := range runs {
-			if !hits[id] {
-				continue
-			}
-			run, err := db.Run(ctx, id)
-			if err != nil {
-				return err
-			}
-			b.Add(execution.WithoutVariables(run))
-		}
-		if h = b.History(notes...); len(h.Series) == 0 {
-			return usage(noHistory(metric, index, in))
-		}
-		return nil
+		h, err = archive.History(ctx, db, archive.Selection{Metric: metric, Benchmark: opts.benchmark, Target: opts.target, EmulatedVerdicts: opts.emulated})
+		return err
 	})
+	if is[*archive.ValueError](err) {
+		err = usage(err)
+	}
 	return h, err
-}
-
-// noHistory is the error for a metric without a value.
-func noHistory(metric string, index []store.IndexEntry, in history.Select) error {
-	var names, places []string
-	for _, e := range index {
-		switch {
-		case e.Metric == metric:
-			places = add(places, e.Benchmark+" on "+e.Target)
-		case in(e.Cell):
-			names = add(names, e.Metric)
-		}
-	}
-	slices.Sort(names)
-	switch {
-	case len(places) > 0:
-		return fmt.Errorf("no run has a value of %s that --benchmark and --target select; the runs have it of %s", metric, strings.Join(places, ", "))
-	case len(names) > 0:
-		return fmt.Errorf("no run has a comparable metric %q; the metrics are %s", metric, strings.Join(names, ", "))
-	}
-	return fmt.Errorf("no run has a metric %q: the folder has no results of this selection", metric)
-}
-
-// runsInOrder lists the runs by their start. If the clock was set back between two runs that were recorded here, their times contradict the order
-// of recording, and all runs are in that order. A note names the two runs.
-func runsInOrder(ctx context.Context, db *store.Store) (ids, notes []string, err error) {
-	records, err := db.Recorded(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var last store.Recorded
-	for _, r := range records {
-		if r.Imported || r.Started.IsZero() {
-			continue
-		}
-		if r.Started.Before(last.Started) {
-			notes = append(notes, fmt.Sprintf("The clock was set back between the runs %s and %s. The runs are in the order of their recording.", last.ID, r.ID))
-			break
-		}
-		last = r
-	}
-	if notes == nil {
-		slices.SortStableFunc(records, func(a, b store.Recorded) int { return a.Started.Compare(b.Started) })
-	}
-	for _, r := range records {
-		ids = append(ids, r.ID)
-	}
-	return ids, notes, nil
 }

@@ -40,17 +40,23 @@ func (a *App) profiled(cmd *cobra.Command) *cobra.Command {
 
 // parseLoopback reads a port or an address with a port. An address that other machines can reach is refused: profiles have no password.
 func parseLoopback(text string) (netip.AddrPort, error) {
+	address, err := parsePort(text)
+	if err == nil && !address.Addr().IsLoopback() {
+		err = fmt.Errorf("%s is no loopback address, so other machines could read the profiles", address.Addr())
+	}
+	return address, err
+}
+
+// parsePort reads a port of the loopback address, or an address with a port.
+func parsePort(text string) (netip.AddrPort, error) {
 	if port, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)), nil
 	}
 	address, err := netip.ParseAddrPort(text)
-	switch {
-	case err != nil:
-		return address, fmt.Errorf("%q is no port and no IP address with a port", text)
-	case !address.Addr().IsLoopback():
-		return address, fmt.Errorf("%s is no loopback address, so other machines could read the profiles", address.Addr())
+	if err != nil {
+		err = fmt.Errorf("%q is no port and no IP address with a port", text)
 	}
-	return address, nil
+	return address, err
 }
 
 // profileHeaderLimit is the longest time for the header of a request.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 )
@@ -63,7 +64,7 @@ func (r *recorder) Execute(ctx context.Context, request experiment.Request) (run
 	progress.clear()
 	if run.Recorded {
 		record, failure := db.Run(context.WithoutCancel(ctx), e.RunID)
-		run.Run, run.Recorded = execution.WithoutVariables(record), failure == nil
+		run.Run, run.Recorded = archive.WithoutVariables(record), failure == nil
 		err = errors.Join(err, failure)
 	}
 	return run, err

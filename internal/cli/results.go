@@ -16,7 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
-	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -99,7 +99,7 @@ func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bo
 			}
 			names[run.ID] = ref
 			if !showEnv {
-				run = execution.WithoutVariables(run)
+				run = archive.WithoutVariables(run)
 			}
 			runs = append(runs, run)
 		}

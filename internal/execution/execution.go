@@ -208,13 +208,6 @@ func (e *Execution) hideVariables() error {
 	return nil
 }
 
-// WithoutVariables leaves out the values of environment variables in the plan of a run, also where a program printed them.
-func WithoutVariables(run result.Run) result.Run {
-	text, values := plan.Redact(run.Plan)
-	run.Plan = text
-	return result.NewHider(values).Run(run)
-}
-
 // discreet is an observer without the values of environment variables.
 type discreet struct {
 	Observer

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -146,7 +147,7 @@ func (s *Study) next(ctx context.Context) (Request, bool, error) {
 			return Request{Plan: p, Earlier: run}, true, err
 		}
 		s.Found(*run)
-		if err := s.add(execution.WithoutVariables(*run), isImport); err != nil {
+		if err := s.add(archive.WithoutVariables(*run), isImport); err != nil {
 			return Request{}, false, err
 		}
 	}

@@ -43,9 +43,9 @@ func ParseSecret(text string) (Secret, error) {
 	isForeign := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' }
 	switch {
 	case len(text) < shortestSecret || len(text) > longestSecret:
-		return Secret{}, fmt.Errorf("a secret has %d to %d characters, and this one has %d; use the secret that touchstone peer prints", shortestSecret, longestSecret, len(text))
+		return Secret{}, fmt.Errorf("a secret has %d to %d characters, and this one has %d; use the one that touchstone printed", shortestSecret, longestSecret, len(text))
 	case strings.ContainsFunc(text, isForeign):
-		return Secret{}, errors.New("a secret is one word of printable ASCII characters, and this one is not; use the secret that touchstone peer prints")
+		return Secret{}, errors.New("a secret is one word of printable ASCII characters, and this one is not; use the one that touchstone printed")
 	}
 	return secretOf(text), nil
 }

@@ -89,11 +89,20 @@ func unknown(ctx context.Context, tx *transaction, runID string) error {
 // run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples, distributions and timelines are in the
 // order of their recording. Trials with equal conditions share the map. The run is consistent even while another process writes. A killed run has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
-	run, _, err := s.readRef(ctx, ref)
+	return s.load(ctx, ref, s.readLists)
+}
+
+// Outline is Run without the phases, samples, distributions and timelines of the trials, which are most of a run.
+func (s *Store) Outline(ctx context.Context, ref string) (result.Run, error) {
+	return s.load(ctx, ref, func(context.Context, int64, []result.Trial) error { return nil })
+}
+
+func (s *Store) load(ctx context.Context, ref string, addLists listReader) (result.Run, error) {
+	run, _, err := s.readRef(ctx, ref, addLists)
 	if err == nil && s.stale(run.ID, run.State) {
 		// The run may have ended between the read and the look at its lock.
 		var isImport bool
-		if run, isImport, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
+		if run, isImport, err = s.readRef(ctx, run.ID, addLists); err == nil && s.stale(run.ID, run.State) {
 			run.State = staleState(isImport)
 		}
 	}
@@ -103,7 +112,36 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	return run, nil
 }
 
-func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, isImport bool, err error) {
+// Heads returns all runs without their trials, the newest first. A run that was killed has the state result.Killed.
+func (s *Store) Heads(ctx context.Context) ([]result.Run, error) {
+	list, err := s.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	heads := map[string]result.Run{}
+	err = s.read(ctx, func(tx *transaction) error {
+		return runTable.query(ctx, tx, "key", "run", nil, func(_ int64, r *result.Run) error {
+			heads[r.ID] = *r
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", s.explain(err))
+	}
+	var runs []result.Run
+	for _, sum := range list {
+		if r, ok := heads[sum.ID]; ok { // a run may have been removed meanwhile
+			r.State = sum.State
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
+// listReader adds the lists of a run's trials.
+type listReader func(ctx context.Context, run int64, trials []result.Trial) error
+
+func (s *Store) readRef(ctx context.Context, ref string, addLists listReader) (run result.Run, isImport bool, err error) {
 	var key int64
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
@@ -116,7 +154,7 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, isImpo
 		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&isImport)
 	})
 	if err == nil {
-		err = s.readLists(ctx, key, run.Trials)
+		err = addLists(ctx, key, run.Trials)
 	}
 	return run, isImport, err
 }

@@ -30,18 +30,25 @@ var templateText string
 
 // pageTemplate is parsed for the first page. Most runs write none of these.
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("document").Funcs(template.FuncMap{"tied": web.Tie}).Parse(templateText))
+	return template.Must(template.New("document").Funcs(template.FuncMap{"tied": web.Tie}).Parse(templateText + web.SiteTemplate))
 })
 
 // leastContents is the smallest number of titled sections for a table of contents.
 const leastContents = 6
 
 // Write writes d to w as one HTML file, the same bytes for the same document.
-func Write(w io.Writer, d *document.Document) error {
+func Write(w io.Writer, d *document.Document) error { return WriteOn(w, d, nil) }
+
+// WriteOn writes d as a page of a site. Without a site it is Write.
+func WriteOn(w io.Writer, d *document.Document, site *web.Site) error {
+	style := style
+	if site != nil {
+		style += web.SiteStyle
+	}
 	blocks := document.Drawn(d.Blocks)
 	b := newBuilder(blocks)
 	p := page{
-		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor,
+		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor, Site: site,
 		Notes: b.paragraphs(d.Notes), Answer: b.paragraphs(d.Answer), Blocks: b.blocks(blocks, 2),
 	}
 	p.Title = strings.TrimPrefix(p.Title, "Touchstone, ") // the program is above the title
@@ -54,6 +61,8 @@ func Write(w io.Writer, d *document.Document) error {
 // page is the input of the template: strings and coordinates, with nothing to compute.
 type page struct {
 	Policy, Kind, Title, Main string
+	// Site is nil for a page in a file.
+	Site *web.Site
 	// Style is the embedded style sheet. It has no text of a document.
 	Style         template.CSS
 	Contents      []entry

@@ -68,11 +68,11 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/compare", "internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck", "internal/answer/study", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck", "internal/answer/study", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
 		"internal/cli", "internal/cpuset", "internal/docgen", "internal/document", "internal/engine", "internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines",
 		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/fact", "internal/finding", "internal/footprint", "internal/image",
 		"internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/plan", "internal/quantity", "internal/refusal", "internal/render", "internal/render/html", "internal/render/text", "internal/render/web", "internal/report",
-		"internal/report/history", "internal/report/reporttest", "internal/report/reproduce",
+		"internal/report/advice", "internal/report/history", "internal/report/reporttest", "internal/report/reproduce",
 		"internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision", "internal/runner/guard", "internal/runner/meter",
 		"internal/stats", "internal/stats/simulation", "internal/stats/tail",
 		"internal/target", "internal/textfile", "internal/thread", "internal/touchstone", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim", "test/cells", "test/inventory",

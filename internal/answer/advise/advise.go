@@ -164,7 +164,11 @@ func basis(a *advice.Advice) document.Facts {
 // kubernetes has the class and the settings of engines.
 func kubernetes(a *advice.Advice) document.Section {
 	c := a.Class
-	s := document.Section{ID: "kubernetes", Title: "Kubernetes", Blocks: []document.Block{document.Text{Text: introduction(a)}, document.Verbatim{Text: class(c)}}}
+	s := document.Section{ID: "kubernetes", Title: "Kubernetes", Blocks: []document.Block{document.Text{Text: introduction(a)}}}
+	if c.Command != "" {
+		s.Blocks = append(s.Blocks, document.Verbatim{Text: c.Command}, document.Text{Text: "The class without it:"})
+	}
+	s.Blocks = append(s.Blocks, document.Verbatim{Text: class(c)})
 	for _, set := range settings(c) {
 		if set.Text == "" {
 			s.Blocks = append(s.Blocks, document.Text{Text: set.Title})
@@ -183,7 +187,7 @@ func introduction(a *advice.Advice) string {
 	}
 	text += ". "
 	if c.Memory == 0 {
-		return text + "It has no overhead: " + c.Reason + ". This command measures it: " + c.Command
+		return text + "It has no overhead: " + quantity.OneLine(c.Reason) + ". This command measures it:"
 	}
 	return text + fmt.Sprintf("overhead.podFixed is an upper bound: %.0f %% of pods at this density (up to %d pods) need no more memory, with a confidence of 95 %%.", 100*advice.PodShare, c.Pods)
 }

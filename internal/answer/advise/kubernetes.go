@@ -124,7 +124,7 @@ func containerd(c *advice.Class, plugin string) string {
 		const shim = "io.containerd.runsc.v1"
 		lines = append(lines, "  runtime_type = "+quote(shim), fmt.Sprintf("  options = { TypeUrl = %s, ConfigPath = %s }", quote(shim+".options"), quote(runscFile(c))))
 	case isKata(c):
-		lines = append(lines, "  runtime_type = "+quote("io.containerd."+c.Name()+".v2"), "  privileged_without_host_devices = true")
+		lines = append(lines, "  runtime_type = "+quote("io.containerd."+c.Name()+".v2"))
 	default:
 		lines = append(lines, `  runtime_type = "io.containerd.runc.v2"`, fmt.Sprintf("  options = { BinaryName = %s }", quote(binary(c))))
 	}

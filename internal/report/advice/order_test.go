@@ -113,3 +113,47 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("the equal targets have %+v", o)
 	}
 }
+
+// TestLooks: a rule that has looked at the data before makes the p-values larger.
+func TestLooks(t *testing.T) {
+	p := func(looks ...int) float64 {
+		r := rand.New(rand.NewPCG(1, 2))
+		d := simulate(r, [2]int{14, 14}, [][2]float64{{0.02, 0.02}, {}}, func(r *rand.Rand) float64 { return 0.02 * r.NormFloat64() })
+		if looks != nil {
+			d.Runs[0].Stopping = &result.Stopping{Looks: looks}
+		}
+		a := &Advice{Profile: twoDimensions}
+		a.judge(d)
+		return a.Orders[0].P
+	}
+	if plain, early := p(), p(14, 28, 56); !(early > plain) {
+		t.Errorf("the p-value is %v, and %v at the first of three looks", plain, early)
+	}
+}
+
+// TestPodBound: at least 95 % of the pods are below the bound in at least 95 % of the simulated runs, also if the pods of a trial depend on each other.
+func TestPodBound(t *testing.T) {
+	trials := simulation.Trials(t, 400, 5000)
+	const trialNoise, podNoise, pods = 0.2, 0.1, 10
+	limit := math.Exp(1.6449 * math.Hypot(trialNoise, podNoise)) // the quantile of the pods
+	r := rand.New(rand.NewPCG(20261129, 1))
+	hits := 0
+	for range trials {
+		run := result.Run{}
+		for range 59 {
+			trial := result.Trial{Cell: result.Cell{Benchmark: podBenchmark, Target: "containerd/runc"}, Status: result.OK}
+			level, sum := trialNoise*r.NormFloat64(), 0.0
+			for range pods {
+				sum += math.Exp(level + podNoise*r.NormFloat64())
+				trial.Samples = append(trial.Samples, result.Sample{Metric: hostSeries, Value: sum})
+			}
+			run.Trials = append(run.Trials, trial)
+		}
+		c := Class{}
+		c.measure(&run, "containerd/runc")
+		if c.Memory >= limit {
+			hits++
+		}
+	}
+	simulation.AtLeast(t, 0.95, hits, trials, "the bound is above 95 %% of the pods")
+}

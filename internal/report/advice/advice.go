@@ -161,7 +161,7 @@ func (a *Advice) Best() []string {
 // Decided reports whether the first target is shown to cost less than every other one.
 func (a *Advice) Decided() bool {
 	return len(a.Ranked) > 1 && !slices.ContainsFunc(a.Orders, func(o Order) bool {
-		return (o.Better == a.Ranked[0].Name || o.Worse == a.Ranked[0].Name) && !(o.Shown && o.Better == a.Ranked[0].Name)
+		return (o.Better == a.Ranked[0].Name || o.Worse == a.Ranked[0].Name) && (!o.Shown || o.Better != a.Ranked[0].Name)
 	})
 }
 

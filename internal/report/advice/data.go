@@ -91,7 +91,7 @@ func (d *data) has(dimension result.Dimension, target string) bool {
 // emulated reports whether all values of a dimension are values of speed from an emulated CPU.
 func (d *data) emulated(dimension result.Dimension) bool {
 	list := d.sources[dimension]
-	return len(list) > 0 && !slices.ContainsFunc(list, func(s Source) bool { return !(d.Runs[s.run].Unjudged && s.Metric.OfSpeed()) })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(s Source) bool { return !d.Runs[s.run].Unjudged || !s.Metric.OfSpeed() })
 }
 
 // lack is the reason why a target has no usable value of a dimension.

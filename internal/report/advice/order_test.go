@@ -126,8 +126,8 @@ func TestLooks(t *testing.T) {
 		a.judge(d)
 		return a.Orders[0].P
 	}
-	if plain, early := p(), p(14, 28, 56); !(early > plain) {
-		t.Errorf("the p-value is %v, and %v at the first of three looks", plain, early)
+	if base, look := p(), p(14, 28, 56); !(look > base) {
+		t.Errorf("the p-value is %v, and %v at the first of three looks", base, look)
 	}
 }
 

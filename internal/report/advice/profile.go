@@ -39,27 +39,44 @@ const mostWeight = 1_000_000
 func Profiles() []Profile {
 	return []Profile{
 		{Name: "web", Weights: []Weight{
-			{result.DimensionNetwork, 3, true}, {result.DimensionSystemCalls, 2, true}, {result.DimensionCPU, 2, true},
-			{result.DimensionMemorySpeed, 1, false}, {result.DimensionMemoryOverhead, 1, false},
+			{result.DimensionNetwork, 3, true},
+			{result.DimensionSystemCalls, 2, true},
+			{result.DimensionCPU, 2, true},
+			{result.DimensionMemorySpeed, 1, false},
+			{result.DimensionMemoryOverhead, 1, false},
 		}},
 		{Name: "database", Weights: []Weight{
-			{result.DimensionDisk, 4, true}, {result.DimensionCPU, 2, true}, {result.DimensionMemorySpeed, 2, false},
-			{result.DimensionSystemCalls, 1, false}, {result.DimensionNetwork, 1, false},
+			{result.DimensionDisk, 4, true},
+			{result.DimensionCPU, 2, true},
+			{result.DimensionMemorySpeed, 2, false},
+			{result.DimensionSystemCalls, 1, false},
+			{result.DimensionNetwork, 1, false},
 		}},
 		{Name: "batch", Weights: []Weight{
 			{result.DimensionCPU, 4, true}, {result.DimensionMemorySpeed, 3, true}, {result.DimensionDisk, 2, false}, {result.DimensionStartUp, 1, false},
 		}},
 		{Name: "faas", Weights: []Weight{
-			{result.DimensionStartUp, 4, true}, {result.DimensionMemoryOverhead, 3, true}, {result.DimensionDensity, 1, false},
-			{result.DimensionCPU, 1, false}, {result.DimensionSystemCalls, 1, false},
+			{result.DimensionStartUp, 4, true},
+			{result.DimensionMemoryOverhead, 3, true},
+			{result.DimensionDensity, 1, false},
+			{result.DimensionCPU, 1, false},
+			{result.DimensionSystemCalls, 1, false},
 		}},
 		{Name: "untrusted", Sandboxed: true, Weights: []Weight{
-			{result.DimensionSystemCalls, 2, true}, {result.DimensionIsolation, 2, true}, {result.DimensionCPU, 1, true}, {result.DimensionDisk, 1, false},
-			{result.DimensionNetwork, 1, false}, {result.DimensionMemoryOverhead, 1, false}, {result.DimensionStartUp, 1, false},
+			{result.DimensionSystemCalls, 2, true},
+			{result.DimensionIsolation, 2, true},
+			{result.DimensionCPU, 1, true},
+			{result.DimensionDisk, 1, false},
+			{result.DimensionNetwork, 1, false},
+			{result.DimensionMemoryOverhead, 1, false},
+			{result.DimensionStartUp, 1, false},
 		}},
 		{Name: "embedded", Weights: []Weight{
-			{result.DimensionMemoryOverhead, 3, true}, {WorstCase, 3, true}, {result.DimensionFootprint, 2, true},
-			{result.DimensionStartUp, 1, false}, {result.DimensionCPU, 1, false},
+			{result.DimensionMemoryOverhead, 3, true},
+			{WorstCase, 3, true},
+			{result.DimensionFootprint, 2, true},
+			{result.DimensionStartUp, 1, false},
+			{result.DimensionCPU, 1, false},
 		}},
 	}
 }

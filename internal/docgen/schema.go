@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
 	"github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -68,6 +69,11 @@ func answers() []answer {
 			"history", "history:1", "History of a metric, touchstone history -o json", "The values of a metric over runs, by cell and machine. Values are in the unit of the metric.",
 			history.Kind,
 			[]reflect.Type{reflect.TypeFor[history.Data]()},
+		},
+		{
+			"advice", "advice:1", "Advice for a use, touchstone advise -o json", "A ranking of targets for a use, with its evidence. A number that does not exist is null or absent.",
+			advise.Kind,
+			[]reflect.Type{reflect.TypeFor[advise.Data]()},
 		},
 		{
 			"selfcheck", "selfcheck:1", "Selfcheck, touchstone selfcheck -o json", "A selfcheck, or with --show the list of all stored ones. Times are in seconds.",

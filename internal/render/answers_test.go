@@ -7,6 +7,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/ab"
+	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
 	answerhistory "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -19,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/render/chart"
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/advice"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	records "github.com/touchstone-bench/touchstone/internal/report/selfcheck"
@@ -51,13 +53,17 @@ func answers(t *testing.T) []*document.Document {
 			Limits: []records.Limit{{Metric: "Create", Minutes: 1}}, Operations: []records.Overhead{{Verb: "create", Median: 0.02, Region: 1e-8}},
 		},
 	}
+	use, err := advice.Parse([]string{"start-up=1"})
+	must.Do(t, err)
+	run.Targets[1].Binary = reporttest.Hostile
+	ranking := advice.New([]result.Run{run}, analysis.New([]result.Run{run}, analysis.Options{}), advice.Options{Profile: use, Folder: reporttest.Hostile})
 	publication, err := publications.Load("wang")
 	must.Do(t, err)
 	papers, err := publications.All()
 	must.Do(t, err)
 	return []*document.Document{
 		answerhistory.Document(&series), selfcheck.Document(&record), selfcheck.Stored([]records.Record{record}), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
-		ab.Document(builds), paper.Listing(paper.Rows(papers)),
+		ab.Document(builds), advise.Document(ranking), paper.Listing(paper.Rows(papers)),
 	}
 }
 
@@ -91,7 +97,7 @@ func TestEveryAnswerHasEveryFormat(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "comparison", "history", "paper", "report", "reproduction", "selfcheck"}) {
+	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "advice", "comparison", "history", "paper", "report", "reproduction", "selfcheck"}) {
 		t.Errorf("the kinds are %v", kinds)
 	}
 }

@@ -157,6 +157,8 @@ func Recognize(head []byte, want ...Kind) error {
 	switch match := documents.FindSubmatch(text); {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return &Error{"it is a tar archive", "unpack it with tar -xf FILE"}
+	case bytes.IndexByte(head, 0) >= 0 && want[0] == Database:
+		return &Error{"it is damaged, or a file of another program", "give " + want[0].spelled()}
 	case bytes.IndexByte(head, 0) >= 0:
 		return &Error{"it is not text: it has a zero byte", "give " + want[0].spelled()}
 	case match != nil && want[0] == Export:

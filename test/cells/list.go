@@ -68,7 +68,7 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/compare", "internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck", "internal/answer/study", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/compare", "internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck", "internal/answer/study", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint", "internal/bench/scalability", "internal/benchfile",
 		"internal/cli", "internal/cpuset", "internal/docgen", "internal/document", "internal/engine", "internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines",
 		"internal/engine/enginetest", "internal/engine/fake", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/fact", "internal/finding", "internal/footprint", "internal/image",
 		"internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/plan", "internal/quantity", "internal/refusal", "internal/render", "internal/render/html", "internal/render/text", "internal/render/web", "internal/report",

@@ -446,7 +446,7 @@ func (b *builder) outcome(target string) Outcome {
 			o.Skipped++
 		}
 		if t.Status != result.OK && o.Reason == "" {
-			o.Reason = t.Reason
+			o.Reason = t.Why()
 		}
 	}
 	if b.described.Phases {
@@ -498,7 +498,7 @@ func (b *builder) missing() []Missing {
 			total++
 			if t.Status != result.OK {
 				lists.Place(&found, func(m *Missing) bool { return m.Status == t.Status }, Missing{
-					Key: b.key, Target: t.Target, Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
+					Key: b.key, Target: t.Target, Status: t.Status, Reason: t.Why(), Output: strings.TrimSpace(t.Output),
 				}).Count++
 			}
 		}

@@ -19,9 +19,6 @@ type Machine struct {
 	Runs   []int  `json:"runs" doc:"Places of its runs in runs, from 0."`
 }
 
-// HasHost reports whether the facts about the host are known. An imported run of TouchStone has none.
-func (r *Run) HasHost() bool { return r.Host.CPUs > 0 }
-
 // Differences are the facts and versions that differ between the runs, and those that all runs share.
 func (a *Analysis) Differences() (differ, equal []fact.Row) {
 	for _, f := range slices.Concat(a.Facts, a.Versions) {
@@ -81,7 +78,10 @@ func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 	var sorted []result.Run
 	var machines []Machine
 	for _, g := range groups {
-		m := Machine{Name: g[0].Host.Hostname, Nature: g[0].Host.NatureText()}
+		m := Machine{Name: g[0].Host.Hostname, Nature: result.UnknownHost}
+		if g[0].Host.IsKnown() {
+			m.Nature = g[0].Host.NatureText()
+		}
 		for range g {
 			m.Runs = append(m.Runs, len(sorted)+len(m.Runs))
 		}

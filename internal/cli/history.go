@@ -37,14 +37,14 @@ chance. touchstone index lists the metrics.`,
 		Example: `  touchstone history CreateAndRun
   touchstone history CreateAndRun --benchmark operations --target 'oci/*'
   touchstone history HostMemory --target oci/runc -o html -O memory.html`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("history: a metric is needed; touchstone index lists them")
 			}
 			if _, err := path.Match(opts.target, ""); err != nil {
 				return fmt.Errorf("--target %q is no pattern; write a target, or a target with *", opts.target)
 			}
-			return atMost(1)(nil, args)
+			return atMost(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := a.history(cmd.Context(), args[0], opts)

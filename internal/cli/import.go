@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/benchfile"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
@@ -38,9 +40,15 @@ type importedRun struct {
 	Caveats []string `json:"caveats,omitempty"`
 }
 
+// forms are the values of --from, and forms of files in the same order.
+var (
+	formNames = []string{"export", "touchstone", "hyperfine", "critest", "gobench"}
+	forms     = []textfile.Kind{textfile.Export, textfile.Theirs, textfile.Hyperfine, textfile.Critest, textfile.GoBench}
+)
+
 func (a *App) importCommand() *cobra.Command {
 	var format format
-	var dir string
+	var dir, form string
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Add runs of other machines to the results",
@@ -49,9 +57,16 @@ to the results in the folder. It creates the folder if necessary. "-" is standar
 input. Either all runs of a file are added or none. A run that the folder already has
 is not changed. A different run with the same ID is an error.
 
-Files in the form of TouchStone ([{cri, oci, results}]) are read too. They have no units,
-times, versions or facts about the host, so each cri with each oci becomes a run of its
-own, which is marked. Values of other versions of TouchStone are left out.
+Files of other programs are read too, and recognised by their beginning or by --from. They
+have no facts about the host, so their runs are marked, and their host is "unknown".
+
+  touchstone  TouchStone's JSON: each cri with each oci is a run of its own
+  hyperfine   hyperfine --export-json: each command is a benchmark
+  critest     critest -benchmark -benchmarking-output-dir: each operation is a metric
+  gobench     go test -bench: each benchmark with its units; each configuration in the
+              file is a run of its own
+
+Touchstone pairs no values of these files. touchstone compare compares two of them.
 
 A file may have a byte order mark, be UTF-16 or be compressed with gzip.
 
@@ -61,8 +76,12 @@ space in TMPDIR. An imported run can be shown, exported and compared. benchmark 
 because it would execute a plan from another machine.`,
 		Example: `  touchstone import board.json server.json
   ssh board touchstone export | touchstone import -
+  hyperfine --export-json before.json 'make' && touchstone import before.json
   touchstone report 20261120-0930 20261121`,
 		Args: func(_ *cobra.Command, files []string) error {
+			if form != "" && !slices.Contains(formNames, form) {
+				return fmt.Errorf("--from: %q is none of the forms %s", form, strings.Join(formNames, ", "))
+			}
 			if len(files) == 0 {
 				return errors.New("import: no file is named: name a file of touchstone export, or - for standard input")
 			}
@@ -72,9 +91,13 @@ because it would execute a plan from another machine.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
+			want := forms
+			if index := slices.Index(formNames, form); index >= 0 {
+				want = forms[index : index+1]
+			}
 			var list []importedRun
 			for _, file := range files {
-				runs, failed := importFile(cmd.Context(), dir, file, cmd.InOrStdin())
+				runs, failed := importFile(cmd.Context(), dir, file, want, cmd.InOrStdin())
 				err = errors.Join(err, failed)
 				list = append(list, runs...)
 				if cmd.Context().Err() != nil {
@@ -85,7 +108,7 @@ because it would execute a plan from another machine.`,
 				return err
 			}
 			for _, r := range list {
-				if r.Machine == touchstone.Host {
+				if r.Machine == result.UnknownHost && len(r.Caveats) > 0 {
 					fmt.Fprintf(a.env.Stderr, "note: run %s: %s\n", r.ID, strings.Join(r.Caveats, "; "))
 				}
 			}
@@ -97,35 +120,29 @@ because it would execute a plan from another machine.`,
 	}
 	addFormat(cmd, &format)
 	addDir(cmd, &dir)
+	cmd.Flags().StringVar(&form, "from", "", "`FORM` of the files: export, touchstone, hyperfine, critest or gobench (default: by their beginning)")
 	return cmd
 }
 
 // importFile adds all runs of a file to the results of a folder, or none. It reads the file twice: the first time checks all of it before
 // the folder changes.
-func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]importedRun, error) {
-	runs, err := importRuns(ctx, dir, file, stdin)
+func importFile(ctx context.Context, dir, file string, want []textfile.Kind, stdin io.Reader) ([]importedRun, error) {
+	runs, err := importRuns(ctx, dir, file, want, stdin)
 	if err != nil {
 		return nil, fmt.Errorf("import %s: %w", file, err)
 	}
 	return runs, nil
 }
 
-func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []importedRun, err error) {
-	f, err := openExport(ctx, file, stdin, textfile.Export, textfile.Theirs)
+func importRuns(ctx context.Context, dir, file string, want []textfile.Kind, stdin io.Reader) (runs []importedRun, err error) {
+	f, err := openExport(ctx, file, stdin, want...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	translation, isTheirs, err := touchstoneRuns(f, file)
+	read, err := translate(f, file, want)
 	if err != nil {
 		return nil, err
-	}
-	read := func(v result.Visitor) error {
-		if isTheirs {
-			return visit(translation, v)
-		}
-		_, err := result.Read(f, v)
-		return err
 	}
 	found := listing{ctx: ctx, file: file}
 	if err := read(&found); err != nil {
@@ -202,7 +219,7 @@ func openOrCopy(file string, stdin io.Reader, want []textfile.Kind) (*os.File, e
 		if err != nil {
 			return nil, err
 		}
-		return copied(text)
+		return copied(text, want)
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -225,20 +242,22 @@ func openOrCopy(file string, stdin io.Reader, want []textfile.Kind) (*os.File, e
 		}
 		return f, nil
 	}
-	c, err := copied(text)
+	c, err := copied(text, want)
 	return c, errors.Join(err, f.Close())
 }
 
-// copied copies a document to a file without a name. Other input may have no end. If it begins like neither a JSON object nor a list, copied copies only its
-// beginning, and Read names the fault.
-func copied(r io.Reader) (*os.File, error) {
+// copied copies a document to a file without a name. Other input may have no end. If it begins like neither a JSON object nor a list nor benchmarks of Go,
+// copied copies only its beginning, and Read names the fault.
+func copied(r *textfile.Reader, want []textfile.Kind) (*os.File, error) {
 	f, err := os.CreateTemp("", "touchstone-import-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a copy: %w; set TMPDIR to a directory that you can write to", err)
 	}
 	buffer, limit := bufio.NewReader(r), int64(result.MaxDocument+1) // Read refuses what is longer
 	head, _ := buffer.Peek(buffer.Size())                            // the copy reports an error
-	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' && first[0] != '[' {
+	if isOnly(want, textfile.GoBench) || r.Kind == textfile.GoBench {
+		limit = benchfile.MaxSize + 1
+	} else if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' && first[0] != '[' {
 		limit = int64(len(head))
 	}
 	if err = os.Remove(f.Name()); err == nil {
@@ -251,6 +270,48 @@ func copied(r io.Reader) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// isOnly reports whether the user named a form, and it is this one.
+func isOnly(want []textfile.Kind, form textfile.Kind) bool { return len(want) == 1 && want[0] == form }
+
+// translate returns a function that passes the runs of a file to a visitor. It reads the file from its start. Files of other programs are small enough to be read
+// at once.
+func translate(f io.ReadSeeker, file string, want []textfile.Kind) (read func(result.Visitor) error, err error) {
+	buffer := bufio.NewReader(f)
+	head, err := buffer.Peek(buffer.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	form := textfile.KindOf(head)
+	switch {
+	case len(want) == 1:
+		form = want[0]
+	case form == "" && touchstone.IsJSON(head):
+		form = textfile.Theirs
+	}
+	isOther := slices.Contains(benchfile.Kinds(), form)
+	if form != textfile.Theirs && !isOther {
+		return func(v result.Visitor) error {
+			_, err := result.Read(f, v)
+			return err
+		}, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(buffer, max(touchstone.MaxSize, benchfile.MaxSize)+1))
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if file == standardInput {
+		name = "standard input"
+	}
+	var runs []result.Run
+	if isOther {
+		runs, err = benchfile.Decode(form, data, name)
+	} else {
+		runs, err = touchstone.Decode(data, name, described)
+	}
+	return func(v result.Visitor) error { return visit(runs, v) }, err
 }
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.

@@ -53,7 +53,7 @@ func (p *progress) Started(t result.Trial, state runner.Progress) {
 
 func (p *progress) Ended(t result.Trial) {
 	if t.Status != result.OK {
-		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, quantity.OneLine(t.Reason)))
+		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, quantity.OneLine(t.Why())))
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -68,33 +67,6 @@ func (a *App) appendOutput(path string, run result.Run) error {
 	}
 	_, err = f.Write(line)
 	return errors.Join(err, f.Close())
-}
-
-// touchstoneRuns reads a file in TouchStone's form. ok is false for another form. The next read of f begins at its start.
-func touchstoneRuns(f io.ReadSeeker, file string) (runs []result.Run, ok bool, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, false, err
-	}
-	buffer := bufio.NewReader(f)
-	head, err := buffer.Peek(buffer.Size())
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
-	}
-	if ok = touchstone.IsJSON(head); ok {
-		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(buffer, touchstone.MaxSize+1)); err == nil {
-			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-			if file == standardInput {
-				name = "touchstone"
-			}
-			runs, err = touchstone.Decode(data, name, described)
-		}
-		if err != nil {
-			return nil, true, err
-		}
-	}
-	_, err = f.Seek(0, io.SeekStart)
-	return runs, ok, err
 }
 
 // described returns the description of a benchmark as runs have it.

@@ -71,6 +71,7 @@ func TestNaturalFactsAreNoDifference(t *testing.T) {
 // A run on a tuned machine differs from a run on the same machine before.
 func TestTuningIsADifference(t *testing.T) {
 	runs := make([]result.Run, 2)
+	runs[0].Host.CPUs, runs[1].Host.CPUs = 2, 2
 	runs[1].Host.Tuned = []result.Tuned{{Setting: "governor", Before: "powersave", After: "performance"}, {Setting: "ksm", Before: "1", After: "0"}}
 	want := []Row{{ID: ID{Kind: Tuning}, Values: []string{"", "governor from powersave to performance, ksm from 1 to 0"}, Differs: true}}
 	var got []Row

@@ -20,6 +20,9 @@ func Host(r *result.Run) []Fact {
 	if h.PageSize > 0 {
 		pages = quantity.Text(float64(h.PageSize), result.Bytes)
 	}
+	if !h.IsKnown() {
+		return []Fact{newFact(Hostname, h.Hostname), newFact(Tool, r.Tool.String())}
+	}
 	facts := []Fact{
 		newFact(Hostname, h.Hostname),
 		newFact(Machine, h.NatureText()),

@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Started spells the start of the run in UTC. An imported run of TouchStone has none.
+// Started spells the start of the run in UTC. A run that another program measured may have none.
 func Started(r *analysis.Run, layout string) string {
 	if r.Started.IsZero() {
 		return "at an unknown time"

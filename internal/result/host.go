@@ -12,6 +12,12 @@ import (
 // different part of the memory.
 const memoryTolerance = 0.03
 
+// UnknownHost is the host name of runs from files without facts about a machine.
+const UnknownHost = "unknown"
+
+// IsKnown reports whether the facts about the host are known. A run that another program measured has none.
+func (h *Host) IsKnown() bool { return h.CPUs > 0 }
+
 // SameMachine reports whether two runs were made on one machine, judged by their facts: name, architecture, model and number of
 // CPUs, hypervisor, memory within memoryTolerance, and identity. It is the only definition; every comparison of absolute times across runs
 // uses it.

@@ -539,6 +539,14 @@ type Tool struct {
 	Go      string `json:"go"`
 }
 
+// String spells the program that measured a run. Touchstone records its version of Go, and a run of another program has only a name.
+func (t Tool) String() string {
+	if t.Go == "" {
+		return t.Version
+	}
+	return "Touchstone " + t.Version
+}
+
 // Host is the fingerprint of the machine of a run.
 type Host struct {
 	Hostname   string `json:"hostname"`

@@ -29,6 +29,8 @@ type Reader struct {
 	in *bufio.Reader
 	// Decoded is true if the text is not the file itself.
 	Decoded bool
+	// Kind is the kind that the text begins as, empty if it is unknown.
+	Kind Kind
 }
 
 // NewReader begins to read a file. Its error names a file that is not want, or that must be unpacked first. The caller limits the length of the text:
@@ -64,6 +66,7 @@ func NewReader(r io.Reader, want ...Kind) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Kind = KindOf(head)
 	err = Recognize(head, want...)
 	if inner := (*Error)(nil); isGzip && errors.As(err, &inner) {
 		err = &Error{"it is a file of gzip, and its content: " + inner.Problem, "unpack it with gzip -d FILE; " + inner.Advice}

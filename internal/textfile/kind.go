@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Kind is a kind of Touchstone's files.
+// Kind is a kind of Touchstone's files, or of the files that it imports.
 type Kind string
 
 // The files that a user gives to Touchstone.
@@ -18,6 +18,9 @@ const (
 	Gates      Kind = "a file of gates"
 	Export     Kind = "an export"
 	Theirs     Kind = "a file in the form of TouchStone"
+	Hyperfine  Kind = "a file of hyperfine"
+	Critest    Kind = "a file of critest"
+	GoBench    Kind = "benchmarks of Go"
 	Selfchecks Kind = "the stored selfchecks"
 	Lock       Kind = "a list of packages"
 	Database   Kind = "a results database"
@@ -32,7 +35,7 @@ func (k Kind) command() string {
 		return "Touchstone reads it as runtimes.yaml in the configuration folder"
 	case Gates:
 		return "touchstone compare A B --gates FILE takes it"
-	case Export, Theirs:
+	case Export, Theirs, Hyperfine, Critest, GoBench:
 		return "touchstone import FILE adds its runs to the results"
 	case Selfchecks:
 		return "touchstone selfcheck --show prints it"
@@ -110,6 +113,9 @@ var kinds = []struct {
 	{Gates, regexp.MustCompile(`^\{[^{}\[\]]*"gates"\s*:`)},
 	{Runtimes, regexp.MustCompile(`^\{[^{}\[\]]*"runtimes"\s*:`)},
 	{Export, regexp.MustCompile(`^\{\s*"schema_version"\s*:[^{}]*(?:"generator"\s*:|"runs"\s*:|\})`)},
+	{Hyperfine, regexp.MustCompile(`^\{\s*"results"\s*:\s*\[\s*\{\s*"command"\s*:`)},
+	{Critest, regexp.MustCompile(`^\{\s*"operationsNames"\s*:`)},
+	{GoBench, regexp.MustCompile(`(?m)^Benchmark\S+[ \t]+[0-9]+[ \t]+[-+0-9.eE]+[ \t]+\S`)},
 	{Theirs, regexp.MustCompile(`^\[\s*\{\s*"cri"\s*:`)},
 	{Selfchecks, regexp.MustCompile(`^\[\s*\{\s*"kind"\s*:\s*"touchstone-selfcheck"`)},
 }
@@ -137,6 +143,17 @@ func (f form) matches(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(f.start))
 }
 
+// KindOf returns the kind of Touchstone's or of another program's files that a text begins as, empty if it is unknown.
+func KindOf(head []byte) Kind {
+	text := bytes.TrimSpace(head)
+	for _, k := range kinds {
+		if k.expression.Match(text) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
 // Recognize returns an error if the start of a file shows that it is none of the wanted kinds. The error has the command for the file. It returns
 // nil for an unknown text, which the parser of the reader judges.
 func Recognize(head []byte, want ...Kind) error {
@@ -157,6 +174,8 @@ func Recognize(head []byte, want ...Kind) error {
 	switch match := documents.FindSubmatch(text); {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return &Error{"it is a tar archive", "unpack it with tar -xf FILE"}
+	case bytes.IndexByte(head, 0) >= 0 && want[0] == Database:
+		return &Error{"it is damaged, or a file of another program", "give " + want[0].spelled()}
 	case bytes.IndexByte(head, 0) >= 0:
 		return &Error{"it is not text: it has a zero byte", "give " + want[0].spelled()}
 	case match != nil && want[0] == Export:
@@ -164,13 +183,11 @@ func Recognize(head []byte, want ...Kind) error {
 	case match != nil:
 		return &Error{fmt.Sprintf("it is a %q", match[1]), "give " + want[0].spelled()}
 	}
-	for _, k := range kinds {
-		if k.expression.Match(text) {
-			if slices.Contains(want, k.kind) || k.kind == Runtimes && slices.Contains(want, Plan) {
-				return nil
-			}
-			return &Error{"it is " + string(k.kind), k.kind.command()}
+	if kind := KindOf(head); kind != "" {
+		if slices.Contains(want, kind) || kind == Runtimes && slices.Contains(want, Plan) {
+			return nil
 		}
+		return &Error{"it is " + string(kind), kind.command()}
 	}
 	if anyYAML.Match(text) && !slices.Contains([]Kind{Plan, Gates, Runtimes}, want[0]) {
 		return &Error{"it is " + string(Plan), Plan.command()}

@@ -150,11 +150,15 @@ func TestOwnFiles(t *testing.T) {
 		textfile.Runtimes:   {"runtimes:\n  mine: /opt/mine\n", "# mine\nversion: 1\n\nruntimes: {a: /b}\n", "version: 1\nruntimes:\n", "{\"version\":1,\"runtimes\":{}}"},
 		textfile.Export:     {export, "{\"schema_version\":99,\"generator\":{}}", "{\"schema_version\": 1}"},
 		textfile.Theirs:     {"[{\"cri\":\"containerd\",\"oci\":\"runc\",\"results\":{}}]", "[\n  {\n    \"cri\": \"crio\"", "[{ \"cri\" :1}]"},
+		textfile.Hyperfine:  {"{\n  \"results\": [\n    {\n      \"command\": \"true\",", "{\"results\":[{\"command\":\"a\"}]}"},
+		textfile.Critest:    {"{\n \"operationsNames\": [\n  \"CreateContainer\"", "{\"operationsNames\":[]}"},
+		textfile.GoBench:    {"goos: linux\npkg: a/b\nBenchmarkA-2   \t 100\t 5.2 ns/op\n", "BenchmarkA 1 1e3 B/op"},
 		textfile.Selfchecks: {"[\n  {\n    \"kind\": \"touchstone-selfcheck\",", "[{\"kind\":\"touchstone-selfcheck\"}]", "[ {\"kind\" : \"touchstone-selfcheck\"}"},
 		textfile.Lock:       {"touchstone-lock 1\nsuite trixie\n", "touchstone-lock 2\n", "touchstone-lock 1\r\n"},
 	}
 	command := map[textfile.Kind]string{
 		textfile.Plan: "benchmark -f", textfile.Gates: "--gates", textfile.Runtimes: "runtimes.yaml", textfile.Export: "touchstone import", textfile.Theirs: "touchstone import",
+		textfile.Hyperfine: "touchstone import", textfile.Critest: "touchstone import", textfile.GoBench: "touchstone import",
 		textfile.Selfchecks: "selfcheck --show", textfile.Lock: "image build --lock",
 	}
 	for kind, texts := range files {

@@ -21,9 +21,6 @@ const (
 	maxReports = 100_000 // of all benchmarks of an entry
 )
 
-// Host is the host of all runs from TouchStone's JSON.
-const Host = "unknown"
-
 // IsJSON reports whether data may be TouchStone's JSON: it begins with a list. Touchstone's own documents are objects.
 func IsJSON(data []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) }
 
@@ -91,7 +88,7 @@ func (e entry) run(name string, describe func(string) (result.Benchmark, bool)) 
 	}
 	run := result.Run{
 		ID: fmt.Sprintf("touchstone-%x", sha256.Sum256(text))[:30], Name: name, State: result.Complete, Baseline: t.String(),
-		Host: result.Host{Hostname: Host}, Tool: result.Tool{Version: "TouchStone"},
+		Host: result.Host{Hostname: result.UnknownHost}, Tool: result.Tool{Version: "TouchStone"},
 		Targets: []result.Target{{Name: t.String(), Kind: result.KindEngine, Runtime: e.OCI}},
 		Caveats: []string{unknownFacts},
 	}

@@ -38,7 +38,7 @@ func targets(r *analysis.Run) document.Block {
 
 // host is all facts about the host of the only run, and the version of the tool.
 func host(r *analysis.Run) document.Block {
-	facts := document.Facts{Items: []document.Fact{{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)}}}
+	facts := document.Facts{Items: []document.Fact{{Name: "Tool", Text: strings.TrimSpace(r.Tool.String() + " " + r.Tool.Commit)}}}
 	for _, f := range fact.Host(&r.Run) {
 		if f.Text != "" {
 			facts.Items = append(facts.Items, document.Fact{Name: f.Name(), Text: f.Text})

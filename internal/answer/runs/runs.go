@@ -50,7 +50,7 @@ func Document(r *report.Report) *document.Document {
 		if name == "" {
 			name = "without a name"
 		}
-		d.Title = "Touchstone " + first.Tool.Version + ", " + name
+		d.Title = first.Tool.String() + ", " + name
 		d.Blocks = append(d.Blocks, b.headline(first))
 		d.Blocks = append(d.Blocks, b.scorecards()...)
 	} else {
@@ -185,8 +185,11 @@ func (b *builder) headlines() []document.Block {
 	var facts document.Facts
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		facts.Items = append(facts.Items, document.Fact{Name: run.Label, Text: fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, Started(run), finding.State(run),
-			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, b.trials(i))})
+		machine := "an unknown machine"
+		if run.Host.IsKnown() {
+			machine = fmt.Sprintf("%s, %s, cgroup %s", r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup)
+		}
+		facts.Items = append(facts.Items, document.Fact{Name: run.Label, Text: fmt.Sprintf("run %s, %s, %s; %s; %s", run.ID, Started(run), finding.State(run), machine, b.trials(i))})
 	}
 	return []document.Block{facts, text(finding.AbsoluteNote(r.Analysis))}
 }
@@ -197,8 +200,8 @@ func Started(r *analysis.Run) string { return finding.Started(r, "2006-01-02 15:
 // Host describes the machine of a run on one line.
 func Host(r *analysis.Run) string {
 	h := &r.Host
-	if !r.HasHost() {
-		return "unknown"
+	if !h.IsKnown() {
+		return result.UnknownHost
 	}
 	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {

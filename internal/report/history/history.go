@@ -159,7 +159,12 @@ func (b *Builder) find(m analysis.Measured, host *result.Host) int {
 func (b *Builder) History(notes ...string) History {
 	h := History{Metric: b.metric, Series: b.series, Notes: slices.Concat(notes, b.notes)}
 	for i := range h.Series {
-		h.Series[i].find(b.EmulatedVerdicts)
+		s := &h.Series[i]
+		if index := slices.IndexFunc(s.Points, func(p Point) bool { return p.Started.IsZero() }); index >= 0 {
+			h.Notes = append(h.Notes, fmt.Sprintf("The start of run %s is unknown, and with it the order of the runs of %s. No change is searched for.", s.Points[index].Run, s.Title()))
+			continue
+		}
+		s.find(b.EmulatedVerdicts)
 	}
 	return h
 }

@@ -137,9 +137,10 @@ func absence(id identity, partners map[identity]measured, runs []result.Run) str
 				return "the target was not available: " + t.Unavailable
 			}
 		}
-		for _, t := range runs[i].Trials {
+		for j := range runs[i].Trials {
+			t := &runs[i].Trials[j]
 			if (analysis.Key{Name: t.Benchmark, Params: t.Params}).Title() == title && t.Target == id.Target && t.Reason != "" {
-				return t.Reason
+				return t.Why()
 			}
 		}
 	}

@@ -491,6 +491,9 @@ func notes(a, b Side, single bool) []string {
 			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
 				list = append(list, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))
 			}
+			if !r.Host.IsKnown() && len(r.Caveats) > 0 {
+				list = append(list, fmt.Sprintf("Run %s (side %s): %s.", r.ID, side.name, r.Caveats[0]))
+			}
 			if r.State != result.Complete {
 				list = append(list, fmt.Sprintf("Run %s (side %s) is %s: its plan was not completed.", r.ID, side.name, r.State))
 			}

@@ -40,9 +40,8 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 		s.Warnings = warnings(values)
 		return s
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	ranks := Midranks(values, 0)
+	places := inOrder(values)
+	sorted, ranks := valuesAt(places, values), midranks(places, values, 0)
 	s.Median = median(sorted)
 	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
@@ -54,7 +53,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	s.P90 = percentile(sorted, 90)
 	s.P95 = percentile(sorted, 95)
 	s.P99 = percentile(sorted, 99)
-	s.Warnings = rankedWarnings(values, ranks)
+	s.Warnings = rankedWarnings(values, ranks, sorted)
 	return s
 }
 
@@ -89,8 +88,7 @@ func deviation(values []float64, centre float64) float64 {
 	for i, v := range values {
 		distances[i] = math.Abs(v - centre)
 	}
-	slices.Sort(distances)
-	return median(distances)
+	return selectMedian(distances)
 }
 
 // percentile is the p-th percentile, nil unless at least two values are above its rank.

@@ -2,7 +2,6 @@ package tail
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -113,7 +112,7 @@ func Trend(values []float64) (rho, p float64) {
 // AndersonDarling is the distance of excesses from a distribution, weighted towards its tail (V. Choulakian and M. A. Stephens, "Goodness-of-Fit
 // Tests for the Generalized Pareto Distribution", Technometrics 43 (2001) 478).
 func AndersonDarling(excesses []float64, g GPD) float64 {
-	sorted := slices.Sorted(slices.Values(excesses))
+	sorted := stats.Sorted(excesses)
 	n := len(sorted)
 	var sum float64
 	for i, y := range sorted {

@@ -62,7 +62,7 @@ func (g GPD) LogLikelihood(excesses []float64) float64 {
 // PWM estimates the distribution by probability-weighted moments (J. R. M. Hosking and J. R. Wallis, "Parameter and Quantile Estimation for
 // the Generalized Pareto Distribution", Technometrics 29 (1987) 339, whose k is −Shape), with the plotting positions (i − 0.35)/n.
 func PWM(excesses []float64) GPD {
-	sorted := slices.Sorted(slices.Values(excesses))
+	sorted := stats.Sorted(excesses)
 	n := float64(len(sorted))
 	var mean, weighted float64
 	for i, y := range sorted {

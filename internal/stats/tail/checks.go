@@ -114,10 +114,14 @@ func Trend(values []float64) (rho, p float64) {
 func AndersonDarling(excesses []float64, g GPD) float64 {
 	sorted := stats.Sorted(excesses)
 	n := len(sorted)
-	var sum float64
+	hazards := make([]float64, n)
 	for i, y := range sorted {
-		left := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
-		right := -min(g.hazard(sorted[n-1-i]), 700)
+		hazards[i] = g.hazard(y)
+	}
+	var sum float64
+	for i, hazard := range hazards {
+		left := math.Log(max(-math.Expm1(-hazard), 1e-300))
+		right := -min(hazards[n-1-i], 700)
 		sum += float64(2*i+1) * (left + right)
 	}
 	return -float64(n) - sum/float64(n)

@@ -210,8 +210,9 @@ func maximum(f func(float64) float64, lo, hi, start, share float64) (x, value fl
 	step := (hi - lo) / grid
 	x, value = lo, math.Inf(-1)
 	for i := range grid + 1 {
-		if point := lo + float64(i)*step; f(point) > value {
-			x, value = point, f(point)
+		point := lo + float64(i)*step
+		if v := f(point); v > value {
+			x, value = point, v
 		}
 	}
 	if lo < start && start < hi {

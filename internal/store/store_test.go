@@ -441,13 +441,13 @@ func TestChangeDuringRead(t *testing.T) {
 	var key int64
 	must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT key FROM run").Scan(&key))
 	trials := []result.Trial{{Seq: 1}, {Seq: 3}}
-	must.Do(t, s.ReadLists(t.Context(), key, trials))
+	must.Do(t, s.ReadTrials(t.Context(), key, trials))
 	if len(trials[1].Samples) != len(okTrial(3).Samples) {
 		t.Errorf("trial 3 has %d samples, want %d", len(trials[1].Samples), len(okTrial(3).Samples))
 	}
 	for name, read := range map[string]func() error{
-		"no such run":  func() error { return s.ReadLists(t.Context(), key+1, trials) },
-		"fewer trials": func() error { return s.ReadLists(t.Context(), key, []result.Trial{{Seq: 3}, {Seq: 4}}) },
+		"no such run":  func() error { return s.ReadTrials(t.Context(), key+1, trials) },
+		"fewer trials": func() error { return s.ReadTrials(t.Context(), key, []result.Trial{{Seq: 3}, {Seq: 4}}) },
 	} {
 		if err := read(); !errors.Is(err, store.ErrChanged) {
 			t.Errorf("%s: got error %v, want ErrChanged", name, err)

@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // place is the index of a value, with a key in the order of the values.
@@ -15,16 +16,24 @@ type place struct {
 // predict. Sorts are most of the time of a comparison of many blocks.
 const leastByDigits = 256
 
-// inOrder returns the places of values in ascending order of the values, NaN first. Equal values keep their order.
-func inOrder(values []float64) []place {
-	places := make([]place, len(values))
+// ordering are the places of values in ascending order of the values.
+type ordering struct{ places, spare []place }
+
+// orderings are for the next values: many sorts of one report need the same memory.
+var orderings = sync.Pool{New: func() any { return new(ordering) }}
+
+// inOrder orders values, NaN first. Equal values keep their order. The caller must call release.
+func inOrder(values []float64) *ordering {
+	o := orderings.Get().(*ordering)
+	o.places = slices.Grow(o.places[:0], len(values))[:len(values)]
 	for i, v := range values {
-		places[i] = place{sortKey(v), i}
+		o.places[i] = place{sortKey(v), i}
 	}
 	if len(values) >= leastByDigits {
-		return sortByDigits(places)
+		o.sortByDigits()
+		return o
 	}
-	slices.SortFunc(places, func(a, b place) int {
+	slices.SortFunc(o.places, func(a, b place) int {
 		switch {
 		case a.key < b.key:
 			return -1
@@ -33,8 +42,10 @@ func inOrder(values []float64) []place {
 		}
 		return a.index - b.index
 	})
-	return places
+	return o
 }
+
+func (o *ordering) release() { orderings.Put(o) }
 
 // sortKey is an integer in the order of the values. It is the same for both zeros, and 0 for NaN.
 func sortKey(v float64) uint64 {
@@ -45,39 +56,40 @@ func sortKey(v float64) uint64 {
 	return bits ^ (uint64(int64(bits)>>63) | 1<<63) // all bits of a negative number, and the sign of the others
 }
 
-// sortByDigits sorts places by one byte of their keys after another, from the lowest one (D. E. Knuth, "The Art of Computer Programming", volume 3,
+// sortByDigits sorts the places by one byte of their keys after another, from the lowest one (D. E. Knuth, "The Art of Computer Programming", volume 3,
 // section 5.2.5). Places with equal keys keep their order. A byte that all keys share needs no pass.
-func sortByDigits(places []place) []place {
+func (o *ordering) sortByDigits() {
 	var counts [8][256]int
-	for _, p := range places {
+	for _, p := range o.places {
 		for digit := range counts {
 			counts[digit][byte(p.key>>(8*digit))]++
 		}
 	}
-	sorted := make([]place, len(places))
+	o.spare = slices.Grow(o.spare[:0], len(o.places))[:len(o.places)]
 	for digit := range counts {
 		starts, shift := &counts[digit], 8*digit
-		if starts[byte(places[0].key>>shift)] == len(places) {
+		if starts[byte(o.places[0].key>>shift)] == len(o.places) {
 			continue
 		}
 		start := 0
 		for value, count := range starts {
 			starts[value], start = start, start+count
 		}
-		for _, p := range places {
+		for _, p := range o.places {
 			value := byte(p.key >> shift)
-			sorted[starts[value]] = p
+			o.spare[starts[value]] = p
 			starts[value]++
 		}
-		places, sorted = sorted, places
+		o.places, o.spare = o.spare, o.places
 	}
-	return places
 }
 
 // order returns the indices of values in ascending order of the values, NaN first. Equal values keep their order.
 func order(values []float64) []int {
+	o := inOrder(values)
+	defer o.release()
 	indices := make([]int, len(values))
-	for i, p := range inOrder(values) {
+	for i, p := range o.places {
 		indices[i] = p.index
 	}
 	return indices
@@ -88,13 +100,15 @@ func Sorted(values []float64) []float64 {
 	if len(values) < leastByDigits {
 		return slices.Sorted(slices.Values(values))
 	}
-	return valuesAt(inOrder(values), values)
+	o := inOrder(values)
+	defer o.release()
+	return o.sorted(values)
 }
 
-// valuesAt returns the values at places.
-func valuesAt(places []place, values []float64) []float64 {
-	list := make([]float64, len(places))
-	for i, p := range places {
+// sorted returns the values in ascending order.
+func (o *ordering) sorted(values []float64) []float64 {
+	list := make([]float64, len(values))
+	for i, p := range o.places {
 		list[i] = values[p.index]
 	}
 	return list

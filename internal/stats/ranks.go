@@ -14,12 +14,14 @@ const roundingError = 1e-9
 // Midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
 // with the least value of a group if the two differ by at most tolerance.
 func Midranks(values []float64, tolerance float64) []float64 {
-	return midranks(inOrder(values), values, tolerance)
+	o := inOrder(values)
+	defer o.release()
+	return o.midranks(values, tolerance)
 }
 
-// midranks is Midranks for values with their places in ascending order.
-func midranks(places []place, values []float64, tolerance float64) []float64 {
-	ranks := make([]float64, len(values))
+// midranks is Midranks of the ordered values.
+func (o *ordering) midranks(values []float64, tolerance float64) []float64 {
+	places, ranks := o.places, make([]float64, len(values))
 	for start := 0; start < len(places); {
 		end, least := start+1, values[places[start].index]
 		for end < len(places) && values[places[end].index]-least <= tolerance {

@@ -40,8 +40,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 		s.Warnings = warnings(values)
 		return s
 	}
-	places := inOrder(values)
-	sorted, ranks := valuesAt(places, values), midranks(places, values, 0)
+	sorted, ranks := sortedWithRanks(values)
 	s.Median = median(sorted)
 	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
@@ -55,6 +54,13 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	s.P99 = percentile(sorted, 99)
 	s.Warnings = rankedWarnings(values, ranks, sorted)
 	return s
+}
+
+// sortedWithRanks returns values in ascending order, and the rank of each value.
+func sortedWithRanks(values []float64) (sorted, ranks []float64) {
+	o := inOrder(values)
+	defer o.release()
+	return o.sorted(values), o.midranks(values, 0)
 }
 
 // relativeHalfWidth is half the interval's width as a share of the median. The stop rule compares it with its precision. It is

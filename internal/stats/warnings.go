@@ -25,8 +25,8 @@ const (
 // warnings checks values, in the order of measurement, for properties that the median and its
 // interval hide.
 func warnings(values []float64) []Warning {
-	places := inOrder(values)
-	return rankedWarnings(values, midranks(places, values, 0), valuesAt(places, values))
+	sorted, ranks := sortedWithRanks(values)
+	return rankedWarnings(values, ranks, sorted)
 }
 
 // rankedWarnings is warnings for values with their ranks, and in ascending order.

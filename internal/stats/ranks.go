@@ -23,8 +23,8 @@ func Midranks(values []float64, tolerance float64) []float64 {
 func (o *ordering) midranks(values []float64, tolerance float64) []float64 {
 	places, ranks := o.places, make([]float64, len(values))
 	for start := 0; start < len(places); {
-		end, least := start+1, values[places[start].index]
-		for end < len(places) && values[places[end].index]-least <= tolerance {
+		end, minimum := start+1, values[places[start].index]
+		for end < len(places) && values[places[end].index]-minimum <= tolerance {
 			end++
 		}
 		for _, p := range places[start:end] {

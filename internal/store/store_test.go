@@ -435,6 +435,23 @@ func TestReadBesideAppends(t *testing.T) {
 	checkTrials(t, reader, "a", trials)
 }
 
+// The lists of two runs stay apart whose trials alternate, or lie far from each other in the file.
+func TestReadOfMixedRuns(t *testing.T) {
+	const trials = 200
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	record(t, s, emptyRun("b", 1), 0)
+	for seq := 1; seq <= trials; seq++ {
+		must.Do(t, s.Append(t.Context(), "b", okTrial(seq)))
+		if seq <= 3 || seq == 100 {
+			must.Do(t, s.Append(t.Context(), "a", okTrial(min(seq, 4))))
+		}
+	}
+	must.Do(t, s.Append(t.Context(), "a", okTrial(5)))
+	checkTrials(t, s, "a", 5)
+	checkTrials(t, s, "b", trials)
+}
+
 func TestChangeDuringRead(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 3)

@@ -308,25 +308,20 @@ func (b *builder) curve(target, metric string) []Place {
 
 // fit fits the worst cases of all metrics on all targets.
 func (b *builder) fit(targets []Outcome) {
-	type fit struct {
-		target *Outcome
-		trials []*result.Trial
-		metric result.Metric
-		worst  *Worst
+	trials := make([][]*result.Trial, len(targets))
+	for i, o := range targets {
+		trials[i] = b.valid(o.Target)
 	}
-	var fits []fit
-	for i := range targets {
-		trials := b.valid(targets[i].Target)
-		for _, m := range b.described.Metrics {
-			fits = append(fits, fit{target: &targets[i], trials: trials, metric: m})
+	metrics := b.described.Metrics
+	worsts := make([]*Worst, len(targets)*len(metrics))
+	concurrently(len(targets), func(i int) {
+		samples := allSamples(trials[i], metrics)
+		for n, m := range metrics {
+			worsts[i*len(metrics)+n] = worst(trials[i], samples[n], m, &targets[i])
 		}
-	}
-	concurrently(len(fits), func(i int) {
-		f := &fits[i]
-		f.worst = worst(f.trials, f.metric, f.target)
 	})
-	for _, f := range fits {
-		b.worsts[[2]string{f.target.Target, f.metric.Name}] = f.worst
+	for i, w := range worsts {
+		b.worsts[[2]string{targets[i/len(metrics)].Target, metrics[i%len(metrics)].Name}] = w
 	}
 }
 

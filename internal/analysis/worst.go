@@ -30,17 +30,16 @@ type Worst struct {
 const LostTrials tail.Test = "lost trials"
 
 // worst is nil for a metric that is no time, that depends on the place in its series, or that has neither tails nor many samples.
-func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
+func worst(trials []*result.Trial, samples []float64, m result.Metric, o *Outcome) *Worst {
 	if m.Unit != result.Seconds || m.Consumed || m.Better != result.Lower || m.Trend != "" || m.Growth || m.DerivedFrom != "" {
 		return nil
 	}
-	tails, raw := seriesOf(trials, m.Name)
-	series := tails
-	if tails.N == 0 {
-		series = raw
-	}
-	if series.N == 0 || tails.N == 0 && raw.N < leastRaw {
-		return nil
+	series := tailsOf(trials, m.Name)
+	if series.N == 0 {
+		if len(samples) < leastRaw {
+			return nil
+		}
+		series = tail.Of(samples)
 	}
 	w := &Worst{N: series.N, Max: series.Max()}
 	if reason := o.LostText(); reason != "" {
@@ -74,14 +73,10 @@ func (w *Worst) bound(model *tail.Model, probabilities []float64) {
 	w.Model, w.Rarer = model, refusal
 }
 
-// seriesOf joins the tails of the distributions of a metric, and its samples, in the order of the trials.
-func seriesOf(trials []*result.Trial, metric string) (tails, raw tail.Series) {
-	var ofTails []tail.Series
-	ofSamples := make([]tail.Series, 0, len(trials))
+// tailsOf joins the tails of the distributions of a metric in the order of the trials.
+func tailsOf(trials []*result.Trial, metric string) tail.Series {
+	var tails []tail.Series
 	for _, t := range trials {
-		if values := t.Values(metric); len(values) > 0 {
-			ofSamples = append(ofSamples, tail.Of(values))
-		}
 		for _, d := range t.Distributions {
 			if d.Metric != metric || d.Tail == nil || len(d.Tail.At) == 0 {
 				continue
@@ -90,10 +85,29 @@ func seriesOf(trials []*result.Trial, metric string) (tails, raw tail.Series) {
 			for _, n := range d.Counts {
 				s.N += int(min(n, 1<<40)) // an import may have any count
 			}
-			ofTails = append(ofTails, s)
+			tails = append(tails, s)
 		}
 	}
-	return tail.Join(ofTails...), tail.Join(ofSamples...)
+	return tail.Join(tails...)
+}
+
+// allSamples are the samples of each metric in the order of the trials. One pass over the trials collects all metrics, because their samples are far
+// apart in memory.
+func allSamples(trials []*result.Trial, metrics []result.Metric) [][]float64 {
+	index := make(map[string]int, len(metrics))
+	for i, m := range metrics {
+		index[m.Name] = i
+	}
+	samples := make([][]float64, len(metrics))
+	for _, t := range trials {
+		for i := range t.Samples {
+			s := &t.Samples[i]
+			if metric, ok := index[s.Metric]; ok {
+				samples[metric] = append(samples[metric], s.Value)
+			}
+		}
+	}
+	return samples
 }
 
 // Worsts returns the metrics of the only run with a worst case on some target.

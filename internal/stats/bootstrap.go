@@ -1,10 +1,8 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -50,32 +48,6 @@ func resampledMedians(sorted []float64, size float64, source *rand.PCG, count in
 		medians = append(medians, midpoint(sorted[i], sorted[j]), midpoint(sorted[last-i], sorted[last-j]))
 	}
 	return medians
-}
-
-// order returns the indices of values in ascending order of the values, NaN first. Equal values keep their order.
-func order(values []float64) []int {
-	type entry struct {
-		value float64
-		index int
-	}
-	entries := make([]entry, len(values))
-	for i, v := range values {
-		entries[i] = entry{v, i}
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		switch { // two comparisons decide almost always, and ranks are most of the time of a comparison of many blocks
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.value, b.value), a.index-b.index)
-	})
-	indices := make([]int, len(values))
-	for i, e := range entries {
-		indices[i] = e.index
-	}
-	return indices
 }
 
 // expandedInterval returns the expanded percentiles (see Summarize) of the estimates
@@ -128,4 +100,10 @@ func selectRank(values []float64, k int) float64 {
 		}
 	}
 	return values[k]
+}
+
+// selectMedian returns the median of values, and reorders them.
+func selectMedian(values []float64) float64 {
+	n := len(values)
+	return midpoint(selectRank(values, (n-1)/2), selectRank(values, n/2))
 }

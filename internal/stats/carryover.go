@@ -124,15 +124,24 @@ func residuals(turns []Turn) []float64 {
 		sums[t.Target] += distances[i]
 		counts[t.Target]++
 	}
-	blocks, sizes := map[int]float64{}, map[int]float64{}
+	type total struct{ sum, count float64 }
+	var totals []total
+	indices, blocks := map[int]int{}, make([]int, len(turns)) // of the block of each turn in totals
 	for i, t := range turns {
+		index, ok := indices[t.Block]
+		if !ok {
+			index = len(totals)
+			indices[t.Block], totals = index, append(totals, total{})
+		}
 		distances[i] -= sums[t.Target] / counts[t.Target]
-		blocks[t.Block] += distances[i]
-		sizes[t.Block]++
+		blocks[i] = index
+		totals[index].sum += distances[i]
+		totals[index].count++
 	}
-	for i, t := range turns {
-		if rest := sizes[t.Block] - 1; rest > 0 {
-			distances[i] -= (blocks[t.Block] - distances[i]) / rest
+	for i := range turns {
+		block := totals[blocks[i]]
+		if rest := block.count - 1; rest > 0 {
+			distances[i] -= (block.sum - distances[i]) / rest
 		}
 	}
 	return distances

@@ -42,7 +42,7 @@ func compare(baseline, candidate []Sample, direction Direction, seed uint64, mos
 	// A difference of logarithms changes only its sign if a and b are swapped. The logarithm of the
 	// quotient may also change its last bits.
 	c.LogRatios = subtracted(logarithms(b), logarithms(a))
-	walsh := walshAverages(slices.Sorted(slices.Values(c.LogRatios)))
+	walsh := walshAverages(Sorted(c.LogRatios))
 	c.Ratio, c.Means = math.Exp(walsh.median()), meanOf(b)/meanOf(a)
 	if c.N < MinSamples {
 		return c
@@ -102,7 +102,7 @@ func CompareUnpaired(baseline, candidate []float64, direction Direction) Compari
 
 // quotients are the logarithms of all quotients of a value of b and a value of a.
 func quotients(a, b []float64) *shifts {
-	return differences(slices.Sorted(slices.Values(logarithms(a))), slices.Sorted(slices.Values(logarithms(b))))
+	return differences(Sorted(logarithms(a)), Sorted(logarithms(b)))
 }
 
 // estimate sets the interval and the standard error from the interval of the logarithm.
@@ -211,9 +211,7 @@ func byBlock(samples []Sample) map[int][]float64 {
 
 // Median returns the median of at least one value.
 func Median(values []float64) float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return median(sorted)
+	return selectMedian(slices.Clone(values))
 }
 
 func logarithms(values []float64) []float64 {

@@ -202,7 +202,7 @@ func BetweenRuns(baseline, twin [][]Sample, seed uint64) float64 {
 // partEffects are the log ratios of the parts with their standard errors. All values have none.
 func partEffects(a, b []float64, seed uint64) (effects [len(parts)]Effect) {
 	c := newComparison(a, b, Lower)
-	walsh := walshAverages(slices.Sorted(slices.Values(subtracted(logarithms(b), logarithms(a)))))
+	walsh := walshAverages(Sorted(subtracted(logarithms(b), logarithms(a))))
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
 	s := newSwapper(a, b)
 	sums, swaps := s.statistics(s.mask()), s.random(delaySwaps, seed)

@@ -84,25 +84,33 @@ func jointNormal(forms [len(parts)][]float64, pValues [len(parts)]float64, count
 	if slices.Min(out[:]) > clearBound {
 		return out
 	}
-	draws := drawNormal(forms, count)
+	var critical [len(parts)][len(parts)]float64
 	for i, bound := range out {
-		if bound == 1 {
-			continue
-		}
-		var critical [len(parts)]float64
 		for j := range parts {
-			critical[j] = distuv.UnitNormal.Quantile(1 - bound*partWeights[j]/2)
+			critical[i][j] = distuv.UnitNormal.Quantile(1 - bound*partWeights[j]/2)
 		}
-		hits := 1
-		for _, z := range draws {
-			for j, c := range critical {
-				if math.Abs(z[j]) >= c {
-					hits++
-					break
-				}
+	}
+	weights := normalWeights(forms)
+	var hits [len(parts)]int
+	for _, independent := range standardNormals()[:count] {
+		var z [len(parts)]float64
+		for i := range parts {
+			for j := range i + 1 {
+				z[i] += weights[i][j] * independent[j]
+			}
+			z[i] = math.Abs(z[i])
+		}
+		for i := range parts {
+			c := &critical[i]
+			if z[0] >= c[0] || z[1] >= c[1] || z[2] >= c[2] || z[3] >= c[3] || z[4] >= c[4] {
+				hits[i]++
 			}
 		}
-		out[i] = min(bound, float64(hits)/float64(len(draws)+1))
+	}
+	for i, bound := range out {
+		if bound < 1 {
+			out[i] = min(bound, float64(hits[i]+1)/float64(count+1))
+		}
 	}
 	return out
 }
@@ -119,8 +127,9 @@ var standardNormals = sync.OnceValue(func() [][len(parts)]float64 {
 	return draws
 })
 
-// drawNormal draws normal vectors with the correlations of sums of forms whose blocks change signs at random. The variances are 1.
-func drawNormal(forms [len(parts)][]float64, count int) [][len(parts)]float64 {
+// normalWeights are the lower triangle of weights that make independent normal numbers normal vectors with the correlations of sums of forms whose
+// blocks change signs at random. The variances are 1.
+func normalWeights(forms [len(parts)][]float64) (weights [len(parts)][len(parts)]float64) {
 	product := func(i, j int) float64 { return floats.Dot(forms[i], forms[j]) }
 	correlation := mat.NewSymDense(len(parts), nil)
 	for i := range parts {
@@ -137,21 +146,12 @@ func drawNormal(forms [len(parts)][]float64, count int) [][len(parts)]float64 {
 	}
 	var lower mat.TriDense
 	factor.LTo(&lower)
-	var weights [len(parts)][len(parts)]float64
 	for i := range parts {
 		for j := range i + 1 {
 			weights[i][j] = lower.At(i, j)
 		}
 	}
-	draws := make([][len(parts)]float64, count)
-	for k, independent := range standardNormals()[:count] {
-		for i := range parts {
-			for j := range i + 1 {
-				draws[k][i] += weights[i][j] * independent[j]
-			}
-		}
-	}
-	return draws
+	return weights
 }
 
 // lowestMean is the mean of the lowest values of a side, after a multiplication by sign.

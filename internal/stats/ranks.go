@@ -14,15 +14,21 @@ const roundingError = 1e-9
 // Midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
 // with the least value of a group if the two differ by at most tolerance.
 func Midranks(values []float64, tolerance float64) []float64 {
-	ascending := order(values)
-	ranks := make([]float64, len(values))
-	for start := 0; start < len(ascending); {
-		end := start + 1
-		for end < len(ascending) && values[ascending[end]]-values[ascending[start]] <= tolerance {
+	o := inOrder(values)
+	defer o.release()
+	return o.midranks(values, tolerance)
+}
+
+// midranks is Midranks of the ordered values.
+func (o *ordering) midranks(values []float64, tolerance float64) []float64 {
+	places, ranks := o.places, make([]float64, len(values))
+	for start := 0; start < len(places); {
+		end, minimum := start+1, values[places[start].index]
+		for end < len(places) && values[places[end].index]-minimum <= tolerance {
 			end++
 		}
-		for _, i := range ascending[start:end] {
-			ranks[i] = float64(start+1+end) / 2
+		for _, p := range places[start:end] {
+			ranks[p.index] = float64(start+1+end) / 2
 		}
 		start = end
 	}

@@ -1,7 +1,5 @@
 package stats
 
-import "slices"
-
 // Deciles is the number of values of a shift function.
 const Deciles = 9
 
@@ -12,7 +10,7 @@ func shiftFunction(a, b []float64) []float64 {
 	if min(len(a), len(b)) < Deciles+1 {
 		return nil
 	}
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	a, b = Sorted(a), Sorted(b)
 	ratios := make([]float64, Deciles)
 	for i := range ratios {
 		share := float64(i+1) / (Deciles + 1)

@@ -20,6 +20,14 @@ type shifts struct {
 	// a and b are sorted. A shift is b[j] − a[i]; of one sample it is the mean of b[i] and b[j], i ≤ j.
 	a, b   []float64
 	listed []float64
+	// counted are places of the search for a rank, which the search for the next rank starts from.
+	counted []countedPlace
+}
+
+// countedPlace is a number with the count of shifts up to it.
+type countedPlace struct {
+	value float64
+	upTo  int
 }
 
 // walshAverages are the means of all pairs of sorted values, each value with itself included.
@@ -78,6 +86,13 @@ func (s *shifts) at(k int) float64 {
 	// just above the place, so that both ends come near. The third halves, so that no distribution takes many steps.
 	limit := len(s.a) + len(s.b)
 	rank, upTo := 0, s.count()
+	for _, c := range s.counted {
+		if c.upTo <= k && c.value > lo {
+			lo, rank = c.value, c.upTo
+		} else if c.upTo > k && c.value < hi {
+			hi, upTo = c.value, c.upTo
+		}
+	}
 	for step := 0; upTo-rank > limit; step++ {
 		middle := midpoint(lo, hi)
 		if aim := float64(k-rank) + [...]float64{-0.25, 0.25, 0}[step%3]*float64(limit); step%3 != 2 && aim > 0 {
@@ -88,7 +103,9 @@ func (s *shifts) at(k int) float64 {
 		if middle <= lo || middle >= hi || hi-lo < 1e-15 {
 			return hi // the others between them are equal to it, or differ by less than a measurement shows
 		}
-		if n := s.below(middle); n > k {
+		n := s.below(middle)
+		s.counted = append(s.counted, countedPlace{middle, n})
+		if n > k {
 			hi, upTo = middle, n
 		} else {
 			lo, rank = middle, n

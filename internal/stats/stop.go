@@ -53,6 +53,6 @@ func precise(values []float64, precision float64, seed uint64, resamples int) bo
 	if len(values) < MinSamples || !allFinite(values) {
 		return false
 	}
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := Sorted(values)
 	return relativeHalfWidth(median(sorted), *medianInterval(sorted, medianInflation(values), seed, resamples)) <= precision
 }

@@ -40,9 +40,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 		s.Warnings = warnings(values)
 		return s
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	ranks := Midranks(values, 0)
+	sorted, ranks := sortedWithRanks(values)
 	s.Median = median(sorted)
 	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
@@ -54,8 +52,15 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	s.P90 = percentile(sorted, 90)
 	s.P95 = percentile(sorted, 95)
 	s.P99 = percentile(sorted, 99)
-	s.Warnings = rankedWarnings(values, ranks)
+	s.Warnings = rankedWarnings(values, ranks, sorted)
 	return s
+}
+
+// sortedWithRanks returns values in ascending order, and the rank of each value.
+func sortedWithRanks(values []float64) (sorted, ranks []float64) {
+	o := inOrder(values)
+	defer o.release()
+	return o.sorted(values), o.midranks(values, 0)
 }
 
 // relativeHalfWidth is half the interval's width as a share of the median. The stop rule compares it with its precision. It is
@@ -89,8 +94,7 @@ func deviation(values []float64, centre float64) float64 {
 	for i, v := range values {
 		distances[i] = math.Abs(v - centre)
 	}
-	slices.Sort(distances)
-	return median(distances)
+	return selectMedian(distances)
 }
 
 // percentile is the p-th percentile, nil unless at least two values are above its rank.

@@ -147,7 +147,7 @@ func senInterval(slopes, y []float64, r float64) *Interval {
 
 // tieSizes returns the number of values in each group of equal values.
 func tieSizes(values []float64) (sizes []float64) {
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := Sorted(values)
 	for start := 0; start < len(sorted); {
 		end := start
 		for end < len(sorted) && sorted[end] == sorted[start] {

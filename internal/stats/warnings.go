@@ -24,10 +24,13 @@ const (
 
 // warnings checks values, in the order of measurement, for properties that the median and its
 // interval hide.
-func warnings(values []float64) []Warning { return rankedWarnings(values, Midranks(values, 0)) }
+func warnings(values []float64) []Warning {
+	sorted, ranks := sortedWithRanks(values)
+	return rankedWarnings(values, ranks, sorted)
+}
 
-// rankedWarnings is warnings for values with their ranks.
-func rankedWarnings(values, ranks []float64) []Warning {
+// rankedWarnings is warnings for values with their ranks, and in ascending order.
+func rankedWarnings(values, ranks, sorted []float64) []Warning {
 	if len(values) < MinSamples {
 		return []Warning{{
 			Kind:    FewSamples,
@@ -38,8 +41,6 @@ func rankedWarnings(values, ranks []float64) []Warning {
 	if !allFinite(values) {
 		return nil
 	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
 	// The rule for outliers assumes one mode: values of a second mode are not outliers.
 	modes := bimodality(sorted)
 	if modes == nil {

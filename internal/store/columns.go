@@ -127,24 +127,41 @@ func (t table[T]) query(ctx context.Context, tx *transaction, key, clause string
 	}, "SELECT "+key+", "+t.columns+" FROM "+clause, parameters...)
 }
 
-// ofTrials sets the lists of some trials of a run to their rows. The trials are in order of Seq. Rows of other trials are left out.
-func (t table[T]) ofTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial, list func(*result.Trial) *[]T) error {
-	clause := "trial JOIN " + t.name + " ON trial = key WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq, ord"
+// distantKeys is the least distance of the keys of two trials between which a query ends. Up to it the rows of other runs are read and left out.
+const distantKeys = 64
+
+// ofTrials sets the lists of trials, which are in order of their keys, to their rows.
+func (t table[T]) ofTrials(ctx context.Context, tx *transaction, trials []trialRow, list func(*result.Trial) *[]T) error {
 	var p packer[T]
+	for len(trials) > 0 {
+		end := 1
+		for end < len(trials) && trials[end].key-trials[end-1].key < distantKeys {
+			end++
+		}
+		if err := t.ofNeighbours(ctx, tx, trials[:end], &p, list); err != nil {
+			return err
+		}
+		trials = trials[end:]
+	}
+	return nil
+}
+
+// ofNeighbours is ofTrials for trials with keys near each other.
+func (t table[T]) ofNeighbours(ctx context.Context, tx *transaction, trials []trialRow, p *packer[T], list func(*result.Trial) *[]T) error {
 	var rows []T // of the first trial
 	end := func() {
 		if len(rows) > 0 {
-			*list(&trials[0]) = p.pack(rows)
+			*list(trials[0].Trial) = p.pack(rows)
 			rows = rows[:0]
 		}
 	}
-	parameters := []any{run, trials[0].Seq, trials[len(trials)-1].Seq}
-	err := t.query(ctx, tx, "seq", clause, parameters, func(seq int64, item *T) error {
-		for int64(trials[0].Seq) < seq {
+	clause := t.name + " WHERE trial BETWEEN ? AND ? ORDER BY trial, ord"
+	err := t.query(ctx, tx, "trial", clause, []any{trials[0].key, trials[len(trials)-1].key}, func(key int64, item *T) error {
+		for trials[0].key < key {
 			end()
 			trials = trials[1:]
 		}
-		if int64(trials[0].Seq) == seq {
+		if trials[0].key == key {
 			rows = append(rows, *item)
 		}
 		return nil

@@ -45,9 +45,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// ReadLists reads the lists of trials.
-func (s *Store) ReadLists(ctx context.Context, run int64, trials []result.Trial) error {
-	return s.readLists(ctx, run, trials)
+// ReadTrials reads trials that have only their Seq.
+func (s *Store) ReadTrials(ctx context.Context, run int64, trials []result.Trial) error {
+	return s.readTrials(ctx, run, trials)
 }
 
 // DB returns the store's database.

@@ -87,22 +87,23 @@ func unknown(ctx context.Context, tx *transaction, runID string) error {
 
 // Run returns the whole run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or Latest. If no
 // run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples, distributions and timelines are in the
-// order of their recording. Trials with equal conditions share the map. The run is consistent even while another process writes. A killed run has the state result.Killed.
+// order of their recording. Most trials with equal conditions share the map. The run is consistent even while another process writes. A killed run has
+// the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
-	return s.load(ctx, ref, s.readLists)
+	return s.load(ctx, ref, true)
 }
 
 // Outline is Run without the phases, samples, distributions and timelines of the trials, which are most of a run.
 func (s *Store) Outline(ctx context.Context, ref string) (result.Run, error) {
-	return s.load(ctx, ref, func(context.Context, int64, []result.Trial) error { return nil })
+	return s.load(ctx, ref, false)
 }
 
-func (s *Store) load(ctx context.Context, ref string, addLists listReader) (result.Run, error) {
-	run, _, err := s.readRef(ctx, ref, addLists)
+func (s *Store) load(ctx context.Context, ref string, whole bool) (result.Run, error) {
+	run, _, err := s.readRef(ctx, ref, whole)
 	if err == nil && s.stale(run.ID, run.State) {
 		// The run may have ended between the read and the look at its lock.
 		var isImport bool
-		if run, isImport, err = s.readRef(ctx, run.ID, addLists); err == nil && s.stale(run.ID, run.State) {
+		if run, isImport, err = s.readRef(ctx, run.ID, whole); err == nil && s.stale(run.ID, run.State) {
 			run.State = staleState(isImport)
 		}
 	}
@@ -138,10 +139,7 @@ func (s *Store) Heads(ctx context.Context) ([]result.Run, error) {
 	return runs, nil
 }
 
-// listReader adds the lists of a run's trials.
-type listReader func(ctx context.Context, run int64, trials []result.Trial) error
-
-func (s *Store) readRef(ctx context.Context, ref string, addLists listReader) (run result.Run, isImport bool, err error) {
+func (s *Store) readRef(ctx context.Context, ref string, whole bool) (run result.Run, isImport bool, err error) {
 	var key int64
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
@@ -154,12 +152,12 @@ func (s *Store) readRef(ctx context.Context, ref string, addLists listReader) (r
 		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&isImport)
 	})
 	if err == nil {
-		err = addLists(ctx, key, run.Trials)
+		err = s.readTrials(ctx, key, run.Trials, whole)
 	}
 	return run, isImport, err
 }
 
-// readRun returns a run and its key. Its trials have no lists yet.
+// readRun returns a run and its key. Its trials have only their Seq yet.
 func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, runKey int64, err error) {
 	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(key int64, r *result.Run) error {
 		runKey, run = key, *r
@@ -178,30 +176,34 @@ func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, r
 	if trials > 0 {
 		run.Trials = make([]result.Trial, 0, trials)
 	}
-	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", []any{runKey}, func(_ int64, t *result.Trial) error {
-		run.Trials = append(run.Trials, *t)
-		return nil
-	})
+	var seq int64
+	columns := []any{number[int64]{&seq}}
+	err = each(ctx, tx, func(scan scan) error {
+		err := scan(columns...)
+		run.Trials = append(run.Trials, result.Trial{Seq: int(seq)})
+		return err
+	}, `SELECT seq FROM trial WHERE run = ? ORDER BY seq`, runKey)
 	return run, runKey, err
 }
 
-// readLists reads the lists of a run's trials, which are in order of Seq, on all CPUs. Each CPU has its own transaction. The transactions agree, because a trial and
-// its lists are recorded in one transaction and do not change. A trial that was recorded later is left out. After a change by another program, the error is an
-// ErrChanged.
-func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial) error {
+// readTrials reads the trials of a run, which have only their Seq and are in its order, on all CPUs. Each CPU has its own transaction. The transactions agree,
+// because a trial and its lists are recorded in one transaction and do not change. Without whole it leaves out the lists. A trial that was recorded later is left out. After a change by another
+// program, the error is an ErrChanged.
+func (s *Store) readTrials(ctx context.Context, run int64, trials []result.Trial, whole bool) error {
 	parts := min(runtime.GOMAXPROCS(0), connections)
 	group, ctx := errgroup.WithContext(ctx)
 	for part := range slices.Chunk(trials, len(trials)/parts+1) {
 		group.Go(func() error {
 			return s.read(ctx, func(tx *transaction) error {
-				if err := s.unchanged(ctx, tx, run, part); err != nil {
+				rows, err := s.readRows(ctx, tx, run, part)
+				if err != nil || !whole {
 					return err
 				}
 				return errors.Join(
-					phaseTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Phase { return &t.Phases }),
-					sampleTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Sample { return &t.Samples }),
-					distributionTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Distribution { return &t.Distributions }),
-					timelineTable.ofTrials(ctx, tx, run, part, func(t *result.Trial) *[]result.Timeline { return &t.Timelines }),
+					phaseTable.ofTrials(ctx, tx, rows, func(t *result.Trial) *[]result.Phase { return &t.Phases }),
+					sampleTable.ofTrials(ctx, tx, rows, func(t *result.Trial) *[]result.Sample { return &t.Samples }),
+					distributionTable.ofTrials(ctx, tx, rows, func(t *result.Trial) *[]result.Distribution { return &t.Distributions }),
+					timelineTable.ofTrials(ctx, tx, rows, func(t *result.Trial) *[]result.Timeline { return &t.Timelines }),
 				)
 			})
 		})
@@ -209,20 +211,31 @@ func (s *Store) readLists(ctx context.Context, run int64, trials []result.Trial)
 	return group.Wait()
 }
 
-// unchanged returns an ErrChanged if the file has fewer of the trials.
-func (s *Store) unchanged(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
-	var count int
-	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ? AND seq BETWEEN ? AND ?`, run, trials[0].Seq, trials[len(trials)-1].Seq).Scan(&count)
-	if err != nil {
-		return err
-	}
-	if count < len(trials) {
-		return &FileError{
+// trialRow is a trial with the key of its row.
+type trialRow struct {
+	key int64
+	*result.Trial
+}
+
+// readRows reads trials without their lists, and returns them in order of their keys.
+func (s *Store) readRows(ctx context.Context, tx *transaction, run int64, trials []result.Trial) ([]trialRow, error) {
+	rows := make([]trialRow, 0, len(trials))
+	last := trials[len(trials)-1].Seq
+	err := trialTable.query(ctx, tx, "key", "trial WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq", []any{run, trials[0].Seq, last}, func(key int64, t *result.Trial) error {
+		if next := len(rows); next < len(trials) && trials[next].Seq == t.Seq {
+			trials[next] = *t
+			rows = append(rows, trialRow{key, &trials[next]})
+		}
+		return nil
+	})
+	if err == nil && len(rows) < len(trials) {
+		err = &FileError{
 			Path: s.path, Kind: ErrChanged, Advice: "try again",
-			Err: fmt.Errorf("trials %d to %d were %d, and are %d", trials[0].Seq, trials[len(trials)-1].Seq, len(trials), count),
+			Err: fmt.Errorf("trials %d to %d were %d, and are not all there", trials[0].Seq, last, len(trials)),
 		}
 	}
-	return nil
+	slices.SortFunc(rows, func(a, b trialRow) int { return cmp.Compare(a.key, b.key) })
+	return rows, err
 }
 
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.

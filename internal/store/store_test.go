@@ -435,19 +435,36 @@ func TestReadBesideAppends(t *testing.T) {
 	checkTrials(t, reader, "a", trials)
 }
 
+// The lists of two runs stay apart whose trials alternate, or lie far from each other in the file.
+func TestReadOfMixedRuns(t *testing.T) {
+	const trials = 200
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	record(t, s, emptyRun("b", 1), 0)
+	for seq := 1; seq <= trials; seq++ {
+		must.Do(t, s.Append(t.Context(), "b", okTrial(seq)))
+		if seq <= 3 || seq == 100 {
+			must.Do(t, s.Append(t.Context(), "a", okTrial(min(seq, 4))))
+		}
+	}
+	must.Do(t, s.Append(t.Context(), "a", okTrial(5)))
+	checkTrials(t, s, "a", 5)
+	checkTrials(t, s, "b", trials)
+}
+
 func TestChangeDuringRead(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 3)
 	var key int64
 	must.Do(t, s.DB().QueryRowContext(t.Context(), "SELECT key FROM run").Scan(&key))
 	trials := []result.Trial{{Seq: 1}, {Seq: 3}}
-	must.Do(t, s.ReadLists(t.Context(), key, trials))
+	must.Do(t, s.ReadTrials(t.Context(), key, trials))
 	if len(trials[1].Samples) != len(okTrial(3).Samples) {
 		t.Errorf("trial 3 has %d samples, want %d", len(trials[1].Samples), len(okTrial(3).Samples))
 	}
 	for name, read := range map[string]func() error{
-		"no such run":  func() error { return s.ReadLists(t.Context(), key+1, trials) },
-		"fewer trials": func() error { return s.ReadLists(t.Context(), key, []result.Trial{{Seq: 3}, {Seq: 4}}) },
+		"no such run":  func() error { return s.ReadTrials(t.Context(), key+1, trials) },
+		"fewer trials": func() error { return s.ReadTrials(t.Context(), key, []result.Trial{{Seq: 3}, {Seq: 4}}) },
 	} {
 		if err := read(); !errors.Is(err, store.ErrChanged) {
 			t.Errorf("%s: got error %v, want ErrChanged", name, err)

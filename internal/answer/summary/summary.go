@@ -88,7 +88,7 @@ func title(r *report.Report) string {
 	if blocks != nil {
 		parts = append(parts, finding.Span(slices.Min(blocks), slices.Max(blocks), "block"))
 	}
-	if run.HasHost() {
+	if run.Host.IsKnown() {
 		h := &run.Host
 		if h.Nature() == result.Guest {
 			parts = append(parts, "VM")

@@ -2,7 +2,6 @@ package tail
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -113,12 +112,16 @@ func Trend(values []float64) (rho, p float64) {
 // AndersonDarling is the distance of excesses from a distribution, weighted towards its tail (V. Choulakian and M. A. Stephens, "Goodness-of-Fit
 // Tests for the Generalized Pareto Distribution", Technometrics 43 (2001) 478).
 func AndersonDarling(excesses []float64, g GPD) float64 {
-	sorted := slices.Sorted(slices.Values(excesses))
+	sorted := stats.Sorted(excesses)
 	n := len(sorted)
-	var sum float64
+	hazards := make([]float64, n)
 	for i, y := range sorted {
-		left := math.Log(max(-math.Expm1(-g.hazard(y)), 1e-300))
-		right := -min(g.hazard(sorted[n-1-i]), 700)
+		hazards[i] = g.hazard(y)
+	}
+	var sum float64
+	for i, hazard := range hazards {
+		left := math.Log(max(-math.Expm1(-hazard), 1e-300))
+		right := -min(hazards[n-1-i], 700)
 		sum += float64(2*i+1) * (left + right)
 	}
 	return -float64(n) - sum/float64(n)

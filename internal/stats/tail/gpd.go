@@ -62,7 +62,7 @@ func (g GPD) LogLikelihood(excesses []float64) float64 {
 // PWM estimates the distribution by probability-weighted moments (J. R. M. Hosking and J. R. Wallis, "Parameter and Quantile Estimation for
 // the Generalized Pareto Distribution", Technometrics 29 (1987) 339, whose k is −Shape), with the plotting positions (i − 0.35)/n.
 func PWM(excesses []float64) GPD {
-	sorted := slices.Sorted(slices.Values(excesses))
+	sorted := stats.Sorted(excesses)
 	n := float64(len(sorted))
 	var mean, weighted float64
 	for i, y := range sorted {
@@ -210,8 +210,9 @@ func maximum(f func(float64) float64, lo, hi, start, share float64) (x, value fl
 	step := (hi - lo) / grid
 	x, value = lo, math.Inf(-1)
 	for i := range grid + 1 {
-		if point := lo + float64(i)*step; f(point) > value {
-			x, value = point, f(point)
+		point := lo + float64(i)*step
+		if v := f(point); v > value {
+			x, value = point, v
 		}
 	}
 	if lo < start && start < hi {

@@ -122,7 +122,7 @@ func (s Series) validate() error {
 
 // candidates are the possible thresholds, ascending.
 func (s Series) candidates() ([]candidate, error) {
-	sorted := slices.Sorted(slices.Values(s.Values))
+	sorted := stats.Sorted(s.Values)
 	var candidates []candidate
 	limit := min(int(mostShare*float64(s.N)), mostExceedances, len(sorted)-1)
 	clustered := 0
@@ -165,7 +165,7 @@ func (c *candidate) model(s Series) (*Model, error) {
 	for _, v := range c.clusters.Values {
 		m.excesses = append(m.excesses, v-c.threshold)
 	}
-	sorted := slices.Sorted(slices.Values(m.excesses))
+	sorted := stats.Sorted(m.excesses)
 	n := len(sorted)
 	if distinct := len(slices.Compact(slices.Clone(sorted))); distinct < n/2 {
 		return nil, &Refusal{

@@ -47,7 +47,7 @@ func (s *Store) Check(ctx context.Context) error {
 
 // ReadTrials reads trials that have only their Seq.
 func (s *Store) ReadTrials(ctx context.Context, run int64, trials []result.Trial) error {
-	return s.readTrials(ctx, run, trials)
+	return s.readTrials(ctx, run, trials, true)
 }
 
 // DB returns the store's database.

@@ -75,6 +75,7 @@ func (a *App) history(ctx context.Context, metric string, opts historyOptions) (
 		fits, err := path.Match(opts.target, c.Target) // the pattern was checked
 		return (opts.benchmark == "" || bench.Matches(opts.benchmark, c.Benchmark)) && (opts.target == "" || err == nil && fits)
 	}
+	defer a.slow("reading the results")()
 	err = a.withStore(ctx, opts.dir, func(db *store.Store) error {
 		index, err := db.Index(ctx)
 		if err != nil {

@@ -74,7 +74,9 @@ because it would execute a plan from another machine.`,
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
 			var list []importedRun
 			for _, file := range files {
+				end := a.slow("importing " + file)
 				runs, failed := importFile(cmd.Context(), dir, file, cmd.InOrStdin())
+				end()
 				err = errors.Join(err, failed)
 				list = append(list, runs...)
 				if cmd.Context().Err() != nil {
@@ -90,7 +92,7 @@ because it would execute a plan from another machine.`,
 				}
 			}
 			header := []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}
-			return errors.Join(printList(a.env.Stdout, format, list, header, func(r importedRun) []string {
+			return errors.Join(printList(a, format, list, header, func(r importedRun) []string {
 				return []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File}
 			}), err)
 		},

@@ -37,7 +37,7 @@ $(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S linpack/*.c) scripts/build-p
 
 .PHONY: demo
 demo: ## Set up, build, measure the runtimes found and write out/report.html; as root
-	scripts/demo.sh $(ARGS)
+	@scripts/demo.sh $(ARGS)
 
 .PHONY: bench-overhead
 bench-overhead: build ## Measure what Touchstone itself adds to a measurement; as root

@@ -15,20 +15,47 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
+log=$(mktemp) note=
+trap 'rm -f "$log"; [ -z "$note" ] || kill "$note"' EXIT
+
+# quietly WHAT COMMAND...: prints WHAT if the command takes longer than two seconds, then the time every 30 seconds. It prints the output of
+# the command only if the command fails.
+quietly() {
+	local what=$1 began=$SECONDS code=0
+	shift
+	{ # a killed loop leaves sleep behind, which must not hold the output open
+		sleep 2 >/dev/null 2>&1
+		echo "demo: $what …"
+		while sleep 30 >/dev/null 2>&1; do
+			echo "demo: $what, $((SECONDS - began)) s so far"
+		done
+	} >&2 &
+	note=$!
+	"$@" >"$log" 2>&1 || code=$?
+	kill "$note"
+	wait "$note" 2>/dev/null || true
+	note=
+	if [ $code != 0 ]; then
+		cat "$log" >&2
+		echo "demo: $what failed; the output of $* is above" >&2
+		exit $code
+	fi
+}
+
 scripts/setup.sh build runtimes gvisor engines image
-make --no-print-directory build
+quietly "building touchstone" make --no-print-directory build
 path=$(scripts/tools.sh --cached runsc youki crun containerd containerd-shim-runsc-v1 crio)
 export PATH="${path:+$path:}$PATH"
 
 run() {
-	printf '\n$ touchstone %s\n' "$*"
+	printf '$ touchstone %s\n' "$*"
 	bin/touchstone "$@"
 }
 run targets --managed || [ $? = 5 ]
 code=0
 run benchmark --managed -f examples/demo.yaml -d "$out" "$@" || code=$?
 if [ -e "$out/report.html" ]; then
-	printf '\nThe report, with the charts: file://%s\n' "$(cd "$out" && pwd)/report.html"
+	printf 'The report, with the charts: file://%s\n' "$(cd "$out" && pwd)/report.html"
 fi
 if [ $code != 0 ]; then
 	echo "demo: touchstone benchmark ended with exit code $code (3: some trials failed; bin/touchstone --help lists all)" >&2

@@ -97,7 +97,7 @@ func (a *App) completeBaselines(cmd *cobra.Command, args []string, _ string) ([]
 func (a *App) baselineListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the baselines"}
 	header := []string{"BASELINE", "SAVED", "RUNS", "TRIALS", "MACHINES", "TARGETS"}
-	return listResults(a, cmd, (*store.Store).Baselines, header, func(b store.Baseline) []string {
+	return listResults(a, cmd, (*store.Store).Baselines, header, nil, func(b store.Baseline) []string {
 		var machines, targets []string
 		trials := 0
 		for _, r := range b.Runs {
@@ -147,7 +147,7 @@ gets them with touchstone import, or with touchstone baseline save NAME FILE.`,
 			if file != "" {
 				return usage(errors.New("-O writes an export: add -o json"))
 			}
-			return printList(a.env.Stdout, format, runs, []string{"RUN", "PLAN", "STATE", "STARTED", "TRIALS", "MACHINE", "TARGETS"}, func(r result.Run) []string {
+			return printList(a, format, runs, []string{"RUN", "PLAN", "STATE", "STARTED", "TRIALS", "MACHINE", "TARGETS"}, func(r result.Run) []string {
 				var targets []string
 				for _, t := range r.Targets {
 					targets = append(targets, t.Name)
@@ -158,7 +158,7 @@ gets them with touchstone import, or with touchstone baseline save NAME FILE.`,
 	}
 	addDir(cmd, &dir)
 	addFile(cmd, &file)
-	addOutput(cmd, &format, "output format", formatTable, formatJSON)
+	addOutput(cmd, &format, "output `FORMAT`", formatTable, formatJSON)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// Exit codes. The help of the root command repeats them.
+// Exit codes. The help repeats them.
 const (
 	ExitOK      = 0
 	ExitFailure = 1
@@ -247,11 +247,6 @@ oci/runsc@platform=systrap.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.SetUsageTemplate(root.UsageTemplate() + `
-Exit codes:
-  0 ok   1 failure   2 usage   3 some trials failed   4 worse than the margin
-  5 a target is missing   6 inconclusive   130 interrupted
-`)
 	addVerbs(
 		root,
 		a.profiled(a.benchmarkCommand()), a.profiled(a.abCommand()), a.profiled(a.reproduceCommand()), a.profiled(a.selfcheckCommand()), a.profiled(a.reportCommand()),
@@ -261,6 +256,7 @@ Exit codes:
 	)
 	limitArgs(root)
 	addCobra(root)
+	fitHelp(root, a.env.Width)
 	return root
 }
 

@@ -113,7 +113,7 @@ func (a *App) openImage(ctx context.Context, name string) (v1.Image, func() erro
 
 func (a *App) printComparison(f format, c *compare.Comparison, isFull bool) error {
 	if f != formatTable {
-		return f.print(a.env.Stdout, c, nil, nil)
+		return a.print(f, c, nil, nil)
 	}
 	w := a.env.Stdout
 	var rows [][]string
@@ -125,7 +125,7 @@ func (a *App) printComparison(f format, c *compare.Comparison, isFull bool) erro
 			side.name, side.Name, dash(side.Platform), fmt.Sprint(side.Layers), fmt.Sprint(side.Files), quantity.Megabytes(side.Size, 1), dash(counts(side.ELF)), side.ID,
 		})
 	}
-	if err := f.print(w, nil, []string{"", "IMAGE", "PLATFORM", "LAYERS", "FILES", "MB", "ELF FILES", "ID"}, rows); err != nil {
+	if err := a.print(f, nil, []string{"", "IMAGE", "PLATFORM", "LAYERS", "FILES", "MB", "ELF FILES", "ID"}, rows); err != nil {
 		return err
 	}
 	if c.Same {
@@ -135,13 +135,13 @@ func (a *App) printComparison(f format, c *compare.Comparison, isFull bool) erro
 	fmt.Fprintln(w)
 	if len(c.Config) == 0 {
 		fmt.Fprintln(w, "The configurations are the same.")
-	} else if err := printList(w, f, c.Config, []string{"CONFIGURATION", "A", "B"}, func(field compare.Field) []string {
+	} else if err := printList(a, f, c.Config, []string{"CONFIGURATION", "A", "B"}, func(field compare.Field) []string {
 		return []string{field.Name, dash(short(field.A)), dash(short(field.B))}
 	}); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printList(w, f, c.Layers, []string{"LAYER A", "LAYER B", "MB A", "MB B", "RESULT", "WHY", "CREATED BY"}, layerRow); err != nil {
+	if err := printList(a, f, c.Layers, []string{"LAYER A", "LAYER B", "MB A", "MB B", "RESULT", "WHY", "CREATED BY"}, layerRow); err != nil {
 		return err
 	}
 	return a.printFiles(c, isFull)
@@ -169,7 +169,7 @@ func (a *App) printFiles(c *compare.Comparison, isFull bool) error {
 			files = files[:filesShown]
 		}
 		fmt.Fprintf(a.env.Stdout, "\nLayers %s and %s\n", layerRow(p)[0], layerRow(p)[1])
-		if err := printList(a.env.Stdout, formatTable, files, []string{"CHANGE", "FILE", "DIFFERENCES"}, func(file compare.File) []string {
+		if err := printList(a, formatTable, files, []string{"CHANGE", "FILE", "DIFFERENCES"}, func(file compare.File) []string {
 			return []string{string(file.Change), file.Name, dash(differences(file))}
 		}); err != nil {
 			return err

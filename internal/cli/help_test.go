@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
 )
@@ -59,13 +60,36 @@ func TestExitCodesInHelp(t *testing.T) {
 	}
 }
 
-// TestLinesFit: the lines of help fit into 100 columns.
+// TestLinesFit: the lines of the help of every verb fit into 100 columns, and its prose and flags into a narrower terminal.
 func TestLinesFit(t *testing.T) {
-	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"ui"}, {"peer"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
-		for line := range strings.Lines(help(t, verb...)) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
-				t.Errorf("help of %v: a line of %d columns: %s", verb, n, line)
+	check := func(text string, width int, verb []string, skips func(string) bool) {
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if n := utf8.RuneCountInString(line); n > width && !skips(line) {
+				t.Errorf("help of %v at %d columns: a line of %d: %s", verb, width, n, line)
 			}
 		}
+	}
+	verbs := 0
+	var walk func(verb ...string)
+	walk = func(verb ...string) {
+		verbs++
+		text := help(t, verb...)
+		check(text, 100, verb, func(string) bool { return false })
+		var terminal bytes.Buffer
+		cli.New(cli.Environment{Stdout: &terminal, Stderr: &terminal, Width: 80}).Run(t.Context(), append(slices.Clone(verb), "--help"))
+		check(terminal.String(), 80, verb, func(line string) bool { // examples and lists of names
+			isFlag := strings.HasPrefix(strings.TrimSpace(line), "-") && !strings.HasPrefix(line, "  - ")
+			return strings.HasPrefix(line, "  ") && !isFlag || strings.HasPrefix(line, "Use \"")
+		})
+		_, list, _ := strings.Cut(text, "Available Commands:\n")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for line := range strings.Lines(list) {
+			walk(append(slices.Clone(verb), strings.Fields(line)[0])...)
+		}
+	}
+	walk()
+	if verbs < 40 {
+		t.Errorf("the help lists %d verbs, want at least 40 with those below others", verbs)
 	}
 }

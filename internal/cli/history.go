@@ -67,6 +67,7 @@ chance. touchstone index lists the metrics.`,
 
 // history collects the values of a metric, one run after the other.
 func (a *App) history(ctx context.Context, metric string, opts historyOptions) (h history.History, err error) {
+	defer a.slow("reading the results")()
 	err = a.withStore(ctx, opts.dir, func(db *store.Store) error {
 		h, err = archive.History(ctx, db, archive.Selection{Metric: metric, Benchmark: opts.benchmark, Target: opts.target, EmulatedVerdicts: opts.emulated})
 		return err

@@ -131,7 +131,7 @@ func (a *App) showHost(ctx context.Context, format format) error {
 		cells = append(cells, []string{f.Name, string(f.Rating), state})
 	}
 	w := a.env.Stdout
-	if err := format.print(w, findings, []string{"PROPERTY", "RATING", "NOW"}, cells); err != nil || format != formatTable {
+	if err := a.print(format, findings, []string{"PROPERTY", "RATING", "NOW"}, cells); err != nil || format != formatTable {
 		return err
 	}
 	for _, f := range findings {

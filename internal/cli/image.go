@@ -289,7 +289,7 @@ func (a *App) showImage(format format, name string, img v1.Image) error {
 		fmt.Fprintf(a.env.Stdout, "%s\n%s\nDebian %s of %s for %s: %s MB, %s MB unpacked\n\n",
 			name, digest, contents.Suite, contents.Date, contents.Arch, quantity.Megabytes(data.Size, 1), quantity.Megabytes(data.Unpacked, 1))
 	}
-	return format.print(a.env.Stdout, data, []string{"PACKAGE", "VERSION", "FILES", "MB", "LICENCES"}, rows)
+	return a.print(format, data, []string{"PACKAGE", "VERSION", "FILES", "MB", "LICENCES"}, rows)
 }
 
 func (a *App) imageSBOMCommand() *cobra.Command {
@@ -324,7 +324,7 @@ func (a *App) imageListCommand() *cobra.Command {
 				return err
 			}
 			header := []string{"NAME", "PLATFORM", "MB", "UNPACKED", "DIGEST", "PROBLEM"}
-			return printList(a.env.Stdout, format, entries, header, func(e image.Entry) []string {
+			return printList(a, format, entries, header, func(e image.Entry) []string {
 				mark := "-"
 				if e.Unpacked {
 					mark = "yes"

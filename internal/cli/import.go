@@ -97,7 +97,9 @@ because it would execute a plan from another machine.`,
 			}
 			var list []importedRun
 			for _, file := range files {
+				end := a.slow("importing " + file)
 				runs, failed := importFile(cmd.Context(), dir, file, want, cmd.InOrStdin())
+				end()
 				err = errors.Join(err, failed)
 				list = append(list, runs...)
 				if cmd.Context().Err() != nil {
@@ -113,7 +115,7 @@ because it would execute a plan from another machine.`,
 				}
 			}
 			header := []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}
-			return errors.Join(printList(a.env.Stdout, format, list, header, func(r importedRun) []string {
+			return errors.Join(printList(a, format, list, header, func(r importedRun) []string {
 				return []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File}
 			}), err)
 		},

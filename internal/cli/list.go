@@ -38,8 +38,9 @@ func (a *App) listCommand() *cobra.Command {
 		Use:   "list [FILTER...]",
 		Short: "List the benchmarks; with a filter, their metrics and parameters",
 		Long: `Lists the benchmarks. A filter is the name of a benchmark or its first components:
-operations, performance.syscall. With a filter the list includes the metrics and the
-parameters, with the values of parameters in quick plans and in the paper's plans.
+operations, performance.syscall. With a filter the list includes the sources, the
+metrics and the parameters, with the values of parameters in quick plans and in the
+paper's plans.
 
 The programs of a benchmark come from the probe's image, which is part of
 touchstone, or from the workload image, which touchstone image build or the first
@@ -60,8 +61,8 @@ run that needs it builds.`,
 			if len(filters) > 0 && format == formatTable {
 				return a.describeAll(data)
 			}
-			header := []string{"BENCHMARK", "IMAGE", "MEASURES", "SOURCE"}
-			return printList(a.env.Stdout, format, data, header, func(b benchmarkRow) []string { return []string{b.Name, b.Image, b.Summary, b.Source} })
+			header := []string{"BENCHMARK", "IMAGE", "MEASURES"}
+			return printList(a, format, data, header, func(b benchmarkRow) []string { return []string{b.Name, b.Image, b.Summary} })
 		},
 	}
 	addFormat(cmd, &format)
@@ -111,13 +112,15 @@ func (a *App) describeAll(rows []benchmarkRow) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n  source: %s\n  image: %s\n", b.Name, b.Summary, b.Source, b.Image)
+		printWrapped(w, a.env.Width, b.Name+": ", b.Summary)
+		printWrapped(w, a.env.Width, "  source: ", b.Source)
+		fmt.Fprintf(w, "  image: %s\n", b.Image)
 		if len(b.Needs) > 0 {
-			fmt.Fprintf(w, "  needs: %s\n", strings.Join(b.Needs, ", "))
+			printWrapped(w, a.env.Width, "  needs: ", strings.Join(b.Needs, ", "))
 		}
 		fmt.Fprintln(w)
 		header := []string{"  METRIC", "UNIT", "BETTER", "MEANING"}
-		if err := printList(w, formatTable, b.Metrics, header, func(m result.Metric) []string {
+		if err := printList(a, formatTable, b.Metrics, header, func(m result.Metric) []string {
 			return []string{"  " + m.Name, string(m.Unit), string(m.Better), m.Help}
 		}); err != nil {
 			return err
@@ -127,7 +130,7 @@ func (a *App) describeAll(rows []benchmarkRow) error {
 		}
 		fmt.Fprintln(w)
 		header = []string{"  PARAMETER", "QUICK", "PAPER", "MEANING"}
-		if err := printList(w, formatTable, b.Params, header, func(p paramRow) []string { return []string{"  " + p.Name, p.Quick, p.Paper, p.Help} }); err != nil {
+		if err := printList(a, formatTable, b.Params, header, func(p paramRow) []string { return []string{"  " + p.Name, p.Quick, p.Paper, p.Help} }); err != nil {
 			return err
 		}
 	}

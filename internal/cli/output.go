@@ -1,19 +1,20 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/render/text"
 )
 
 // format is the value of a --format flag.
@@ -73,49 +74,40 @@ func flagText(text string) string { return strings.Join(wrap(text, 60, 60), "\n"
 
 // addFormat adds the --format flag of a listing.
 func addFormat(cmd *cobra.Command, f *format) {
-	addOutput(cmd, f, "output format", formatTable, formatJSON, formatYAML)
+	addOutput(cmd, f, "output `FORMAT`", formatTable, formatJSON, formatYAML)
 }
 
 // printList writes a listing of items, with a row of the table for each.
-func printList[T any](w io.Writer, f format, items []T, header []string, row func(T) []string) error {
+func printList[T any](a *App, f format, items []T, header []string, row func(T) []string) error {
 	var rows [][]string
 	for _, i := range items {
 		rows = append(rows, row(i))
 	}
-	return f.print(w, items, header, rows)
+	return a.print(f, items, header, rows)
 }
 
 // print writes a listing: data as JSON or YAML, or rows below a header as a table.
-func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
+func (a *App) print(f format, data any, header []string, rows [][]string) error {
+	w := a.env.Stdout
 	switch f {
 	case formatJSON:
 		enc := json.NewEncoder(jsonWriter(w))
 		enc.SetIndent("", "  ")
 		return enc.Encode(data)
 	case formatYAML:
-		text, err := yaml.MarshalWithOptions(data, yaml.UseJSONMarshaler())
+		document, err := yaml.MarshalWithOptions(data, yaml.UseJSONMarshaler())
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(text)
+		_, err = w.Write(document)
 		return err
 	default:
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, row := range append([][]string{header}, rows...) {
-			for i, cell := range row {
-				if i > 0 {
-					_, _ = io.WriteString(t, "\t")
-				}
-				_, _ = io.WriteString(t, quantity.OneLine(cell))
-			}
-			_, _ = io.WriteString(t, "\n")
-		}
-		return t.Flush()
+		return text.Listing(w, header, rows, a.env.Width)
 	}
 }
 
-// usualWidth is the assumed width of a terminal of unknown width.
-const usualWidth = 80
+// usualWidth is the width of lines without a terminal.
+const usualWidth = 100
 
 // hanging is the indentation of all lines of a text but the first.
 const hanging = "    "
@@ -181,6 +173,34 @@ func (s status) step(what string) {
 		return
 	}
 	fmt.Fprintln(s.env.Stderr, what)
+}
+
+// patience is the longest time without a line about the step under way.
+const patience = 2 * time.Second
+
+// slow shows a step in the status line as soon as it has taken longer than patience. The returned function ends the step. It must be called before
+// anything is printed, and may be called again.
+func (s status) slow(what string) (end func()) {
+	if !s.env.Live {
+		return func() {}
+	}
+	step, finish := context.WithCancel(context.Background())
+	silence, stop := context.WithTimeout(step, patience)
+	exit := make(chan struct{})
+	go func() {
+		defer close(exit)
+		<-silence.Done()
+		if step.Err() == nil {
+			s.show(what + " …")
+			<-step.Done()
+			s.clear()
+		}
+	}()
+	return func() {
+		finish()
+		<-exit
+		stop()
+	}
 }
 
 // line prints a line that stays.

@@ -52,7 +52,7 @@ or the reason why Touchstone does not measure it.`,
 		},
 		ValidArgsFunction: completePaper,
 	}
-	addOutput(cmd, &format, "output format", append(documentFormats(formatJUnit), formatYAML)...)
+	addOutput(cmd, &format, "output `FORMAT`", append(documentFormats(formatJUnit), formatYAML)...)
 	cmd.Flags().StringVar(&table, "table", "", "show only the table `NAME`, such as \"table 1\" or 1")
 	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd
@@ -94,7 +94,7 @@ func (a *App) listPapers(f format) error {
 	}
 	rows := answer.Rows(papers)
 	if f == formatYAML {
-		return f.print(a.env.Stdout, rows, nil, nil)
+		return a.print(f, rows, nil, nil)
 	}
 	return a.writeDocument(a.env.Stdout, f, "", answer.Listing(rows))
 }
@@ -121,7 +121,7 @@ func findTable(p paper.Paper, name string) (paper.Table, error) {
 func (a *App) showPaper(p paper.Paper, f format) error {
 	d := answer.Document(p)
 	if f == formatYAML {
-		return f.print(a.env.Stdout, d.Data(), nil, nil)
+		return a.print(f, d.Data(), nil, nil)
 	}
 	return a.writeDocument(a.env.Stdout, f, "", d)
 }

@@ -11,15 +11,20 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
-// plainInterval is the time between lines of progress where a line cannot be redrawn.
-const plainInterval = 10 * time.Second
+// The first and the longest time between lines of progress where a line cannot be redrawn. Each time is twice as long as the one before, so that
+// the log of a long run stays short.
+const (
+	plainInterval   = 10 * time.Second
+	longestInterval = 5 * time.Minute
+)
 
-// progress shows the events of an execution. On a terminal it redraws the status line. Elsewhere it prints a plain
-// line every plainInterval. Failures, skips and notes always get a line of their own.
+// progress shows the events of an execution. On a terminal it redraws the status line. Elsewhere it prints plain
+// lines. Failures, skips and notes always get a line of their own.
 type progress struct {
 	status
-	clock meter.Clock
-	last  time.Time // of the last plain line, or of the first trial
+	clock    meter.Clock
+	last     time.Time // of the last plain line, or of the first trial
+	interval time.Duration
 }
 
 func (p *progress) Started(t result.Trial, state runner.Progress) {
@@ -43,10 +48,10 @@ func (p *progress) Started(t result.Trial, state runner.Progress) {
 	}
 	moment := p.clock.Now()
 	if p.last.IsZero() {
-		p.last = moment
+		p.last, p.interval = moment, plainInterval
 	}
-	if moment.Sub(p.last) >= plainInterval {
-		p.last = moment
+	if moment.Sub(p.last) >= p.interval {
+		p.last, p.interval = moment, min(2*p.interval, longestInterval)
 		fmt.Fprintln(p.env.Stderr, line)
 	}
 }

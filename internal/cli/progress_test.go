@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
@@ -46,5 +47,30 @@ func TestProgressIsShown(t *testing.T) {
 		if tt.show(New(tt.env)); out.String() != tt.want {
 			t.Errorf("the progress is %q, want %q", out.String(), tt.want)
 		}
+	}
+}
+
+// A slow step is shown on a terminal after two seconds, and its line is removed at its end.
+func TestSlowStepIsShown(t *testing.T) {
+	for _, tt := range []struct {
+		live     bool
+		duration time.Duration
+		want     string
+	}{
+		{true, time.Second, ""},
+		{true, 3 * time.Second, "\r\x1b[Kreading …\r\x1b[K"},
+		{false, 3 * time.Second, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			end := New(Environment{Live: tt.live, Stderr: &out}).slow("reading")
+			time.Sleep(tt.duration)
+			synctest.Wait()
+			end()
+			end()
+			if out.String() != tt.want {
+				t.Errorf("a step of %v prints %q, want %q", tt.duration, out.String(), tt.want)
+			}
+		})
 	}
 }

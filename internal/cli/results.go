@@ -87,6 +87,7 @@ func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bo
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(mostGarbage)
 	}
+	defer a.slow("reading the results")()
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		names := map[string]string{}
 		for _, ref := range refs {
@@ -124,17 +125,28 @@ func addDir(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVarP(dir, "dir", "d", defaultDir, "`FOLDER` with the results")
 }
 
-// listResults completes a command that lists items of the results file.
-func listResults[T any](a *App, cmd *cobra.Command, read func(*store.Store, context.Context) ([]T, error), header []string, row func(T) []string) *cobra.Command {
+// listResults completes a command that lists items of the results file. Items with the same heading follow each other; heading may be nil.
+func listResults[T any](
+	a *App, cmd *cobra.Command, read func(*store.Store, context.Context) ([]T, error), header []string, heading func(T) string, row func(T) []string,
+) *cobra.Command {
 	var format format
 	var dir string
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
+			end := a.slow("reading the results")
 			items, err := read(db, cmd.Context())
+			end()
 			if err != nil {
 				return err
 			}
-			return printList(a.env.Stdout, format, items, header, row)
+			var rows [][]string
+			for i, item := range items {
+				if heading != nil && (i == 0 || heading(item) != heading(items[i-1])) {
+					rows = append(rows, []string{heading(item)})
+				}
+				rows = append(rows, row(item))
+			}
+			return a.print(format, items, header, rows)
 		})
 	}
 	addFormat(cmd, &format)
@@ -150,7 +162,7 @@ func (a *App) runsCommand() *cobra.Command {
 complete, interrupted or killed.`,
 	}
 	header := []string{"RUN", "PLAN", "STATE", "STARTED", "OK", "FAILED", "SKIPPED", "TARGETS"}
-	return listResults(a, cmd, (*store.Store).Runs, header, func(r store.Summary) []string {
+	return listResults(a, cmd, (*store.Store).Runs, header, nil, func(r store.Summary) []string {
 		bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
 		return []string{
 			r.ID, r.Name, string(r.State), shownTime(r.Started),
@@ -178,11 +190,10 @@ runs, with the number of trials. The index grows with every run of every plan.
 		Example: `  touchstone index -d out
   touchstone index -d out -x out/index.html`,
 	}
-	header := []string{"BENCHMARK", "PARAMETERS", "TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}
-	cmd = listResults(a, cmd, (*store.Store).Index, header, func(e store.IndexEntry) []string {
-		return []string{
-			e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), shownTime(e.Last),
-		}
+	header := []string{"TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}
+	heading := func(e store.IndexEntry) string { return name(e.Cell) }
+	cmd = listResults(a, cmd, (*store.Store).Index, header, heading, func(e store.IndexEntry) []string {
+		return []string{e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), shownTime(e.Last)}
 	})
 	list := cmd.RunE
 	var page string
@@ -205,6 +216,7 @@ func (a *App) writeTo(file string, write func(io.Writer) error) error {
 	if file == "" {
 		return write(a.env.Stdout)
 	}
+	defer a.slow("writing " + file)()
 	return replaceFile(file, func(w io.Writer) error { return write(clean(w)) })
 }
 
@@ -285,7 +297,10 @@ them, unless you give --show-env.`, report.MostRuns),
 				return err
 			}
 			opts.refs = refs
-			return a.writeReport(opts, report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true}))
+			end := a.slow("analysing the results")
+			r := report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true})
+			end()
+			return a.writeReport(opts, r)
 		},
 	}
 	addDir(cmd, &opts.dir)

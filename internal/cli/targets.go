@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // tryLimit bounds the attempt to open one target, the start of its daemon included. Engines have shorter limits with
@@ -50,9 +52,10 @@ func (a *App) targetsCommand() *cobra.Command {
 		Use:   "targets",
 		Short: "Show the targets of this machine, and why others do not work",
 		Long: `Tries every target that this machine may have, each runtime on each engine, with one
-container. Shows the targets that work, their capabilities, and the matrix of runtimes
-and engines. Each pair that does not work has a reason and advice. At the end come
-the properties of this machine that make results less complete or less stable.
+container. Shows the matrix of runtimes and engines, the reason and the remedy for each
+pair that does not work, and the capabilities that targets lack. Then come the properties
+of this machine that make results less complete or less stable, and the command that
+repairs most targets.
 
 If no daemon of an engine can be reached, a private daemon is started for the
 attempt. A target that hangs is given up after a time limit. ^C ends the command.`,
@@ -91,11 +94,13 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	if err != nil {
 		return err
 	}
-	if err := printTargets(a, format, rows); err != nil {
-		return err
-	}
 	if format == formatTable {
-		printHost(a.env.Stdout, a.env.Width, host.Facts(a.env.Root).Warnings)
+		err = a.printTargets(rows, host.Facts(a.env.Root).Warnings)
+	} else {
+		err = a.print(format, rows, nil, nil)
+	}
+	if err != nil {
+		return err
 	}
 	if !slices.ContainsFunc(rows, func(r targetRow) bool { return r.Works }) {
 		return &exitError{ExitNoTarget, errors.New("no target works on this machine")}
@@ -123,14 +128,18 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 			}
 		}
 	}()
+	if !a.env.Live {
+		var names []string
+		for _, c := range candidates {
+			names = add(names, c.Target.Engine)
+		}
+		fmt.Fprintf(a.env.Stderr, "trying the targets of %s\n", strings.Join(names, ", "))
+	}
 	count := 0
 	bare := map[string]error{} // the error of a runtime with its options, called without an engine
-	for i, c := range candidates {
+	for _, c := range candidates {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		if !a.env.Live && (i == 0 || candidates[i-1].Target.Engine != c.Target.Engine) {
-			fmt.Fprintf(a.env.Stderr, "trying the targets of %s\n", c.Target.Engine)
 		}
 		if c.Err == nil {
 			// A runtime that hangs by itself would hang with each engine.
@@ -190,28 +199,25 @@ func (r *targetRow) fail(err error) {
 	r.Reason, r.Advice = execution.Reason(err)
 }
 
-func printTargets(a *App, format format, rows []targetRow) error {
-	var cells [][]string
-	for _, r := range rows {
-		if r.Works {
-			cells = append(cells, []string{r.Target, dash(r.Version), dash(r.Isolation), dash(r.Cgroup), dash(r.Binary)})
-		}
-	}
-	w := a.env.Stdout
-	if format != formatTable || len(cells) > 0 {
-		if err := format.print(w, rows, []string{"TARGET", "VERSION", "ISOLATION", "CGROUP", "BINARY"}, cells); err != nil || format != formatTable {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
+// printTargets prints what works, and ends with the command that repairs most.
+func (a *App) printTargets(rows []targetRow, warnings []string) error {
+	w, width := a.env.Stdout, a.env.Width
 	var reasons notes
-	if err := printMatrix(w, rows, &reasons); err != nil {
+	if err := a.printMatrix(rows, &reasons); err != nil {
 		return err
 	}
-	reasons.print(w, a.env.Width)
-	printIncapable(w, a.env.Width, rows)
+	if versions := versionsOf(rows); len(versions) > 0 {
+		printWrapped(w, width, "Versions: ", strings.Join(versions, ", "))
+	}
+	reasons.print(w, width)
+	printIncapable(w, width, rows)
+	printHost(w, width, warnings)
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(w, "\nWithout root Touchstone measures only rootless containers. Root has more targets.")
+	}
+	_, err := os.Stat("/usr/bin/apt-get")
+	if command, count := repair(rows, err == nil); count > 0 {
+		fmt.Fprintf(w, "\nThis repairs most (%s): %s\n", quantity.Counted(count, "target"), command)
 	}
 	return nil
 }
@@ -221,24 +227,33 @@ func printHost(w io.Writer, width int, warnings []string) {
 	if len(warnings) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nProperties of this machine that make results less complete or less stable:")
+	fmt.Fprintln(w)
+	printWrapped(w, width, "", "This machine makes results less complete or less stable (touchstone host lists more):")
 	for _, warning := range warnings {
 		printWrapped(w, width, "  - ", warning)
 	}
-	fmt.Fprintln(w, "touchstone host lists more of them.")
 }
 
-// printMatrix prints runtimes × engines. A failure of native is a line above it. A pair that does not work has the
-// number of a note.
-func printMatrix(w io.Writer, rows []targetRow, reasons *notes) error {
-	header := []string{"RUNTIME"}
+// printMatrix prints runtimes × engines. A pair that does not work has the number of a note.
+func (a *App) printMatrix(rows []targetRow, reasons *notes) error {
+	header, last := []string{"RUNTIME"}, "ISOLATION"
 	var table [][]string
+	isolation := map[string]string{} // by runtime
+	pairs, working := 0, 0
+	var bare []string
 	for _, r := range rows {
+		state := "works"
+		if !r.Works {
+			state = fmt.Sprintf("no [%d]", reasons.number(r))
+		}
 		if r.Runtime == "" {
-			if !r.Works {
-				fmt.Fprintf(w, "%s does not work [%d]\n\n", r.Target, reasons.number(r))
-			}
+			bare = append(bare, r.Target+": "+state)
 			continue
+		}
+		pairs++
+		if r.Works {
+			working++
+			isolation[r.Runtime] = r.Isolation
 		}
 		column := slices.Index(header, r.Engine)
 		if column < 0 {
@@ -251,31 +266,51 @@ func printMatrix(w io.Writer, rows []targetRow, reasons *notes) error {
 			table = append(table, []string{r.Runtime})
 		}
 		for len(table[line]) <= column {
-			table[line] = append(table[line], "")
+			table[line] = append(table[line], "-") // the pair is not a candidate
 		}
-		table[line][column] = "works"
-		if !r.Works {
-			table[line][column] = fmt.Sprintf("cannot [%d]", reasons.number(r))
-		}
+		table[line][column] = state
+	}
+	if pairs > 0 {
+		bare = append(bare, fmt.Sprintf("engine × runtime: %d of %d work", working, pairs))
+	}
+	fmt.Fprintln(a.env.Stdout, strings.Join(bare, "; "))
+	if pairs == 0 {
+		return nil
 	}
 	for i, line := range table {
 		for len(line) < len(header) {
-			line = append(line, "")
+			line = append(line, "-")
 		}
-		for column := range line {
-			line[column] = dash(line[column]) // the pair is not a candidate
-		}
-		table[i] = line
+		table[i] = append(line, dash(isolation[line[0]]))
 	}
-	return formatTable.print(w, nil, header, table)
+	return a.print(formatTable, nil, append(header, last), table)
+}
+
+// versionWord is the word of a program between its name and its version.
+var versionWord = regexp.MustCompile(` version:? `)
+
+// versionsOf lists the versions of all programs, each once.
+func versionsOf(rows []targetRow) []string {
+	var versions []string
+	for _, r := range rows {
+		if r.Works && r.Version != "" {
+			versions = add(versions, strings.Split(versionWord.ReplaceAllString(r.Version, " "), ", ")...)
+		}
+	}
+	return versions
 }
 
 // notes holds the reasons of targets that do not work, each once.
 type notes []targetRow
 
-// number returns the number of a row's reason, from 1.
+// number returns the number of a row's reason, from 1. An excerpt of an error at the end of a reason names objects of one target, so it makes no
+// other reason.
 func (n *notes) number(r targetRow) int {
-	i := slices.IndexFunc(*n, func(o targetRow) bool { return o.Reason == r.Reason && o.Advice == r.Advice })
+	cause := func(r targetRow) string {
+		text, _, _ := strings.Cut(r.Reason, " (… ")
+		return text
+	}
+	i := slices.IndexFunc(*n, func(o targetRow) bool { return cause(o) == cause(r) && o.Advice == r.Advice })
 	if i < 0 {
 		i = len(*n)
 		*n = append(*n, r)
@@ -284,54 +319,76 @@ func (n *notes) number(r targetRow) int {
 }
 
 func (n notes) print(w io.Writer, width int) {
-	for i, r := range n {
+	if len(n) > 0 {
 		fmt.Fprintln(w)
-		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), r.Reason)
+	}
+	for i, r := range n {
+		text := r.Reason
 		if r.Advice != "" {
-			printWrapped(w, width, "    advice: ", r.Advice)
+			text += "; remedy: " + r.Advice
 		}
+		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), text)
 	}
 }
 
-// printIncapable prints the capabilities that working targets lack, grouped by reason and targets.
+// printIncapable prints the capabilities that working targets lack. The reasons are in the JSON.
 func printIncapable(w io.Writer, width int, rows []targetRow) {
-	type lack struct{ reason, targets string }
-	var lacks []lack
-	capabilities := map[lack][]string{}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r targetRow) bool { return !r.Works })
+	var places []string
+	capabilities := map[string][]string{} // by place
 	for _, c := range engine.Capabilities() {
-		targets := map[string][]string{} // by reason
-		var reasons []string
-		working := 0
-		for _, r := range rows {
-			if !r.Works {
-				continue
-			}
-			working++
-			reason, ok := r.Cannot[string(c)]
-			if !ok {
-				continue
-			}
-			if targets[reason] == nil {
-				reasons = append(reasons, reason)
-			}
-			targets[reason] = append(targets[reason], r.Target)
+		lack := func(r targetRow) bool { return r.Cannot[string(c)] != "" }
+		if !slices.ContainsFunc(rows, lack) {
+			continue
 		}
-		for _, reason := range reasons {
-			l := lack{reason, strings.Join(targets[reason], ", ")}
-			if len(targets[reason]) == working && working > 1 {
-				l.targets = "on no target"
-			}
-			if capabilities[l] == nil {
-				lacks = append(lacks, l)
-			}
-			capabilities[l] = append(capabilities[l], string(c))
+		place := strings.Join(patterns(rows, lack), ", ")
+		if len(rows) > 1 && !slices.ContainsFunc(rows, func(r targetRow) bool { return !lack(r) }) {
+			place = "every target"
 		}
+		places = add(places, place)
+		capabilities[place] = append(capabilities[place], string(c))
 	}
-	for _, l := range lacks {
+	if len(places) > 0 {
+		var lacks []string
+		for _, place := range places {
+			lacks = append(lacks, strings.Join(capabilities[place], ", ")+" on "+place)
+		}
 		fmt.Fprintln(w)
-		printWrapped(w, width, "no "+strings.Join(capabilities[l], ", ")+": ", l.reason)
-		printWrapped(w, width, "    ", l.targets)
+		printWrapped(w, width, "Missing: ", strings.Join(lacks, "; ")+". touchstone targets -o json has the reasons.")
 	}
+}
+
+// patterns names the selected rows: ENGINE/* for all targets of an engine, and ENGINE/RUNTIME* for a runtime with all its options.
+func patterns(rows []targetRow, match func(targetRow) bool) []string {
+	var names []string
+	for _, r := range rows {
+		if !match(r) {
+			continue
+		}
+		runtime, _, _ := strings.Cut(r.Target, "@")
+		name := r.Target
+		for _, group := range []struct {
+			name string
+			has  func(targetRow) bool
+		}{
+			{r.Engine + "/*", func(o targetRow) bool { return o.Engine == r.Engine }},
+			{runtime + "*", func(o targetRow) bool { return o.Target == runtime || strings.HasPrefix(o.Target, runtime+"@") }},
+		} {
+			count := 0
+			isWhole := !slices.ContainsFunc(rows, func(o targetRow) bool {
+				if group.has(o) {
+					count++
+				}
+				return group.has(o) && !match(o)
+			})
+			if isWhole && count > 1 {
+				name = group.name
+				break
+			}
+		}
+		names = add(names, name)
+	}
+	return names
 }
 
 func dash(s string) string {

@@ -103,50 +103,43 @@ func TestTargets(t *testing.T) {
 	if got := notes.String(); !strings.Contains(got, "trying 4 of 7: containerd/runc …") || !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("progress was %q", got)
 	}
-	must.Do(t, printTargets(app, formatTable, rows))
-	const table = `TARGET            VERSION  ISOLATION  CGROUP  BINARY
-oci/runc          fake 1   none       none    -
-oci/runsc         fake 1   none       none    -
-containerd/runc   fake 1   none       none    -
-containerd/runsc  fake 1   none       none    -
+	must.Do(t, app.printTargets(rows, nil))
+	const table = `engine × runtime: 4 of 9 work
+RUNTIME             oci     containerd  ISOLATION
+runc                works   works       none
+crun                no [1]  no [1]      -
+runsc               works   works       none
+runsc@platform=kvm  no [2]  no [2]      -
+kata                -       no [3]      -
+Versions: fake 1
 
-RUNTIME             oci         containerd
-runc                works       works
-crun                cannot [1]  cannot [1]
-runsc               works       works
-runsc@platform=kvm  cannot [2]  cannot [2]
-kata                -           cannot [3]
-
-[1] crun is not on PATH
-    advice: install it
-
+[1] crun is not on PATH; remedy: install it
 [2] no answer within 20s
     delete the container: it is gone
+[3] its shim` + "\uFFFD" + `[2J is missing; remedy: install it
 
-[3] its shim` + "\uFFFD" + `[2J is missing
-    advice: install it
-
-no update: taken away by the target's option no
-    on no target
-
-no bridged network: fake containers have no network of their own
-    on no target
+Missing: update, bridged network on every target. touchstone targets -o json has the reasons.
 `
-	if diff := cmp.Diff(table, strings.TrimSuffix(out.String(), "\nWithout root Touchstone measures only rootless containers. Root has more targets.\n")); diff != "" {
+	got, _, _ := strings.Cut(out.String(), "\nWithout root Touchstone measures only")
+	got, _, _ = strings.Cut(got, "\nThis repairs most")
+	if diff := cmp.Diff(table, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Missing capabilities are printed once for each reason, within the width of the terminal.
+// Missing capabilities are listed by target, or by the patterns of targets that all lack them.
 func TestMissingCapabilities(t *testing.T) {
-	const cri = "CRI has no call for it, and a direct call of the runtime would bypass the engine and its bookkeeping"
-	rows := []targetRow{{Target: "oci/kata", Cannot: map[string]string{"exec": "it does not work"}}}
-	for _, name := range []string{"native", "oci/runc", "containerd/runc", "containerd/crun", "containerd/runsc@platform=systrap", "crio/runc", "crio/crun"} {
-		r := targetRow{Target: name, Works: true, Cannot: map[string]string{}}
+	rows := []targetRow{{Target: "oci/kata", Engine: "oci", Cannot: map[string]string{"exec": "it does not work"}}}
+	for _, name := range []string{
+		"native", "oci/runc", "oci/runsc", "oci/runsc@platform=ptrace", "containerd/runc", "containerd/crun",
+		"containerd/runsc@platform=systrap", "crio/runc",
+	} {
+		engineName, _, _ := strings.Cut(name, "/")
+		r := targetRow{Target: name, Engine: engineName, Works: true, Cannot: map[string]string{}}
 		if strings.HasPrefix(name, "c") {
-			r.Cannot = map[string]string{"pause": cri, "update": cri}
+			r.Cannot = map[string]string{"pause": "CRI has no call for it", "update": "CRI has no call for it"}
 		}
-		if name == "native" {
+		if name == "native" || strings.HasPrefix(name, "oci/runsc") {
 			r.Cannot["pull"] = "it pulls nothing"
 		}
 		rows = append(rows, r)
@@ -154,16 +147,58 @@ func TestMissingCapabilities(t *testing.T) {
 	var out bytes.Buffer
 	printIncapable(&out, 0, rows)
 	const want = `
-no pause, update: CRI has no call for it, and a direct call of the runtime would
-    bypass the engine and its bookkeeping
-    containerd/runc, containerd/crun, containerd/runsc@platform=systrap,
-    crio/runc, crio/crun
-
-no pull: it pulls nothing
-    native
+Missing: pause, update on containerd/*, crio/runc; pull on native, oci/runsc*. touchstone targets -o
+    json has the reasons.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An excerpt of an error with the names of one target makes no other reason.
+func TestEqualFailures(t *testing.T) {
+	var reasons notes
+	for _, tt := range []struct {
+		reason, advice string
+		want           int
+	}{
+		{"the sandbox exited (… try-1: EOF)", "read the log", 1},
+		{"the sandbox exited (… try-2: EOF)", "read the log", 1},
+		{"the sandbox exited (… try-2: EOF)", "buy memory", 2},
+		{"it is (too) old", "read the log", 3},
+	} {
+		if got := reasons.number(targetRow{Reason: tt.reason, Advice: tt.advice}); got != tt.want {
+			t.Errorf("%s: note %d, want %d", tt.reason, got, tt.want)
+		}
+	}
+}
+
+// The last line of the listing is the command that makes the most targets work.
+func TestRepair(t *testing.T) {
+	row := func(reason, advice string) targetRow { return targetRow{Reason: reason, Advice: advice} }
+	crun, youki := row("crun is not on PATH", "install it, or name it with --runtime crun=PATH"), row("youki is not on PATH", "install it")
+	docker := row("no Docker daemon can be reached, and a private one cannot start because dockerd is missing: not found", "start Docker, install its packages")
+	conmon := row("conmon, which it needs, is neither beside /usr/bin/crio nor on PATH", "install it, or name it with --engine-bin conmon=PATH")
+	managed, root := row("an odd daemon", "use --managed for a private one"), row("a private containerd needs root", "run as root")
+	kvm := row("no KVM", "use another machine")
+	for _, tt := range []struct {
+		name  string
+		rows  []targetRow
+		apt   bool
+		want  string
+		count int
+	}{
+		{"nothing fails", []targetRow{{Works: true, Reason: crun.Reason}}, true, "", 0},
+		{"no command helps", []targetRow{kvm, youki}, true, "", 0},
+		{"packages", []targetRow{docker, crun, crun, conmon, youki, managed}, true, "apt-get install conmon crun docker.io", 4},
+		{"no apt-get", []targetRow{crun, crun, managed}, false, "touchstone targets --managed", 1},
+		{"daemons", []targetRow{crun, managed, managed, root}, true, "touchstone targets --managed", 2},
+		{"root", []targetRow{crun, root, root}, true, "sudo touchstone targets", 2},
+	} {
+		command, count := repair(tt.rows, tt.apt)
+		if strings.TrimPrefix(command, "sudo ") != strings.TrimPrefix(tt.want, "sudo ") || count != tt.count {
+			t.Errorf("%s: %q for %d targets, want %q for %d", tt.name, command, count, tt.want, tt.count)
+		}
 	}
 }
 
@@ -185,8 +220,8 @@ func TestTargetsInterrupted(t *testing.T) {
 func TestNoTargetWorks(t *testing.T) {
 	var out bytes.Buffer
 	rows := []targetRow{{Target: "native", Engine: "native", Reason: "no"}, {Target: "oci/runc", Engine: "oci", Runtime: "runc", Reason: "no"}}
-	must.Do(t, printTargets(New(Environment{Stdout: &out}), formatTable, rows))
-	if got := out.String(); !strings.HasPrefix(got, "native does not work [1]\n\nRUNTIME  oci\nrunc     cannot [1]\n\n[1] no\n") {
+	must.Do(t, New(Environment{Stdout: &out}).printTargets(rows, nil))
+	if got := out.String(); !strings.HasPrefix(got, "native: no [1]; engine × runtime: 0 of 1 work\nRUNTIME  oci     ISOLATION\nrunc     no [1]  -\n\n[1] no\n") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -199,11 +234,11 @@ func TestTargetsWarnOfTheHost(t *testing.T) {
 	}
 	printHost(&out, 60, []string{"the kernel offers no memory cgroup controller; boot with cgroup_enable=memory", "it is hot"})
 	const want = `
-Properties of this machine that make results less complete or less stable:
+This machine makes results less complete or less stable
+    (touchstone host lists more):
   - the kernel offers no memory cgroup controller; boot with
     cgroup_enable=memory
   - it is hot
-touchstone host lists more of them.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -49,7 +49,7 @@ func (a *App) versionCommand() *cobra.Command {
 				data.Targets = append(data.Targets, runtimeVersion{c.Target.String(), c.Version, c.Binary})
 				rows = append(rows, []string{c.Target.String(), c.Version, dash(c.Binary)})
 			}
-			return format.print(a.env.Stdout, data, []string{"NAME", "VERSION", "BINARY"}, rows)
+			return a.print(format, data, []string{"NAME", "VERSION", "BINARY"}, rows)
 		},
 	}
 	addFormat(cmd, &format)

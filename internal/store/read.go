@@ -98,12 +98,12 @@ func (s *Store) Outline(ctx context.Context, ref string) (result.Run, error) {
 	return s.load(ctx, ref, false)
 }
 
-func (s *Store) load(ctx context.Context, ref string, whole bool) (result.Run, error) {
-	run, _, err := s.readRef(ctx, ref, whole)
+func (s *Store) load(ctx context.Context, ref string, lists bool) (result.Run, error) {
+	run, _, err := s.readRef(ctx, ref, lists)
 	if err == nil && s.stale(run.ID, run.State) {
 		// The run may have ended between the read and the look at its lock.
 		var isImport bool
-		if run, isImport, err = s.readRef(ctx, run.ID, whole); err == nil && s.stale(run.ID, run.State) {
+		if run, isImport, err = s.readRef(ctx, run.ID, lists); err == nil && s.stale(run.ID, run.State) {
 			run.State = staleState(isImport)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Store) Heads(ctx context.Context) ([]result.Run, error) {
 	return runs, nil
 }
 
-func (s *Store) readRef(ctx context.Context, ref string, whole bool) (run result.Run, isImport bool, err error) {
+func (s *Store) readRef(ctx context.Context, ref string, lists bool) (run result.Run, isImport bool, err error) {
 	var key int64
 	err = s.read(ctx, func(tx *transaction) error {
 		id, err := resolve(ctx, tx, ref)
@@ -152,7 +152,7 @@ func (s *Store) readRef(ctx context.Context, ref string, whole bool) (run result
 		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&isImport)
 	})
 	if err == nil {
-		err = s.readTrials(ctx, key, run.Trials, whole)
+		err = s.readTrials(ctx, key, run.Trials, lists)
 	}
 	return run, isImport, err
 }
@@ -187,16 +187,16 @@ func readRun(ctx context.Context, tx *transaction, id string) (run result.Run, r
 }
 
 // readTrials reads the trials of a run, which have only their Seq and are in its order, on all CPUs. Each CPU has its own transaction. The transactions agree,
-// because a trial and its lists are recorded in one transaction and do not change. Without whole it leaves out the lists. A trial that was recorded later is left out. After a change by another
+// because a trial and its lists are recorded in one transaction and do not change. Without lists it leaves them out. A trial that was recorded later is left out. After a change by another
 // program, the error is an ErrChanged.
-func (s *Store) readTrials(ctx context.Context, run int64, trials []result.Trial, whole bool) error {
+func (s *Store) readTrials(ctx context.Context, run int64, trials []result.Trial, lists bool) error {
 	parts := min(runtime.GOMAXPROCS(0), connections)
 	group, ctx := errgroup.WithContext(ctx)
 	for part := range slices.Chunk(trials, len(trials)/parts+1) {
 		group.Go(func() error {
 			return s.read(ctx, func(tx *transaction) error {
 				rows, err := s.readRows(ctx, tx, run, part)
-				if err != nil || !whole {
+				if err != nil || !lists {
 					return err
 				}
 				return errors.Join(

@@ -24,20 +24,19 @@ type grid struct {
 	// prose is set if lines of cells may break. left marks the columns of texts in it.
 	prose bool
 	left  map[int]bool
+	// broken is set if cells of a listing were broken.
+	broken bool
 	// widths are the widths of the columns, as soon as they are known.
 	widths map[int]int
 }
 
 func newGrid(t *document.Table) grid {
 	g := grid{listing: t.Listing, headed: true, prose: t.Prose, left: map[int]bool{}}
-	for r, row := range t.Rows {
+	for _, row := range t.Rows {
 		cells := make([]document.Cell, len(row))
 		for c, cell := range row {
 			for _, span := range cell {
 				span.Text = clean(span.Text)
-				if r == 0 && t.Listing { // like the other listings of the program
-					span.Text = strings.ToUpper(span.Text)
-				}
 				cells[c] = append(cells[c], span)
 			}
 		}
@@ -110,17 +109,16 @@ func (g *grid) measure() {
 	g.widths = widths
 }
 
-// parts splits the columns behind the first into parts that fit into width, with at least one column each. A listing has one part: its rows
-// are records, and a part of a record is hard to read.
+// parts splits the columns into parts that fit into width: the first column, and at least one of the others.
 func (g grid) parts(width int) [][]int {
 	var parts [][]int
-	var part []int
+	part := []int{0}
 	sum := g.columnWidth(0)
 	for c := 1; c < len(g.rows[0]); c++ {
 		need := g.gap() + g.columnWidth(c)
-		if len(part) > 0 && sum+need > width && !g.listing {
+		if len(part) > 1 && sum+need > width {
 			parts = append(parts, part)
-			part, sum = nil, g.columnWidth(0)
+			part, sum = []int{0}, g.columnWidth(0)
 		}
 		part = append(part, c)
 		sum += need
@@ -138,6 +136,16 @@ func (p *printer) table(t *document.Table) {
 			g = turned
 		}
 	}
+	if g.listing {
+		for _, cell := range g.rows[0] { // like the other listings of the program
+			for i := range cell {
+				cell[i].Text = strings.ToUpper(cell[i].Text)
+			}
+		}
+		p.line("")
+		p.records(g, width)
+		return
+	}
 	if g.prose {
 		g.breakLines(width)
 	}
@@ -151,16 +159,15 @@ func (p *printer) table(t *document.Table) {
 }
 
 // row writes the lines of a row, with some of its columns.
-func (p *printer) row(g grid, r int, part []int) {
+func (p *printer) row(g grid, r int, columns []int) {
 	if g.group(r) {
 		text := ""
 		if cell := g.rows[r][0]; len(cell) > 0 {
 			text = cell[0].Text
 		}
-		p.line(p.margin + p.styled(text, bold))
+		p.wrapped(bold, p.margin, text)
 		return
 	}
-	columns := append([]int{0}, part...)
 	height := 1
 	for _, c := range columns {
 		if c < len(g.rows[r]) {
@@ -176,7 +183,7 @@ func (p *printer) row(g grid, r int, part []int) {
 			continue
 		}
 		line := p.margin
-		for _, c := range columns {
+		for place, c := range columns {
 			var span document.Span
 			if c < len(g.rows[r]) && i < len(g.rows[r][c]) {
 				span = g.rows[r][c][i]
@@ -185,14 +192,14 @@ func (p *printer) row(g grid, r int, part []int) {
 			switch {
 			case g.headed && r == 0 && (i < 2 || g.prose):
 				st = bold
-			case i > 1 && !g.prose:
+			case i > 1 && !g.prose && !g.broken:
 				st = dim
 			}
-			right, width := c > 0 && !g.listing && !g.left[c], g.columnWidth(c)
+			right, width := place > 0 && !g.listing && !g.left[c], g.columnWidth(c)
 			switch {
 			case right:
 				width += g.gap()
-			case c > 0:
+			case place > 0:
 				line += strings.Repeat(" ", g.gap())
 			}
 			line += p.padded(span.Text, width, st, right)
@@ -215,8 +222,11 @@ func (p *printer) padded(s string, width int, st style, right bool) string {
 	return p.styled(s, st) + blanks
 }
 
-// plotWidth is the width of the plot of a course in characters.
-const plotWidth = 32
+// The usual and the least width of the plot of a course in characters.
+const (
+	plotWidth = 32
+	leastPlot = 8
+)
 
 // course writes a line for each point, with a dot between the smallest and the largest value, and the breaks between the lines.
 func (p *printer) course(c *document.Course) {
@@ -230,14 +240,19 @@ func (p *printer) course(c *document.Course) {
 		for _, text := range append(slices.Clone(point.Labels), point.Text) {
 			row = append(row, document.Cell{{Text: clean(text)}})
 		}
-		row = append(row, document.Cell{{Text: dot(point.Value, low, high)}}, document.Cell{{Text: clean(point.Remark), Tone: document.Faint}})
-		g.rows = append(g.rows, row)
+		g.rows = append(g.rows, append(row, document.Cell{{}}, document.Cell{{Text: clean(point.Remark), Tone: document.Faint}}))
 	}
 	if len(g.rows) == 0 {
 		return
 	}
+	natural, _ := g.extents()
+	plot := len(natural) - 2
+	width := min(plotWidth, max(leastPlot, p.width-len(p.margin)-total(natural)-2))
+	columns := indices(len(natural))
+	for i, point := range c.Points {
+		g.rows[i][plot][0].Text = dot(point.Value, low, high, width)
+	}
 	g.measure()
-	columns := g.parts(p.width)[0]
 	next := 0
 	for i := range g.rows {
 		for ; next < len(c.Breaks) && c.Breaks[next].Index == i; next++ {
@@ -251,10 +266,10 @@ func (p *printer) course(c *document.Course) {
 }
 
 // dot places a dot between the smallest and the largest value.
-func dot(value, low, high float64) string {
+func dot(value, low, high float64, width int) string {
 	place := 0
 	if high > low {
-		place = int((value - low) / (high - low) * (plotWidth - 1))
+		place = int((value - low) / (high - low) * float64(width-1))
 	}
-	return "│" + strings.Repeat(" ", place) + "●" + strings.Repeat(" ", plotWidth-1-place) + "│"
+	return "│" + blanks(place) + "●" + blanks(width-1-place) + "│"
 }

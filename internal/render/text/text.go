@@ -33,10 +33,7 @@ const (
 
 // Write writes d to w.
 func Write(w io.Writer, d *document.Document, opts Options) error {
-	if opts.Width == 0 {
-		opts.Width = defaultWidth
-	}
-	p := &printer{width: max(opts.Width, leastWidth), color: opts.Color}
+	p := newPrinter(opts)
 	if d.Title != "" {
 		p.wrapped(bold, "", d.Title)
 	}
@@ -80,6 +77,13 @@ type printer struct {
 	width  int
 	color  bool
 	margin string
+}
+
+func newPrinter(opts Options) *printer {
+	if opts.Width == 0 {
+		opts.Width = defaultWidth
+	}
+	return &printer{width: max(opts.Width, leastWidth), color: opts.Color}
 }
 
 func (p *printer) styled(s string, st style) string {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -12,7 +11,7 @@ import (
 func writeRows(name string, separator rune) func(io.Writer, *document.Document, Options) error {
 	return func(w io.Writer, d *document.Document, _ Options) error {
 		if d.Records == nil {
-			return fmt.Errorf("a %s has no records, and so no %s", d.Kind, name)
+			return nothing("a %s has no records, and so no %s", d.Kind, name)
 		}
 		records := d.Records()
 		return rows.Write(w, separator, records.Columns, func(row func(values ...any) error) error {

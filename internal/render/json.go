@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -11,7 +10,7 @@ import (
 // writeJSON writes the data of a document. docs/schema has the schema of each kind.
 func writeJSON(w io.Writer, d *document.Document, _ Options) error {
 	if d.Data == nil {
-		return fmt.Errorf("a %s has no JSON", d.Kind)
+		return nothing("a %s has no JSON", d.Kind)
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")

@@ -36,7 +36,7 @@ func writeLaTeX(w io.Writer, d *document.Document, _ Options) error {
 	}
 	walk(d.Blocks, "")
 	if count == 0 {
-		return fmt.Errorf("a %s without tables has no LaTeX", d.Kind)
+		return nothing("a %s without tables has no LaTeX", d.Kind)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

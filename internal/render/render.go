@@ -3,6 +3,7 @@
 package render
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -23,9 +24,16 @@ type Options struct {
 type Format struct {
 	// Name is the value of a --format flag.
 	Name string
-	// Write writes a document. It fails if the writer does, and if the document has nothing that the format can show.
+	// Write writes a document. It fails if the writer does, and with an [EmptyError] if the document has nothing that the format can show.
 	Write func(w io.Writer, d *document.Document, o Options) error
 }
+
+// EmptyError is the error of a format that has no place for anything in a document.
+type EmptyError struct{ text string }
+
+func (e *EmptyError) Error() string { return e.text }
+
+func nothing(format string, args ...any) error { return &EmptyError{fmt.Sprintf(format, args...)} }
 
 // Formats are all formats.
 func Formats() []Format {

@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -40,7 +39,7 @@ func writeVegaLite(w io.Writer, d *document.Document, _ Options) error {
 func figures(d *document.Document, format string) ([]chart.Chart, error) {
 	charts := chart.Charts(d)
 	if len(charts) == 0 {
-		return nil, fmt.Errorf("a %s without figures has no %s", d.Kind, format)
+		return nil, nothing("a %s without figures has no %s", d.Kind, format)
 	}
 	return charts, nil
 }

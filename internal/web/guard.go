@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/render/html"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -108,6 +109,9 @@ func status(err error) int {
 		return e.status
 	}
 	if _, ok := errors.AsType[*store.IDError](err); ok || errors.Is(err, store.ErrNoBaseline) {
+		return http.StatusNotFound
+	}
+	if _, ok := errors.AsType[*render.EmptyError](err); ok {
 		return http.StatusNotFound
 	}
 	if _, ok := errors.AsType[*archive.ValueError](err); ok {

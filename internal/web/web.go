@@ -183,14 +183,12 @@ func (s *server) write(w io.Writer, v *view, format, path string) error {
 	return s.Write(w, format, d)
 }
 
-// gateFormat is the format of gates, which no page has.
-const gateFormat = "junit"
-
-// formats are the names of the formats of a view.
+// formats are the names of the formats of a view. Lists have no figures, and no page has the format of gates.
 func (s *server) formats(v *view) []string {
 	var names []string
 	for _, f := range render.Formats() {
-		if f.Name != gateFormat {
+		isDrawing := slices.Contains([]string{"latex", "pgfplots", "svg", "vega-lite"}, f.Name)
+		if f.Name != "junit" && (v.whole || !isDrawing) {
 			names = append(names, f.Name)
 		}
 	}

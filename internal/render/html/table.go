@@ -21,7 +21,7 @@ type table struct {
 	Head []cell
 	// Heads are the plain headings of a table that is too wide for a printed page. Its cells stand below each other there, each with its heading.
 	Heads []string
-	Rows []row
+	Rows  []row
 }
 
 // row is a row of cells. Group is set for the heading of the rows below it, which is as wide as the table.

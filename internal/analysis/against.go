@@ -120,7 +120,7 @@ func difference(base, points []Point) float64 {
 
 // judgeAgainst judges the comparisons of each metric as one family, and all of them together.
 func (a *Analysis) judgeAgainst(run int, cells map[*Metric][]AgainstCell) {
-	var together []*stats.Comparison
+	var tier []*stats.Comparison
 	for _, b := range a.Benchmarks() {
 		for i := range b.Metrics {
 			m := &b.Metrics[i]
@@ -135,11 +135,11 @@ func (a *Analysis) judgeAgainst(run int, cells map[*Metric][]AgainstCell) {
 				if c := &cells[m][n]; c.Comparison != nil {
 					c.Comparison, family = &family[0], family[1:]
 					if hasP(c.Comparison) {
-						together = append(together, c.Comparison)
+						tier = append(tier, c.Comparison)
 					}
 				}
 			}
 		}
 	}
-	stats.JudgeTogether(together, stats.Alpha)
+	stats.JudgeTogether(tier, stats.Alpha)
 }

@@ -113,7 +113,7 @@ func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
 	c.Comparison = &comparison
 }
 
-// compare compares the values of a target with those of a baseline, without the judgement of their family.
+// compare compares a target with a baseline, without the judgement of their family.
 func (s *Section) compare(m *Metric, baseline, target string, baselinePoints, points []Point, seed uint64) stats.Comparison {
 	c := stats.Compare(samplesOf(baselinePoints), samplesOf(points), stats.Direction(m.Better), seed).AtLook(s.look(baseline, target))
 	c.Lost = s.lost(baseline, target)

@@ -65,7 +65,7 @@ func TestTablesAreFresh(t *testing.T) {
 	}
 }
 
-// TestScriptIsFresh holds that the committed script of the pages is what the compiler makes of its source.
+// TestScriptIsFresh holds that the committed script of the pages equals the compiled source.
 //
 // Invariant fresh-pages.
 func TestScriptIsFresh(t *testing.T) {

@@ -37,7 +37,7 @@ func tab(t *testing.T) context.Context {
 	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		record.Skip(t, "there is no chromium; scripts/setup.sh tests installs it")
+		record.Skip(t, "chromium is not on PATH; scripts/setup.sh tests installs it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
@@ -147,7 +147,7 @@ func testMatrix(t *testing.T, ctx context.Context) {
 	if messages := errorsOf(t, ctx, pageOf(t, sample)); len(messages) > 0 {
 		t.Fatalf("the browser reports %q", messages)
 	}
-	compared := 0
+	count := 0
 	for _, target := range evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("[name=base] option")).map((o) => o.value)`) {
 		choose(t, ctx, "base", target)
 		twin := run
@@ -165,7 +165,7 @@ func testMatrix(t *testing.T, ctx context.Context) {
 				if comparison == nil || comparison.Comparison == nil {
 					continue
 				}
-				compared++
+				count++
 				want := quantity.DecidingFactor(comparison.Comparison, metric)
 				if got := strings.TrimSuffix(texts[i][c], " "+quantity.AloneMark); got != want && want != quantity.None {
 					t.Errorf("%s on %s against %s is %q, want %q", id, name, target, got, want)
@@ -173,8 +173,8 @@ func testMatrix(t *testing.T, ctx context.Context) {
 			}
 		}
 	}
-	if compared < 40 {
-		t.Errorf("the test has compared %d cells, want all of them", compared)
+	if count < 40 {
+		t.Errorf("the test has compared %d cells, want all of them", count)
 	}
 	// A factor without a shown difference is dim, and never bold.
 	bold := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll(".matrix td:not(.heat) *")).filter((e) => getComputedStyle(e).fontWeight > 400 && !e.matches(".good, .bad, .alarm")).map((e) => e.textContent)`)
@@ -221,15 +221,15 @@ func errorsOf(t *testing.T, ctx context.Context, address string) []string {
 func testAddress(t *testing.T, ctx context.Context) {
 	page := pageOf(t, sample)
 	open(t, ctx, page)
-	whole := evaluate[[][]string](t, ctx, cells)
+	table := evaluate[[][]string](t, ctx, cells)
 	choose(t, ctx, "m", "lifecycle/Create")
 	choose(t, ctx, "base", "oci/runc")
 	choose(t, ctx, "show", "difference")
 	choose(t, ctx, "shown", "1")
 	evaluate[chromedp.Void](t, ctx, `document.querySelector(".controls [name=t][value=native]").click()`)
 	want := evaluate[[][]string](t, ctx, cells)
-	if len(want) == 0 || len(want) >= len(whole) || len(want[0]) != len(whole[0])-1 {
-		t.Fatalf("the choice has %d of %d rows", len(want), len(whole))
+	if len(want) == 0 || len(want) >= len(table) || len(want[0]) != len(table[0])-1 {
+		t.Fatalf("the choice has %d of %d rows", len(want), len(table))
 	}
 	address := evaluate[string](t, ctx, "location.hash")
 	for _, part := range []string{"#base=oci/runc", "m=lifecycle/Create", "show=difference", "shown=1", "t=oci/runc"} {
@@ -248,7 +248,7 @@ func testAddress(t *testing.T, ctx context.Context) {
 		}
 	}
 	open(t, ctx, page)
-	if got := evaluate[[][]string](t, ctx, cells); fmt.Sprint(got) != fmt.Sprint(whole) {
+	if got := evaluate[[][]string](t, ctx, cells); fmt.Sprint(got) != fmt.Sprint(table) {
 		t.Error("the page without a choice is another one")
 	}
 }
@@ -273,10 +273,10 @@ func testOrder(t *testing.T, ctx context.Context) {
 func testHostile(t *testing.T, ctx context.Context) {
 	const bad = `<img src=x onerror="document.title='run'"></script><script>document.title='run'</script>`
 	value := document.Cell{{Text: bad, Tone: document.Bad, Strength: 2}, {Text: bad}}
-	compared := []document.MatrixCell{{Factor: value, Difference: value, Size: 1, Shown: true}}
+	row := []document.MatrixCell{{Factor: value, Difference: value, Size: 1, Shown: true}}
 	open(t, ctx, written(t, &document.Document{Title: "safe", Blocks: []document.Block{document.Matrix{
 		Columns: []string{bad}, Rows: []document.MatrixRow{{ID: bad, Suite: bad, Group: document.Span{Text: bad}, Name: value, Values: []document.Cell{value}}},
-		Baselines: []document.MatrixBaseline{{Name: bad, Cells: [][]document.MatrixCell{compared}}, {Name: bad + "2", Cells: [][]document.MatrixCell{compared}}},
+		Baselines: []document.MatrixBaseline{{Name: bad, Cells: [][]document.MatrixCell{row}}, {Name: bad + "2", Cells: [][]document.MatrixCell{row}}},
 	}}}))
 	choose(t, ctx, "base", bad+"2")
 	choose(t, ctx, "show", "value")
@@ -299,12 +299,12 @@ func testWidths(t *testing.T, ctx context.Context) {
 			}
 		}
 		names := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("[role=region], nav")).map((e) => e.getAttribute("aria-label"))`)
-		seen := map[string]bool{}
+		labels := map[string]bool{}
 		for _, label := range names {
-			if seen[label] {
+			if labels[label] {
 				t.Errorf("two landmarks of %s are named %q", name, label)
 			}
-			seen[label] = true
+			labels[label] = true
 		}
 	}
 }
@@ -315,11 +315,11 @@ func testPrint(t *testing.T, ctx context.Context) {
 		open(t, ctx, pageOf(t, page))
 		media(t, ctx, "print", "light")
 		must.Do(t, chromedp.Do(ctx, chromedp.EmulateViewport(718, 1000))) // A4 without its margins
-		lost := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("tr:not([hidden]) > td:not([hidden])")).filter((cell) => {
+		cut := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("tr:not([hidden]) > td:not([hidden])")).filter((cell) => {
 			const box = cell.getBoundingClientRect()
 			return !cell.closest("thead") && (box.right > innerWidth + 1 || box.width === 0) }).map((cell) => cell.textContent)`)
-		if len(lost) > 0 {
-			t.Errorf("%d cells of %s are not on the printed page: %q", len(lost), name, lost[:min(len(lost), 5)])
+		if len(cut) > 0 {
+			t.Errorf("%d cells of %s are not on the printed page: %q", len(cut), name, cut[:min(len(cut), 5)])
 		}
 	}
 }

@@ -39,12 +39,12 @@ func (b *builder) matrix() []document.Block {
 		m.Rows = append(m.Rows, r.MatrixRow)
 	}
 	for _, baseline := range b.baselines(targets) {
-		against := b.report.Against(0, baseline)
+		numbers := b.report.Against(0, baseline)
 		list := document.MatrixBaseline{Name: baseline}
 		for _, r := range rows {
 			var cells []document.MatrixCell
 			for _, target := range targets {
-				cells = append(cells, r.against(target, &against))
+				cells = append(cells, r.against(target, &numbers))
 			}
 			list.Cells = append(list.Cells, cells)
 		}
@@ -53,7 +53,7 @@ func (b *builder) matrix() []document.Block {
 	return []document.Block{m}
 }
 
-// baselines are the baselines of the matrix, that of the run first.
+// baselines are the baselines of the matrix. The first one is the run's baseline.
 func (b *builder) baselines(targets []string) []string {
 	first := b.report.Runs[0].Baseline
 	if !slices.Contains(targets, first) {

@@ -161,11 +161,11 @@ func matrixOf(target, metric string) document.Matrix {
 		{ID: "density.memory/" + metric, Suite: "density", Group: document.Span{Text: metric}, Name: cell("Memory", metric), Rest: true, Values: []document.Cell{cell("1.00 MiB"), cell("–", "failed")}},
 	}}
 	for i, name := range m.Columns {
-		shown := document.Cell{{Text: []string{"2.00 × slower", "2.00 × faster"}[i], Tone: []document.Tone{document.Bad, document.Good}[i], Strength: 3}, {Text: "1.90 to 2.10"}}
+		factor := document.Cell{{Text: []string{"2.00 × slower", "2.00 × faster"}[i], Tone: []document.Tone{document.Bad, document.Good}[i], Strength: 3}, {Text: "1.90 to 2.10"}}
 		b := document.MatrixBaseline{Name: name, Cells: [][]document.MatrixCell{make([]document.MatrixCell, 2), make([]document.MatrixCell, 2)}}
 		for c := range b.Cells {
 			b.Cells[c][i] = document.MatrixCell{Factor: cell("10.0 ms", "baseline"), Difference: cell("10.0 ms", "baseline"), Size: math.NaN()}
-			b.Cells[c][1-i] = document.MatrixCell{Factor: shown, Difference: cell("10.0 ms", metric), Size: []float64{0.7, -0.7}[i], Shown: c == 0}
+			b.Cells[c][1-i] = document.MatrixCell{Factor: factor, Difference: cell("10.0 ms", metric), Size: []float64{0.7, -0.7}[i], Shown: c == 0}
 		}
 		m.Baselines = append(m.Baselines, b)
 	}

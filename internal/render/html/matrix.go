@@ -27,13 +27,13 @@ type matrixRow struct {
 	Group *span
 	Index int
 	Rest  bool
-	// Of names the group in a row that is not below its heading.
-	Of    string
+	// Above names the group. A row that the reader has moved away from its heading shows it.
+	Above string
 	Name  cell
 	Cells []cell
 }
 
-// matrixData is what the script reads, as JSON.
+// matrixData is the JSON that the script reads.
 type matrixData struct {
 	Targets []string         `json:"targets"`
 	Rows    []rowData        `json:"rows"`
@@ -90,10 +90,10 @@ func (out *matrix) add(b *builder, r *document.MatrixRow, index int, cells []doc
 		out.Suites = append(out.Suites, web.Clean(r.Suite))
 	}
 	group := b.span(r.Group)
-	if index == 0 || out.Rows[len(out.Rows)-1].Of != group.Text {
-		out.Rows = append(out.Rows, matrixRow{Group: &group, Of: group.Text})
+	if index == 0 || out.Rows[len(out.Rows)-1].Above != group.Text {
+		out.Rows = append(out.Rows, matrixRow{Group: &group, Above: group.Text})
 	}
-	row := matrixRow{Index: index, Rest: r.Rest, Of: group.Text, Name: b.cell(r.Name)}
+	row := matrixRow{Index: index, Rest: r.Rest, Above: group.Text, Name: b.cell(r.Name)}
 	var values []cellData
 	for i := range cells {
 		row.Cells, values = append(row.Cells, b.cell(cells[i].Factor)), append(values, b.cellData(r.Values[i]))
@@ -108,11 +108,11 @@ func (b *builder) comparison(c *document.MatrixCell) comparison {
 	if finite(c.Size) {
 		size = math.Round(c.Size*1e4) / 1e4
 	}
-	shown := 0
+	flag := 0
 	if c.Shown {
-		shown = 1
+		flag = 1
 	}
-	return comparison{size, shown, b.cellData(c.Factor), b.cellData(c.Difference)}
+	return comparison{size, flag, b.cellData(c.Factor), b.cellData(c.Difference)}
 }
 
 func (b *builder) cellData(source document.Cell) cellData {

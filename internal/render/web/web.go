@@ -1,7 +1,7 @@
 // Package web has what a page needs apart from documents: the policy, the characters, the style sheet, and the axes and marks of drawings.
 //
 // A page is one file without a font or a network. It can be mailed, archived and printed, and it is safe to open although its text may come from
-// runs of others: the policy in it forbids every load, and every script except the one of this program.
+// runs of others: the policy in it forbids every load, and every script except page.js.
 package web
 
 import (

@@ -10,7 +10,7 @@
 #   scripts/setup.sh lab         tools for the virtual machines of the tests: mke2fs
 #   scripts/setup.sh youki       tools to build youki: cargo, libseccomp
 #   scripts/setup.sh crun        tools to build a newer crun: a C compiler, make, libraries
-#   scripts/setup.sh tests       programs that tests and scripts call: strace, jq
+#   scripts/setup.sh tests       programs that tests and scripts call: strace, jq, chromium
 #   scripts/setup.sh crio        tools to build CRI-O: a C compiler, libseccomp
 #
 # It checks for programs and not for packages, so it keeps programs from other sources. It needs root and apt-get only if
@@ -98,6 +98,7 @@ for what; do
 	tests)
 		want strace command -v strace
 		want jq command -v jq
+		want chromium command -v chromium
 		;;
 	lab)
 		want e2fsprogs command -v mke2fs

@@ -10,7 +10,7 @@ func (a *Analysis) comparisons(run int) []*stats.Comparison {
 	for _, b := range a.Benchmarks() {
 		for m := range b.Metrics {
 			for n := range b.Metrics[m].Rows {
-				if c := b.Metrics[m].Rows[n].Cells[run].Comparison; c != nil && c.Verdict != stats.Withheld && finite(c.P) {
+				if c := b.Metrics[m].Rows[n].Cells[run].Comparison; hasP(c) {
 					comparisons = append(comparisons, c)
 				}
 			}
@@ -18,6 +18,9 @@ func (a *Analysis) comparisons(run int) []*stats.Comparison {
 	}
 	return comparisons
 }
+
+// hasP reports whether a comparison has a p-value and a verdict.
+func hasP(c *stats.Comparison) bool { return c != nil && c.Verdict != stats.Withheld && finite(c.P) }
 
 // judgeTogether marks the differences of a run that are shown over all its comparisons, and counts the differences.
 func (a *Analysis) judgeTogether(run int) {

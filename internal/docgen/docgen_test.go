@@ -65,6 +65,15 @@ func TestTablesAreFresh(t *testing.T) {
 	}
 }
 
+// TestScriptIsFresh holds that the committed script of the pages equals the compiled source.
+//
+// Invariant fresh-pages.
+func TestScriptIsFresh(t *testing.T) {
+	file, script, err := docgen.Script("../..")
+	must.Do(t, err)
+	compare(t, file, script)
+}
+
 // TestSchemasAreFresh holds that a published schema has the fields of the types that make the JSON.
 //
 // Invariant published-schemas.

@@ -247,3 +247,4 @@ func (Lanes) block()    {}
 func (Course) block()   {}
 func (Plot) block()     {}
 func (Bars) block()     {}
+func (Matrix) block()   {}

@@ -84,6 +84,8 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 			m.table(&b)
 		case document.Course:
 			m.course(&b)
+		case document.Matrix:
+			m.table(b.Table())
 		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
 		}
 	}

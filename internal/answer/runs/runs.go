@@ -51,7 +51,8 @@ func Document(r *report.Report) *document.Document {
 			name = "without a name"
 		}
 		d.Title = first.Tool.String() + ", " + name
-		d.Blocks = append(d.Blocks, b.headline(first))
+		d.Blocks = append(d.Blocks, b.overview()...)
+		d.Blocks = append(d.Blocks, document.Section{ID: "run", Title: "Run", Frame: true, Blocks: []document.Block{b.headline(first)}})
 		d.Blocks = append(d.Blocks, b.scorecards()...)
 	} else {
 		d.Title = "Touchstone, " + finding.Heading(r.Analysis) + " side by side"
@@ -60,7 +61,9 @@ func Document(r *report.Report) *document.Document {
 		d.Blocks = append(d.Blocks, b.differences()...)
 	}
 	d.Blocks = append(d.Blocks, b.findings())
-	d.Blocks = append(d.Blocks, b.overview()...)
+	if !b.single {
+		d.Blocks = append(d.Blocks, b.overview()...)
+	}
 	d.Blocks = append(d.Blocks, b.suites()...)
 	if b.single {
 		first := &r.Runs[0]

@@ -21,6 +21,7 @@ const (
 // course is a figure of values in the order of their time, and their table.
 type course struct {
 	Name, Alt, Summary  string
+	Region              string
 	Width, Height       string
 	Drawn               bool
 	Axis                web.Axis
@@ -40,7 +41,7 @@ type level struct{ From, To, Y string }
 
 func (b *builder) course(c *document.Course) *course {
 	out := &course{
-		Name: c.Name, Width: web.Num(courseWidth), Height: web.Num(courseHeight), Left: web.Num(courseLeft), Right: web.Num(courseRight),
+		Name: c.Name, Region: b.region(), Width: web.Num(courseWidth), Height: web.Num(courseHeight), Left: web.Num(courseLeft), Right: web.Num(courseRight),
 		Top: web.Num(courseTop), Bottom: web.Num(courseBottom), LabelY: web.Num(courseBottom + 17),
 	}
 	var values []float64

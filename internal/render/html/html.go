@@ -1,4 +1,4 @@
-// Package html writes a document as one HTML file without a network, script or font: see [web].
+// Package html writes a document as one HTML file without a network or a font: see [web]. The page is complete without its script, which page.ts has.
 //
 // The page has the answer at the top, and a table of contents if it has many sections. Folded sections open on a click, and are open in print. Text of the document
 // reaches the page only through html/template, and drawings have only coordinates of this package.
@@ -7,6 +7,7 @@ package html
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"html/template"
 	"io"
 	"net/url"
@@ -24,6 +25,11 @@ import (
 var ownStyle string
 
 var style = web.Style + ownStyle
+
+// script is page.ts as esbuild writes it: see make gen.
+//
+//go:embed page.js
+var script string
 
 //go:embed document.html
 var templateText string
@@ -48,7 +54,7 @@ func WriteOn(w io.Writer, d *document.Document, site *web.Site) error {
 	blocks := document.Drawn(d.Blocks)
 	b := newBuilder(blocks)
 	p := page{
-		Policy: web.Policy(style), Style: template.CSS(style), Kind: d.Kind, Title: d.Title, Main: mainAnchor, Site: site,
+		Policy: web.Policy(style, script), Style: template.CSS(style), Script: template.JS(script), Kind: d.Kind, Title: d.Title, Main: mainAnchor, Site: site,
 		Notes: b.paragraphs(d.Notes), Answer: b.paragraphs(d.Answer), Blocks: b.blocks(blocks, 2),
 	}
 	p.Title = strings.TrimPrefix(p.Title, "Touchstone, ") // the program is above the title
@@ -64,7 +70,9 @@ type page struct {
 	// Site is nil for a page in a file.
 	Site *web.Site
 	// Style is the embedded style sheet. It has no text of a document.
-	Style         template.CSS
+	Style template.CSS
+	// Script is the embedded script. It has no text of a document either.
+	Script        template.JS
 	Contents      []entry
 	Notes, Answer []span
 	Blocks        []block
@@ -85,6 +93,7 @@ type block struct {
 	Verbatim string
 	List     *list
 	Table    *table
+	Matrix   *matrix
 	Figures  []figure // figures beside each other
 	Plot     *plot    // a plot of several panels
 	Bars     *bars
@@ -197,6 +206,14 @@ type builder struct {
 	anchors  map[string]bool
 	sections map[string]string
 	room     room
+	// regions is the number of regions so far. Each has a name of its own.
+	regions int
+}
+
+// region names the next region.
+func (b *builder) region() string {
+	b.regions++
+	return fmt.Sprintf("Table %d", b.regions)
 }
 
 func newBuilder(blocks []document.Block) *builder {
@@ -267,6 +284,10 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 		case document.Table:
 			if t := b.table(&source); t != nil {
 				out = append(out, block{Table: t})
+			}
+		case document.Matrix:
+			if m := b.matrix(&source); m != nil {
+				out = append(out, block{Matrix: m})
 			}
 		case document.Course:
 			out = append(out, block{Course: b.course(&source)})

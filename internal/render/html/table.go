@@ -12,11 +12,16 @@ import (
 // longLine is a number of characters. A line of a cell may break if it is at least as long. A shorter one, such as a number with its unit, stays whole.
 const longLine = 28
 
+// mostNarrow is the largest number of columns of a table on a printed page.
+const mostNarrow = 8
+
 type table struct {
-	Class string
+	Class, Region string
 	// Head is absent if no column has a heading.
 	Head []cell
-	Rows []row
+	// Heads are the plain headings of a table that is too wide for a printed page. Its cells stand below each other there, each with its heading.
+	Heads []string
+	Rows  []row
 }
 
 // row is a row of cells. Group is set for the heading of the rows below it, which is as wide as the table.
@@ -42,7 +47,10 @@ func (b *builder) table(t *document.Table) *table {
 	for _, r := range t.Rows {
 		width = max(width, len(r))
 	}
-	out := &table{Class: "numbers"}
+	out := &table{Class: "numbers", Region: b.region()}
+	if width > mostNarrow {
+		out.Heads = headings(t.Rows[0], width)
+	}
 	if t.Listing {
 		out.Class = "listing"
 	}
@@ -106,4 +114,15 @@ func numeric(rows [][]document.Cell, c int) bool {
 	return slices.ContainsFunc(rows, func(r []document.Cell) bool {
 		return c < len(r) && len(r[c]) > 0 && strings.IndexAny(strings.TrimLeft(r[c][0].Text, "<>≤≥≈±+−-!( "), "0123456789") == 0
 	})
+}
+
+// headings are the first lines of the headings of columns.
+func headings(head []document.Cell, width int) []string {
+	names := make([]string, width)
+	for i, c := range head {
+		if len(c) > 0 {
+			names[i] = c[0].Text
+		}
+	}
+	return names
 }

@@ -166,6 +166,8 @@ func (p *printer) blocks(blocks []document.Block) {
 			p.table(&b)
 		case document.Course:
 			p.course(&b)
+		case document.Matrix:
+			p.table(b.Table())
 		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
 		}
 	}
@@ -174,7 +176,7 @@ func (p *printer) blocks(blocks []document.Block) {
 // parted reports whether a blank line follows a block.
 func parted(b document.Block) bool {
 	switch b.(type) {
-	case document.Section, document.Facts, document.Table, document.Course:
+	case document.Section, document.Facts, document.Table, document.Course, document.Matrix:
 		return true
 	case document.Text, document.Verbatim, document.List, document.Lanes, document.Plot, document.Bars:
 	}
@@ -190,7 +192,7 @@ func isLegend(b document.Block) bool {
 // gap writes a blank line before a block that does not write its own.
 func (p *printer) gap(next document.Block) {
 	switch next.(type) {
-	case document.Section, document.Table, document.Lanes, document.Plot, document.Bars:
+	case document.Section, document.Table, document.Matrix, document.Lanes, document.Plot, document.Bars:
 	case document.Facts, document.Text, document.Verbatim, document.List, document.Course:
 		p.line("")
 	}

@@ -1,7 +1,7 @@
 // Package web has what a page needs apart from documents: the policy, the characters, the style sheet, and the axes and marks of drawings.
 //
-// A page is one file without a script, a font or a network. It can be mailed, archived and printed, and it is safe to open although its text may come from
-// runs of others: the policy in it forbids every load and every script.
+// A page is one file without a font or a network. It can be mailed, archived and printed, and it is safe to open although its text may come from
+// runs of others: the policy in it forbids every load, and every script except page.js.
 package web
 
 import (
@@ -20,10 +20,18 @@ import (
 //go:embed web.css
 var Style string
 
-// Policy forbids everything except a style sheet, whose hash is in the policy.
-func Policy(style string) string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+// Policy forbids everything except a style sheet and at most one script, whose hashes are in the policy.
+func Policy(style string, scripts ...string) string {
+	policy := "default-src 'none'; style-src " + source(style)
+	for _, script := range scripts {
+		policy += "; script-src " + source(script)
+	}
+	return policy + "; base-uri 'none'; form-action 'none'"
+}
+
+func source(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Write fills a template with the content of a page, and writes it. No text of the content has a meaning in HTML.
@@ -32,11 +40,14 @@ func Write(w io.Writer, t *template.Template, name string, content any) error {
 	if err := t.ExecuteTemplate(&page, name, content); err != nil {
 		return fmt.Errorf("fill the templates of the page: %w", err)
 	}
-	if _, err := io.WriteString(w, strings.Map(permitted, page.String())); err != nil {
+	if _, err := io.WriteString(w, Clean(page.String())); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }
+
+// Clean replaces the characters that a page must not have.
+func Clean(s string) string { return strings.Map(permitted, s) }
 
 // permitted replaces control characters by U+FFFD. Programs print them, and HTML forbids them, escaped or not. Those that turn the direction of the text
 // around would put words of a run into other words.

@@ -7,6 +7,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
@@ -86,7 +87,10 @@ func answers(list []finding.Answer) []document.Block {
 	var facts document.Facts
 	for _, answer := range list {
 		f := document.Fact{Name: answer.Name, Tone: document.Strong, Text: answer.Text}
-		for _, key := range answer.Benchmarks {
+		for i, key := range answer.Benchmarks {
+			if slices.Contains(answer.Benchmarks[:i], key) {
+				continue
+			}
 			f.Details = append(f.Details, document.Item{Span: document.Span{Text: key.Title(), Link: "#benchmark/" + key.Title()}})
 		}
 		facts.Items = append(facts.Items, f)

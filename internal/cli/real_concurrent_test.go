@@ -64,7 +64,7 @@ func TestRealRunBesideAnother(t *testing.T) {
 	besideDir := t.TempDir()
 	neighbour := start(t, besideDir, arguments...)
 	neighbour.ends(0)
-	neighbour.says(`^note: .*run `+id+` \(process [0-9]+, user root\).* on this machine (is|are) under way: they disturb each other$`, `run .* measured on this machine at the same time`)
+	neighbour.says(`^note: .*run `+id+` \(process [0-9]+, user root\).* on this machine (is|are) under way: they disturb each other$`, `Run .* measured on this machine at the same time`)
 	besideRun := export(t, besideDir, "latest")
 
 	interrupted := start(t, t.TempDir(), append(slices.Clone(arguments), "--wait")...)

@@ -276,11 +276,6 @@ func (s *Section) look(baseline, target string) *stats.Look {
 	return s.rule.at(min(a.blocks, b.blocks), a.stopped || b.stopped)
 }
 
-// look is the look of a comparison over several benchmarks with a number of common blocks.
-func (r *Run) look(blocks int) *stats.Look {
-	return r.rule.at(blocks, r.Stopping != nil && len(r.Stopping.Stopped) > 0)
-}
-
 // lost are the losses of a comparison of two targets.
 func (s *Section) lost(baseline, target string) stats.Losses {
 	outcome := func(name string) Outcome {

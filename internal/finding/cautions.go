@@ -19,9 +19,7 @@ func Cautions(a *analysis.Analysis, run int) []string {
 	for _, text := range state(r.State).Items {
 		texts = append(texts, capital(clause(text)))
 	}
-	for _, text := range dated(r).Items {
-		texts = append(texts, text)
-	}
+	texts = append(texts, dated(r).Items...)
 	if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
 		text := quantity.Counted(n, "trial") + " failed or timed out"
 		for _, miss := range r.Missing {

@@ -259,8 +259,12 @@ func (g *grid) legend() string {
 		parts = append(parts, "without ×: the CPU is emulated, no verdict")
 	}
 	for _, m := range []struct{ mark, text string }{
-		{equal, "no difference shown"}, {trivial, "too small to matter"}, {mixed, "some values better, some worse"},
-		{lost, "trials lost, no verdict"}, {few, "too few blocks"}, {none, "not measured"},
+		{equal, "no difference shown"},
+		{trivial, "too small to matter"},
+		{mixed, "some values better, some worse"},
+		{lost, "trials lost, no verdict"},
+		{few, "too few blocks"},
+		{none, "not measured"},
 	} {
 		if g.marks[m.mark] {
 			parts = append(parts, m.mark+" "+m.text)

@@ -91,7 +91,7 @@ func (a *Analysis) against(run int, b *Benchmark, m *Metric, baseline string, is
 		calls = append(calls, func() {
 			seed := cellSeed(a.Runs[run].Seed, b.Key, row.Target, m.Name)
 			if list[n].Comparison = cell.Comparison; !isOwn {
-				c := b.Sections[run].compare(m, baseline, row.Target, base, cell.Points, seed)
+				c := b.Sections[run].compare(m.Better, baseline, row.Target, base, cell.Points, seed)
 				list[n].Comparison = &c
 			}
 			list[n].Difference = difference(base, cell.Points)

@@ -109,13 +109,13 @@ func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
 	if c.Baseline || !b.hasComparison(m, s) {
 		return
 	}
-	comparison := s.compare(m, s.Baseline, row.Target, b.points(s.Baseline, m.Name), c.Points, seed)
+	comparison := s.compare(m.Better, s.Baseline, row.Target, b.points(s.Baseline, m.Name), c.Points, seed)
 	c.Comparison = &comparison
 }
 
 // compare compares a target with a baseline, without the judgement of their family.
-func (s *Section) compare(m *Metric, baseline, target string, baselinePoints, points []Point, seed uint64) stats.Comparison {
-	c := stats.Compare(samplesOf(baselinePoints), samplesOf(points), stats.Direction(m.Better), seed).AtLook(s.look(baseline, target))
+func (s *Section) compare(better result.Direction, baseline, target string, baselinePoints, points []Point, seed uint64) stats.Comparison {
+	c := stats.Compare(samplesOf(baselinePoints), samplesOf(points), stats.Direction(better), seed).AtLook(s.look(baseline, target))
 	c.Lost = s.lost(baseline, target)
 	return c
 }

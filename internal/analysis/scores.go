@@ -89,9 +89,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Secti
 	var targets []string
 	for _, row := range rows {
 		if row.Target != bare.Target {
-			comparison := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
-			comparison = comparison.AtLook(section.look(bare.Target, row.Target))
-			comparison.Lost = section.lost(bare.Target, row.Target)
+			comparison := section.compare(m.Better, bare.Target, row.Target, bare.Cells[run].Points, row.Cells[run].Points, seed(row.Target))
 			family, targets = append(family, comparison), append(targets, row.Target)
 		}
 	}

@@ -84,11 +84,20 @@ func (a *Analysis) standing(run int, b *Benchmark, m *Metric) Standing {
 			s.Value = c.Summary
 			continue
 		}
-		target := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == rows[i].Target })
-		s.Entries = append(s.Entries, Entry{Target: &r.Targets[target], Value: c.Summary, Comparison: c.Comparison})
+		s.Entries = append(s.Entries, Entry{Target: r.target(rows[i].Target), Value: c.Summary, Comparison: c.Comparison})
 	}
-	slices.SortStableFunc(s.Entries, func(a, b Entry) int { return cmp.Compare(s.order(a), s.order(b)) })
+	s.arrange(s.Entries)
 	return s
+}
+
+// target is the target of a row.
+func (r *Run) target(name string) *Target {
+	return &r.Targets[slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == name })]
+}
+
+// arrange puts the lowest typical cost first.
+func (s *Standing) arrange(entries []Entry) {
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(s.order(a), s.order(b)) })
 }
 
 // valued are the rows with a number in a run.
@@ -186,9 +195,14 @@ func (s *Standing) withheld() bool {
 	return s.analysis.Runs[s.run].Unjudged && s.Metric.OfSpeed()
 }
 
-// lead is the lead with its comparisons, and all other targets in Open.
+// lead is the lead with its comparisons, and all other targets in Open. The reference takes part without a comparison: it may cost less than all others.
 func (s *Standing) lead(match func(*Target) bool) *Lead {
-	entries := lists.Filter(s.Entries, func(e Entry) bool { return match(e.Target) })
+	entries := slices.Clone(s.Entries)
+	if s.Value != nil {
+		entries = append(entries, Entry{Target: s.analysis.Runs[s.run].target(s.Reference), Value: s.Value})
+		s.arrange(entries)
+	}
+	entries = lists.Filter(entries, func(e Entry) bool { return match(e.Target) })
 	if len(entries) < 2 || s.withheld() {
 		return nil
 	}

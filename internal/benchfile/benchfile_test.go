@@ -53,11 +53,11 @@ func TestDecode(t *testing.T) {
 			"parallel=2 block 1 failed critest recorded 0 ns for RemoveContainer\n",
 		},
 		textfile.GoBench: {
-			"run gobench: configuration in the file, which Touchstone has not checked: cpu: Example CPU @ 3.00GHz, goarch: amd64, goos: linux; left out because the file does not state their better direction: widgets; add lines such as",
+			"run gobench: Touchstone has not checked the configuration in the file, cpu=Example CPU @ 3.00GHz, goarch=amd64, goos=linux; left out because the file does not state their better direction: widgets; add lines such as",
 			"Decode/format=json-2 pkg=example.org/codec block 1 ok  sec/op=0.009854 B/s=1.017e+08 B/op=2048 allocs/op=12\n",
 			"Encode-2 pkg=example.org/codec block 0 ok  sec/op=0.001235 p99-sec=0.009\n",
 			"Encode-2 pkg=example.org/queue block 0 ok  sec/op=0.0007654\n",
-			"run gobench: configuration in the file, which Touchstone has not checked: commit: 4d7a, cpu:",
+			"run gobench: Touchstone has not checked the configuration in the file, commit=4d7a, cpu=",
 			"Encode-2 pkg=example.org/queue block 0 ok  sec/op=0.0007\n",
 		},
 	} {

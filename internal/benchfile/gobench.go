@@ -44,7 +44,7 @@ func goBench(data []byte) ([]*builder, error) {
 				index[configuration] = i
 				b := newBuilder("gobench", goBenchCaveat)
 				if configuration != "" {
-					b.run.Caveats = append(b.run.Caveats, "configuration in the file, which Touchstone has not checked: "+configuration)
+					b.run.Caveats = append(b.run.Caveats, "Touchstone has not checked the configuration in the file, "+configuration)
 				}
 				runs = append(runs, b)
 			}
@@ -72,7 +72,7 @@ func configurationOf(r *benchfmt.Result) string {
 	var parts []string
 	for _, c := range r.Config {
 		if c.Key != packageKey {
-			parts = append(parts, result.ConditionText(c.Key+": "+string(c.Value)))
+			parts = append(parts, result.ConditionText(c.Key+"="+string(c.Value)))
 		}
 	}
 	slices.Sort(parts)

@@ -62,7 +62,11 @@ func writeBenchfmt(w io.Writer, s *Source) error {
 
 // config is the configuration of a trial. The name of the run is a part of it only if there are several: benchstat compares nothing with different configurations.
 func (s *Source) config(run *result.Run, target string) []benchfmt.Config {
-	pairs := [][2]string{{"goos", "linux"}, {"goarch", run.Host.Arch}, {"cpu", run.Host.CPU}, {"target", target}}
+	system := "" // of a run that another program measured
+	if run.Host.IsKnown() {
+		system = "linux"
+	}
+	pairs := [][2]string{{"goos", system}, {"goarch", run.Host.Arch}, {"cpu", run.Host.CPU}, {"target", target}}
 	if len(s.runs) > 1 {
 		pairs = append(pairs, [2]string{"run", run.ID})
 	}

@@ -115,6 +115,20 @@ func TestNotesNameEachCellWithoutAValue(t *testing.T) {
 	}
 }
 
+// A run that another program measured may be of any system.
+func TestUnknownHostHasNoSystem(t *testing.T) {
+	run := reporttest.Small()
+	for _, hasHost := range []bool{true, false} {
+		if !hasHost {
+			run.Host = result.Host{Hostname: result.UnknownHost}
+		}
+		files, _ := written(t, "benchfmt", run)
+		if strings.Contains(files[""], "goos: linux\n") != hasHost {
+			t.Errorf("with a host %v the configuration is\n%.300s", hasHost, files[""])
+		}
+	}
+}
+
 // TestLongNamesAreShort: Bencher refuses a measure of more than 64 characters, so a longer name is shortened, stays unique, and is noted.
 func TestLongNamesAreShort(t *testing.T) {
 	run := reporttest.Small()

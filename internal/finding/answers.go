@@ -62,12 +62,17 @@ func Answers(a *analysis.Analysis, run int) []Answer {
 	isBare := func(t *analysis.Target) bool { return t.Kind == result.KindRuntime }
 	isEngine := func(t *analysis.Target) bool { return t.Kind == result.KindEngine }
 	isOther := func(t *analysis.Target) bool { return t.Kind == "" }
-	answers = append(answers, cheapest("Runtimes", standings, isBare)...)
-	answers = append(answers, cheapest("Engines", standings, isEngine)...)
-	answers = append(answers, cheapest("Targets", standings, isOther)...)
-	answers = append(answers, alone(r, standings)...)
+	one := alone(r, standings)
+	if one == nil {
+		answers = append(answers, cheapest("Runtimes", standings, isBare)...)
+		answers = append(answers, cheapest("Engines", standings, isEngine)...)
+		answers = append(answers, cheapest("Targets", standings, isOther)...)
+	}
+	answers = append(answers, one...)
 	answers = append(answers, additions(r, standings)...)
-	answers = append(answers, safer(r, standings)...)
+	if one == nil {
+		answers = append(answers, safer(r, standings)...)
+	}
 	return append(answers, undecided(a, run, standings)...)
 }
 
@@ -119,10 +124,10 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 		out.Brief = "none is shown to cost least in " + headings(leads)
 	}
 	for _, g := range ties {
-		parts = append(parts, fmt.Sprintf("in %s no difference is shown between %s", headings(g.leads), listed(g.names)))
+		parts = append(parts, fmt.Sprintf("in %s one of %s costs least", headings(g.leads), listed(g.names)))
 	}
 	if equal != nil {
-		parts = append(parts, "in "+listed(equal)+" none is shown to cost more than another")
+		parts = append(parts, "in "+listed(equal)+" the cheapest is not shown")
 	}
 	if open != nil {
 		parts = append(parts, "not decided in "+listed(open))
@@ -334,7 +339,11 @@ func price(r *analysis.Run, t *analysis.Target, counterpart string, standings []
 	if text := Dated(r, t); text != "" {
 		name += " " + text
 	}
-	out.Text = fmt.Sprintf("%s (%s), against %s: %s.", name, t.Isolation, counterpart, strings.Join(parts, "; "))
+	subject := name
+	if t.Isolation != "" {
+		subject += " (" + t.Isolation + ")"
+	}
+	out.Text = fmt.Sprintf("%s, against %s: %s.", subject, counterpart, strings.Join(parts, "; "))
 	out.Brief = fmt.Sprintf("%s against %s: %s", name, counterpart, costs(slices.Concat(losses, gains), 1))
 	if losses == nil && gains == nil {
 		out.Brief = fmt.Sprintf("%s against %s: %s", name, counterpart, strings.Join(parts, "; "))
@@ -383,9 +392,9 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 					need := float64(e.Comparison.N) * math.Pow(math.Log1p(effect)/math.Log1p(wantedEffect), 2)
 					blocks = max(blocks, int(math.Ceil(need)))
 				}
-			case stats.TooFew, stats.Mixed, stats.TrialsLost, stats.NotComparable:
+			case stats.TooFew, stats.TrialsLost, stats.NotComparable:
 				open++
-			case stats.Slower, stats.Faster, stats.Negligible, stats.Withheld:
+			case stats.Slower, stats.Faster, stats.Mixed, stats.Negligible, stats.Withheld:
 			}
 		}
 		if equal+open == 0 {

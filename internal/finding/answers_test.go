@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,13 +142,50 @@ func TestAnswersSayWhatIsShown(t *testing.T) {
 	}
 	text := strings.Join(texts, "\n")
 	for _, part := range []string{
-		"Runtimes: oci/runc costs least in start (1.98 × native, ", "oci/runsc costs least in exec", "in syscalls no difference is shown between oci/crun, oci/runc and oci/youki",
-		"Engines: containerd/runc costs least in start", "podman/runc costs least in exec", "in syscalls none is shown to cost more than another",
+		"Runtimes: oci/runc costs least in start (1.98 × native, ", "oci/runsc costs least in exec", "in syscalls one of oci/crun, oci/runc and oci/youki costs least",
+		"Engines: containerd/runc costs least in start", "podman/runc costs least in exec", "in syscalls the cheapest is not shown",
 		"Added: To the start of oci/runc add containerd/runc 3.87 s (", "Safer: oci/runsc (user-space kernel), against oci/runc: costs more in syscalls ", "costs less in exec ",
 		"Undecided: No difference from the baseline is shown in syscalls on 6 of 7",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the answers lack %q:\n%s", part, text)
+		}
+	}
+}
+
+// The baseline is a target like the others: it may cost less than all of them.
+func TestAnswersRankTheBaseline(t *testing.T) {
+	w := world{"Start": {}, "Exec": {}, "Rate": {}}
+	for i, target := range targets()[1:] {
+		for _, costs := range w {
+			costs[target.Name] = float64(i + 2)
+		}
+	}
+	run := w.run(1, 14)
+	run.Baseline = "oci/runc"
+	answers := finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0)
+	if want := "oci/runc costs least in start, exec and syscalls."; answers[0].Text != want {
+		t.Errorf("the answer is %q, want %q", answers[0].Text, want)
+	}
+}
+
+// A run of two targets has one answer about their costs, and no empty isolation.
+func TestAnswerAboutTwoTargets(t *testing.T) {
+	for _, isolation := range []string{"", "user-space kernel"} {
+		run := world{"Start": {"oci/runsc": 3}}.run(1, 14)
+		run.Baseline = "oci/runc"
+		run.Targets = slices.DeleteFunc(run.Targets, func(t result.Target) bool { return t.Name != "oci/runc" && t.Name != "oci/runsc" })
+		run.Targets[1].Isolation = isolation
+		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Target != "oci/runc" && t.Target != "oci/runsc" })
+		var names []string
+		for _, answer := range finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0) {
+			names = append(names, answer.Name)
+			if strings.Contains(answer.Text, "()") {
+				t.Errorf("the answer has an empty isolation: %s", answer.Text)
+			}
+		}
+		if want := []string{"Cost", "Undecided"}; !slices.Equal(names, want) {
+			t.Errorf("the answers are about %q, want %q", names, want)
 		}
 	}
 }

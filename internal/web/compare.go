@@ -45,7 +45,7 @@ func (s *server) compare(ctx context.Context, db *store.Store, r *http.Request) 
 		}
 	}
 	var refs [2][]string
-	keys := []string{"compare", fmt.Sprint(options)}
+	keys := []string{fmt.Sprint(options)}
 	for i, name := range []string{"a", "b"} {
 		for _, value := range query[name] {
 			refs[i] = append(refs[i], strings.Split(value, ",")...)
@@ -58,7 +58,6 @@ func (s *server) compare(ctx context.Context, db *store.Store, r *http.Request) 
 			return view{}, &requestError{http.StatusBadRequest, fmt.Errorf("a side has at most %d runs here; use touchstone compare for more", mostSideRuns)}
 		}
 		address.Set(name, strings.Join(refs[i], ","))
-		keys = append(keys, "side")
 		for _, ref := range refs[i] {
 			key, err := referenceKey(ctx, db, ref)
 			if err != nil {
@@ -67,7 +66,9 @@ func (s *server) compare(ctx context.Context, db *store.Store, r *http.Request) 
 			keys = append(keys, key)
 		}
 	}
-	v := view{address: "/compare?" + address.Encode(), key: strings.Join(keys, "\n"), whole: true}
+	v := view{address: "/compare?" + address.Encode(), whole: true}
+	// The page has the references as they are in its address: "latest" means another run later.
+	v.key = v.address + "\n" + strings.Join(keys, "\n")
 	if slices.Contains(keys, "") {
 		v.key = ""
 	}

@@ -244,6 +244,9 @@ func TestCache(t *testing.T) {
 	if first != second || p.writes.Load() != 1 {
 		t.Errorf("the report was written %d times", p.writes.Load())
 	}
+	// The page of another reference to the same run has its own name.
+	p.has("/compare?a=run0,run1,run2&b=latest&across-machines=1&allow-differences=all", http.StatusOK, []string{"b=latest"}, nil)
+	p.has("/compare?a=run0,run1,run2&b=run9&across-machines=1&allow-differences=all", http.StatusOK, []string{"b=run9"}, []string{"latest"})
 }
 
 // Only requests for this server's own address are answered, and no page of another site gets results.

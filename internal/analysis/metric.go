@@ -114,8 +114,8 @@ func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
 }
 
 // compare compares a target with a baseline, without the judgement of their family.
-func (s *Section) compare(better result.Direction, baseline, target string, baselinePoints, points []Point, seed uint64) stats.Comparison {
-	c := stats.Compare(samplesOf(baselinePoints), samplesOf(points), stats.Direction(better), seed).AtLook(s.look(baseline, target))
+func (s *Section) compare(direction result.Direction, baseline, target string, baselinePoints, points []Point, seed uint64) stats.Comparison {
+	c := stats.Compare(samplesOf(baselinePoints), samplesOf(points), stats.Direction(direction), seed).AtLook(s.look(baseline, target))
 	c.Lost = s.lost(baseline, target)
 	return c
 }

@@ -44,8 +44,9 @@ const (
 	mostWithIntervals = 3
 	// mostListed is the number of names in a list.
 	mostListed = 6
-	// wantedEffect is the relative difference that a run should be able to show.
+	// wantedEffect is the relative difference that a run should be able to show. mostBlocks is the largest number of blocks that a text advises.
 	wantedEffect = 0.02
+	mostBlocks   = 100_000
 )
 
 // Answers are the answers of a run, in the order of their weight.
@@ -390,7 +391,7 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 				detectable = max(detectable, e.Comparison.Detectable)
 				if effect := e.Comparison.Detectable; effect > wantedEffect && !math.IsInf(effect, 0) {
 					need := float64(e.Comparison.N) * math.Pow(math.Log1p(effect)/math.Log1p(wantedEffect), 2)
-					blocks = max(blocks, int(math.Ceil(need)))
+					blocks = max(blocks, int(math.Ceil(min(need, mostBlocks+1))))
 				}
 			case stats.TooFew, stats.TrialsLost, stats.NotComparable:
 				open++
@@ -415,7 +416,7 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 	if brief != nil {
 		out.Brief = "May hide " + listed(brief)
 	}
-	if blocks > 0 {
+	if 0 < blocks && blocks <= mostBlocks {
 		need := fmt.Sprintf("about %s blocks%s", rounded(blocks), duration(a, run, blocks))
 		out.Text += fmt.Sprintf(" To show %s takes %s.", quantity.Significant(100*wantedEffect, 1)+" %", need)
 		out.Brief += fmt.Sprintf("; %s takes %s", quantity.Significant(100*wantedEffect, 1)+" %", need)

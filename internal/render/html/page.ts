@@ -185,7 +185,8 @@ const left = 8
 const right = 312
 const depth = 18
 
-const drawing = "http://www.w3.org/2000/svg"
+/** The namespace of the drawings of the page. */
+const drawing = document.querySelector("svg")?.namespaceURI ?? null
 
 function shape(name: string, attributes: Record<string, string | number>, text = ""): SVGElement {
   const element = document.createElementNS(drawing, name)
@@ -208,10 +209,9 @@ function button(bar: HTMLElement, text: string, label: string, press: (b: HTMLBu
 
 function save(name: string, type: string, text: string): void {
   const link = document.createElement("a")
-  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.href = `data:${type};charset=utf-8,${encodeURIComponent(text)}`
   link.download = name.replace(/[^\w.-]+/g, "-")
   link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000)
 }
 
 /** The name of a figure in the address and in files: the section, then the heading. */
@@ -247,7 +247,6 @@ function drawingOf(svg: SVGSVGElement): string {
   const keys = all<HTMLElement>(figure, ".legend li")
   const lines = [figure.querySelector("figcaption b")?.textContent, svg.previousElementSibling?.matches(".panel") ? svg.previousElementSibling.textContent : ""]
   const total = height + 20 + 15 * keys.length
-  copy.setAttribute("xmlns", drawing)
   copy.setAttribute("viewBox", `0 -18 ${width} ${total}`)
   copy.setAttribute("width", String(width * 2))
   copy.setAttribute("height", String(total * 2))

@@ -54,6 +54,8 @@ type lanes struct {
 	Lanes         []lane
 	Legend        []key
 	Undrawn       []string // estimates that are no finite numbers, in words
+	// Data is nil without samples.
+	Data *sampleData
 }
 
 type line struct{ Class, At string }
@@ -120,6 +122,10 @@ func newLanes(l *document.Lanes, r room) *lanes {
 			count, total = count+len(selection), total+len(s.Values)
 			if out.Drawn {
 				lane.Samples = out.samples(s, selection, bottom+firstSample, times)
+				if out.Data == nil {
+					out.Data = newSampleData(l, &out.Axis, times)
+				}
+				out.Data.add(source, selection, bottom+firstSample)
 			}
 			bottom += sampleDepth
 		}

@@ -149,3 +149,201 @@ function matrix(root: HTMLElement): void {
 }
 
 all<HTMLElement>(document, ".matrix").forEach(matrix)
+
+interface AxisData {
+  log: boolean
+  low: number
+  high: number
+}
+interface LaneData {
+  name: string
+  scale: number
+  suffix: string
+  top: number
+  orders: number[]
+  values: number[]
+  hollow: number[]
+}
+interface SampleData {
+  name: string
+  unit: string
+  times: number
+  axis: AxisData
+  lanes: LaneData[]
+}
+
+/** A sample with its lane, its place in the lane and its coordinates. */
+interface Point {
+  lane: number
+  index: number
+  x: number
+  y: number
+}
+
+// The sizes of a figure: see lanes.go.
+const left = 8
+const right = 312
+const depth = 18
+
+/** The namespace of the drawings of the page. */
+const drawing = document.querySelector("svg")?.namespaceURI ?? null
+
+function shape(name: string, attributes: Record<string, string | number>, text = ""): SVGElement {
+  const element = document.createElementNS(drawing, name)
+  for (const key in attributes) element.setAttribute(key, String(attributes[key]))
+  element.textContent = text
+  return element
+}
+
+const coordinate = (value: number) => String(Math.round(value * 10) / 10)
+
+function button(bar: HTMLElement, text: string, label: string, press: (b: HTMLButtonElement) => void): HTMLButtonElement {
+  const b = document.createElement("button")
+  b.type = "button"
+  b.textContent = text
+  b.setAttribute("aria-label", label)
+  b.addEventListener("click", () => press(b))
+  bar.append(b)
+  return b
+}
+
+function save(name: string, type: string, text: string): void {
+  const link = document.createElement("a")
+  link.href = `data:${type};charset=utf-8,${encodeURIComponent(text)}`
+  link.download = name.replace(/[^\w.-]+/g, "-")
+  link.click()
+}
+
+/** The name of a figure in the address and in files: the section, then the heading. */
+function nameOf(svg: Element): string {
+  const figure = svg.closest("figure")!
+  const panel = svg.previousElementSibling?.matches(".panel") ? svg.previousElementSibling.textContent : ""
+  return [svg.closest("section[id]")?.id, figure.querySelector("figcaption b")?.textContent, panel].filter(Boolean).join("/")
+}
+
+const looks = "fill,stroke,stroke-width,stroke-dasharray,stroke-linecap,stroke-linejoin,opacity,paint-order,font-family,font-size,font-weight,font-variant-numeric,text-anchor".split(",")
+
+/** A copy of a drawing that needs no style sheet. */
+function resolved(svg: SVGSVGElement): SVGSVGElement {
+  const copy = svg.cloneNode(true) as SVGSVGElement
+  const copies = all(copy, "*")
+  all(svg, "*").forEach((element, i) => {
+    copies[i].removeAttribute("class")
+    if (!element.matches("path, rect, circle, text")) return
+    const style = getComputedStyle(element)
+    for (const look of looks) copies[i].setAttribute(look, style.getPropertyValue(look))
+  })
+  for (const name of ["class", "tabindex"]) copy.removeAttribute(name)
+  return copy
+}
+
+/** The drawing as a file: with a background, its caption and its legend. */
+function drawingOf(svg: SVGSVGElement): string {
+  const copy = resolved(svg)
+  const figure = svg.closest("figure")!
+  const { width, height } = svg.viewBox.baseVal
+  const style = getComputedStyle(document.body)
+  const look = { "font-family": style.fontFamily, "font-size": 11, fill: style.color }
+  const keys = all<HTMLElement>(figure, ".legend li")
+  const lines = [figure.querySelector("figcaption b")?.textContent, svg.previousElementSibling?.matches(".panel") ? svg.previousElementSibling.textContent : ""]
+  const total = height + 20 + 15 * keys.length
+  copy.setAttribute("viewBox", `0 -18 ${width} ${total}`)
+  copy.setAttribute("width", String(width * 2))
+  copy.setAttribute("height", String(total * 2))
+  copy.prepend(shape("rect", { x: 0, y: -18, width, height: total, fill: style.backgroundColor }), shape("text", { ...look, x: left, y: -6, "font-weight": 700 }, lines.filter(Boolean).join(", ")))
+  keys.forEach((key, i) => {
+    const mark = resolved(key.querySelector("svg")!)
+    const place = { x: left, y: height + 15 * i, width: 24, height: 12 }
+    for (const [name, value] of Object.entries(place)) mark.setAttribute(name, String(value))
+    copy.append(mark, shape("text", { ...look, x: left + 30, y: place.y + 10 }, key.textContent!))
+  })
+  return new XMLSerializer().serializeToString(copy)
+}
+
+const field = (text: string) => `"${text.replace(/"/g, '""')}"`
+
+function table(data: SampleData): string {
+  const lines = ["target,order,value,unit,disturbed"]
+  for (const lane of data.lanes) {
+    const hollow = new Set(lane.hollow)
+    lane.values.forEach((value, i) => lines.push([field(lane.name), lane.orders[i], value, field(data.unit), hollow.has(i)].join(",")))
+  }
+  return lines.join("\n") + "\n"
+}
+
+/** The read-out and the table of a figure with samples. */
+function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
+  const status = document.createElement("p")
+  status.className = "faint read"
+  status.setAttribute("role", "status")
+  const cursor = shape("circle", { class: "cursor", r: 5, visibility: "hidden" })
+  svg.append(cursor)
+  svg.tabIndex = 0
+  const hollow = data.lanes.map((lane) => new Set(lane.hollow))
+  const { axis } = data
+  let current: Point | null = null
+
+  const place = (value: number) => Math.min(right, Math.max(left, left + ((right - left) * ((axis.log ? Math.log10(value) : value) - axis.low)) / (axis.high - axis.low)))
+
+  const points: Point[][] = data.lanes.map((lane, l) =>
+    lane.values.map((value, index) => ({ lane: l, index, x: place(value), y: lane.top + (depth * (lane.orders[index] + 0.5)) / data.times })),
+  )
+
+  function show(point: Point | undefined): void {
+    if (!point) return
+    current = point
+    const lane = data.lanes[point.lane]
+    cursor.setAttribute("cx", coordinate(point.x))
+    cursor.setAttribute("cy", coordinate(point.y))
+    cursor.setAttribute("visibility", "visible")
+    const value = Number((lane.values[point.index] / lane.scale).toPrecision(4))
+    status.textContent = `${lane.name}: block ${lane.orders[point.index] + 1}, ${value} ${lane.suffix}`.trim() + (hollow[point.lane].has(point.index) ? ", disturbed" : "")
+  }
+
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect()
+    const scale = svg.viewBox.baseVal.width / box.width
+    const x = (event.clientX - box.left) * scale
+    const y = (event.clientY - box.top) * scale
+    let best: Point | undefined
+    let least = 30 ** 2
+    for (const list of points) {
+      for (const point of list) {
+        const distance = (point.x - x) ** 2 + (point.y - y) ** 2
+        if (distance < least) [best, least] = [point, distance]
+      }
+    }
+    show(best)
+  })
+  svg.addEventListener("focus", () => show(current ?? points.find((list) => list.length > 0)?.[0]))
+  svg.addEventListener("keydown", (event) => {
+    if (!current || event.altKey || event.ctrlKey || event.metaKey) return
+    const list = points[current.lane]
+    const i = list.indexOf(current)
+    const lanes = points.filter((other) => other.length > 0)
+    const lane = lanes.indexOf(list)
+    const beside = (other: Point[] | undefined) => other?.[Math.min(i, other.length - 1)]
+    const targets: Record<string, Point | undefined> = {
+      ArrowRight: list[i + 1], ArrowLeft: list[i - 1], Home: list[0], End: list[list.length - 1], ArrowDown: beside(lanes[lane + 1]), ArrowUp: beside(lanes[lane - 1]),
+    }
+    if (!(event.key in targets)) return
+    event.preventDefault()
+    show(targets[event.key])
+  })
+  button(bar, "CSV", `Download ${data.name} as CSV`, () => save(nameOf(svg) + ".csv", "text/csv", table(data)))
+  bar.after(status)
+}
+
+/** The controls of a figure. */
+function figure(svg: SVGSVGElement): void {
+  const bar = document.createElement("p")
+  bar.className = "tools"
+  const name = svg.closest("figure")!.querySelector("figcaption b")?.textContent ?? ""
+  button(bar, "SVG", `Download ${name} as SVG`, () => save(nameOf(svg) + ".svg", "image/svg+xml", drawingOf(svg)))
+  const scroll = svg.closest(".scroll")
+  ;(scroll ?? svg).after(bar)
+  const data = svg.parentElement!.querySelector(":scope > script")
+  if (data) samples(svg, JSON.parse(data.textContent!), bar)
+}
+
+all<SVGSVGElement>(document, "figure svg[role=img]:not(.bar)").forEach(figure)

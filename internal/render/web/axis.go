@@ -89,6 +89,9 @@ func FullAxis(lo, hi float64, unit result.Unit, start, end float64) Axis {
 // Spans reports whether a value is between the ends of a linear axis.
 func (a *Axis) Spans(value float64) bool { return a.lo < value && value < a.hi }
 
+// Ends are the values at the ends of the axis, or their logarithms.
+func (a *Axis) Ends() (low, high float64) { return a.lo, a.hi }
+
 // At is the coordinate of a value.
 func (a *Axis) At(value float64) float64 {
 	if a.Log {

@@ -42,7 +42,7 @@ func laneOf() document.Lanes {
 	return l
 }
 
-// readOut is what the status of the figure has to say about a sample.
+// readOut is the status of the figure about a sample.
 func readOut(l *document.Lanes, lane, index int) string {
 	s := l.Lanes[lane].Samples.Values[index]
 	number, _ := strconv.ParseFloat(strconv.FormatFloat(s.Value*1e3, 'g', 4, 64), 64)

@@ -43,7 +43,8 @@ func targets() []result.Target {
 }
 
 // run simulates a run in a world. Trials of a block share the state of the host, and have heavy tails of their own.
-func (w world) run(seed uint64, blocks int) result.Run {
+func (w world) run(seed uint64) result.Run {
+	const blocks = 14
 	random := rand.New(rand.NewPCG(seed, 1))
 	start := time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 	r := result.Run{
@@ -106,7 +107,7 @@ func TestAnswersAreTrue(t *testing.T) {
 			t.Parallel()
 			untrue := map[string]int{}
 			for seed := range trials {
-				a := analysis.New([]result.Run{w.run(uint64(seed+1), 14)}, analysis.Options{})
+				a := analysis.New([]result.Run{w.run(uint64(seed + 1))}, analysis.Options{})
 				for _, answer := range finding.Answers(a, 0) {
 					for _, c := range answer.Claims {
 						if !(w[c.Metric][c.Cheaper] < w[c.Metric][c.Dearer]) {
@@ -132,7 +133,7 @@ func TestAnswersSayWhatIsShown(t *testing.T) {
 		w["Rate"][target.Name] = 1
 	}
 	w["Rate"]["oci/runsc"] = 50
-	a := analysis.New([]result.Run{w.run(1, 14)}, analysis.Options{})
+	a := analysis.New([]result.Run{w.run(1)}, analysis.Options{})
 	var texts []string
 	for _, answer := range finding.Answers(a, 0) {
 		texts = append(texts, answer.Name+": "+answer.Text)
@@ -161,7 +162,7 @@ func TestAnswersRankTheBaseline(t *testing.T) {
 			costs[target.Name] = float64(i + 2)
 		}
 	}
-	run := w.run(1, 14)
+	run := w.run(1)
 	run.Baseline = "oci/runc"
 	answers := finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0)
 	if want := "oci/runc costs least in start, exec and syscalls."; answers[0].Text != want {
@@ -172,7 +173,7 @@ func TestAnswersRankTheBaseline(t *testing.T) {
 // A run of two targets has one answer about their costs, and no empty isolation.
 func TestAnswerAboutTwoTargets(t *testing.T) {
 	for _, isolation := range []string{"", "user-space kernel"} {
-		run := world{"Start": {"oci/runsc": 3}}.run(1, 14)
+		run := world{"Start": {"oci/runsc": 3}}.run(1)
 		run.Baseline = "oci/runc"
 		run.Targets = slices.DeleteFunc(run.Targets, func(t result.Target) bool { return t.Name != "oci/runc" && t.Name != "oci/runsc" })
 		run.Targets[1].Isolation = isolation
@@ -204,7 +205,7 @@ func TestAnswersWithoutEvidence(t *testing.T) {
 		},
 		"emulated": func(r *result.Run) { r.Host.CPU = "QEMU TCG" },
 	} {
-		run := w.run(1, 14)
+		run := w.run(1)
 		spoil(&run)
 		a := analysis.New([]result.Run{run}, analysis.Options{})
 		if name == "emulated" && !a.Runs[0].Unjudged {

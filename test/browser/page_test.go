@@ -89,8 +89,15 @@ func TestPages(t *testing.T) {
 		name string
 		run  func(*testing.T, context.Context)
 	}{
-		{"matrix", testMatrix}, {"address", testAddress}, {"order", testOrder}, {"hostile", testHostile}, {"widths", testWidths}, {"print", testPrint}, {"contrast", testContrast},
-		{"read-out", testReadOut}, {"download", testDownload},
+		{"matrix", testMatrix},
+		{"address", testAddress},
+		{"order", testOrder},
+		{"hostile", testHostile},
+		{"widths", testWidths},
+		{"print", testPrint},
+		{"contrast", testContrast},
+		{"read-out", testReadOut},
+		{"download", testDownload},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -144,7 +145,7 @@ func checkDrawing(t *testing.T, drawing string) {
 	decoder := xml.NewDecoder(strings.NewReader(drawing))
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		must.Do(t, err)

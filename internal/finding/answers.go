@@ -47,6 +47,8 @@ const (
 	// wantedEffect is the relative difference that a run should be able to show. mostBlocks is the largest number of blocks that a text advises.
 	wantedEffect = 0.02
 	mostBlocks   = 100_000
+	// mostBrief is the number of columns in a text for a screen.
+	mostBrief = 4
 )
 
 // Answers are the answers of a run, in the order of their weight.
@@ -120,18 +122,18 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 			}
 		}
 	}
-	out.Brief = strings.Join(parts, "; ")
+	out.Brief = strings.Join(parts[:min(len(parts), 1)], "")
 	if sole == nil {
 		out.Brief = "none is shown to cost least in " + headings(leads)
 	}
 	for _, g := range ties {
-		parts = append(parts, fmt.Sprintf("in %s one of %s costs least", headings(g.leads), listed(g.names)))
+		parts = append(parts, fmt.Sprintf("in %s one of %s costs least", headings(g.leads), listed(g.names, mostListed)))
 	}
 	if equal != nil {
-		parts = append(parts, "in "+listed(equal)+" the cheapest is not shown")
+		parts = append(parts, "in "+listed(equal, mostListed)+" the cheapest is not shown")
 	}
 	if open != nil {
-		parts = append(parts, "not decided in "+listed(open))
+		parts = append(parts, "not decided in "+listed(open, mostListed))
 	}
 	out.Text = sentence(strings.Join(parts, "; "))
 	return []Answer{out}
@@ -169,17 +171,17 @@ func columns(leads []analysis.Lead) string {
 		}
 		texts = append(texts, text)
 	}
-	return listed(texts)
+	return listed(texts, mostListed)
 }
 
 func headings(leads []analysis.Lead) string {
-	return listed(lists.Convert(leads, func(l *analysis.Lead) string { return l.Heading }))
+	return listed(lists.Convert(leads, func(l *analysis.Lead) string { return l.Heading }), mostListed)
 }
 
 // listed lists names as a sentence does: the first of many, and the number of the others.
-func listed(names []string) string {
-	if rest := len(names) - mostListed; rest > 1 {
-		names = append(slices.Clone(names[:mostListed]), fmt.Sprintf("%d more", rest))
+func listed(names []string, limit int) string {
+	if rest := len(names) - limit; rest > 1 {
+		names = append(slices.Clone(names[:limit]), fmt.Sprintf("%d more", rest))
 	}
 	return quantity.Listed(names)
 }
@@ -322,16 +324,16 @@ func price(r *analysis.Run, t *analysis.Target, counterpart string, standings []
 	}
 	var parts []string
 	if losses != nil {
-		parts = append(parts, "costs more in "+costs(losses, mostWithIntervals))
+		parts = append(parts, "costs more in "+costs(losses, mostWithIntervals, mostListed))
 	}
 	if gains != nil {
-		parts = append(parts, "costs less in "+costs(gains, mostWithIntervals))
+		parts = append(parts, "costs less in "+costs(gains, mostWithIntervals, mostListed))
 	}
 	if equal != nil {
-		parts = append(parts, "no difference is shown in "+listed(equal))
+		parts = append(parts, "no difference is shown in "+listed(equal, mostListed))
 	}
 	if open != nil {
-		parts = append(parts, "not decided in "+listed(open))
+		parts = append(parts, "not decided in "+listed(open, mostListed))
 	}
 	if parts == nil {
 		return Answer{}, false
@@ -345,7 +347,7 @@ func price(r *analysis.Run, t *analysis.Target, counterpart string, standings []
 		subject += " (" + t.Isolation + ")"
 	}
 	out.Text = fmt.Sprintf("%s, against %s: %s.", subject, counterpart, strings.Join(parts, "; "))
-	out.Brief = fmt.Sprintf("%s against %s: %s", name, counterpart, costs(slices.Concat(losses, gains), 1))
+	out.Brief = fmt.Sprintf("%s against %s: %s", name, counterpart, costs(slices.Concat(losses, gains), 1, mostBrief))
 	if losses == nil && gains == nil {
 		out.Brief = fmt.Sprintf("%s against %s: %s", name, counterpart, strings.Join(parts, "; "))
 	}
@@ -353,7 +355,7 @@ func price(r *analysis.Run, t *analysis.Target, counterpart string, standings []
 }
 
 // costs lists columns with their costs, the largest first and some of them with intervals.
-func costs(list []analysis.Versus, intervals int) string {
+func costs(list []analysis.Versus, intervals, limit int) string {
 	size := func(v analysis.Versus) float64 {
 		factor, _ := v.Cost(v.Comparison)
 		return math.Abs(math.Log(factor))
@@ -367,7 +369,7 @@ func costs(list []analysis.Versus, intervals int) string {
 		}
 		texts = append(texts, v.Heading+" "+text)
 	}
-	return listed(texts)
+	return listed(texts, limit)
 }
 
 // undecided states where no difference from the reference is shown, which difference would have been, and how many blocks may show a small one.
@@ -412,13 +414,13 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 	if parts == nil {
 		return nil
 	}
-	out.Text = "No difference from the baseline is shown in " + listed(parts) + "."
+	out.Text = "No difference from the baseline is shown in " + listed(parts, mostListed) + "."
 	if brief != nil {
-		out.Brief = "May hide " + listed(brief)
+		out.Brief = "May hide " + listed(brief, mostBrief)
 	}
 	if 0 < blocks && blocks <= mostBlocks {
-		need := fmt.Sprintf("about %s blocks%s", rounded(blocks), duration(a, run, blocks))
-		out.Text += fmt.Sprintf(" To show %s takes %s.", quantity.Significant(100*wantedEffect, 1)+" %", need)
+		need := fmt.Sprintf("%s blocks%s", rounded(blocks), duration(a, run, blocks))
+		out.Text += fmt.Sprintf(" To show %s takes about %s.", quantity.Significant(100*wantedEffect, 1)+" %", need)
 		out.Brief += fmt.Sprintf("; %s takes %s", quantity.Significant(100*wantedEffect, 1)+" %", need)
 	}
 	return []Answer{out}

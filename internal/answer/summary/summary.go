@@ -109,7 +109,7 @@ func lacking(run *analysis.Run, g grid) string {
 		}
 	}
 	if dimensions != nil {
-		parts = append(parts, "Not measured: "+quantity.Shortlist(dimensions, "dimensions"))
+		parts = append(parts, "Not measured: "+strings.TrimSpace(quantity.Shortlist(dimensions, "")))
 	}
 	var missing []string
 	for _, t := range run.Targets {
@@ -121,7 +121,7 @@ func lacking(run *analysis.Run, g grid) string {
 		parts = append(parts, "Not available: "+quantity.Shortlist(missing, "targets"))
 	}
 	if g.rest != nil {
-		parts = append(parts, "Also measured: "+quantity.Shortlist(g.rest, "metrics"))
+		parts = append(parts, "Also: "+strings.TrimSpace(quantity.Shortlist(g.rest, "")))
 	}
 	return strings.Join(parts, ". ")
 }

@@ -113,15 +113,19 @@ func (s *Standing) order(e Entry) float64 {
 	return e.Value.Median
 }
 
-// Cost is the typical cost of a comparison of this metric, with its interval, or nil if it has none.
+// Cost is the cost of a comparison of this metric in the part that decides it, which is mostly the typical value. Only the typical cost has an interval. It
+// is nil for another part, and with too few blocks.
 func (s *Standing) Cost(c *stats.Comparison) (cost float64, interval *stats.Interval) {
-	cost = slowdown(c.Ratio, s.Metric.Metric)
-	if c.CI == nil {
+	cost = slowdown(c.DecidingRatio(), s.Metric.Metric)
+	if c.CI == nil || OfPart(c) {
 		return cost, nil
 	}
 	lo, hi := slowdown(c.CI.Lo, s.Metric.Metric), slowdown(c.CI.Hi, s.Metric.Metric)
 	return cost, &stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
 }
+
+// OfPart reports whether a part of the values shows the difference, and not the typical value.
+func OfPart(c *stats.Comparison) bool { return c.Differs() && c.By != "" && c.By != stats.Typical }
 
 // compare compares the targets with a value that match with one of them, as one family. Comparisons that have no ratio are not among them.
 func (s *Standing) compare(reference string, match func(target string) bool) map[string]*stats.Comparison {

@@ -144,6 +144,7 @@ const (
 	few     = "?"
 	lost    = "lost"
 	none    = "–"
+	part    = "*" // behind a cost
 )
 
 // newGrid takes the standings with the same reference as the first one, as long as they fit the width.
@@ -226,10 +227,16 @@ func (g *grid) cell(s *analysis.Standing, target string) document.Span {
 	}
 	cost, _ := s.Cost(e.Comparison)
 	switch e.Comparison.Verdict {
-	case stats.Slower:
-		return document.Span{Text: quantity.FactorNumber(cost) + " ×", Tone: document.Bad}
-	case stats.Faster:
-		return document.Span{Text: quantity.FactorNumber(cost) + " ×", Tone: document.Good}
+	case stats.Slower, stats.Faster:
+		span := document.Span{Text: quantity.FactorNumber(cost) + " ×", Tone: document.Bad}
+		if e.Comparison.Verdict == stats.Faster {
+			span.Tone = document.Good
+		}
+		if analysis.OfPart(e.Comparison) {
+			g.marks[part] = true
+			span.Text += part
+		}
+		return span
 	case stats.NoDifference, stats.TooNoisy:
 		return g.mark(equal)
 	case stats.Negligible:
@@ -265,6 +272,7 @@ func (g *grid) legend() string {
 		{lost, "trials lost, no verdict"},
 		{few, "too few blocks"},
 		{none, "not measured"},
+		{part, "of a part of the values"},
 	} {
 		if g.marks[m.mark] {
 			parts = append(parts, m.mark+" "+m.text)

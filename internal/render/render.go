@@ -26,6 +26,8 @@ type Format struct {
 	Name string
 	// Write writes a document. It fails if the writer does, and with an [EmptyError] if the document has nothing that the format can show.
 	Write func(w io.Writer, d *document.Document, o Options) error
+	// Typeset is set for a format of tables and figures alone. A list of records has nothing for it.
+	Typeset bool
 }
 
 // EmptyError is the error of a format that has no place for anything in a document.
@@ -38,16 +40,16 @@ func nothing(format string, args ...any) error { return &EmptyError{fmt.Sprintf(
 // Formats are all formats.
 func Formats() []Format {
 	return []Format{
-		{"table", func(w io.Writer, d *document.Document, o Options) error { return text.Write(w, d, text.Options(o)) }},
-		{"json", writeJSON},
-		{"html", func(w io.Writer, d *document.Document, _ Options) error { return html.Write(w, d) }},
-		{"markdown", writeMarkdown},
-		{"junit", writeJUnit},
-		{"csv", writeRows("CSV", rows.Comma)},
-		{"tsv", writeRows("TSV", rows.Tab)},
-		{"latex", writeLaTeX},
-		{"pgfplots", writePGFPlots},
-		{"svg", writeSVG},
-		{"vega-lite", writeVegaLite},
+		{"table", func(w io.Writer, d *document.Document, o Options) error { return text.Write(w, d, text.Options(o)) }, false},
+		{"json", writeJSON, false},
+		{"html", func(w io.Writer, d *document.Document, _ Options) error { return html.Write(w, d) }, false},
+		{"markdown", writeMarkdown, false},
+		{"junit", writeJUnit, false},
+		{"csv", writeRows("CSV", rows.Comma), false},
+		{"tsv", writeRows("TSV", rows.Tab), false},
+		{"latex", writeLaTeX, true},
+		{"pgfplots", writePGFPlots, true},
+		{"svg", writeSVG, true},
+		{"vega-lite", writeVegaLite, true},
 	}
 }

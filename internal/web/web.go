@@ -183,12 +183,11 @@ func (s *server) write(w io.Writer, v *view, format, path string) error {
 	return s.Write(w, format, d)
 }
 
-// formats are the names of the formats of a view. Lists have no figures, and no page has the format of gates.
+// formats are the names of the formats of a view. Lists of records have no typeset formats, and no page has the format of gates.
 func (s *server) formats(v *view) []string {
 	var names []string
 	for _, f := range render.Formats() {
-		isDrawing := slices.Contains([]string{"latex", "pgfplots", "svg", "vega-lite"}, f.Name)
-		if f.Name != "junit" && (v.whole || !isDrawing) {
+		if f.Name != "junit" && (v.whole || !f.Typeset) {
 			names = append(names, f.Name)
 		}
 	}

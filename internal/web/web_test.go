@@ -200,11 +200,10 @@ func TestFormats(t *testing.T) {
 				continue
 			}
 			status, header, text := p.get(address+"format="+f.Name, nil)
-			isDrawing := slices.Contains([]string{"latex", "pgfplots", "svg", "vega-lite"}, f.Name)
 			isList := slices.Contains([]string{"/?", "/history?", "/machines?", "/baselines?"}, address)
 			switch {
-			case isDrawing && isList && status == http.StatusBadRequest:
-			case isDrawing && status == http.StatusNotFound && strings.Contains(text, " without "):
+			case f.Typeset && isList && status == http.StatusBadRequest:
+			case f.Typeset && status == http.StatusNotFound && strings.Contains(text, " without "):
 			case status != http.StatusOK || text == "":
 				t.Errorf("%s as %s: %d %s", address, f.Name, status, text)
 			}

@@ -322,7 +322,7 @@ type reportOptions struct {
 	summary format
 	page    string
 	refs    []string // the runs as the user named them
-	// baseline is the target that others are compared with; empty for the one of the run.
+	// baseline is the target that others are compared with; empty for the baseline of the run.
 	baseline string
 	// minEffect is the margin of differences that do not matter, as the user wrote it.
 	minEffect string

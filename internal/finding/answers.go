@@ -122,9 +122,9 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 			}
 		}
 	}
-	out.Brief = strings.Join(parts[:min(len(parts), 1)], "")
-	if sole == nil {
-		out.Brief = "none is shown to cost least in " + headings(leads)
+	out.Brief = "none is shown to cost least in " + headings(leads)
+	if sole != nil {
+		out.Brief = parts[0]
 	}
 	for _, g := range ties {
 		parts = append(parts, fmt.Sprintf("in %s one of %s costs least", headings(g.leads), listed(g.names, mostListed)))
@@ -419,8 +419,8 @@ func undecided(a *analysis.Analysis, run int, standings []analysis.Standing) []A
 		out.Brief = "May hide " + listed(brief, mostBrief)
 	}
 	if 0 < blocks && blocks <= mostBlocks {
-		need := fmt.Sprintf("%s blocks%s", rounded(blocks), duration(a, run, blocks))
-		out.Text += fmt.Sprintf(" To show %s takes about %s.", quantity.Significant(100*wantedEffect, 1)+" %", need)
+		need := fmt.Sprintf("≈%s blocks%s", rounded(blocks), duration(a, run, blocks))
+		out.Text += fmt.Sprintf(" To show %s takes %s.", quantity.Significant(100*wantedEffect, 1)+" %", need)
 		out.Brief += fmt.Sprintf("; %s takes %s", quantity.Significant(100*wantedEffect, 1)+" %", need)
 	}
 	return []Answer{out}

@@ -43,7 +43,7 @@ type outcome struct {
 	tests   results
 }
 
-// grace is the time between SIGINT and SIGKILL, in which scripts remove their files, and the campaign its hosts. go test ends at once with SIGTERM, and waits
+// grace is the time between SIGINT and SIGKILL. Scripts remove their files in it, the campaign its hosts, and engine tests their sessions. go test ends at once with SIGTERM, and waits
 // for its tests after SIGINT. Other tests end at once: touchstone cleanup removes the rest of their runs.
 const grace = 20 * time.Second
 

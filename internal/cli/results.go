@@ -81,12 +81,20 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 // memory again, in the same time (make bench-million, with GOGC=100 and without).
 const mostGarbage = 50
 
-// loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables. It makes the collection of garbage
-// more frequent, so no trial may follow in this process.
-func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(mostGarbage)
+// saveMemory makes the collection of garbage more frequent, unless the user has chosen its frequency, and returns a function that restores it. No trial may
+// run meanwhile.
+func saveMemory() (restore func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	percent := debug.SetGCPercent(mostGarbage)
+	return func() { debug.SetGCPercent(percent) }
+}
+
+// loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables. It saves memory
+// from now on, so no trial may follow in this process.
+func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
+	saveMemory()
 	defer a.slow("reading the results")()
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		names := map[string]string{}

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -73,9 +71,7 @@ func (a *App) serveUI(ctx context.Context, dir string, address netip.AddrPort, t
 	if err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(mostGarbage)
-	}
+	saveMemory()
 	read := func(ctx context.Context, do func(*store.Store) error) error { return a.withStore(ctx, dir, do) }
 	if err := read(ctx, func(*store.Store) error { return nil }); err != nil {
 		fmt.Fprintf(a.env.Stderr, "note: the pages have no results yet: %v\n", err)

@@ -247,7 +247,8 @@ func (c *container) Delete(ctx context.Context) error {
 	}
 	_, err := c.call(ctx, "delete", "--force", c.id)
 	if c.init == nil {
-		// The runtime may report an unknown container if it did not finish create. Its cgroup and files are removed below.
+		// The runtime may report an unknown container if it did not finish create. Its cgroup and files are removed below: youki leaves the
+		// directory and runsc the lock of a container whose state it had not written.
 		err = nil
 	}
 	if err != nil {
@@ -282,6 +283,11 @@ func (c *container) remove(ctx context.Context) error {
 	if err := c.awaitOutput(ctx); err != nil {
 		return fmt.Errorf("delete container %q: %w", c.id, err)
 	}
+	if c.init == nil {
+		if err := c.removeState(); err != nil {
+			return fmt.Errorf("remove the state of container %q: %w", c.id, err)
+		}
+	}
 	if c.port != nil {
 		if err := c.port.Close(); err != nil {
 			return fmt.Errorf("remove the network of container %q: %w", c.id, err)
@@ -300,6 +306,15 @@ func (c *container) remove(ctx context.Context) error {
 	}
 	c.deleted = true
 	return nil
+}
+
+// removeState removes what the runtime has left of a container that it did not finish.
+func (c *container) removeState() error {
+	files, err := c.stateFiles()
+	for _, f := range files {
+		err = errors.Join(err, os.RemoveAll(f))
+	}
+	return err
 }
 
 // awaitOutput waits for the end of the output. A stuck process may hold it open for good.

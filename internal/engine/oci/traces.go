@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -53,14 +53,12 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 	if state != "" {
 		left = append(left, fmt.Sprintf("the container in the runtime's state, as %s", state))
 	}
-	entries, err := os.ReadDir(c.e.root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // not every runtime makes it
+	files, err := c.stateFiles()
+	if err != nil {
 		return fail(err)
 	}
-	for _, e := range entries {
-		if strings.Contains(e.Name(), c.id) {
-			left = append(left, "state directory "+filepath.Join(c.e.root, e.Name()))
-		}
+	for _, f := range files {
+		left = append(left, "state directory "+f)
 	}
 	err = c.e.Session.Launcher.InNamespace(func() error {
 		mounts, err := engine.MountsOf("/proc/thread-self", c.id)
@@ -71,6 +69,22 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 		return fail(err)
 	}
 	return left, nil
+}
+
+// stateFiles lists the files and directories of the container in the runtime's root.
+func (c *container) stateFiles() ([]string, error) {
+	entries, err := os.ReadDir(c.e.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // not every runtime makes it
+		return nil, err
+	}
+	name := regexp.MustCompile(regexp.QuoteMeta(c.id) + `($|[^A-Za-z0-9-])`) // runsc has files such as runsc-ID.sock and ID_sandbox:ID.lock
+	var files []string
+	for _, e := range entries {
+		if name.MatchString(e.Name()) {
+			files = append(files, filepath.Join(c.e.root, e.Name()))
+		}
+	}
+	return files, nil
 }
 
 // knownAs is the state of a deleted container if the runtime still knows it.

@@ -22,20 +22,20 @@ func TestInterruptedCreation(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
 			e := enginetest.Open(t, oci.Driver{}, name, s)
 			begin := time.Now()
-			c, err := e.Create(t.Context(), enginetest.Spec(s, "whole"))
+			c, err := e.Create(t.Context(), enginetest.Spec(s, "complete"))
 			must.Do(t, err)
-			whole := time.Since(begin)
+			duration := time.Since(begin)
 			must.Do(t, c.Delete(t.Context()))
 			baseline := enginetest.Leftovers(s)
 			for i := range moments {
-				ctx, cancel := context.WithTimeoutCause(t.Context(), whole*time.Duration(i)/moments, errors.New("interrupted"))
+				ctx, cancel := context.WithTimeoutCause(t.Context(), duration*time.Duration(i)/moments, errors.New("interrupted"))
 				c, err := e.Create(ctx, enginetest.Spec(s, fmt.Sprintf("moment-%d", i)))
 				cancel()
 				if err == nil {
 					enginetest.Check(t, c.Delete(t.Context()))
 				}
 				if left := enginetest.Leftovers(s); !slices.Equal(left, baseline) {
-					t.Fatalf("a creation that was interrupted after %v of %v left %q", whole*time.Duration(i)/moments, whole, enginetest.Surplus(baseline, left))
+					t.Fatalf("a creation that was interrupted after %v of %v left %q", duration*time.Duration(i)/moments, duration, enginetest.Surplus(baseline, left))
 				}
 			}
 		})

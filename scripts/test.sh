@@ -32,6 +32,13 @@ fi
 export TOUCHSTONE_MUST_RUN=${TOUCHSTONE_MUST_RUN-$must}
 echo "test: may not be skipped: ${TOUCHSTONE_MUST_RUN:-nothing}"
 
+# npm is large, so it is used only where it is installed.
+if command -v npm >/dev/null && axe=$(scripts/tools.sh axe-core); then
+	export TOUCHSTONE_AXE=$axe/axe.min.js
+else
+	echo "test: the accessibility of pages is not tested: that needs npm and its registry" >&2
+fi
+
 make --no-print-directory build # the probe, which the code embeds
 go build -trimpath -buildvcs=false -o bin/suite ./test/suite
 exec bin/suite "${without[@]}" "$@"

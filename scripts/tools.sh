@@ -13,6 +13,7 @@
 #   crio                       with pinns; conmon is Debian's
 #   crictl                     with critest
 #   golangci-lint              for make lint
+#   axe-core                   a script that checks whether pages are accessible, as npm packs it
 #
 # They are stored in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
 # scripts/setup.sh installs the tools for the builds.
@@ -35,9 +36,10 @@ version_of() {
 	crio) echo v1.34.0 ;;
 	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
+	axe-core) echo 4.14.1 ;;
 	*)
 		echo "tools: unknown tool $1; the tools are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
-			"containerd-shim-runsc-v1, crio, crictl, golangci-lint" >&2
+			"containerd-shim-runsc-v1, crio, crictl, golangci-lint, axe-core" >&2
 		exit 2
 		;;
 	esac
@@ -104,6 +106,12 @@ build() {
 		;;
 	golangci-lint)
 		go install -trimpath "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+		;;
+	axe-core)
+		mkdir "$source"
+		npm pack --silent --pack-destination "$source" "axe-core@$version"
+		echo "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745 $source/axe-core-$version.tgz" | sha256sum --check --quiet
+		tar -xf "$source/axe-core-$version.tgz" -C "$bin" --strip-components=1 package/axe.min.js
 		;;
 	esac
 }

@@ -95,7 +95,7 @@ func TestPages(t *testing.T) {
 		{"hostile", testHostile},
 		{"widths", testWidths},
 		{"print", testPrint},
-		{"contrast", testContrast},
+		{"accessibility", testAccessibility},
 		{"read-out", testReadOut},
 		{"download", testDownload},
 	} {
@@ -328,43 +328,6 @@ func testPrint(t *testing.T, ctx context.Context) {
 			return !cell.closest("thead") && (box.right > innerWidth + 1 || box.width === 0) }).map((cell) => cell.textContent)`)
 		if len(cut) > 0 {
 			t.Errorf("%d cells of %s are not on the printed page: %q", len(cut), name, cut[:min(len(cut), 5)])
-		}
-	}
-}
-
-// contrasts are the visible texts with less contrast to their background than WCAG 2 asks of a text (level AA), with the contrast.
-const contrasts = `(() => {
-	const parse = (text) => { const n = text.match(/[0-9.]+/g).map(Number); return {rgb: n.slice(0, 3), alpha: n[3] ?? 1} }
-	const light = (rgb) => { const [r, g, b] = rgb.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b }
-	const found = new Set()
-	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-	while (walker.nextNode()) {
-		const element = walker.currentNode.parentElement
-		if (!walker.currentNode.data.trim() || element.closest("svg, script, option") || element.getClientRects().length === 0) continue
-		let opacity = 1, background = null
-		for (let e = element; e; e = e.parentElement) {
-			const style = getComputedStyle(e)
-			opacity *= Number(style.opacity)
-			const colour = parse(style.backgroundColor)
-			if (!background && colour.alpha === 1) background = colour.rgb
-		}
-		background ??= parse(getComputedStyle(document.body).backgroundColor).rgb
-		const colour = parse(getComputedStyle(element).color).rgb.map((v, i) => opacity * v + (1 - opacity) * background[i])
-		const [a, b] = [light(colour), light(background)].sort((x, y) => y - x)
-		const contrast = (a + 0.05) / (b + 0.05)
-		if (contrast < 4.5) found.add(contrast.toFixed(2) + ": " + walker.currentNode.data.slice(0, 60))
-	}
-	return Array.from(found) })()`
-
-// testContrast: each text is readable, in light and in dark.
-func testContrast(t *testing.T, ctx context.Context) {
-	for name, page := range map[string]func() string{"suite": suite, "engines": engines} {
-		open(t, ctx, pageOf(t, page))
-		for _, scheme := range []string{"light", "dark"} {
-			media(t, ctx, "", scheme)
-			if found := evaluate[[]string](t, ctx, contrasts); len(found) > 0 {
-				t.Errorf("texts of %s have little contrast in %s: %q", name, scheme, found)
-			}
 		}
 	}
 }

@@ -298,7 +298,7 @@ func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, 
 
 // conclude shows the results, writes the report and returns the exit code as an error.
 func (a *App) conclude(opts benchmarkOptions, p plan.Plan, run result.Run, outcome execution.Outcome) error {
-	defer saveMemory()()
+	defer saveMemory(leastGarbage)()
 	exported := p.Export != "" || p.TouchstoneOutput != ""
 	m := report.New([]result.Run{run}, analysis.Options{Release: !exported})
 	// An error in one output does not prevent the others.

@@ -71,7 +71,7 @@ func (a *App) serveUI(ctx context.Context, dir string, address netip.AddrPort, t
 	if err != nil {
 		return err
 	}
-	saveMemory()
+	saveMemory(mostGarbage)
 	read := func(ctx context.Context, do func(*store.Store) error) error { return a.withStore(ctx, dir, do) }
 	if err := read(ctx, func(*store.Store) error { return nil }); err != nil {
 		fmt.Fprintf(a.env.Stderr, "note: the pages have no results yet: %v\n", err)

@@ -12,8 +12,6 @@ VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
 VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
 ARCH    := $(shell go env GOARCH 2>/dev/null)
 PROBES  := amd64 arm64 riscv64
-PROBE   := internal/image/probe/probe-
-LINPACK := internal/image/debian/linpack/linpack-
 
 .PHONY: help
 help: ## Show this list
@@ -22,16 +20,13 @@ help: ## Show this list
 # --- Build ------------------------------------------------------------------------------
 
 .PHONY: build
-build: $(PROBE)$(ARCH) ## Build bin/touchstone, with the probe for this architecture
+build: ## Build bin/touchstone
 	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags '-s -w -X $(MODULE)/internal/cli.version=$(VERSION)' -o bin/touchstone ./cmd/touchstone
 
 .PHONY: probes
-probes: ## Build probe and linpack for all architectures, with cross compilers
+probes: ## After a change of probe/ or linpack/, build them for all architectures, with cross compilers
 	scripts/setup.sh build cross
 	scripts/build-probe.sh $(PROBES)
-
-$(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S linpack/*.c) scripts/build-probe.sh
-	scripts/build-probe.sh $*
 
 # --- Measure ----------------------------------------------------------------------------
 
@@ -77,15 +72,15 @@ chaos: ## Run the adversarial campaign and write the table of docs/reliability.m
 	scripts/chaos.sh
 
 .PHONY: test-quick
-test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
+test-quick: ## Run the tests that need no runtime and no root
 	go test -short -trimpath -ldflags='-s -w' ./...
 
 .PHONY: race
-race: $(PROBE)$(ARCH) ## Run the same with the race detector
+race: ## Run the same with the race detector
 	CGO_ENABLED=1 go test -short -trimpath -race ./...
 
 .PHONY: fuzz
-fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
+fuzz: ## Run every fuzz test for FUZZTIME (5s)
 	scripts/fuzz.sh
 
 .PHONY: bench-stats
@@ -97,7 +92,7 @@ bench-stats: ## Simulate the statistics: false alarms, coverage and power
 		| sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^ *\(--- FAIL\|FAIL\|ok\)/p'
 
 .PHONY: bench
-bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
+bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(ARGS) ./...
 
 # Each clone has its own cache. A shared one contains paths of other clones, and the exclusions do not match them.
@@ -118,16 +113,15 @@ fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
 
 .PHONY: gen
-gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
+gen: ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 
 .PHONY: pins
-pins: $(PROBE)$(ARCH) ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror
+pins: ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror
 	go test ./internal/image/debian -count=1 -run TestPins -update
 
 
 .PHONY: clean
 clean: ## Remove built programs and results
 	rm -rf bin out
-	rm -f $(PROBE)* $(LINPACK)*

@@ -53,7 +53,7 @@ for program in "$@"; do
 	[ -x "$program" ] || die "$program does not exist"
 done
 
-scripts/setup.sh build runtimes engines
+scripts/setup.sh runtimes engines
 tools=$(scripts/tools.sh crictl containerd)
 [ $# -gt 0 ] || set -- "${tools#*:}/containerd"
 

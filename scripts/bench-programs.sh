@@ -51,7 +51,6 @@ shift $((OPTIND - 1))
 [ "$(id -u)" -eq 0 ] || die "cgroups and chroot need root: run it as root"
 
 cd "$(dirname "$0")/.."
-scripts/setup.sh build
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 

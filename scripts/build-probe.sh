@@ -1,9 +1,11 @@
 #!/bin/sh
 # Builds the probe and linpack for the given architectures in Go's naming (default: the host's) to
-# internal/image/probe/probe-ARCH and internal/image/debian/linpack/linpack-ARCH. The binary embeds these files.
+# internal/image/probe/probe-ARCH and internal/image/debian/linpack/linpack-ARCH. The binary embeds these files. They are under version
+# control, so that go install gets them too, with their record internal/image/programs.sum: the compiler for each architecture, and the
+# checksums of sources and programs. `make probes` builds all and renews the record.
 #
 # The compiler is $CC_ARCH (such as CC_arm64), $CC for the host's architecture, gcc, or Debian's cross compiler. It must be
-# gcc. The build is reproducible with the same compiler. PROBE_OUT is another output directory for both.
+# gcc. The build is reproducible with the same compiler. PROBE_OUT is another output directory for both; it leaves the record as it is.
 set -eu
 export LC_ALL=C
 
@@ -80,6 +82,8 @@ build() {
 	# shellcheck disable=SC2086
 	$cc $ldflags -o "$work/probe" $objects $libraries
 
+	echo "# $arch: $($cc --version | head -n 1 | sed 's/^[^ ]* //')" >>"$work/compilers"
+
 	size=$(wc -c <"$work/probe" | tr -d ' ')
 	[ "$size" -lt "$limit" ] || die "the probe for $arch has $size bytes, but the limit is $limit"
 	place "$work/probe" "$out/probe-$arch"
@@ -100,7 +104,19 @@ place() {
 	echo "$(basename "$2"): $(wc -c <"$2" | tr -d ' ') bytes"
 }
 
+# record writes the record of all programs.
+record() {
+	cd "$root"
+	{
+		echo "# Written by make probes; sha256sum --check reads it. The compilers:"
+		cat "$work/compilers"
+		sha256sum scripts/build-probe.sh probe/*.[chS] linpack/*.c internal/image/probe/probe-* internal/image/debian/linpack/linpack-*
+	} >"$work/record"
+	mv "$work/record" internal/image/programs.sum
+}
+
 [ $# -gt 0 ] || set -- "$host"
 for arch; do
 	build "$arch"
 done
+[ -n "${PROBE_OUT:-}" ] || [ "$*" != "amd64 arm64 riscv64" ] || record

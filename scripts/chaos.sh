@@ -17,7 +17,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-scripts/setup.sh build runtimes engines crio
+scripts/setup.sh runtimes engines crio
 make --no-print-directory chaos-programs
 path=$(scripts/tools.sh runsc crun containerd crio)
 export PATH="$path:$PATH"

@@ -42,7 +42,7 @@ quietly() {
 	fi
 }
 
-scripts/setup.sh build runtimes gvisor engines image
+scripts/setup.sh runtimes gvisor engines image
 quietly "building touchstone" make --no-print-directory build
 path=$(scripts/tools.sh --cached runsc youki crun containerd containerd-shim-runsc-v1 crio)
 export PATH="${path:+$path:}$PATH"

@@ -28,7 +28,7 @@ if [ -n "${TOUCHSTONE_KATA:-}" ]; then
 	export TOUCHSTONE_KATA
 fi
 
-scripts/setup.sh build cross runtimes image lab
+scripts/setup.sh runtimes image lab
 make --no-print-directory probes
 
 # Machines of another architecture boot only in some changes: see test/cells.

@@ -54,8 +54,11 @@ const (
 // ErrInterrupted is the cause of a context that a signal cancelled.
 var ErrInterrupted = errors.New("interrupted")
 
+// development is the version of a program that neither the linker nor go install has given one.
+const development = "dev"
+
 // version is set by the linker's -X flag.
-var version = "dev"
+var version = development
 
 // Environment holds the streams of the program and the properties of its terminal.
 type Environment struct {
@@ -333,6 +336,9 @@ func tool() result.Tool {
 	t := result.Tool{Version: version}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		t.Go = info.GoVersion
+		if release := info.Main.Version; version == development && release != "" && release != "(devel)" {
+			t.Version = release
+		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				t.Commit = s.Value

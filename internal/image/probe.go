@@ -10,20 +10,20 @@ import (
 	"runtime"
 )
 
-// ErrNoProbe reports that this binary was built without the probe for an architecture.
-var ErrNoProbe = errors.New("this binary was built without the probe for it")
+// ErrNoProbe reports that this program has no probe for an architecture.
+var ErrNoProbe = errors.New("this program has none")
 
-// The directory contains a README and the output of scripts/build-probe.sh.
+// The directory contains the output of scripts/build-probe.sh.
 //
 //go:embed probe
 var embedded embed.FS
 
-// Probe returns the probe for an architecture in Go's naming: a static ELF executable. The error wraps ErrNoProbe if the binary has
-// none.
+// Probe returns the probe for an architecture in Go's naming: a static ELF executable. The error wraps ErrNoProbe if there
+// is none.
 func Probe(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("probe/probe-" + arch)
 	if err != nil {
-		return nil, fmt.Errorf("probe for architecture %q: %w; run scripts/build-probe.sh %[1]s, and make build", arch, ErrNoProbe)
+		return nil, fmt.Errorf("probe for architecture %q: %w", arch, ErrNoProbe)
 	}
 	return binary, nil
 }

@@ -306,11 +306,11 @@ func putSkeleton(t *testing.T, b *builderOf) {
 	must.Do(t, err)
 }
 
-// For an architecture without programs in this binary, the error explains how to build one with them.
+// An architecture without our programs has no image.
 func TestMissingPrograms(t *testing.T) {
 	_, err := Build(t.Context(), Options{Cache: t.TempDir(), Arch: "s390x", Lock: &Lock{Arch: "s390x"}})
-	if !errors.Is(err, image.ErrNoProbe) || !strings.Contains(err.Error(), "s390x: this binary was built without the probe") || !strings.Contains(err.Error(), "make probes build") {
-		t.Errorf("%v, want an error with the missing program and advice", err)
+	if !errors.Is(err, image.ErrNoProbe) || !strings.Contains(err.Error(), `"s390x"`) {
+		t.Errorf("%v, want an error with the missing program", err)
 	}
 }
 

@@ -35,10 +35,10 @@ func wanted() programs.Tool {
 	return union
 }
 
-// ErrNoLinpack reports that this binary was built without linpack for an architecture.
-var ErrNoLinpack = errors.New("this binary was built without linpack for it")
+// ErrNoLinpack reports that this program has no linpack for an architecture.
+var ErrNoLinpack = errors.New("this program has none")
 
-// The folder has a README and the output of scripts/build-probe.sh.
+// The folder has the output of scripts/build-probe.sh.
 //
 //go:embed linpack
 var embedded embed.FS

@@ -162,9 +162,11 @@ func (c containerdConfig) text(version string) string {
 	line("imports = []")
 	line("[grpc]")
 	line("  address = %s", quote(c.socket))
-	// By default a shim that does not answer for two seconds, on a busy machine, fails the deletion of its container.
+	// By default a shim that does not answer for two seconds, on a busy machine, fails the deletion of its container, and after five seconds of cleaning up
+	// the container's files are left.
 	line("[timeouts]")
 	line(`  "io.containerd.timeout.task.state" = "1m"`)
+	line(`  "io.containerd.timeout.shim.cleanup" = "1m"`)
 	line(`[plugins."io.containerd.internal.v1.opt"]`)
 	line("  path = %s", quote(c.opt)) // by default it makes /opt/containerd
 	if !old {

@@ -166,10 +166,10 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 	}
 	switch c.Verdict {
 	case stats.Faster:
-		factor.Tone, factor.Strength = document.Good, strength(c.DecidingRatio())
+		factor.Tone, factor.Strength = document.Good, document.Strength(c.DecidingRatio())
 		return factor, quantity.DecidingPart(c, m)
 	case stats.Slower:
-		factor.Tone, factor.Strength = document.Bad, strength(c.DecidingRatio())
+		factor.Tone, factor.Strength = document.Bad, document.Strength(c.DecidingRatio())
 		return factor, quantity.DecidingPart(c, m)
 	case stats.Mixed:
 		word = quantity.Parts(c, m)
@@ -181,17 +181,6 @@ func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word s
 		return document.Span{Text: word, Tone: document.Faint}, ""
 	}
 	return factor, word
-}
-
-// strength is the strength of the colour of a shown difference, by the logarithm of its ratio.
-func strength(ratio float64) int {
-	size := max(ratio, 1/ratio)
-	for i, limit := range []float64{1.1, 1.5, 4, 20} {
-		if size < limit {
-			return i + 1
-		}
-	}
-	return 5
 }
 
 // layers is the addition of each layer. The process is native's row.

@@ -1,8 +1,10 @@
 package html
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
@@ -12,11 +14,13 @@ import (
 type matrix struct {
 	Region          string
 	Targets, Suites []string
-	// Baselines are the choices. HasRest is set if some rows show on request.
-	Baselines []string
-	HasRest   bool
-	Width     int
-	Rows      []matrixRow
+	// Legend is the noun of the columns with a capital letter.
+	Legend string
+	// Baselines are the choices. HasRest is set if some rows show on request, HasValues and HasDifferences if the cells have other numbers than factors.
+	Baselines                          []string
+	HasRest, HasValues, HasDifferences bool
+	Width                              int
+	Rows                               []matrixRow
 	// Heads are the headings in the printed cells of a matrix that is too wide for a printed page.
 	Heads []string
 	Data  matrixData
@@ -35,6 +39,7 @@ type matrixRow struct {
 
 // matrixData is the JSON that the script reads.
 type matrixData struct {
+	Nouns   [2]string        `json:"nouns"` // of the rows and of the columns
 	Targets []string         `json:"targets"`
 	Rows    []rowData        `json:"rows"`
 	Values  [][]cellData     `json:"values"`
@@ -58,6 +63,8 @@ func (b *builder) matrix(m *document.Matrix) *matrix {
 		return nil
 	}
 	out := &matrix{Region: b.region(), Width: 1 + len(m.Columns)}
+	out.Data.Nouns = [2]string{cmp.Or(m.RowNoun, "metrics"), cmp.Or(m.ColumnNoun, "targets")}
+	out.Legend = strings.ToUpper(out.Data.Nouns[1][:1]) + out.Data.Nouns[1][1:]
 	for _, name := range m.Columns {
 		out.Targets = append(out.Targets, web.Clean(name))
 	}
@@ -97,6 +104,7 @@ func (out *matrix) add(b *builder, r *document.MatrixRow, index int, cells []doc
 	var values []cellData
 	for i := range cells {
 		row.Cells, values = append(row.Cells, b.cell(cells[i].Factor)), append(values, b.cellData(r.Values[i]))
+		out.HasValues, out.HasDifferences = out.HasValues || r.Values[i] != nil, out.HasDifferences || cells[i].Difference != nil
 	}
 	out.Rows = append(out.Rows, row)
 	out.Data.Rows = append(out.Data.Rows, rowData{web.Clean(r.ID), web.Clean(r.Suite), r.Rest})

@@ -6,6 +6,8 @@ type CellData = string[]
 type Comparison = [size: number | null, shown: number, factor: CellData, difference: CellData]
 
 interface MatrixData {
+  /** The names of the rows and of the columns. */
+  nouns: [string, string]
   targets: string[]
   rows: { id: string; suite: string; rest: boolean }[]
   values: CellData[][]
@@ -99,7 +101,7 @@ function matrix(root: HTMLElement): void {
         group.hidden = true
       } else if (group && !element.hidden) group.hidden = false
     }
-    status.textContent = `${visible.length} of ${rows.length} metrics, ${columns.filter(Boolean).length} of ${columns.length} targets`
+    status.textContent = `${visible.length} of ${rows.length} ${data.nouns[0]}, ${columns.filter(Boolean).length} of ${columns.length} ${data.nouns[1]}`
   }
 
   /** The state in the address, without what is as at first. */

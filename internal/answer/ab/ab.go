@@ -19,9 +19,8 @@ func Document(c *ab.Document) *document.Document {
 	if c.Unfinished != "" {
 		d.Notes = append(d.Notes, document.Text{Text: "Runs are missing: " + c.Unfinished + ".", Tone: document.Alarm})
 	}
-	d.Blocks = append(d.Blocks, facts(c), values(c))
-	d.Blocks = append(d.Blocks, plots(c)...)
-	d.Blocks = append(d.Blocks, runs(c), method(c))
+	d.Blocks = append(append(append(d.Blocks, facts(c)), matrix(c)...), values(c))
+	d.Blocks = append(append(d.Blocks, plots(c)...), runs(c), method(c))
 	return d
 }
 

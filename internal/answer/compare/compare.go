@@ -21,7 +21,7 @@ func Document(c *sides.Comparison) *document.Document {
 	for _, note := range c.Notes {
 		d.Notes = append(d.Notes, document.Text{Text: note, Tone: document.Alarm})
 	}
-	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, runs(c))
+	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, matrix(c), runs(c))
 	d.Blocks = append(d.Blocks, differences(c)...)
 	d.Blocks = append(d.Blocks, gates(c)...)
 	d.Blocks = append(d.Blocks, metrics(c)...)

@@ -152,7 +152,15 @@ type Course struct {
 	// Columns are the headings of the labels, of the value and of the remark. They may be absent.
 	Columns []string
 	Points  []Point
-	Breaks  []Break
+	// Interval returns the interval of the value of a point, or nil without one. Only a page calls it, because it may take time. It may be nil.
+	Interval func(index int) *PointInterval
+	Breaks   []Break
+}
+
+// PointInterval is the interval of a value. Text says it in words.
+type PointInterval struct {
+	Low, High float64
+	Text      string
 }
 
 // Table is the course as a table, for a format without drawings or beside one.

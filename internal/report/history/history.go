@@ -69,7 +69,13 @@ type Point struct {
 	// Lost is the share (0–1) of the blocks that the cell has lost.
 	Lost  float64
 	State result.State
+
+	values []float64
+	seed   uint64
 }
+
+// Interval is the 95 % interval of the value, as the report of the run has it. It is nil with too few trials. It takes milliseconds.
+func (p *Point) Interval() *stats.Interval { return stats.Summarize(p.values, p.seed).CI }
 
 // Remark states what a reader must know of the run: lost trials, and a plan that was not completed. It is empty for most runs.
 func (p *Point) Remark() string {
@@ -116,7 +122,7 @@ type Builder struct {
 // NewBuilder begins the history of a metric.
 func NewBuilder(metric string, in Select) *Builder { return &Builder{metric: metric, in: in} }
 
-// Add adds a run. Runs are added in their order. The builder does not keep the trials.
+// Add adds a run. Runs are added in their order. The builder keeps the values of the metric, and no other part of the trials.
 func (b *Builder) Add(run result.Run) {
 	facts := run
 	facts.Trials = nil
@@ -141,6 +147,7 @@ func (b *Builder) Add(run result.Run) {
 		s.runs = append(s.runs, facts)
 		s.Points = append(s.Points, Point{
 			Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost, State: run.State,
+			values: m.Values, seed: m.Seed(run.Seed, m.Metric.Name),
 		})
 	}
 }

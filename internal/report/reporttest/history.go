@@ -43,6 +43,24 @@ func Days(change func(n int, r *result.Run)) []result.Run {
 	return runs
 }
 
+// TwoTargets are Days with ten trials each, and a second target that does not change. The trials vary by some per cent.
+func TwoTargets() []result.Run {
+	return Days(func(_ int, r *result.Run) {
+		value := r.Trials[0].Samples[0].Value
+		r.Targets = append(r.Targets, result.Target{Name: "oci/crun", Version: "1.8"})
+		r.Trials = nil
+		for block := range 10 {
+			for i, target := range []string{"oci/runc", "oci/crun"} {
+				create := []float64{value, 0.010}[i] * (1 + 0.005*float64(block*(3+i)%7))
+				r.Trials = append(r.Trials, result.Trial{
+					Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: "a.b.c", Target: target}, Block: block, Status: result.OK,
+					Samples: []result.Sample{{Metric: "Create", Value: create}, {Metric: "Rate", Value: 1 / create}},
+				})
+			}
+		}
+	})
+}
+
 // Lose makes the first trials of a run fail.
 func Lose(r *result.Run, n int) {
 	for i := range n {

@@ -34,7 +34,7 @@ func Document(r *reproduce.Reproduction, links []string) *document.Document {
 		}
 		facts.Items = append(facts.Items, document.Fact{Name: "Targets", Text: runs.Targets(first)})
 	}
-	d.Blocks = append(d.Blocks, facts, claims(r))
+	d.Blocks = append(append(d.Blocks, facts, claims(r)), matrix(r)...)
 	for i := range r.Tables {
 		d.Blocks = append(d.Blocks, table(&r.Tables[i]))
 	}

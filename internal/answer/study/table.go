@@ -14,7 +14,7 @@ import (
 
 // table is a table of the paper: the printed value, our value, and the two ratios to the reference.
 func table(t *reproduce.Table) document.Block {
-	s := document.Section{ID: "table/" + t.Name, Title: t.Name + "  " + t.Title, Short: t.Name}
+	s := document.Section{ID: sectionID(t), Title: t.Name + "  " + t.Title, Short: t.Name}
 	caption := t.Place
 	if t.Reason == "" {
 		caption += "; each cell: the printed value, the median " + t.Where
@@ -44,6 +44,8 @@ func table(t *reproduce.Table) document.Block {
 	s.Blocks = append(append(append(s.Blocks, ratios(t)...), content...), origins(t))
 	return s
 }
+
+func sectionID(t *reproduce.Table) string { return "table/" + t.Name }
 
 func cells(t *reproduce.Table) document.Table {
 	head := []document.Cell{nil}

@@ -34,9 +34,13 @@ func testAccessibility(t *testing.T, ctx context.Context) {
 	}
 	program, err := os.ReadFile(file)
 	must.Do(t, err)
-	for name, page := range map[string]func() string{"suite": suite, "engines": engines} {
+	pages := map[string]string{"suite": pageOf(t, suite), "engines": pageOf(t, engines)}
+	for name, a := range answers() {
+		pages[name] = written(t, a.document)
+	}
+	for name, page := range pages {
 		for _, scheme := range []string{"light", "dark"} {
-			open(t, ctx, pageOf(t, page))
+			open(t, ctx, page)
 			media(t, ctx, "", scheme)
 			evaluate[chromedp.Void](t, ctx, string(program))
 			evaluate[chromedp.Void](t, ctx, `document.querySelectorAll("details").forEach((e) => e.open = true)`)

@@ -65,6 +65,8 @@ type Sample struct {
 	Order int32
 	// Hollow is set for a value with a doubt, such as one of a disturbed trial.
 	Hollow bool
+	// Note is the conditions of the value and the reason of a doubt, in words. It may be empty.
+	Note string
 }
 
 // Plot is a figure of lines above a horizontal axis, such as time. Its panels have the same lines and the same axis of values.

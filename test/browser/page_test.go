@@ -98,6 +98,10 @@ func TestPages(t *testing.T) {
 		{"contrast", testContrast},
 		{"read-out", testReadOut},
 		{"download", testDownload},
+		{"views", testViews},
+		{"view-address", testViewAddress},
+		{"log-axis", testLogAxis},
+		{"pgfplots", testPGFPlots},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")

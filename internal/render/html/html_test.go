@@ -85,6 +85,7 @@ func sample() *document.Document {
 	for i := range 5 {
 		samples.Lanes[0].Samples.Values = append(samples.Lanes[0].Samples.Values, document.Sample{Value: 0.018 + 0.001*float64(i), Order: int32(i), Hollow: i == 2})
 	}
+	samples.Lanes[0].Samples.Values[2].Note = "disturbed: programs waited for I/O 14.2 % of the time; cache cold"
 	series := document.Plot{
 		Name: "StartLatency", Caption: "by place: medians over blocks", Unit: result.Seconds, Axis: "number of the container", Names: []string{"native", "oci/runc"},
 		Panels: []document.Panel{{End: 4, Text: "StartLatency by number of the container; oci/runc from 1 ms to 30 ms", Lines: []*document.Curve{nil, {
@@ -239,7 +240,7 @@ func TestTextIsHarmless(t *testing.T) {
 	bars := document.Bars{Caption: bad, Parts: []string{bad}, Bars: []document.Bar{{Name: bad, Text: bad, Pieces: []document.Piece{{Value: 1, Text: bad}}}}}
 	span := document.Span{Text: bad, Link: bad}
 	d.Blocks = append(d.Blocks, matrixOf(bad, bad),
-		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
+		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{Values: []document.Sample{{Value: 1, Note: bad}}}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
 		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}, Details: []document.Item{{Span: span, Lines: []string{bad}}, {Span: span, Lines: []string{bad, bad, bad, bad}}}}}})
 	page := written(t, d)
 	if n := strings.Count(page, "&lt;svg/onload=alert"); n < 25 {

@@ -125,7 +125,7 @@ func newLanes(l *document.Lanes, r room) *lanes {
 				if out.Data == nil {
 					out.Data = newSampleData(l, &out.Axis, times)
 				}
-				out.Data.add(source, selection, bottom+firstSample)
+				out.Data.add(source, selection, lineClass(i), bottom+firstSample, r.notes)
 			}
 			bottom += sampleDepth
 		}

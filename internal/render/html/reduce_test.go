@@ -2,6 +2,7 @@ package html
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -84,7 +85,7 @@ func noisySamples(n int, disturbed bool) []document.Sample {
 	random := rand.New(rand.NewPCG(1, 2))
 	var samples []document.Sample
 	for i := range n {
-		samples = append(samples, document.Sample{Order: int32(i), Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64())})
+		samples = append(samples, document.Sample{Order: int32(i), Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64()), Note: fmt.Sprintf("disturbed: %d", i)})
 	}
 	return samples
 }

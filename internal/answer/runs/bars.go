@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -41,6 +42,7 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 	out := document.Bars{Caption: "the median of each timed region, in order; all bars have the same scale"}
 	places := map[string]int{}
 	hasSeveral, hasSteps := false, false
+	var repeats []string
 	for _, o := range s.Targets {
 		if len(o.Phases) == 0 {
 			continue
@@ -52,11 +54,10 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 			if !found {
 				place = len(places)
 				places[p.Name] = place
-				name := p.Name
+				out.Parts = append(out.Parts, p.Name)
 				if p.Times > 1 {
-					name += fmt.Sprintf(" (each of %d)", p.Times)
+					repeats = append(repeats, fmt.Sprintf("%s is each of %d", p.Name, p.Times))
 				}
-				out.Parts = append(out.Parts, name)
 			}
 			piece := document.Piece{First: place, Last: place, Value: p.Seconds, Text: p.Name + " " + quantity.Text(p.Seconds, result.Seconds)}
 			for _, step := range p.Steps {
@@ -68,6 +69,9 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 		}
 		bar.Text = quantity.Text(sum, result.Seconds)
 		out.Bars = append(out.Bars, bar)
+	}
+	if repeats != nil {
+		out.Caption += "; " + strings.Join(repeats, ", ")
 	}
 	if hasSteps {
 		out.Caption += "; the lower edge of a phase shows its calls of the engine, if there are several"

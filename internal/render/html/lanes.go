@@ -87,7 +87,7 @@ type mark struct{ Class, Colour, Path, Whisker, Title string }
 // key explains a shape or a line.
 type key struct{ Class, Path, Label string }
 
-func newLanes(l *document.Lanes, r room) *lanes {
+func newLanes(l *document.Lanes, r room, p palette) *lanes {
 	out := &lanes{
 		Name: l.Name, Width: web.Num(figureWidth),
 		Left: web.Num(figureMargin), Right: web.Num(figureWidth - figureMargin),
@@ -125,7 +125,7 @@ func newLanes(l *document.Lanes, r room) *lanes {
 				if out.Data == nil {
 					out.Data = newSampleData(l, &out.Axis, times)
 				}
-				out.Data.add(source, selection, lineClass(i), bottom+firstSample, r.notes)
+				out.Data.add(source, selection, p.line(laneName(source)), bottom+firstSample, r.notes)
 			}
 			bottom += sampleDepth
 		}

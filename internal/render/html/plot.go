@@ -70,7 +70,7 @@ func curves(p *document.Plot) iter.Seq[*document.Curve] {
 	}
 }
 
-func newPlot(p *document.Plot, r room) *plot {
+func newPlot(p *document.Plot, r room, colours palette) *plot {
 	out := &plot{Name: p.Name}
 	hasBands := slices.ContainsFunc(p.Panels, func(p document.Panel) bool { return p.Bands != nil })
 	top := plotTop
@@ -79,8 +79,10 @@ func newPlot(p *document.Plot, r room) *plot {
 	}
 	bottom := top + plotHeight
 	y, hasAxis := valueAxis(p, bottom, top)
-	for i, name := range p.Names {
-		out.Legend = append(out.Legend, lineKey{name, lineClass(i)})
+	var lines []string
+	for _, name := range p.Names {
+		lines = append(lines, colours.line(name))
+		out.Legend = append(out.Legend, lineKey{name, colours.line(name)})
 	}
 	raw := rawValues(p)
 	isWhole := raw <= r.raw
@@ -90,7 +92,7 @@ func newPlot(p *document.Plot, r room) *plot {
 			Name: p.Panels[i].Name, Alt: p.Panels[i].Text, Axis: p.Axis, Width: web.Num(figureWidth), Height: web.Num(bottom + plotFoot), Left: web.Num(plotLeft), Right: web.Num(plotRight),
 			Bottom: web.Num(bottom), TickY: web.Num(bottom + 13), LabelY: web.Num(bottom + plotFoot - 5), Y: y, top: top, bottom: bottom,
 		}
-		panel.draw(&p.Panels[i], p.Across, isWhole, r, hasAxis)
+		panel.draw(&p.Panels[i], lines, p.Across, isWhole, r, hasAxis)
 		count, total = count+panel.count, total+panel.total
 		out.Panels = append(out.Panels, panel)
 	}
@@ -135,10 +137,11 @@ func valueAxis(p *document.Plot, bottom, top float64) (web.Axis, bool) {
 	return web.NewAxis([]float64{low, high}, p.Unit, bottom, top)
 }
 
+// lineClass is the classes of the line with a look: its colour and its dashes.
 func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
 // draw draws the lines and the bands. The horizontal axis has places without a unit.
-func (out *panel) draw(p *document.Panel, unit result.Unit, isWhole bool, r room, hasAxis bool) {
+func (out *panel) draw(p *document.Panel, lines []string, unit result.Unit, isWhole bool, r room, hasAxis bool) {
 	if out.Drawn = hasAxis && finite(p.End) && p.End > 0; !out.Drawn {
 		return
 	}
@@ -161,7 +164,7 @@ func (out *panel) draw(p *document.Panel, unit result.Unit, isWhole bool, r room
 	}
 	for i, c := range p.Lines {
 		if c != nil {
-			out.curve(c, lineClass(i), x, isWhole, r)
+			out.curve(c, lines[i], x, isWhole, r)
 		}
 	}
 }

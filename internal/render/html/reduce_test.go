@@ -20,6 +20,7 @@ func figuresOf(lanes int, samples []document.Sample, curve *document.Curve) []do
 	for range lanes {
 		figure.Lanes = append(figure.Lanes, document.Lane{Samples: &document.Samples{Median: 1, Values: samples}})
 		plot.Panels[0].Lines = append(plot.Panels[0].Lines, curve)
+		plot.Names = append(plot.Names, fmt.Sprint(len(plot.Names)))
 	}
 	return []document.Block{document.Section{Blocks: []document.Block{figure, plot}}}
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -118,9 +119,13 @@ type Band struct {
 // Bars is stacked bars in one scale: a bar for each row, with a piece for each part. Their section has their name.
 type Bars struct {
 	Caption string
+	Unit    result.Unit
 	Parts   []string
 	Bars    []Bar
 }
+
+// Name is the names of the parts of a piece.
+func (b *Bars) Name(p Piece) string { return strings.Join(b.Parts[p.First:p.Last+1], " + ") }
 
 // Bar is a sum of pieces.
 type Bar struct {

@@ -102,6 +102,7 @@ func TestPages(t *testing.T) {
 		{"view-address", testViewAddress},
 		{"log-axis", testLogAxis},
 		{"pgfplots", testPGFPlots},
+		{"figures", testFigures},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -203,8 +204,7 @@ func testLogAxis(t *testing.T, ctx context.Context) {
 func testPGFPlots(t *testing.T, ctx context.Context) {
 	l := laneOf()
 	open(t, ctx, figurePage(t, l))
-	dir := t.TempDir()
-	body := ""
+	var pictures []string
 	for name, places := range map[string]int{"order": 2 * count, "ecdf": 2 * count, "shift": stats.Deciles} {
 		view(t, ctx, name)
 		picture := download(t, ctx, 0, "TeX")
@@ -215,16 +215,73 @@ func testPGFPlots(t *testing.T, ctx context.Context) {
 		if name != "shift" && !strings.Contains(picture, value) {
 			t.Errorf("the picture %s lacks %s", name, value)
 		}
-		must.Do(t, os.WriteFile(filepath.Join(dir, name+".tex"), []byte(picture), 0o600))
-		body += "\\input{" + name + "}\n"
+		pictures = append(pictures, picture)
 	}
+	typeset(t, pictures)
+}
+
+// typeset checks that TeX reads pictures, if it is installed.
+func typeset(t *testing.T, pictures []string) {
+	t.Helper()
 	if _, err := exec.LookPath("pdflatex"); err != nil {
+		t.Log("no pdflatex")
 		return
 	}
-	must.Do(t, os.WriteFile(filepath.Join(dir, "all.tex"), []byte("\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{pgfplots}\\pgfplotsset{compat=1.18}\\begin{document}\n"+body+"\\end{document}\n"), 0o600))
+	dir := t.TempDir()
+	const head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{pgfplots}\\pgfplotsset{compat=1.18}\\begin{document}\n"
+	must.Do(t, os.WriteFile(filepath.Join(dir, "all.tex"), []byte(head+strings.Join(pictures, "\n\n")+"\\end{document}\n"), 0o600))
 	cmd := exec.CommandContext(t.Context(), "pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("pdflatex: %v\n%s", err, out[max(0, len(out)-2000):])
 	}
+}
+
+// testFigures: the lines of a plot, a course and stacked bars have a read-out, and download with all their values in each format.
+func testFigures(t *testing.T, ctx context.Context) {
+	series := document.Plot{Name: "Start", Unit: result.Seconds, Axis: "number of the container", Names: []string{"native", hostileName}, Panels: []document.Panel{{
+		End: 3, Lines: []*document.Curve{{At: []float64{1, 2, 3}, Values: []float64{0.001, 0.0025, 0.5}}, {At: []float64{2}, Values: []float64{0.03}}},
+	}}}
+	course := document.Course{Name: "Run", Unit: result.Bytes, Points: []document.Point{{Labels: []string{"a"}, Value: 1024, Text: "1 KiB"}, {Labels: []string{"b"}, Value: 2048, Text: "2 KiB", Remark: "lost"}}}
+	stacks := document.Bars{Unit: result.Seconds, Parts: []string{"create", "start", hostileName}, Bars: []document.Bar{
+		{Name: "native", Pieces: []document.Piece{{Value: 0.25, Text: "create 250 ms"}, {First: 1, Last: 2, Value: -0.5, Text: "both"}}}, {Name: hostileName, Pieces: []document.Piece{{First: 1, Last: 1, Value: 1, Text: "start 1 s"}}},
+	}}
+	address := written(t, &document.Document{Title: "figures", Blocks: []document.Block{series, course, document.Section{Title: "Layers", Blocks: []document.Block{stacks}}}})
+	if messages := errorsOf(t, ctx, address); len(messages) > 0 {
+		t.Fatalf("the browser reports %q", messages)
+	}
+	var pictures []string
+	for i, want := range []struct {
+		table [][]string
+		read  string
+	}{
+		{[][]string{
+			{"line", "place", "place_unit", "value", "unit"}, {"native", "1", "", "0.001", "s"}, {"native", "2", "", "0.0025", "s"}, {"native", "3", "", "0.5", "s"}, {hostileName, "2", "", "0.03", "s"},
+		}, "native: number of the container 1, 1 ms; native: number of the container 2, 2.5 ms"},
+		{[][]string{{"place", "value", "unit", "note"}, {"1", "1024", "B", "a, 1 KiB"}, {"2", "2048", "B", "b, 2 KiB; lost"}}, "a, 1 KiB; b, 2 KiB; lost"},
+		{[][]string{
+			{"bar", "part", "value", "unit"}, {"native", "create", "0.25", "s"}, {"native", "start + " + hostileName, "-0.5", "s"}, {hostileName, "start", "1", "s"},
+		}, "native: create 250 ms; native: both"},
+	} {
+		rows, err := csv.NewReader(strings.NewReader(download(t, ctx, i, "CSV"))).ReadAll()
+		must.Do(t, err)
+		if fmt.Sprint(rows) != fmt.Sprint(want.table) {
+			t.Errorf("the table %d is %q, want %q", i, rows, want.table)
+		}
+		drawing, picture := download(t, ctx, i, "SVG"), download(t, ctx, i, "TeX")
+		checkDrawing(t, drawing)
+		for _, row := range want.table[1:] {
+			if value := row[len(row)-2]; !strings.Contains(picture, value) {
+				t.Errorf("the picture %d lacks %s", i, value)
+			}
+		}
+		pictures = append(pictures, picture)
+		texts := evaluate[[]string](t, ctx, fmt.Sprintf(`(() => { const figure = document.querySelectorAll("figure")[%d]; const svg = figure.querySelector("svg[tabindex]"); const status = figure.querySelector("[role=status]")
+			svg.dispatchEvent(new FocusEvent("focus")); const texts = [status.textContent]
+			svg.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"})); texts.push(status.textContent); return texts })()`, i))
+		if got := strings.Join(texts, "; "); got != want.read {
+			t.Errorf("the figure %d reads %q, want %q", i, got, want.read)
+		}
+	}
+	typeset(t, pictures)
 }

@@ -15,6 +15,7 @@ func layerBars(l *analysis.Layers) document.Bars {
 	unit := l.Metric.Unit
 	out := document.Bars{
 		Parts:   analysis.LayerNames(),
+		Unit:    unit,
 		Caption: "medians of the differences within a block; a line marks the whole; negative layers are left of zero; all bars have the same scale",
 	}
 	if l.Merged() {
@@ -39,7 +40,7 @@ func layerBars(l *analysis.Layers) document.Bars {
 
 // phaseBars has a bar for each target, with a piece for each timed region. It returns false if no target has several.
 func phaseBars(s *analysis.Section) (document.Bars, bool) {
-	out := document.Bars{Caption: "the median of each timed region, in order; all bars have the same scale"}
+	out := document.Bars{Unit: result.Seconds, Caption: "the median of each timed region, in order; all bars have the same scale"}
 	places := map[string]int{}
 	hasSeveral, hasSteps := false, false
 	var repeats []string
@@ -83,6 +84,7 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 func componentBars(c *analysis.Components) document.Bars {
 	out := document.Bars{
 		Parts:   c.Names,
+		Unit:    c.Unit,
 		Caption: "medians over trials; the number is the median of the sums in each trial, and the medians of the components need not add up to it; all bars have the same scale",
 	}
 	for i := range c.Rows {

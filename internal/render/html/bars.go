@@ -21,6 +21,7 @@ type bars struct {
 	Caption string
 	Legend  []lineKey
 	Bars    []bar
+	Data    barsData
 }
 
 type bar struct {
@@ -36,7 +37,7 @@ type bar struct {
 type segment struct{ Class, X, Y, Width, Height, Title string }
 
 func newBars(b *document.Bars, p palette) *bars {
-	out := &bars{Caption: b.Caption}
+	out := &bars{Caption: b.Caption, Data: newBarsData(b)}
 	small := smallParts(b)
 	var classes []string // of the parts
 	others := 0

@@ -29,6 +29,7 @@ type course struct {
 	Top, Bottom, LabelY string
 	First, Last         string // the first labels of the first and the last point
 	Dots                []dot
+	Data                courseData
 	Levels              []level
 	Breaks              []string // the places of the breaks
 	Changes             []item
@@ -78,6 +79,7 @@ func (b *builder) course(c *document.Course) *course {
 
 // draw adds a dot for each point, hollow for a point with a remark, and the levels between the breaks.
 func (out *course) draw(c *document.Course) {
+	out.Data.Name, out.Data.Unit = web.Clean(c.Name), c.Unit
 	x := func(place float64) string {
 		return web.Num(courseLeft + place/float64(len(c.Points))*(courseRight-courseLeft))
 	}
@@ -91,7 +93,7 @@ func (out *course) draw(c *document.Course) {
 		if p.Remark != "" {
 			d.Class, d.Title = "dot marked", title+"; "+p.Remark
 		}
-		out.Dots = append(out.Dots, d)
+		out.Dots, out.Data.Values = append(out.Dots, d), append(out.Data.Values, p.Value)
 	}
 	first, last := c.Points[0].Labels, c.Points[len(c.Points)-1].Labels
 	if len(first) > 0 && len(last) > 0 {

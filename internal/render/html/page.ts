@@ -207,6 +207,30 @@ interface SampleData {
   lanes: LaneData[]
 }
 
+/** The lines of a panel. */
+interface LineData {
+  name: string
+  axis: string
+  across: string
+  unit: string
+  placeScales: Scale[]
+  scales: Scale[]
+  x: AxisData
+  y: AxisData
+  top: number
+  bottom: number
+  lines: { name: string; places: number[]; values: number[] }[]
+}
+interface CourseData {
+  name: string
+  unit: string
+  values: number[]
+}
+interface BarsData {
+  unit: string
+  bars: { name: string; pieces: [name: string, value: number][] }[]
+}
+
 /** A place of a drawing with its words. */
 interface Point {
   x: number
@@ -269,14 +293,17 @@ function save(name: string, type: string, text: string): void {
   link.click()
 }
 
-/** The name of a figure in the address and in files: the section, then the heading. */
-function nameOf(svg: Element): string {
-  const figure = svg.closest("figure")!
-  const panel = svg.previousElementSibling?.matches(".panel") ? svg.previousElementSibling.textContent : ""
-  return [svg.closest("section[id]")?.id, figure.querySelector("figcaption b")?.textContent, panel].filter(Boolean).join("/")
+/** The heading of a figure, or of its section. */
+function headingOf(element: Element): string {
+  const heading = element.closest("figure")!.querySelector("figcaption b") ?? element.closest("section")?.querySelector("h2, h3, h4, h5, h6")
+  const panel = element.previousElementSibling?.matches(".panel") ? element.previousElementSibling.textContent : ""
+  return [heading?.textContent, panel].filter(Boolean).join("/")
 }
 
-const looks = "fill,stroke,stroke-width,stroke-dasharray,stroke-linecap,stroke-linejoin,opacity,paint-order,font-family,font-size,font-weight,font-variant-numeric,text-anchor".split(",")
+/** The name of a figure in the address and in files: the section, then the heading. */
+const nameOf = (element: Element) => [element.closest("section[id]")?.id, headingOf(element)].filter(Boolean).join("/")
+
+const looks = "fill,stroke,stroke-width,stroke-dasharray,stroke-linecap,stroke-linejoin,opacity,paint-order,vector-effect,font-family,font-size,font-weight,font-variant-numeric,text-anchor".split(",")
 
 /** A copy of a drawing that needs no style sheet. */
 function resolved(svg: SVGSVGElement): SVGSVGElement {
@@ -292,27 +319,52 @@ function resolved(svg: SVGSVGElement): SVGSVGElement {
   return copy
 }
 
-/** The drawing as a file: with a background, its caption and its legend. */
-function drawingOf(svg: SVGSVGElement): string {
-  const copy = resolved(svg)
-  const figure = svg.closest("figure")!
-  const { width, height } = svg.viewBox.baseVal
+/** A drawing as a file: with a background, its caption and its legend. */
+function framed(element: Element, copy: SVGElement, width: number, height: number): string {
   const style = getComputedStyle(document.body)
   const look = { "font-family": style.fontFamily, "font-size": 11, fill: style.color }
-  const keys = all<HTMLElement>(figure, ".legend li")
-  const lines = [figure.querySelector("figcaption b")?.textContent, svg.previousElementSibling?.matches(".panel") ? svg.previousElementSibling.textContent : ""]
+  const keys = all<HTMLElement>(element.closest("figure")!, ".legend li")
   const total = height + 20 + 15 * keys.length
   copy.setAttribute("viewBox", `0 -18 ${width} ${total}`)
   copy.setAttribute("width", String(width * 2))
   copy.setAttribute("height", String(total * 2))
-  copy.prepend(shape("rect", { x: 0, y: -18, width, height: total, fill: style.backgroundColor }), shape("text", { ...look, x: left, y: -6, "font-weight": 700 }, lines.filter(Boolean).join(", ")))
+  const title = shape("text", { ...look, x: left, y: -6, "font-weight": 700 }, headingOf(element).replace("/", ", "))
+  copy.prepend(shape("rect", { x: 0, y: -18, width, height: total, fill: style.backgroundColor }), title)
   keys.forEach((key, i) => {
-    const mark = resolved(key.querySelector("svg")!)
-    const place = { x: left, y: height + 15 * i, width: 24, height: 12 }
+    const drawn = key.querySelector("svg")
+    const mark = drawn ? resolved(drawn) : shape("rect", { fill: getComputedStyle(key.querySelector(".key")!).backgroundColor })
+    const place = { x: left, y: height + 15 * i, width: drawn ? 24 : 12, height: 12 }
     for (const [name, value] of Object.entries(place)) mark.setAttribute(name, String(value))
     copy.append(mark, shape("text", { ...look, x: left + 30, y: place.y + 10 }, key.textContent!))
   })
   return new XMLSerializer().serializeToString(copy)
+}
+
+function drawingOf(svg: SVGSVGElement): string {
+  const { width, height } = svg.viewBox.baseVal
+  return framed(svg, resolved(svg), width, height)
+}
+
+// The sizes of a drawing of stacked bars.
+const barsWidth = 560
+const barLeft = 190
+const barRight = 470
+const barStep = 18
+
+/** The bars below each other, with their names and numbers. */
+function drawingOfBars(figure: HTMLElement): string {
+  const copy = shape("svg", {})
+  const style = getComputedStyle(document.body)
+  const look = { "font-family": style.fontFamily, "font-size": 11, fill: style.color }
+  const items = all<HTMLElement>(figure, "ol > li")
+  items.forEach((item, i) => {
+    const bar = resolved(item.querySelector<SVGSVGElement>(".bar")!)
+    const place = { x: barLeft, y: i * barStep, width: barRight - barLeft, height: barStep - 4 }
+    for (const [name, value] of Object.entries(place)) bar.setAttribute(name, String(value))
+    const text = (selector: string, attributes: object) => shape("text", { ...look, ...attributes, y: i * barStep + 11 }, item.querySelector(selector)!.textContent!)
+    copy.append(text(".name", { x: left }), bar, text(".total", { x: barsWidth - left, "text-anchor": "end" }))
+  })
+  return framed(figure, copy, barsWidth, items.length * barStep + 6)
 }
 
 const field = (cell: Cell) => (typeof cell === "string" ? `"${cell.replace(/"/g, '""')}"` : String(cell))
@@ -328,7 +380,7 @@ const tex = (text: string) => Array.from(text.replace(/\s+/g, " "), (c) => texWo
 /** The largest number of places in a series of a picture. TeX draws more of them slowly. */
 const mostPlaces = 500
 
-/** Places at even distances, with the first, the last, the least and the largest one. */
+/** Places at even distances, with the last, the least and the largest one. */
 function thin(points: [number, number][]): [number, number][] {
   if (points.length <= mostPlaces) return points
   const step = Math.ceil(points.length / mostPlaces)
@@ -675,9 +727,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
   const note = document.createElement("p")
   note.className = "faint read"
   note.hidden = true
-  const status = note.cloneNode() as HTMLElement
-  status.hidden = false
-  status.setAttribute("role", "status")
+  const status = statusOf(bar)
   const legend = document.createElement("ul")
   legend.className = "legend"
   const read = readOut(svg, status)
@@ -743,31 +793,109 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
 
   downloads(svg, bar, data.name, () => view.table(), () => view.picture())
   svg.after(legend, note)
-  bar.after(status)
   legend.hidden = true
   figures.set(name, { svg, show })
 }
 
 /** The buttons for the values of a figure: as a table, and for a paper. */
-function downloads(svg: Element, bar: HTMLElement, name: string, rows: () => Cell[][], picture: () => Picture): void {
-  button(bar, "CSV", `Download ${name} as CSV`, () => save(nameOf(svg) + ".csv", "text/csv", csv(rows())))
-  button(bar, "TeX", `Download ${name} for pgfplots`, () => save(nameOf(svg) + ".tex", "application/x-tex", pgfplots(picture())))
+function downloads(element: Element, bar: HTMLElement, name: string, rows: () => Cell[][], picture: () => Picture): void {
+  button(bar, "CSV", `Download ${name} as CSV`, () => save(nameOf(element) + ".csv", "text/csv", csv(rows())))
+  button(bar, "TeX", `Download ${name} for pgfplots`, () => save(nameOf(element) + ".tex", "application/x-tex", pgfplots(picture())))
 }
 
-/** The controls of a figure. */
+function statusOf(bar: HTMLElement): HTMLElement {
+  const status = document.createElement("p")
+  status.className = "faint read"
+  status.setAttribute("role", "status")
+  bar.after(status)
+  return status
+}
+
+/** The read-out and the values of the lines of a panel. */
+function lines(svg: SVGSVGElement, data: LineData, bar: HTMLElement): void {
+  const place = placer(data.x, panelLeft, right)
+  const height = placer(data.y, data.bottom, data.top)
+  const at = (value: number) => (data.across === "" ? `${data.axis} ${value}` : spell(value, scaleFor(data.x.high, data.placeScales)))
+  readOut(svg, statusOf(bar))(() =>
+    data.lines.map(({ name, places, values }) =>
+      places.map((x, i) => ({ x: place(x), y: height(values[i]), text: () => `${name}: ${at(x)}, ${spell(values[i], scaleFor(values[i], data.scales))}` })),
+    ),
+  )
+  downloads(svg, bar, headingOf(svg),
+    () => [["line", "place", "place_unit", "value", "unit"], ...data.lines.flatMap(({ name, places, values }) => places.map((x, i) => [name, x, data.across, values[i], data.unit]))],
+    () => ({
+      title: headingOf(svg).replace("/", ", "), x: labelled(data.axis, data.across), y: labelled(data.name, data.unit), options: data.y.log ? ["ymode=log"] : [],
+      series: data.lines.map(({ name, places, values }) => ({ name, kind: places.length > 24 ? "no marks" : "mark size=1pt", points: places.map((x, i) => [x, values[i]]) })),
+    }),
+  )
+}
+
+/** The read-out and the values of a course. Each dot has its words. */
+function course(svg: SVGSVGElement, data: CourseData, bar: HTMLElement): void {
+  const dots = all<SVGCircleElement>(svg, ".dot")
+  const words = dots.map((dot) => dot.textContent!)
+  readOut(svg, statusOf(bar))(() => [dots.map((dot, i) => ({ x: dot.cx.baseVal.value, y: dot.cy.baseVal.value, text: () => words[i] }))])
+  downloads(svg, bar, data.name,
+    () => [["place", "value", "unit", "note"], ...data.values.map((value, i) => [i + 1, value, data.unit, words[i]])],
+    () => ({
+      title: data.name, x: "place in the order of time", y: labelled(data.name, data.unit), options: [],
+      series: [{ name: "value", kind: "mark size=1pt", points: data.values.map((value, i) => [i + 1, value]) }],
+    }),
+  )
+}
+
+/** The read-out and the values of stacked bars. */
+function bars(figure: HTMLElement): void {
+  const data: BarsData = JSON.parse(figure.querySelector(":scope > script")!.textContent!)
+  const bar = document.createElement("p")
+  bar.className = "tools"
+  figure.append(bar)
+  const status = statusOf(bar)
+  all<SVGSVGElement>(figure, ".bar").forEach((svg, b) => {
+    const pieces = all<SVGRectElement>(svg, "rect")
+    let current = 0
+    const show = (i: number) => {
+      if (!pieces[i]) return
+      current = i
+      status.textContent = `${data.bars[b].name}: ${pieces[i].textContent}`
+    }
+    svg.tabIndex = 0
+    svg.addEventListener("pointermove", (event) => show(pieces.findIndex((piece) => piece === event.target || piece.contains(event.target as Node))))
+    svg.addEventListener("focus", () => show(current))
+    svg.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+      if (!step || event.altKey || event.ctrlKey || event.metaKey) return
+      event.preventDefault()
+      show(current + step)
+    })
+  })
+  const name = headingOf(figure)
+  downloads(figure, bar, name, () => [["bar", "part", "value", "unit"], ...data.bars.flatMap(({ name, pieces }) => pieces.map(([part, value]) => [name, part, value, data.unit]))], () => {
+    const parts = Array.from(new Set(data.bars.flatMap(({ pieces }) => pieces.map(([part]) => part))))
+    const sum = (pieces: [string, number][], part: string) => pieces.reduce((total, [name, value]) => (name === part ? total + value : total), 0)
+    const options = ["xbar stacked", "y dir=reverse", `height=${4 + Math.floor(data.bars.length / 2)}cm`, `ytick={${data.bars.map((_, i) => i)}}`, `yticklabels={${data.bars.map(({ name }) => `{${tex(name)}}`)}}`]
+    return { title: name, x: labelled("value", data.unit), y: "", options, series: parts.map((part) => ({ name: part, kind: "", points: data.bars.map(({ pieces }, i) => [sum(pieces, part), i]) })) }
+  })
+  button(bar, "SVG", `Download ${name} as SVG`, () => save(nameOf(figure) + ".svg", "image/svg+xml", drawingOfBars(figure)))
+}
+
+/** The controls of a drawing with axes. */
 function figure(svg: SVGSVGElement): void {
   const bar = document.createElement("p")
   bar.className = "tools"
-  const name = svg.closest("figure")!.querySelector("figcaption b")?.textContent ?? ""
   const scroll = svg.closest(".scroll")
   ;(scroll ?? svg).after(bar)
-  const data = svg.parentElement!.querySelector(":scope > script")
-  if (data) samples(svg, JSON.parse(data.textContent!), bar)
-  button(bar, "SVG", `Download ${name} as SVG`, () => save(nameOf(svg) + ".svg", "image/svg+xml", drawingOf(svg)))
+  const script = svg.parentElement!.querySelector(":scope > script")
+  const data = script ? JSON.parse(script.textContent!) : {}
+  if (data.lanes) samples(svg, data, bar)
+  else if (data.lines) lines(svg, data, bar)
+  else if (data.values) course(svg, data, bar)
+  button(bar, "SVG", `Download ${headingOf(svg)} as SVG`, () => save(nameOf(svg) + ".svg", "image/svg+xml", drawingOf(svg)))
 }
 
 all<HTMLElement>(document, ".matrix").forEach(matrix)
 all<SVGSVGElement>(document, "figure svg[role=img]:not(.bar)").forEach(figure)
+all<HTMLElement>(document, ".stacks").forEach(bars)
 addEventListener("hashchange", () => hasState() && restore())
 const first = restore()
 for (let parent = first?.parentElement; parent; parent = parent.parentElement) if (parent instanceof HTMLDetailsElement) parent.open = true

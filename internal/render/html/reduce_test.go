@@ -69,6 +69,9 @@ func TestRoomOfAllShapes(t *testing.T) {
 						continue
 					}
 					for _, p := range f.Plot.Panels {
+						data, err := json.Marshal(p.Data)
+						must.Do(t, err)
+						bytes += len(data)
 						for i, c := range p.Curves {
 							bytes += len(c.Path) + len(c.Marks) + len(p.Dots[i])
 						}

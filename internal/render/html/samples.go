@@ -2,11 +2,9 @@ package html
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -61,11 +59,7 @@ const steps = 20
 
 func newSampleData(l *document.Lanes, axis *web.Axis, times int) *sampleData {
 	low, high := axis.Ends()
-	data := &sampleData{Name: web.Clean(l.Name), Unit: l.Unit, Times: times, Axis: axisData{axis.Log, low, high}, places: map[string]int{}}
-	for _, s := range quantity.Scales(l.Unit) {
-		data.Scales = append(data.Scales, scaleData{s.Unit, s.Name, s.From})
-	}
-	return data
+	return &sampleData{Name: web.Clean(l.Name), Unit: l.Unit, Scales: scalesOf(l.Unit), Times: times, Axis: axisData{axis.Log, low, high}, places: map[string]int{}}
 }
 
 // add adds a lane with the samples that are drawn. Its notes have at most a number of bytes, without the notes of the lanes before it.
@@ -106,7 +100,7 @@ func (data *sampleData) add(l *document.Lane, selection []document.Sample, look 
 	data.Lanes = append(data.Lanes, lane)
 }
 
-// quantiles are the number of the finite values, and their quantiles from the least to the largest one. Six digits are more than a drawing shows.
+// quantiles are the number of the finite values, and their quantiles from the least to the largest one.
 func quantiles(samples []document.Sample) (int, []float64) {
 	var values []float64
 	for _, s := range samples {
@@ -120,11 +114,7 @@ func quantiles(samples []document.Sample) (int, []float64) {
 	slices.Sort(values)
 	var list []float64
 	for i := range steps + 1 {
-		v, err := strconv.ParseFloat(strconv.FormatFloat(stats.Quantile(values, float64(i)/steps), 'g', 6, 64), 64)
-		if err != nil {
-			return len(values), nil
-		}
-		list = append(list, v)
+		list = append(list, rounded(stats.Quantile(values, float64(i)/steps)))
 	}
 	return len(values), list
 }

@@ -1,10 +1,12 @@
 package document
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate, or with samples. Its numbers are in the
@@ -57,6 +59,26 @@ type Samples struct {
 	Values    []Sample
 	Median    float64
 	Low, High *float64
+}
+
+// Quantiles are the number of the finite values, and their quantiles from the least to the largest one in a number of equal steps. Fewer than two values have
+// no quantiles.
+func (s *Samples) Quantiles(steps int) (int, []float64) {
+	var values []float64
+	for _, v := range s.Values {
+		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+			values = append(values, v.Value)
+		}
+	}
+	if len(values) < 2 {
+		return len(values), nil
+	}
+	slices.Sort(values)
+	var list []float64
+	for i := range steps + 1 {
+		list = append(list, stats.Quantile(values, float64(i)/float64(steps)))
+	}
+	return len(values), list
 }
 
 // Sample is a single value.

@@ -66,7 +66,7 @@ func valuesOf(l *document.Lanes, lane int) []float64 {
 	return stats.Sorted(values)
 }
 
-// focus is what the keyboard does. A browser that saves a file has no focus.
+// focus does the same as the keyboard. A browser that saves a file has no focus.
 const focus = `document.querySelector("figure svg").dispatchEvent(new FocusEvent("focus"))`
 
 // testViews: the ECDF and the shift function have the numbers of the samples, as a table and in the read-out, and the figure explains them.
@@ -90,8 +90,8 @@ func testViews(t *testing.T, ctx context.Context) {
 			t.Errorf("the share of value %d is %v, want %v", i, got, want)
 		}
 	}
-	least := slices.IndexFunc(l.Lanes[0].Samples.Values, func(s document.Sample) bool { return s.Value == valuesOf(&l, 0)[0] })
-	_, sample, _ := strings.Cut(readOut(&l, 0, least), ": ")
+	index := slices.IndexFunc(l.Lanes[0].Samples.Values, func(s document.Sample) bool { return s.Value == valuesOf(&l, 0)[0] })
+	_, sample, _ := strings.Cut(readOut(&l, 0, index), ": ")
 	evaluate[chromedp.Void](t, ctx, focus)
 	if got, want := status(t, ctx), "native: 1 of 12 values are at most 2 ms; "+sample; got != want {
 		t.Errorf("the ECDF reads %q, want %q", got, want)
@@ -119,7 +119,7 @@ func testViews(t *testing.T, ctx context.Context) {
 	if got, want := status(t, ctx), hostileName+": the 10 % decile is 21.1 ms, 18.99 ms more than on native"; got != want {
 		t.Errorf("the shift function reads %q, want %q", got, want)
 	}
-	if note := evaluate[string](t, ctx, `document.querySelector("figure .read:not([role])").textContent`); !strings.Contains(note, "without a test") {
+	if note := evaluate[string](t, ctx, `document.querySelector("figure .view").textContent`); !strings.Contains(note, "without a test") {
 		t.Errorf("the figure says %q", note)
 	}
 }
@@ -141,8 +141,8 @@ func testViewAddress(t *testing.T, ctx context.Context) {
 	view(t, ctx, "shift")
 	evaluate[chromedp.Void](t, ctx, fmt.Sprintf(`(() => { const select = document.querySelectorAll("figure select")[1]; select.value = %s; select.dispatchEvent(new Event("input")) })()`, quoted(hostileName)))
 	shift := evaluate[string](t, ctx, path)
-	other := evaluate[string](t, ctx, "location.hash")
-	for hash, want := range map[string]string{address: ecdf, other: shift, "#p=none.ecdf": first, "#p=%3Cimg%3E": first, "#benchmark/exec": first} {
+	base := evaluate[string](t, ctx, "location.hash")
+	for hash, want := range map[string]string{address: ecdf, base: shift, "#p=none.ecdf": first, "#p=%3Cimg%3E": first, "#benchmark/exec": first} {
 		if messages := errorsOf(t, ctx, page+hash); len(messages) > 0 {
 			t.Errorf("%s: the browser reports %q", hash, messages)
 		}
@@ -217,11 +217,11 @@ func testPGFPlots(t *testing.T, ctx context.Context) {
 		}
 		pictures = append(pictures, picture)
 	}
-	typeset(t, pictures)
+	typeset(t, ctx, pictures)
 }
 
 // typeset checks that TeX reads pictures, if it is installed.
-func typeset(t *testing.T, pictures []string) {
+func typeset(t *testing.T, ctx context.Context, pictures []string) {
 	t.Helper()
 	if _, err := exec.LookPath("pdflatex"); err != nil {
 		t.Log("no pdflatex")
@@ -230,7 +230,7 @@ func typeset(t *testing.T, pictures []string) {
 	dir := t.TempDir()
 	const head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{pgfplots}\\pgfplotsset{compat=1.18}\\begin{document}\n"
 	must.Do(t, os.WriteFile(filepath.Join(dir, "all.tex"), []byte(head+strings.Join(pictures, "\n\n")+"\\end{document}\n"), 0o600))
-	cmd := exec.CommandContext(t.Context(), "pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex")
+	cmd := exec.CommandContext(ctx, "pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("pdflatex: %v\n%s", err, out[max(0, len(out)-2000):])
@@ -283,5 +283,5 @@ func testFigures(t *testing.T, ctx context.Context) {
 			t.Errorf("the figure %d reads %q, want %q", i, got, want.read)
 		}
 	}
-	typeset(t, pictures)
+	typeset(t, ctx, pictures)
 }

@@ -38,20 +38,20 @@ type segment struct{ Class, X, Y, Width, Height, Title string }
 
 func newBars(b *document.Bars, p palette) *bars {
 	out := &bars{Caption: b.Caption, Data: newBarsData(b)}
-	small := smallParts(b)
+	rest := restParts(b)
 	var classes []string // of the parts
-	others := 0
+	number := 0
 	for i, name := range b.Parts {
-		if isOther(small, i) {
+		if isOther(rest, i) {
 			classes = append(classes, "c0")
-			others++
+			number++
 			continue
 		}
 		classes = append(classes, p.colour(name))
 		out.Legend = append(out.Legend, lineKey{name, p.colour(name)})
 	}
-	if others > 0 {
-		out.Legend = append(out.Legend, lineKey{fmt.Sprintf("other (%d parts)", others), "c0"})
+	if number > 0 {
+		out.Legend = append(out.Legend, lineKey{fmt.Sprintf("other (%d parts)", number), "c0"})
 	}
 	low, high := 0.0, 0.0
 	for i := range b.Bars {

@@ -103,9 +103,9 @@ func scalesOf(unit result.Unit) []scaleData {
 
 // rounded is a value with six digits, which are more than a drawing shows.
 func rounded(v float64) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	value, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {
 		return v // the largest number, which six digits exceed
 	}
-	return short
+	return value
 }

@@ -725,7 +725,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
   const hasLog = values.length > 0 && values.every((value) => value > 0)
   const other = hasLog || data.axis.log ? axisOver(values, !data.axis.log) : data.axis
   const note = document.createElement("p")
-  note.className = "faint read"
+  note.className = "faint view"
   note.hidden = true
   const status = statusOf(bar)
   const legend = document.createElement("ul")

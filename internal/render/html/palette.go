@@ -46,13 +46,13 @@ func newPalette(blocks []document.Block) palette {
 			if _, has := p[name]; has {
 				continue
 			}
-			var near [looks]int // in the charts with this component
+			var counts [looks]int // in the charts with this component
 			for _, place := range places[name] {
 				for look, n := range charts[place].used {
-					near[look] += n
+					counts[look] += n
 				}
 			}
-			look := leastUsed(&near, &page)
+			look := leastUsed(&counts, &page)
 			p[name] = look
 			page[look]++
 			for _, place := range places[name] {
@@ -64,11 +64,11 @@ func newPalette(blocks []document.Block) palette {
 }
 
 // leastUsed is the look that is used least nearby, then the one with the colour that is used least nearby, and then in the page.
-func leastUsed(near, page *[looks]int) int {
+func leastUsed(counts, page *[looks]int) int {
 	cost := func(look int) []int {
-		sums := []int{near[look], 0, 0}
-		for other := look % mostColours; other < looks; other += mostColours {
-			sums[1], sums[2] = sums[1]+near[other], sums[2]+page[other]
+		sums := []int{counts[look], 0, 0}
+		for twin := look % mostColours; twin < looks; twin += mostColours {
+			sums[1], sums[2] = sums[1]+counts[twin], sums[2]+page[twin]
 		}
 		return sums
 	}
@@ -98,10 +98,10 @@ func collectComponents(blocks []document.Block, add func(names []string)) {
 		case document.Plot:
 			add(b.Names)
 		case document.Bars:
-			small := smallParts(&b)
+			rest := restParts(&b)
 			var names []string
 			for part, name := range b.Parts {
-				if !isOther(small, part) {
+				if !isOther(rest, part) {
 					names = append(names, name)
 				}
 			}
@@ -117,8 +117,8 @@ func (p palette) line(name string) string { return lineClass(p[name]) }
 // colour is the class of the colour of a component.
 func (p palette) colour(name string) string { return web.Colour(p[name]) }
 
-// smallParts are the parts of bars that share a colour: the smallest ones, if there are more parts than colours. It has an element for each part, or none.
-func smallParts(b *document.Bars) []bool {
+// restParts are the parts of bars that share a colour: the smallest ones, if there are more parts than colours. It has an element for each part, or none.
+func restParts(b *document.Bars) []bool {
 	if len(b.Parts) <= mostColours {
 		return nil
 	}
@@ -135,12 +135,12 @@ func smallParts(b *document.Bars) []bool {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
-	small := make([]bool, len(sums))
+	rest := make([]bool, len(sums))
 	for _, part := range order[keptParts:] {
-		small[part] = true
+		rest[part] = true
 	}
-	return small
+	return rest
 }
 
 // isOther reports whether a part is one of those that share a colour.
-func isOther(small []bool, part int) bool { return small != nil && small[part] }
+func isOther(rest []bool, part int) bool { return rest != nil && rest[part] }

@@ -20,30 +20,31 @@ func barsOf(names ...string) document.Bars {
 // A component has one colour in all charts, and the components of a chart have different ones.
 func TestColoursOfComponents(t *testing.T) {
 	blocks := []document.Block{
-		barsOf("create", "start"), document.Plot{Names: []string{"native", "oci/runc"}},
+		barsOf("create", "start"),
+		document.Plot{Names: []string{"native", "oci/runc"}},
 		document.Section{Blocks: []document.Block{barsOf("start", "delete", "create", "wait"), document.Plot{Names: []string{"oci/crun", "oci/runc", "native"}}}},
 		document.Lanes{Lanes: []document.Lane{{Name: "oci/crun", Samples: &document.Samples{}}, {Name: "native (baseline)", Baseline: true, Samples: &document.Samples{}}}},
 	}
 	p := newPalette(blocks)
 	collectComponents(blocks, func(names []string) {
-		seen := map[string]string{}
+		owners := map[string]string{}
 		for _, name := range names {
 			colour := p.colour(name)
-			if seen[colour] != "" {
-				t.Errorf("%s and %s have the colour %s", name, seen[colour], colour)
+			if owners[colour] != "" {
+				t.Errorf("%s and %s have the colour %s", name, owners[colour], colour)
 			}
-			seen[colour] = name
+			owners[colour] = name
 		}
 	})
 	if got := p.line("native"); got != "c3 d3" {
 		t.Errorf("the third component of the page has the line %s", got)
 	}
-	wide := document.Plot{}
+	plot := document.Plot{}
 	for i := range looks {
-		wide.Names = append(wide.Names, fmt.Sprint(i))
+		plot.Names = append(plot.Names, fmt.Sprint(i))
 	}
 	lines := map[string]bool{}
-	for _, look := range newPalette([]document.Block{wide}) {
+	for _, look := range newPalette([]document.Block{plot}) {
 		lines[lineClass(look)] = true
 	}
 	if len(lines) != looks {

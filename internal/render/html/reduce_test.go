@@ -131,6 +131,29 @@ func TestReducedLane(t *testing.T) {
 	}
 }
 
+// A reduced lane has the deciles of all samples for the views of the page.
+func TestQuantilesOfReducedLane(t *testing.T) {
+	const n = 2001
+	var samples []document.Sample
+	for i := range n {
+		samples = append(samples, document.Sample{Value: float64((i * 1000) % n), Order: int32(i)})
+	}
+	samples[7].Value = math.NaN()
+	var data sampleData
+	for limit, want := range map[int]int{n: 0, 100: n - 1} {
+		data.add(&document.Lane{Samples: &document.Samples{Values: samples}}, drawnSamples(samples, limit), "", 0, 0)
+		lane := data.Lanes[len(data.Lanes)-1]
+		if lane.Total != want || len(lane.Quantiles) != min(want, steps+1) {
+			t.Errorf("limit %d: %d values and %d quantiles", limit, lane.Total, len(lane.Quantiles))
+		}
+		for i, v := range lane.Quantiles {
+			if exact := float64(i) / steps * (n - 1); math.Abs(v-exact) > 1.5 {
+				t.Errorf("quantile %d is %v, want %v", i, v, exact)
+			}
+		}
+	}
+}
+
 // valuesIn are the values of a range of blocks, sorted.
 func valuesIn(samples []document.Sample, blocks [2]int) []float64 {
 	var values []float64

@@ -7,7 +7,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // sampleData is the JSON that the script reads: the samples of a figure that are drawn.
@@ -77,8 +76,8 @@ func (data *sampleData) add(l *document.Lane, selection []document.Sample, look 
 		}
 		place := -1
 		if text := web.Clean(v.Note); text != "" {
-			known, has := data.places[text]
-			if place = known; !has {
+			index, has := data.places[text]
+			if place = index; !has {
 				place = -1
 				if notes -= len(text); notes >= 0 {
 					place = len(data.Notes)
@@ -95,28 +94,12 @@ func (data *sampleData) add(l *document.Lane, selection []document.Sample, look 
 		}
 	}
 	if len(selection) < len(l.Samples.Values) {
-		lane.Total, lane.Quantiles = quantiles(l.Samples.Values)
-	}
-	data.Lanes = append(data.Lanes, lane)
-}
-
-// quantiles are the number of the finite values, and their quantiles from the least to the largest one.
-func quantiles(samples []document.Sample) (int, []float64) {
-	var values []float64
-	for _, s := range samples {
-		if finite(s.Value) {
-			values = append(values, s.Value)
+		lane.Total, lane.Quantiles = l.Samples.Quantiles(steps)
+		for i, v := range lane.Quantiles {
+			lane.Quantiles[i] = rounded(v)
 		}
 	}
-	if len(values) < 2 {
-		return len(values), nil
-	}
-	slices.Sort(values)
-	var list []float64
-	for i := range steps + 1 {
-		list = append(list, rounded(stats.Quantile(values, float64(i)/steps)))
-	}
-	return len(values), list
+	data.Lanes = append(data.Lanes, lane)
 }
 
 // laneName is the name of a lane without its role.

@@ -54,6 +54,26 @@ type barData struct {
 // pieceData is the name of a piece and its value.
 type pieceData [2]any
 
+// marksData is the JSON of estimates in lanes.
+type marksData struct {
+	Name  string      `json:"name"`
+	Unit  result.Unit `json:"unit"`
+	Log   bool        `json:"log"`
+	Rows  []string    `json:"rows"`
+	Marks []markData  `json:"marks"`
+}
+
+// markData is an estimate with the ends of its interval, which may be null, and its coordinates. Row is the index of its lane.
+type markData struct {
+	Row   int     `json:"row"`
+	Group string  `json:"group"`
+	Value float64 `json:"value"`
+	Low   any     `json:"low"`
+	High  any     `json:"high"`
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+}
+
 // newLineData has a panel without its lines. The horizontal axis has places without a unit.
 func newLineData(p *document.Plot, source *document.Panel, y *web.Axis, top, bottom float64) *lineData {
 	low, high := y.Ends()

@@ -221,6 +221,14 @@ interface LineData {
   bottom: number
   lines: { name: string; places: number[]; values: number[] }[]
 }
+/** The estimates of a figure with lanes. */
+interface MarksData {
+  name: string
+  unit: string
+  log: boolean
+  rows: string[]
+  marks: { row: number; group: string; value: number; low: number | null; high: number | null; x: number; y: number }[]
+}
 interface CourseData {
   name: string
   unit: string
@@ -238,13 +246,13 @@ interface Point {
   text: () => string
 }
 
-/** A figure for pgfplots: its axes and their names, and series of places. */
+/** A figure for pgfplots: its axes and their names, and series of places. A place may have the distances to the ends of its horizontal interval. */
 interface Picture {
   title: string
   x: string
   y: string
   options: string[]
-  series: { name: string; kind: string; points: [number, number][] }[]
+  series: { name: string; kind: string; points: number[][] }[]
 }
 
 /** A view of a figure. All but the nodes is made when it is needed. */
@@ -381,7 +389,7 @@ const tex = (text: string) => Array.from(text.replace(/\s+/g, " "), (c) => texWo
 const mostPlaces = 500
 
 /** Places at even distances, with the last, the least and the largest one. */
-function thin(points: [number, number][]): [number, number][] {
+function thin(points: number[][]): number[][] {
   if (points.length <= mostPlaces) return points
   const step = Math.ceil(points.length / mostPlaces)
   const kept = new Set([points[points.length - 1]])
@@ -390,13 +398,13 @@ function thin(points: [number, number][]): [number, number][] {
 }
 
 function pgfplots({ title, x, y, options, series }: Picture): string {
-  const all = [`title={${tex(title)}}`, "legend pos=outer north east", "scaled ticks=false", `xlabel={${tex(x)}}`, `ylabel={${tex(y)}}`, ...options]
+  const axis = [`title={${tex(title)}}`, "legend pos=outer north east", "scaled ticks=false", `xlabel={${tex(x)}}`, `ylabel={${tex(y)}}`, ...options]
   const plots = series.map(({ name, kind, points }) => {
     const shown = thin(points)
     const remark = shown.length < points.length ? ` % ${shown.length} of ${points.length} places` : ""
-    return `\\addplot+[${kind}] coordinates {${remark}\n${shown.map((point) => `(${point.join(",")})`).join("\n")}\n};\n\\addlegendentry{${tex(name)}}\n`
+    return `\\addplot+[${kind}] coordinates {${remark}\n${shown.map(([x, y, more, less]) => `(${x},${y})` + (more === undefined ? "" : ` += (${more},0) -= (${less},0)`)).join("\n")}\n};\n\\addlegendentry{${tex(name)}}\n`
   })
-  return `% \\usepackage{pgfplots} \\pgfplotsset{compat=1.18}; values are in base units\n\\begin{tikzpicture}\n\\begin{axis}[${all.join(", ")}]\n${plots.join("")}\\end{axis}\n\\end{tikzpicture}\n`
+  return `% \\usepackage{pgfplots} \\pgfplotsset{compat=1.18}; values are in base units\n\\begin{tikzpicture}\n\\begin{axis}[${axis.join(", ")}]\n${plots.join("")}\\end{axis}\n\\end{tikzpicture}\n`
 }
 
 /** The scale of the shortest number of at least one. */
@@ -745,7 +753,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
   }
 
   const views = choice(bar, `View of ${data.name}`, [["order", "in order"], ["ecdf", "ECDF"], ["shift", "shift function"]], (key) => write(key, drawn.split(".")[1] ?? ""))
-  const bases = choice(bar, `Base of the shift function of ${data.name}`, data.lanes.map((lane) => [lane.name, `minus ${lane.name}`]), (base) => {
+  const bases = choice(bar, `Base of the shift function of ${data.name}`, [], (base) => {
     const state = stateOf()
     state.set("base", base)
     keep(state)
@@ -766,6 +774,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
     drawn = next
     view = key === "shift" ? shift(data, base) : key === "ecdf" ? distribution(data, axis) : inOrder(data, axis, original)
     views.value = key
+    if (key === "shift" && bases.length === 0) for (const lane of data.lanes) bases.append(new Option(`minus ${lane.name}`, lane.name))
     bases.value = base.name
     bases.hidden = key !== "shift"
     log.hidden = key === "shift" || other === data.axis
@@ -830,6 +839,25 @@ function lines(svg: SVGSVGElement, data: LineData, bar: HTMLElement): void {
   )
 }
 
+/** The names of rows as labels of the vertical axis of a picture. */
+const rowLabels = (names: string[]) => ["y dir=reverse", `height=${4 + Math.floor(names.length / 2)}cm`, `ytick={${names.map((_, i) => i)}}`, `yticklabels={${names.map((name) => `{${tex(name)}}`)}}`]
+
+/** The read-out and the values of estimates. Each mark has its words. */
+function marks(svg: SVGSVGElement, data: MarksData, bar: HTMLElement): void {
+  const words = all(svg, "g > title").map((title) => title.textContent)
+  readOut(svg, statusOf(bar))(() => data.rows.map((name, row) => data.marks.flatMap((mark, i) => (mark.row === row ? [{ x: mark.x, y: mark.y, text: () => `${name}: ${words[i]}` }] : []))))
+  downloads(svg, bar, data.name,
+    () => [["row", "group", "value", "low", "high", "unit"], ...data.marks.map(({ row, group, value, low, high }) => [data.rows[row], group, value, low ?? "", high ?? "", data.unit])],
+    () => ({
+      title: data.name, x: labelled(data.name, data.unit), y: "", options: [...rowLabels(data.rows), ...(data.log ? ["xmode=log"] : [])],
+      series: Array.from(new Set(data.marks.map(({ group }) => group)), (group) => ({
+        name: group, kind: "only marks, mark size=1pt, error bars/.cd, x dir=both, x explicit",
+        points: data.marks.filter((mark) => mark.group === group).map(({ row, value, low, high }) => (low === null || high === null ? [value, row] : [value, row, high - value, value - low])),
+      })),
+    }),
+  )
+}
+
 /** The read-out and the values of a course. Each dot has its words. */
 function course(svg: SVGSVGElement, data: CourseData, bar: HTMLElement): void {
   const dots = all<SVGCircleElement>(svg, ".dot")
@@ -873,7 +901,7 @@ function bars(figure: HTMLElement): void {
   downloads(figure, bar, name, () => [["bar", "part", "value", "unit"], ...data.bars.flatMap(({ name, pieces }) => pieces.map(([part, value]) => [name, part, value, data.unit]))], () => {
     const parts = Array.from(new Set(data.bars.flatMap(({ pieces }) => pieces.map(([part]) => part))))
     const sum = (pieces: [string, number][], part: string) => pieces.reduce((total, [name, value]) => (name === part ? total + value : total), 0)
-    const options = ["xbar stacked", "y dir=reverse", `height=${4 + Math.floor(data.bars.length / 2)}cm`, `ytick={${data.bars.map((_, i) => i)}}`, `yticklabels={${data.bars.map(({ name }) => `{${tex(name)}}`)}}`]
+    const options = ["xbar stacked", ...rowLabels(data.bars.map(({ name }) => name))]
     return { title: name, x: labelled("value", data.unit), y: "", options, series: parts.map((part) => ({ name: part, kind: "", points: data.bars.map(({ pieces }, i) => [sum(pieces, part), i]) })) }
   })
   button(bar, "SVG", `Download ${name} as SVG`, () => save(nameOf(figure) + ".svg", "image/svg+xml", drawingOfBars(figure)))
@@ -889,6 +917,7 @@ function figure(svg: SVGSVGElement): void {
   const data = script ? JSON.parse(script.textContent!) : {}
   if (data.lanes) samples(svg, data, bar)
   else if (data.lines) lines(svg, data, bar)
+  else if (data.marks) marks(svg, data, bar)
   else if (data.values) course(svg, data, bar)
   button(bar, "SVG", `Download ${headingOf(svg)} as SVG`, () => save(nameOf(svg) + ".svg", "image/svg+xml", drawingOf(svg)))
 }

@@ -61,15 +61,19 @@ func newSampleData(l *document.Lanes, axis *web.Axis, times int) *sampleData {
 	return &sampleData{Name: web.Clean(l.Name), Unit: l.Unit, Scales: scalesOf(l.Unit), Times: times, Axis: axisData{axis.Log, low, high}, places: map[string]int{}}
 }
 
-// add adds a lane with the samples that are drawn. Its notes have at most a number of bytes, without the notes of the lanes before it.
+// add adds a lane with the samples that are drawn. The values of a reduced lane have six digits, because the page is large. Its notes have at most a number of bytes, without the notes of the lanes before it.
 func (data *sampleData) add(l *document.Lane, selection []document.Sample, look string, top float64, notes int) {
 	lane := laneData{
 		Name: laneName(l), Look: look, Base: l.Baseline, Top: top, Median: document.Number(l.Samples.Median), Low: document.NumberOf(l.Samples.Low), High: document.NumberOf(l.Samples.High),
 		Orders: []int32{}, Values: []float64{}, Hollow: []int{},
 	}
+	isReduced := len(selection) < len(l.Samples.Values)
 	for _, v := range selection {
 		if !finite(v.Value) {
 			continue
+		}
+		if isReduced {
+			v.Value = rounded(v.Value)
 		}
 		if v.Hollow {
 			lane.Hollow = append(lane.Hollow, len(lane.Values))
@@ -93,7 +97,7 @@ func (data *sampleData) add(l *document.Lane, selection []document.Sample, look 
 			lane.Notes = nil
 		}
 	}
-	if len(selection) < len(l.Samples.Values) {
+	if isReduced {
 		lane.Total, lane.Quantiles = l.Samples.Quantiles(steps)
 		for i, v := range lane.Quantiles {
 			lane.Quantiles[i] = rounded(v)

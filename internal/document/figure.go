@@ -1,9 +1,12 @@
 package document
 
 import (
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Lanes is a figure of estimates on one axis: a lane for each row, with a mark for each estimate, or with samples. Its numbers are in the
@@ -58,6 +61,26 @@ type Samples struct {
 	Low, High *float64
 }
 
+// Quantiles are the number of the finite values, and their quantiles from the least to the largest one in a number of equal steps. Fewer than two values have
+// no quantiles.
+func (s *Samples) Quantiles(steps int) (int, []float64) {
+	var values []float64
+	for _, v := range s.Values {
+		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+			values = append(values, v.Value)
+		}
+	}
+	if len(values) < 2 {
+		return len(values), nil
+	}
+	slices.Sort(values)
+	var list []float64
+	for i := range steps + 1 {
+		list = append(list, stats.Quantile(values, float64(i)/float64(steps)))
+	}
+	return len(values), list
+}
+
 // Sample is a single value.
 type Sample struct {
 	Value float64
@@ -65,6 +88,8 @@ type Sample struct {
 	Order int32
 	// Hollow is set for a value with a doubt, such as one of a disturbed trial.
 	Hollow bool
+	// Note is the conditions of the value and the reason of a doubt, in words. It may be empty.
+	Note string
 }
 
 // Plot is a figure of lines above a horizontal axis, such as time. Its panels have the same lines and the same axis of values.
@@ -116,9 +141,13 @@ type Band struct {
 // Bars is stacked bars in one scale: a bar for each row, with a piece for each part. Their section has their name.
 type Bars struct {
 	Caption string
+	Unit    result.Unit
 	Parts   []string
 	Bars    []Bar
 }
+
+// Name is the names of the parts of a piece.
+func (b *Bars) Name(p Piece) string { return strings.Join(b.Parts[p.First:p.Last+1], " + ") }
 
 // Bar is a sum of pieces.
 type Bar struct {

@@ -14,15 +14,15 @@ type Scale struct {
 	Name string
 	// Unit is the value of one in the scale: 0.001 for ms.
 	Unit float64
-	// from is the least value, in the scale, that is spelled in it; 1 unless set.
-	from float64
+	// From is the least value, in the scale, that is spelled in it; 1 unless set.
+	From float64
 	// whole is set if whole numbers have no decimals.
 	whole bool
 }
 
-// scales are the prefixes of each unit, ascending. Memory has powers of two, like cgroup limits and smaps. Rates have
+// Scales are the prefixes of each unit, ascending. Memory has powers of two, like cgroup limits and smaps. Rates have
 // powers of ten, like disks and networks. A ratio is a percentage below 10 and a factor from 10 on.
-func scales(unit result.Unit) []Scale {
+func Scales(unit result.Unit) []Scale {
 	switch unit {
 	case result.Seconds:
 		return []Scale{{Name: "ns", Unit: 1e-9}, {Name: "µs", Unit: 1e-6}, {Name: "ms", Unit: 1e-3}, {Name: "s", Unit: 1}}
@@ -37,7 +37,7 @@ func scales(unit result.Unit) []Scale {
 	case result.FlopPerSecond:
 		return []Scale{{Name: "FLOP/s", Unit: 1}, {Name: "kFLOP/s", Unit: 1e3}, {Name: "MFLOP/s", Unit: 1e6}, {Name: "GFLOP/s", Unit: 1e9}, {Name: "TFLOP/s", Unit: 1e12}}
 	case result.Ratio:
-		return []Scale{{Name: "%", Unit: 0.01}, {Name: "×", Unit: 1, from: 10}}
+		return []Scale{{Name: "%", Unit: 0.01}, {Name: "×", Unit: 1, From: 10}}
 	case result.Joules:
 		return []Scale{{Name: "µJ", Unit: 1e-6}, {Name: "mJ", Unit: 1e-3}, {Name: "J", Unit: 1}, {Name: "kJ", Unit: 1e3}}
 	case result.ByteSeconds:
@@ -51,17 +51,17 @@ func scales(unit result.Unit) []Scale {
 
 // ScaleFor gives the scale for the shortest number of at least one.
 func ScaleFor(value float64, unit result.Unit) Scale {
-	choice := scales(unit)
+	choice := Scales(unit)
 	best := choice[0]
 	for _, s := range choice[1:] {
-		if math.Abs(roundTo(value/s.Unit, precision)) < max(1, s.from) {
+		if math.Abs(roundTo(value/s.Unit, precision)) < max(1, s.From) {
 			break
 		}
 		best = s
 	}
 	if value == 0 {
 		for _, s := range choice {
-			if s.Unit == 1 && s.from == 0 {
+			if s.Unit == 1 && s.From == 0 {
 				return s // 0 s, not 0 ns
 			}
 		}

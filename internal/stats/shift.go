@@ -14,13 +14,13 @@ func shiftFunction(a, b []float64) []float64 {
 	ratios := make([]float64, Deciles)
 	for i := range ratios {
 		share := float64(i+1) / (Deciles + 1)
-		ratios[i] = quantile(b, share) / quantile(a, share)
+		ratios[i] = Quantile(b, share) / Quantile(a, share)
 	}
 	return ratios
 }
 
-// quantile interpolates between sorted values (definition 7 of R. J. Hyndman and Y. Fan, The American Statistician 50 (1996) 361–365).
-func quantile(sorted []float64, share float64) float64 {
+// Quantile interpolates between sorted values (definition 7 of R. J. Hyndman and Y. Fan, The American Statistician 50 (1996) 361–365).
+func Quantile(sorted []float64, share float64) float64 {
 	position := share * float64(len(sorted)-1)
 	i := min(int(position), len(sorted)-2)
 	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])

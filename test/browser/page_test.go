@@ -98,6 +98,11 @@ func TestPages(t *testing.T) {
 		{"accessibility", testAccessibility},
 		{"read-out", testReadOut},
 		{"download", testDownload},
+		{"views", testViews},
+		{"view-address", testViewAddress},
+		{"log-axis", testLogAxis},
+		{"pgfplots", testPGFPlots},
+		{"figures", testFigures},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")

@@ -14,8 +14,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Samples has a lane for each target, with a sample for each trial in the order of time.
-func Samples(m *analysis.Metric) document.Lanes {
+// Samples has a lane for each target, with a sample for each trial in the order of time. Its notes have the conditions with these names.
+func Samples(m *analysis.Metric, conditions []analysis.Condition) document.Lanes {
 	caption := []string{string(m.Better) + " is better"}
 	if m.Series {
 		caption = append(caption, "each trial’s median")
@@ -35,7 +35,7 @@ func Samples(m *analysis.Metric) document.Lanes {
 			lane.Samples.Low, lane.Samples.High = Ends(s.CI)
 			lane.Samples.Values = make([]document.Sample, 0, len(c.Points))
 			for _, p := range c.Points {
-				lane.Samples.Values = append(lane.Samples.Values, document.Sample{Value: p.Value, Order: int32(p.Block), Hollow: p.Disturbed()})
+				lane.Samples.Values = append(lane.Samples.Values, document.Sample{Value: p.Value, Order: int32(p.Block), Hollow: p.Disturbed(), Note: noteOf(p, conditions)})
 			}
 		}
 		out.Lanes = append(out.Lanes, lane)
@@ -45,6 +45,20 @@ func Samples(m *analysis.Metric) document.Lanes {
 	}
 	out.Caption = strings.Join(caption, "; ")
 	return out
+}
+
+// noteOf has the marks of a disturbed trial, then its conditions.
+func noteOf(p analysis.Point, conditions []analysis.Condition) string {
+	var parts []string
+	if p.Disturbed() {
+		parts = append(parts, "disturbed: "+strings.Join(p.Host.Marks, ", "))
+	}
+	for i := range conditions {
+		if value, has := p.Conditions[conditions[i].Name]; has {
+			parts = append(parts, conditions[i].Name+" "+value)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Ends are the ends of an interval that may not exist.

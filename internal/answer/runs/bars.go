@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -14,6 +15,7 @@ func layerBars(l *analysis.Layers) document.Bars {
 	unit := l.Metric.Unit
 	out := document.Bars{
 		Parts:   analysis.LayerNames(),
+		Unit:    unit,
 		Caption: "medians of the differences within a block; a line marks the whole; negative layers are left of zero; all bars have the same scale",
 	}
 	if l.Merged() {
@@ -38,9 +40,10 @@ func layerBars(l *analysis.Layers) document.Bars {
 
 // phaseBars has a bar for each target, with a piece for each timed region. It returns false if no target has several.
 func phaseBars(s *analysis.Section) (document.Bars, bool) {
-	out := document.Bars{Caption: "the median of each timed region, in order; all bars have the same scale"}
+	out := document.Bars{Unit: result.Seconds, Caption: "the median of each timed region, in order; all bars have the same scale"}
 	places := map[string]int{}
 	hasSeveral, hasSteps := false, false
+	var repeats []string
 	for _, o := range s.Targets {
 		if len(o.Phases) == 0 {
 			continue
@@ -52,11 +55,10 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 			if !found {
 				place = len(places)
 				places[p.Name] = place
-				name := p.Name
+				out.Parts = append(out.Parts, p.Name)
 				if p.Times > 1 {
-					name += fmt.Sprintf(" (each of %d)", p.Times)
+					repeats = append(repeats, fmt.Sprintf("%s is each of %d", p.Name, p.Times))
 				}
-				out.Parts = append(out.Parts, name)
 			}
 			piece := document.Piece{First: place, Last: place, Value: p.Seconds, Text: p.Name + " " + quantity.Text(p.Seconds, result.Seconds)}
 			for _, step := range p.Steps {
@@ -69,6 +71,9 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 		bar.Text = quantity.Text(sum, result.Seconds)
 		out.Bars = append(out.Bars, bar)
 	}
+	if repeats != nil {
+		out.Caption += "; " + strings.Join(repeats, ", ")
+	}
 	if hasSteps {
 		out.Caption += "; the lower edge of a phase shows its calls of the engine, if there are several"
 	}
@@ -79,6 +84,7 @@ func phaseBars(s *analysis.Section) (document.Bars, bool) {
 func componentBars(c *analysis.Components) document.Bars {
 	out := document.Bars{
 		Parts:   c.Names,
+		Unit:    c.Unit,
 		Caption: "medians over trials; the number is the median of the sums in each trial, and the medians of the components need not add up to it; all bars have the same scale",
 	}
 	for i := range c.Rows {

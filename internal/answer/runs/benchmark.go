@@ -132,7 +132,7 @@ func drawings(bench *analysis.Benchmark) []document.Block {
 	var samples, series []document.Block
 	for i := range bench.Metrics {
 		m := &bench.Metrics[i]
-		samples = append(samples, figure.Samples(m))
+		samples = append(samples, figure.Samples(m, bench.Sections[0].Conditions))
 		if plot, ok := figure.Series(m, cmp.Or(bench.Place, "place in the series")); ok {
 			series = append(series, plot)
 		}

@@ -18,7 +18,7 @@ func figures(r *reproduce.Reproduction) document.Block {
 			part.Blocks = append(part.Blocks, document.Text{Text: "Not measured: " + f.Reason})
 		}
 		for n := range f.Metrics {
-			part.Blocks = append(part.Blocks, figure.Samples(&f.Metrics[n]))
+			part.Blocks = append(part.Blocks, figure.Samples(&f.Metrics[n], nil))
 			if plot, ok := figure.Series(&f.Metrics[n], "place"); ok {
 				part.Blocks = append(part.Blocks, plot)
 			}

@@ -147,7 +147,7 @@ func bars(b *document.Bars, title string) Chart {
 	for i := range b.Bars {
 		c.Rows = append(c.Rows, b.Bars[i].Name)
 		for _, p := range b.Bars[i].Pieces {
-			name := strings.Join(b.Parts[p.First:p.Last+1], " + ")
+			name := b.Name(p)
 			place, found := places[name]
 			if !found {
 				place = len(c.Series)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/render/web"
 )
 
 // Sizes of a bar, in units of its drawing. It is much wider on the screen.
@@ -22,6 +21,7 @@ type bars struct {
 	Caption string
 	Legend  []lineKey
 	Bars    []bar
+	Data    barsData
 }
 
 type bar struct {
@@ -36,10 +36,22 @@ type bar struct {
 // segment is a piece of a bar.
 type segment struct{ Class, X, Y, Width, Height, Title string }
 
-func newBars(b *document.Bars) *bars {
-	out := &bars{Caption: b.Caption}
+func newBars(b *document.Bars, p palette) *bars {
+	out := &bars{Caption: b.Caption, Data: newBarsData(b)}
+	rest := restParts(b)
+	var classes []string // of the parts
+	number := 0
 	for i, name := range b.Parts {
-		out.Legend = append(out.Legend, lineKey{name, web.Colour(i)})
+		if isOther(rest, i) {
+			classes = append(classes, "c0")
+			number++
+			continue
+		}
+		classes = append(classes, p.colour(name))
+		out.Legend = append(out.Legend, lineKey{name, p.colour(name)})
+	}
+	if number > 0 {
+		out.Legend = append(out.Legend, lineKey{fmt.Sprintf("other (%d parts)", number), "c0"})
 	}
 	low, high := 0.0, 0.0
 	for i := range b.Bars {
@@ -59,13 +71,13 @@ func newBars(b *document.Bars) *bars {
 		scale = func(float64) float64 { return 0 }
 	}
 	for i := range b.Bars {
-		out.Bars = append(out.Bars, newBar(&b.Bars[i], scale(-low), scale))
+		out.Bars = append(out.Bars, newBar(&b.Bars[i], classes, scale(-low), scale))
 	}
 	return out
 }
 
 // newBar draws positive pieces to the right of zero and negative ones to the left. Parts that share a piece have a layer of it each.
-func newBar(source *document.Bar, zero float64, scale func(float64) float64) bar {
+func newBar(source *document.Bar, classes []string, zero float64, scale func(float64) float64) bar {
 	out := bar{Name: source.Name, Text: source.Text, First: source.First}
 	if source.Whole != nil && finite(*source.Whole) {
 		out.Mark = fine(zero + scale(*source.Whole))
@@ -90,7 +102,7 @@ func newBar(source *document.Bar, zero float64, scale func(float64) float64) bar
 		}
 		height := barHeight / float64(max(1, p.Last-p.First+1))
 		for part := p.First; part <= p.Last; part++ {
-			class := web.Colour(part)
+			class := classes[part]
 			if p.Faint {
 				class += " unclear"
 			}

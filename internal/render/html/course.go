@@ -30,6 +30,7 @@ type course struct {
 	Top, Bottom, LabelY string
 	Labels              []courseLabel
 	Dots                []dot
+	Data                courseData
 	Levels              []level
 	Changes             []change
 	Table               *table
@@ -111,6 +112,7 @@ func intervalsOf(c *document.Course) []*document.PointInterval {
 
 // draw adds a dot with its interval for each point, hollow for a point with a remark, and the levels between the breaks.
 func (out *course) draw(c *document.Course, intervals []*document.PointInterval) {
+	out.Data.Name, out.Data.Unit = web.Clean(c.Name), c.Unit
 	coordinate := func(place float64) float64 {
 		return courseLeft + place/float64(len(c.Points))*(courseRight-courseLeft)
 	}
@@ -129,7 +131,7 @@ func (out *course) draw(c *document.Course, intervals []*document.PointInterval)
 			d.Whisker = "M" + d.X + " " + web.Num(out.Axis.At(ci.Low)) + "V" + web.Num(out.Axis.At(ci.High))
 			d.Title += "; " + ci.Text
 		}
-		out.Dots = append(out.Dots, d)
+		out.Dots, out.Data.Values = append(out.Dots, d), append(out.Data.Values, p.Value)
 	}
 	out.label(c, x)
 	start := 0.0

@@ -206,6 +206,7 @@ type builder struct {
 	anchors  map[string]bool
 	sections map[string]string
 	room     room
+	palette  palette
 	// regions is the number of regions so far. Each has a name of its own.
 	regions int
 }
@@ -217,7 +218,7 @@ func (b *builder) region() string {
 }
 
 func newBuilder(blocks []document.Block) *builder {
-	b := &builder{anchors: map[string]bool{mainAnchor: true}, sections: map[string]string{}, room: newRoom(blocks)}
+	b := &builder{anchors: map[string]bool{mainAnchor: true}, sections: map[string]string{}, room: newRoom(blocks), palette: newPalette(blocks)}
 	b.find(blocks)
 	return b
 }
@@ -292,15 +293,15 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 		case document.Course:
 			out = append(out, block{Course: b.course(&source)})
 		case document.Lanes:
-			out = beside(out, figure{Lanes: newLanes(&source, b.room)})
+			out = beside(out, figure{Lanes: newLanes(&source, b.room, b.palette)})
 		case document.Plot:
-			if p := newPlot(&source, b.room); len(p.Panels) == 1 {
+			if p := newPlot(&source, b.room, b.palette); len(p.Panels) == 1 {
 				out = beside(out, figure{Plot: p})
 			} else {
 				out = append(out, block{Plot: p})
 			}
 		case document.Bars:
-			out = append(out, block{Bars: newBars(&source)})
+			out = append(out, block{Bars: newBars(&source, b.palette)})
 		}
 	}
 	return out

@@ -54,8 +54,9 @@ type lanes struct {
 	Lanes         []lane
 	Legend        []key
 	Undrawn       []string // estimates that are no finite numbers, in words
-	// Data is nil without samples.
-	Data *sampleData
+	// Data is nil without samples, and Estimates without marks.
+	Data      *sampleData
+	Estimates *marksData
 }
 
 type line struct{ Class, At string }
@@ -87,7 +88,7 @@ type mark struct{ Class, Colour, Path, Whisker, Title string }
 // key explains a shape or a line.
 type key struct{ Class, Path, Label string }
 
-func newLanes(l *document.Lanes, r room) *lanes {
+func newLanes(l *document.Lanes, r room, p palette) *lanes {
 	out := &lanes{
 		Name: l.Name, Width: web.Num(figureWidth),
 		Left: web.Num(figureMargin), Right: web.Num(figureWidth - figureMargin),
@@ -125,7 +126,7 @@ func newLanes(l *document.Lanes, r room) *lanes {
 				if out.Data == nil {
 					out.Data = newSampleData(l, &out.Axis, times)
 				}
-				out.Data.add(source, selection, bottom+firstSample)
+				out.Data.add(source, selection, p.line(laneName(source)), bottom+firstSample, r.notes)
 			}
 			bottom += sampleDepth
 		}
@@ -137,7 +138,9 @@ func newLanes(l *document.Lanes, r room) *lanes {
 				out.Undrawn = append(out.Undrawn, text)
 				continue
 			}
-			lane.Marks = append(lane.Marks, out.mark(m, bottom+firstMark+step*float64(n)))
+			y := bottom + firstMark + step*float64(n)
+			lane.Marks = append(lane.Marks, out.mark(m, y))
+			out.estimate(l, i, m, y)
 			alt = append(alt, text)
 		}
 		out.Lanes = append(out.Lanes, lane)
@@ -156,6 +159,22 @@ func newLanes(l *document.Lanes, r room) *lanes {
 	}
 	out.Alt = strings.Join(alt, "; ")
 	return out
+}
+
+// estimate adds a mark of a lane to the values of the figure.
+func (out *lanes) estimate(l *document.Lanes, row int, m *document.Mark, y float64) {
+	if out.Estimates == nil {
+		out.Estimates = &marksData{Name: web.Clean(l.Name), Unit: l.Unit, Log: out.Axis.Log}
+		for i := range l.Lanes {
+			out.Estimates.Rows = append(out.Estimates.Rows, web.Clean(l.Lanes[i].Name))
+		}
+	}
+	group := ""
+	if m.Group < len(l.Groups) {
+		group = web.Clean(l.Groups[m.Group])
+	}
+	data := markData{Row: row, Group: group, Value: m.Value, Low: document.NumberOf(m.Low), High: document.NumberOf(m.High), X: math.Round(out.place(m.Value)*10) / 10, Y: math.Round(y*10) / 10}
+	out.Estimates.Marks = append(out.Estimates.Marks, data)
 }
 
 // legend adds the lines, and explains them and the groups.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
-	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // Sizes of a panel, in units of its drawing.
@@ -51,6 +50,7 @@ type panel struct {
 	Regions               string // the names of bands that are too narrow for a name
 	Zero                  string // the line of the value 0, if it is inside the plot
 	count, total          int    // the points that are drawn, and all
+	Data                  *lineData
 	top, bottom           float64
 }
 
@@ -70,7 +70,7 @@ func curves(p *document.Plot) iter.Seq[*document.Curve] {
 	}
 }
 
-func newPlot(p *document.Plot, r room) *plot {
+func newPlot(p *document.Plot, r room, colours palette) *plot {
 	out := &plot{Name: p.Name}
 	hasBands := slices.ContainsFunc(p.Panels, func(p document.Panel) bool { return p.Bands != nil })
 	top := plotTop
@@ -79,8 +79,10 @@ func newPlot(p *document.Plot, r room) *plot {
 	}
 	bottom := top + plotHeight
 	y, hasAxis := valueAxis(p, bottom, top)
-	for i, name := range p.Names {
-		out.Legend = append(out.Legend, lineKey{name, lineClass(i)})
+	var lines []string
+	for _, name := range p.Names {
+		lines = append(lines, colours.line(name))
+		out.Legend = append(out.Legend, lineKey{name, colours.line(name)})
 	}
 	raw := rawValues(p)
 	isWhole := raw <= r.raw
@@ -90,7 +92,10 @@ func newPlot(p *document.Plot, r room) *plot {
 			Name: p.Panels[i].Name, Alt: p.Panels[i].Text, Axis: p.Axis, Width: web.Num(figureWidth), Height: web.Num(bottom + plotFoot), Left: web.Num(plotLeft), Right: web.Num(plotRight),
 			Bottom: web.Num(bottom), TickY: web.Num(bottom + 13), LabelY: web.Num(bottom + plotFoot - 5), Y: y, top: top, bottom: bottom,
 		}
-		panel.draw(&p.Panels[i], p.Across, isWhole, r, hasAxis)
+		if hasAxis && finite(p.Panels[i].End) && p.Panels[i].End > 0 {
+			panel.Drawn, panel.Data = true, newLineData(p, &p.Panels[i], &y, top, bottom)
+			panel.draw(p, &p.Panels[i], lines, isWhole, r)
+		}
 		count, total = count+panel.count, total+panel.total
 		out.Panels = append(out.Panels, panel)
 	}
@@ -135,13 +140,12 @@ func valueAxis(p *document.Plot, bottom, top float64) (web.Axis, bool) {
 	return web.NewAxis([]float64{low, high}, p.Unit, bottom, top)
 }
 
+// lineClass is the classes of the line with a look: its colour and its dashes.
 func lineClass(i int) string { return fmt.Sprintf("%s d%d", web.Colour(i), i%4+1) }
 
 // draw draws the lines and the bands. The horizontal axis has places without a unit.
-func (out *panel) draw(p *document.Panel, unit result.Unit, isWhole bool, r room, hasAxis bool) {
-	if out.Drawn = hasAxis && finite(p.End) && p.End > 0; !out.Drawn {
-		return
-	}
+func (out *panel) draw(plot *document.Plot, p *document.Panel, lines []string, isWhole bool, r room) {
+	unit := plot.Across
 	var x func(place float64) float64
 	if unit == "" {
 		x = func(place float64) float64 {
@@ -161,13 +165,13 @@ func (out *panel) draw(p *document.Panel, unit result.Unit, isWhole bool, r room
 	}
 	for i, c := range p.Lines {
 		if c != nil {
-			out.curve(c, lineClass(i), x, isWhole, r)
+			out.curve(c, plot.Names[i], lines[i], x, isWhole, r)
 		}
 	}
 }
 
 // curve draws a line with the points that the room holds.
-func (out *panel) curve(c *document.Curve, class string, x func(place float64) float64, isWhole bool, r room) {
+func (out *panel) curve(c *document.Curve, name, class string, x func(place float64) float64, isWhole bool, r room) {
 	limit := mostLine
 	if c.Spread != nil {
 		limit = r.places
@@ -176,6 +180,7 @@ func (out *panel) curve(c *document.Curve, class string, x func(place float64) f
 	share := func(i int) float64 { return (across(x(c.At[i])) - plotLeft) / (plotRight - plotLeft) }
 	selection := drawnPlaces(c.Values[:n], share, limit)
 	out.count, out.total = out.count+len(selection), out.total+n
+	out.Data.add(name, c, selection)
 	place := func(i int, value float64) string {
 		return web.Num(across(x(c.At[i]))) + " " + web.Num(out.height(value))
 	}

@@ -30,6 +30,8 @@ const (
 	// mostRaw is the largest number of single values in a plot. More would be a smear and a large file. mostRawOfPage is for all plots.
 	mostRaw       = 4000
 	mostRawOfPage = 60_000
+	// mostNotes is the largest size of the notes of samples in a page, in bytes. Further samples have no note.
+	mostNotes = 400_000
 )
 
 // room is the space of a page for the points of each figure.
@@ -37,6 +39,7 @@ type room struct {
 	dots   int // in a lane
 	places int // in a curve with single values behind it
 	raw    int // single values in a plot
+	notes  int // bytes of the notes of a lane
 }
 
 // newRoom divides the space of a page among its figures. Small figures have all of their points, and large ones share the rest.
@@ -66,10 +69,12 @@ func newRoom(blocks []document.Block) room {
 		}
 	}
 	measure(blocks)
+	count := len(lanes)
 	return room{
 		dots:   max(leastDots, share(lanes, mostDots)),
 		places: min(mostLine, max(leastLine, share(lines, mostPlaces))),
 		raw:    min(mostRaw, whole(raw, mostRawOfPage)),
+		notes:  mostNotes / max(1, count),
 	}
 }
 

@@ -2,6 +2,7 @@ package html
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,6 +20,7 @@ func figuresOf(lanes int, samples []document.Sample, curve *document.Curve) []do
 	for range lanes {
 		figure.Lanes = append(figure.Lanes, document.Lane{Samples: &document.Samples{Median: 1, Values: samples}})
 		plot.Panels[0].Lines = append(plot.Panels[0].Lines, curve)
+		plot.Names = append(plot.Names, fmt.Sprint(len(plot.Names)))
 	}
 	return []document.Block{document.Section{Blocks: []document.Block{figure, plot}}}
 }
@@ -67,6 +69,9 @@ func TestRoomOfAllShapes(t *testing.T) {
 						continue
 					}
 					for _, p := range f.Plot.Panels {
+						data, err := json.Marshal(p.Data)
+						must.Do(t, err)
+						bytes += len(data)
 						for i, c := range p.Curves {
 							bytes += len(c.Path) + len(c.Marks) + len(p.Dots[i])
 						}
@@ -84,7 +89,7 @@ func noisySamples(n int, disturbed bool) []document.Sample {
 	random := rand.New(rand.NewPCG(1, 2))
 	var samples []document.Sample
 	for i := range n {
-		samples = append(samples, document.Sample{Order: int32(i), Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64())})
+		samples = append(samples, document.Sample{Order: int32(i), Hollow: disturbed, Value: math.Exp(0.1 * random.NormFloat64()), Note: fmt.Sprintf("disturbed: %d", i)})
 	}
 	return samples
 }
@@ -123,6 +128,29 @@ func TestReducedLane(t *testing.T) {
 	}
 	if got := drawnSamples(samples[:limit], limit); len(got) != limit {
 		t.Errorf("a lane with room for all of its points draws %d of %d", len(got), limit)
+	}
+}
+
+// A reduced lane has the deciles of all samples for the views of the page.
+func TestQuantilesOfReducedLane(t *testing.T) {
+	const n = 2001
+	var samples []document.Sample
+	for i := range n {
+		samples = append(samples, document.Sample{Value: float64((i * 1000) % n), Order: int32(i)})
+	}
+	samples[7].Value = math.NaN()
+	var data sampleData
+	for limit, want := range map[int]int{n: 0, 100: n - 1} {
+		data.add(&document.Lane{Samples: &document.Samples{Values: samples}}, drawnSamples(samples, limit), "", 0, 0)
+		lane := data.Lanes[len(data.Lanes)-1]
+		if lane.Total != want || len(lane.Quantiles) != min(want, steps+1) {
+			t.Errorf("limit %d: %d values and %d quantiles", limit, lane.Total, len(lane.Quantiles))
+		}
+		for i, v := range lane.Quantiles {
+			if exact := float64(i) / steps * (n - 1); math.Abs(v-exact) > 1.5 {
+				t.Errorf("quantile %d is %v, want %v", i, v, exact)
+			}
+		}
 	}
 }
 

@@ -42,6 +42,10 @@ bench-overhead: build ## Measure what Touchstone itself adds to a measurement; a
 bench-million: build ## Measure the report of a run of 10^6 samples: time, memory, page
 	go run ./scripts/million $(ARGS) bin/touchstone
 
+.PHONY: bench-page
+bench-page: ## Measure the page of 20 targets and 40 benchmarks in Chromium: opening, reaction to the controls
+	go test -trimpath -vet=off -run '^$$' -bench Page -benchtime 7x -timeout 30m $(ARGS) ./test/browser
+
 # --- Test -------------------------------------------------------------------------------
 
 # With -trimpath a fresh clone uses the objects that another clone has built.

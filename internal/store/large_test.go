@@ -29,7 +29,7 @@ func stored(t testing.TB, l reporttest.Large) (*store.Store, string) {
 // Short lists share memory, and long ones do not. Neither may change a value.
 func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 	for _, values := range []int{1, 7, 1500, 5000} {
-		l := reporttest.Large{Name: "whole", Targets: 2, Blocks: 40, Metrics: 3, Values: 1, Series: true}
+		l := reporttest.Large{Name: "whole", Targets: 2, Benchmarks: 1, Blocks: 40, Metrics: 3, Values: 1, Series: true}
 		if values > 7 {
 			l.Blocks, l.Metrics = 3, 1
 		}
@@ -54,7 +54,7 @@ func TestListsOfAllLengthsComeBackWhole(t *testing.T) {
 
 // The memory of a read is at most a few times the memory of the run itself.
 func TestReadTakesLittleMemory(t *testing.T) {
-	l := reporttest.Large{Name: "memory", Targets: 4, Blocks: 200, Metrics: 10, Values: 1}
+	l := reporttest.Large{Name: "memory", Targets: 4, Benchmarks: 1, Blocks: 200, Metrics: 10, Values: 1}
 	s, id := stored(t, l)
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)

@@ -110,7 +110,7 @@ func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string
 	megabytes := float64(info.Size()) / 1e6
 	memory := state.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MiB
 	fmt.Fprintf(w, "%s, %d samples in %d trials: report %.2f s (%.2f s of CPU) and %d MiB, page %.2f MB, ",
-		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), (state.UserTime() + state.SystemTime()).Seconds(), memory, megabytes)
+		l.Name, l.Samples(), l.Targets*l.Benchmarks*l.Blocks, took.Seconds(), (state.UserTime() + state.SystemTime()).Seconds(), memory, megabytes)
 	exceeds := took > mostTime || memory > mostMemory || megabytes > mostPage
 	if browser == "" {
 		fmt.Fprintln(w, "time to open not measured: install chromium")

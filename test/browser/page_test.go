@@ -30,7 +30,7 @@ import (
 )
 
 // tab is a tab of the browser, which ends with the test.
-func tab(t *testing.T) context.Context {
+func tab(t testing.TB) context.Context {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
@@ -55,7 +55,7 @@ func written(t *testing.T, d *document.Document) string {
 	return saved(t, page.String())
 }
 
-func saved(t *testing.T, page string) string {
+func saved(t testing.TB, page string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
 	must.Do(t, os.WriteFile(file, []byte(page), 0o600))
@@ -113,14 +113,14 @@ func TestPages(t *testing.T) {
 }
 
 // open opens an address. A change of the fragment alone loads nothing, so the page before it is an empty one.
-func open(t *testing.T, ctx context.Context, address string) {
+func open(t testing.TB, ctx context.Context, address string) {
 	t.Helper()
 	must.Do(t, chromedp.Do(ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(address)))
 }
 
-func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
+func evaluate[T any](t testing.TB, ctx context.Context, script string, options ...chromedp.EvaluateOption) T {
 	t.Helper()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, options...))
 	if err != nil {
 		t.Fatalf("%s: %v", script, err)
 	}
@@ -160,6 +160,19 @@ func testMatrix(t *testing.T, ctx context.Context) {
 	if messages := errorsOf(t, ctx, pageOf(t, sample)); len(messages) > 0 {
 		t.Fatalf("the browser reports %q", messages)
 	}
+	if count := compareFactors(t, ctx, run); count < 40 {
+		t.Errorf("the test has compared %d cells, want all of them", count)
+	}
+	// A factor without a shown difference is dim, and never bold.
+	bold := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll(".matrix td:not(.heat) *")).filter((e) => getComputedStyle(e).fontWeight > 400 && !e.matches(".good, .bad, .alarm")).map((e) => e.textContent)`)
+	if len(bold) > 0 {
+		t.Errorf("%q is bold without a shown difference", bold)
+	}
+}
+
+// compareFactors compares the factors of the matrix with an analysis, for each baseline. It returns the number of factors.
+func compareFactors(t *testing.T, ctx context.Context, run result.Run) int {
+	t.Helper()
 	count := 0
 	for _, target := range evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("[name=base] option")).map((o) => o.value)`) {
 		choose(t, ctx, "base", target)
@@ -186,14 +199,7 @@ func testMatrix(t *testing.T, ctx context.Context) {
 			}
 		}
 	}
-	if count < 40 {
-		t.Errorf("the test has compared %d cells, want all of them", count)
-	}
-	// A factor without a shown difference is dim, and never bold.
-	bold := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll(".matrix td:not(.heat) *")).filter((e) => getComputedStyle(e).fontWeight > 400 && !e.matches(".good, .bad, .alarm")).map((e) => e.textContent)`)
-	if len(bold) > 0 {
-		t.Errorf("%q is bold without a shown difference", bold)
-	}
+	return count
 }
 
 // find finds the cell of a row of the matrix.
@@ -303,9 +309,10 @@ func testHostile(t *testing.T, ctx context.Context) {
 
 // testWidths: no page of a report is wider than the window, from a phone to a large screen.
 func testWidths(t *testing.T, ctx context.Context) {
-	for name, page := range map[string]func() string{"sample": sample, "engines": engines} {
+	for name, page := range map[string]func() string{"sample": sample, "engines": engines, "suite": suite} {
 		open(t, ctx, pageOf(t, page))
-		for _, width := range []int64{400, 1200, 3840} {
+		evaluate[chromedp.Void](t, ctx, `document.querySelectorAll("details").forEach((e) => e.open = true)`)
+		for _, width := range []int64{400, 800, 1280, 2560, 3840} {
 			must.Do(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 1000)))
 			if excess := evaluate[int](t, ctx, `document.documentElement.scrollWidth - innerWidth`); excess > 0 {
 				t.Errorf("the page of %s is %d px wider than a window of %d px", name, excess, width)
@@ -324,7 +331,7 @@ func testWidths(t *testing.T, ctx context.Context) {
 
 // testPrint: a printed page has each column, and opens what is folded.
 func testPrint(t *testing.T, ctx context.Context) {
-	for name, page := range map[string]func() string{"sample": sample, "engines": engines} {
+	for name, page := range map[string]func() string{"sample": sample, "engines": engines, "suite": suite} {
 		open(t, ctx, pageOf(t, page))
 		media(t, ctx, "print", "light")
 		must.Do(t, chromedp.Do(ctx, chromedp.EmulateViewport(718, 1000))) // A4 without its margins

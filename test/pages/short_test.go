@@ -44,6 +44,7 @@ var shorts = map[string]short{
 	"make bench":          {args: []string{"ARGS=-benchtime=1x -run=^$"}, want: `Benchmark\S+\s+1\s`},
 	"make bench-overhead": {args: []string{"ARGS=-b 6 -n 2"}, judged: true, want: `(?s)oci/crun: 6 batches, 12 lifecycles.*oci/runc: 6 batches, 12 lifecycles`},
 	"make bench-million":  {args: []string{"ARGS=-divide 1000"}, want: `blocks, 1000 samples`},
+	"make bench-page":     {args: []string{"ARGS=-bench=Page/9-targets -benchtime=1x"}, want: `BenchmarkPage/9-targets.* base-ms`},
 	"make chaos-programs": {},
 	"make fmt":            {},
 	"make gen":            {},

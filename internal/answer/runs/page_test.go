@@ -426,12 +426,12 @@ func TestPageOfMillionSamples(t *testing.T) {
 // The page states what its plots leave out, and only then.
 func TestReducedPlotsSaySo(t *testing.T) {
 	points := regexp.MustCompile(`; shown: \d+ of 120000 points, extremes kept[^<]*(?:<span class="scale">[^<]*</span>)?</figcaption>`)
-	page := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
+	page := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Benchmarks: 1, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
 	if !points.MatchString(page) {
 		t.Error("the page of 120 000 trials does not state the number of its points")
 	}
 	places := regexp.MustCompile(`medians over blocks; least and largest values faint.*; shown: \d+ of 6000 points, extremes kept[^<]*(?:<span class="scale">[^<]*</span>)?</figcaption>`)
-	series := pageOf(t, reporttest.Large{Name: "lines", Targets: 2, Blocks: 6, Metrics: 1, Values: 3000, Series: true}.Run())
+	series := pageOf(t, reporttest.Large{Name: "lines", Targets: 2, Benchmarks: 1, Blocks: 6, Metrics: 1, Values: 3000, Series: true}.Run())
 	if !places.MatchString(series) {
 		t.Error("the page of 3000 places does not state the number of its points")
 	}

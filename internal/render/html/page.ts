@@ -110,7 +110,9 @@ function matrix(root: HTMLElement): void {
     }
     const isOrdered = value("order") !== ""
     table.classList.toggle("ordered", isOrdered)
-    body.replaceChildren(...(isOrdered ? order([...rows], base).map((row) => row.element) : original))
+    const list = isOrdered ? order([...rows], base).map((row) => row.element) : original
+    // A browser computes the layout of all rows anew if it inserts them, even in the same order.
+    if (list.length !== body.rows.length || list.some((row, i) => row !== body.rows[i])) body.replaceChildren(...list)
     let group: HTMLTableRowElement | null = null
     for (const element of isOrdered ? [] : original) {
       if (element.dataset.row === undefined) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -13,8 +14,8 @@ import (
 // Large is the shape of a run with many samples. Its trials are made one at a time, so that a reader can measure its own memory.
 type Large struct {
 	Name string
-	// Targets × Blocks is the number of trials. A trial has Values values of each of Metrics metrics.
-	Targets, Blocks, Metrics, Values int
+	// Targets × Benchmarks × Blocks is the number of trials. A trial has Values values of each of Metrics metrics.
+	Targets, Benchmarks, Blocks, Metrics, Values int
 	// Series is set if the metrics are series.
 	Series bool
 }
@@ -22,19 +23,19 @@ type Large struct {
 // Millions are the shapes of a run with 10⁶ samples: long series in a few trials, and many trials with a few samples each.
 func Millions() []Large {
 	return []Large{
-		{Name: "series", Targets: 4, Blocks: 10, Metrics: 1, Values: 25_000, Series: true},
-		{Name: "blocks", Targets: 20, Blocks: 5_000, Metrics: 10, Values: 1},
+		{Name: "series", Targets: 4, Benchmarks: 1, Blocks: 10, Metrics: 1, Values: 25_000, Series: true},
+		{Name: "blocks", Targets: 20, Benchmarks: 1, Blocks: 5_000, Metrics: 10, Values: 1},
 	}
 }
 
-// LargeBenchmark is the benchmark of a Large run.
+// LargeBenchmark is the first benchmark of a Large run. The others have a number behind this name.
 const LargeBenchmark = "scalability.large"
 
 // Far is the largest value of every target and metric of a Large run, as a multiple of the usual value. One trial has it.
 const Far = 40
 
 // Samples is the number of samples.
-func (l Large) Samples() int { return l.Targets * l.Blocks * l.Metrics * l.Values }
+func (l Large) Samples() int { return l.Targets * l.Benchmarks * l.Blocks * l.Metrics * l.Values }
 
 // Run returns the whole run.
 func (l Large) Run() result.Run {
@@ -65,13 +66,19 @@ func (l Large) Read(v result.Visitor) error {
 	var run result.Run
 	load("run.json", &run)
 	run.ID, run.Name, run.Baseline = "01K9Z0TOUCHSTONE0"+l.Name, l.Name, "native"
-	bench := result.Benchmark{Name: LargeBenchmark, Summary: "many samples", Source: "none", Phases: true}
-	for m := range l.Metrics {
-		bench.Metrics = append(bench.Metrics, result.Metric{
-			Name: fmt.Sprintf("Latency%d", m+1), Unit: result.Seconds, Better: result.Lower, Series: l.Series, Help: "a time",
-		})
+	run.Bench = nil
+	for n := range l.Benchmarks {
+		bench := result.Benchmark{Name: LargeBenchmark, Summary: "many samples", Source: "none", Phases: true}
+		if n > 0 {
+			bench.Name += strconv.Itoa(n + 1)
+		}
+		for m := range l.Metrics {
+			bench.Metrics = append(bench.Metrics, result.Metric{
+				Name: fmt.Sprintf("Latency%d", m+1), Unit: result.Seconds, Better: result.Lower, Series: l.Series, Help: "a time",
+			})
+		}
+		run.Bench = append(run.Bench, bench)
 	}
-	run.Bench = []result.Benchmark{bench}
 	for n := range l.Targets {
 		t := result.Target{Name: "native", Kind: result.KindNative}
 		if n > 0 {
@@ -87,20 +94,22 @@ func (l Large) Read(v result.Visitor) error {
 	seq := 0
 	for block := range l.Blocks {
 		host := 0.05 * random.NormFloat64() // all targets of a block share it
-		for _, n := range random.Perm(l.Targets) {
-			seq++
-			if err := v.Trial(l.trial(&run, random, seq, block, n, host)); err != nil {
-				return err
+		for i := range run.Bench {
+			for _, n := range random.Perm(l.Targets) {
+				seq++
+				if err := v.Trial(l.trial(&run, &run.Bench[i], random, seq, block, n, host)); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return v.End()
 }
 
-func (l Large) trial(run *result.Run, random *rand.Rand, seq, block, target int, host float64) result.Trial {
+func (l Large) trial(run *result.Run, bench *result.Benchmark, random *rand.Rand, seq, block, target int, host float64) result.Trial {
 	start := run.Started.Add(time.Duration(seq) * 30 * time.Millisecond)
 	t := result.Trial{
-		Seq: seq, Cell: result.Cell{Benchmark: LargeBenchmark, Target: run.Targets[target].Name}, Block: block, Status: result.OK,
+		Seq: seq, Cell: result.Cell{Benchmark: bench.Name, Target: run.Targets[target].Name}, Block: block, Status: result.OK,
 		Started: start, Elapsed: 25 * time.Millisecond, Self: time.Millisecond,
 		Conditions: map[string]string{"cpus": "2-3"},
 	}
@@ -117,7 +126,7 @@ func (l Large) trial(run *result.Run, random *rand.Rand, seq, block, target int,
 	}
 	isFar := block == l.Blocks/3
 	t.Samples = slices.Grow(t.Samples, l.Metrics*l.Values)
-	for _, m := range run.Bench[0].Metrics {
+	for _, m := range bench.Metrics {
 		base := 1e-3 * (1 + 0.05*float64(target))
 		for i := range l.Values {
 			value := base * math.Exp(host+0.1*random.NormFloat64())

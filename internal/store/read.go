@@ -21,6 +21,12 @@ const Latest = "latest"
 
 // resolve returns the id of the run for a reference, see Run.
 func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
+	if ref != Latest {
+		var id string
+		if err := tx.QueryRowContext(ctx, `SELECT id FROM run WHERE id = ?`, ref).Scan(&id); !errors.Is(err, sql.ErrNoRows) {
+			return id, err
+		}
+	}
 	list, err := ids(ctx, tx)
 	if err != nil {
 		return "", err
@@ -30,9 +36,6 @@ func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
 	}
 	var matches []string
 	for _, id := range list {
-		if id == ref {
-			return id, nil
-		}
 		if ref != "" && len(id) >= len(ref) && strings.EqualFold(id[:len(ref)], ref) {
 			matches = append(matches, id)
 		}

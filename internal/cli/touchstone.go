@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -129,6 +130,6 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, analysis.Options{Release: true})); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "%s has the results of %d runs\n", page, len(runs))
+	fmt.Fprintf(a.env.Stderr, "%s has the results of %s\n", page, quantity.Counted(len(runs), "run"))
 	return nil
 }

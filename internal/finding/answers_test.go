@@ -168,6 +168,17 @@ func TestAnswerAboutAdditions(t *testing.T) {
 	}
 }
 
+// A spent budget is no caution, and another caveat about a budget is one.
+func TestCautionsAboutBudgets(t *testing.T) {
+	run := world{}.run(1)
+	const caveat = "the budget of the battery is unknown"
+	run.Caveats = []string{result.BudgetCaveat(time.Minute, "after 4 of 14 blocks"), caveat}
+	got := finding.Cautions(analysis.New([]result.Run{run}, analysis.Options{}), 0)
+	if want := []string{"The budget of the battery is unknown"}; !slices.Equal(got, want) {
+		t.Errorf("the cautions are %q, want %q", got, want)
+	}
+}
+
 // The baseline is a target like the others: it may cost less than all of them.
 func TestAnswersRankTheBaseline(t *testing.T) {
 	w := world{"Start": {}, "Exec": {}, "Rate": {}}

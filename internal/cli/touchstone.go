@@ -79,26 +79,6 @@ func described(name string) (result.Benchmark, bool) {
 	return b.Recorded(), true
 }
 
-// visit passes runs to a visitor, as result.Read does.
-func visit(runs []result.Run, v result.Visitor) error {
-	for _, run := range runs {
-		trials := run.Trials
-		run.Trials = nil
-		if err := v.Begin(run); err != nil {
-			return err
-		}
-		for _, t := range trials {
-			if err := v.Trial(t); err != nil {
-				return err
-			}
-		}
-		if err := v.End(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeIndex writes a page about runs. Without IDs it is about the last run of each plan.
 func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) error {
 	if ids == nil {

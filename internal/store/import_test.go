@@ -17,24 +17,7 @@ import (
 // importRuns imports runs like a document with them.
 func importRuns(t testing.TB, s *store.Store, runs ...result.Run) (news []bool, err error) {
 	t.Helper()
-	return s.Import(t.Context(), func(v result.Visitor) error {
-		for _, run := range runs {
-			facts := run
-			facts.Trials = nil
-			if err := v.Begin(facts); err != nil {
-				return err
-			}
-			for _, trial := range run.Trials {
-				if err := v.Trial(trial); err != nil {
-					return err
-				}
-			}
-			if err := v.End(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.Import(t.Context(), func(v result.Visitor) error { return result.Visit(v, runs...) })
 }
 
 // withTrials is a run with n trials.

@@ -68,18 +68,7 @@ func TestReferencesAndHistory(t *testing.T) {
 	must.Do(t, err)
 	defer func() { must.Do(t, db.Close()) }()
 	days := reporttest.Days(nil)
-	_, err = db.Import(t.Context(), func(v result.Visitor) error {
-		for _, run := range days {
-			trials := run.Trials
-			run.Trials = nil
-			must.Do(t, v.Begin(run))
-			for _, trial := range trials {
-				must.Do(t, v.Trial(trial))
-			}
-			must.Do(t, v.End())
-		}
-		return nil
-	})
+	_, err = db.Import(t.Context(), func(v result.Visitor) error { return result.Visit(v, days...) })
 	must.Do(t, err, db.SaveBaseline(t.Context(), "run", time.Now(), result.Tool{}, days[:2], false))
 	for ref, want := range map[string]int{"run": 2, "baseline:run": 2, "run3": 1, "latest": 1} {
 		runs, err := archive.Runs(t.Context(), db, ref)

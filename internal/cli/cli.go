@@ -142,7 +142,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.env.Stdout)
 	root.SetErr(a.env.Stderr)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(store.WithNotice(ctx, patience, func(path string) {
+		a.line("waiting for another process that is writing to results file " + path)
+	}))
 	if err == nil {
 		return ExitOK
 	}

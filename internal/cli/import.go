@@ -313,7 +313,7 @@ func translate(f io.ReadSeeker, file string, want []textfile.Kind) (read func(re
 	} else {
 		runs, err = touchstone.Decode(data, name, described)
 	}
-	return func(v result.Visitor) error { return visit(runs, v) }, err
+	return func(v result.Visitor) error { return result.Visit(v, runs...) }, err
 }
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -78,26 +79,6 @@ func described(name string) (result.Benchmark, bool) {
 	return b.Recorded(), true
 }
 
-// visit passes runs to a visitor, as result.Read does.
-func visit(runs []result.Run, v result.Visitor) error {
-	for _, run := range runs {
-		trials := run.Trials
-		run.Trials = nil
-		if err := v.Begin(run); err != nil {
-			return err
-		}
-		for _, t := range trials {
-			if err := v.Trial(t); err != nil {
-				return err
-			}
-		}
-		if err := v.End(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeIndex writes a page about runs. Without IDs it is about the last run of each plan.
 func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) error {
 	if ids == nil {
@@ -129,6 +110,6 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, analysis.Options{Release: true})); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "%s has the results of %d runs\n", page, len(runs))
+	fmt.Fprintf(a.env.Stderr, "%s has the results of %s\n", page, quantity.Counted(len(runs), "run"))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,7 +95,7 @@ func (a *App) serveUI(ctx context.Context, dir string, address netip.AddrPort, t
 	}
 	end := make(chan error, 1)
 	go func() { end <- server.Serve(listener) }()
-	a.announce(listener.Addr().String(), token, tokenFile)
+	a.announce(reachable(listener.Addr()), token, tokenFile)
 	select {
 	case err = <-end:
 		return fmt.Errorf("serve the pages: %w", err)
@@ -124,8 +125,34 @@ func uiExports() []web.Export {
 	return exports
 }
 
-// announce prints the address of the pages. A token of the user's is not repeated.
-func (a *App) announce(address string, token peer.Secret, tokenFile string) {
+// reachable returns the addresses of a listener for a browser. A listener at all addresses has each address of the machine, the loopback ones last. An
+// address that is valid only on one link is left out, because a browser accepts no zone.
+func reachable(listener net.Addr) []string {
+	bound, err := netip.ParseAddrPort(listener.String())
+	if err != nil || !bound.Addr().IsUnspecified() {
+		return []string{listener.String()}
+	}
+	interfaces, _ := net.InterfaceAddrs() // without one the listener's address remains
+	var machine, loopback []string
+	for _, i := range interfaces {
+		prefix, err := netip.ParsePrefix(i.String())
+		address := prefix.Addr()
+		switch text := netip.AddrPortFrom(address, bound.Port()).String(); {
+		case err != nil, address.IsLinkLocalUnicast(), bound.Addr().Is4() && !address.Is4():
+		case address.IsLoopback():
+			loopback = append(loopback, text)
+		default:
+			machine = append(machine, text)
+		}
+	}
+	if list := slices.Concat(machine, loopback); list != nil {
+		return list
+	}
+	return []string{listener.String()}
+}
+
+// announce prints the addresses of the pages, one a line. A token of the user's is not repeated.
+func (a *App) announce(addresses []string, token peer.Secret, tokenFile string) {
 	path := ""
 	switch {
 	case tokenFile != "":
@@ -133,7 +160,11 @@ func (a *App) announce(address string, token peer.Secret, tokenFile string) {
 	case token.Given():
 		path = "login?token=" + token.Reveal()
 	}
-	fmt.Fprintf(a.env.Stdout, "http://%s/%s\n", address, path)
+	var lines strings.Builder
+	for _, address := range addresses {
+		fmt.Fprintf(&lines, "http://%s/%s\n", address, path)
+	}
+	fmt.Fprint(a.env.Stdout, lines.String())
 	fmt.Fprintln(a.env.Stderr, "^C ends the pages")
 }
 

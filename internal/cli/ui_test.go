@@ -84,7 +84,7 @@ func TestUI(t *testing.T) {
 func TestUIToken(t *testing.T) {
 	address, stop := startUI(t, "-d", t.TempDir(), "--listen", "0.0.0.0:0")
 	site, token, ok := strings.Cut(address, "login?token=")
-	if !ok || len(token) < 16 {
+	if !ok || len(token) < 16 || strings.Contains(site, "0.0.0.0") { // no other machine reaches the last one
 		t.Fatalf("the address is %s", address)
 	}
 	status, _ := fetch(t, site, "")

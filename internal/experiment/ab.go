@@ -155,7 +155,7 @@ func (c *AB) Run(ctx context.Context) error {
 	}
 	c.Design.Runs, c.Design.Blocks, c.Design.MostBlocks = runs, blocks, plan.MaxBlocks
 	c.Comparison = ab.New(c.Design)
-	c.Line(fmt.Sprintf("up to %d runs of %d blocks, each about %v", runs, blocks, quantity.RoundedTime(pace.time(1, blocks))))
+	c.Line(fmt.Sprintf("up to %d runs of %s, each about %v", runs, quantity.Counted(blocks, "block"), quantity.RoundedTime(pace.time(1, blocks))))
 	return c.follow(ctx, rule{
 		next: func(context.Context) (Request, bool, error) {
 			return c.request(blocks), !c.Comparison.Over(), nil
@@ -261,8 +261,8 @@ func (p pace) schedule(left time.Duration, runs, blocks int) (int, int, error) {
 		}
 	}
 	if runs < ab.LeastRuns || blocks < 1 {
-		return 0, 0, fmt.Errorf("after the calibration %v are left, and %d runs of %d blocks take %v (set-up %v, block %v)",
-			left.Round(time.Millisecond), max(runs, ab.LeastRuns), max(blocks, 1), p.time(max(runs, ab.LeastRuns), max(blocks, 1)).Round(time.Millisecond),
+		return 0, 0, fmt.Errorf("after the calibration %v are left, and %d runs of %s take %v (set-up %v, block %v)",
+			left.Round(time.Millisecond), max(runs, ab.LeastRuns), quantity.Counted(max(blocks, 1), "block"), p.time(max(runs, ab.LeastRuns), max(blocks, 1)).Round(time.Millisecond),
 			p.setUp.Round(time.Millisecond), p.block.Round(time.Millisecond))
 	}
 	return runs, blocks, nil

@@ -153,5 +153,5 @@ func TestABCalibration(t *testing.T) {
 	refused(t, c.Run(t.Context()), "--budget 1s ended before the first block of operations.container.exec repeats=5; give more, such as --budget 20s")
 
 	c, _, _ = compareBuilds(t, &script{}, 4*time.Second)
-	refused(t, c.Run(t.Context()), "--budget 4s: after the calibration 2.774s are left, and 4 runs of 1 blocks take 4.16s (set-up 1s, block 20ms); give at least --budget 7s")
+	refused(t, c.Run(t.Context()), "--budget 4s: after the calibration 2.774s are left, and 4 runs of 1 block take 4.16s (set-up 1s, block 20ms); give at least --budget 7s")
 }

@@ -21,6 +21,9 @@ var benchfmtUnits = map[result.Unit]string{
 	result.FlopPerSecond: "FLOP/s", result.Ratio: "ratio", result.Score: "score", result.Joules: "J", result.Count: "items", result.ByteSeconds: "B*sec",
 }
 
+// goBenchTool is the tool of a run that was imported from this format. The name of its metric is the whole unit, such as "sec/op".
+const goBenchTool = "gobench"
+
 // writeBenchfmt writes the Go benchmark format (golang.org/design/14313-benchmark-format), which benchstat reads: a line for each trial that is ok, with its value of
 // each metric, and comments for the other trials. The metric is a part of the unit, as in "CreateAndRun-sec". The target is a key of the configuration: benchstat has a table
 // for each target, and compares targets with -col target.
@@ -30,9 +33,13 @@ func writeBenchfmt(w io.Writer, s *Source) error {
 	directions := map[string]result.Direction{}
 	runs := map[*result.Trial]*result.Run{}
 	for _, c := range s.cells() {
-		unit := word(c.metric.Name) + "-" + benchfmtUnits[c.metric.Unit]
+		name, suffix := word(c.metric.Name), "-"+benchfmtUnits[c.metric.Unit]
+		if c.run.Tool.String() == goBenchTool {
+			suffix = ""
+		}
+		unit := name + suffix
 		if first := directions[unit]; first != "" && first != c.metric.Better {
-			unit = word(c.metric.Name) + "-" + string(c.metric.Better) + "-" + benchfmtUnits[c.metric.Unit]
+			unit = name + "-" + string(c.metric.Better) + suffix
 		}
 		if directions[unit] == "" {
 			directions[unit] = c.metric.Better

@@ -17,10 +17,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/touchstone-bench/touchstone/internal/benchfile"
+	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
 
 const lifecycle = "operations.container.lifecycle"
@@ -66,6 +69,29 @@ func TestBenchfmtHasALineForEachTrial(t *testing.T) {
 			t.Errorf("the values are %v, want %v", got, want)
 		}
 	}
+}
+
+// TestGoBenchKeepsItsUnits: the lines of an imported file have the units and the values of the file.
+func TestGoBenchKeepsItsUnits(t *testing.T) {
+	const text = "BenchmarkEncode-2 100 1234 ns/op 83.1 MB/s 2048 B/op 12 allocs/op\nBenchmarkEncode-2 100 1250 ns/op 82.2 MB/s 2048 B/op 12 allocs/op\n"
+	valuesOf := func(text string) (list [][]benchfmt.Value) {
+		reader := benchfmt.NewReader(strings.NewReader(text), "")
+		for reader.Scan() {
+			if record, ok := reader.Result().(*benchfmt.Result); ok {
+				values := slices.Clone(record.Values)
+				for i := range values {
+					values[i].OrigValue, values[i].OrigUnit = 0, ""
+				}
+				list = append(list, values)
+			}
+		}
+		must.Do(t, reader.Err())
+		return list
+	}
+	runs, err := benchfile.Decode(textfile.GoBench, []byte(text), "go")
+	must.Do(t, err)
+	files, _ := written(t, "benchfmt", runs...)
+	expect.Equal(t, "the values of the lines", valuesOf(text), valuesOf(files[""]))
 }
 
 // TestBenchstatReadsIt: benchstat compares the targets of an export, and two exports.

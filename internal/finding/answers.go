@@ -236,20 +236,27 @@ func additions(r *analysis.Run, standings []analysis.Standing) []Answer {
 		stats.Difference
 	}
 	var sums []addition
-	var rest []string
+	var gains, open, equal []string
+	var claims []Claim
 	for _, v := range analysis.Compare(standings[start:start+1], pairs) {
 		d := s.Addition(v.Target, v.Reference)
-		if c := v.Comparison; d != nil && d.Shown() && d.Median > 0 && c.Verdict == stats.Slower {
+		switch verdict := v.Comparison.Verdict; {
+		case verdict == stats.Slower && d != nil && d.Shown() && d.Median > 0:
 			sums = append(sums, addition{v, *d})
-		} else {
-			rest = append(rest, v.Target)
+		case verdict == stats.Faster:
+			gains = append(gains, v.Target)
+			claims = append(claims, Claim{s.Benchmark.Key, s.Metric.Name, v.Target, v.Reference})
+		case slices.Contains([]stats.Verdict{stats.Mixed, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Withheld}, verdict):
+			open = append(open, v.Target)
+		default:
+			equal = append(equal, v.Target)
 		}
 	}
 	if sums == nil {
 		return nil
 	}
 	slices.SortStableFunc(sums, func(a, b addition) int { return cmp.Compare(a.Median, b.Median) })
-	out := Answer{Name: "Added", Benchmarks: []analysis.Key{s.Benchmark.Key}}
+	out := Answer{Name: "Added", Benchmarks: []analysis.Key{s.Benchmark.Key}, Claims: claims}
 	var texts []string
 	for _, a := range sums {
 		out.Claims = append(out.Claims, Claim{s.Benchmark.Key, s.Metric.Name, a.Reference, a.Target})
@@ -260,8 +267,13 @@ func additions(r *analysis.Run, standings []analysis.Standing) []Answer {
 		texts = append(texts, text)
 	}
 	out.Text = fmt.Sprintf("To the %s of %s add %s", s.Heading, pairs[0].Reference, quantity.Listed(texts))
-	if rest != nil {
-		out.Text += "; nothing is shown for " + quantity.Listed(rest)
+	for _, part := range []struct {
+		phrase  string
+		targets []string
+	}{{"less is shown for ", gains}, {"not decided for ", open}, {"nothing is shown for ", equal}} {
+		if part.targets != nil {
+			out.Text += "; " + part.phrase + quantity.Listed(part.targets)
+		}
 	}
 	out.Text += "."
 	return []Answer{out}

@@ -154,6 +154,31 @@ func TestAnswersSayWhatIsShown(t *testing.T) {
 	}
 }
 
+// An engine with a faster start than the bare runtime adds nothing, and one with few blocks is not decided.
+func TestAnswerAboutAdditions(t *testing.T) {
+	run := world{"Start": {"oci/runc": 2, "containerd/runc": 4, "crio/runc": 4, "podman/runc": 1}}.run(1)
+	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Target == "crio/runc" && t.Block > 2 })
+	answers := finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0)
+	index := slices.IndexFunc(answers, func(a finding.Answer) bool { return a.Name == "Added" })
+	if want := "; less is shown for podman/runc; not decided for crio/runc."; index < 0 || !strings.HasSuffix(answers[index].Text, want) {
+		t.Fatalf("the answers %+v lack %q", answers, want)
+	}
+	if claims := answers[index].Claims; !slices.ContainsFunc(claims, func(c finding.Claim) bool { return c.Cheaper == "podman/runc" && c.Dearer == "oci/runc" }) {
+		t.Errorf("the claims %+v lack the faster start", claims)
+	}
+}
+
+// A spent budget is no caution, and another caveat about a budget is one.
+func TestCautionsAboutBudgets(t *testing.T) {
+	run := world{}.run(1)
+	const caveat = "the budget of the battery is unknown"
+	run.Caveats = []string{result.BudgetCaveat(time.Minute, "after 4 of 14 blocks"), caveat}
+	got := finding.Cautions(analysis.New([]result.Run{run}, analysis.Options{}), 0)
+	if want := []string{"The budget of the battery is unknown"}; !slices.Equal(got, want) {
+		t.Errorf("the cautions are %q, want %q", got, want)
+	}
+}
+
 // The baseline is a target like the others: it may cost less than all of them.
 func TestAnswersRankTheBaseline(t *testing.T) {
 	w := world{"Start": {}, "Exec": {}, "Rate": {}}

@@ -41,10 +41,9 @@ func Cautions(a *analysis.Analysis, run int) []string {
 		texts = append(texts, capital(strings.Join(load, "; ")))
 	}
 	for _, caveat := range r.Caveats {
-		if strings.HasPrefix(caveat, "the budget of ") {
-			continue // fewer blocks widen the intervals, and bias nothing
+		if !result.IsBudgetCaveat(caveat) {
+			texts = append(texts, capital(clause(caveat)))
 		}
-		texts = append(texts, capital(clause(caveat)))
 	}
 	return texts
 }

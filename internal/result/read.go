@@ -38,6 +38,26 @@ type Visitor interface {
 	End() error
 }
 
+// Visit passes whole runs to a visitor, as Read does.
+func Visit(v Visitor, runs ...Run) error {
+	for _, run := range runs {
+		trials := run.Trials
+		run.Trials = nil
+		if err := v.Begin(run); err != nil {
+			return err
+		}
+		for i := range trials {
+			if err := v.Trial(trials[i]); err != nil {
+				return err
+			}
+		}
+		if err := v.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Read reads a document as a stream. An error of v ends it. The returned document has no runs.
 //
 // Read ignores unknown fields, since a new field does not raise the schema's version. It refuses another version (ErrVersion), more

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 var errBudget = errors.New("the budget of the run has ended")
@@ -23,14 +25,14 @@ func (r *run) cut() error {
 		goal = max(goal, r.stop(i).Min)
 	}
 	block := r.complete()
-	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, goal)
+	outcome := fmt.Sprintf("after %d of %d blocks", block, goal)
 	switch {
 	case r.Decide != nil:
-		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all comparisons were decided", r.Budget, block)
+		outcome = fmt.Sprintf("after %d blocks, before all comparisons were decided", block)
 	case block >= goal:
-		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
+		outcome = fmt.Sprintf("after %d blocks, before all results reached the requested precision", block)
 	}
-	r.out.Caveats = append(r.out.Caveats, text)
+	r.out.Caveats = append(r.out.Caveats, result.BudgetCaveat(r.Budget, outcome))
 	for _, w := range r.Work {
 		for _, t := range r.Targets {
 			next := slot{Cell: cellOf(w, t.Name)}

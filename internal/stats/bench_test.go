@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -24,5 +25,14 @@ func BenchmarkStatistics(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// The history of a metric over 1,000 runs has three seconds.
+func BenchmarkChangePoints(b *testing.B) {
+	r := random(1)
+	values := slices.Concat(normal.series(r, 500, 1), normal.series(r, 500, 1.1))
+	for b.Loop() {
+		ChangePoints(values, 1)
 	}
 }

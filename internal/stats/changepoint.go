@@ -46,13 +46,7 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 		if index < 0 {
 			break
 		}
-		hits := 1
-		for range permutations {
-			if q, _ := bestDivision(permuted(values, bounds, random), bounds); q >= best*(1-roundingError) {
-				hits++
-			}
-		}
-		p := float64(hits) / (permutations + 1)
+		p := permutationP(values, bounds, best*(1-roundingError), random)
 		if p >= Alpha {
 			break
 		}
@@ -69,14 +63,23 @@ func ChangePoints(values []float64, seed uint64) []ChangePoint {
 	return found
 }
 
-// permuted returns the values with a random order in each segment.
-func permuted(values []float64, bounds []int, random *rand.Rand) []float64 {
-	permutation := slices.Clone(values)
-	for i, start := range bounds[:len(bounds)-1] {
-		segment := permutation[start:bounds[i+1]]
-		random.Shuffle(len(segment), func(i, j int) { segment[i], segment[j] = segment[j], segment[i] })
+// permutationP returns the share of the orders within the segments whose best division is at least a statistic. It ends at [Alpha], because the share
+// of all permutations is then not below it either.
+func permutationP(values []float64, bounds []int, statistic float64, random *rand.Rand) float64 {
+	permutation := make([]float64, len(values))
+	p := 1.0 / (permutations + 1)
+	for hits, n := 1, 0; n < permutations && p < Alpha; n++ {
+		copy(permutation, values)
+		for i, start := range bounds[:len(bounds)-1] {
+			segment := permutation[start:bounds[i+1]]
+			random.Shuffle(len(segment), func(i, j int) { segment[i], segment[j] = segment[j], segment[i] })
+		}
+		if q, _ := bestDivision(permutation, bounds); q >= statistic {
+			hits++
+			p = float64(hits) / (permutations + 1)
+		}
 	}
-	return permutation
+	return p
 }
 
 // bestDivision returns the largest statistic of a division of any segment, with the index of its first value after the change, -1 if
@@ -94,43 +97,47 @@ func bestDivision(values []float64, bounds []int) (best float64, index int) {
 // divide returns the largest statistic Q(τ, κ) of a segment with its τ (equation 7 of the paper): the values before τ are compared with the values from
 // τ up to κ, and not with all that follow, so that a later change does not hide the first one. It is 0 and 0 if the segment is too short.
 //
-// For a fixed τ the sums of distances grow by the distances of one value with each κ, so that all divisions take n² steps.
+// With each κ the sums grow by the distances of one value, and with each τ the sums of each value by one distance, so that all divisions take n² steps.
+// Multiplications by the inverses of sizes take a fraction of the time of divisions.
 func divide(x []float64) (best float64, division int) {
 	n := len(x)
 	if n < 2*MinSegment {
 		return 0, 0
 	}
-	sums := make([]float64, n)   // the sum of all distances between the values up to an index
-	rows := make([][]float64, n) // rows[k][j] is the sum of the distances from x[k] to the first j values, j <= k
-	for k := range n {
-		rows[k] = make([]float64, k+1)
-		for j := range k {
-			rows[k][j+1] = rows[k][j] + math.Abs(x[k]-x[j])
-		}
-		sums[k] = rows[k][k]
-		if k > 0 {
-			sums[k] += sums[k-1]
+	best = math.Inf(-1)
+	preceding := make([]float64, n) // the sum of the distances from a value to all values before it
+	for j, value := range x {
+		for i, peer := range x[j+1:] {
+			preceding[j+1+i] += math.Abs(peer - value)
 		}
 	}
-	for tau := MinSegment; tau <= n-MinSegment; tau++ {
-		left := sums[tau-1]
+	inverses := make([]float64, n+1)
+	for size := 1; size <= n; size++ {
+		inverses[size] = 1 / float64(size)
+	}
+	distances := make([]float64, n) // the sum of the distances from a value to the values before τ
+	var left float64                // the sum of all distances between the values before τ
+	for tau := 1; tau <= n-MinSegment; tau++ {
+		left += preceding[tau-1]
+		size, value := float64(tau), x[tau-1]
+		mean := 2 * left / (size - 1)
 		var cross, right float64
-		for k := tau; k < n; k++ {
-			cross += rows[k][tau]
-			right += rows[k][k] - rows[k][tau]
-			if m := k - tau + 1; m >= MinSegment {
-				if q := energy(left, cross, right, float64(tau), float64(m)); division == 0 || q > best {
-					best, division = q, tau
-				}
+		rest := x[tau:]
+		distances, preceding := distances[tau:][:len(rest)], preceding[tau:][:len(rest)]
+		sizes, totals := inverses[:len(rest)], inverses[tau+1:][:len(rest)]
+		count := 0.0
+		for i := range rest {
+			count++
+			distance := distances[i] + math.Abs(rest[i]-value)
+			distances[i] = distance
+			cross += distance
+			right += preceding[i] - distance
+			// The scaled energy statistic (equations 5 and 6 of the paper) of the values before τ and the next ones.
+			q := (2*(cross-size*right*sizes[i]) - count*mean) * totals[i]
+			if q > best && i+1 >= MinSegment && tau >= MinSegment {
+				best, division = q, tau
 			}
 		}
 	}
 	return best, division
-}
-
-// energy is the scaled energy statistic (equations 5 and 6 of the paper) of n values before a division and m after it, from the sums of the
-// distances before it, across it and after it.
-func energy(left, cross, right, n, m float64) float64 {
-	pairs := func(n float64) float64 { return n * (n - 1) / 2 }
-	return n * m / (n + m) * (2*cross/(n*m) - left/pairs(n) - right/pairs(m))
 }

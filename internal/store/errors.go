@@ -127,7 +127,7 @@ func (s *Store) explain(err error) error {
 	case c == 0:
 		return err
 	case isBusy(err):
-		e.Kind, e.Advice = ErrBusy, "retry after it has finished; fuser -v FILE shows the processes that have the file open"
+		e.Kind, e.Advice = ErrBusy, fmt.Sprintf("retry after it has finished; fuser -v %q shows the processes that have the file open", s.path)
 	case c == sqlite3.SQLITE_IOERR_SHORT_READ:
 		e.Kind, e.Advice = ErrDamaged, damagedAdvice
 	case primary(c) == sqlite3.SQLITE_IOERR:

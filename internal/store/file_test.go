@@ -238,7 +238,7 @@ func TestBusyFile(t *testing.T) {
 	second.Pragma(t, "busy_timeout = 0")
 	tx, err := s.DB().BeginTx(t.Context(), nil)
 	must.Do(t, err)
-	if err := second.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") {
+	if err := second.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") || strings.Count(err.Error(), s.Path()) != 2 {
 		t.Errorf("Append while another writes: %v", err)
 	}
 	if _, err := second.Run(t.Context(), "a"); err != nil {
@@ -246,6 +246,22 @@ func TestBusyFile(t *testing.T) {
 	}
 	must.Do(t, tx.Rollback())
 	must.Do(t, second.Append(t.Context(), "a", okTrial(2)))
+}
+
+// A write that waits for another process gives notice of the file, and succeeds as soon as the other one has finished.
+func TestNoticeOfWait(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	second := open(t, s.Path())
+	tx, err := s.DB().BeginTx(t.Context(), nil)
+	must.Do(t, err)
+	paths := make(chan string, 1)
+	ctx := store.WithNotice(t.Context(), time.Millisecond, func(path string) {
+		_ = tx.Rollback()
+		paths <- path
+	})
+	must.Do(t, second.Append(ctx, "a", okTrial(2)))
+	expect.Equal(t, "the file", s.Path(), <-paths)
 }
 
 // TestSwitchToWriteAheadWaits checks that the switch waits for a writer until the context ends. Without the wait SQLite reports a

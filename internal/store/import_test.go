@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,24 +17,7 @@ import (
 // importRuns imports runs like a document with them.
 func importRuns(t testing.TB, s *store.Store, runs ...result.Run) (news []bool, err error) {
 	t.Helper()
-	return s.Import(t.Context(), func(v result.Visitor) error {
-		for _, run := range runs {
-			facts := run
-			facts.Trials = nil
-			if err := v.Begin(facts); err != nil {
-				return err
-			}
-			for _, trial := range run.Trials {
-				if err := v.Trial(trial); err != nil {
-					return err
-				}
-			}
-			if err := v.End(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.Import(t.Context(), func(v result.Visitor) error { return result.Visit(v, runs...) })
 }
 
 // withTrials is a run with n trials.
@@ -69,20 +53,24 @@ func TestImportAgain(t *testing.T) {
 
 // TestImportConflict imports another run with a recorded id. Nothing changes, and none of the runs imported with it is recorded.
 func TestImportConflict(t *testing.T) {
-	for name, change := range map[string]func(r *result.Run){
-		"a sample":  func(r *result.Run) { r.Trials[1].Samples[3].Value++ },
-		"a trial":   func(r *result.Run) { r.Trials = r.Trials[:1] },
-		"the host":  func(r *result.Run) { r.Host.Hostname = "elsewhere" },
-		"the state": func(r *result.Run) { r.State = result.Interrupted },
+	for name, c := range map[string]struct {
+		change func(r *result.Run)
+		words  string
+	}{
+		"a sample":  {func(r *result.Run) { r.Trials[1].Samples[3].Value++ }, "has other content; import this one into another folder"},
+		"a trial":   {func(r *result.Run) { r.Trials = r.Trials[:1] }, "has other content"},
+		"the host":  {func(r *result.Run) { r.Host.Hostname = "elsewhere" }, "has other content"},
+		"the state": {func(r *result.Run) { r.State = result.Interrupted }, "has other content"},
+		"the name":  {func(r *result.Run) { r.Name = "after" }, `has the same content, and only its name is not "after"; use that run, or import`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			_, err := importRuns(t, s, withTrials("a", 2))
 			must.Do(t, err)
 			conflict := withTrials("a", 2)
-			change(&conflict)
-			if _, err := importRuns(t, s, withTrials("b", 1), conflict, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
-				t.Fatalf("Import gives %v, want a conflict", err)
+			c.change(&conflict)
+			if _, err := importRuns(t, s, withTrials("b", 1), conflict, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), `import run "a": its id is already taken: run "quick" `+c.words) {
+				t.Fatalf("Import gives %v, want a conflict that %s", err, c.words)
 			}
 			run, err := s.Run(t.Context(), "a")
 			must.Do(t, err)

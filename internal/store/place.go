@@ -132,7 +132,7 @@ func mapShared(path string) error {
 // dropLog changes a file from write-ahead mode to a rollback journal, without shared memory: a process that has the file alone needs none. The
 // log's content moves to the file.
 func dropLog(ctx context.Context, path, name string) error {
-	return retryBusy(ctx, func() error {
+	return retryBusy(ctx, path, func() error {
 		s, err := connect(path, dsn(name, "mode=rw", "_pragma=locking_mode(EXCLUSIVE)"))
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func dropLog(ctx context.Context, path, name string) error {
 
 // setJournal switches the journal mode, which is permanent.
 func (s *Store) setJournal(ctx context.Context, mode string) error {
-	return retryBusy(ctx, func() error {
+	return retryBusy(ctx, s.path, func() error {
 		var answer string
 		err := s.db.QueryRowContext(ctx, "PRAGMA journal_mode = "+mode).Scan(&answer)
 		if err == nil && answer != mode {
@@ -165,7 +165,8 @@ func (s *Store) setJournal(ctx context.Context, mode string) error {
 // retryBusy repeats a switch of the journal mode while another process uses the file. For the switch SQLite raises a read lock to an
 // exclusive lock. If another process has the write lock, SQLite does not wait, because both processes might wait for each other, but reports
 // a busy file immediately.
-func retryBusy(ctx context.Context, do func() error) error {
+func retryBusy(ctx context.Context, path string, do func() error) error {
+	defer noticeWait(ctx, path)()
 	pause := time.NewTicker(busyPause)
 	defer pause.Stop()
 	for tries := busyTimeout / busyPause; ; tries-- {

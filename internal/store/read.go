@@ -21,6 +21,12 @@ const Latest = "latest"
 
 // resolve returns the id of the run for a reference, see Run.
 func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
+	if ref != Latest {
+		var id string
+		if err := tx.QueryRowContext(ctx, `SELECT id FROM run WHERE id = ?`, ref).Scan(&id); !errors.Is(err, sql.ErrNoRows) {
+			return id, err
+		}
+	}
 	list, err := ids(ctx, tx)
 	if err != nil {
 		return "", err
@@ -30,9 +36,6 @@ func resolve(ctx context.Context, tx *transaction, ref string) (string, error) {
 	}
 	var matches []string
 	for _, id := range list {
-		if id == ref {
-			return id, nil
-		}
 		if ref != "" && len(id) >= len(ref) && strings.EqualFold(id[:len(ref)], ref) {
 			matches = append(matches, id)
 		}
@@ -115,7 +118,7 @@ func (s *Store) load(ctx context.Context, ref string, lists bool) (result.Run, e
 
 // Heads returns all runs without their trials, the newest first. A run that was killed has the state result.Killed.
 func (s *Store) Heads(ctx context.Context) ([]result.Run, error) {
-	list, err := s.Runs(ctx)
+	list, err := s.list(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -268,12 +271,16 @@ type Summary struct {
 }
 
 // Runs lists all runs, the newest first. A run that was killed has the state result.Killed.
-func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
-	list, _, err := s.summaries(ctx)
+func (s *Store) Runs(ctx context.Context) ([]Summary, error) { return s.list(ctx, true) }
+
+// list is Runs, with the numbers of trials if they are counted. The count reads every trial of the file, because no index has the status.
+// Sums in SQLite take longer.
+func (s *Store) list(ctx context.Context, counted bool) ([]Summary, error) {
+	list, _, err := s.summaries(ctx, counted)
 	if err == nil && slices.ContainsFunc(list, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
 		// A run may have ended between the read and the look at its lock.
 		var imports map[string]bool
-		list, imports, err = s.summaries(ctx)
+		list, imports, err = s.summaries(ctx, counted)
 		for i := range list {
 			if s.stale(list[i].ID, list[i].State) {
 				list[i].State = staleState(imports[list[i].ID])
@@ -286,7 +293,7 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 	return list, nil
 }
 
-func (s *Store) summaries(ctx context.Context) (list []Summary, imports map[string]bool, err error) {
+func (s *Store) summaries(ctx context.Context, counted bool) (list []Summary, imports map[string]bool, err error) {
 	list, imports = []Summary{}, map[string]bool{}
 	err = s.read(ctx, func(tx *transaction) error {
 		trials := map[int64]map[result.Status]int{} // by the key of the run
@@ -307,7 +314,7 @@ func (s *Store) summaries(ctx context.Context) (list []Summary, imports map[stri
 			list = append(list, sum)
 			return err
 		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
-		if err != nil {
+		if err != nil || !counted {
 			return err
 		}
 		var key int64

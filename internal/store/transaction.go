@@ -38,7 +38,9 @@ func (s *Store) begin(ctx context.Context, options *sql.TxOptions) (tx *transact
 	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, longestValue); err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
+	endWait := noticeWait(ctx, s.path)
 	raw, err := conn.BeginTx(ctx, options)
+	endWait()
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}

@@ -193,7 +193,7 @@ func (s *Store) flush() error {
 
 var (
 	// ErrConflict is in the error for a run whose id another run has.
-	ErrConflict = errors.New("another run with this id and other content is already recorded; import it into another folder with -d")
+	ErrConflict = errors.New("its id is already taken")
 	// ErrImported is in the error for the resumption of an imported run. A resumption would execute the plan of another machine
 	// on this machine.
 	ErrImported = errors.New("it was imported and can only be resumed on its own machine; start a new run")
@@ -256,9 +256,14 @@ func (i *importer) End() error {
 	if i.digest == nil {
 		return nil
 	}
-	sum, err := storedDigest(i.ctx, i.tx, i.run.ID)
-	if err == nil && !bytes.Equal(sum, i.digest.Sum(nil)) {
-		err = ErrConflict
+	sum, name, err := storedDigest(i.ctx, i.tx, i.run.ID, i.run.Name)
+	const advice = "import this one into another folder with -d"
+	switch {
+	case err != nil:
+	case !bytes.Equal(sum, i.digest.Sum(nil)):
+		err = fmt.Errorf("%w: run %q has other content; %s", ErrConflict, name, advice)
+	case name != i.run.Name:
+		err = fmt.Errorf("%w: run %q has the same content, and only its name is not %q; use that run, or %s", ErrConflict, name, i.run.Name, advice)
 	}
 	return i.explain(err)
 }
@@ -270,23 +275,24 @@ func (i *importer) explain(err error) error {
 	return fmt.Errorf("import run %q: %w", i.run.ID, err)
 }
 
-// storedDigest returns the digest of a recorded run.
-func storedDigest(ctx context.Context, tx *transaction, id string) ([]byte, error) {
+// storedDigest returns the digest that a recorded run would have under a name, and its own name.
+func storedDigest(ctx context.Context, tx *transaction, id, name string) (sum []byte, ownName string, err error) {
 	var key int64
 	var run result.Run
-	err := runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(k int64, r *result.Run) error {
+	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", []any{id}, func(k int64, r *result.Run) error {
 		key, run = k, *r
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	run.Name, ownName = name, run.Name
 	digest, err := newDigest(&run)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	err = eachTrial(ctx, tx, key, func(t *result.Trial) error { return digestTrial(digest, t) })
-	return digest.Sum(nil), err
+	return digest.Sum(nil), ownName, err
 }
 
 // newDigest returns a digest of the content of a run, without its trials. Texts do not count, since an export may hide values in them.

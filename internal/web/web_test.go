@@ -115,18 +115,7 @@ func stored(t *testing.T, runs ...result.Run) string {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	db, err := store.Open(t.Context(), path)
 	must.Do(t, err)
-	_, err = db.Import(t.Context(), func(v result.Visitor) error {
-		for _, run := range runs {
-			trials := run.Trials
-			run.Trials = nil
-			must.Do(t, v.Begin(run))
-			for _, trial := range trials {
-				must.Do(t, v.Trial(trial))
-			}
-			must.Do(t, v.End())
-		}
-		return nil
-	})
+	_, err = db.Import(t.Context(), func(v result.Visitor) error { return result.Visit(v, runs...) })
 	must.Do(t, err, db.Close())
 	return path
 }

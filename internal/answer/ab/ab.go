@@ -52,7 +52,7 @@ func facts(c *ab.Document) document.Facts {
 		add("Date", c.Started.UTC().Format("2 January 2006, 15:04 UTC"))
 	}
 	if m := c.Machine; m != nil {
-		add("Host", m.Hostname, m.CPU, fmt.Sprintf("%d CPUs", m.CPUs))
+		add("Host", m.Hostname, m.CPU, quantity.Counted(m.CPUs, "CPU"))
 		add("System", m.OS, "kernel "+m.Kernel)
 	}
 	add("Tool", strings.TrimSpace("Touchstone "+c.Tool.Version+" "+c.Tool.Commit))
@@ -113,7 +113,7 @@ func runs(c *ab.Document) document.Block {
 			ratio := &c.Values[n].Ratios[i]
 			detail := ratio.Reason
 			if detail == "" {
-				detail = fmt.Sprintf("%s, %d blocks", ratio.IntervalText(), ratio.Blocks)
+				detail = ratio.IntervalText() + ", " + quantity.Counted(ratio.Blocks, "block")
 			}
 			row = append(row, lines(ratio.RatioText(), detail))
 		}

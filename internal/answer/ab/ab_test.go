@@ -124,7 +124,7 @@ func TestOddDocuments(t *testing.T) {
 		"values of zero":     "not comparable: a value of CreateAndRun is zero or negative",
 		"negative values":    "not comparable: a value of CreateAndRun is zero or negative",
 		"a ratio too large":  "not comparable: the values of CreateAndRun differ by a factor that no number can hold",
-		"many runs":          "200 of 200 runs of 1 blocks",
+		"many runs":          "200 of 200 runs of 1 block,",
 		"interrupted":        "interrupted",
 	} {
 		if documents()[name] == nil {

@@ -25,11 +25,7 @@ func Document(a *advice.Advice) *document.Document {
 		d.Blocks = append(d.Blocks, document.Section{ID: "orders", Title: "Orders", Blocks: []document.Block{document.List{Items: orders(a)}}})
 	}
 	if len(a.Unranked) > 0 {
-		var items []document.Item
-		for _, u := range a.Unranked {
-			items = append(items, document.Item{Span: document.Span{Text: u.Target + ": " + quantity.OneLine(u.Reason)}})
-		}
-		d.Blocks = append(d.Blocks, document.Section{ID: "unranked", Title: "Without a place", Blocks: []document.Block{document.List{Items: items}}})
+		d.Blocks = append(d.Blocks, document.Section{ID: "unranked", Title: "Without a place", Blocks: []document.Block{document.List{Items: withoutPlace(a)}}})
 	}
 	if len(a.Missing) > 0 {
 		d.Blocks = append(d.Blocks, missing(a))
@@ -116,6 +112,23 @@ func sentence(o *advice.Order) string {
 		evidence += fmt.Sprintf("; about %s may show it", quantity.Counted(o.More, "more block"))
 	}
 	return fmt.Sprintf("no difference is shown between %s and %s: %s", o.Better, o.Worse, evidence)
+}
+
+// withoutPlace lists the targets without a place, those with the same reason together.
+func withoutPlace(a *advice.Advice) []document.Item {
+	var reasons []string
+	targets := map[string][]string{}
+	for _, u := range a.Unranked {
+		if targets[u.Reason] == nil {
+			reasons = append(reasons, u.Reason)
+		}
+		targets[u.Reason] = append(targets[u.Reason], u.Target)
+	}
+	var items []document.Item
+	for _, reason := range reasons {
+		items = append(items, document.Item{Span: document.Span{Text: quantity.Listed(targets[reason]) + ": " + quantity.OneLine(reason)}})
+	}
+	return items
 }
 
 // missing lists the gaps with the commands that fill them.

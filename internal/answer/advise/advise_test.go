@@ -46,7 +46,9 @@ func sample(t *testing.T) *advice.Advice {
 			{Better: "oci/crun", Worse: "oci/youki", Ratio: 2.48, CI: &stats.Interval{Lo: 2.3, Hi: 2.7}, Share: 1, P: 0.0004, Shown: true},
 			{Better: "oci/runc", Worse: "oci/youki", Ratio: 1.004, CI: &stats.Interval{Lo: 0.98, Hi: 1.03}, Share: 0.61, P: 0.4, More: 90},
 		},
-		Unranked: []advice.Unranked{{Target: "podman/runc", Reason: "memory overhead: not measured"}},
+		Unranked: []advice.Unranked{
+			{Target: "podman/runc", Reason: "memory overhead: not measured"}, {Target: "oci/runsc", Reason: "not available"}, {Target: "podman/crun", Reason: "memory overhead: not measured"},
+		},
 		Missing:  []advice.Missing{{Weight: advice.Weight{Dimension: result.DimensionDensity, Weight: 1}, Reason: "not measured"}},
 		Commands: []string{"touchstone benchmark -t native,oci/crun --filter density.max -n 14", "touchstone advise --profile faas 20261129-010000-aaaa latest"},
 		Class: &advice.Class{

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -57,7 +56,7 @@ func remarks(s *analysis.Section) string {
 	if s.Baseline == "" {
 		return "; no trial is ok"
 	}
-	summary := fmt.Sprintf("; %d blocks", s.Blocks)
+	summary := "; " + quantity.Counted(s.Blocks, "block")
 	if s.BaselineNote != "" {
 		summary += "; compared with " + s.Baseline + ", because " + s.BaselineNote
 	}

@@ -210,7 +210,7 @@ func Host(r *analysis.Run) string {
 	if !h.IsKnown() {
 		return result.UnknownHost
 	}
-	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
+	parts := []string{fmt.Sprintf("%s: %s, %s", h.Hostname, h.CPU, quantity.Counted(h.CPUs, "CPU")), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {
 		parts = append(parts, h.NatureText())
 	}
@@ -250,12 +250,8 @@ func (b *builder) trials(run int) string {
 			}
 		}
 	}
-	counts := fmt.Sprintf("%d blocks", maximum)
-	if minimum = max(minimum, 0); minimum != maximum {
-		counts = fmt.Sprintf("%d to %d blocks", minimum, maximum)
-	}
 	r := &b.report.Runs[run]
-	counts += ", " + strings.Join(finding.StatusCounts(r), ", ")
+	counts := finding.Span(max(minimum, 0), maximum, "block") + ", " + strings.Join(finding.StatusCounts(r), ", ")
 	if r.Warmup > 0 {
 		counts += fmt.Sprintf(", %d warm-up", r.Warmup)
 	}

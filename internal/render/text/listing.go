@@ -86,7 +86,7 @@ func (g *grid) fit(width int) [][]int {
 	for r, row := range g.rows {
 		for c := range row {
 			if !g.group(r) && len(row[c]) == 1 && utf8.RuneCountInString(row[c][0].Text) > bestWidths[c] {
-				row[c] = brokenSpan(row[c][0], bestWidths[c], 0)
+				row[c] = brokenEntry(row[c][0], bestWidths[c])
 				g.broken = true
 			}
 		}

@@ -42,6 +42,19 @@ quick
 	}
 }
 
+// TestListingBreaksAfterCommas: a phrase of an entry stays together.
+func TestListingBreaksAfterCommas(t *testing.T) {
+	var out bytes.Buffer
+	must.Do(t, text.Listing(&out, []string{"NAME", "VERSION"}, [][]string{{"containerd/runsc", "containerd 1.6.20~ds1, runsc version 0.0~20221219.0"}}, 60))
+	want := `NAME              VERSION
+containerd/runsc  containerd 1.6.20~ds1,
+                  runsc version 0.0~20221219.0
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestListingFits: no line is wider than the terminal, and no word is lost.
 func TestListingFits(t *testing.T) {
 	header := []string{"NAME", "PLATFORM", "MB", "MEASURES", "LAST", "TARGETS"}

@@ -144,6 +144,27 @@ func (g *grid) breakHeading(c int) {
 
 // brokenSpan breaks a piece of text at spaces into lines of at most a width. Lines below the first are indented.
 func brokenSpan(s document.Span, width, indented int) document.Cell {
+	return joined(s, strings.Fields(s.Text), width, indented)
+}
+
+// brokenEntry is brokenSpan for an entry of a listing. It breaks after commas alone if that takes no more lines: "containerd 1.6, runsc version 3" has its
+// break between the two programs.
+func brokenEntry(s document.Span, width int) document.Cell {
+	words := brokenSpan(s, width, 0)
+	parts := strings.SplitAfter(s.Text, ", ")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	phrases := joined(s, parts, width, 0)
+	isWide := func(line document.Span) bool { return utf8.RuneCountInString(line.Text) > width }
+	if len(phrases) > len(words) || slices.ContainsFunc(phrases, isWide) {
+		return words
+	}
+	return phrases
+}
+
+// joined writes the parts of a piece of text into lines of at most a width.
+func joined(s document.Span, parts []string, width, indented int) document.Cell {
 	lead := blanks(utf8.RuneCountInString(s.Text) - utf8.RuneCountInString(strings.TrimLeft(s.Text, " ")))
 	var out document.Cell
 	line := lead
@@ -151,7 +172,7 @@ func brokenSpan(s document.Span, width, indented int) document.Cell {
 		out = append(out, document.Span{Text: line, Tone: s.Tone, Link: s.Link})
 		line = lead + blanks(indented)
 	}
-	for _, word := range strings.Fields(s.Text) {
+	for _, word := range parts {
 		switch start := strings.TrimSpace(line) == ""; {
 		case start:
 			line += word

@@ -29,7 +29,7 @@ func (d *Document) Sentence() string {
 func (d *Document) Extent() string {
 	runs := "no run after the calibration"
 	if d.MostRuns > 0 {
-		runs = fmt.Sprintf("%d of %d runs of %d blocks", len(d.Runs), d.MostRuns, d.Blocks)
+		runs = fmt.Sprintf("%d of %d runs of %s", len(d.Runs), d.MostRuns, quantity.Counted(d.Blocks, "block"))
 	}
 	return fmt.Sprintf("margin %s; %s; %v", quantity.Percent(d.Margin), runs, quantity.RoundedTime(seconds(d.Spent)))
 }

@@ -257,7 +257,7 @@ func statement(a *analysis.Analysis, f finding) string {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
 	factor := quantity.AddBaseline(quantity.Ratio(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + quantity.FactorInterval(c.Comparison)
-	if part := quantity.Parts(c.Comparison, e.metric.Metric); part != "" {
+	if part := quantity.Parts(c.Comparison, e.metric.Metric, quantity.Factor); part != "" {
 		reason := "the typical value is not shown to differ"
 		if f.verdict == stats.Mixed {
 			reason = "its parts differ in both directions"
@@ -314,7 +314,7 @@ func (e evidence) spelled(a *analysis.Analysis, runs []int, baseline string) str
 		if !c.Differs() {
 			notes = append(notes, quantity.VerdictWord(c.Verdict, e.metric.Metric))
 		}
-		if part := quantity.Parts(c, e.metric.Metric); part != "" {
+		if part := quantity.Parts(c, e.metric.Metric, quantity.Factor); part != "" {
 			notes = append(notes, "shown for the "+part)
 		}
 		if len(notes) > 0 {

@@ -174,7 +174,7 @@ func testMatrix(t *testing.T, ctx context.Context) {
 					continue
 				}
 				count++
-				want := quantity.DecidingFactor(comparison.Comparison, metric)
+				want := quantity.DecidingCost(comparison.Comparison, metric)
 				if got := strings.TrimSuffix(texts[i][c], " "+quantity.AloneMark); got != want && want != quantity.None {
 					t.Errorf("%s on %s against %s is %q, want %q", id, name, target, got, want)
 				}

@@ -57,7 +57,7 @@ func metric(c *sides.Cell) []document.Cell {
 		verdict += ": " + c.Why
 	}
 	cells := document.Cells(
-		c.Target, c.Metric.Name, value(c, &c.A), value(c, &c.B), quantity.Change(c.Ratio), quantity.ChangeInterval(c.CI), quantity.Change(c.MeanRatio),
+		c.Target, c.Metric.Name, value(c, &c.A), value(c, &c.B), quantity.ChangeBeside(c.CI, c.Ratio), quantity.ChangeInterval(c.CI), quantity.ChangeBeside(c.CI, c.MeanRatio),
 		fmt.Sprintf("%d, %d", len(c.A.Runs), len(c.B.Runs)), verdict,
 	)
 	tone := verdictTone(c.Verdict)

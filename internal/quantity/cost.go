@@ -6,7 +6,7 @@ import (
 )
 
 // Cost spells a ratio of values as a cost: "152 ×" for 152 times the time or 1/152 of the rate, "0.500 ×" for half the time. All costs have one direction, so
-// a reader can compare those of a row or a column, and their intervals.
+// a reader can compare the costs and the intervals of a row or a column.
 func Cost(ratio float64, m result.Metric) string {
 	cost := m.Cost(ratio)
 	if !finite(cost) || cost <= 0 {

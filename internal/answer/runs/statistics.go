@@ -66,7 +66,7 @@ func allStatistics(bench *analysis.Benchmark) []document.Block {
 			t.Rows = append(t.Rows, []document.Cell{lines(quantity.None), {{Text: "not recorded on " + strings.Join(gaps, ", "), Tone: document.Faint}}})
 		}
 	}
-	return explained(t, "there is none. The column of verdicts has the reason. A percentile needs two values above it.")
+	return explained(t, "the number does not exist. The column of verdicts has the reason. A percentile needs two values above it.")
 }
 
 // percentiles are p90, p95 and p99, each nil if it does not exist.

@@ -61,7 +61,11 @@ func metric(c *sides.Cell) []document.Cell {
 		fmt.Sprintf("%d, %d", len(c.A.Runs), len(c.B.Runs)), verdict,
 	)
 	tone := verdictTone(c.Verdict)
-	cells[4][0].Tone, cells[len(cells)-1][0].Tone = tone, tone
+	cells[len(cells)-1][0].Tone = tone
+	if tone == document.Strong { // a verdict to notice, without a shown change
+		tone = document.Faint
+	}
+	cells[4][0].Tone, cells[5][0].Tone, cells[6][0].Tone = tone, document.Faint, document.Faint
 	return cells
 }
 

@@ -107,7 +107,7 @@ func (m *Metric) OfSpeed() bool {
 	return true
 }
 
-// Cost is the cost of a target whose values are ratio times those of another one: above 1 if the target is worse.
+// Cost is the cost of a target by the ratio of its values to the values of another target. It is above 1 if the target is worse.
 func (m *Metric) Cost(ratio float64) float64 {
 	if m.Better == Higher {
 		return 1 / ratio

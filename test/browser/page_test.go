@@ -149,7 +149,7 @@ func quoted(s string) string {
 const cells = `Array.from(document.querySelectorAll(".matrix tr[data-row]:not([hidden])")).map((row) =>
 	Array.from(row.querySelectorAll("td:not([hidden])")).map((cell) => (cell.firstChild?.textContent ?? "").replaceAll("\u00a0", " ")))`
 
-// testMatrix: with each baseline the matrix has the factors of an analysis of the run with this baseline, and the browser reports no error.
+// testMatrix: with each baseline the matrix has the costs of an analysis of the run with this baseline, and the browser reports no error.
 func testMatrix(t *testing.T, ctx context.Context) {
 	run := reporttest.Sample()
 	if messages := errorsOf(t, ctx, pageOf(t, sample)); len(messages) > 0 {
@@ -184,7 +184,7 @@ func testMatrix(t *testing.T, ctx context.Context) {
 	if count < 40 {
 		t.Errorf("the test has compared %d cells, want all of them", count)
 	}
-	// A factor without a shown difference is dim, and never bold.
+	// A cost without a shown difference is dim, and never bold.
 	bold := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll(".matrix td:not(.heat) *")).filter((e) => getComputedStyle(e).fontWeight > 400 && !e.matches(".good, .bad, .alarm")).map((e) => e.textContent)`)
 	if len(bold) > 0 {
 		t.Errorf("%q is bold without a shown difference", bold)

@@ -174,7 +174,7 @@ func TestOneUnit(t *testing.T) {
 					rows++
 					ratio, verdict := row[4][0], row[len(row)-1][0]
 					hasColour := ratio.Tone == document.Good || ratio.Tone == document.Bad
-					if shown := verdict.Text == "slower" || verdict.Text == "more"; hasColour != shown || !shown && ratio.Tone != document.Faint {
+					if isShown := verdict.Text == "slower" || verdict.Text == "more"; hasColour != isShown || !isShown && ratio.Tone != document.Faint {
 						t.Errorf("%s: the ratio %q with the verdict %q has the tone %d", name, ratio.Text, verdict.Text, ratio.Tone)
 					}
 					for _, cell := range row[5:7] {

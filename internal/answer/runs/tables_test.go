@@ -82,10 +82,10 @@ func TestOneDirection(t *testing.T) {
 							costs++
 							value, _ = strconv.ParseFloat(match[1], 64)
 							hasColour := span.Tone == document.Good || span.Tone == document.Bad
-							switch shown := match[2] != ""; {
-							case span.Tone == document.Strong, hasColour && !shown:
+							switch isShown := match[2] != ""; {
+							case span.Tone == document.Strong, hasColour && !isShown:
 								t.Errorf("%s: %q has an emphasis without a shown difference", name, span.Text)
-							case shown && slices.Contains([]string{", slower", ", more", ", worse"}, match[2]) != (value > 1):
+							case isShown && slices.Contains([]string{", slower", ", more", ", worse"}, match[2]) != (value > 1):
 								t.Errorf("%s: %q has the other direction", name, span.Text)
 							}
 						}

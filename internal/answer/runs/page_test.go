@@ -92,7 +92,7 @@ func TestPages(t *testing.T) {
 			`</h1>\s*<p class="alarm" role="note"><span class="hidden">Warning: </span>The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
 			`<dt>lab-v2</dt><dd>run [^<]*; emulated`,
 			`<dt>Cgroup</dt><dd>hybrid \(server #1\); v2 \(`,
-			`Opposite differences:</p>\s*<ul class="items">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
+			`Opposite differences:</p>\s*<ul class="items">\s*<li>oci/crun: Triad costs 0[.0-9]+\x{a0}×\x{a0}native on server #1`,
 			`<li class="alarm"><span class="hidden">Warning: </span>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
 			`<tr class="group"><th scope="rowgroup" colspan="5"><a href="#benchmark/operations.container.lifecycle">operations.container.lifecycle</a></th></tr>`,
 			`<path class="side c1" d="M`,

@@ -69,9 +69,9 @@ func TestShownCost(t *testing.T) {
 		{Part: stats.HighestQuarter, Ratio: 0.8, Adjusted: 0.01},
 	}
 	for _, tt := range []struct {
-		name         string
-		verdict      stats.Verdict
-		by           stats.Part
+		name       string
+		verdict    stats.Verdict
+		by         stats.Part
 		cost, part string
 	}{
 		{"another part", stats.Slower, stats.AllValues, "1.07 ×, slower", "all values"},

@@ -23,7 +23,8 @@
 //
 //   - The ratio of a target is the estimate of Hodges and Lehmann of target / baseline within blocks: see [stats.Compare]. Tables,
 //     plots, findings, JSON and Overhead all use it. It is not the quotient of the two medians.
-//   - People read it as a factor of at least 1 in the direction of the verdict, "152 × slower": see [quantity.Factor].
+//   - People read it as a cost in tables, "152 ×" or "0.500 ×", and as a factor in the direction of the verdict in sentences, "152 × slower":
+//     see [quantity.Cost] and [quantity.Factor].
 //   - Overhead is |ratio − 1| (wang, equation 1). It exists only against a native baseline.
 //   - The baseline of a benchmark is the run's baseline if that has a trial of the benchmark, with these parameters, that is
 //     ok. Otherwise it is the first target that has one.
@@ -380,14 +381,6 @@ func (o *Outcome) LostText() string {
 		are = "is"
 	}
 	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, quantity.Counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
-}
-
-// Lack is the reason for a missing value in one or two words.
-func (o *Outcome) Lack() string {
-	if o.OK > 0 {
-		return "not recorded"
-	}
-	return o.worst()
 }
 
 // worst is the worst end of a trial, empty if all were ok.

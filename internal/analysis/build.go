@@ -166,12 +166,10 @@ func (a *Analysis) lack(b *Benchmark, row *Row, run int) (brief, full string) {
 	default:
 		o := section.outcome(row.Target)
 		switch {
-		case row.Cells[run].Absent:
-			return "", "not recorded on this target"
-		case o.OK > 0:
-			return o.Lack(), "not recorded on this target"
+		case row.Cells[run].Absent, o.OK > 0:
+			return "not recorded", "not recorded on this target"
 		default:
-			return o.Lack(), o.Why()
+			return o.worst(), o.Why()
 		}
 	}
 }

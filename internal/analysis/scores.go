@@ -103,7 +103,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Secti
 // judge sets the cost and the verdict of one metric.
 func (s *scored) judge(memory float64, seed uint64) {
 	if s.Compared() {
-		s.cost = slowdown(s.Comparison.Ratio, s.Metric)
+		s.cost = s.Metric.Cost(s.Comparison.Ratio)
 	}
 	switch goalOf(s.Metric.Dimension) {
 	case NoGoal:
@@ -125,7 +125,7 @@ func (s *scored) judgeSpeed() {
 	if !s.Bare || !s.Compared() || c.CI == nil {
 		return
 	}
-	lo, hi := slowdown(c.CI.Lo, s.Metric), slowdown(c.CI.Hi, s.Metric)
+	lo, hi := s.Metric.Cost(c.CI.Lo), s.Metric.Cost(c.CI.Hi)
 	lo, hi = min(lo, hi), max(lo, hi)
 	switch {
 	case hi <= 1/idealSpeed:
@@ -133,14 +133,6 @@ func (s *scored) judgeSpeed() {
 	case lo > 1/idealSpeed && c.Verdict == stats.Slower:
 		s.Verdict = Missed
 	}
-}
-
-// slowdown is the cost that a ratio of values stands for: above 1 if the target is worse.
-func slowdown(ratio float64, m result.Metric) float64 {
-	if m.Better == result.Higher {
-		return 1 / ratio
-	}
-	return ratio
 }
 
 // judgeMemory needs bare metal: the memory of a container includes the program's own.

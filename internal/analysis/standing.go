@@ -113,19 +113,10 @@ func (s *Standing) order(e Entry) float64 {
 	return e.Value.Median
 }
 
-// Cost is the cost of a comparison of this metric in the part that decides it, which is mostly the typical value. Only the typical cost has an interval. It
-// is nil for another part, and with too few blocks.
-func (s *Standing) Cost(c *stats.Comparison) (cost float64, interval *stats.Interval) {
-	cost = slowdown(c.DecidingRatio(), s.Metric.Metric)
-	if c.CI == nil || OfPart(c) {
-		return cost, nil
-	}
-	lo, hi := slowdown(c.CI.Lo, s.Metric.Metric), slowdown(c.CI.Hi, s.Metric.Metric)
-	return cost, &stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
+// OfPart reports whether a part of the values shows the difference, and not the typical value. A difference in both directions is of several parts.
+func OfPart(c *stats.Comparison) bool {
+	return c.Differs() && c.Verdict != stats.Mixed && c.By != "" && c.By != stats.Typical
 }
-
-// OfPart reports whether a part of the values shows the difference, and not the typical value.
-func OfPart(c *stats.Comparison) bool { return c.Differs() && c.By != "" && c.By != stats.Typical }
 
 // compare compares the targets with a value that match with one of them, as one family. Comparisons that have no ratio are not among them.
 func (s *Standing) compare(reference string, match func(target string) bool) map[string]*stats.Comparison {

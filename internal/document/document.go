@@ -171,6 +171,15 @@ func (t Table) brief() Table {
 	return t
 }
 
+// Explained is the table, and a text with the reason of its dashes if a cell has nothing else.
+func (t Table) Explained(dash, reason string) []Block {
+	isDash := func(c Cell) bool { return len(c) == 1 && c[0].Text == dash }
+	if !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return slices.ContainsFunc(row, isDash) }) {
+		return []Block{t}
+	}
+	return []Block{t, Text{Text: dash + ": " + reason, Tone: Faint}}
+}
+
 // Cell is the lines of a cell. The first one is the value.
 type Cell []Span
 

@@ -189,13 +189,12 @@ func listed(names []string, limit int) string {
 // cost spells a cost with its interval: "2.04 × native, 1.75 to 2.37", or with the part that decides the difference. It is below 1 for a target that costs
 // less. The reference begins with a blank, or is empty.
 func cost(s *analysis.Standing, c *stats.Comparison, reference string) string {
-	factor, interval := s.Cost(c)
-	text := quantity.FactorNumber(factor) + " ×" + reference
+	text := quantity.Cost(c.DecidingRatio(), s.Metric.Metric) + reference
 	switch part := quantity.DecidingPart(c, s.Metric.Metric); {
 	case part != "":
 		return text + " in its " + part
-	case interval != nil:
-		return fmt.Sprintf("%s, %s to %s", text, quantity.FactorNumber(interval.Lo), quantity.FactorNumber(interval.Hi))
+	case c.CI != nil:
+		return text + ", " + quantity.CostInterval(c.CI, s.Metric.Metric)
 	}
 	return text
 }
@@ -369,8 +368,7 @@ func price(r *analysis.Run, t *analysis.Target, counterpart string, standings []
 // costs lists columns with their costs, the largest first and some of them with intervals.
 func costs(list []analysis.Versus, intervals, limit int) string {
 	size := func(v analysis.Versus) float64 {
-		factor, _ := v.Cost(v.Comparison)
-		return math.Abs(math.Log(factor))
+		return math.Abs(math.Log(v.Comparison.DecidingRatio()))
 	}
 	slices.SortStableFunc(list, func(a, b analysis.Versus) int { return cmp.Compare(size(b), size(a)) })
 	var texts []string

@@ -245,11 +245,11 @@ func byTarget(rows []evidence) [][]evidence {
 }
 
 // statement spells a finding: "oci/runc creates and starts a container in 25.5 ms, 28.1 × slower than native (…)". With
-// several runs it has a factor for each of them.
+// several runs it has a cost in each of them.
 func statement(a *analysis.Analysis, f finding) string {
 	e := f.lead()
 	if len(a.Runs) > 1 {
-		return fmt.Sprintf("%s: %s is %s (%s).", e.row.Target, e.metric.Name, e.factors(a), e.benchmark.Title())
+		return fmt.Sprintf("%s: %s costs %s (%s).", e.row.Target, e.metric.Name, e.costs(a), e.benchmark.Title())
 	}
 	c := &e.row.Cells[0]
 	lead := e.row.Target + ": " + e.metric.Name
@@ -257,7 +257,7 @@ func statement(a *analysis.Analysis, f finding) string {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
 	factor := quantity.AddBaseline(quantity.Ratio(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + quantity.FactorInterval(c.Comparison)
-	if part := quantity.Parts(c.Comparison, e.metric.Metric); part != "" {
+	if part := quantity.Parts(c.Comparison, e.metric.Metric, quantity.Factor); part != "" {
 		reason := "the typical value is not shown to differ"
 		if f.verdict == stats.Mixed {
 			reason = "its parts differ in both directions"
@@ -283,38 +283,38 @@ func statement(a *analysis.Analysis, f finding) string {
 	return out
 }
 
-// factors spells the factors of all runs, or the smallest and the largest ratio of many.
-func (e evidence) factors(a *analysis.Analysis) string {
+// costs spells the costs in all runs, or the smallest and the largest cost of many.
+func (e evidence) costs(a *analysis.Analysis) string {
 	runs := e.runs()
 	if len(runs) <= mostSpelled {
 		return e.spelled(a, runs, e.benchmark.Baseline)
 	}
 	slices.SortStableFunc(runs, func(a, b int) int {
-		return cmp.Compare(e.row.Cells[a].Comparison.Ratio, e.row.Cells[b].Comparison.Ratio)
+		return cmp.Compare(e.metric.Cost(e.row.Cells[a].Comparison.Ratio), e.metric.Cost(e.row.Cells[b].Comparison.Ratio))
 	})
 	return fmt.Sprintf("between %s and %s, in %d runs", e.spelled(a, runs[:1], e.benchmark.Baseline), e.spelled(a, runs[len(runs)-1:], ""), len(runs))
 }
 
-// spelled spells the factors of some runs, the first with the baseline: "8.13 × slower than native on bench1 (7.90 to 8.40),
-// 9.20 × slower on vm (8.80 to 9.60)".
+// spelled spells the costs in some runs, the first with the baseline: "8.13 × native on bench1 (7.90 to 8.40), 9.20 × on vm (8.80 to 9.60)". The costs of a
+// sentence have one direction, as in a row of a table.
 func (e evidence) spelled(a *analysis.Analysis, runs []int, baseline string) string {
 	var parts []string
 	for _, i := range runs {
 		c := e.row.Cells[i].Comparison
 		place := " on " + a.Runs[i].Label
-		text := "not comparable" + place
-		if factor := quantity.Ratio(c, e.metric.Metric); factor != quantity.None {
-			text = quantity.AddBaseline(factor, baseline) + place
+		text := "an unknown amount" + place
+		if cost := quantity.Cost(c.Ratio, e.metric.Metric); cost != quantity.None {
+			text = strings.TrimSuffix(cost+" "+baseline, " ") + place
 			baseline = ""
 		}
 		var notes []string
-		if interval := quantity.FactorInterval(c); interval != quantity.None {
-			notes = append(notes, interval)
+		if c.CI != nil {
+			notes = append(notes, quantity.CostInterval(c.CI, e.metric.Metric))
 		}
 		if !c.Differs() {
 			notes = append(notes, quantity.VerdictWord(c.Verdict, e.metric.Metric))
 		}
-		if part := quantity.Parts(c, e.metric.Metric); part != "" {
+		if part := quantity.Parts(c, e.metric.Metric, quantity.Cost); part != "" {
 			notes = append(notes, "shown for the "+part)
 		}
 		if len(notes) > 0 {
@@ -337,7 +337,7 @@ func opposites(a *analysis.Analysis, findings []finding) []string {
 		if n := len(f.evidence) - 1; n > 0 {
 			rest = " and " + quantity.Counted(n, "more metric")
 		}
-		texts = append(texts, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
+		texts = append(texts, fmt.Sprintf("%s: %s costs %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
 			e.spelled(a, e.better, e.benchmark.Baseline), e.spelled(a, e.worse, ""), e.metric.Name, rest, e.benchmark.Title()))
 	}
 	return texts

@@ -40,7 +40,7 @@ func ScoreSources(c *analysis.Scorecard, r *analysis.ScoreRow) string {
 	return strings.Join(parts, "; ")
 }
 
-// Score spells a score: a factor for a goal of speed, else the value with its factor.
+// Score spells a score: a cost for a goal of speed, else the value with its cost.
 func Score(s *analysis.Score) string {
 	switch {
 	case s.Value == nil:
@@ -50,17 +50,18 @@ func Score(s *analysis.Score) string {
 	case !s.Compared():
 		return quantity.Text(s.Value.Median, s.Metric.Unit)
 	}
-	factor := quantity.Ratio(s.Comparison, s.Metric)
+	cost := quantity.Cost(s.Comparison.Ratio, s.Metric)
 	if !s.Bare {
-		factor = quantity.AddBaseline(factor, s.Baseline)
+		cost += " " + s.Baseline
+	}
+	// A goal has its own verdict. Beside a value the cost is shown unless its verdict follows.
+	if isShown := s.Comparison.Differs(); s.IsFactor() && isShown && !analysis.OfPart(s.Comparison) || !s.IsFactor() && !isShown {
+		cost += ", " + quantity.CostWord(s.Comparison.Verdict, s.Metric)
 	}
 	if s.IsFactor() {
-		return factor
+		return cost
 	}
-	if !s.Comparison.Differs() {
-		factor += ", " + quantity.VerdictWord(s.Comparison.Verdict, s.Metric)
-	}
-	return fmt.Sprintf("%s (%s)", quantity.Text(s.Value.Median, s.Metric.Unit), factor)
+	return fmt.Sprintf("%s (%s)", quantity.Text(s.Value.Median, s.Metric.Unit), cost)
 }
 
 // ScoreInterval spells the 95 % interval of the number that [Score] begins with, or None.
@@ -71,7 +72,7 @@ func ScoreInterval(s *analysis.Score) string {
 	case s.Memory != nil:
 		ci, unit = s.Memory.CI, result.Bytes
 	case s.IsFactor():
-		return quantity.FactorInterval(s.Comparison)
+		return quantity.CostInterval(s.Comparison.CI, s.Metric)
 	default:
 		ci = s.Value.CI
 	}

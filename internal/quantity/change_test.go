@@ -24,3 +24,12 @@ func TestChange(t *testing.T) {
 		}
 	}
 }
+
+// A row has one unit: a ratio has the unit of its interval.
+func TestChangeHasTheUnitOfItsInterval(t *testing.T) {
+	for want, ci := range map[string]*stats.Interval{"+95.0 %": {Lo: 1.93, Hi: 1.98}, "1.95 ×": {Lo: 1.8, Hi: 2.1}} {
+		if got := quantity.ChangeBeside(ci, 1.95); got != want {
+			t.Errorf("the change is %q, want %q", got, want)
+		}
+	}
+}

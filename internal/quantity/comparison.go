@@ -32,19 +32,11 @@ func AddBaseline(factor, baseline string) string {
 	return factor + " than " + baseline
 }
 
-// DecidingFactor is the factor of a difference in the part that decides it, in the direction of the verdict, and [Ratio] for other comparisons.
-func DecidingFactor(c *stats.Comparison, m result.Metric) string {
-	if !c.Differs() || c.Verdict == stats.Mixed {
-		return Ratio(c, m)
-	}
-	return Factor(c.DecidingRatio(), m)
-}
-
 // DecidingPart is the part that decides a difference, if it is not the typical value: "lowest quarter". For a mixed difference it names all parts with
-// their factors. It is empty for other comparisons.
+// their costs. It is empty for other comparisons.
 func DecidingPart(c *stats.Comparison, m result.Metric) string {
 	if !c.Differs() || c.Verdict == stats.Mixed || c.By == stats.Typical {
-		return Parts(c, m)
+		return Parts(c, m, Cost)
 	}
 	return string(c.By)
 }
@@ -52,24 +44,24 @@ func DecidingPart(c *stats.Comparison, m result.Metric) string {
 // AloneMark marks a factor in a table whose difference holds in its metric alone.
 const AloneMark = "°"
 
-// Parts names the part that decides a difference, if it is not the typical value: "lowest quarter 1.07 × slower". It names all parts of a mixed difference. It
-// is empty for other comparisons.
-func Parts(c *stats.Comparison, m result.Metric) string {
+// Parts names the part that decides a difference, if it is not the typical value: "lowest quarter 1.07 ×" with [Cost] as spell, or "lowest quarter 1.07 × slower"
+// with [Factor]. It names all parts of a mixed difference. It is empty for other comparisons.
+func Parts(c *stats.Comparison, m result.Metric, spell func(ratio float64, m result.Metric) string) string {
 	if !c.Differs() || c.By == stats.Typical && c.Verdict != stats.Mixed {
 		return ""
 	}
 	var texts []string
 	for _, d := range c.Parts {
 		if d.Part == c.By || c.Verdict == stats.Mixed && d.Adjusted < stats.Alpha {
-			texts = append(texts, string(d.Part)+" "+Factor(d.Ratio, m))
+			texts = append(texts, string(d.Part)+" "+spell(d.Ratio, m))
 		}
 	}
 	return strings.Join(texts, ", ")
 }
 
-// Shift spells the shift function of a comparison with values in two groups on one side: "ratios of the deciles 1.07, 1.06, …, 1.00". It is empty for others,
+// Shift spells the shift function of a comparison with values in two groups on one side: "costs of the deciles 1.07, 1.06, …, 1.00". It is empty for others,
 // which a typical ratio describes well.
-func Shift(c *stats.Comparison, sides ...*stats.Summary) string {
+func Shift(c *stats.Comparison, m result.Metric, sides ...*stats.Summary) string {
 	two := slices.ContainsFunc(sides, func(s *stats.Summary) bool {
 		return s != nil && slices.ContainsFunc(s.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal })
 	})
@@ -78,9 +70,9 @@ func Shift(c *stats.Comparison, sides ...*stats.Summary) string {
 	}
 	var texts []string
 	for _, r := range c.Shift {
-		texts = append(texts, Number(r))
+		texts = append(texts, FactorNumber(m.Cost(r)))
 	}
-	return "ratios of the deciles " + strings.Join(texts, ", ")
+	return "costs of the deciles " + strings.Join(texts, ", ")
 }
 
 // mostShift limits the quotient of the largest and the smallest ratio of a decile. Up to this limit a typical ratio describes all deciles.
@@ -94,9 +86,9 @@ func Details(c *stats.Comparison, m result.Metric, sides ...*stats.Summary) stri
 	}
 	var texts []string
 	if ci := c.MeansCI; ci != nil && (c.Ratio < ci.Lo || c.Ratio > ci.Hi) {
-		texts = append(texts, "mean "+MeansFactor(c, m))
+		texts = append(texts, "mean "+MeansCost(c, m))
 	}
-	if shift := Shift(c, sides...); shift != "" && slices.Max(c.Shift) > mostShift*slices.Min(c.Shift) {
+	if shift := Shift(c, m, sides...); shift != "" && slices.Max(c.Shift) > mostShift*slices.Min(c.Shift) {
 		texts = append(texts, shift)
 	}
 	return strings.Join(texts, "; ")

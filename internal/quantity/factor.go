@@ -7,9 +7,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Factor spells the difference between a target and its baseline: the ratio as a factor of at least 1 in the direction of
+// Factor spells the difference between a target and its baseline in a sentence: the ratio as a factor of at least 1 in the direction of
 // the difference, such as "152 × slower" for 152 times the time or 1/152 of the rate. A factor that rounds to 1 has no
-// direction: "1.00 ×".
+// direction: "1.00 ×". Tables have a [Cost].
 func Factor(ratio float64, m result.Metric) string {
 	if !finite(ratio) || ratio <= 0 {
 		return None
@@ -27,22 +27,6 @@ func factorWord(ratio float64, m result.Metric) string {
 		return VerdictWord(stats.Faster, m)
 	}
 	return VerdictWord(stats.Slower, m)
-}
-
-// MeansFactor spells the ratio of the means with its interval: "1.08 × slower (1.02 to 1.15)".
-func MeansFactor(c *stats.Comparison, m result.Metric) string {
-	if !finite(c.Means) || !c.Directed() {
-		return None
-	}
-	text := Factor(c.Means, m)
-	if c.MeansCI == nil {
-		return text
-	}
-	lo, hi := c.MeansCI.Lo, c.MeansCI.Hi
-	if c.Means < 1 {
-		lo, hi = 1/hi, 1/lo
-	}
-	return text + " (" + FactorNumber(lo) + " to " + FactorNumber(hi) + ")"
 }
 
 // FactorInterval spells the interval of [Ratio]. For a factor it has the direction of the ratio itself: "149 to 155". Its lower end
@@ -75,11 +59,18 @@ func PreciseRatio(ratio float64) string {
 }
 
 // Change spells a ratio as a change of the value: "+4.8 %", or "2.31 ×" from a factor of 2 on. It has no direction of better or worse.
-func Change(ratio float64) string {
+func Change(ratio float64) string { return ChangeBeside(nil, ratio) }
+
+// ChangeBeside spells a ratio as [Change] does, in the unit of the interval beside it if there is one.
+func ChangeBeside(ci *stats.Interval, ratio float64) string {
+	isLarge := large(ratio)
+	if ci != nil {
+		isLarge = large(ci.Lo) || large(ci.Hi)
+	}
 	switch {
 	case !finite(ratio):
 		return None
-	case large(ratio):
+	case isLarge:
 		return Number(ratio) + " ×"
 	}
 	return percentage(ratio) + " %"

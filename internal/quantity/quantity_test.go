@@ -133,6 +133,43 @@ func TestFactorIsInTheDirectionOfTheDifference(t *testing.T) {
 	}
 }
 
+// Costs have one direction: above 1 is worse for times and rates, with the interval in the same direction.
+func TestCost(t *testing.T) {
+	time := result.Metric{Unit: result.Seconds, Better: result.Lower}
+	rate := result.Metric{Unit: result.PerSecond, Better: result.Higher}
+	for _, c := range []struct {
+		ratio          float64
+		ci             *stats.Interval
+		metric         result.Metric
+		cost, interval string
+	}{
+		{152, &stats.Interval{Lo: 149, Hi: 155}, time, "152 ×", "149 to 155"},
+		{0.0066, &stats.Interval{Lo: 0.0065, Hi: 0.0067}, rate, "152 ×", "149 to 154"},
+		{0.5, &stats.Interval{Lo: 0.4, Hi: 0.625}, time, "0.500 ×", "0.400 to 0.625"},
+		{2, nil, rate, "0.500 ×", quantity.None},
+		{1.001, &stats.Interval{Lo: 0.98, Hi: 1.02}, time, "1.001 ×", "0.980 to 1.02"},
+		{math.NaN(), nil, time, quantity.None, quantity.None},
+		{0, nil, rate, quantity.None, quantity.None},
+		{0, nil, time, quantity.None, quantity.None},
+	} {
+		if cost, interval := quantity.Cost(c.ratio, c.metric), quantity.CostInterval(c.ci, c.metric); cost != c.cost || interval != c.interval {
+			t.Errorf("the cost of %v with %v is %q, %q; want %q, %q", c.ratio, c.ci, cost, interval, c.cost, c.interval)
+		}
+	}
+}
+
+// A larger cost is never "less": half the containers cost twice as much.
+func TestCostWord(t *testing.T) {
+	for m, want := range map[result.Metric]string{
+		{Unit: result.Count, Better: result.Higher}: "worse", {Unit: result.Bytes, Better: result.Lower}: "more",
+		{Unit: result.PerSecond, Better: result.Higher}: "slower", {Unit: result.Seconds, Better: result.Lower}: "slower",
+	} {
+		if got := quantity.CostWord(stats.Slower, m); got != want {
+			t.Errorf("a larger cost in %s is %q, want %q", m.Unit, got, want)
+		}
+	}
+}
+
 func FuzzTextIsShort(f *testing.F) {
 	f.Add(21.3e-3)
 	f.Add(-1e300)

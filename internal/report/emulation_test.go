@@ -120,9 +120,9 @@ func TestEmulatedScorecard(t *testing.T) {
 		verdict   analysis.ScoreVerdict
 		text      string
 	}{
-		{result.DimensionCPU, analysis.EmulatedScore, "ratio 3.00"},
-		{result.DimensionNetwork, analysis.EmulatedScore, "ratio 0.100"},
-		{result.DimensionStartUp, analysis.NoVerdict, "900 s (ratio 9.00, emulated)"},
+		{result.DimensionCPU, analysis.EmulatedScore, "3.00 ×"},
+		{result.DimensionNetwork, analysis.EmulatedScore, "10.0 ×"},
+		{result.DimensionStartUp, analysis.NoVerdict, "900 s (9.00 ×, emulated)"},
 		{result.DimensionMemoryOverhead, analysis.Met, "300 B (0.0000028 %)"},
 	} {
 		if s := score(t, r, c.dimension, "oci/runsc"); s.Verdict != c.verdict || finding.Score(&s) != c.text {
@@ -145,7 +145,7 @@ func TestEmulatedScorecard(t *testing.T) {
 		t.Errorf("withheld is %q", r.Findings.Withheld)
 	}
 	override := report.New([]result.Run{onMachine(run, tcg)}, analysis.Options{EmulatedVerdicts: true})
-	if s := score(t, override, result.DimensionCPU, "oci/runsc"); s.Verdict != analysis.Missed || finding.Score(&s) != "3.00 × slower" {
+	if s := score(t, override, result.DimensionCPU, "oci/runsc"); s.Verdict != analysis.Missed || finding.Score(&s) != "3.00 ×, slower" {
 		t.Errorf("with EmulatedVerdicts CPU is %q, %q", s.Verdict, finding.Score(&s))
 	}
 	if e := finding.EmulationOf(override.Analysis); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {

@@ -22,12 +22,12 @@ func TestPartOf(t *testing.T) {
 		of   stats.Comparison
 		want string
 	}{
-		{"fast path", stats.Comparison{Verdict: stats.Slower, By: stats.LowestQuarter, Parts: parts}, "lowest quarter 1.07 × slower"},
-		{"mixed", stats.Comparison{Verdict: stats.Mixed, By: stats.LowestQuarter, Parts: parts}, "lowest quarter 1.07 × slower, highest quarter 1.25 × faster"},
+		{"fast path", stats.Comparison{Verdict: stats.Slower, By: stats.LowestQuarter, Parts: parts}, "lowest quarter 1.07 ×"},
+		{"mixed", stats.Comparison{Verdict: stats.Mixed, By: stats.LowestQuarter, Parts: parts}, "lowest quarter 1.07 ×, highest quarter 0.800 ×"},
 		{"typical", stats.Comparison{Verdict: stats.Slower, By: stats.Typical, Parts: parts}, ""},
 		{"none", stats.Comparison{Verdict: stats.NoDifference, Parts: parts}, ""},
 	} {
-		if got := quantity.Parts(&tt.of, m); got != tt.want {
+		if got := quantity.Parts(&tt.of, m, quantity.Cost); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -45,12 +45,12 @@ func TestBesideText(t *testing.T) {
 		sides []*stats.Summary
 		want  string
 	}{
-		{"another mean", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), nil, "mean 1.30 × slower (1.20 to 1.40)"},
-		{"a mean in the other direction", build(0.8, &stats.Interval{Lo: 0.5, Hi: 0.9}), nil, "mean 1.25 × faster (1.11 to 2.00)"},
+		{"another mean", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), nil, "mean 1.30 × (1.20 to 1.40)"},
+		{"a mean in the other direction", build(0.8, &stats.Interval{Lo: 0.5, Hi: 0.9}), nil, "mean 0.800 × (0.500 to 0.900)"},
 		{"the same mean", build(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), nil, ""},
 		{"too few values for an interval", build(1.3, nil), nil, ""},
-		{"two groups", build(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), []*stats.Summary{nil, two}, "ratios of the deciles 1.01, 1.30"},
-		{"both", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), []*stats.Summary{two}, "mean 1.30 × slower (1.20 to 1.40); ratios of the deciles 1.01, 1.30"},
+		{"two groups", build(1.03, &stats.Interval{Lo: 1.01, Hi: 1.05}), []*stats.Summary{nil, two}, "costs of the deciles 1.01, 1.30"},
+		{"both", build(1.3, &stats.Interval{Lo: 1.2, Hi: 1.4}), []*stats.Summary{two}, "mean 1.30 × (1.20 to 1.40); costs of the deciles 1.01, 1.30"},
 		{"two groups with the same difference", &stats.Comparison{N: 60, Ratio: 1.02, Verdict: stats.Slower, Shift: []float64{1.01, 1.2}}, []*stats.Summary{two}, ""},
 		{"no comparison", nil, []*stats.Summary{two}, ""},
 	} {
@@ -60,8 +60,8 @@ func TestBesideText(t *testing.T) {
 	}
 }
 
-// A table shows the factor of the deciding part, in the direction of the verdict, and names the part.
-func TestShownFactor(t *testing.T) {
+// A table shows the cost in the deciding part, with the word of a shown difference alone, and names the part.
+func TestShownCost(t *testing.T) {
 	m := result.Metric{Unit: result.Seconds, Better: result.Lower}
 	parts := []stats.PartDifference{
 		{Part: stats.Typical, Ratio: 0.99, Adjusted: 0.6},
@@ -69,19 +69,19 @@ func TestShownFactor(t *testing.T) {
 		{Part: stats.HighestQuarter, Ratio: 0.8, Adjusted: 0.01},
 	}
 	for _, tt := range []struct {
-		name         string
-		verdict      stats.Verdict
-		by           stats.Part
-		factor, part string
+		name       string
+		verdict    stats.Verdict
+		by         stats.Part
+		cost, part string
 	}{
-		{"another part", stats.Slower, stats.AllValues, "1.07 × slower", "all values"},
-		{"typical", stats.Faster, stats.Typical, "1.01 × faster", ""},
-		{"mixed", stats.Mixed, stats.AllValues, "1.01 × faster", "all values 1.07 × slower, highest quarter 1.25 × faster"},
-		{"none", stats.NoDifference, "", "1.01 × faster", ""},
+		{"another part", stats.Slower, stats.AllValues, "1.07 ×, slower", "all values"},
+		{"typical", stats.Faster, stats.Typical, "0.990 ×, faster", ""},
+		{"mixed", stats.Mixed, stats.AllValues, "0.990 ×", "all values 1.07 ×, highest quarter 0.800 ×"},
+		{"none", stats.NoDifference, "", "0.990 ×", ""},
 	} {
 		c := stats.Comparison{N: 60, Ratio: 0.99, CI: &stats.Interval{Lo: 0.98, Hi: 1.01}, Verdict: tt.verdict, By: tt.by, Parts: parts}
-		if factor, part := quantity.DecidingFactor(&c, m), quantity.DecidingPart(&c, m); factor != tt.factor || part != tt.part {
-			t.Errorf("%s: %q by %q, want %q by %q", tt.name, factor, part, tt.factor, tt.part)
+		if cost, part := quantity.DecidingCost(&c, m), quantity.DecidingPart(&c, m); cost != tt.cost || part != tt.part {
+			t.Errorf("%s: %q by %q, want %q by %q", tt.name, cost, part, tt.cost, tt.part)
 		}
 	}
 }

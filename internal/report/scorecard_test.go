@@ -113,7 +113,7 @@ func TestScorecardVerdicts(t *testing.T) {
 			t.Errorf("%s on %s: %q by %q (%s, %s), want %q by %q", tt.dimension, tt.target, got.Verdict, got.Metric.Name, finding.Score(&got), finding.ScoreInterval(&got), tt.verdict, tt.metric)
 		}
 	}
-	if got := score(t, m, result.DimensionCPU, "oci/runsc"); finding.Score(&got) != "2.00 × slower" || finding.ScoreSource(&got) != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
+	if got := score(t, m, result.DimensionCPU, "oci/runsc"); finding.Score(&got) != "2.00 ×, slower" || finding.ScoreSource(&got) != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
 		t.Errorf("the score is %q from %q of %d metrics", finding.Score(&got), finding.ScoreSource(&got), got.Metrics)
 	}
 	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(finding.Score(&got), " MiB (2.0 %)") {
@@ -187,7 +187,7 @@ func TestScorecardNeedsBareMetal(t *testing.T) {
 			t.Errorf("disk on %s: %q without bare metal", target, got.Verdict)
 		}
 	}
-	if got := score(t, m, result.DimensionDisk, "oci/runsc"); finding.Score(&got) != "5.00 × slower than oci/crun" {
+	if got := score(t, m, result.DimensionDisk, "oci/runsc"); finding.Score(&got) != "5.00 × oci/crun, slower" {
 		t.Errorf("the score is %q", finding.Score(&got))
 	}
 	text := strings.Join(m.Findings.Open, " ")
@@ -202,7 +202,7 @@ func TestMemoryOverheadNeedsBareMetal(t *testing.T) {
 		scoredMetric{"cost", result.DimensionMemoryOverhead, result.Lower, map[string]float64{"oci/crun": gib / 1000, "oci/runsc": 3 * gib / 1000}, 0.001},
 		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.001},
 	))
-	for target, want := range map[string]string{"oci/crun": "102 MiB", "oci/runsc": "307 MiB (3.00 × more than oci/crun)"} {
+	for target, want := range map[string]string{"oci/crun": "102 MiB", "oci/runsc": "307 MiB (3.00 × oci/crun)"} {
 		if got := score(t, m, result.DimensionMemoryOverhead, target); got.Verdict != analysis.NotShown || got.Memory != nil || finding.Score(&got) != want {
 			t.Errorf("%s: %q with %q, want %q", target, got.Verdict, finding.Score(&got), want)
 		}
@@ -256,7 +256,7 @@ func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 
 // A factor without a goal has its verdict beside it, unless the difference is shown.
 func TestScorecardMarksUnshownFactors(t *testing.T) {
-	for blocks, want := range map[int]string{2: "s (30.0 × slower, too few)", 10: "s (30.0 × slower)"} {
+	for blocks, want := range map[int]string{2: "s (30.0 ×, too few)", 10: "s (30.0 ×)"} {
 		m := model(scoredRun(1, blocks,
 			scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 30, 100), 0.0001},
 			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.0001},

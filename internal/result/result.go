@@ -107,6 +107,14 @@ func (m *Metric) OfSpeed() bool {
 	return true
 }
 
+// Cost is the cost of a target by the ratio of its values to the values of another target. It is above 1 if the target is worse.
+func (m *Metric) Cost(ratio float64) float64 {
+	if m.Better == Higher {
+		return 1 / ratio
+	}
+	return ratio
+}
+
 // IsJudged reports whether comparisons of the metric have verdicts: parts of a quantity and derived metrics have none.
 func (m *Metric) IsJudged() bool { return m.Group == "" && m.Component == "" && m.DerivedFrom == "" }
 

@@ -43,7 +43,7 @@ func comparison() answer {
 	a := answer{document: compare.Document(c)}
 	for i := range c.Cells {
 		k := &c.Cells[i]
-		a.add(k.Title()+"/"+k.Metric.Name, k.Target, quantity.Change(k.Ratio), k.Notable())
+		a.add(k.Title()+"/"+k.Metric.Name, k.Target, quantity.ChangeBeside(k.CI, k.Ratio), k.Notable())
 	}
 	a.add("a.b.c/M", "native", quantity.None, false)
 	return a

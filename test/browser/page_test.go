@@ -154,7 +154,7 @@ func quoted(s string) string {
 const cells = `Array.from(document.querySelectorAll(".matrix tr[data-row]:not([hidden])")).map((row) =>
 	Array.from(row.querySelectorAll("td:not([hidden])")).map((cell) => (cell.firstChild?.textContent ?? "").replaceAll("\u00a0", " ")))`
 
-// testMatrix: with each baseline the matrix has the factors of an analysis of the run with this baseline, and the browser reports no error.
+// testMatrix: with each baseline the matrix has the costs of an analysis of the run with this baseline, and the browser reports no error.
 func testMatrix(t *testing.T, ctx context.Context) {
 	run := reporttest.Sample()
 	if messages := errorsOf(t, ctx, pageOf(t, sample)); len(messages) > 0 {
@@ -192,12 +192,17 @@ func compareFactors(t *testing.T, ctx context.Context, run result.Run) int {
 					continue
 				}
 				count++
-				want := quantity.DecidingFactor(comparison.Comparison, metric)
+				want := quantity.DecidingCost(comparison.Comparison, metric)
 				if got := strings.TrimSuffix(texts[i][c], " "+quantity.AloneMark); got != want && want != quantity.None {
 					t.Errorf("%s on %s against %s is %q, want %q", id, name, target, got, want)
 				}
 			}
 		}
+	}
+	// A cost without a shown difference is dim, and never bold.
+	bold := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll(".matrix td:not(.heat) *")).filter((e) => getComputedStyle(e).fontWeight > 400 && !e.matches(".good, .bad, .alarm")).map((e) => e.textContent)`)
+	if len(bold) > 0 {
+		t.Errorf("%q is bold without a shown difference", bold)
 	}
 	return count
 }

@@ -72,7 +72,10 @@ func values(c *ab.Document) document.Block {
 		v := &c.Values[i]
 		limit, direction := limitOf(c, v)
 		t.Rows = append(t.Rows, []document.Cell{
-			lines(v.Title()), lines(v.Metric, string(v.Better)+" is better"), lines(v.RatioText()), lines(v.IntervalText(), fmt.Sprintf("worse %s %.4f", direction, limit)),
+			lines(v.Title()),
+			lines(v.Metric, string(v.Better)+" is better"),
+			{{Text: v.RatioText(), Tone: ratioTone(v.Answer)}},
+			lines(v.IntervalText(), fmt.Sprintf("worse %s %.4f", direction, limit)),
 			lines(v.BetweenText(), fmt.Sprintf("lost %s of A, %s of B", quantity.Percent(v.LostA), quantity.Percent(v.LostB))),
 			{{Text: v.AnswerText(len(c.Runs)), Tone: document.AnswerTone(v.Answer)}},
 		})
@@ -85,6 +88,14 @@ func values(c *ab.Document) document.Block {
 		s.Blocks = append(s.Blocks, reasons)
 	}
 	return s
+}
+
+// ratioTone is the tone of a ratio. It is faint unless the ratio decides something.
+func ratioTone(a stats.Answer) document.Tone {
+	if a == stats.Inconclusive {
+		return document.Faint
+	}
+	return document.AnswerTone(a)
 }
 
 // limitOf is the ratio at the margin. B is worse on the returned side.

@@ -19,7 +19,7 @@ func Document(a *advice.Advice) *document.Document {
 		Data: func() any { return newData(a) }, Records: func() document.Records { return records(a) }, Whole: "touchstone advise " + a.Profile.Arguments() + " -o json",
 	}
 	if len(a.Ranked) > 0 {
-		d.Blocks = append(d.Blocks, document.Section{ID: "ranking", Title: "Ranking", Blocks: []document.Block{ranking(a), document.Text{Text: rankingNote, Tone: document.Faint}}})
+		d.Blocks = append(d.Blocks, document.Section{ID: "ranking", Title: "Ranking", Blocks: append(ranking(a).Explained(quantity.None, noInterval), document.Text{Text: rankingNote, Tone: document.Faint})})
 	}
 	if len(a.Ranked) > 1 {
 		d.Blocks = append(d.Blocks, document.Section{ID: "orders", Title: "Orders", Blocks: []document.Block{document.List{Items: orders(a)}}})
@@ -60,6 +60,8 @@ func answer(a *advice.Advice) []document.Text {
 	}
 	return text("No single recommendation for %s: no difference is shown between %s, and no target is shown to cost less.", a.Profile.Title(), quantity.Listed(best))
 }
+
+const noInterval = "the reference has no interval, and neither has a target with too few blocks."
 
 // ranking is the table of the targets.
 func ranking(a *advice.Advice) document.Table {

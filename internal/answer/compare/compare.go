@@ -79,7 +79,7 @@ func gates(c *sides.Comparison) []document.Block {
 			}
 			ratio, interval := quantity.None, quantity.None
 			if k.Index >= 0 {
-				ratio, interval = quantity.Change(c.Cells[k.Index].Ratio), quantity.ChangeInterval(c.Cells[k.Index].CI)
+				ratio, interval = quantity.ChangeBeside(c.Cells[k.Index].CI, c.Cells[k.Index].Ratio), quantity.ChangeInterval(c.Cells[k.Index].CI)
 			}
 			cells := document.Cells(string(answer), subject(k), k.Gate.String(), ratio, interval, k.Why)
 			cells[0][0].Tone = document.AnswerTone(answer)

@@ -15,7 +15,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
@@ -155,5 +157,36 @@ func TestRecords(t *testing.T) {
 	}
 	if !slowdown || !oneSided {
 		t.Errorf("slower %v, one-sided %v: %v", slowdown, oneSided, records.Rows)
+	}
+}
+
+// TestOneUnit: the ratio, its interval and the ratio of the means have one unit in a row, and a ratio without a shown change is dim.
+func TestOneUnit(t *testing.T) {
+	rows := 0
+	for name, c := range map[string]*sides.Comparison{"sides": reporttest.Sides(), "single": reporttest.SingleSides()} {
+		for _, b := range compare.Document(c).Blocks {
+			s, is := b.(document.Section)
+			if !is || s.ID != "shown" && s.ID != "others" {
+				continue
+			}
+			for _, bench := range s.Blocks {
+				for _, row := range bench.(document.Section).Blocks[0].(document.Table).Rows[1:] {
+					rows++
+					ratio, verdict := row[4][0], row[len(row)-1][0]
+					hasColour := ratio.Tone == document.Good || ratio.Tone == document.Bad
+					if isShown := verdict.Text == "slower" || verdict.Text == "more"; hasColour != isShown || !isShown && ratio.Tone != document.Faint {
+						t.Errorf("%s: the ratio %q with the verdict %q has the tone %d", name, ratio.Text, verdict.Text, ratio.Tone)
+					}
+					for _, cell := range row[5:7] {
+						if cell[0].Text != quantity.None && cell[0].Text[len(cell[0].Text)-1] != ratio.Text[len(ratio.Text)-1] {
+							t.Errorf("%s: %q and %q are in one row", name, ratio.Text, cell[0].Text)
+						}
+					}
+				}
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("the test has seen %d rows", rows)
 	}
 }

@@ -53,7 +53,7 @@ func change(c *sides.Cell) document.MatrixCell {
 	if c.Metric.Better == result.Higher {
 		cell.Size = -cell.Size
 	}
-	ratio := document.Span{Text: quantity.Change(c.Ratio), Tone: document.Faint}
+	ratio := document.Span{Text: quantity.ChangeBeside(c.CI, c.Ratio), Tone: document.Faint}
 	if tone := verdictTone(c.Verdict); tone == document.Bad || tone == document.Good {
 		ratio.Tone, ratio.Strength = tone, document.Strength(c.Ratio)
 	}

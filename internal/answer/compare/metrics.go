@@ -57,11 +57,15 @@ func metric(c *sides.Cell) []document.Cell {
 		verdict += ": " + c.Why
 	}
 	cells := document.Cells(
-		c.Target, c.Metric.Name, value(c, &c.A), value(c, &c.B), quantity.Change(c.Ratio), quantity.ChangeInterval(c.CI), quantity.Change(c.MeanRatio),
+		c.Target, c.Metric.Name, value(c, &c.A), value(c, &c.B), quantity.ChangeBeside(c.CI, c.Ratio), quantity.ChangeInterval(c.CI), quantity.ChangeBeside(c.CI, c.MeanRatio),
 		fmt.Sprintf("%d, %d", len(c.A.Runs), len(c.B.Runs)), verdict,
 	)
 	tone := verdictTone(c.Verdict)
-	cells[4][0].Tone, cells[len(cells)-1][0].Tone = tone, tone
+	cells[len(cells)-1][0].Tone = tone
+	if tone == document.Strong { // a verdict to notice, without a shown change
+		tone = document.Faint
+	}
+	cells[4][0].Tone, cells[5][0].Tone, cells[6][0].Tone = tone, document.Faint, document.Faint
 	return cells
 }
 

@@ -98,7 +98,7 @@ func alone(bench *analysis.Benchmark) []document.Block {
 	blocks = append(blocks, beside(bench)...)
 	if len(bench.Metrics) > 0 {
 		blocks = append(blocks, document.Section{
-			Title: "All statistics", Folded: true, Detail: true, Draw: func() []document.Block { return []document.Block{allStatistics(bench)} },
+			Title: "All statistics", Folded: true, Detail: true, Draw: func() []document.Block { return allStatistics(bench) },
 		})
 	}
 	blocks = append(blocks, trends(bench)...)
@@ -110,15 +110,16 @@ func alone(bench *analysis.Benchmark) []document.Block {
 	}
 	if bars, ok := phaseBars(s); ok {
 		t, hasMany := phases(bench)
-		blocks = append(blocks, document.Section{Title: "Phases, median", Detail: !hasMany, Blocks: []document.Block{bars, t}})
+		blocks = append(blocks, document.Section{Title: "Phases, median", Detail: !hasMany, Blocks: append([]document.Block{bars}, explained(t, "the target has no such phase.")...)})
 	}
 	for i := range s.Components {
 		c := &s.Components[i]
-		blocks = append(blocks, document.Section{Title: c.Title + ", median", Blocks: []document.Block{componentBars(c), components(c)}})
+		blocks = append(blocks, document.Section{Title: c.Title + ", median", Blocks: append([]document.Block{componentBars(c)}, components(c)...)})
 	}
 	for i := range s.Timelines {
 		t := &s.Timelines[i]
-		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: []document.Block{drawn(func() []document.Block { return []document.Block{figure.Timelines(t)} }), timelines(t)}})
+		plot := drawn(func() []document.Block { return []document.Block{figure.Timelines(t)} })
+		blocks = append(blocks, document.Section{Title: t.Title + " over time: mean, smallest to largest value", Blocks: append([]document.Block{plot}, timelines(t)...)})
 	}
 	if note := finding.ShownTrials(s); note != "" {
 		blocks = append(blocks, text("Timelines are of "+note))
@@ -296,7 +297,7 @@ func (b *builder) sideBySide(bench *analysis.Benchmark) []document.Block {
 	return blocks
 }
 
-// across is the typical ratios to the first run.
+// across is the typical costs against the first run.
 func (b *builder) across(m *analysis.Metric) []document.Block {
 	head := []document.Cell{nil}
 	for _, r := range b.report.Runs[1:] {
@@ -307,9 +308,9 @@ func (b *builder) across(m *analysis.Metric) []document.Block {
 		row := []document.Cell{heading(r.Target, false)}
 		for _, c := range r.Cells[1:] {
 			if c.Across == nil {
-				row = append(row, lines(quantity.None))
+				row = append(row, document.Cell{{Text: quantity.None}, {Text: "no value", Tone: document.Faint}})
 			} else {
-				row = append(row, lines(quantity.Ratio(c.Across, m.Metric), quantity.FactorInterval(c.Across)))
+				row = append(row, document.Cell{{Text: quantity.Cost(c.Across.Ratio, m.Metric), Tone: document.Faint}, {Text: quantity.CostInterval(c.Across.CI, m.Metric), Tone: document.Faint}})
 			}
 		}
 		if slices.ContainsFunc(r.Cells[1:], func(c analysis.Cell) bool { return c.Across != nil }) {
@@ -319,5 +320,5 @@ func (b *builder) across(m *analysis.Metric) []document.Block {
 	if len(t.Rows) == 1 {
 		return nil
 	}
-	return []document.Block{text("Across runs: the typical ratio of " + m.Name + " to that on " + b.report.Runs[0].Label), t}
+	return []document.Block{text("Across runs: the typical cost by " + m.Name + " against " + b.report.Runs[0].Label + ", without a verdict"), t}
 }

@@ -1,7 +1,8 @@
 package runs
 
 import (
-	"slices"
+	"cmp"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/figure"
@@ -11,12 +12,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// estimates are a figure of the ratios of a metric in several runs, and a figure of absolute values for each machine with several runs.
+// estimates are a figure of the costs of a metric in several runs, and a figure of absolute values for each machine with several runs.
 // Absolute values of different machines share no axis.
 func (b *builder) estimates(bench *analysis.Benchmark, m *analysis.Metric) []document.Block {
 	var figures []document.Block
 	add := func(unit result.Unit, caption string, lines []document.Line, runs []int, read func(*analysis.Cell) (document.Mark, bool)) {
-		f := document.Lanes{Name: m.Name, Caption: caption + ", " + string(m.Better) + " is better", Unit: unit, Lines: lines, Groups: make([]string, len(b.report.Runs))}
+		f := document.Lanes{Name: m.Name, Caption: caption + " is better", Unit: unit, Lines: lines, Groups: make([]string, len(b.report.Runs))}
 		count := 0
 		for i := range m.Rows {
 			lane := document.Lane{Name: m.Rows[i].Target}
@@ -46,23 +47,26 @@ func (b *builder) estimates(bench *analysis.Benchmark, m *analysis.Metric) []doc
 		for i := range b.report.Runs {
 			runs = append(runs, i)
 		}
-		add(result.Score, "ratio to "+bench.Baseline+" of the same run", []document.Line{{Value: 1}}, runs, func(c *analysis.Cell) (document.Mark, bool) { return ratio(c.Comparison, m.Metric) })
+		add(result.Score, "cost against "+bench.Baseline+" of the same run, "+string(result.Lower), []document.Line{{Value: 1}}, runs, func(c *analysis.Cell) (document.Mark, bool) { return cost(c.Comparison, m.Metric) })
 	}
 	for _, machine := range b.report.Machines {
 		if len(machine.Runs) > 1 {
-			add(m.Unit, "absolute, on "+machine.Name, nil, machine.Runs, func(c *analysis.Cell) (document.Mark, bool) { return absolute(c.Summary, m.Unit) })
+			add(m.Unit, "absolute, on "+machine.Name+", "+string(m.Better), nil, machine.Runs, func(c *analysis.Cell) (document.Mark, bool) { return absolute(c.Summary, m.Unit) })
 		}
 	}
 	return figures
 }
 
-// ratio is the mark of a ratio, hollow without a shown difference.
-func ratio(k *stats.Comparison, m result.Metric) (document.Mark, bool) {
-	if k == nil || quantity.Ratio(k, m) == quantity.None {
+// cost is the mark of a cost, hollow without a shown difference.
+func cost(k *stats.Comparison, m result.Metric) (document.Mark, bool) {
+	if k == nil || quantity.Cost(k.Ratio, m) == quantity.None {
 		return document.Mark{}, false
 	}
-	mark := document.Mark{Value: k.Ratio, Hollow: !k.Differs(), Text: factorText(k, m) + ", " + quantity.FactorInterval(k)}
-	mark.Low, mark.High = figure.Ends(k.CI)
+	mark := document.Mark{Value: m.Cost(k.Ratio), Hollow: !k.Differs(), Text: costText(k, m) + ", " + quantity.CostInterval(k.CI, m)}
+	if k.CI != nil {
+		lo, hi := m.Cost(k.CI.Lo), m.Cost(k.CI.Hi)
+		mark.Low, mark.High = figure.Ends(&stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)})
+	}
 	return mark, true
 }
 
@@ -76,14 +80,11 @@ func absolute(s *stats.Summary, unit result.Unit) (document.Mark, bool) {
 	return mark, true
 }
 
-// factorText is the factor with a verdict that is no difference: "1.01 × slower, no difference shown".
-func factorText(k *stats.Comparison, m result.Metric) string {
-	text := quantity.Ratio(k, m)
-	if !k.Differs() {
-		return text + ", " + quantity.VerdictWord(k.Verdict, m)
+// costText is the typical cost with the verdict: "1.01 ×, no difference shown".
+func costText(k *stats.Comparison, m result.Metric) string {
+	texts := []string{quantity.Cost(k.Ratio, m), cmp.Or(quantity.Parts(k, m, quantity.Cost), quantity.CostWord(k.Verdict, m))}
+	if tier := quantity.Tier(k); tier != "" {
+		texts = append(texts, tier)
 	}
-	for _, part := range slices.DeleteFunc([]string{quantity.Parts(k, m), quantity.Tier(k)}, func(s string) bool { return s == "" }) {
-		text += ", " + part
-	}
-	return text
+	return strings.Join(texts, ", ")
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 const (
@@ -121,7 +120,7 @@ func (r *matrixRow) value(target string) document.Cell {
 	}
 	c := r.metric.Rows[index].Cells[0]
 	c.Comparison, c.Baseline = nil, false
-	return factorField(r.metric, &c)
+	return costField(r.metric, &c)
 }
 
 func notRun() document.Cell {
@@ -140,27 +139,25 @@ func (r *matrixRow) against(target string, a *analysis.Against) document.MatrixC
 	if c.Comparison = nil; a.Cells[r.metric] != nil {
 		c.Comparison, difference = a.Cells[r.metric][index].Comparison, a.Cells[r.metric][index].Difference
 	}
-	cell := document.MatrixCell{Factor: factorField(r.metric, &c), Size: math.NaN(), Shown: c.Comparison.Differs()}
+	cell := document.MatrixCell{Factor: costField(r.metric, &c), Size: math.NaN(), Shown: c.Comparison.Differs()}
 	cell.Difference = cell.Factor
 	if c.Comparison == nil || c.Summary == nil {
 		return cell
 	}
-	if cell.Size = math.Log(c.Comparison.Ratio); r.metric.Better == result.Higher {
-		cell.Size = -cell.Size
-	}
+	cell.Size = math.Log(r.metric.Cost(c.Comparison.Ratio))
 	value := cell.Factor[0]
 	value.Text = quantity.Signed(difference, r.metric.Unit)
-	factor, word := verdict(c.Comparison, r.metric.Metric)
-	cell.Difference = document.Cell{value, {Text: factor.Text}}
+	cost, word := verdict(c.Comparison, r.metric.Metric)
+	cell.Difference = document.Cell{value, {Text: cost.Text, Tone: document.Faint}}
 	if word != "" {
-		cell.Difference = append(cell.Difference, document.Span{Text: word})
+		cell.Difference = append(cell.Difference, document.Span{Text: word, Tone: document.Faint})
 	}
 	return cell
 }
 
 // matrixNote explains the matrix.
 func (b *builder) matrixNote() string {
-	note := factorNote + "Metrics without a ratio are with their benchmarks only."
+	note := costNote + "Metrics without a ratio are with their benchmarks only."
 	if !b.hasAllBaselines() {
 		note += " The comparisons of all targets with each other are too many for one page, so it has one baseline."
 	}

@@ -26,18 +26,18 @@ func (b *builder) method() document.Block {
 		text(fmt.Sprintf("The main number is the median over blocks. Its 95 %% interval is an expanded percentile bootstrap (Hesterberg, 2015) of %d resamples from the seed of the run. It needs at least %d blocks. "+
 			"A percentile needs at least two values above it.", stats.Resamples, stats.MinSamples)),
 		text(fmt.Sprintf("Targets are compared with the baseline block by block. The ratio is the typical value of target / baseline within blocks: the estimate of Hodges and Lehmann on the logarithms. "+
-			"It is shown as a factor of at least 1 in the direction of the difference: “3 × slower” is three times the time, or a third of the rate. It need not be the quotient of the two medians. "+
-			"Its interval inverts Wilcoxon’s signed-rank test, in the same direction; a lower end below 1 includes the other direction. "+
+			"Tables have it as the cost, which is the ratio itself, or its reciprocal if a higher value is better: “3 ×” is three times the time, or a third of the rate. Sentences have a factor of at least 1 in the direction of the difference: “3 × slower”. It need not be the quotient of the two medians. "+
+			"Its interval inverts Wilcoxon’s signed-rank test, in the same direction. "+
 			"The p-value is from one permutation test within blocks of five parts together: the typical value, all values (their ranks among the values of both targets), the lowest quarter, the lower half and the highest quarter (Westfall and Young, 1993). "+
 			"A difference is shown if the adjusted p is below %s; the verdict names the part, if the typical value is not shown to differ. As the parts share the error, the interval of the ratio may exclude 1 without a shown difference. "+
 			"“In this metric alone” marks a difference that does not hold over all comparisons of the run (Holm). A derived metric is computed from another one and has neither ratio nor verdict.", quantity.Percent(stats.Alpha))),
 	}
-	plots := "A mark is a ratio to the baseline, and the line its interval. A hollow mark has no shown difference from the baseline. The report of each run has its layers, phases, components, curves, timelines and single trials: touchstone report RUN -o html."
+	plots := "A mark is a cost against the baseline, and the line its interval. A hollow mark has no shown difference from the baseline. The report of each run has its layers, phases, components, curves, timelines and single trials: touchstone report RUN -o html."
 	if b.single {
 		numbers = append(numbers,
 			text("In the tables of all statistics, “p adj.” is the p-value after Holm’s correction. “Detectable” is the smallest difference that the comparison would have found with a power of "+quantity.Percent(stats.Power)+": "+
-				"“no difference shown” is no proof of equality. “Means” is the ratio of the means with its 95 % interval, because who pays for CPU time pays for the mean. SD is the sample standard deviation, and MAD the median absolute deviation from the median."),
-			text("Overhead is |ratio − 1|, which is |virt − native| / native of Wang et al., equation 1, within blocks. It exists if the baseline is native. It has no sign; the ratio has the direction."))
+				"“no difference shown” is no proof of equality. “Means” is the cost by the means with its 95 % interval, because who pays for CPU time pays for the mean. SD is the sample standard deviation, and MAD the median absolute deviation from the median."),
+			text("Overhead is |ratio − 1|, which is |virt − native| / native of Wang et al., equation 1, within blocks. It exists if the baseline is native. It has no sign; the cost has the direction."))
 		plots = "Each point is one trial. Within a target’s lane time runs from top to bottom, by block. The line is the median, the shade its 95 % interval. Hollow points are trials that other activity on the host disturbed. They count like the others. Axes need not begin at zero. Shaded bands of timelines are the timed regions, named or with a letter."
 	} else {
 		numbers = append(numbers, text("Each run has the numbers of its own report. Runs are not judged against each other: two ratios with separate intervals may differ because of any difference between the runs. "+

@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/finding"
 )
 
-// overview is metrics and targets by their factors to the baseline, with a column for each run.
+// overview is metrics and targets by their costs against the baseline, with a column for each run.
 type overview struct {
 	heads  []document.Cell
 	groups []group
@@ -16,8 +16,8 @@ type overview struct {
 	brief bool
 }
 
-// factorNote explains the cells of an overview.
-const factorNote = "Each cell has the ratio to the baseline as a factor in the direction of the difference, and its 95 % interval. Coloured factors are shown differences, with stronger colours for larger factors. "
+// costNote explains the cells of an overview.
+const costNote = "Each cell has the cost against the baseline, and its 95 % interval: 2 × is twice the time or half the rate, and below 1 is better. Coloured costs are shown differences, with stronger colours for larger ones. "
 
 // group is the rows of a benchmark or of a component. A row begins with its heading.
 type group struct {
@@ -43,7 +43,7 @@ func (b *builder) overview() []document.Block {
 	if o.groups == nil {
 		return nil
 	}
-	note := factorNote + "Each run has its own baseline. Benchmarks of one run alone are below only."
+	note := costNote + "Each run has its own baseline. Benchmarks of one run alone are below only."
 	if o.brief {
 		note += " The overview has one metric of each benchmark; the others are with the benchmark."
 	}
@@ -102,7 +102,7 @@ func (o *overview) addRuns(b *builder, list []*analysis.Benchmark) {
 				}
 				row := []document.Cell{append(heading(r.Target, false), document.Span{Text: m.Name, Tone: document.Faint})}
 				for c := range r.Cells {
-					row = append(row, factorField(m, &r.Cells[c]))
+					row = append(row, costField(m, &r.Cells[c]))
 				}
 				rows = append(rows, row)
 			}

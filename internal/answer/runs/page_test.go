@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 			`1 of 10 failed`,
 			`2 of 5 timed out`,
 			`Values in two groups`,
-			`\x{a0}×\x{a0}more °</span>`,
+			`\x{a0}×, more °</span>`,
 			`skipped: pause: a bare process has no container to freeze`,
 			`number of the container, in order of start`,
 		}, []string{">p99<", "Worst case"}},
@@ -92,13 +92,13 @@ func TestPages(t *testing.T) {
 			`</h1>\s*<p class="alarm" role="note"><span class="hidden">Warning: </span>The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
 			`<dt>lab-v2</dt><dd>run [^<]*; emulated`,
 			`<dt>Cgroup</dt><dd>hybrid \(server #1\); v2 \(`,
-			`Opposite differences:</p>\s*<ul class="items">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
+			`Opposite differences:</p>\s*<ul class="items">\s*<li>oci/crun: Triad costs 0[.0-9]+\x{a0}×\x{a0}native on server #1`,
 			`<li class="alarm"><span class="hidden">Warning: </span>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
 			`<tr class="group"><th scope="rowgroup" colspan="5"><a href="#benchmark/operations.container.lifecycle">operations.container.lifecycle</a></th></tr>`,
 			`<path class="side c1" d="M`,
 			`<path class="side c1" d="M`,
 			`<path class="side full c3`,
-			`aria-label="CreateAndRun; ratio to native of the same run, lower is better; oci/runc: on server #1: [0-9.]+ × slower, `,
+			`aria-label="CreateAndRun; cost against native of the same run, lower is better; oci/runc: on server #1: [0-9.]+.×, slower, `,
 			`compared with oci/runc, because the runs of this report have no other baseline in common here`,
 			`The conditions differ: cpus 0-1 \(oci/crun\) \(server #1, lab-v2\)`,
 			`performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
@@ -106,7 +106,7 @@ func TestPages(t *testing.T) {
 			`not available</small><small class="faint">runsc does not know this CPU; build it for arm64`,
 		}, []string{"absolute, on lab-v2", "absolute, on raspberrypi", "Across runs:"}},
 		"across": {report.New(machines[:2], analysis.Options{AcrossMachines: true}), []string{
-			`Across runs: the typical ratio of CreateAndRun to that on server`,
+			`Across runs: the typical cost by CreateAndRun against server`,
 		}, nil},
 		"suite": {single(reporttest.Suite()), []string{
 			`(?s)<h2>Findings</h2>\s*<ul class="items">\s*<li class="alarm"><span class="hidden">Warning: </span>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
@@ -154,9 +154,9 @@ func TestPages(t *testing.T) {
 		"emulated": {single(emulated), []string{
 			`</h1>\s*<p class="alarm" role="note"><span class="hidden">Warning: </span>The CPU of this machine is emulated \(bench1: emulated by qemu`,
 			`&#34;emulated&#34; stands in the place of a verdict`,
-			`<td>[^/]*ratio [0-9.]+`,
+			`<td>[^/]*[0-9.]+\x{a0}×</small>\s*<small class="faint">emulated`,
 			`of speed: see the note on the emulated CPU at the top\.`,
-			`>[0-9.]+\x{a0}×\x{a0}more`,
+			`>[0-9.]+\x{a0}×, more`,
 			`>emulated</small>`,
 		}, []string{"missed</small", "No difference between targets is shown", "The run has no comparisons"}},
 	} {
@@ -199,7 +199,7 @@ func TestPages(t *testing.T) {
 	}
 	// No word of speed stands beside a ratio of an emulated CPU.
 	numbers, _, _ := strings.Cut(pages["emulated"], `<section id="legend">`) // which explains factors
-	for _, text := range []string{"× slower", "× faster", "×\u00a0slower", "×\u00a0faster"} {
+	for _, text := range []string{"× slower", "× faster", "×\u00a0slower", "×\u00a0faster", "×, slower", "×, faster"} {
 		if strings.Contains(numbers, text) {
 			t.Errorf("the page of an emulated CPU has %q", text)
 		}

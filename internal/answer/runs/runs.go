@@ -1,7 +1,7 @@
 // Package runs makes the document of a report: the runs and their findings, then a section for each benchmark, then the reasons
 // to trust the numbers less.
 //
-// A number is the median with the larger half of its interval, the factor to the baseline, and the verdict. The HTML and JSON reports
+// A number is the median with the larger half of its interval, the cost against the baseline, and the verdict. The HTML and JSON reports
 // have the rest.
 package runs
 
@@ -391,15 +391,15 @@ func (b *builder) legend() []document.Block {
 		return nil
 	}
 	s := document.Section{ID: "legend", Title: "How to read the tables"}
-	factor := "× is the ratio to the baseline (*) of the same run: the typical ratio within blocks (Hodges and Lehmann), as a factor in the direction of the difference. "
+	cost := "× is the cost against the baseline (*) of the same run: the typical ratio within blocks (Hodges and Lehmann), as time / time or rate of the baseline / rate. So 2 × is twice the time or half the rate, above 1 is worse in every row, and a cost with a word such as “slower” is a shown difference. "
 	if b.single {
-		s.Blocks = append(s.Blocks, text("A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
+		s.Blocks = append(s.Blocks, text("A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+cost+
 			"A series, with many values in one trial, has one value a trial: their median, or the last one of an amount that grows."))
 	} else {
-		s.Blocks = append(s.Blocks, text(factor+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
+		s.Blocks = append(s.Blocks, text(cost+"Below it are its 95 % interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components."))
 	}
-	s.Blocks = append(s.Blocks, text(finding.FamiliesNote(b.report.Analysis)+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a factor ("all values", "lowest quarter") has this factor, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
+	s.Blocks = append(s.Blocks, text(finding.FamiliesNote(b.report.Analysis)+" "+quantity.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. A part below a cost ("all values", "lowest quarter") has this cost, because the typical value is not shown to differ. "no diff." means that no difference is shown, which is no proof of equality.`))
 	for _, note := range []string{finding.DependenceNote(b.report.Analysis), finding.EmulatedNote(b.report.Analysis), finding.SelfcheckNote(b.report.Analysis)} {
 		if note != "" {
 			s.Blocks = append(s.Blocks, text(note))

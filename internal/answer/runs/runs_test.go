@@ -206,9 +206,9 @@ func TestSections(t *testing.T) {
 		}, nil},
 		// The note is the second line, and no word of speed stands beside a ratio.
 		"emulated": {single(emulated), []string{
-			"\n" + note, "ratio 2", `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "× more",
-		}, []string{"× slower", "× faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"}},
-		"asked for": {report.New([]result.Run{emulated}, analysis.Options{EmulatedVerdicts: true}), []string{"× slower", note}, nil},
+			"\n" + note, `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "×, more",
+		}, []string{"× slower", "× faster", "×, slower", "×, faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"}},
+		"asked for": {report.New([]result.Run{emulated}, analysis.Options{EmulatedVerdicts: true}), []string{"×, slower", note}, nil},
 	} {
 		got := writtenReport(t, c.report, text.Options{Width: 1000})
 		for _, want := range c.want {
@@ -227,7 +227,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestIntervalOfAnotherPart: the factor of a part has no interval, so the typical value stands before its own interval.
+// TestIntervalOfAnotherPart: the cost in a part has no interval, so the typical cost stands before its own interval.
 func TestIntervalOfAnotherPart(t *testing.T) {
 	run := reporttest.Small()
 	second := run
@@ -238,8 +238,8 @@ func TestIntervalOfAnotherPart(t *testing.T) {
 	k.Verdict, k.By, k.Parts = stats.Slower, stats.LowestQuarter, []stats.PartDifference{{Part: stats.LowestQuarter, Ratio: 1.75}}
 	k.CI = &stats.Interval{Lo: 78.8, Hi: 112}
 	out := writtenReport(t, r, text.Options{Width: 200})
-	_, cell, _ := strings.Cut(out, "1.75 × slower")
-	for _, line := range []string{string(stats.LowestQuarter), "typical " + quantity.Ratio(k, m.Metric), "78.8 to 112"} {
+	_, cell, _ := strings.Cut(out, "1.75 ×, slower")
+	for _, line := range []string{string(stats.LowestQuarter), "typical " + quantity.Cost(k.Ratio, m.Metric), "78.8 to 112"} {
 		if _, cell, _ = strings.Cut(cell, "\n"); !strings.HasPrefix(strings.TrimSpace(cell), line) {
 			t.Errorf("the cell has no line %q:\n%s", line, out)
 		}

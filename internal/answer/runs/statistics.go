@@ -22,7 +22,7 @@ type statistics struct {
 var percentileNames = [3]string{"p90", "p95", "p99"}
 
 // allStatistics is the table of all metrics.
-func allStatistics(bench *analysis.Benchmark) document.Table {
+func allStatistics(bench *analysis.Benchmark) []document.Block {
 	var s statistics
 	for _, m := range bench.Metrics {
 		for _, row := range m.Rows {
@@ -33,7 +33,7 @@ func allStatistics(bench *analysis.Benchmark) document.Table {
 			}
 		}
 	}
-	heads := []string{"Target", "n", "Median", "95 % interval", "Ratio", "Interval", "Verdict"}
+	heads := []string{"Target", "n", "Median", "95 % interval", "Cost", "Interval", "Verdict"}
 	if s.overhead {
 		heads = append(heads, "Overhead")
 	}
@@ -66,7 +66,7 @@ func allStatistics(bench *analysis.Benchmark) document.Table {
 			t.Rows = append(t.Rows, []document.Cell{lines(quantity.None), {{Text: "not recorded on " + strings.Join(gaps, ", "), Tone: document.Faint}}})
 		}
 	}
-	return t
+	return explained(t, "the number does not exist. The column of verdicts has the reason. A percentile needs two values above it.")
 }
 
 // percentiles are p90, p95 and p99, each nil if it does not exist.
@@ -100,20 +100,26 @@ func (s *statistics) row(m *analysis.Metric, target string, c *analysis.Cell) []
 	return row
 }
 
-// judged is the comparison with the baseline: the columns from the ratio to the means.
+// judged is the comparison with the baseline: the columns from the cost to the means.
 func (s *statistics) judged(m *analysis.Metric, c *analysis.Cell) []document.Cell {
-	ratio, interval, word := quantity.None, quantity.None, document.Cell{{Text: quantity.None}}
+	cost, interval, word := quantity.None, quantity.None, document.Cell(nil)
 	rest := []string{quantity.None, quantity.None, quantity.None}
 	switch k := c.Comparison; {
 	case k != nil:
-		ratio, interval = quantity.Ratio(k, m.Metric), quantity.FactorInterval(k)
+		cost, interval = quantity.Cost(k.Ratio, m.Metric), quantity.CostInterval(k.CI, m.Metric)
 		tone := map[stats.Verdict]document.Tone{stats.Faster: document.Good, stats.Slower: document.Bad}[k.Verdict]
 		word = document.Cell{{Text: verdictText(k, m.Metric), Tone: tone}}
-		rest = []string{quantity.PValue(k.Adjusted), quantity.Percent(k.Detectable), quantity.MeansFactor(k, m.Metric)}
+		rest = []string{quantity.PValue(k.Adjusted), quantity.Percent(k.Detectable), quantity.MeansCost(k, m.Metric)}
 	case c.Baseline:
 		word = lines("baseline")
+	case m.DerivedFrom != "":
+		word = lines("derived")
+	case m.Unbased():
+		word = lines(m.WhyUnbased("the baseline"))
+	default:
+		word = lines("not compared")
 	}
-	if text := quantity.Shift(c.Comparison, c.Summary, m.BaselineSummary(0)); text != "" {
+	if text := quantity.Shift(c.Comparison, m.Metric, c.Summary, m.BaselineSummary(0)); text != "" {
 		word = append(word, document.Span{Text: text, Tone: document.Faint})
 	}
 	if m.Breached(c) {
@@ -124,7 +130,7 @@ func (s *statistics) judged(m *analysis.Metric, c *analysis.Cell) []document.Cel
 			word = append(word, document.Span{Text: w.Message, Tone: document.Faint})
 		}
 	}
-	cells := []document.Cell{lines(ratio), lines(interval), word}
+	cells := []document.Cell{lines(cost), lines(interval), word}
 	if s.overhead {
 		overhead := quantity.None
 		if c.Overhead != nil {
@@ -138,7 +144,7 @@ func (s *statistics) judged(m *analysis.Metric, c *analysis.Cell) []document.Cel
 // verdictText is the verdict with the part that decides it, and with the mark of a difference in its metric alone.
 func verdictText(k *stats.Comparison, m result.Metric) string {
 	text := quantity.VerdictWord(k.Verdict, m)
-	switch part := quantity.Parts(k, m); {
+	switch part := quantity.Parts(k, m, quantity.Cost); {
 	case part == "":
 	case k.By == stats.Typical: // one part of a mixed difference
 		text = part

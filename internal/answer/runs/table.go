@@ -81,14 +81,14 @@ func absence(c *analysis.Cell) document.Cell {
 	return document.Cell{{Text: quantity.None}, {Text: c.Lack, Tone: document.Faint}}
 }
 
-// field is the absolute value, the factor, and the verdict if it is no difference.
+// field is the absolute value, the cost, and the verdict if it is no difference.
 func field(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	if c.Summary == nil {
 		return absence(c)
 	}
 	cell := document.Cell{{Text: value(m, c)}}
-	if factor, word := verdict(c.Comparison, m.Metric); factor.Text != "" {
-		cell = append(cell, factor)
+	if cost, word := verdict(c.Comparison, m.Metric); cost.Text != "" {
+		cell = append(cell, cost)
 		if word != "" {
 			cell = append(cell, document.Span{Text: word, Tone: document.Faint})
 		}
@@ -96,7 +96,7 @@ func field(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	return cell
 }
 
-// sideField is the factor with the verdict, its interval, and the absolute value. A page has the number of trials and the reason of a gap, too.
+// sideField is the cost with the verdict, its interval, and the absolute value. A page has the number of trials and the reason of a gap, too.
 func sideField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	switch {
 	case c.Summary == nil && c.Reason != "":
@@ -104,15 +104,15 @@ func sideField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	case c.Summary == nil:
 		return absence(c)
 	}
-	cell := factorField(m, c)
+	cell := costField(m, c)
 	if c.Comparison == nil {
 		return append(cell, detail(fmt.Sprintf("n = %d", c.Summary.N)))
 	}
 	return append(cell, document.Span{Text: value(m, c), Tone: document.Faint}, detail(fmt.Sprintf("n = %d, adjusted p %s", c.Comparison.N, quantity.PValue(c.Comparison.Adjusted))))
 }
 
-// factorField is the factor with the verdict and its interval, or the absolute value without a comparison.
-func factorField(m *analysis.Metric, c *analysis.Cell) document.Cell {
+// costField is the cost with the verdict and its interval, or the absolute value without a comparison.
+func costField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	var cell document.Cell
 	switch {
 	case c.Summary == nil:
@@ -122,16 +122,16 @@ func factorField(m *analysis.Metric, c *analysis.Cell) document.Cell {
 	case c.Comparison == nil:
 		cell = lines(value(m, c))
 	default:
-		factor, word := verdict(c.Comparison, m.Metric)
-		interval := quantity.FactorInterval(c.Comparison)
-		ratio := quantity.Ratio(c.Comparison, m.Metric)
+		cost, word := verdict(c.Comparison, m.Metric)
+		interval := quantity.CostInterval(c.Comparison.CI, m.Metric)
 		switch {
-		case ratio != quantity.DecidingFactor(c.Comparison, m.Metric): // the interval is of the typical value
-			cell = document.Cell{factor, {Text: word}, {Text: "typical " + ratio}, {Text: interval}}
+		case analysis.OfPart(c.Comparison): // the interval is of the typical value
+			typical := "typical " + quantity.Cost(c.Comparison.Ratio, m.Metric)
+			cell = document.Cell{cost, {Text: word, Tone: document.Faint}, {Text: typical, Tone: document.Faint}, {Text: interval, Tone: document.Faint}}
 		case word != "":
-			cell = document.Cell{factor, {Text: interval + ", " + word}}
+			cell = document.Cell{cost, {Text: interval + ", " + word, Tone: document.Faint}}
 		default:
-			cell = document.Cell{factor, {Text: interval}}
+			cell = document.Cell{cost, {Text: interval, Tone: document.Faint}}
 		}
 	}
 	if m.Breached(c) {
@@ -154,33 +154,33 @@ func value(m *analysis.Metric, c *analysis.Cell) string {
 	return median
 }
 
-// verdict is the factor of a comparison, and the verdict in words if it is no difference or holds for a part alone.
-func verdict(c *stats.Comparison, m result.Metric) (factor document.Span, word string) {
+// verdict is the cost of a comparison, and the verdict in words if it is no difference or holds for a part alone. Only a shown difference has a colour.
+func verdict(c *stats.Comparison, m result.Metric) (cost document.Span, word string) {
 	if c == nil {
 		return document.Span{}, ""
 	}
-	factor = document.Span{Text: quantity.DecidingFactor(c, m), Tone: document.Faint}
+	cost = document.Span{Text: quantity.DecidingCost(c, m), Tone: document.Faint}
 	word = quantity.VerdictWord(c.Verdict, m)
 	if quantity.Tier(c) != "" {
-		factor.Text += " " + quantity.AloneMark
+		cost.Text += " " + quantity.AloneMark
 	}
 	switch c.Verdict {
 	case stats.Faster:
-		factor.Tone, factor.Strength = document.Good, document.Strength(c.DecidingRatio())
-		return factor, quantity.DecidingPart(c, m)
+		cost.Tone, cost.Strength = document.Good, document.Strength(c.DecidingRatio())
+		return cost, quantity.DecidingPart(c, m)
 	case stats.Slower:
-		factor.Tone, factor.Strength = document.Bad, document.Strength(c.DecidingRatio())
-		return factor, quantity.DecidingPart(c, m)
+		cost.Tone, cost.Strength = document.Bad, document.Strength(c.DecidingRatio())
+		return cost, quantity.DecidingPart(c, m)
 	case stats.Mixed:
-		word = quantity.Parts(c, m)
+		word = quantity.Parts(c, m, quantity.Cost)
 	case stats.NoDifference:
 		word = "no diff."
 	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible, stats.Withheld:
 	}
-	if factor.Text == quantity.None {
+	if cost.Text == quantity.None {
 		return document.Span{Text: word, Tone: document.Faint}, ""
 	}
-	return factor, word
+	return cost, word
 }
 
 // layers is the addition of each layer. The process is native's row.
@@ -218,7 +218,7 @@ func layers(l *analysis.Layers) document.Section {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: []document.Block{layerBars(l), t}}
+	section := document.Section{Title: "Layers of " + l.Metric.Name, Blocks: append([]document.Block{layerBars(l)}, explained(t, "the target has no such layer, or no remainder.")...)}
 	for _, n := range finding.LayerNotes(l) {
 		section.Blocks = append(section.Blocks, text(n))
 	}
@@ -229,6 +229,11 @@ func layers(l *analysis.Layers) document.Section {
 		section.Blocks = append(section.Blocks, text("→: this layer is included in the layer to its right."))
 	}
 	return section
+}
+
+// explained is a table, and the reason of its dashes if it has some.
+func explained(t document.Table, reason string) []document.Block {
+	return t.Explained(quantity.None, reason)
 }
 
 // difference is a difference, with its interval on a page.
@@ -250,7 +255,7 @@ func median(s *stats.Summary, unit result.Unit) document.Cell {
 }
 
 // components is the table of a cost by component. A terminal has only medians, so that it fits.
-func components(c *analysis.Components) document.Table {
+func components(c *analysis.Components) []document.Block {
 	head := []document.Cell{nil, lines("together")}
 	for _, name := range c.Names {
 		head = append(head, lines(name))
@@ -267,11 +272,11 @@ func components(c *analysis.Components) document.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return t
+	return explained(t, "the target has no such component.")
 }
 
 // timelines is the table of a group of timelines.
-func timelines(group *analysis.Timelines) document.Table {
+func timelines(group *analysis.Timelines) []document.Block {
 	head := []document.Cell{nil}
 	for _, name := range group.Names {
 		head = append(head, lines(name))
@@ -292,7 +297,7 @@ func timelines(group *analysis.Timelines) document.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return t
+	return explained(t, "the target has no such timeline.")
 }
 
 // phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,

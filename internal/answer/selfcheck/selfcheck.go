@@ -57,6 +57,12 @@ const (
 
 var ids = map[string]string{delaysTitle: "delays", smallestTitle: "smallest", ownTitle: "overhead", limitsTitle: "limits"}
 
+// gaps are the reasons of dashes.
+var gaps = map[string]string{
+	delaysTitle: "no run has measured the effect of the delay.", smallestTitle: "not even the largest delay was found.",
+	ownTitle: "the operation has no such call, or their number is unknown.", limitsTitle: "the time is too short for a verdict about any delay.",
+}
+
 func date(r *selfcheck.Record) string { return r.Date.Local().Format(time.DateTime) }
 
 func facts(r *selfcheck.Record) document.Facts {
@@ -85,7 +91,7 @@ func parts(r *selfcheck.Record) []document.Block {
 	add := func(title string, rows [][]document.Cell, notes ...string) {
 		s := document.Section{Title: title}
 		if len(rows) > 1 {
-			s.Blocks = append(s.Blocks, document.Table{Rows: rows})
+			s.Blocks = append(s.Blocks, document.Table{Rows: rows}.Explained(quantity.None, gaps[title])...)
 		}
 		for _, n := range notes {
 			s.Blocks = append(s.Blocks, document.Text{Text: n})

@@ -225,10 +225,10 @@ func (g *grid) cell(s *analysis.Standing, target string) document.Span {
 	if e.Comparison == nil {
 		return document.Span{Text: quantity.Text(e.Value.Median, s.Metric.Unit), Tone: document.Faint}
 	}
-	cost, _ := s.Cost(e.Comparison)
+	cost := quantity.Cost(e.Comparison.DecidingRatio(), s.Metric.Metric)
 	switch e.Comparison.Verdict {
 	case stats.Slower, stats.Faster:
-		span := document.Span{Text: quantity.FactorNumber(cost) + " ×", Tone: document.Bad}
+		span := document.Span{Text: cost, Tone: document.Bad}
 		if e.Comparison.Verdict == stats.Faster {
 			span.Tone = document.Good
 		}
@@ -249,7 +249,7 @@ func (g *grid) cell(s *analysis.Standing, target string) document.Span {
 		return g.mark(few)
 	case stats.Withheld:
 	}
-	return document.Span{Text: quantity.FactorNumber(cost), Tone: document.Faint}
+	return document.Span{Text: strings.TrimSuffix(cost, " ×"), Tone: document.Faint}
 }
 
 func (g *grid) mark(mark string) document.Span {

@@ -60,5 +60,5 @@ func permitted(r rune) rune {
 
 // Tie prevents line breaks between a number and its unit: "95 %", "2.4 ×".
 func Tie(s string) string {
-	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
+	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ×", "\u00a0×", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
 }

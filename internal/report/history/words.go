@@ -16,7 +16,7 @@ func (p *Point) StartedText() string {
 	return p.Started.UTC().Format("2006-01-02 15:04")
 }
 
-// Describe states a change: "1.08 × slower, from 20.0 ms to 21.6 ms (p = 0.001)".
+// Describe states a change: "slower: +8.0 %, from 20.0 ms to 21.6 ms (p = 0.001)".
 func (s *Series) Describe(c Change) string {
 	text := "from " + quantity.Text(c.Before, s.Metric.Unit) + " to " + quantity.Text(c.After, s.Metric.Unit)
 	if !math.IsNaN(c.Ratio) {

@@ -275,12 +275,12 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) { return s.list(ctx
 
 // list is Runs, with the numbers of trials if they are counted. The count reads every trial of the file, because no index has the status.
 // Sums in SQLite take longer.
-func (s *Store) list(ctx context.Context, counted bool) ([]Summary, error) {
-	list, _, err := s.summaries(ctx, counted)
+func (s *Store) list(ctx context.Context, count bool) ([]Summary, error) {
+	list, _, err := s.summaries(ctx, count)
 	if err == nil && slices.ContainsFunc(list, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
 		// A run may have ended between the read and the look at its lock.
 		var imports map[string]bool
-		list, imports, err = s.summaries(ctx, counted)
+		list, imports, err = s.summaries(ctx, count)
 		for i := range list {
 			if s.stale(list[i].ID, list[i].State) {
 				list[i].State = staleState(imports[list[i].ID])
@@ -293,7 +293,7 @@ func (s *Store) list(ctx context.Context, counted bool) ([]Summary, error) {
 	return list, nil
 }
 
-func (s *Store) summaries(ctx context.Context, counted bool) (list []Summary, imports map[string]bool, err error) {
+func (s *Store) summaries(ctx context.Context, count bool) (list []Summary, imports map[string]bool, err error) {
 	list, imports = []Summary{}, map[string]bool{}
 	err = s.read(ctx, func(tx *transaction) error {
 		trials := map[int64]map[result.Status]int{} // by the key of the run
@@ -314,7 +314,7 @@ func (s *Store) summaries(ctx context.Context, counted bool) (list []Summary, im
 			list = append(list, sum)
 			return err
 		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
-		if err != nil || !counted {
+		if err != nil || !count {
 			return err
 		}
 		var key int64

@@ -40,7 +40,7 @@ func TestMatrix(t *testing.T) {
 			k := &c.Cells[i]
 			value, cell := place(k.Title(), k.Metric.Name, k.Target)
 			hasColour := k.Verdict == stats.Slower || k.Verdict == stats.Faster
-			if cell.Factor[0].Text != quantity.Change(k.Ratio) || cell.Factor[len(cell.Factor)-1].Text != k.Word() || (cell.Factor[0].Strength > 0) != hasColour || hasColour && !cell.Shown {
+			if cell.Factor[0].Text != quantity.ChangeBeside(k.CI, k.Ratio) || cell.Factor[len(cell.Factor)-1].Text != k.Word() || (cell.Factor[0].Strength > 0) != hasColour || hasColour && !cell.Shown {
 				t.Errorf("%s: %s %s on %s is %+v", name, k.Title(), k.Metric.Name, k.Target, cell)
 			}
 			if value[0].Text != quantity.Text(k.B.Median, k.Metric.Unit) || value[1].Text != "A "+quantity.Text(k.A.Median, k.Metric.Unit) {

@@ -11,21 +11,16 @@ import (
 // Ratio spells the ratio of a comparison as [Factor] does, or without a direction: "ratio 152".
 func Ratio(c *stats.Comparison, m result.Metric) string {
 	if !c.Directed() && finite(c.Ratio) && c.Ratio > 0 {
-		return ratioWord + FactorNumber(c.Ratio)
+		return "ratio " + FactorNumber(c.Ratio)
 	}
 	return Factor(c.Ratio, m)
 }
 
-// ratioWord precedes a ratio without a direction.
-const ratioWord = "ratio "
-
-// AddBaseline adds the baseline, if there is one, to the text of [Ratio]. A factor that rounds to 1 has no word to compare with.
+// AddBaseline adds the baseline, if there is one, to the text of [Factor]. A factor that rounds to 1 has no word to compare with.
 func AddBaseline(factor, baseline string) string {
 	switch {
 	case baseline == "":
 		return factor
-	case strings.HasPrefix(factor, ratioWord):
-		return factor + " to " + baseline
 	case strings.HasSuffix(factor, "×"):
 		return factor + " that of " + baseline
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -49,10 +48,7 @@ func values(c *sides.Cell) document.Cell {
 
 // change is the ratio of a metric with its interval and its verdict, and the difference of the values.
 func change(c *sides.Cell) document.MatrixCell {
-	cell := document.MatrixCell{Size: math.Log(c.Ratio), Shown: c.Verdict == stats.Slower || c.Verdict == stats.Faster || c.Verdict == sides.MaybeRun}
-	if c.Metric.Better == result.Higher {
-		cell.Size = -cell.Size
-	}
+	cell := document.MatrixCell{Size: math.Log(c.Metric.Cost(c.Ratio)), Shown: c.Verdict == stats.Slower || c.Verdict == stats.Faster || c.Verdict == sides.MaybeRun}
 	ratio := document.Span{Text: quantity.ChangeBeside(c.CI, c.Ratio), Tone: document.Faint}
 	if tone := verdictTone(c.Verdict); tone == document.Bad || tone == document.Good {
 		ratio.Tone, ratio.Strength = tone, document.Strength(c.Ratio)
@@ -60,7 +56,7 @@ func change(c *sides.Cell) document.MatrixCell {
 	word := document.Span{Text: c.Word()}
 	cell.Factor, cell.Difference = document.Cell{ratio}, document.Cell{ratio}
 	if c.CI != nil {
-		cell.Factor = append(cell.Factor, document.Span{Text: quantity.ChangeInterval(c.CI)})
+		cell.Factor = append(cell.Factor, document.Span{Text: quantity.ChangeInterval(c.CI), Tone: document.Faint})
 	}
 	cell.Difference[0].Text = quantity.Signed(c.B.Median-c.A.Median, c.Metric.Unit)
 	cell.Difference = append(cell.Difference, document.Span{Text: ratio.Text})

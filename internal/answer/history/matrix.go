@@ -9,7 +9,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -80,10 +79,7 @@ func lastChange(s *history.Series) document.MatrixCell {
 		return document.MatrixCell{Factor: missing, Difference: missing, Size: math.NaN()}
 	}
 	c := &s.Changes[len(s.Changes)-1]
-	cell := document.MatrixCell{Size: math.Log(c.Ratio), Shown: true}
-	if s.Metric.Better == result.Higher {
-		cell.Size = -cell.Size
-	}
+	cell := document.MatrixCell{Size: math.Log(s.Metric.Cost(c.Ratio)), Shown: true}
 	factor := document.Span{Text: quantity.Change(c.Ratio), Tone: document.Faint}
 	difference := document.Span{Text: quantity.Signed(c.After-c.Before, s.Metric.Unit), Tone: document.Faint}
 	if math.IsNaN(c.Ratio) { // a level is zero or negative

@@ -324,10 +324,14 @@ func (n notes) print(w io.Writer, width int) {
 	}
 	for i, r := range n {
 		text := r.Reason
-		if r.Advice != "" {
-			text += "; remedy: " + r.Advice
+		advice, command, isLong := strings.Cut(r.Advice, "\n")
+		if advice != "" {
+			text += "; remedy: " + advice
 		}
 		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), text)
+		if isLong { // a command that a shell must get in one line
+			fmt.Fprintln(w, hanging+command)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Facts struct {
 	Kernel      string // its release
 	Registry    string // address of the run's image registry
 	Guest       string // file with the configuration of the target's virtual machine
+	Log         string // the end of the log of a private engine
 }
 
 // Here returns the facts with those about this program and its host.
@@ -89,14 +90,16 @@ func (r rule) find(text string, f Facts) (d Diagnosis) {
 
 // Explain returns the reason and the advice for an error. The operation and the advice are for an unknown one.
 func Explain(err error, f Facts, operation, advice string) engine.UnsupportedError {
-	what := f.Target.String()
+	explanation := engine.UnsupportedError{What: f.Target.String(), Output: err.Error(), Log: f.Log}
 	if d := Find(err, f); d.Known() {
-		return engine.UnsupportedError{What: what, Reason: d.Reason(), Advice: d.Advice}
+		explanation.Reason, explanation.Advice = d.Reason(), d.Advice
+		return explanation
 	}
 	if operation != "" {
 		operation += ": "
 	}
-	return engine.UnsupportedError{What: what, Reason: operation + significant(err.Error()), Advice: advice}
+	explanation.Reason, explanation.Advice = operation+significant(err.Error()), advice
+	return explanation
 }
 
 // Lack is the reason why a target lacks a capability, with the advice.

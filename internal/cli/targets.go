@@ -43,6 +43,8 @@ type targetRow struct {
 	Can       []string          `json:"can,omitempty"`
 	Cannot    map[string]string `json:"cannot,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
+
+	output, log string // of engine.UnsupportedError, for touchstone doctor
 }
 
 func (a *App) targetsCommand() *cobra.Command {
@@ -68,7 +70,7 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 			if err != nil {
 				return err
 			}
-			return a.listTargets(cmd.Context(), p, format)
+			return a.withTargets(cmd.Context(), p, func(_ *engine.Session, rows []targetRow) error { return a.listTargets(rows, format) })
 		},
 	}
 	addFormat(cmd, &format)
@@ -76,7 +78,8 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 	return cmd
 }
 
-func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err error) {
+// withTargets tries the targets of a plan, and calls use with their rows while the session is open.
+func (a *App) withTargets(ctx context.Context, p plan.Plan, use func(s *engine.Session, rows []targetRow) error) (err error) {
 	s := execution.NewSession(a.env.RunID(), p)
 	defer a.onAbandon(s.Abandon)()
 	report := func(kind execution.EventKind, text string) {
@@ -94,6 +97,10 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	if err != nil {
 		return err
 	}
+	return use(&s.Session, rows)
+}
+
+func (a *App) listTargets(rows []targetRow, format format) (err error) {
 	if format == formatTable {
 		err = a.printTargets(rows, host.Facts(a.env.Root).Warnings)
 	} else {
@@ -197,6 +204,9 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 func (r *targetRow) fail(err error) {
 	r.Works = false
 	r.Reason, r.Advice = execution.Reason(err)
+	if u, ok := errors.AsType[*engine.UnsupportedError](err); ok {
+		r.output, r.log = u.Output, u.Log
+	}
 }
 
 // printTargets prints what works, and ends with the command that repairs most.
@@ -324,10 +334,14 @@ func (n notes) print(w io.Writer, width int) {
 	}
 	for i, r := range n {
 		text := r.Reason
-		if r.Advice != "" {
-			text += "; remedy: " + r.Advice
+		advice, command, isLong := strings.Cut(r.Advice, "\n")
+		if advice != "" {
+			text += "; remedy: " + advice
 		}
 		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), text)
+		if isLong { // a command that a shell must get in one line
+			fmt.Fprintln(w, hanging+command)
+		}
 	}
 }
 

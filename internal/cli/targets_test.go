@@ -155,7 +155,7 @@ Missing: pause, update on containerd/*, crio/runc; pull on native, oci/runsc*. t
 	}
 }
 
-// An excerpt of an error with the names of one target makes no other reason.
+// An excerpt of an error with the names of one target makes no other reason. A command stays in one line.
 func TestEqualFailures(t *testing.T) {
 	var reasons notes
 	for _, tt := range []struct {
@@ -165,11 +165,16 @@ func TestEqualFailures(t *testing.T) {
 		{"the sandbox exited (… try-1: EOF)", "read the log", 1},
 		{"the sandbox exited (… try-2: EOF)", "read the log", 1},
 		{"the sandbox exited (… try-2: EOF)", "buy memory", 2},
-		{"it is (too) old", "read the log", 3},
+		{"it is (too) old", "try it by hand:\n(cd / && runc spec)", 3},
 	} {
 		if got := reasons.number(targetRow{Reason: tt.reason, Advice: tt.advice}); got != tt.want {
 			t.Errorf("%s: note %d, want %d", tt.reason, got, tt.want)
 		}
+	}
+	var out bytes.Buffer
+	reasons.print(&out, 12)
+	if got := out.String(); !strings.HasSuffix(got, "hand:\n    (cd / && runc spec)\n") {
+		t.Errorf("a command is not in one line:\n%s", got)
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package docgen generates the parts of docs that repeat the code: docs/cli from the command line's own help, the tables of
-// docs/benchmarks from the catalogue, the table of docs/image.md from the tools of package programs, the tables of docs/papers.md
+// docs/benchmarks from the catalogue, the table of docs/image.md from the tools of package programs, the table of docs/troubleshooting.md from the
+// known errors, the tables of docs/papers.md
 // from the published results, and docs/invariants.md from comments. Its test fails if a page is stale; make gen writes the page again.
 //
 // A page of the command line is the output of --help, word for word. cobra's own Markdown generator was rejected: it omits
@@ -18,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -129,6 +131,21 @@ func Programs(page []byte) ([]byte, error) {
 	}
 	w.WriteString("\n")
 	return fill(page, "<!-- programs -->\n", w.String())
+}
+
+// KnownErrors returns docs/troubleshooting.md with a table of the known errors.
+func KnownErrors(page []byte) ([]byte, error) {
+	var w strings.Builder
+	w.WriteString("\n| cause | remedy | more |\n|---|---|---|\n")
+	for _, s := range diagnosis.Signatures() {
+		link := ""
+		if s.Page != "" {
+			link = fmt.Sprintf("[section](#%s)", s.Page)
+		}
+		fmt.Fprintf(&w, "| %s | %s | %s |\n", text(s.Cause), text(s.Advice), link)
+	}
+	w.WriteString("\n")
+	return fill(page, "<!-- known errors -->\n", w.String())
 }
 
 // Papers returns docs/papers.md with the flags and the notes of the published results.

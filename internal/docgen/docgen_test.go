@@ -43,7 +43,7 @@ func TestCommandPagesAreFresh(t *testing.T) {
 
 // Invariant fresh-pages.
 func TestTablesAreFresh(t *testing.T) {
-	generators := map[string]func([]byte) ([]byte, error){"image.md": docgen.Programs, "papers.md": docgen.Papers}
+	generators := map[string]func([]byte) ([]byte, error){"image.md": docgen.Programs, "papers.md": docgen.Papers, "troubleshooting.md": docgen.KnownErrors}
 	for _, suite := range docgen.Suites() {
 		generators[filepath.Join("benchmarks", suite+".md")] = func(page []byte) ([]byte, error) { return docgen.Benchmarks(page, suite) }
 	}

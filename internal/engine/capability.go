@@ -58,6 +58,9 @@ type UnsupportedError struct {
 	What   string // the capability, or the target
 	Reason string
 	Advice string // the remedy, if there is one
+	// Output is the whole message of the failing call, and Log the end of the log of a private engine, both for a report about the failure. They
+	// are empty if the reason has everything.
+	Output, Log string
 }
 
 func (e *UnsupportedError) Error() string {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +33,22 @@ func (s Session) Program(name string, dirs ...string) (string, error) {
 		return "", err
 	}
 	return filepath.Abs(path)
+}
+
+// Journal returns the last lines of a unit of systemd, such as the daemon of an engine, for a report about a failure. It is empty on a machine
+// without a journal.
+func (s Session) Journal(ctx context.Context, unit string) string {
+	program, err := s.Program("journalctl")
+	if err != nil {
+		return ""
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "--no-pager", "--quiet", "--output=cat", "--lines=50", "--unit="+unit)
+	cmd.Stdout = &out
+	if err := s.Launcher.Run(ctx, cmd); err != nil {
+		return err.Error()
+	}
+	return out.String()
 }
 
 // CheckProgram returns an error for a file that cannot be executed.

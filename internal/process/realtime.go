@@ -37,6 +37,9 @@ func policy() uint32 {
 	return attr.Policy
 }
 
+// IsRealTime reports whether the calling thread has a real-time policy, which its children inherit.
+func IsRealTime() bool { return policies[policy()] != "" }
+
 // realTimeRefusal returns the refusal of a cgroup for a process with a real-time policy; nil for another error. A kernel with
 // CONFIG_RT_GROUP_SCHED gives a new cgroup no time for such processes, and answers EINVAL.
 func realTimeRefusal(cgroup string, err error, policy uint32) error {

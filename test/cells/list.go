@@ -71,7 +71,7 @@ func light() []string {
 		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare",
 		"internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
-		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/document", "internal/engine",
+		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
 		"internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines", "internal/engine/enginetest", "internal/engine/fake",
 		"internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding",
 		"internal/footprint", "internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper",

@@ -210,11 +210,12 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	}
 	e.release = release
 	if err := e.tryOut(ctx); err != nil {
+		f := e.facts() // before the end of a private engine and of its log
 		err = errors.Join(err, e.Close())
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, diagnosis.Refuse(err, e.facts(), "its first container did not work", e.advice())
+		return nil, diagnosis.Refuse(err, f, "its first container did not work", e.advice())
 	}
 	return e.shown(), nil
 }
@@ -290,7 +291,7 @@ func (d *Driver) explain(err error, f diagnosis.Facts, advice string) *engine.Un
 // logAdvice is the advice for an unknown error. The log of a private engine ends with the engine.
 func logAdvice(f diagnosis.Facts) string {
 	if f.Private {
-		return "measure the runtime alone, to see whether it works: -t oci/" + cmp.Or(f.Target.Runtime, "runc")
+		return diagnosis.Alone(f.Target.Runtime)
 	}
 	unit := map[string]string{"cri-o": "crio", "docker": "cri-docker"}[f.Engine]
 	return "look at the log of the engine: journalctl -n 50 -u " + cmp.Or(unit, f.Engine)

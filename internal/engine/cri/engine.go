@@ -312,6 +312,9 @@ const usageCode = 2
 // facts are the facts for the diagnosis of an error of this target.
 func (e *Engine) facts() diagnosis.Facts {
 	f := diagnosis.Facts{Info: e.info, Engine: e.service.engine, Private: e.service.private != nil}
+	if e.service.private != nil {
+		f.Log = e.service.private.Log()
+	}
 	if e.session.Registry != nil {
 		f.Registry = e.session.Registry.Addr()
 	}

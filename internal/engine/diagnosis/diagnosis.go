@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // Facts describe the target and the host of an error.
@@ -26,14 +27,16 @@ type Facts struct {
 	Engine      string // the engine's own name, such as containerd, cri-o, docker, podman; empty for a bare runtime
 	Private     bool   // the engine is a private one of the run
 	Root        bool   // this program is root
+	RealTime    bool   // this program has a real-time policy, which runtimes inherit
 	Kernel      string // its release
 	Registry    string // address of the run's image registry
 	Guest       string // file with the configuration of the target's virtual machine
+	Log         string // the end of the log of a private engine
 }
 
 // Here returns the facts with those about this program and its host.
 func (f Facts) Here() Facts {
-	f.Root = os.Geteuid() == 0
+	f.Root, f.RealTime = os.Geteuid() == 0, process.IsRealTime()
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		f.Kernel = unix.ByteSliceToString(name.Release[:])
@@ -63,30 +66,40 @@ func (d Diagnosis) Reason() string { return d.Cause + " (" + d.Excerpt + ")" }
 func Find(err error, f Facts) Diagnosis {
 	text := clean(err.Error())
 	for _, r := range rules {
-		if r.when != nil && !r.when(f) {
-			continue
-		}
-		for _, pattern := range r.patterns() {
-			for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
-				if d := r.diagnose(f, pattern, text, match); d.Known() {
-					return d
-				}
-			}
+		if d := r.find(text, f); d.Known() {
+			return d
 		}
 	}
 	return Diagnosis{Permanent: lasting.MatchString(text) && !passing.MatchString(text)}
 }
 
+// find applies the rule to a text. The diagnosis is of an unknown error if the rule does not match.
+func (r rule) find(text string, f Facts) (d Diagnosis) {
+	if r.when != nil && !r.when(f) {
+		return d
+	}
+	for _, pattern := range r.patterns() {
+		for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
+			if d = r.diagnose(f, pattern, text, match); d.Known() {
+				return d
+			}
+		}
+	}
+	return d
+}
+
 // Explain returns the reason and the advice for an error. The operation and the advice are for an unknown one.
 func Explain(err error, f Facts, operation, advice string) engine.UnsupportedError {
-	what := f.Target.String()
+	explanation := engine.UnsupportedError{What: f.Target.String(), Output: err.Error(), Log: f.Log}
 	if d := Find(err, f); d.Known() {
-		return engine.UnsupportedError{What: what, Reason: d.Reason(), Advice: d.Advice}
+		explanation.Reason, explanation.Advice = d.Reason(), d.Advice
+		return explanation
 	}
 	if operation != "" {
 		operation += ": "
 	}
-	return engine.UnsupportedError{What: what, Reason: operation + significant(err.Error()), Advice: advice}
+	explanation.Reason, explanation.Advice = operation+significant(err.Error()), advice
+	return explanation
 }
 
 // Lack is the reason why a target lacks a capability, with the advice.
@@ -153,6 +166,7 @@ func significant(text string) string {
 func (r rule) diagnose(f Facts, pattern *regexp.Regexp, text string, match []int) Diagnosis {
 	values := map[string]string{
 		"engine": f.Engine, "guest": f.Guest, "runtime": f.Target.Runtime, "binary": f.Binary, "version": f.Version, "kernel": f.Kernel, "registry": f.Registry,
+		"release": release(f),
 	}
 	if f.Engine == "" {
 		values["engine"] = "the runtime"

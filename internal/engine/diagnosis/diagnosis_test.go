@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -19,10 +20,19 @@ func files(t *testing.T) {
 	t.Cleanup(func() { exists = real })
 }
 
+// messageLists returns the messages by their kinds. The messages of reports are a kind.
+func messageLists() map[string][]message {
+	list := maps.Clone(messages)
+	for _, r := range reports {
+		list["reports"] = append(list["reports"], r.message)
+	}
+	return list
+}
+
 // Invariant known-errors: A known error has its cause and one remedy; a permanent one is tried once; root is never told to become root (ADR 42).
 func TestMessages(t *testing.T) {
 	files(t)
-	for kind, list := range messages {
+	for kind, list := range messageLists() {
 		count := 0
 		for _, m := range list {
 			d := Find(errors.New(m.text), m.f)
@@ -48,7 +58,7 @@ func TestMessages(t *testing.T) {
 // Invariant known-errors.
 func TestPatternsHaveMessages(t *testing.T) {
 	var texts []string
-	for _, list := range messages {
+	for _, list := range messageLists() {
 		for _, m := range list {
 			texts = append(texts, clean(m.text))
 		}
@@ -66,15 +76,55 @@ func TestPatternsHaveMessages(t *testing.T) {
 	}
 }
 
+// A message matches one special rule, so that the order of the special rules does not matter.
+//
+// Invariant known-errors.
+func TestRulesAreDistinct(t *testing.T) {
+	files(t)
+	for kind, list := range messageLists() {
+		for _, m := range list {
+			var causes []string
+			for _, r := range rules {
+				if !r.general && r.find(clean(m.text), m.f).Known() {
+					causes = append(causes, r.cause)
+				}
+			}
+			if len(causes) > 1 {
+				t.Errorf("%s: %.200q matches several special rules: %s", kind, m.text, strings.Join(causes, "; "))
+			}
+		}
+	}
+}
+
+// The documentation has each rule as a whole text.
+func TestSignatures(t *testing.T) {
+	for _, s := range Signatures() {
+		if s.Cause == "" || s.Advice == "" || strings.Contains(s.Cause+s.Advice, "${") {
+			t.Errorf("the signature is incomplete: %+v", s)
+		}
+	}
+}
+
 // The advice of a rule begins with a verb, and no rule sends root to root.
 //
 // Invariant known-errors.
 func TestRootIsNotSentToRoot(t *testing.T) {
-	for kind, list := range messages {
+	for kind, list := range messageLists() {
 		for _, m := range list {
 			m.f.Root = true
 			if d := Find(errors.New(m.text), m.f); strings.Contains(d.Advice, "run as root") {
 				t.Errorf("%s: root is advised to %s", kind, d.Advice)
+			}
+		}
+	}
+	for _, name := range []string{"", "containerd", "cri-o", "docker", "podman"} {
+		for _, isPrivate := range []bool{false, true} {
+			f := at(name, "runsc")
+			f.Private = isPrivate
+			for _, r := range rules {
+				if (r.when == nil || r.when(f)) && (strings.Contains(r.advice, "as root") || strings.Contains(r.advice, "sudo")) {
+					t.Errorf("root is advised to %s behind %q", r.advice, name)
+				}
 			}
 		}
 	}
@@ -154,7 +204,7 @@ func TestRaise(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	for _, list := range messages {
+	for _, list := range messageLists() {
 		for _, m := range list {
 			f.Add(m.text, m.f.Engine)
 		}

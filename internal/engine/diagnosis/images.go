@@ -23,17 +23,20 @@ var images = []rule{
 		when:     isOf("containerd"),
 		cause:    "containerd has no pause image and cannot pull ${image}",
 		advice:   "import it: ctr -n k8s.io images import FILE, from a machine with ctr -n k8s.io images export FILE ${image}" + orManaged,
+		general:  true,
 	},
 	{
 		patterns: noPause,
 		when:     isOf("docker"), // cri-dockerd
 		cause:    "Docker has no pause image and cannot pull ${image}",
 		advice:   "import it: docker load -i FILE, from a machine with docker save -o FILE ${image}",
+		general:  true,
 	},
 	{
 		patterns: noPause,
 		cause:    "${engine} has no pause image and cannot pull ${image}",
 		advice:   "import it: podman load -i FILE, from a machine with podman save -o FILE ${image}" + orManaged,
+		general:  true,
 	},
 	{
 		patterns: match(`server gave HTTP response to HTTPS client`),
@@ -51,6 +54,7 @@ var images = []rule{
 		patterns: match(`server gave HTTP response to HTTPS client`),
 		cause:    "${engine} asks the run's registry ${registry} by TLS",
 		advice:   `let it pull from ${registry} without TLS: a [[registry]] with location = "127.0.0.1" and insecure = true in /etc/containers/registries.conf.d`,
+		general:  true,
 	},
 	{
 		patterns: match(`Source image rejected: [^\n]*`, `is rejected by policy`),

@@ -30,6 +30,7 @@ var limits = []rule{
 		patterns: match(`(?i)too many open files`),
 		cause:    "a process has as many open files as its limit allows",
 		advice:   "raise the limit before the start of the program: ulimit -n 1048576, or LimitNOFILE= in the unit of a service",
+		general:  true,
 	},
 	{
 		patterns: match(`(?i)(session key|keyring|keyctl)[^\n]*disk quota exceeded`),
@@ -63,6 +64,7 @@ var limits = []rule{
 		patterns: match(`(?i)no space left on device`),
 		cause:    "a file system is full",
 		advice:   "free some space: df -h lists the file systems, and df -i their numbers of files",
+		general:  true,
 	},
 }
 

@@ -90,7 +90,7 @@ var messages = map[string][]message{
 	},
 	"versions": {
 		{shim + `"unknown version specified": unknown`, at("containerd", "crun"), "too old for this engine", "crun 1.21", false},
-		{shim + "creating container: cannot create sandbox: cannot read client sync file: waiting for sandbox to start: EOF: unknown", sandbox("containerd", "containerd 1.6.20, runsc version release-20221219.0"), "release-20221219.0 is too old for this kernel, 6.18.44", "--runtime runsc=PATH", false},
+		{shim + "creating container: cannot create sandbox: cannot read client sync file: waiting for sandbox to start: EOF: unknown", sandbox("containerd", "containerd 1.6.20, runsc version release-20221219.0"), "its release 20221219.0 is too old for this kernel, 6.18.44", "--runtime runsc=PATH", false},
 		{"creating container: cannot create sandbox: cannot read client sync file: waiting for sandbox to start: EOF; `/usr/bin/runsc create` failed: exit status 128", sandbox("podman", "Podman 4.3.1, runsc version release-20240729.0"), "too old for this kernel", "since 2025", false},
 		{"OCI runtime create failed: creating container: cannot create sandbox: cannot read client sync file: waiting for sandbox to start: EOF: unknown", sandbox("docker", "Docker 28.1, runsc version release-20260401.0"), "gVisor's sandbox exited while it started (", "--debug-log=/tmp/runsc/", false},
 		{"starting container: cannot run with network enabled in root network namespace", sandbox("", "runsc version release-20221219.0"), "too old for this kernel", "--runtime runsc=PATH", false},

@@ -11,6 +11,7 @@ var networks = []rule{
 		patterns: match(`netavark[^\n]*No such file or directory \(os error 2\)`),
 		cause:    "Podman's netavark does not find the program iptables",
 		advice:   "install the package iptables",
+		general:  true,
 	},
 	{
 		patterns: match(`(?i)failed to find plugin "(?P<plugin>[^"]+)" in path \[(?P<dirs>[^\]]*)\]`),

@@ -36,6 +36,7 @@ var programs = []rule{
 		patterns: match(`(?:fork/exec|exec:) "?(?P<path>[^"\n]*?)"?: permission denied`),
 		cause:    "${path} may not be executed",
 		advice:   "make it executable: chmod 755 ${path}; if it is, its file system has the option noexec: findmnt -T ${path}",
+		general:  true,
 	},
 	{
 		patterns: match(`error while loading shared libraries: (?P<library>[^:\s]+): cannot open shared object file`),

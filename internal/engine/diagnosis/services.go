@@ -1,5 +1,7 @@
 package diagnosis
 
+const kvm = "devkvm-and-virtual-machines"
+
 // services are engines and shims that lack a part.
 var services = []rule{
 	{
@@ -12,6 +14,7 @@ var services = []rule{
 		patterns: match(`does not report the process of a container`),
 		cause:    "${engine} reports no process ID, and Touchstone needs it to see the exit of a container",
 		advice:   "use containerd or CRI-O, or a version of ${engine} with the key pid in the verbose ContainerStatus",
+		general:  true,
 	},
 	{
 		patterns: match(`syslog delivery error`),
@@ -28,6 +31,7 @@ var services = []rule{
 		when:      hasGuest,
 		cause:     "the hypervisor, the guest or its agent did not start",
 		advice:    "check the programs, the kernel, its image or initrd, and the memory in ${guest}; a slow host needs a larger dial_timeout there. Kata logs the guest's console if this file has enable_debug = true and the engine logs at level debug, which a private one does not",
+		page:      kvm,
 		transient: true,
 	},
 	{
@@ -42,6 +46,7 @@ var services = []rule{
 		cause:     "the runtime did not answer in time",
 		advice:    "check whether the machine is too busy: cat /proc/pressure/cpu /proc/pressure/io",
 		transient: true,
+		general:   true,
 	},
 	{
 		patterns:  match(`failed to seal /proc/self/exe`),
@@ -59,5 +64,6 @@ var services = []rule{
 		when:     func(f Facts) bool { return isBare(f) || isGVisor(f) },
 		cause:    "the platform kvm cannot use /dev/kvm",
 		advice:   "use a machine with a working /dev/kvm, or another platform (systrap works nearly everywhere)",
+		page:     kvm,
 	},
 }

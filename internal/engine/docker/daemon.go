@@ -89,6 +89,9 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 // facts are the facts for the diagnosis of an error.
 func (d *daemon) facts(info engine.Info) diagnosis.Facts {
 	f := diagnosis.Facts{Info: info, Engine: name, Private: d.private != nil}
+	if d.private != nil {
+		f.Log = d.private.Log()
+	}
 	if d.session.Registry != nil {
 		f.Registry = d.session.Registry.Addr()
 	}

@@ -87,7 +87,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 // tryByHand is the advice for an unknown error of the runtime.
 func (d *daemon) tryByHand(c choice, t target.Target) string {
 	if d.private != nil {
-		return "measure the runtime alone, to see whether it works: -t oci/" + t.Runtime
+		return diagnosis.Alone(t.Runtime)
 	}
 	return "try the runtime by hand: docker run --rm --runtime " + c.names[engine.NoNetwork] + " hello-world"
 }

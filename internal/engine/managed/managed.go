@@ -309,6 +309,12 @@ func (d *Daemon) enterCgroup() (first []string, err error) {
 	return first, nil
 }
 
+// Log returns the end of the daemon's log, for a report about a failure.
+func (d *Daemon) Log() string {
+	_, text, _ := strings.Cut(d.logEnd(), "\n")
+	return text
+}
+
 // logEnd returns the end of the daemon's log, for an error.
 func (d *Daemon) logEnd() string {
 	if d.log == nil {

@@ -103,7 +103,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		if advice, ok := remedy(err, s.Launcher.Refusals()); ok {
 			return nil, refuse(fmt.Sprintf("%s: %v", operation, err), advice)
 		}
-		return nil, diagnosis.Refuse(err, diagnosis.Facts{Info: e.info}.Here(), operation, "try the runtime by hand")
+		return nil, diagnosis.Refuse(err, diagnosis.Facts{Info: e.info}.Here(), operation, diagnosis.ByHand(e.info.Binary, e.flags))
 	}
 	return e, nil
 }

@@ -139,7 +139,7 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
 		}
-		openErr := diagnosis.Refuse(err, e.facts(), "", "try the runtime by hand: podman --runtime "+e.info.Binary+" run --rm IMAGE true")
+		openErr := diagnosis.Refuse(err, e.facts(), "", diagnosis.ByPodman(p.podman, e.info.Binary, flags))
 		openErr.Transient = openErr.Transient && errors.Is(err, errFirst)
 		return nil, openErr
 	}

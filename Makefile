@@ -7,10 +7,12 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 
 MODULE  := github.com/touchstone-bench/touchstone
-VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
+# git shortens a commit by the number of objects in a clone, unless it gets a length.
+VERSION := $(or $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null),dev)
 # Without -buildvcs=false go build fails in a clone that git refuses to read, such as another user's.
 VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
 ARCH    := $(shell go env GOARCH 2>/dev/null)
+BIN     := bin/touchstone
 PROBES  := amd64 arm64 riscv64
 
 .PHONY: help
@@ -21,12 +23,22 @@ help: ## Show this list
 
 .PHONY: build
 build: ## Build bin/touchstone
-	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags '-s -w -X $(MODULE)/internal/cli.version=$(VERSION)' -o bin/touchstone ./cmd/touchstone
+	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags '-s -w -X $(MODULE)/internal/cli.version=$(VERSION)' -o $(BIN) ./cmd/touchstone
 
 .PHONY: probes
 probes: ## After a change of probe/ or linpack/, build them for all architectures, with cross compilers
 	scripts/setup.sh build cross
 	scripts/build-probe.sh $(PROBES)
+
+# --- Release ----------------------------------------------------------------------------
+
+.PHONY: dist
+dist: ## Build archives, packages, bills of materials and checksums for all architectures in dist/
+	VERSION='$(VERSION)' scripts/dist.sh $(or $(ARGS),$(PROBES))
+
+.PHONY: release
+release: ## Build, check and sign the release of the tag at HEAD; with PUBLISH=1 also publish it
+	scripts/release.sh $(ARGS)
 
 # --- Measure ----------------------------------------------------------------------------
 
@@ -128,4 +140,4 @@ pins: ## Write the digests of the workload image, after a change of its build; n
 
 .PHONY: clean
 clean: ## Remove built programs and results
-	rm -rf bin out
+	rm -rf bin dist out

@@ -13,6 +13,7 @@
 #   crio                       with pinns; conmon is Debian's
 #   crictl                     with critest
 #   golangci-lint              for make lint
+#   nfpm                       packs deb and rpm packages, for make dist
 #   axe-core                   a script that checks whether pages are accessible, as npm packs it
 #
 # They are stored in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
@@ -36,10 +37,11 @@ version_of() {
 	crio) echo v1.34.0 ;;
 	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
+	nfpm) echo v2.43.4 ;;
 	axe-core) echo 4.14.1 ;;
 	*)
 		echo "tools: unknown tool $1; the tools are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
-			"containerd-shim-runsc-v1, crio, crictl, golangci-lint, axe-core" >&2
+			"containerd-shim-runsc-v1, crio, crictl, golangci-lint, nfpm, axe-core" >&2
 		exit 2
 		;;
 	esac
@@ -106,6 +108,9 @@ build() {
 		;;
 	golangci-lint)
 		go install -trimpath "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+		;;
+	nfpm)
+		CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "github.com/goreleaser/nfpm/v2/cmd/nfpm@$version"
 		;;
 	axe-core)
 		mkdir "$source"

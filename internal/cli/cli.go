@@ -140,8 +140,6 @@ func (a *App) onAbandon(f func() error) (reset func()) {
 func (a *App) Run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.env.Stdout)
-	root.SetErr(a.env.Stderr)
 	err := root.ExecuteContext(store.WithNotice(ctx, patience, func(path string) {
 		a.line("waiting for another process that is writing to results file " + path)
 	}))
@@ -249,6 +247,8 @@ oci/runsc@platform=systrap.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetOut(a.env.Stdout) // before addCobra: the commands of completions keep this stream
+	root.SetErr(a.env.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})

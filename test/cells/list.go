@@ -40,6 +40,8 @@ func All() []Cell {
 		{"cli/remote", []string{"internal/peer"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
+		{"dist/architectures", []string{"test/dist", "scripts/manual", "scripts/sbom"}},
+		{"dist/debian", []string{"test/dist", "scripts/package"}},
 		{"image/build", []string{"internal/image/debian"}},
 
 		{"chaos/attacks", []string{campaign, "internal/peer", "internal/store", "internal/turn", "probe"}},

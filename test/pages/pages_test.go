@@ -1,5 +1,5 @@
 // Package pages checks that all that a page tells a reader to run exists and runs. It finds the command lines from the pages themselves: make
-// targets, scripts and command lines of touchstone, in blocks, in inline code, in the help of make and in the workflows of examples/ci.
+// targets, scripts and command lines of touchstone, in blocks, in inline code, in the help of make and in the workflows of examples/ci and .github.
 //
 // In every go test each target, script, verb, flag, target of a run and plan that a page names must exist, and a page or the help of make
 // must name each target and script. With TOUCHSTONE_PAGES=1, as root, each of them has a short run with real runtimes, in a copy of the
@@ -36,7 +36,7 @@ func (p place) String() string { return fmt.Sprintf("%s:%d", p.page, p.line) }
 func pageFiles(t *testing.T) []string {
 	t.Helper()
 	files := []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"}
-	for _, dir := range []string{"docs", "examples"} {
+	for _, dir := range []string{".github", "docs", "examples"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -147,7 +147,7 @@ func everything(t *testing.T) []command {
 			t.Error(err)
 		}
 		list = append(list, found...)
-		if strings.HasPrefix(page, filepath.Join("examples", "ci")) {
+		if strings.HasPrefix(page, filepath.Join("examples", "ci")) || strings.HasPrefix(page, filepath.Join(".github", "workflows")) {
 			found, err := workflow(page, text)
 			if err != nil {
 				t.Error(err)

@@ -130,7 +130,7 @@ func valueOf(word syntax.Node, variables map[string]string) string {
 }
 
 // workflow returns the commands of the jobs in a file of GitHub Actions or GitLab CI: those of the keys run and script. It refuses a workflow
-// without any command of touchstone.
+// without any command of touchstone or make.
 func workflow(page, text string) ([]command, error) {
 	var document any
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -168,8 +168,8 @@ func workflow(page, text string) ([]command, error) {
 		}
 		list = append(list, found...)
 	}
-	if len(scripts) > 0 && !slices.ContainsFunc(list, func(c command) bool { return c.program() == "touchstone" }) {
-		return nil, fmt.Errorf("%s has no command of touchstone in its scripts", page)
+	if len(scripts) > 0 && !slices.ContainsFunc(list, func(c command) bool { return c.program() == "touchstone" || c.program() == "make" }) {
+		return nil, fmt.Errorf("%s has no command of touchstone or make in its scripts", page)
 	}
 	return list, nil
 }

@@ -31,6 +31,7 @@ type short struct {
 
 const (
 	wholeSuite = "it is a part of make test-all, or the whole of it"
+	tagged     = "it needs a tag and a key; test/dist makes both"
 	mirror     = "it changes the digests of the workload image; make test-all builds the image and compares it with them"
 )
 
@@ -46,6 +47,8 @@ var shorts = map[string]short{
 	"make bench-million":  {args: []string{"ARGS=-divide 1000"}, want: `blocks, 1000 samples`},
 	"make bench-page":     {args: []string{"ARGS=-bench=Page/9-targets -benchtime=1x"}, want: `BenchmarkPage/9-targets.* base-ms`},
 	"make chaos-programs": {},
+	"make dist":           {args: []string{"ARGS=amd64"}, want: "5 files of"},
+	"make release":        {suite: tagged},
 	"make fmt":            {},
 	"make gen":            {},
 	"make clean":          {},
@@ -69,8 +72,10 @@ var shorts = map[string]short{
 	"scripts/build-probe.sh":     {want: "probe-"},
 	"scripts/chaos.sh":           {suite: wholeSuite},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
+	"scripts/dist.sh":            {args: []string{"amd64"}, env: []string{"VERSION=v0.0.1"}, want: "5 files of v0.0.1"},
 	"scripts/fuzz.sh":            {suite: wholeSuite},
 	"scripts/image.sh":           {want: `workload-\S+ sha256:`},
+	"scripts/release.sh":         {suite: tagged},
 	"scripts/reproductions.sh":   {args: []string{"wang"}, env: []string{"REPRODUCE_TARGETS=docker/runc", "REPRODUCE_TABLE=text 5.6 start-up"}, want: "page out/reproductions/wang/reproduction-wang-text"},
 	"scripts/setup.sh":           {args: []string{"build", "runtimes"}},
 	"scripts/test-lab.sh":        {suite: wholeSuite},

@@ -18,7 +18,7 @@ func machinePackages() []string {
 	return []string{
 		"internal/cgroup", "internal/cli", "internal/engine/cri", "internal/engine/docker", "internal/engine/engines", "internal/engine/managed", "internal/engine/native",
 		"internal/engine/network", "internal/engine/oci", "internal/engine/podman", "internal/host/tune", "internal/image/debian",
-		"internal/monitor", "internal/process", "internal/runner", "internal/workdir", "test/browser", "test/chaos", "test/install",
+		"internal/monitor", "internal/process", "internal/runner", "internal/workdir", "test/browser", "test/chaos", "test/dist", "test/install",
 	}
 }
 
@@ -62,7 +62,7 @@ func goTest(args ...string) []string {
 
 // steps lists the steps of this change.
 func (s *suite) steps() []step {
-	tools := []string{"golangci-lint"}
+	tools := []string{"golangci-lint", "nfpm"}
 	tools = append(tools, toolsOfEngines...)
 	tools = slices.DeleteFunc(tools, func(name string) bool { return slices.Contains(s.without, name) })
 	if s.runs("containerd/versions") {

@@ -1,0 +1,20 @@
+#!/bin/sh
+# dpkg calls this script with "purge" when a user wants no trace of touchstone, and rpm with "0". It removes the cached images by their names, and the
+# directories of runs if only their lock is left: they can have other files, such as the record of `touchstone host tune`. Results stay.
+set -e
+case $1 in
+purge | 0)
+	cache=/var/cache/touchstone
+	if [ -d "$cache" ] && [ ! -L "$cache" ] && [ -O "$cache" ]; then
+		cd "$cache"
+		rm -rf --one-file-system blobs rootfs tmp index.json oci-layout lock
+		cd /
+	fi
+	for dir in "$cache" /var/lib/touchstone /run/touchstone /dev/shm/touchstone; do
+		if [ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ]; then
+			rm -f "$dir/lock"
+			rmdir --ignore-fail-on-non-empty "$dir"
+		fi
+	done
+	;;
+esac

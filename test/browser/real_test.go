@@ -114,7 +114,7 @@ func compareMedians(t *testing.T, ctx context.Context, run *result.Run) int {
 func compareFigures(t *testing.T, ctx context.Context, run *result.Run) int {
 	t.Helper()
 	names := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("figure")).map((figure) =>
-		Array.from(figure.querySelectorAll("button")).some((b) => b.textContent === "CSV") ? figure.querySelector("figcaption b").textContent : "")`)
+		figure.querySelector("[aria-label^='View of']") ? figure.querySelector("figcaption b").textContent : "")`)
 	count := 0
 	for i, name := range names {
 		if name == "" {

@@ -763,7 +763,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
     keep(state)
     dispatchEvent(new Event("hashchange")) // the matrix has the same base
   })
-  const log = button(bar, "log axis", `Logarithmic axis of ${data.name}`, () => {
+  const log = button(bar, "log axis", `Log axis of ${data.name}`, () => {
     const isOther = drawn.includes(".")
     write(views.value, isOther ? "" : data.axis.log ? "linear" : "log")
   })
@@ -813,7 +813,7 @@ function samples(svg: SVGSVGElement, data: SampleData, bar: HTMLElement): void {
 /** The buttons for the values of a figure: as a table, and for a paper. */
 function downloads(element: Element, bar: HTMLElement, name: string, rows: () => Cell[][], picture: () => Picture): void {
   button(bar, "CSV", `Download ${name} as CSV`, () => save(nameOf(element) + ".csv", "text/csv", csv(rows())))
-  button(bar, "TeX", `Download ${name} for pgfplots`, () => save(nameOf(element) + ".tex", "application/x-tex", pgfplots(picture())))
+  button(bar, "TeX", `Download ${name} as TeX`, () => save(nameOf(element) + ".tex", "application/x-tex", pgfplots(picture())))
 }
 
 function statusOf(bar: HTMLElement): HTMLElement {

@@ -16,7 +16,7 @@ type matrix struct {
 	Targets, Suites []string
 	// Legend is the noun of the columns with a capital letter.
 	Legend string
-	// Baselines are the choices. HasRest is set if some rows show on request, HasValues and HasDifferences if the cells have other numbers than factors.
+	// Baselines are the choices. HasRest is set if some rows show on request, HasValues and HasDifferences if the cells have other numbers than ratios.
 	Baselines                          []string
 	HasRest, HasValues, HasDifferences bool
 	Width                              int

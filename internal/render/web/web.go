@@ -5,6 +5,7 @@
 package web
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -13,6 +14,9 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 )
 
 // Style is the style sheet of a page: colours, headings, the table of contents, tables. A format appends its own rules.
@@ -34,13 +38,18 @@ func source(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write fills a template with the content of a page, and writes it. No text of the content has a meaning in HTML.
+// Write fills a template with the content of a page, and writes it as it grows: a page can have megabytes. No text of the content has a meaning in HTML.
 func Write(w io.Writer, t *template.Template, name string, content any) error {
-	var page strings.Builder
-	if err := t.ExecuteTemplate(&page, name, content); err != nil {
-		return fmt.Errorf("fill the templates of the page: %w", err)
+	buffer := bufio.NewWriter(w)
+	page := transform.NewWriter(buffer, runes.Map(permitted))
+	err := t.ExecuteTemplate(page, name, content)
+	if err == nil {
+		err = page.Close()
 	}
-	if _, err := io.WriteString(w, Clean(page.String())); err != nil {
+	if err == nil {
+		err = buffer.Flush()
+	}
+	if err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil

@@ -67,8 +67,6 @@ func size(v *ab.Outcome, ratio *float64) float64 {
 	if ratio == nil {
 		return math.NaN()
 	}
-	if v.Better == result.Higher {
-		return -math.Log(*ratio)
-	}
-	return math.Log(*ratio)
+	metric := result.Metric{Better: v.Better}
+	return math.Log(metric.Cost(*ratio))
 }

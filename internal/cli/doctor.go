@@ -80,7 +80,7 @@ func (a *App) diagnose(ctx context.Context, p plan.Plan, format format, file str
 	return nil
 }
 
-// examine makes the redacted report. A machine on which no target can be tried has a report too.
+// examine makes the redacted report. If no target of the machine can be tried, the report has the reason in place of the targets.
 func (a *App) examine(ctx context.Context, p plan.Plan) (doctor.Report, error) {
 	report := doctor.Report{
 		Touchstone: tool(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Host: host.Facts(a.env.Root), Configuration: doctor.Configuration(a.env.Root),

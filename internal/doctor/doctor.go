@@ -83,8 +83,10 @@ func (r Report) Text() string {
 	fmt.Fprintln(&w, "Versions")
 	line("touchstone", strings.TrimSpace(r.Touchstone.Version+" "+r.Touchstone.Commit))
 	line("Go", r.Touchstone.Go+" "+r.Platform)
+	label := "programs"
 	for _, version := range r.versions() {
-		line("", version)
+		line(label, version)
+		label = "" // one for all
 	}
 	fmt.Fprintln(&w, "\nMachine")
 	line("system", h.OS)

@@ -46,7 +46,7 @@ func TestReport(t *testing.T) {
 	const want = `Versions
   touchstone     1.2.3
   Go             go1.26.8 linux/amd64
-                 Linux 6.18.44
+  programs       Linux 6.18.44
                  runc 1.1
                  Docker 28
 

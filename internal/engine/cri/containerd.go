@@ -64,6 +64,7 @@ func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Ta
 		if _, err := runtimes.Flags(options); err != nil {
 			return entry{}, err
 		}
+		options, _ = without(options, runtimes.CopyOption)
 		return entry{target: t, runtime: r, shim: shimRunsc, settings: options.Options}, nil
 	}
 	rest := r

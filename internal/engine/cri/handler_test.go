@@ -228,3 +228,15 @@ func TestHelpers(t *testing.T) {
 		t.Errorf("a path that does not exist: %q, %v", path, err)
 	}
 }
+
+// The option copy of a target is no setting of gVisor's shim.
+func TestCopyIsNoSetting(t *testing.T) {
+	copyTarget := enginetest.Parse(t, "containerd/runsc@platform=ptrace,copy=system")
+	e, err := fitContainerd(engine.Session{}, programs{runsc: "/usr/bin/containerd-shim-runsc-v1"}, runtimes.Runtime{Kind: runtimes.KindOf("runsc")}, copyTarget)
+	if err != nil || len(e.settings) != 1 || e.settings[0].Name != "platform" || e.target.String() != copyTarget.String() {
+		t.Errorf("the handler is %+v, %v", e, err)
+	}
+	if e, err = fitBinary(runtimes.Runtime{Kind: runtimes.KindOf("runc")}, enginetest.Parse(t, "crio/runc@copy=system")); err != nil || len(e.flags) > 0 {
+		t.Errorf("the flags are %q, %v", e.flags, err)
+	}
+}

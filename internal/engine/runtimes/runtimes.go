@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -130,7 +131,7 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 		return r, nil
 	}
 	var err error
-	if r.Binary, err = lookup(t, settings.Path); err != nil {
+	if r.Binary, err = lookup(r.With(t), settings.Path); err != nil {
 		return r, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, AnswerLimit, ErrNoAnswer)
@@ -199,11 +200,26 @@ func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 // *engine.UnsupportedError.
 func Path(t target.Target, override string) (string, error) { return lookup(t, override) }
 
+// CopyOption is an option of Touchstone: copy=system is the system's copy of a runtime, also if touchstone setup has installed another one.
+const CopyOption = "copy"
+
 // lookup finds a runtime's binary: at the path, or on PATH if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime
 	refuse := func(reason, advice string) (string, error) {
 		return "", &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}
+	}
+	if value, isSet := t.Option(CopyOption); isSet {
+		system := parts.SystemCopy(name)
+		switch {
+		case value != "system":
+			return refuse("unknown value "+CopyOption+"="+value, "remove the option, or set "+CopyOption+"=system")
+		case path != "":
+			return refuse("the path "+path+" is given for "+name+", and the option "+CopyOption+" names another copy", "remove the option, or do not give the path")
+		case system == "":
+			return refuse("the system has no copy of "+name+" on PATH", "install its package, or remove the option "+CopyOption)
+		}
+		return system, nil
 	}
 	if path == "" {
 		path, err := exec.LookPath(name)
@@ -227,10 +243,13 @@ func lookup(t target.Target, path string) (string, error) {
 // ownFlags are the global flags that engines set themselves.
 var ownFlags = []string{"root", "log", "log-format", "rootless", "debug", "debug-log"}
 
-// Flags turns a target's options into global flags of its runtime.
+// Flags turns a target's options into global flags of its runtime. The option copy is Touchstone's own.
 func Flags(t target.Target) ([]string, error) {
 	var flags []string
 	for _, o := range t.Options {
+		if o.Name == CopyOption {
+			continue
+		}
 		if slices.Contains(ownFlags, o.Name) {
 			return nil, &engine.UnsupportedError{What: t.String(), Reason: fmt.Sprintf("the option %s is set by Touchstone itself", o.Name), Advice: "leave it out"}
 		}

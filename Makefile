@@ -132,6 +132,7 @@ fmt: ## Format the code
 gen: ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
+	go test ./internal/setup -count=1 -run TestShimIsCurrent -update
 
 .PHONY: pins
 pins: ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror

@@ -84,7 +84,7 @@ const (
 func Lock() []Recipe {
 	return []Recipe{
 		{
-			Name: "runc", Version: "1.5.2", Licence: "Apache-2.0", Least: "1.1.0", Programs: []string{"runc"}, Package: "runc", Bytes: 12 * mb,
+			Name: "runc", Version: "1.5.2", Licence: "Apache-2.0", Least: "1.1.0", Programs: []string{"runc"}, Package: "runc", Bytes: 9 * mb,
 			Build: buildRunc("v1.5.2", "h1:eUUowc2WJCnFYzI87C1WqRcu356Dk/wsoi90y+2wEfE="),
 		},
 		{
@@ -93,28 +93,28 @@ func Lock() []Recipe {
 			Build: buildCrun("1.21", "4bfb700e764a4804a4de3ecf07753f4c391005356d60356df65d80ae0914c486", 1788933),
 		},
 		{
-			Name: "youki", Version: "0.7.0", Licence: "Apache-2.0", Least: "0.5.0", Programs: []string{"youki"}, Bytes: 12 * mb,
+			Name: "youki", Version: "0.7.0", Licence: "Apache-2.0", Least: "0.5.0", Programs: []string{"youki"}, Bytes: 11 * mb,
 			Build: buildYouki("0.7.0"),
 		},
 		{
 			// Releases before 2025 lack the update of limits, and fail with a network on a new kernel.
 			Name: "runsc", Version: "20260905", Licence: "Apache-2.0", Least: "20250101", Programs: []string{"runsc", runscShim}, Package: "runsc",
-			NeedsRoot: rootOfGVisor, Bytes: 120 * mb, versionPattern: dateVersion,
+			NeedsRoot: rootOfGVisor, Bytes: 108 * mb, versionPattern: dateVersion,
 			Build: buildRunsc("v0.0.0-20260905035102-160fafc42237", "h1:AU5+CtCvnBnxdZRNcZt1NfSLqgkXZVT3N/u6u1aXg44="),
 		},
 		{
 			Name: "containerd", Version: "2.4.2", Licence: "Apache-2.0", Least: "1.6.0", Programs: containerdPrograms, IsEngine: true, Package: "containerd",
-			NeedsRoot: rootOfEngine, Bytes: 130 * mb,
+			NeedsRoot: rootOfEngine, Bytes: 93 * mb,
 			Build: buildContainerd("github.com/containerd/containerd/v2", "v2.4.2", "h1:p6Qg+xbEz8lvwdhHDx0U469xENvp4LgGBx+E7djXkGw=", "1.26.6"),
 		},
 		{
 			Name: "containerd", Version: "1.7.35", Licence: "Apache-2.0", Programs: containerdPrograms, IsEngine: true,
-			NeedsRoot: rootOfEngine, Bytes: 120 * mb,
+			NeedsRoot: rootOfEngine, Bytes: 90 * mb,
 			Build: buildContainerd("github.com/containerd/containerd", "v1.7.35", "h1:7AU2T1qI2OdNBmKkreWZ7kASHUNFItN5Hgejd9sY938=", "1.24.0"),
 		},
 		{
 			Name: "crio", Version: "1.34.0", Licence: "Apache-2.0", Least: "1.31.0", Programs: []string{"crio", "pinns"}, IsEngine: true, Package: "cri-o",
-			NeedsRoot: rootOfEngine, Bytes: 60 * mb,
+			NeedsRoot: rootOfEngine, Bytes: 68 * mb,
 			Build: buildCRIO("v1.34.0", "h1:ux2URwAyENy5e5hD9Z95tshdfy98eqatZk0fxx3rhuk="),
 		},
 		{

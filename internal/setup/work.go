@@ -97,7 +97,7 @@ func (w *work) explainNetwork(ctx context.Context, text string) error {
 	}
 	advice := "without a network, copy the store of another machine and use --from DIR"
 	proxy, _ := output(ctx, w.launcher, "apt-config", "dump", "--no-empty", "Acquire::http::Proxy") // empty without APT
-	if proxy != "" && os.Getenv("https_proxy") == "" && os.Getenv("HTTPS_PROXY") == "" {
+	if strings.TrimSpace(proxy) != "" && os.Getenv("https_proxy") == "" && os.Getenv("HTTPS_PROXY") == "" {
 		advice = "APT has a proxy that Go and cargo do not know: set HTTPS_PROXY to the value that apt-config dump Acquire::http::Proxy prints; " + advice
 	}
 	return errors.New("the server cannot be reached; if this machine needs a proxy, set HTTPS_PROXY; " + advice)
@@ -109,7 +109,7 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 // checkArch refuses a program for another architecture. A script has none.
 func checkArch(path, arch string) error {
 	file, err := elf.Open(path)
-	if _, isOther := errors.AsType[*elf.FormatError](err); isOther {
+	if _, isOther := errors.AsType[*elf.FormatError](err); isOther || errors.Is(err, io.EOF) { // a short file has no header
 		return nil
 	}
 	if err != nil {

@@ -76,7 +76,6 @@ type product struct {
 	title   string // for messages
 	socket  string // default path
 	program string // the key of Session.Engines, and the name on PATH
-	deb     string // the package with the program
 	// binaries are for engine.Description.
 	binaries []string
 	// commands are for engine.Description.

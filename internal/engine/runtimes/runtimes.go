@@ -224,7 +224,7 @@ func lookup(t target.Target, path string) (string, error) {
 	if path == "" {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return refuse(name+" is not on PATH", fmt.Sprintf("install it, or name it with --runtime %s=PATH", name))
+			return refuse(name+" is not on PATH", fmt.Sprintf("%s, or name it with --runtime %s=PATH", howToInstall(name), name))
 		}
 		return filepath.Abs(path)
 	}
@@ -238,6 +238,14 @@ func lookup(t target.Target, path string) (string, error) {
 		return refuse(path+" is not executable", "make it executable, or correct the path given for "+name)
 	}
 	return filepath.Abs(path)
+}
+
+// howToInstall is the advice for a missing runtime. touchstone setup has those that Touchstone searches for.
+func howToInstall(name string) string {
+	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == name && !k.onlyNamed }) {
+		return "run touchstone setup " + name
+	}
+	return "install it"
 }
 
 // ownFlags are the global flags that engines set themselves.

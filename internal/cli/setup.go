@@ -184,7 +184,8 @@ func (a *App) install(ctx context.Context, s *setup.Setup, names []string, o set
 		fmt.Fprintln(a.env.Stdout, "nothing to install")
 		return nil
 	}
-	if err := a.confirm(ctx, o.yes); err != nil {
+	hasNew := slices.ContainsFunc(missing, func(i setup.Item) bool { return !i.IsInstalled })
+	if err := a.confirm(ctx, o.yes || !hasNew); err != nil { // to choose an installed version needs no question
 		return err
 	}
 	for _, item := range missing {
@@ -299,6 +300,9 @@ func tryOn(ctx context.Context, drivers engines.Drivers, trial target.Target, s 
 				trials = append(trials, c.Target)
 			}
 		}
+	}
+	if len(trials)+len(errs) == 0 {
+		return fmt.Errorf("no runtime is here to try %s with; install one first: touchstone setup runc %s", trial.Engine, trial.Engine)
 	}
 	s.Targets = trials
 	for _, t := range trials {

@@ -210,11 +210,12 @@ func buildYouki(version string) *Builder {
 	}
 }
 
-// aptHelper is a program of APT that is not on PATH. It downloads with APT's proxies.
-const aptHelper = "/usr/lib/apt/apt-helper"
-
-// debianMirror is the archive of Debian if APT names none.
-const debianMirror = "http://deb.debian.org/debian/"
+// aptHelper is a program of APT that is not on PATH. It downloads with APT's proxies. debianMirror is the archive of Debian if APT names none.
+// They are variables for tests.
+var (
+	aptHelper    = "/usr/lib/apt/apt-helper"
+	debianMirror = "http://deb.debian.org/debian/"
+)
 
 // mirrorLine is the address of an archive of Debian in the output of `apt-get indextargets`.
 var mirrorLine = regexp.MustCompile(`(?m)^https?://\S+/debian/$`)

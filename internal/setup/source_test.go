@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -259,4 +261,53 @@ func TestInterruptedBuild(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	want(t, s.Root)
+}
+
+// TestCrun: the tarball of crun comes from APT's mirror with APT's proxy, or directly on a system without APT. Its checksum counts in both cases.
+func TestCrun(t *testing.T) {
+	text := archive(t, map[string]string{"crun-1.21/configure": "#!/bin/sh\nexit 0\n", "crun-1.21/crun": "#!/bin/sh\n"})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/debian/pool/main/c/crun/crun_1.21.orig.tar.gz" {
+			_, _ = w.Write(text)
+		}
+	}))
+	t.Cleanup(server.Close)
+	helper, mirror := aptHelper, debianMirror
+	t.Cleanup(func() { aptHelper, debianMirror = helper, mirror })
+	debianMirror = server.URL + "/debian/"
+	for name, c := range map[string]struct {
+		helper string // the script of apt-helper; empty without APT
+		sum    string
+		want   string
+	}{
+		"without APT":     {"", sumOf(text), ""},
+		"a wrong tarball": {"", strings.Repeat("0", 64), "has the SHA-256"},
+		"with APT":        {`[ "$1 $2" = "download-file http://mirror.example.com/debian/pool/main/c/crun/crun_1.21.orig.tar.gz" ] && cp TARBALL "$3"`, sumOf(text), ""},
+		"a failing APT":   {"echo 'Could not resolve mirror.example.com'; exit 100", sumOf(text), "the server cannot be reached"},
+		"a damaged file":  {`echo damaged >"$3"`, sumOf(text), "has the SHA-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recipe("crun", "1.21")
+			r.Build = buildCrun("1.21", c.sum, int64(len(text)))
+			s := newSetup(t, r)
+			addTools(t, s)
+			tarball := filepath.Join(t.TempDir(), "tarball")
+			must.Do(t, os.WriteFile(tarball, text, 0o600))
+			aptHelper = "/no/such/apt-helper"
+			if c.helper != "" {
+				aptHelper = addProgram(t, s, "apt-helper", strings.ReplaceAll(c.helper, "TARBALL", tarball))
+			}
+			addProgram(t, s, "apt-get", "printf 'http://security.example.com/debian-security/\\nhttp://mirror.example.com/debian/\\n'")
+			s.Source = parts.Build
+			err := install(t, s, "crun")
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("the error is %v, want %q", err, c.want)
+				}
+				want(t, s.Root)
+				return
+			}
+			must.Do(t, err)
+		})
+	}
 }

@@ -18,7 +18,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 scripts/setup.sh runtimes engines crio
-make --no-print-directory build chaos-programs
+make --no-print-directory chaos-programs
 path=$(scripts/runtimes.sh runsc crun containerd crio)
 export PATH="$path:$PATH"
 dir=$(mktemp -d)

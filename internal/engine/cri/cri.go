@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -461,7 +460,7 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 		rt.Type = c.shim
 	case c.binary != "":
 		rt.Path = c.binary
-		if path, err := exec.LookPath(c.binary); err == nil {
+		if path, err := engine.LookPath(c.binary); err == nil {
 			rt.Path = path // a shim finds a name without a directory on its PATH
 		}
 	case c.shim == shimRunc:

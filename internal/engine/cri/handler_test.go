@@ -114,7 +114,8 @@ func TestNetworkPlugins(t *testing.T) {
 			must.Do(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
-	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
+	defer func(dirs, files []string) { cniDirs, crioFiles = dirs, files }(cniDirs, crioFiles)
+	crioFiles = nil
 	cniDirs = []string{"/no/such", partDir}
 	for _, c := range []struct{ name, given, program, path, want string }{
 		{"a usual directory", "", "/usr/bin/containerd", "/usr/bin:/bin", "of the list"},
@@ -185,12 +186,15 @@ func TestShimsAreFoundByName(t *testing.T) {
 	}
 }
 
-// A helper is beside its engine, also behind a link, in the directories of distributions or on PATH, unless the session has its path.
+// A helper is beside its engine, also behind a link, in the engine's libexec or on PATH, unless the session has its path.
 func TestHelpers(t *testing.T) {
 	dirs := map[string]string{}
-	for _, name := range []string{"engine", "link", "distribution", "path", "given"} {
+	for _, name := range []string{"engine", "path", "given"} {
 		dirs[name] = t.TempDir()
 	}
+	prefix := t.TempDir()
+	dirs["link"], dirs["libexec"] = filepath.Join(prefix, "bin"), filepath.Join(prefix, "libexec/crio")
+	must.Do(t, os.MkdirAll(dirs["link"], 0o700), os.MkdirAll(dirs["libexec"], 0o700))
 	write := func(dir, name string, mode os.FileMode) string {
 		path := filepath.Join(dirs[dir], name)
 		must.Do(t, os.WriteFile(path, nil, mode))
@@ -199,7 +203,7 @@ func TestHelpers(t *testing.T) {
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
 	must.Do(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
-	inLink, linkTarget, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
+	inLink, linkTarget, inLibexec, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("libexec", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)
 	write("path", "b", 0o700)
 	write("link", "d", 0o600) // it cannot be executed
@@ -207,7 +211,7 @@ func TestHelpers(t *testing.T) {
 	for _, c := range []struct{ name, given, want, err string }{
 		{"a", "", inLink, ""},
 		{"b", "", linkTarget, ""},
-		{"c", "", inDistribution, ""},
+		{"c", "", inLibexec, ""},
 		{"d", "", onPath, ""},
 		{"a", override, override, ""},
 		{"e", "", "", "e, which it needs, is neither beside " + p.engine + " nor on PATH; install it, or name it with --engine-bin e=PATH"},
@@ -216,7 +220,7 @@ func TestHelpers(t *testing.T) {
 		{"a", "/no/such", "", "no such file or directory; correct --engine-bin a=PATH"},
 	} {
 		s := engine.Session{Engines: map[string]string{c.name: c.given}}
-		path, err := p.helper(s, "CRI-O", c.name, dirs["distribution"])
+		path, err := p.helper(s, "CRI-O", c.name)
 		if path != c.want || c.err == "" && err != nil || c.err != "" && (!engine.Unsupported(err) || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("helper(%q) with %q = %q, %v; want %q, %q", c.name, c.given, path, err, c.want, c.err)
 		}

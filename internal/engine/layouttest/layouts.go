@@ -19,6 +19,7 @@ var layouts = []Layout{
 	{
 		Name: "Debian 12", Path: usualPath, Packages: []Package{
 			merged, defaults,
+			{"dash 0.5.12, dpkg -L", []string{"/usr/bin/dash", "/usr/bin/sh -> dash"}},
 			{"containerd 1.6.20~ds1-1, dpkg -L", []string{"/usr/bin/containerd", "/usr/bin/containerd-shim-runc-v2"}},
 			{"docker.io 20.10.24+dfsg1-1, dpkg -L", []string{"/usr/sbin/dockerd", "/usr/sbin/docker-proxy", "/usr/bin/docker-init"}},
 			{"runc 1.1.5+ds1-1, dpkg -L", []string{"/usr/sbin/runc", "/usr/bin/runc -> ../sbin/runc"}},
@@ -85,6 +86,7 @@ var layouts = []Layout{
 	{
 		Name: "Alpine", Path: usualPath, Packages: []Package{
 			{"alpine-baselayout, https://wiki.alpinelinux.org/wiki/Release_Notes_for_Alpine_3.22.0", []string{"/var/run -> ../run"}},
+			{"busybox and musl, https://wiki.alpinelinux.org/wiki/BusyBox", []string{"/bin/busybox", "/bin/sh -> /bin/busybox", "/lib/ld-musl-x86_64.so.1"}},
 			defaults,
 			{"cni-plugins 1.1.1, alpinelinux/aports community/cni-plugins/APKBUILD", []string{
 				"/usr/libexec/cni/bridge", "/usr/libexec/cni/host-local", "/usr/libexec/cni/loopback",
@@ -152,6 +154,10 @@ var layouts = []Layout{
 			{"the profile of a system, nixos/modules/config/system-path.nix", []string{
 				"/run/current-system -> /nix/store/s-system", "/nix/store/s-system/sw -> /nix/store/p-system-path", "/var/run -> /run", "/run/wrappers/bin -> /run/wrappers/wrappers.x",
 				"/run/wrappers/wrappers.x/mount",
+			}},
+			{"/bin/sh and /usr/bin/env, nixos/modules/config/shells-environment.nix", []string{
+				"/nix/store/b-bash-5.2/bin/bash", "/nix/store/b-bash-5.2/bin/sh -> bash", "/bin/sh -> /nix/store/b-bash-5.2/bin/sh",
+				"/nix/store/e-coreutils-9.5/bin/coreutils", "/nix/store/e-coreutils-9.5/bin/env -> coreutils", "/usr/bin/env -> /nix/store/e-coreutils-9.5/bin/env",
 			}},
 			defaults,
 			{"docker 27.0.3, nixpkgs pkgs/applications/virtualization/docker/default.nix", []string{

@@ -293,7 +293,7 @@ func logAdvice(f diagnosis.Facts) string {
 		return diagnosis.Alone(f.Target.Runtime)
 	}
 	unit := map[string]string{"cri-o": "crio", "docker": "cri-docker"}[f.Engine]
-	return "look at the log of the engine: journalctl -n 50 -u " + cmp.Or(unit, f.Engine)
+	return "look at the log of the engine: " + diagnosis.ServiceLog(cmp.Or(unit, f.Engine)) + " | tail -n 50"
 }
 
 // start starts a private engine.

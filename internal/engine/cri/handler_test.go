@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
@@ -53,11 +54,11 @@ func TestIdentify(t *testing.T) {
 // An unknown error has the advice of its handler or of its engine.
 func TestAdvice(t *testing.T) {
 	for want, e := range map[string]*Engine{
-		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
-		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
-		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
-		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
-		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
+		"shim=runc":                        {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
+		diagnosis.ServiceLog("containerd"): {service: &service{client: &client{about: about{engine: "containerd"}}}},
+		diagnosis.ServiceLog("crio"):       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
+		"-t oci/crun":                      {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
+		"-t oci/runsc":                     {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
 	} {
 		if got := e.advice(); !strings.Contains(got, want) {
 			t.Errorf("the advice is %q, want it to contain %s", got, want)

@@ -36,7 +36,7 @@ func (s Session) Program(name string, dirs ...string) (string, error) {
 var systemDirs = []string{
 	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/run/current-system/profile/sbin", "/opt/bin",
 	"/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/lib/k0s/bin",
-	"/snap/microk8s/current/bin", "/var/lib/snapd/snap/microk8s/current/bin",
+	"/snap/microk8s/current/bin",
 }
 
 // LookPath returns the absolute path of a program: on PATH, or else in sbin beside a directory bin of PATH, or in systemDirs. The PATH of a cron job,

@@ -270,7 +270,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "MicroK8s on Fedora", Path: usualPath, Beyond: []string{"/var/lib/snapd/snap/microk8s/current/bin"}, Packages: []Package{
+		Name: "MicroK8s on Fedora", Path: usualPath, Beyond: []string{"/snap/microk8s/current/bin"}, Packages: []Package{
 			{"microk8s and snapd, https://snapcraft.io/docs/installing-snap-on-fedora", []string{
 				"/snap -> var/lib/snapd/snap", "/var/lib/snapd/snap/microk8s/current -> 8000", "/var/lib/snapd/snap/microk8s/8000/bin/containerd",
 				"/var/lib/snapd/snap/microk8s/8000/bin/containerd-shim-runc-v2", "/var/lib/snapd/snap/microk8s/8000/bin/runc",

@@ -38,7 +38,7 @@ func IsType(runtimeType string) bool { return strings.HasPrefix(runtimeType, "io
 // shimDirs are the directories of the shim in Kata's releases, in distributions and in the snap.
 var shimDirs = []string{
 	"/opt/kata/bin", "/usr/local/bin", "/usr/bin", "/usr/libexec/kata-containers",
-	"/snap/kata-containers/current/usr/bin", "/var/lib/snapd/snap/kata-containers/current/usr/bin",
+	"/snap/kata-containers/current/usr/bin",
 }
 
 // rustShim is the shim in Rust of Kata's releases. Only this shim has Dragonball.

@@ -195,12 +195,11 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 	return p, nil
 }
 
-// cniDirs are the usual directories of network plug-ins: of Kubernetes, of distributions, of Bottlerocket, k3s, RKE2 and MicroK8s, and of the
-// profiles of NixOS and Guix.
+// cniDirs are the usual directories of network plug-ins: of Kubernetes, of distributions, and of Bottlerocket, k3s, RKE2 and MicroK8s. A profile of NixOS
+// or Guix has them beside the engine.
 var cniDirs = []string{
 	"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni", "/usr/local/libexec/cni", "/usr/libexec/cni/bin",
 	"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/snap/microk8s/current/opt/cni/bin",
-	"/run/current-system/sw/bin", "/run/current-system/profile/bin",
 }
 
 // crioFiles are the patterns of CRI-O's configuration.

@@ -199,7 +199,8 @@ func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 // *engine.UnsupportedError.
 func Path(t target.Target, override string) (string, error) { return lookup(t, override) }
 
-// bundlers are the programs of engines that may bring runtimes beside their other helpers, outside of PATH: Podman and Docker of NixOS, and CRI-O's own packages.
+// bundlers are the programs of engines that may bring runtimes beside their other helpers, outside of PATH: Podman and Docker of NixOS, and the packages
+// of CRI-O.
 var bundlers = []string{"podman", "crio", "dockerd"}
 
 // find finds a runtime's binary by its name: by engine.LookPath, or else among the helpers of an engine.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
@@ -53,11 +54,11 @@ func TestIdentify(t *testing.T) {
 // An unknown error has the advice of its handler or of its engine.
 func TestAdvice(t *testing.T) {
 	for want, e := range map[string]*Engine{
-		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
-		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
-		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
-		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
-		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
+		"shim=runc":                        {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
+		diagnosis.ServiceLog("containerd"): {service: &service{client: &client{about: about{engine: "containerd"}}}},
+		diagnosis.ServiceLog("crio"):       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
+		"-t oci/crun":                      {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
+		"-t oci/runsc":                     {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
 	} {
 		if got := e.advice(); !strings.Contains(got, want) {
 			t.Errorf("the advice is %q, want it to contain %s", got, want)
@@ -114,7 +115,8 @@ func TestNetworkPlugins(t *testing.T) {
 			must.Do(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
-	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
+	defer func(dirs, files []string) { cniDirs, crioFiles = dirs, files }(cniDirs, crioFiles)
+	crioFiles = nil
 	cniDirs = []string{"/no/such", partDir}
 	for _, c := range []struct{ name, given, program, path, want string }{
 		{"a usual directory", "", "/usr/bin/containerd", "/usr/bin:/bin", "of the list"},
@@ -185,12 +187,15 @@ func TestShimsAreFoundByName(t *testing.T) {
 	}
 }
 
-// A helper is beside its engine, also behind a link, in the directories of distributions or on PATH, unless the session has its path.
+// A helper is beside its engine, also behind a link, in the engine's libexec or on PATH, unless the session has its path.
 func TestHelpers(t *testing.T) {
 	dirs := map[string]string{}
-	for _, name := range []string{"engine", "link", "distribution", "path", "given"} {
+	for _, name := range []string{"engine", "path", "given"} {
 		dirs[name] = t.TempDir()
 	}
+	prefix := t.TempDir()
+	dirs["link"], dirs["libexec"] = filepath.Join(prefix, "bin"), filepath.Join(prefix, "libexec/crio")
+	must.Do(t, os.MkdirAll(dirs["link"], 0o700), os.MkdirAll(dirs["libexec"], 0o700))
 	write := func(dir, name string, mode os.FileMode) string {
 		path := filepath.Join(dirs[dir], name)
 		must.Do(t, os.WriteFile(path, nil, mode))
@@ -199,7 +204,7 @@ func TestHelpers(t *testing.T) {
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
 	must.Do(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
-	inLink, linkTarget, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
+	inLink, linkTarget, inLibexec, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("libexec", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)
 	write("path", "b", 0o700)
 	write("link", "d", 0o600) // it cannot be executed
@@ -207,7 +212,7 @@ func TestHelpers(t *testing.T) {
 	for _, c := range []struct{ name, given, want, err string }{
 		{"a", "", inLink, ""},
 		{"b", "", linkTarget, ""},
-		{"c", "", inDistribution, ""},
+		{"c", "", inLibexec, ""},
 		{"d", "", onPath, ""},
 		{"a", override, override, ""},
 		{"e", "", "", "e, which it needs, is neither beside " + p.engine + " nor on PATH; install it, or name it with --engine-bin e=PATH"},
@@ -216,7 +221,7 @@ func TestHelpers(t *testing.T) {
 		{"a", "/no/such", "", "no such file or directory; correct --engine-bin a=PATH"},
 	} {
 		s := engine.Session{Engines: map[string]string{c.name: c.given}}
-		path, err := p.helper(s, "CRI-O", c.name, dirs["distribution"])
+		path, err := p.helper(s, "CRI-O", c.name)
 		if path != c.want || c.err == "" && err != nil || c.err != "" && (!engine.Unsupported(err) || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("helper(%q) with %q = %q, %v; want %q, %q", c.name, c.given, path, err, c.want, c.err)
 		}

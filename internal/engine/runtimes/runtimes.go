@@ -199,18 +199,40 @@ func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 // *engine.UnsupportedError.
 func Path(t target.Target, override string) (string, error) { return lookup(t, override) }
 
-// lookup finds a runtime's binary: at the path, or on PATH if that is empty.
+// bundlers are the programs of engines that may bring runtimes beside their other helpers, outside of PATH: Podman and Docker of NixOS, and the packages
+// of CRI-O.
+var bundlers = []string{"podman", "crio", "dockerd"}
+
+// find finds a runtime's binary by its name: by engine.LookPath, or else among the helpers of an engine.
+func find(name string) (string, error) {
+	path, err := engine.LookPath(name)
+	if !errors.Is(err, exec.ErrNotFound) {
+		return path, err
+	}
+	for _, bundler := range bundlers {
+		program, lookErr := engine.LookPath(bundler)
+		if lookErr != nil {
+			continue
+		}
+		if path, ok := engine.FindIn(name, engine.Helpers(program)); ok {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// lookup finds a runtime's binary: at the path, or by its name if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime
 	refuse := func(reason, advice string) (string, error) {
 		return "", &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}
 	}
 	if path == "" {
-		path, err := exec.LookPath(name)
+		path, err := find(name)
 		if err != nil {
 			return refuse(name+" is not on PATH", fmt.Sprintf("install it, or name it with --runtime %s=PATH", name))
 		}
-		return filepath.Abs(path)
+		return path, nil
 	}
 	stat, err := os.Stat(path)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -139,7 +140,7 @@ func TestImageNeedsEveryDocument(t *testing.T) {
 
 // A pushed image has the digest that the build printed, for both architectures. A second push changes nothing, and no push changes a published version.
 func TestPush(t *testing.T) {
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	repository := strings.TrimPrefix(server.URL, "http://") + "/someone/touchstone"
 	dir := programs(t)
@@ -174,7 +175,7 @@ func TestPush(t *testing.T) {
 
 // A folder that is no release, a repository that is no name, and a registry that is not there are errors, and no image is published.
 func TestPushRefuses(t *testing.T) {
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	repository := strings.TrimPrefix(server.URL, "http://") + "/someone/touchstone"
 	release, _ := unpacked(t, "v1.0.0", programs(t))

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -104,7 +105,7 @@ func TestRelease(t *testing.T) {
 
 	refuse("RELEASE_REPOSITORY", "RELEASE_KEY="+key, "PUBLISH=1", "RELEASE_REPOSITORY=")
 
-	registries := httptest.NewServer(registry.New())
+	registries := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(registries.Close)
 	repository := strings.TrimPrefix(registries.URL, "http://") + "/someone/touchstone"
 	// The stand-in for GitHub's program records its arguments, one a line.

@@ -129,7 +129,9 @@ func TestRelease(t *testing.T) {
 	for _, arch := range architectures {
 		t.Run("files/"+arch, func(t *testing.T) { testFiles(t, files, arch) })
 	}
-	t.Run("published", func(t *testing.T) { testPublished(t, repository, string(read(t, filepath.Join(base, "published"))), output, architectures) })
+	t.Run("published", func(t *testing.T) {
+		testPublished(t, repository, string(read(t, filepath.Join(base, "published"))), output, architectures)
+	})
 	t.Run("container", func(t *testing.T) { testContainer(t, files) })
 	t.Run("load", func(t *testing.T) { testLoad(t, files, architectures) })
 	for _, suite := range []string{"bookworm", "trixie"} {

@@ -4,7 +4,7 @@
 #   git tag -s v0.1.0 && RELEASE_KEY=~/.ssh/release scripts/release.sh
 #   PUBLISH=1 RELEASE_REPOSITORY=ghcr.io/OWNER/touchstone scripts/release.sh     # also publishes the image, and the files with gh, GitHub's program
 #
-# The registry's credentials are those of docker login and podman login. For ghcr.io GITHUB_TOKEN works too.
+# The credentials of the registry come from docker login, podman login or, for ghcr.io, from GITHUB_TOKEN.
 #
 # It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, and a key that is not in
 # .github/allowed_signers. docs/releases.md has the tests that must pass before.
@@ -34,7 +34,7 @@ echo "release: $tag is built, checked and signed; its notes:"
 printf '%s\n' "$notes"
 [ -n "${PUBLISH:-}" ] || exit 0
 
-# A published image without a release harms nobody, and the next attempt finds it. A release without its image would have wrong pages.
+# The image precedes the release, whose notes name it. Another attempt finds a published image and goes on.
 layout=$(mktemp -d)
 trap 'rm -rf "$layout"' EXIT
 tar -C "$layout" -xf "dist/touchstone-$tag-oci.tar"

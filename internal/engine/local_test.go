@@ -38,7 +38,7 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// A program without namespaces is sent to the rights that it needs: those of its container, if it is in one.
+// A program without namespaces gets the remedy of its container, if it is in one.
 func TestAdmitsNamesTheWayOut(t *testing.T) {
 	errConfined := errors.New("no mounts")
 	for _, tt := range []struct {

@@ -164,9 +164,10 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// A container with the PIDs and the name of the host has the namespaces of the kernel itself. The mounts, cgroups and environments of Docker are of
-// 20.10.24 with --pid=host --uts=host. Those of a pod follow from the sources of containerd and the kubelet: a pod of kubectl debug node has hostPID
-// and hostNetwork, and so the host's name; its cgroup namespace is private on v2 unless it is privileged; each container has KUBERNETES_SERVICE_HOST.
+// A container with the PIDs and the name of the host has the namespaces of the kernel itself. The mounts of Docker are copies from a container of Docker
+// 20.10.24 with --pid=host --uts=host. The files of a pod follow from the code of kubectl, containerd and the kubelet: a pod of kubectl debug node has
+// hostPID and hostNetwork, and so the host's name. Its cgroup namespace is private on v2, unless it is privileged. Each container of a pod has the
+// variable KUBERNETES_SERVICE_HOST.
 func TestContainerInNamespacesOfTheHost(t *testing.T) {
 	const (
 		docker = "93 69 0:39 / / rw,relatime master:2 - overlay overlay rw,lowerdir=/srv/data/overlay2/l/2OTB:/srv/data/overlay2/l/SMNT," +

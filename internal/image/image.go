@@ -125,11 +125,11 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 
 // Compose builds an image for an architecture, in Go's naming, from layers. The digest depends only on the arguments.
 func Compose(arch, createdBy string, date time.Time, run v1.Config, layers ...v1.Layer) (v1.Image, error) {
-	created := v1.Time{Time: date}
+	creation := v1.Time{Time: date}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range layers {
 		var err error
-		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: createdBy}})
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: creation, CreatedBy: createdBy}})
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func Compose(arch, createdBy string, date time.Time, run v1.Config, layers ...v1
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Variant = "linux", arch, variants[arch]
-	config.Created, config.Config = created, run
+	config.Created, config.Config = creation, run
 	return mutate.ConfigFile(image, config)
 }
 

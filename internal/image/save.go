@@ -117,7 +117,7 @@ func filesOfIndex(tag name.Tag, index v1.ImageIndex) ([]saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		further, err := blobsIn(image)
+		parts, err := blobsIn(image)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func filesOfIndex(tag name.Tag, index v1.ImageIndex) ([]saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		blobs, docker = append(blobs, further...), append(docker, entry)
+		blobs, docker = append(blobs, parts...), append(docker, entry)
 	}
 	return frame(*d, blobs, docker...)
 }

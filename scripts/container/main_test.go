@@ -24,7 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
-// programs returns a folder with stand-ins for the programs of two architectures. Their modes are those of a careful user.
+// programs returns a folder with stand-ins for the programs of two architectures. Only their owner can read them.
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -184,13 +184,13 @@ func TestPushRefuses(t *testing.T) {
 	must.Do(t, err)
 	_, err = layout.Write(two, index)
 	must.Do(t, err)
-	dead := httptest.NewServer(nil)
-	dead.Close()
+	outage := httptest.NewServer(nil)
+	outage.Close()
 	for _, tt := range []struct{ dir, repository, reason string }{
 		{t.TempDir(), repository, "index.json"},
 		{two, repository, "has 2 entries"},
 		{release, "Not A Name", "Not A Name"},
-		{release, strings.TrimPrefix(dead.URL, "http://") + "/touchstone", "refused"},
+		{release, strings.TrimPrefix(outage.URL, "http://") + "/touchstone", "refused"},
 	} {
 		if err := push(t.Context(), io.Discard, tt.dir, tt.repository); err == nil || !strings.Contains(err.Error(), tt.reason) {
 			t.Errorf("%s to %s: %v, want %q", tt.dir, tt.repository, err, tt.reason)

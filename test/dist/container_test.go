@@ -21,9 +21,7 @@ const (
 	loaded     = "localhost/touchstone:" + tag
 )
 
-// testPublished checks the image in the registry and the arguments of GitHub's program, of which one is in each line.
-//
-// Invariant same-release.
+// testPublished checks the image in the registry and the arguments of GitHub's program, one a line.
 func testPublished(t *testing.T, repository, arguments, output string, architectures []string) {
 	reference, err := name.NewTag(repository + ":" + tag)
 	must.Do(t, err)

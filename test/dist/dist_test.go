@@ -72,7 +72,7 @@ func read(t *testing.T, file string) []byte {
 
 // A release by hand refuses an incomplete one, and its files are those that another clone of the commit gives, elsewhere and with other settings.
 //
-// Invariant same-release: The same commit gives the same bytes of archives, packages and bills of materials.
+// Invariant same-release: The same commit gives the same bytes of archives, packages, the container image and bills of materials.
 func TestRelease(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("builds the files of a release twice, and a root file system; needs root")
@@ -312,7 +312,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// isolated runs a script of testdata in namespaces of its own for mounts, processes and those of the options, and returns its output.
+// isolated runs a script of testdata in new namespaces for mounts and processes, and in those that the options name. It returns the output.
 func isolated(t *testing.T, options []string, script string, args ...string) string {
 	t.Helper()
 	need(t, "unshare")

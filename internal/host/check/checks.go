@@ -445,7 +445,8 @@ func (m state) containerReading() reading {
 	if facts.SeesHost(m.Tree) {
 		r.now += ", with the processes and the cgroups of the host"
 		r.about += " that has the processes and the cgroups of the host"
-		r.effect = "the limits, the files and the rights of that container, such as its filter of system calls, still hold for native and the runtimes"
+		r.effect = "native and the runtimes still have the files and the rights of that container, such as its filter of system calls, and its limits hold for " +
+			"Touchstone itself"
 		r.remedy = "start Touchstone on the host; otherwise give that container no limits, all rights, and the directories /run and /var/lib/touchstone of the host"
 	}
 	return r

@@ -109,13 +109,13 @@ func (t reader) container() string {
 }
 
 // sharingContainer returns the kind of a container with the processes and the host name of the host, such as a pod of kubectl debug node. A machine
-// without a container has the same namespaces. So a mark proves a container only beside a root file system that is not the one of the host's first
-// process: virtual machines that are made from images have marks. In a chroot to the files of the host, the cgroup or the environment is left.
+// without a container has the same namespaces. So a mark proves a container only if the host's first process has another root file
+// system: virtual machines that are made from images have marks. In a chroot to the files of the host, the cgroup or the environment is left.
 func (t reader) sharingContainer() string {
 	if name := cmp.Or(t.rootLayer(), t.group("proc/self/cgroup")); name != "" {
 		return name
 	}
-	if own, first := t.root("self"), t.root("1"); own != nil && first != nil && !slices.Equal(own[2:4], first[2:4]) {
+	if root, first := t.root("self"), t.root("1"); root != nil && first != nil && !slices.Equal(root[2:4], first[2:4]) {
 		if name := t.mark(); name != "" {
 			return name
 		}
@@ -136,7 +136,7 @@ func (t reader) mark() string {
 	return ""
 }
 
-// variable returns the kind of a container that the environment of a process has. Without root, that of the first process cannot be read.
+// variable returns the kind of a container that the environment of a process has. Only root can read the environment of the first process.
 func (t reader) variable(file string) string {
 	for _, variable := range strings.Fields(t.Text(file)) { // the zero bytes between the variables are blanks here
 		name, value, _ := strings.Cut(variable, "=")

@@ -13,20 +13,21 @@ ip link set lo up
 export HOME=$dir
 podman=(podman --root "$dir/storage" --runroot /run/podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend none --runtime crun)
 # Some machines forbid higher limits than their own. The results belong to root, and other users cannot read them.
-run=("${podman[@]}" run --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --network host --volume "$dir/out:/data/out")
+run=("${podman[@]}" run --cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --network host)
+results=(--user 0 --volume "$dir/out:/data/out")
 
 "${podman[@]}" load --input "$archive"
 "${run[@]}" --rm "$image" version >"$dir/answers/version"
-! "${run[@]}" --rm "$image" report >"$dir/answers/forbidden" 2>&1 || exit 1
+! "${run[@]}" --rm "${results[@]}" --user 65532 "$image" report >"$dir/answers/forbidden" 2>&1 || exit 1
 for verb in report "compare A B" runs; do
 	# shellcheck disable=SC2086 # one word for each argument
-	"${run[@]}" --rm --user 0 --read-only "$image" $verb >"$dir/answers/${verb%% *}"
+	"${run[@]}" --rm --user 0 --read-only --volume "$dir/out:/data/out:ro" "$image" $verb >"$dir/answers/${verb%% *}"
 done
-"${run[@]}" --rm --user 0 "$image" report -o html -O out/page.html
+"${run[@]}" --rm "${results[@]}" "$image" report -o html -O out/page.html
 
 # The pages at a published port are at all addresses of the container.
 mkfifo "$dir/pages"
-"${run[@]}" --name ui --user 0 "$image" ui --listen 0.0.0.0:8642 >"$dir/pages" &
+"${run[@]}" --name ui "${results[@]}" "$image" ui --listen 0.0.0.0:8642 >"$dir/pages" &
 exec {pages}<"$dir/pages"
 read -r address <&"$pages"
 token=${address##*token=}

@@ -33,7 +33,7 @@ probes: ## After a change of probe/ or linpack/, build them for all architecture
 # --- Release ----------------------------------------------------------------------------
 
 .PHONY: dist
-dist: ## Build archives, packages, bills of materials and checksums for all architectures in dist/
+dist: ## Build archives, packages, the container image, bills of materials and checksums for all architectures in dist/
 	VERSION='$(VERSION)' scripts/dist.sh $(or $(ARGS),$(PROBES))
 
 .PHONY: release

@@ -40,7 +40,7 @@ func All() []Cell {
 		{"cli/remote", []string{"internal/peer"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
-		{"dist/architectures", []string{"test/dist", "scripts/manual", "scripts/sbom"}},
+		{"dist/architectures", []string{"test/dist", "scripts/container", "scripts/manual", "scripts/sbom"}},
 		{"dist/debian", []string{"test/dist", "scripts/package"}},
 		{"image/build", []string{"internal/image/debian"}},
 

@@ -1,5 +1,5 @@
-// Package ports gives tests the ports of programs that listen later. A port that a test takes and closes belongs to nobody: the kernel may give
-// it to a program beside the test. Only tests import the package.
+// Package ports gives tests the ports of programs that listen later. The kernel may give a port that a test takes and closes
+// to a program beside the test. Only tests import the package.
 package ports
 
 import (

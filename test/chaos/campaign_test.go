@@ -339,7 +339,7 @@ func (h *host) differs(left, losses []string, event string, args ...any) {
 }
 
 // accept makes the present state of the host the one to compare with, after a case has checked the differences itself. A zombie is no part of it:
-// it disappears when its parent reaps it, and nobody has touched it then.
+// it disappears when its parent reaps it.
 func (h *host) accept() {
 	h.Helper()
 	h.before = h.state()

@@ -405,8 +405,8 @@ const unnamedPause = 100 * time.Millisecond
 // so the containers of the run are removed first. It returns their number.
 func (d *daemon) removeUnnamed(ctx context.Context, id string) (containers int, err error) {
 	for {
-		kept, err := d.client.ImageInspect(ctx, id)
-		if errdefs.IsNotFound(err) || err == nil && len(kept.RepoTags) > 0 { // another run has given it a name
+		answer, err := d.client.ImageInspect(ctx, id)
+		if errdefs.IsNotFound(err) || err == nil && len(answer.RepoTags) > 0 { // another run has given it a name
 			return containers, nil
 		}
 		if err != nil {

@@ -95,7 +95,8 @@ func TestSweepWhileAContainerIsMade(t *testing.T) {
 		{name: "another run's too", renamed: []string{"127.0.0.1:99/touchstone/other/probe:latest"}, removals: []string{tag}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			names, exists, used := []string{tag}, true, false
+			names, exists := []string{tag}, true
+			holder := false // whether a container holds the image
 			var removals []string
 			fail := func(w http.ResponseWriter, code int) {
 				w.WriteHeader(code)
@@ -108,21 +109,21 @@ func TestSweepWhileAContainerIsMade(t *testing.T) {
 				answer := any([]any{})
 				switch {
 				case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/images/"+tag):
-					removals, names, used = append(removals, tag), tt.renamed, true
-				case r.Method == http.MethodDelete && object == id && used:
+					removals, names, holder = append(removals, tag), tt.renamed, true
+				case r.Method == http.MethodDelete && object == id && holder:
 					removals = append(removals, id+": conflict")
 					fail(w, http.StatusConflict)
 					return
 				case r.Method == http.MethodDelete && object == id:
 					removals, exists = append(removals, id), false
 				case r.Method == http.MethodDelete:
-					removals, used = append(removals, object), false
+					removals, holder = append(removals, object), false
 				case object == "info":
 					answer = map[string]string{"ServerVersion": "1", "Name": "busy"}
 				case strings.HasSuffix(r.URL.Path, "/containers/json"):
-					if used && tt.lists > 0 {
+					if holder && tt.lists > 0 {
 						tt.lists--
-					} else if used {
+					} else if holder {
 						answer = []listed{{"new", []string{"/touchstone-" + run + "-t1-00001"}, map[string]string{engine.Label: run}}}
 					}
 				case strings.HasSuffix(r.URL.Path, "/images/json"):

@@ -4,8 +4,8 @@
 #   git tag -s v0.1.0 && RELEASE_KEY=~/.ssh/release scripts/release.sh
 #   PUBLISH=1 scripts/release.sh     # also publishes the files with gh, GitHub's program
 #
-# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, and a key that is not in
-# .github/allowed_signers. docs/releases.md has the tests that must pass before.
+# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, an action with another version, and a key that
+# is not in .github/allowed_signers. docs/releases.md has the tests that must pass before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,8 @@ signers=.github/allowed_signers
 
 notes=$(awk -v heading="## [${tag#v}]" 'index($0, "## [") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md)
 [ -n "$notes" ] || refuse "CHANGELOG.md has no section ## [${tag#v}]"
+
+grep -q "INPUT_VERSION:-$tag}" scripts/ci.sh || refuse "scripts/ci.sh has another version: write $tag into it, and call make gen"
 
 make --no-print-directory dist VERSION="$tag" ARGS="$*"
 (cd dist && sha256sum --check --quiet SHA256SUMS)

@@ -83,6 +83,6 @@ func light() []string {
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
-		"test/browser", "test/cells", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
+		"test/browser", "test/cells", "test/ci", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}
 }

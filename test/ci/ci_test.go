@@ -142,18 +142,18 @@ func TestRelease(t *testing.T) {
 		name := version(t)
 		file, err := program()
 		must.Do(t, err)
-		other := newRelease(t, name, "/dev/null")
+		forgery := newRelease(t, name, "/dev/null")
 		older := newRelease(t, "v0.0.1", file)
 		digest := strings.Fields(string(signed(t).files[name+"/SHA256SUMS"]))[0]
 		for reason, change := range map[string]func(r *release, inputs map[string]string){
 			"has the digest": func(r *release, _ map[string]string) {
-				r.files[archiveName(name)] = other.files[archiveName(name)]
+				r.files[archiveName(name)] = forgery.files[archiveName(name)]
 			},
 			"has no signature by a key of releases": func(r *release, _ map[string]string) {
-				r.files = other.files
+				r.files = forgery.files
 			},
 			"SHA256SUMS of release " + name + " has no signature": func(r *release, _ map[string]string) {
-				r.files[archiveName(name)], r.files[name+"/SHA256SUMS"] = other.files[archiveName(name)], other.files[name+"/SHA256SUMS"]
+				r.files[archiveName(name)], r.files[name+"/SHA256SUMS"] = forgery.files[archiveName(name)], forgery.files[name+"/SHA256SUMS"]
 			},
 			"must have one in SHA256SUMS": func(r *release, _ map[string]string) {
 				r.signers = older.signers
@@ -195,7 +195,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// The job of a fork, whose token may not comment, has the answer in its log, and says why the comment is missing. So has a job without a token.
+// The job of a fork has the answer in its log, with the reason for the missing comment. So has a job without a token.
 func TestFork(t *testing.T) {
 	each(t, func(t *testing.T, s service) {
 		for _, token := range []string{forgetest.ReadOnly, ""} {

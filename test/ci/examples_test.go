@@ -49,7 +49,7 @@ func newExample(t *testing.T) *job {
 	return j
 }
 
-// workflow executes the steps of a workflow with scripts, and then this action with its inputs, of which some are changed.
+// workflow executes the scripts of a workflow, and then this action with its inputs. changes replace some of the inputs.
 func (j *job) workflow(t *testing.T, file string, variables, changes map[string]string) {
 	t.Helper()
 	var w workflow
@@ -129,8 +129,8 @@ func TestExampleOfGitLab(t *testing.T) {
 	delete(pipeline, "include")
 	text, err = yaml.Marshal(pipeline)
 	must.Do(t, err)
-	var own map[string]pipelineJob
-	must.Do(t, yaml.UnmarshalWithOptions(text, &own, yaml.Strict()))
+	var jobs map[string]pipelineJob
+	must.Do(t, yaml.UnmarshalWithOptions(text, &jobs, yaml.Strict()))
 	const name = "runtime-performance"
 	j := newExample(t)
 	forge := forgetest.New(t)
@@ -138,21 +138,21 @@ func TestExampleOfGitLab(t *testing.T) {
 	inputs := maps.Clone(files[0].Inputs)
 	inputs["releases"] = j.inputs["releases"]
 	p := include(t, inputs)[name]
-	if len(own) != 1 || len(own[name].BeforeScript) != 1 || len(p.Rules) != 1 || !slices.Equal(p.AllowFailure.ExitCodes, []int{7}) || p.Artifacts.Reports["junit"] == "" ||
+	if len(jobs) != 1 || len(jobs[name].BeforeScript) != 1 || len(p.Rules) != 1 || !slices.Equal(p.AllowFailure.ExitCodes, []int{7}) || p.Artifacts.Reports["junit"] == "" ||
 		!strings.HasSuffix(p.Rules[0].If, "&& $CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID") {
-		t.Fatalf("the example has the jobs %+v, and the component %+v", own, p)
+		t.Fatalf("the example has the jobs %+v, and the component %+v", jobs, p)
 	}
 	maps.Copy(j.variables, fakeRuns)
-	baseline := own[name].BeforeScript[0] + `
+	baseline := jobs[name].BeforeScript[0] + `
 touchstone baseline save main results/ -d results
 touchstone baseline show main -o json -O performance/main.json -d results
 rm -r results`
 	if code := j.script(t, []string{"bash", "-e"}, baseline, nil); code != 0 {
 		t.Fatalf("the baseline ended with %d:\n%s", code, j.log)
 	}
-	measured := p
-	measured.BeforeScript = own[name].BeforeScript
-	j.pipeline(t, "bash", measured)
+	example := p
+	example.BeforeScript = jobs[name].BeforeScript
+	j.pipeline(t, "bash", example)
 	j.check(t, 0, "wrote the comment on merge request 7")
 	must.Do(t, scale(filepath.Join(j.workspace, "results"), 1.2))
 	j.pipeline(t, "bash", p)

@@ -72,8 +72,8 @@ func TestSameInputs(t *testing.T) {
 	a, c := parseAction(t), parseComponent(t).Spec.Inputs
 	for name, input := range a.Inputs {
 		twin, ok := c[name]
-		if own := name == "github-token" || name == "summary"; ok == own {
-			t.Errorf("the input %s is in the component: %v, want %v", name, ok, !own)
+		if isOwn := name == "github-token" || name == "summary"; ok == isOwn {
+			t.Errorf("the input %s is in the component: %v, want %v", name, ok, !isOwn)
 		}
 		if ok && (input.Required != (twin.Default == nil) || !input.Required && input.Default != *twin.Default) {
 			t.Errorf("the default of %s is %q in the action, and another one in the component", name, input.Default)
@@ -165,6 +165,26 @@ func TestScriptsHaveNoTemplates(t *testing.T) {
 					t.Errorf("an input of GitLab becomes a part of %s\n%v", name, line)
 				}
 			}
+		}
+	}
+}
+
+// docs/ci.md has each input in its table, and each output.
+func TestDocumentedInputs(t *testing.T) {
+	page := read(t, "docs/ci.md")
+	var names []string
+	for name := range parseAction(t).Inputs {
+		names = append(names, name)
+	}
+	for name := range parseAction(t).Outputs {
+		names = append(names, name)
+	}
+	for name := range parseComponent(t).Spec.Inputs {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + name + "`").MatchString(page) {
+			t.Errorf("docs/ci.md has no row of %s", name)
 		}
 	}
 }

@@ -87,10 +87,10 @@ func interpolate(t *testing.T, value any, inputs map[string]any) any {
 }
 
 // include returns the jobs of the component with inputs.
-func include(t *testing.T, given map[string]any) map[string]pipelineJob {
+func include(t *testing.T, values map[string]any) map[string]pipelineJob {
 	t.Helper()
 	c := parseComponent(t)
-	inputs := maps.Clone(given)
+	inputs := maps.Clone(values)
 	for name, input := range c.Spec.Inputs {
 		value, ok := inputs[name]
 		switch {
@@ -102,7 +102,7 @@ func include(t *testing.T, given map[string]any) map[string]pipelineJob {
 			t.Fatalf("the input %s is %v, and must be one of %q", name, value, input.Options)
 		}
 	}
-	for name := range given {
+	for name := range values {
 		if _, ok := c.Spec.Inputs[name]; !ok {
 			t.Fatalf("the component has no input %s", name)
 		}

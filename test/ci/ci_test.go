@@ -294,6 +294,17 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
+// The words of args are arguments as they are. The sides may have blanks.
+func TestArguments(t *testing.T) {
+	each(t, func(t *testing.T, s service) {
+		j := newJob(t, stub(t, `printf '<%s>' "$@"`))
+		must.Do(t, os.WriteFile(filepath.Join(j.workspace, "a file"), nil, 0o600))
+		j.inputs["baseline"], j.inputs["candidate"], j.inputs["args"] = "old runs", "new runs", " --allow-differences 'version'\n* a?file "
+		s.run(t, j)
+		j.check(t, 0, "<compare><--allow-differences><'version'><*><a?file><--a><old runs><--b><new runs><--inconclusive><fail>")
+	})
+}
+
 // On GitHub the program that measures does not have the token of the comment. With the input sudo it is executed by sudo.
 func TestEnvironmentOfProgram(t *testing.T) {
 	needs(t)

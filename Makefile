@@ -129,9 +129,10 @@ fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
 
 .PHONY: gen
-gen: ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
+gen: ## Write the generated files: docs/cli, the tables of docs/benchmarks, docs/invariants.md, the schemas, and the component of GitLab
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
+	go test ./test/ci -count=1 -run TestComponentIsCurrent -update
 
 .PHONY: pins
 pins: ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror

@@ -102,6 +102,10 @@ func TestRelease(t *testing.T) {
 	changelog := filepath.Join(first, "CHANGELOG.md")
 	must.Do(t, os.WriteFile(changelog, bytes.Replace(read(t, changelog), []byte("## ["), []byte("## [999.0.0] - 2026-01-01\n\nThe notes.\n\n## ["), 1), 0o644))
 	commit(t, first)
+	refuse("scripts/ci.sh has another version", "RELEASE_KEY="+key)
+	script := filepath.Join(first, "scripts/ci.sh")
+	must.Do(t, os.WriteFile(script, regexp.MustCompile(`INPUT_VERSION:-[^}]*`).ReplaceAll(read(t, script), []byte("INPUT_VERSION:-v999.0.0")), 0o755))
+	commit(t, first)
 
 	refuse("RELEASE_REPOSITORY", "RELEASE_KEY="+key, "PUBLISH=1", "RELEASE_REPOSITORY=")
 

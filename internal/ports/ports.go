@@ -46,7 +46,7 @@ func Free(t testing.TB, count int) netip.AddrPort {
 	const first, last, tries = 10_000, 32_000, 100
 	for range tries {
 		port := first + count*rand.IntN((last-first)/count)
-		if unused(port, count) {
+		if unused(t, port, count) {
 			return netip.AddrPortFrom(loopback, uint16(port))
 		}
 	}
@@ -54,9 +54,11 @@ func Free(t testing.TB, count int) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func unused(port, count int) bool {
+func unused(t testing.TB, port, count int) bool {
+	t.Helper()
+	var config net.ListenConfig
 	for p := range count {
-		l, err := net.Listen("tcp4", netip.AddrPortFrom(loopback, uint16(port+p)).String())
+		l, err := config.Listen(t.Context(), "tcp4", netip.AddrPortFrom(loopback, uint16(port+p)).String())
 		if err != nil {
 			return false
 		}

@@ -31,7 +31,7 @@ func TestFree(t *testing.T) {
 		t.Errorf("the kernel gives port %d to connections", address.Port())
 	}
 	port, _ := Reserve(t)
-	if unused(int(port.Port())-1, count) {
+	if unused(t, int(port.Port())-1, count) {
 		t.Errorf("port %d is in use", port.Port())
 	}
 }

@@ -33,7 +33,7 @@ probes: ## After a change of probe/ or linpack/, build them for all architecture
 # --- Release ----------------------------------------------------------------------------
 
 .PHONY: dist
-dist: ## Build archives, packages, bills of materials and checksums for all architectures in dist/
+dist: ## Build archives, packages, the container image, bills of materials and checksums for all architectures in dist/
 	VERSION='$(VERSION)' scripts/dist.sh $(or $(ARGS),$(PROBES))
 
 .PHONY: release
@@ -129,10 +129,11 @@ fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
 
 .PHONY: gen
-gen: ## Write the generated pages: docs/cli, the tables of docs/benchmarks, docs/invariants.md, and the schemas of plans and answers
+gen: ## Write the generated files: docs/cli, the tables of docs/benchmarks, docs/invariants.md, the schemas, and the component of GitLab
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 	go test ./internal/setup -count=1 -run TestShimIsCurrent -update
+	go test ./test/ci -count=1 -run TestComponentIsCurrent -update
 
 .PHONY: pins
 pins: ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror

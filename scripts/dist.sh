@@ -3,9 +3,9 @@
 #
 #   VERSION=v0.1.0 scripts/dist.sh amd64
 #
-# Each architecture gets an archive, a deb, an rpm and a bill of materials (SPDX). SHA256SUMS has their digests. With RELEASE_KEY, the file of a private
-# SSH key, it is signed too. Equal commits, versions and versions of Go give equal bytes: the build depends on no clock, path, user or locale. The
-# times in all files are the time of the commit, or SOURCE_DATE_EPOCH.
+# Each architecture gets an archive, a deb, an rpm and a bill of materials (SPDX). One container image has all architectures (scripts/container).
+# SHA256SUMS has the digests. With RELEASE_KEY, the file of a private SSH key, it is signed too. Equal commits, versions and versions of Go give equal
+# bytes: the build depends on no clock, path, user or locale. The times in all files are the time of the commit, or SOURCE_DATE_EPOCH.
 #
 # It needs Go, git, make, GNU tar and gzip. It does not need root, and builds nfpm once (scripts/tools.sh).
 set -euo pipefail
@@ -16,6 +16,7 @@ export LC_ALL=C TZ=UTC
 version=${VERSION:?must be set, as make dist does}
 [ $# -gt 0 ] || set -- amd64 arm64 riscv64
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -c safe.directory='*' log -1 --format=%ct)}
+revision=$(git -c safe.directory='*' rev-parse HEAD)
 # Settings of the builder must not change the program.
 export SOURCE_DATE_EPOCH CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 GORISCV64=rva20u64 GOEXPERIMENT=
 
@@ -72,6 +73,8 @@ for arch; do
 	find "$stage" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 	tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=gnu -c "$name" | gzip -9n >"$out/$name.tar.gz"
 	cp "$stage/touchstone.spdx.json" "$out/$name.spdx.json"
+	mkdir -p "$work/container/$arch"
+	cp "$stage"/{touchstone,LICENSE,THIRD-PARTY-LICENSES,touchstone.spdx.json} "$work/container/$arch"
 
 	cp "$package"/*.sh "$stage"
 	gzip -9n "$stage/CHANGELOG.md" "$stage/THIRD-PARTY-LICENSES"
@@ -81,6 +84,9 @@ for arch; do
 	done
 	rm -rf "$stage"
 done
+
+digest=$(native ./scripts/container -version "$version" -revision "$revision" -date "$SOURCE_DATE_EPOCH" build "$work/container" "$out/touchstone-$version-oci.tar")
+echo "dist: the container image is $digest"
 
 cd "$out"
 sha256sum -- * >"$work/SHA256SUMS"

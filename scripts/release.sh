@@ -2,10 +2,12 @@
 # Builds and checks the release of the tag at HEAD, in dist/, and prints its notes. `make release` calls it. Arguments are architectures; all without.
 #
 #   git tag -s v0.1.0 && RELEASE_KEY=~/.ssh/release scripts/release.sh
-#   PUBLISH=1 scripts/release.sh     # also publishes the files with gh, GitHub's program
+#   PUBLISH=1 RELEASE_REPOSITORY=ghcr.io/OWNER/touchstone scripts/release.sh     # also publishes the image, and the files with gh, GitHub's program
 #
-# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, and a key that is not in
-# .github/allowed_signers. docs/releases.md has the tests that must pass before.
+# The credentials of the registry come from docker login, podman login or, for ghcr.io, from GITHUB_TOKEN.
+#
+# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, an action with another version, and a key that
+# is not in .github/allowed_signers. docs/releases.md has the tests that must pass before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,9 +21,12 @@ tag=$(git tag --points-at HEAD --list 'v*')
 signers=.github/allowed_signers
 [ -e "$signers" ] || refuse "$signers does not exist: add the line \"release namespaces=\\\"touchstone\\\" PUBLIC-KEY\" of the key of releases"
 [ -e "${RELEASE_KEY:?names no key: set it to the file of the private key}" ] || refuse "$RELEASE_KEY does not exist"
+[ -z "${PUBLISH:-}" ] || [ -n "${RELEASE_REPOSITORY:-}" ] || refuse "RELEASE_REPOSITORY names no repository for the image, such as ghcr.io/OWNER/touchstone"
 
 notes=$(awk -v heading="## [${tag#v}]" 'index($0, "## [") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md)
 [ -n "$notes" ] || refuse "CHANGELOG.md has no section ## [${tag#v}]"
+
+grep -q "INPUT_VERSION:-$tag}" scripts/ci.sh || refuse "scripts/ci.sh has another version: write $tag into it, and call make gen"
 
 make --no-print-directory dist VERSION="$tag" ARGS="$*"
 (cd dist && sha256sum --check --quiet SHA256SUMS)
@@ -29,4 +34,14 @@ ssh-keygen -Y verify -f "$signers" -I release -n touchstone -s dist/SHA256SUMS.s
 	refuse "the signature is not of a key in $signers"
 echo "release: $tag is built, checked and signed; its notes:"
 printf '%s\n' "$notes"
-[ -z "${PUBLISH:-}" ] || gh release create "$tag" --verify-tag --title "Touchstone ${tag#v}" --notes "$notes" dist/*
+[ -n "${PUBLISH:-}" ] || exit 0
+
+# The image precedes the release, whose notes name it. Another attempt finds a published image and goes on.
+layout=$(mktemp -d)
+trap 'rm -rf "$layout"' EXIT
+tar -C "$layout" -xf "dist/touchstone-$tag-oci.tar"
+image=$(go run ./scripts/container push "$layout" "$RELEASE_REPOSITORY")
+echo "release: the container image is $image"
+gh release create "$tag" --verify-tag --title "Touchstone ${tag#v}" --notes "$notes
+
+Container image: \`$image\`" dist/*

@@ -144,6 +144,9 @@ func (a *App) setup(ctx context.Context, names []string, o setupFlags) error {
 		Root: setup.Store(root, o.arch, runtime.GOARCH), Recipes: setup.Lock(), Arch: o.arch, Touchstone: tool().Version,
 		Source: parts.Kind(o.source), From: o.from, Client: http.DefaultClient,
 		Step: steps.begin, Wait: func() { a.line("waiting for another touchstone setup") }, Try: a.tryPart,
+		System: func(program string, dirs []string) (string, bool) {
+			return engine.FindIn(program, append(engine.ProgramDirs(parts.SystemPath()), dirs...))
+		},
 	}
 	switch {
 	case o.list:

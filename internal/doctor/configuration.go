@@ -57,6 +57,9 @@ func sources() []source {
 		{"etc/containerd/config.toml", containerd},
 		{"etc/containerd/conf.d/*.toml", containerd},
 		{"var/lib/rancher/k3s/agent/etc/containerd/config.toml", containerd},
+		{"var/lib/rancher/rke2/agent/etc/containerd/config.toml", containerd},
+		{"etc/k0s/containerd.toml", containerd},
+		{"var/snap/microk8s/current/args/containerd.toml", containerd},
 		{"etc/docker/daemon.json", []string{
 			"data-root", "exec-root", "exec-opts", "cgroup-parent", "storage-driver", "storage-opts", "default-runtime", "path", "runtimeArgs", "runtimeType",
 			"userns-remap", "oom-score-adjust", "live-restore", "iptables", "ip6tables", "ip-masq", "userland-proxy", "selinux-enabled", "seccomp-profile",
@@ -64,6 +67,8 @@ func sources() []source {
 		}},
 		{"etc/crio/crio.conf", crio},
 		{"etc/crio/crio.conf.d/*", crio},
+		{"usr/share/containers/containers.conf", podman},
+		{"usr/share/containers/storage.conf", podman},
 		{"etc/containers/containers.conf", podman},
 		{"etc/containers/containers.conf.d/*.conf", podman},
 		{"etc/containers/storage.conf", podman},

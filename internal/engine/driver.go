@@ -140,6 +140,8 @@ type Session struct {
 	Hidden []string
 	// Container is the kind of the container that this program itself runs in, such as docker. It is empty outside of containers.
 	Container string
+	// ContainerRemedy is the way out of that container, or to its rights.
+	ContainerRemedy string
 	// Confined is the reason why this program, though it is root, can make no namespaces and mounts. It is empty if it can.
 	Confined error
 }
@@ -151,7 +153,7 @@ func (s Session) Admits(t target.Target) error {
 	}
 	advice := "give it CAP_SYS_ADMIN, without a filter of seccomp or AppArmor"
 	if s.Container != "" {
-		advice = fmt.Sprintf("it runs in a container (%s): start that container with --privileged --pid=host --cgroupns=host --network=host, or start Touchstone on the host", s.Container)
+		advice = fmt.Sprintf("it runs in a container (%s): %s", s.Container, s.ContainerRemedy)
 	}
 	return &UnsupportedError{What: t.String(), Reason: fmt.Sprintf("this program is root and may not make namespaces and mounts: %v", s.Confined), Advice: advice}
 }

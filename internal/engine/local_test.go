@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 func TestGracePeriod(t *testing.T) {
@@ -34,6 +35,25 @@ func TestGracePeriod(t *testing.T) {
 	end()
 	if longCtx.Err() == nil {
 		t.Error("the context is alive after its cancel function was called")
+	}
+}
+
+// A program without namespaces gets the remedy of its container, if it is in one.
+func TestAdmitsNamesTheWayOut(t *testing.T) {
+	errConfined := errors.New("no mounts")
+	for _, tt := range []struct {
+		session engine.Session
+		advice  string
+	}{
+		{engine.Session{}, ""},
+		{engine.Session{Confined: errConfined}, "give it CAP_SYS_ADMIN, without a filter of seccomp or AppArmor"},
+		{engine.Session{Confined: errConfined, Container: "lxc", ContainerRemedy: "go out"}, "it runs in a container (lxc): go out"},
+	} {
+		err := tt.session.Admits(target.Target{Engine: target.Native})
+		var unsupported *engine.UnsupportedError
+		if errors.As(err, &unsupported) != (tt.advice != "") || unsupported != nil && unsupported.Advice != tt.advice {
+			t.Errorf("%+v: %v, want the advice %q", tt.session, err, tt.advice)
+		}
 	}
 }
 

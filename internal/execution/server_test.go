@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/ports"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 	"github.com/touchstone-bench/touchstone/internal/workload/remote"
 )
@@ -100,32 +100,10 @@ func (c *bareProcess) Delete(context.Context) error {
 	return nil
 }
 
-// freePorts returns an address with unused ports for touchstone peer. The kernel gives ports below 32768 only to programs that ask for
-// them, so no connection of another program takes one meanwhile.
-func freePorts(t *testing.T) netip.AddrPort {
-	t.Helper()
-	const first, last, span = 10_000, 32_000, 20
-	for range 100 {
-		port := first + span*rand.IntN((last-first)/span)
-		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
-		l, err := net.Listen("tcp4", address.String())
-		if err != nil {
-			continue // another program uses it
-		}
-		_ = l.Close()
-		s := &Server{ServerConfig: ServerConfig{Listen: address}}
-		if !slices.ContainsFunc(remote.Servers(), func(w remote.Server) bool { return s.free(t.Context(), w) != nil }) {
-			return address
-		}
-	}
-	t.Fatal("no free ports")
-	return netip.AddrPort{}
-}
-
 func newTestServer(t *testing.T, host *bare) *Server {
 	t.Helper()
 	return &Server{
-		ServerConfig: ServerConfig{RunID: "20260101-000000-aaaa", Listen: freePorts(t)},
+		ServerConfig: ServerConfig{RunID: "20260101-000000-aaaa", Listen: ports.Free(t, remote.Ports)},
 		host:         host, rootfs: "/image", web: filepath.Join(t.TempDir(), "web"),
 	}
 }

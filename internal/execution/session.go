@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/host/check"
 	"github.com/touchstone-bench/touchstone/internal/host/facts"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -69,6 +70,7 @@ func (s *Session) Open(ctx context.Context, report func(reason string)) ([]workd
 	s.mu.Unlock()
 	s.State, s.Data, s.Memory, s.Rootfs, s.Probe = dir.State, dir.Data, dir.Memory, filepath.Join(dir.Data, "rootfs"), filepath.Join(dir.Data, "probe")
 	s.Container = facts.Container("/")
+	s.ContainerRemedy = check.ContainerRemedy(s.Container)
 	err = s.prepare(ctx)
 	if err == nil {
 		err = process.Pin(s.pinning.Touchstone)

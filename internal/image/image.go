@@ -63,11 +63,18 @@ func Build(arch string) (image v1.Image, err error) {
 
 // imageOf builds an image for an architecture with a program at ProbePath.
 func imageOf(arch string, program []byte) (v1.Image, error) {
-	content, err := pack(program)
-	if err != nil {
-		return nil, err
-	}
-	layer, err := layerOf(content)
+	// Engines need etc/passwd and etc/group to look up the name of user 0. Benchmarks bind a directory of the host to /data.
+	layer, err := Layer(Epoch(), []File{
+		{Name: "data/", Mode: 0o755},
+		{Name: "dev/", Mode: 0o755},
+		{Name: "etc/", Mode: 0o755},
+		{Name: "etc/group", Mode: 0o644, Content: []byte("root:x:0:\n")},
+		{Name: "etc/passwd", Mode: 0o644, Content: []byte("root:x:0:0:root:/:" + ProbePath + "\n")},
+		{Name: "probe", Mode: 0o755, Content: program},
+		{Name: "proc/", Mode: 0o555},
+		{Name: "sys/", Mode: 0o555},
+		{Name: "tmp/", Mode: 0o1777},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,52 +82,54 @@ func imageOf(arch string, program []byte) (v1.Image, error) {
 }
 
 // layerOf returns a layer of a tar archive, which may be compressed.
-func layerOf(content []byte) (v1.Layer, error) {
+func layerOf(content []byte, options ...tarball.LayerOption) (v1.Layer, error) {
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+	return tarball.LayerFromOpener(open, append(options, tarball.WithMediaType(types.OCILayer))...)
 }
 
-// pack builds the layer: an uncompressed, reproducible tar archive, parents first.
-//
-// Engines need etc/passwd and etc/group to look up the name of user 0. Benchmarks bind a directory of the host to /data.
-func pack(probe []byte) ([]byte, error) {
+// File is a file of a layer. The name of a directory ends with a slash.
+type File struct {
+	Name    string
+	Mode    int64
+	Owner   int // user and group
+	Content []byte
+}
+
+// Layer packs files with a date as a reproducible layer. Parents precede their children.
+func Layer(date time.Time, files []File, options ...tarball.LayerOption) (v1.Layer, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	for _, e := range []struct {
-		name    string // with a slash at the end for a directory
-		mode    int64
-		content string
-	}{
-		{"data/", 0o755, ""},
-		{"dev/", 0o755, ""},
-		{"etc/", 0o755, ""},
-		{"etc/group", 0o644, "root:x:0:\n"},
-		{"etc/passwd", 0o644, "root:x:0:0:root:/:" + ProbePath + "\n"},
-		{"probe", 0o755, string(probe)},
-		{"proc/", 0o555, ""},
-		{"sys/", 0o555, ""},
-		{"tmp/", 0o1777, ""},
-	} {
-		header := tar.Header{Format: tar.FormatUSTAR, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: Epoch()}
+	for _, f := range files {
+		header := tar.Header{Format: tar.FormatUSTAR, Name: f.Name, Mode: f.Mode, Uid: f.Owner, Gid: f.Owner, Size: int64(len(f.Content)), ModTime: date}
 		if err := w.WriteHeader(&header); err != nil {
-			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+			return nil, fmt.Errorf("pack %q: %w", f.Name, err)
 		}
-		if _, err := w.Write([]byte(e.content)); err != nil {
-			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+		if _, err := w.Write(f.Content); err != nil {
+			return nil, fmt.Errorf("pack %q: %w", f.Name, err)
 		}
 	}
-	err := w.Close()
-	return layer.Bytes(), err
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return layerOf(layer.Bytes(), options...)
 }
 
 // Assemble builds an image from layers with the probe as its entry point. The digest depends only on the arguments, because all
 // times are Epoch.
 func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Layer) (v1.Image, error) {
-	epoch := v1.Time{Time: Epoch()}
+	return Compose(arch, createdBy, Epoch(), v1.Config{
+		// Without arguments the probe waits, because the image is also the sandbox ("pause") image of CRI engines.
+		Entrypoint: []string{ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/", Env: []string{"PATH=" + SearchPath}, Labels: labels,
+	}, layers...)
+}
+
+// Compose builds an image for an architecture, in Go's naming, from layers. The digest depends only on the arguments.
+func Compose(arch, createdBy string, date time.Time, run v1.Config, layers ...v1.Layer) (v1.Image, error) {
+	creation := v1.Time{Time: date}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range layers {
 		var err error
-		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: epoch, CreatedBy: createdBy}})
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: creation, CreatedBy: createdBy}})
 		if err != nil {
 			return nil, err
 		}
@@ -131,16 +140,12 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Variant = "linux", arch, variants[arch]
-	config.Created = epoch
-	config.Config = v1.Config{
-		// Without arguments the probe waits, because the image is also the sandbox ("pause") image of CRI engines.
-		Entrypoint: []string{ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/", Env: []string{"PATH=" + searchPath}, Labels: labels,
-	}
+	config.Created, config.Config = creation, run
 	return mutate.ConfigFile(image, config)
 }
 
-// searchPath is the usual PATH of images. The probe does not need it, but youki starts no container without PATH.
-const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// SearchPath is the usual PATH of images. The probe does not need it, but youki starts no container without PATH.
+const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // variants are the variants of architectures in image indexes.
 var variants = map[string]string{"arm": "v7", "arm64": "v8"}

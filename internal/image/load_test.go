@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -217,6 +218,61 @@ func TestDockerReadsSavedImage(t *testing.T) {
 	}
 	if _, err := unpacked(t, img, defaultLimits); err != nil {
 		t.Error(err)
+	}
+}
+
+// An archive of an index has an image for each architecture in both formats, and in the OCI layout the name that containerd, Podman and Docker use.
+func TestSaveIndex(t *testing.T) {
+	index, digests := v1.ImageIndex(empty.Index), map[string]v1.Hash{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		img := forPlatform(t, made(t, archive(t, regularFile(arch))), arch)
+		digest, err := img.Digest()
+		must.Do(t, err)
+		digests[arch] = digest
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	}
+	tag, err := name.NewTag("localhost/touchstone:v1")
+	must.Do(t, err)
+	date := time.Unix(1_800_000_000, 0)
+	var b, twin bytes.Buffer
+	must.Do(t, SaveIndex(t.Context(), &b, tag, date, index), SaveIndex(t.Context(), &twin, tag, date, index))
+	if !bytes.Equal(b.Bytes(), twin.Bytes()) {
+		t.Error("two archives of one index differ")
+	}
+	file, cache := written(t, b.Bytes()), testCache(t)
+	for arch, want := range digests {
+		img, release, err := cache.Open(t.Context(), file, arch)
+		must.Do(t, err)
+		got, err := img.Digest()
+		if err := errors.Join(err, release()); err != nil || got != want {
+			t.Errorf("the layout has the image %v for %s, want %v (%v)", got, arch, want, err)
+		}
+		docker, err := name.NewTag("localhost/touchstone:v1-" + arch)
+		must.Do(t, err)
+		img, err = tarball.ImageFromPath(file, &docker)
+		must.Do(t, err)
+		if text, err := ReadFile(img, arch, 100); err != nil || string(text) != "content" {
+			t.Errorf("the file of Docker's image for %s: %q, %v", arch, text, err)
+		}
+	}
+	top := map[string]string{}
+	for r := tar.NewReader(&b); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		must.Do(t, err)
+		if !header.ModTime.Equal(date) {
+			t.Errorf("%s has the time %v", header.Name, header.ModTime)
+		}
+		if header.Name == "index.json" {
+			manifest, err := v1.ParseIndexManifest(r)
+			must.Do(t, err)
+			top = manifest.Manifests[0].Annotations
+		}
+	}
+	if want := map[string]string{containerdName: tag.Name(), refName: "v1"}; !maps.Equal(top, want) {
+		t.Errorf("the index is called %v, want %v", top, want)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
@@ -26,9 +28,30 @@ func Save(ctx context.Context, w io.Writer, name string, image v1.Image) (err er
 	if err != nil {
 		return err
 	}
+	return write(ctx, w, Epoch(), files)
+}
+
+// SaveIndex writes the images of an index as a tar archive in the formats of Save, with a date. Programs that read the OCI layout get the index by
+// its name, such as localhost/touchstone:v1. Those that read the manifest.json get each image by the name with its architecture, such as
+// localhost/touchstone:v1-arm64.
+func SaveIndex(ctx context.Context, w io.Writer, tag name.Tag, date time.Time, index v1.ImageIndex) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("save images %s: %w", tag, err)
+		}
+	}()
+	files, err := filesOfIndex(tag, index)
+	if err != nil {
+		return err
+	}
+	return write(ctx, w, date, files)
+}
+
+// write writes files as a tar archive.
+func write(ctx context.Context, w io.Writer, date time.Time, files []saved) error {
 	out := tar.NewWriter(w)
 	for _, f := range files {
-		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: f.size, ModTime: Epoch()}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: f.size, ModTime: date}
 		if err := out.WriteHeader(&header); err != nil {
 			return err
 		}
@@ -59,25 +82,63 @@ func filesOf(name string, image v1.Image) ([]saved, error) {
 		return nil, err
 	}
 	d.Annotations = map[string]string{refName: name}
+	blobs, err := blobsIn(image)
+	if err != nil {
+		return nil, err
+	}
+	docker, err := dockerImageOf(image, "touchstone/"+name+":latest")
+	if err != nil {
+		return nil, err
+	}
+	return frame(*d, blobs, docker)
+}
+
+// containerdName is the annotation of an image with its whole name. containerd, Podman and Docker with containerd's store read it.
+const containerdName = "io.containerd.image.name"
+
+// filesOfIndex returns the files of the archive of an index.
+func filesOfIndex(tag name.Tag, index v1.ImageIndex) ([]saved, error) {
+	d, err := partial.Descriptor(index)
+	if err != nil {
+		return nil, err
+	}
+	d.Annotations = map[string]string{containerdName: tag.Name(), refName: tag.TagStr()}
+	text, err := index.RawManifest()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	blobs, docker := []saved{content(blobName(d.Digest), text)}, []dockerImage{}
+	for _, m := range manifest.Manifests {
+		image, err := index.Image(m.Digest)
+		if err != nil {
+			return nil, err
+		}
+		parts, err := blobsIn(image)
+		if err != nil {
+			return nil, err
+		}
+		entry, err := dockerImageOf(image, tag.Name()+"-"+m.Platform.Architecture)
+		if err != nil {
+			return nil, err
+		}
+		blobs, docker = append(blobs, parts...), append(docker, entry)
+	}
+	return frame(*d, blobs, docker...)
+}
+
+// frame adds the files of both formats to blobs.
+func frame(d v1.Descriptor, blobs []saved, docker ...dockerImage) ([]saved, error) {
 	index := emptyIndex()
-	index.Manifests = []v1.Descriptor{*d}
+	index.Manifests = []v1.Descriptor{d}
 	indexText, err := json.Marshal(index)
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := image.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	docker := dockerImage{Config: blobName(manifest.Config.Digest), RepoTags: []string{"touchstone/" + name + ":latest"}}
-	for _, l := range manifest.Layers {
-		docker.Layers = append(docker.Layers, blobName(l.Digest))
-	}
-	dockerText, err := json.Marshal([]dockerImage{docker})
-	if err != nil {
-		return nil, err
-	}
-	blobs, err := blobsIn(image)
+	dockerText, err := json.Marshal(docker)
 	return slices.Concat([]saved{content("oci-layout", []byte(layoutMark)), content("index.json", indexText)},
 		blobs, []saved{content("manifest.json", dockerText)}), err
 }
@@ -127,6 +188,18 @@ type dockerImage struct {
 	Config   string
 	RepoTags []string
 	Layers   []string
+}
+
+func dockerImageOf(image v1.Image, name string) (dockerImage, error) {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return dockerImage{}, err
+	}
+	docker := dockerImage{Config: blobName(manifest.Config.Digest), RepoTags: []string{name}}
+	for _, l := range manifest.Layers {
+		docker.Layers = append(docker.Layers, blobName(l.Digest))
+	}
+	return docker, nil
 }
 
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }

@@ -231,18 +231,6 @@ func withoutStore(root string) []string {
 	return slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool { return below(root, dir) })
 }
 
-// SystemCopy returns the path of the system's copy of a program: the first on PATH that is not in the store, or in one of the directories. It is
-// empty without one.
-func SystemCopy(program string, dirs ...string) string {
-	for _, dir := range append(SystemPath(), dirs...) {
-		path := filepath.Join(dir, program)
-		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
-}
-
 // Use is a program of a part.
 type Use struct {
 	Part    Part

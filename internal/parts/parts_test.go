@@ -136,10 +136,6 @@ func TestStoreOfAnotherUser(t *testing.T) {
 func TestPrepend(t *testing.T) {
 	root := store(t, "runc@1.0", "runc@2.0", "crun@1.21")
 	system := t.TempDir()
-	for _, name := range []string{"runc", "youki"} {
-		must.Do(t, os.WriteFile(filepath.Join(system, name), nil, 0o755))
-	}
-	must.Do(t, os.WriteFile(filepath.Join(system, "crun"), nil, 0o644)) // no program
 	t.Setenv("PATH", system)
 	for range 2 { // a program that touchstone starts may be touchstone
 		must.Do(t, Prepend())
@@ -150,11 +146,6 @@ func TestPrepend(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{system}, SystemPath()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for name, want := range map[string]string{"runc": filepath.Join(system, "runc"), "youki": filepath.Join(system, "youki"), "crun": ""} {
-		if path := SystemCopy(name); path != want {
-			t.Errorf("the system's copy of %s is %q, want %q", name, path, want)
-		}
 	}
 }
 

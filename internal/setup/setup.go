@@ -47,6 +47,8 @@ type Setup struct {
 	Step func(step string)
 	// Wait is called once if another set-up is under way.
 	Wait func()
+	// System finds the system's copy of a program, also in further directories.
+	System func(program string, dirs []string) (path string, ok bool)
 	// Try runs a container with a part that is not installed yet.
 	Try func(ctx context.Context, part parts.Part) error
 }
@@ -214,7 +216,7 @@ func (s *Setup) plan(ctx context.Context, l *process.Launcher, recipe Recipe, is
 	item := Item{Recipe: recipe, Version: recipe.Version}
 	var reasons []string
 	if !isExact && s.Source == "" && s.From == "" && !s.isForeign() {
-		path, version, reason := recipe.systemCopy(ctx, l)
+		path, version, reason := s.systemCopy(ctx, l, recipe)
 		if path != "" {
 			item.System, item.Version = path, version
 			return item, nil

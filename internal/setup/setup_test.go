@@ -47,6 +47,14 @@ func newSetup(t *testing.T, recipes ...Recipe) *Setup {
 	return &Setup{
 		Root: root, Recipes: recipes, Arch: runtime.GOARCH, Touchstone: "0.1.0", Client: http.DefaultClient, Step: func(string) {}, Wait: func() {},
 		Try: func(context.Context, parts.Part) error { return nil },
+		System: func(program string, dirs []string) (string, bool) {
+			for _, dir := range append(parts.SystemPath(), dirs...) {
+				if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
+					return filepath.Join(dir, program), true
+				}
+			}
+			return "", false
+		},
 	}
 }
 

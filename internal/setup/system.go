@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -16,9 +15,9 @@ const answerLimit = time.Minute
 
 // systemCopy returns the system's copy of a part and its version if the copy is recent enough. Else it returns the reason, which is empty
 // without a copy.
-func (r Recipe) systemCopy(ctx context.Context, l *process.Launcher) (path, version, reason string) {
-	path = parts.SystemCopy(r.Programs[0], r.Dirs...)
-	if path == "" {
+func (s *Setup) systemCopy(ctx context.Context, l *process.Launcher, r Recipe) (path, version, reason string) {
+	path, ok := s.System(r.Programs[0], r.Dirs)
+	if !ok {
 		return "", "", ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)

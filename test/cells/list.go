@@ -40,7 +40,7 @@ func All() []Cell {
 		{"cli/remote", []string{"internal/peer"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
-		{"dist/architectures", []string{"test/dist", "scripts/manual", "scripts/sbom"}},
+		{"dist/architectures", []string{"test/dist", "scripts/container", "scripts/manual", "scripts/sbom"}},
 		{"dist/debian", []string{"test/dist", "scripts/package"}},
 		{"image/build", []string{"internal/image/debian"}},
 
@@ -75,13 +75,14 @@ func light() []string {
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
 		"internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines", "internal/engine/enginetest", "internal/engine/fake",
-		"internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding",
-		"internal/footprint", "internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
-		"internal/plan", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",
+		"internal/engine/layouttest", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding",
+		"internal/footprint", "internal/forge", "internal/forge/forgetest",
+		"internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
+		"internal/plan", "internal/ports", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",
 		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
-		"test/browser", "test/cells", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
+		"test/browser", "test/cells", "test/ci", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}
 }

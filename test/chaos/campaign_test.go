@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -337,8 +338,15 @@ func (h *host) differs(left, losses []string, event string, args ...any) {
 	h.accept()
 }
 
-// accept makes the present state of the host the one to compare with, after a case has checked the differences itself.
-func (h *host) accept() { h.before = h.state() }
+// accept makes the present state of the host the one to compare with, after a case has checked the differences itself. A zombie is no part of it:
+// it disappears when its parent reaps it.
+func (h *host) accept() {
+	h.Helper()
+	h.before = h.state()
+	maps.DeleteFunc(h.before, func(resource string, _ bool) bool {
+		return strings.HasPrefix(resource, "process ") && strings.HasSuffix(resource, inventory.Zombie)
+	})
+}
 
 // acceptSettled is accept once the state has stayed the same for a second. Daemons remove the last files of a container a moment after it.
 func (h *host) acceptSettled() {
@@ -415,8 +423,17 @@ func TestStateShowsEachKind(t *testing.T) {
 				h.wrong("%q is planted and not reported in %q", prefix, additions)
 			}
 		}
-		_ = sleep.Process.Kill()
+		// A zombie in the state to compare with disappears on its own.
+		h.must(sleep.Process.Kill())
+		h.must(unix.Waitid(unix.P_PID, sleep.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+		if zombie := fmt.Sprintf("process %d %q%s", sleep.Process.Pid, "", inventory.Zombie); !h.state()[zombie] {
+			h.wrong("%q is not reported", zombie)
+		}
+		h.accept()
 		_ = sleep.Wait() // it was killed
+		if left, losses := h.differences(); len(left)+len(losses) > 0 {
+			h.wrong("after the end of a zombie the host differs: %q, %q", left, losses)
+		}
 		h.must(unix.Unmount("/run/planted", 0))
 		losses := state.Beyond(h.state())
 		for _, prefix := range []string{"mount /run/planted tmpfs", fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {

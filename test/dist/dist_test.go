@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/spdx/tools-golang/json"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
@@ -69,7 +72,7 @@ func read(t *testing.T, file string) []byte {
 
 // A release by hand refuses an incomplete one, and its files are those that another clone of the commit gives, elsewhere and with other settings.
 //
-// Invariant same-release: The same commit gives the same bytes of archives, packages and bills of materials.
+// Invariant same-release: The same commit gives the same bytes of archives, packages, the container image and bills of materials.
 func TestRelease(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("builds the files of a release twice, and a root file system; needs root")
@@ -99,8 +102,20 @@ func TestRelease(t *testing.T) {
 	changelog := filepath.Join(first, "CHANGELOG.md")
 	must.Do(t, os.WriteFile(changelog, bytes.Replace(read(t, changelog), []byte("## ["), []byte("## [999.0.0] - 2026-01-01\n\nThe notes.\n\n## ["), 1), 0o644))
 	commit(t, first)
+	refuse("scripts/ci.sh has another version", "RELEASE_KEY="+key)
+	script := filepath.Join(first, "scripts/ci.sh")
+	must.Do(t, os.WriteFile(script, regexp.MustCompile(`INPUT_VERSION:-[^}]*`).ReplaceAll(read(t, script), []byte("INPUT_VERSION:-v999.0.0")), 0o755))
+	commit(t, first)
 
-	output := mustRun(t, first, []string{"RELEASE_KEY=" + key}, "make", "release", args)
+	refuse("RELEASE_REPOSITORY", "RELEASE_KEY="+key, "PUBLISH=1", "RELEASE_REPOSITORY=")
+
+	registries := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(registries.Close)
+	repository := strings.TrimPrefix(registries.URL, "http://") + "/someone/touchstone"
+	// The stand-in for GitHub's program records its arguments, one a line.
+	bin := filepath.Join(base, "bin")
+	must.Do(t, os.Mkdir(bin, 0o755), os.WriteFile(filepath.Join(bin, "gh"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" >'"+base+"/published'\n"), 0o755))
+	output := mustRun(t, first, []string{"RELEASE_KEY=" + key, "PUBLISH=1", "RELEASE_REPOSITORY=" + repository, "PATH=" + bin + ":" + os.Getenv("PATH")}, "make", "release", args)
 	if !strings.Contains(output, "The notes.") || strings.Contains(output, "Keep a Changelog") {
 		t.Errorf("the release does not end with the notes of its version:\n%s", output)
 	}
@@ -111,13 +126,18 @@ func TestRelease(t *testing.T) {
 	if twin := read(t, filepath.Join(second, "dist/SHA256SUMS")); !bytes.Equal(sums, twin) {
 		t.Errorf("another clone of the commit gives other files:\n%s\n%s", sums, twin)
 	}
-	if got, want := bytes.Count(sums, []byte("\n")), 4*len(architectures); got != want {
+	if got, want := bytes.Count(sums, []byte("\n")), 4*len(architectures)+1; got != want {
 		t.Errorf("SHA256SUMS has %d files, want %d:\n%s", got, want, sums)
 	}
 	t.Run("signature", func(t *testing.T) { testSignature(t, first) })
 	for _, arch := range architectures {
 		t.Run("files/"+arch, func(t *testing.T) { testFiles(t, files, arch) })
 	}
+	t.Run("published", func(t *testing.T) {
+		testPublished(t, repository, string(read(t, filepath.Join(base, "published"))), output, architectures)
+	})
+	t.Run("container", func(t *testing.T) { testContainer(t, files) })
+	t.Run("load", func(t *testing.T) { testLoad(t, files, architectures) })
 	for _, suite := range []string{"bookworm", "trixie"} {
 		t.Run("debian/"+suite, func(t *testing.T) { testDebian(t, files, suite) })
 	}
@@ -276,21 +296,34 @@ func testManual(t *testing.T, page []byte) {
 // Invariant purged-packages: A purge of the package removes all that the package and its killed runs left, and no other file.
 func testDebian(t *testing.T, dir, suite string) {
 	cells.Need(t, "dist/debian")
-	for _, program := range []string{"mmdebstrap", "unshare"} {
-		if _, err := exec.LookPath(program); err != nil {
-			record.Skip(t, err.Error())
-		}
-	}
-	script, err := filepath.Abs("testdata/machine.sh")
-	must.Do(t, err)
+	need(t, "mmdebstrap")
 	root := filepath.Join(t.TempDir(), "root")
-	output := mustRun(t, dir, nil, "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
-		script, suite, root, filepath.Join(dir, "touchstone_999.0.0-1_"+runtime.GOARCH+".deb"))
+	output := isolated(t, nil, "machine.sh", suite, root, filepath.Join(dir, "touchstone_999.0.0-1_"+runtime.GOARCH+".deb"))
 	want := strings.Fields(string(read(t, root+".before")) + " /var/lib/touchstone /var/lib/touchstone/stranger")
 	slices.Sort(want)
 	if got := strings.Fields(string(read(t, root+".after"))); !slices.Equal(got, want) {
 		t.Errorf("the paths after the purge are not those before the installation:\n%s\n%s", strings.Join(difference(got, want), "\n"), output)
 	}
+}
+
+// need skips a test on a machine without a program.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			record.Skip(t, err.Error())
+		}
+	}
+}
+
+// isolated runs a script of testdata in new namespaces for mounts and processes, and in those that the options name. It returns the output.
+func isolated(t *testing.T, options []string, script string, args ...string) string {
+	t.Helper()
+	need(t, "unshare")
+	path, err := filepath.Abs(filepath.Join("testdata", script))
+	must.Do(t, err)
+	options = append([]string{"--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"}, options...)
+	return mustRun(t, t.TempDir(), nil, "unshare", slices.Concat(options, []string{path}, args)...)
 }
 
 // difference returns the paths that only one list has, with a sign.

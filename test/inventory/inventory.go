@@ -60,6 +60,9 @@ func kernelThread(pid, parent string, cmdline []byte) bool {
 	return len(cmdline) == 0 && (pid == k || parent == k)
 }
 
+// Zombie ends the name of a process that has exited, and that its parent has not reaped.
+const Zombie = ", a zombie"
+
 // processes lists the processes. One that exits meanwhile does not count, and a zombie does.
 func (r Resources) processes() error {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -80,7 +83,7 @@ func (r Resources) processes() error {
 		}
 		name := fmt.Sprintf("%s %q", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 		if string(fields[0]) == "Z" {
-			name += ", a zombie"
+			name += Zombie
 		}
 		r.Add("process", name)
 	}

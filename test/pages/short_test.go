@@ -32,6 +32,7 @@ type short struct {
 const (
 	wholeSuite = "it is a part of make test-all, or the whole of it"
 	tagged     = "it needs a tag and a key; test/dist makes both"
+	served     = "it needs the server of a release; test/ci has one"
 	mirror     = "it changes the digests of the workload image; make test-all builds the image and compares it with them"
 )
 
@@ -71,6 +72,7 @@ var shorts = map[string]short{
 	"scripts/bench-programs.sh":  {args: []string{"-r", "6", "performance.cpu.sevenzip"}, judged: true, want: "(?s)performance.cpu.sevenzip.*load average after"},
 	"scripts/build-probe.sh":     {want: "probe-"},
 	"scripts/chaos.sh":           {suite: wholeSuite},
+	"scripts/ci.sh":              {suite: served},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
 	"scripts/dist.sh":            {args: []string{"amd64"}, env: []string{"VERSION=v0.0.1"}, want: "5 files of v0.0.1"},
 	"scripts/fuzz.sh":            {suite: wholeSuite},

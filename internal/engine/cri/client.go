@@ -138,7 +138,8 @@ func (c *client) explainLack(ctx context.Context, err error) error {
 	}
 	if failed := c.failedPlugin(ctx); failed != nil {
 		f := diagnosis.Facts{Engine: "containerd"}.Here()
-		explanation := diagnosis.Explain(failed, f, "its CRI plug-in did not start", "look at the log of the engine: journalctl -u containerd | grep 'failed to load plugin'")
+		explanation := diagnosis.Explain(failed, f, "its CRI plug-in did not start",
+			"look at the log of the engine: "+diagnosis.ServiceLog("containerd")+" | grep 'failed to load plugin'")
 		return &explanation
 	}
 	return &engine.UnsupportedError{

@@ -16,6 +16,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -150,7 +151,7 @@ func TestEnginesWithoutCRI(t *testing.T) {
 		}}, []string{"all inotify instances", "sysctl -w fs.inotify.max_user_instances="}},
 		"another failure": {oldEngine{plugins: []*introspection.Plugin{
 			failed("io.containerd.grpc.v1", "cri", "invalid plugin config: `mirrors` cannot be set when `config_path` is provided"),
-		}}, []string{"its CRI plug-in did not start: invalid plugin config", "journalctl -u containerd"}},
+		}}, []string{"its CRI plug-in did not start: invalid plugin config", diagnosis.ServiceLog("containerd")}},
 		"disabled": {oldEngine{plugins: []*introspection.Plugin{
 			failed("io.containerd.snapshotter.v1", "zfs", "path must be a zfs filesystem: skip plugin"), {Type: "io.containerd.grpc.v1", ID: "images"},
 		}}, []string{"it does not serve CRI", "disabled_plugins"}},

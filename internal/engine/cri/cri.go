@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -293,7 +292,7 @@ func logAdvice(f diagnosis.Facts) string {
 		return diagnosis.Alone(f.Target.Runtime)
 	}
 	unit := map[string]string{"cri-o": "crio", "docker": "cri-docker"}[f.Engine]
-	return "look at the log of the engine: journalctl -n 50 -u " + cmp.Or(unit, f.Engine)
+	return "look at the log of the engine: " + diagnosis.ServiceLog(cmp.Or(unit, f.Engine)) + " | tail -n 50"
 }
 
 // start starts a private engine.
@@ -460,11 +459,12 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 		rt.Type = c.shim
 	case c.binary != "":
 		rt.Path = c.binary
-		if path, err := exec.LookPath(c.binary); err == nil {
+		if path, ok := runtimes.SystemCopy(c.binary); ok && !strings.Contains(c.binary, "/") {
 			rt.Path = path // a shim finds a name without a directory on its PATH
 		}
 	case c.shim == shimRunc:
-		t.Runtime = "runc" // the shim finds it on PATH
+		t.Runtime = "runc" // the shim finds it on its PATH
+		rt.Options = []target.Option{{Name: runtimes.CopyOption, Value: "system"}}
 	}
 	if c.shim != "" || c.binary != "" {
 		if kata.IsType(rt.Type) && c.config != "" {

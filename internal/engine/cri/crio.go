@@ -23,18 +23,13 @@ var crio = product{
 	binaries: []string{"crio", "conmon", "pinns", kata.Shim, engine.CNI}, find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
 
-// crioDirs are the directories of CRI-O's helpers in distributions.
-var crioDirs = []string{
-	"/usr/libexec/crio", "/usr/lib/crio", "/usr/local/libexec/crio", "/usr/local/lib/crio", "/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman",
-}
-
 func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, error) {
 	p, err := findEngine(ctx, s, b)
 	if err != nil {
 		return p, err
 	}
 	for name, path := range map[string]*string{"conmon": &p.conmon, "pinns": &p.pinns} {
-		if *path, err = p.helper(s, b.title, name, crioDirs...); err != nil {
+		if *path, err = p.helper(s, b.title, name); err != nil {
 			return p, err
 		}
 	}

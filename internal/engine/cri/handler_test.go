@@ -11,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/diagnosis"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -53,11 +55,11 @@ func TestIdentify(t *testing.T) {
 // An unknown error has the advice of its handler or of its engine.
 func TestAdvice(t *testing.T) {
 	for want, e := range map[string]*Engine{
-		"shim=runc":     {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
-		"-u containerd": {service: &service{client: &client{about: about{engine: "containerd"}}}},
-		"-u crio":       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
-		"-t oci/crun":   {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
-		"-t oci/runsc":  {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
+		"shim=runc":                        {service: &service{client: &client{about: about{engine: "containerd"}}}, handler: handler{configured: configured{shim: shimRunsc}}},
+		diagnosis.ServiceLog("containerd"): {service: &service{client: &client{about: about{engine: "containerd"}}}},
+		diagnosis.ServiceLog("crio"):       {service: &service{client: &client{about: about{engine: "cri-o"}}}},
+		"-t oci/crun":                      {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "crio/crun")}},
+		"-t oci/runsc":                     {service: &service{client: &client{}, private: &managed.Daemon{}}, info: engine.Info{Target: enginetest.Parse(t, "containerd/runsc")}},
 	} {
 		if got := e.advice(); !strings.Contains(got, want) {
 			t.Errorf("the advice is %q, want it to contain %s", got, want)
@@ -114,7 +116,8 @@ func TestNetworkPlugins(t *testing.T) {
 			must.Do(t, os.WriteFile(filepath.Join(dir, plugin), nil, 0o700))
 		}
 	}
-	defer func(dirs []string) { cniDirs = dirs }(cniDirs)
+	defer func(dirs, files []string) { cniDirs, crioFiles = dirs, files }(cniDirs, crioFiles)
+	crioFiles = nil
 	cniDirs = []string{"/no/such", partDir}
 	for _, c := range []struct{ name, given, program, path, want string }{
 		{"a usual directory", "", "/usr/bin/containerd", "/usr/bin:/bin", "of the list"},
@@ -185,12 +188,15 @@ func TestShimsAreFoundByName(t *testing.T) {
 	}
 }
 
-// A helper is beside its engine, also behind a link, in the directories of distributions or on PATH, unless the session has its path.
+// A helper is beside its engine, also behind a link, in the engine's libexec or on PATH, unless the session has its path.
 func TestHelpers(t *testing.T) {
 	dirs := map[string]string{}
-	for _, name := range []string{"engine", "link", "distribution", "path", "given"} {
+	for _, name := range []string{"engine", "path", "given"} {
 		dirs[name] = t.TempDir()
 	}
+	prefix := t.TempDir()
+	dirs["link"], dirs["libexec"] = filepath.Join(prefix, "bin"), filepath.Join(prefix, "libexec/crio")
+	must.Do(t, os.MkdirAll(dirs["link"], 0o700), os.MkdirAll(dirs["libexec"], 0o700))
 	write := func(dir, name string, mode os.FileMode) string {
 		path := filepath.Join(dirs[dir], name)
 		must.Do(t, os.WriteFile(path, nil, mode))
@@ -199,7 +205,7 @@ func TestHelpers(t *testing.T) {
 	p := programs{engine: filepath.Join(dirs["link"], "crio")}
 	must.Do(t, os.Symlink(write("engine", "crio-1.34", 0o700), p.engine))
 	t.Setenv("PATH", dirs["path"])
-	inLink, linkTarget, inDistribution, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("distribution", "c", 0o700), write("path", "d", 0o700)
+	inLink, linkTarget, inLibexec, onPath := write("link", "a", 0o700), write("engine", "b", 0o700), write("libexec", "c", 0o700), write("path", "d", 0o700)
 	write("path", "a", 0o700)
 	write("path", "b", 0o700)
 	write("link", "d", 0o600) // it cannot be executed
@@ -207,7 +213,7 @@ func TestHelpers(t *testing.T) {
 	for _, c := range []struct{ name, given, want, err string }{
 		{"a", "", inLink, ""},
 		{"b", "", linkTarget, ""},
-		{"c", "", inDistribution, ""},
+		{"c", "", inLibexec, ""},
 		{"d", "", onPath, ""},
 		{"a", override, override, ""},
 		{"e", "", "", "e, which it needs, is neither beside " + p.engine + " nor on PATH; install it, or name it with --engine-bin e=PATH"},
@@ -216,7 +222,7 @@ func TestHelpers(t *testing.T) {
 		{"a", "/no/such", "", "no such file or directory; correct --engine-bin a=PATH"},
 	} {
 		s := engine.Session{Engines: map[string]string{c.name: c.given}}
-		path, err := p.helper(s, "CRI-O", c.name, dirs["distribution"])
+		path, err := p.helper(s, "CRI-O", c.name)
 		if path != c.want || c.err == "" && err != nil || c.err != "" && (!engine.Unsupported(err) || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("helper(%q) with %q = %q, %v; want %q, %q", c.name, c.given, path, err, c.want, c.err)
 		}
@@ -238,5 +244,24 @@ func TestCopyIsNoSetting(t *testing.T) {
 	}
 	if e, err = fitBinary(runtimes.Runtime{Kind: runtimes.KindOf("runc")}, enginetest.Parse(t, "crio/runc@copy=system")); err != nil || len(e.flags) > 0 {
 		t.Errorf("the flags are %q, %v", e.flags, err)
+	}
+}
+
+// The user's own engine calls the system's runtimes, and no part of touchstone setup.
+func TestUsersEngineCallsTheSystem(t *testing.T) {
+	l := enginetest.Launcher(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must.Do(t, err)
+	for version, sub := range map[string]string{"2": "store/runc/2/bin", "1": "usr"} {
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o755),
+			os.WriteFile(filepath.Join(dir, sub, "runc"), []byte("#!/bin/sh\necho runc version "+version+"\n"), 0o755))
+	}
+	t.Setenv(parts.Variable, filepath.Join(dir, "store"))
+	t.Setenv("PATH", filepath.Join(dir, "store/runc/2/bin")+":"+filepath.Join(dir, "usr"))
+	s := engine.Session{State: t.TempDir(), Launcher: l}
+	for _, c := range []configured{{name: "mine", shim: shimRunc}, {name: "mine", shim: shimRunc, binary: "runc"}, {name: "mine", binary: "runc"}} {
+		if h := identify(t.Context(), s, enginetest.Parse(t, "containerd/mine"), c); h.binary != filepath.Join(dir, "usr/runc") || h.version != "runc version 1" {
+			t.Errorf("%+v calls %s, %s", c, h.binary, h.version)
+		}
 	}
 }

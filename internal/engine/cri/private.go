@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/BurntSushi/toml"
 	"google.golang.org/grpc"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -130,9 +131,9 @@ func without(t target.Target, option string) (target.Target, string) {
 	return t, value
 }
 
-// helper finds a program beside the engine's own, in directories of distributions, or on PATH. title is the name of the engine in an error.
-func (p programs) helper(s engine.Session, title, name string, fallbacks ...string) (string, error) {
-	path, err := s.Program(name, append(engine.Beside(p.engine), fallbacks...)...)
+// helper finds a program among the engine's helpers or on PATH. title is the name of the engine in an error.
+func (p programs) helper(s engine.Session, title, name string) (string, error) {
+	path, err := s.Program(name, engine.Helpers(p.engine)...)
 	if err == nil {
 		return path, nil
 	}
@@ -189,20 +190,45 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 		return programs{}, refuse(fmt.Sprintf("%s --version prints no version", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	if p.cni, err = networkPlugins(s, p.engine); err != nil {
-		return programs{}, refuse(err.Error(), "install the package containernetworking-plugins, or name their folder with --engine-bin "+engine.CNI+"=DIR")
+		return programs{}, refuse(err.Error(), "install the package containernetworking-plugins (cni-plugins on Alpine, Arch, NixOS and openSUSE), or name their folder with --engine-bin "+engine.CNI+"=DIR")
 	}
 	return p, nil
 }
 
-// cniDirs are the usual directories of network plug-ins: of Kubernetes, of distributions, and of k3s and RKE2.
+// cniDirs are the usual directories of network plug-ins: of Kubernetes, of distributions, and of Bottlerocket, k3s, RKE2 and MicroK8s. A profile of NixOS
+// or Guix has them beside the engine.
 var cniDirs = []string{
-	"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni", "/usr/local/libexec/cni",
-	"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin",
+	"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni", "/usr/local/libexec/cni", "/usr/libexec/cni/bin",
+	"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/snap/microk8s/current/opt/cni/bin",
 }
 
-// networkPlugins finds the directory of CNI's plug-ins: the session's, one of cniDirs, beside the engine, or on PATH, as in NixOS and Guix.
+// crioFiles are the patterns of CRI-O's configuration.
+var crioFiles = []string{"/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"}
+
+// configuredPlugins lists the directories of network plug-ins that CRI-O's configuration names. On NixOS no other place names them. A file that
+// cannot be read names none.
+func configuredPlugins() (dirs []string) {
+	for _, pattern := range crioFiles {
+		files, _ := filepath.Glob(pattern) // the patterns are valid
+		for _, file := range files {
+			var config struct {
+				CRIO struct {
+					Network struct {
+						PluginDirs []string `toml:"plugin_dirs"`
+					}
+				}
+			}
+			if _, err := toml.DecodeFile(file, &config); err == nil {
+				dirs = append(dirs, config.CRIO.Network.PluginDirs...)
+			}
+		}
+	}
+	return dirs
+}
+
+// networkPlugins finds the directory of CNI's plug-ins: the session's, one of cniDirs, beside the engine, on PATH, or in CRI-O's configuration.
 func networkPlugins(s engine.Session, program string) (string, error) {
-	dirs := slices.Concat(cniDirs, engine.Beside(program), filepath.SplitList(os.Getenv("PATH")))
+	dirs := slices.Concat(cniDirs, engine.Beside(program), filepath.SplitList(os.Getenv("PATH")), configuredPlugins())
 	places := cniDirs
 	if override := s.Engines[engine.CNI]; override != "" {
 		dirs = []string{override}
@@ -212,7 +238,7 @@ func networkPlugins(s engine.Session, program string) (string, error) {
 		return slices.ContainsFunc(pluginNames, func(plugin string) bool { return engine.CheckProgram(filepath.Join(dir, plugin)) != nil })
 	}
 	if i := slices.IndexFunc(dirs, func(dir string) bool { return filepath.IsAbs(dir) && !lacks(dir) }); i >= 0 {
-		return dirs[i], nil
+		return filepath.Clean(dirs[i]), nil
 	}
 	return "", fmt.Errorf("the network plug-ins %s are not together in %s", strings.Join(pluginNames, ", "), strings.Join(places, ", "))
 }

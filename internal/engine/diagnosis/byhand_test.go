@@ -1,12 +1,15 @@
 package diagnosis
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/engine/layouttest"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -18,7 +21,7 @@ func TestByHand(t *testing.T) {
 echo "$@" >>'`+dir+`/calls'
 case "$*" in
 *spec) printf '{"process": {"terminal": true, "args": ["sh"]},\n"root": {"path": "rootfs"}, "mounts": [\n{"destination": "/proc"}]}' >config.json ;;
-*run*) test -L rootfs/bin && cat config.json >>'`+dir+`/calls' ;;
+*run*) test -d rootfs/usr && cat config.json >>'`+dir+`/calls' ;;
 esac
 `), 0o755))
 	_, command, ok := strings.Cut(ByHand(runtime, []string{"--platform=systrap", "--label=it's; here"}), "\n")
@@ -31,14 +34,41 @@ esac
 	}
 	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
 	must.Do(t, err)
-	const want = `--platform=systrap --label=it's; here spec
+	_, mounts := tree("/")
+	var binds strings.Builder
+	for _, dir := range mounts {
+		binds.WriteString(`{"destination":"` + dir + `","type":"bind","source":"` + dir + `","options":["rbind","ro"]},`)
+	}
+	want := `--platform=systrap --label=it's; here spec
 --platform=systrap --label=it's; here run try
-{"process": {"terminal": false, "args": ["true"]},
-"root": {"path": "rootfs"}, "mounts": [{"destination":"/usr","type":"bind","source":"/usr","options":["rbind","ro"]},
+{"process": {"terminal": false, "args": ["sh", "-c", "exit"]},
+"root": {"path": "rootfs"}, "mounts": [` + binds.String() + `
 {"destination": "/proc"}]}`
 	if string(calls) != want {
 		t.Errorf("%s\ncalls\n%s\nwant\n%s", command, calls, want)
 	}
+}
+
+// The container has the shell of each distribution, with the directories and links on the way to it.
+//
+// Invariant layouts.
+func TestTreeInLayouts(t *testing.T) {
+	layouttest.Each(t, func(t *testing.T, m layouttest.Machine) {
+		if !m.Has("sh") {
+			return
+		}
+		commands, mounts := tree(m.Root)
+		real, err := filepath.EvalSymlinks(m.At("/bin/sh"))
+		must.Do(t, err)
+		if !slices.ContainsFunc(m.Under(mounts), func(dir string) bool { return strings.HasPrefix(real, dir+"/") }) {
+			t.Errorf("%s is in none of %q", real, mounts)
+		}
+		info, err := os.Lstat(m.At("/bin"))
+		must.Do(t, err)
+		if _, links, _ := strings.Cut(commands, " && cp -P "); strings.Contains(links, "/bin ") != (info.Mode().Type() == fs.ModeSymlink) {
+			t.Errorf("the links of %q", commands)
+		}
+	})
 }
 
 func TestByPodman(t *testing.T) {

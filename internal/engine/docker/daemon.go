@@ -374,6 +374,7 @@ func (d *daemon) sweepImages(ctx context.Context) (count int, err error) {
 		return 0, d.explain(ctx, "list the run's images", err)
 	}
 	for _, i := range list.Items {
+		removals := 0
 		for _, n := range i.RepoTags {
 			if !image.IsOf(n, d.session.RunID) {
 				continue
@@ -381,8 +382,49 @@ func (d *daemon) sweepImages(ctx context.Context) (count int, err error) {
 			if err := d.removeImage(ctx, n); err != nil {
 				return count, err
 			}
-			count++
+			removals++
+		}
+		count += removals
+		if removals > 0 && removals == len(i.RepoTags) {
+			n, err := d.removeUnnamed(ctx, i.ID)
+			count += n
+			if err != nil {
+				return count, err
+			}
 		}
 	}
 	return count, nil
+}
+
+// unnamedPause is the time between two attempts to remove an image without a name. The daemon lists a container a moment after the container holds
+// the image, without an event.
+const unnamedPause = 100 * time.Millisecond
+
+// removeUnnamed removes an image that has lost its last name, if it still exists. Docker takes the name and keeps the image, without an error, if
+// a container begins to use the image meanwhile: one that the daemon makes for a request of a killed run. No later clean-up would find the image,
+// so the containers of the run are removed first. It returns their number.
+func (d *daemon) removeUnnamed(ctx context.Context, id string) (containers int, err error) {
+	for {
+		answer, err := d.client.ImageInspect(ctx, id)
+		if errdefs.IsNotFound(err) || err == nil && len(answer.RepoTags) > 0 { // another run has given it a name
+			return containers, nil
+		}
+		if err != nil {
+			return containers, d.explain(ctx, "look for image "+id, err)
+		}
+		if err = d.removeImage(ctx, id); !errdefs.IsConflict(err) {
+			return containers, err
+		}
+		n, sweepErr := d.sweepContainers(ctx)
+		containers += n
+		if sweepErr != nil {
+			return containers, sweepErr
+		}
+		pause, end := context.WithTimeout(ctx, unnamedPause)
+		<-pause.Done()
+		end()
+		if ctx.Err() != nil {
+			return containers, err
+		}
+	}
 }

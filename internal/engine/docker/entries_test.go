@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/moby/moby/api/types/system"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
@@ -73,5 +74,21 @@ func TestEntryOfSystemCopy(t *testing.T) {
 		if _, ok := e.find(path, nil); !ok || !slices.Contains(needs, path) {
 			t.Errorf("no entry for %s: %+v, %q", path, e, needs)
 		}
+	}
+}
+
+// The user's own daemon calls the system's runtimes, and no part of touchstone setup.
+func TestUsersDaemonCallsTheSystem(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must.Do(t, err)
+	for _, sub := range []string{"store/runc/1/bin", "usr"} {
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o755), os.WriteFile(filepath.Join(dir, sub, "runc"), nil, 0o755))
+	}
+	t.Setenv(parts.Variable, filepath.Join(dir, "store"))
+	t.Setenv("PATH", filepath.Join(dir, "store/runc/1/bin")+":"+filepath.Join(dir, "usr"))
+	d := &daemon{}
+	d.info.Runtimes = map[string]system.RuntimeWithStatus{"runc": {Runtime: system.Runtime{Path: "runc"}}}
+	if path := d.sessionFor("runc").Runtimes["runc"].Path; path != filepath.Join(dir, "usr/runc") {
+		t.Errorf("the daemon calls %s", path)
 	}
 }

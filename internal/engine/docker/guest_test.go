@@ -25,7 +25,7 @@ func TestEntriesOfGuests(t *testing.T) {
 		kataTarget := enginetest.Parse(t, "docker/kata@config="+config+options)
 		r := runtimes.Runtime{Name: kata.Name, Type: kata.Type}
 		var err error
-		if r.Guest, err = kata.Load(kataTarget.Options); err != nil {
+		if r.Guest, err = kata.Load("", kataTarget.Options); err != nil {
 			t.Fatal(err)
 		}
 		must.Do(t, e.addGuest(r, kataTarget, dir))

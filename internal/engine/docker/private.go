@@ -172,6 +172,11 @@ func binaries(s engine.Session) (found, error) {
 			Advice: "start Docker and become a member of its group, or run as root",
 		}
 	}
+	return locate(s)
+}
+
+// locate finds each program among the helpers of the programs before it, or on PATH. NixOS has Docker's containerd only there, and its shim beside that.
+func locate(s engine.Session) (found, error) {
 	paths := found{}
 	var neighbours []string
 	for _, program := range programs {
@@ -183,7 +188,7 @@ func binaries(s engine.Session) (found, error) {
 			}
 		}
 		paths[program] = path
-		neighbours = engine.Beside(paths[programs[0]])
+		neighbours = append(neighbours, engine.Helpers(path)...)
 	}
 	return paths, nil
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/ports"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -240,10 +239,7 @@ func victim(t *testing.T) (pid int) {
 // testNetserver is the attack with the stock client: it names a file that netserver reads and sends.
 func (l *lab) testNetserver(t *testing.T, secret string) {
 	host := victim(t)
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	must.Do(t, err)
-	addr := netip.MustParseAddrPort(listener.Addr().String())
-	_ = listener.Close()
+	addr := ports.Free(t, 1)
 	reads := func(file string) (ok bool, output string) {
 		server := l.spec(remote.Netserver.Args(addr, "")...)
 		server.Network = engine.HostNet

@@ -83,6 +83,11 @@ func programs(s engine.Session) (p paths, err error) {
 	if os.Geteuid() != 0 {
 		return p, &engine.UnsupportedError{What: name, Reason: "rootless Podman is not measured", Advice: "run as root"}
 	}
+	return locate(s)
+}
+
+// locate finds Podman and conmon.
+func locate(s engine.Session) (p paths, err error) {
 	missing := func(program string, err error) error {
 		return &engine.UnsupportedError{
 			What: name, Reason: program + " is missing: " + err.Error(),
@@ -92,11 +97,7 @@ func programs(s engine.Session) (p paths, err error) {
 	if p.podman, err = s.Program(name); err != nil {
 		return p, missing(name, err)
 	}
-	dirs := slices.Clone(conmonDirs)
-	for _, dir := range engine.Beside(p.podman) {
-		dirs = append(dirs, dir, filepath.Join(dir, "../libexec/podman"), filepath.Join(dir, "../lib/podman"))
-	}
-	if p.conmon, err = s.Program(conmon, dirs...); err != nil && s.Engines[conmon] != "" {
+	if p.conmon, err = s.Program(conmon, slices.Concat(conmonDirs, engine.Helpers(p.podman))...); err != nil && s.Engines[conmon] != "" {
 		return p, missing(conmon, err)
 	}
 	return p, nil // Podman may be built with another directory of conmon
@@ -108,7 +109,7 @@ const conmon = "conmon"
 // conmonDirs are the directories that Podman searches for conmon before PATH.
 var conmonDirs = []string{
 	"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
-	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/usr/lib/podman", "/usr/libexec/crio", "/usr/lib/crio",
+	"/run/current-system/sw/bin",
 }
 
 // Open prepares storage for the target, pulls the probe's image, and runs a test container, and another one on a bridge.

@@ -19,7 +19,7 @@ func getKata(ctx context.Context, s engine.Session, t target.Target, r Runtime, 
 	r.Kind, r.Version = shimKind(r.Type), r.Type
 	containerd := s.Engines["containerd"]
 	if containerd == "" {
-		containerd, _ = exec.LookPath("containerd") // the shim may be elsewhere
+		containerd, _ = engine.LookPath("containerd") // the shim may be elsewhere
 	}
 	if override := s.Engines[kata.Shim]; override != "" {
 		if err := engine.CheckProgram(override); err != nil {
@@ -33,7 +33,7 @@ func getKata(ctx context.Context, s engine.Session, t target.Target, r Runtime, 
 		}
 	}
 	var err error
-	if r.Guest, err = kata.Load(r.With(t).Options); err != nil {
+	if r.Guest, err = kata.Load(r.Shim, r.With(t).Options); err != nil {
 		var u *engine.UnsupportedError
 		if errors.As(err, &u) {
 			u.What = t.String()

@@ -203,30 +203,58 @@ func Path(t target.Target, override string) (string, error) { return lookup(t, o
 // CopyOption is an option of Touchstone: copy=system is the system's copy of a runtime, also if touchstone setup has installed another one.
 const CopyOption = "copy"
 
-// lookup finds a runtime's binary: at the path, or on PATH if that is empty.
+// bundlers are the programs of engines that may bring runtimes beside their other helpers, outside of PATH: Podman and Docker of NixOS, and the packages
+// of CRI-O.
+var bundlers = []string{"podman", "crio", "dockerd"}
+
+// find finds a runtime's binary by its name: by engine.LookPath, or else among the helpers of an engine.
+func find(name string) (string, error) {
+	path, err := engine.LookPath(name)
+	if !errors.Is(err, exec.ErrNotFound) {
+		return path, err
+	}
+	for _, bundler := range bundlers {
+		program, lookErr := engine.LookPath(bundler)
+		if lookErr != nil {
+			continue
+		}
+		if path, ok := engine.FindIn(name, engine.Helpers(program)); ok {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// SystemCopy returns the path of the system's copy of a program. Daemons of the user call it, because only this program looks into the store of
+// touchstone setup.
+func SystemCopy(name string) (path string, ok bool) {
+	return engine.FindIn(name, engine.ProgramDirs(parts.SystemPath()))
+}
+
+// lookup finds a runtime's binary: at the path, or by its name if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime
 	refuse := func(reason, advice string) (string, error) {
 		return "", &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}
 	}
 	if value, isSet := t.Option(CopyOption); isSet {
-		system := parts.SystemCopy(name)
+		system, ok := SystemCopy(name)
 		switch {
 		case value != "system":
 			return refuse("unknown value "+CopyOption+"="+value, "remove the option, or set "+CopyOption+"=system")
 		case path != "":
 			return refuse("the path "+path+" is given for "+name+", and the option "+CopyOption+" names another copy", "remove the option, or do not give the path")
-		case system == "":
+		case !ok:
 			return refuse("the system has no copy of "+name+" on PATH", "install its package, or remove the option "+CopyOption)
 		}
 		return system, nil
 	}
 	if path == "" {
-		path, err := exec.LookPath(name)
+		path, err := find(name)
 		if err != nil {
 			return refuse(name+" is not on PATH", fmt.Sprintf("%s, or name it with --runtime %s=PATH", howToInstall(name), name))
 		}
-		return filepath.Abs(path)
+		return path, nil
 	}
 	stat, err := os.Stat(path)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/host/facts"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -435,11 +436,32 @@ func (m state) controllerReading() reading {
 }
 
 func (m state) containerReading() reading {
-	if m.facts.Container == "" {
+	kind := m.facts.Container
+	if kind == "" {
 		return good("this program runs in no container")
 	}
-	r := poor(m.facts.Container, "start Touchstone on the host; otherwise with --privileged --pid=host --cgroupns=host --network=host, and with the directories "+
-		"/run, /var/lib/touchstone and /sys/fs/cgroup of the host at the same paths")
-	r.about = "Touchstone itself runs in a container (" + m.facts.Container + ")"
+	r := poor(kind, ContainerRemedy(kind))
+	r.about = "Touchstone itself runs in a container (" + kind + ")"
+	if facts.SeesHost(m.Tree) {
+		r.now += ", with the processes and the cgroups of the host"
+		r.about += " that has the processes and the cgroups of the host"
+		r.effect = "native and the runtimes still have the files and the rights of that container, such as its filter of system calls, and its limits hold for " +
+			"Touchstone itself"
+		r.remedy = "start Touchstone on the host; otherwise give that container no limits, all rights, and the directories /run and /var/lib/touchstone of the host"
+	}
 	return r
+}
+
+// ContainerRemedy returns the way to the host, or to the rights that a measurement needs, from a container of a kind that facts.Container returns.
+func ContainerRemedy(kind string) string {
+	const directories = "with the directories /run, /var/lib/touchstone and /sys/fs/cgroup of the host at the same paths"
+	switch kind {
+	case "docker", "podman", "podman or CRI-O", "containerd", "oci":
+		return "start Touchstone on the host; otherwise with --privileged --pid=host --cgroupns=host --network=host, and " + directories
+	case "kubernetes", "CRI-O":
+		return "start Touchstone on the node; otherwise in a privileged container of a pod with hostPID and hostNetwork, and " + directories
+	case "wsl":
+		return "start Touchstone on Linux without WSL; otherwise compare only targets of one run"
+	}
+	return "start Touchstone on the host, outside of that container"
 }

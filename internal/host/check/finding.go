@@ -5,6 +5,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -69,7 +70,7 @@ func Inspect(ctx context.Context, root string, pause func(ctx context.Context) e
 	var findings []Finding
 	for _, c := range checks {
 		r := c.read(m)
-		f := Finding{Name: c.name, Rating: r.rating, Now: r.now, Effect: c.effect, Source: c.source, Before: values[c.name]}
+		f := Finding{Name: c.name, Rating: r.rating, Now: r.now, Effect: cmp.Or(r.effect, c.effect), Source: c.source, Before: values[c.name]}
 		if r.rating == Poor {
 			f.Remedy, f.Tunable = r.remedy, tuner.Improves(c.name)
 		}
@@ -123,6 +124,8 @@ type reading struct {
 	remedy string
 	// about is the state as a part of a sentence, for the warning of each run. It is empty for a state that deserves none.
 	about string
+	// effect replaces the effect of the check. It is empty for the usual one.
+	effect string
 }
 
 func good(state string) reading { return reading{rating: Good, now: state} }
@@ -141,7 +144,7 @@ func Warnings(root string, h result.Host) []string {
 			continue
 		}
 		if r := c.read(m); r.rating == Poor && r.about != "" {
-			reasons = append(reasons, r.about+": "+c.effect+"; "+r.remedy)
+			reasons = append(reasons, r.about+": "+cmp.Or(r.effect, c.effect)+"; "+r.remedy)
 		}
 	}
 	return reasons

@@ -27,8 +27,28 @@ const (
 	Irqbalance = "200 (irqbalance) S 1 200 200 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 1234 1 1"
 )
 
+// The namespaces of the kernel itself, and the first mount of a machine.
+var (
+	InitialNamespaces = Links{
+		"proc/self/ns/uts": "uts:[4026531838]", "proc/self/ns/pid": "pid:[4026531836]", "proc/self/ns/cgroup": "cgroup:[4026531835]",
+	}
+	RootMount = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard"
+)
+
 // Files maps files of a machine to contents without the last line end.
 type Files map[string]string
+
+// Links maps symbolic links of a machine to their targets.
+type Links map[string]string
+
+// Write makes the links below a root.
+func (l Links) Write(t testing.TB, root string) {
+	t.Helper()
+	for link, target := range l {
+		file := filepath.Join(root, link)
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700), os.Symlink(target, file))
+	}
+}
 
 // Write writes the files below a root. They may exist. A name with a slash at its end is a directory.
 func Write(t testing.TB, root string, files Files) {

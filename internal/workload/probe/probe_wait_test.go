@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/ports"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
@@ -105,18 +104,13 @@ func TestProbeServe(t *testing.T) {
 
 // A client that begins before its server waits for it, and not without end.
 func TestProbeReach(t *testing.T) {
-	free, err := net.Listen("tcp4", "127.0.0.1:0")
-	must.Do(t, err)
-	address := netip.MustParseAddrPort(free.Addr().String())
-	must.Do(t, free.Close())
+	address, listen := ports.Reserve(t)
 	if got := runProbe(t, probe.Reach(address, time.Second)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
 		t.Errorf("without a server: %+v", got)
 	}
 	client := exec.CommandContext(t.Context(), binary(t), probe.Reach(address, time.Minute)[1:]...)
 	must.Do(t, client.Start())
-	listener, err := net.Listen("tcp4", address.String())
-	must.Do(t, err)
-	defer func() { _ = listener.Close() }()
+	listen()
 	if err := client.Wait(); err != nil {
 		t.Errorf("a client that was early: %v", err)
 	}

@@ -15,7 +15,7 @@ for dir in run dev/shm; do
 done
 export HOME=/root TMPDIR=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin
 # The cgroups belong to the machine, and outlive a script that fails.
-trap '[ $? = 0 ] || { kill -KILL $(jobs -p); chroot "$root" touchstone cleanup; }' EXIT
+trap '[ $? = 0 ] || { kill -KILL $(jobs -p) || true; chroot "$root" touchstone cleanup; }' EXIT
 # dpkg's own records and logs change with each package, and /root has the results of the user.
 paths() {
 	chroot "$root" find / -path /proc -prune -o -path /sys -prune -o -path /dev/pts -prune -o -path /root -prune -o -path /var/lib/dpkg -prune \
@@ -49,6 +49,10 @@ kill -KILL $!
 wait $! || true
 id=${bundle#"$root/run/touchstone/"}
 id=${id%%/*}
+# A child of the run has its locks until it executes its program or ends.
+for lock in "$root"/{run,var/lib}/touchstone/"$id"/lock; do
+	flock "$lock" true
+done
 mkdir -p "$root/var/cache/touchstone/blobs/sha256"
 touch "$root/var/cache/touchstone/index.json" "$root/var/lib/touchstone/stranger"
 chroot "$root" dpkg --remove touchstone | tee "$root/root/removal.log"

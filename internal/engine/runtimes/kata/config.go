@@ -42,8 +42,11 @@ type Config struct {
 	values      map[string]any
 }
 
-// Load reads the configuration of a target with these options. An error is an *engine.UnsupportedError.
-func Load(options []target.Option) (*Config, error) { return load(configDirs, options) }
+// Load reads the configuration of a target with these options. The shim's installation may have it; the path of the shim may be empty. An error is an
+// *engine.UnsupportedError.
+func Load(shim string, options []target.Option) (*Config, error) {
+	return load(dirsFor(shim), options)
+}
 
 func load(dirs []string, options []target.Option) (*Config, error) {
 	if err := check(options); err != nil {

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,20 +35,21 @@ const (
 // IsType reports whether a runtime type is a shim of Kata.
 func IsType(runtimeType string) bool { return strings.HasPrefix(runtimeType, "io.containerd.kata") }
 
-// shimDirs are the directories of the shim in Kata's releases and in distributions.
-var shimDirs = []string{"/opt/kata/bin", "/usr/local/bin", "/usr/bin", "/usr/libexec/kata-containers"}
+// shimDirs are the directories of the shim in Kata's releases, in distributions and in the snap.
+var shimDirs = []string{
+	"/opt/kata/bin", "/usr/local/bin", "/usr/bin", "/usr/libexec/kata-containers",
+	"/snap/kata-containers/current/usr/bin",
+}
 
 // rustShim is the shim in Rust of Kata's releases. Only this shim has Dragonball.
 const rustShim = "/opt/kata/runtime-rs/bin/" + Shim
 
-// FindShim finds the program of a runtime type: on PATH, beside one of the given programs, or in the directories of Kata. It
+// FindShim finds the program of a runtime type: by engine.LookPath, beside one of the given programs, or in the directories of Kata. It
 // returns an empty string if the shim is not found.
 func FindShim(runtimeType string, programs ...string) string {
 	name := ShimProgram(runtimeType)
-	if path, err := exec.LookPath(name); err == nil {
-		if path, err = filepath.Abs(path); err == nil {
-			return path
-		}
+	if path, err := engine.LookPath(name); err == nil {
+		return path
 	}
 	var dirs []string
 	for _, program := range programs {
@@ -57,12 +57,8 @@ func FindShim(runtimeType string, programs ...string) string {
 			dirs = append(dirs, engine.Beside(program)...)
 		}
 	}
-	for _, dir := range slices.Concat(dirs, shimDirs) {
-		if path := filepath.Join(dir, name); engine.CheckProgram(path) == nil {
-			return path
-		}
-	}
-	return ""
+	path, _ := engine.FindIn(name, slices.Concat(dirs, shimDirs))
+	return path
 }
 
 // ShimProgram returns the name of a shim's program, as containerd derives it from the last two parts of the type.
@@ -78,6 +74,18 @@ func ShimProgram(runtimeType string) string {
 var configDirs = []string{
 	"/etc/kata-containers", "/opt/kata/share/defaults/kata-containers", "/usr/share/defaults/kata-containers",
 	"/usr/share/kata-containers/defaults",
+}
+
+// dirsFor lists the directories of the configuration for a shim. The administrator's directory comes first. The directories in the installation of the shim
+// follow, which are the shim's defaults: a snap and a store are no usual places.
+func dirsFor(shim string) []string {
+	dirs := slices.Clone(configDirs[:1])
+	if shim != "" {
+		for _, dir := range engine.Beside(shim) {
+			dirs = append(dirs, filepath.Join(dir, "../share/defaults/kata-containers"), filepath.Join(dir, "../share/kata-containers/defaults"))
+		}
+	}
+	return append(dirs, slices.DeleteFunc(slices.Clone(configDirs[1:]), func(dir string) bool { return slices.Contains(dirs, dir) })...)
 }
 
 // rustDir is the directory in one of configDirs with the configuration of the shim in Rust.

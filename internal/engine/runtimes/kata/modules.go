@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -29,8 +30,12 @@ func LoadModules(ctx context.Context, l *process.Launcher) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		modprobe, err := engine.LookPath("modprobe")
+		if err != nil {
+			return
+		}
 		limitCtx, cancel := context.WithTimeout(ctx, moduleLimit)
-		_ = l.Run(limitCtx, exec.CommandContext(limitCtx, "modprobe", d.module))
+		_ = l.Run(limitCtx, exec.CommandContext(limitCtx, modprobe, d.module))
 		cancel()
 	}
 }

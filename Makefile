@@ -132,6 +132,7 @@ fmt: ## Format the code
 gen: ## Write the generated files: docs/cli, the tables of docs/benchmarks, docs/invariants.md, the schemas, and the component of GitLab
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
+	go test ./internal/setup -count=1 -run TestShimIsCurrent -update
 	go test ./test/ci -count=1 -run TestComponentIsCurrent -update
 
 .PHONY: pins

@@ -20,7 +20,7 @@ and prints medians and their ratios, each with its 95 % interval from the rounds
                interval, and only show that the comparison works
   -m           then execute examples/matrix.yaml and print how long it takes (limit 15 minutes)
   CONTAINERD   binaries of containerd, each with its shim beside it; unless given the one of
-               scripts/tools.sh
+               scripts/runtimes.sh
 
 It sets up the engines and builds the peers, which takes some minutes the first time. It must run
 as root, on a machine that does nothing else. Exit code: 1 if a figure is beyond its limit: 10 %
@@ -54,14 +54,15 @@ for program in "$@"; do
 done
 
 scripts/setup.sh runtimes engines
-tools=$(scripts/tools.sh crictl containerd)
-[ $# -gt 0 ] || set -- "${tools#*:}/containerd"
+crictl=$(scripts/tools.sh crictl)
+containerd=$(scripts/runtimes.sh containerd)
+[ $# -gt 0 ] || set -- "$containerd/containerd"
 
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 # A directory with only these tools, so that the measured containerd does not depend on the order of PATH.
 mkdir "$data/peers"
-ln -s "${tools%%:*}/critest" "${tools#*:}/containerd-stress" "$data/peers"
+ln -s "$crictl/critest" "$containerd/containerd-stress" "$data/peers"
 
 code=0
 # compare PACKAGE TEST: runs a comparison and prints its result.
@@ -86,7 +87,7 @@ PATH=$usual
 compare docker TestLifeBesideDockerRun
 
 if [ -n "$matrix" ]; then
-	path=$(scripts/tools.sh runsc youki crun containerd containerd-shim-runsc-v1 crio)
+	path=$(scripts/runtimes.sh runsc youki crun containerd crio)
 	began=$SECONDS
 	PATH="$path:$PATH" "$touchstone" benchmark -f examples/matrix.yaml --managed -d "$data/out" >"$data/log" 2>&1 || {
 		tail -n 40 "$data/log" >&2

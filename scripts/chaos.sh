@@ -19,7 +19,7 @@ fi
 
 scripts/setup.sh runtimes engines crio
 make --no-print-directory chaos-programs
-path=$(scripts/tools.sh runsc crun containerd crio)
+path=$(scripts/runtimes.sh runsc crun containerd crio)
 export PATH="$path:$PATH"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,8 +2,8 @@
 # Installs everything that a measurement needs, and measures the runtimes of this machine. `make demo` calls it. It must run
 # as root. OUT is the folder for the results (default out). Arguments are passed to touchstone benchmark.
 #
-# It uses the runtimes and engines of Debian (runc, crun, runsc, containerd, Docker, Podman), and tools that make test has built
-# before. It builds no tools, because that would take longer than the measurement. The daemons are private: it does not
+# It uses the runtimes and engines of Debian (runc, crun, runsc, containerd, Docker, Podman), and those that make test has installed
+# before. It builds none, because that would take longer than the measurement. The daemons are private: it does not
 # start or use the system's daemons.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,7 +44,7 @@ quietly() {
 
 scripts/setup.sh runtimes gvisor engines image
 quietly "building touchstone" make --no-print-directory build
-path=$(scripts/tools.sh --cached runsc youki crun containerd containerd-shim-runsc-v1 crio)
+path=$(scripts/runtimes.sh --cached runsc youki crun containerd crio)
 export PATH="${path:+$path:}$PATH"
 
 run() {

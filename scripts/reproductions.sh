@@ -16,7 +16,7 @@ pages=${OUT:-$work}
 [ $# != 0 ] || set -- espe nishimura wang sateri
 
 make --no-print-directory build
-path=$(scripts/tools.sh --cached runsc crun containerd containerd-shim-runsc-v1 crio)
+path=$(scripts/runtimes.sh --cached runsc crun containerd crio)
 export PATH="${path:+$path:}$PATH"
 mkdir -p "$pages"
 worst=0

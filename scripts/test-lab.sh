@@ -45,9 +45,7 @@ version=$(git describe --tags --always --dirty 2>/dev/null || echo dev)
 for arch in "${arches[@]}"; do
 	echo "test-lab: building for $arch"
 	# Debian's gVisor is too old to run containers with their own network.
-	runsc=runsc
-	[ "$arch" = "$(go env GOARCH)" ] || runsc+=-$arch
-	cp "$(scripts/tools.sh "$runsc")/runsc" "$dir/runsc-$arch"
+	cp "$(scripts/runtimes.sh --arch "$arch" runsc)/runsc" "$dir/runsc-$arch"
 	for program in guest:test/lab/guest touchstone:cmd/touchstone; do
 		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/touchstone-bench/touchstone/internal/cli.version=$version" -o "$dir/${program%%:*}-$arch" "./${program#*:}"
 	done
@@ -66,8 +64,8 @@ for arch in "${arches[@]}"; do
 done
 # containerd is built for this machine, and runs in the machine for amd64.
 if [ -n "${TOUCHSTONE_KATA:-}${LAB_SUITES:-}" ] && [ "$(go env GOARCH)" = amd64 ]; then
-	cp "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
-	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/tools.sh containerd-shim-runsc-v1)"/* "$(scripts/tools.sh crio)"/{crio,pinns} "$dir"
+	cp "$(scripts/runtimes.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
+	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/runtimes.sh runsc)/containerd-shim-runsc-v1" "$(scripts/runtimes.sh crio)"/{crio,pinns} "$dir"
 fi
 # With a single package, go test prints progress at once and not at the end.
 TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 70m "$@" ./test/lab

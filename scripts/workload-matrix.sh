@@ -4,7 +4,7 @@
 # footprint and portability) or guests (all suites, on runtimes with virtual machines, in a machine of the lab). A next argument
 # such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go
 # to touchstone benchmark (say, --runs 5), except with guests.
-# It needs root and the tools that make test builds, and takes some minutes. guests needs the same as make test-lab, TOUCHSTONE_KATA, and an hour or two.
+# It needs root and the runtimes that make test installs, and takes some minutes. guests needs the same as make test-lab, TOUCHSTONE_KATA, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,7 +44,7 @@ if [ "$kind" = guests ]; then
 	exit "$code"
 fi
 make --no-print-directory build
-path=$(scripts/tools.sh --cached runsc crun containerd containerd-shim-runsc-v1)
+path=$(scripts/runtimes.sh --cached runsc crun containerd)
 export PATH="${path:+$path:}$PATH"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -63,6 +63,8 @@ var version = development
 // Environment holds the streams of the program and the properties of its terminal.
 type Environment struct {
 	Stdout, Stderr io.Writer
+	// Stdin has the answers to questions; nil if it is no terminal.
+	Stdin io.Reader
 	// Live is true if Stderr is a terminal that can redraw a line.
 	Live bool
 	// Width is the width of the terminal, 0 without a terminal.
@@ -88,6 +90,9 @@ func System() Environment {
 		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		RunID: func() string { return workdir.NewRunID(time.Now()) },
 		Trace: os.Getenv(traceVariable), Root: "/",
+	}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		env.Stdin = os.Stdin
 	}
 	env.PeerSecret = os.Getenv(peer.SecretVariable)
 	_ = os.Unsetenv(peer.SecretVariable) // never fails for a valid name
@@ -255,7 +260,7 @@ oci/runsc@platform=systrap.`,
 	addVerbs(
 		root,
 		a.profiled(a.benchmarkCommand()), a.profiled(a.abCommand()), a.profiled(a.reproduceCommand()), a.profiled(a.selfcheckCommand()), a.profiled(a.reportCommand()),
-		a.targetsCommand(), a.doctorCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(), a.commentCommand(), a.adviseCommand(),
+		a.targetsCommand(), a.setupCommand(), a.doctorCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(), a.commentCommand(), a.adviseCommand(),
 		a.baselineCommand(), a.historyCommand(), a.uiCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
 		a.delayCommand(),
 	)

@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/parts"
 )
 
 // Main executes the command line in the process's environment, handles signals and returns the exit code. The
@@ -18,6 +21,9 @@ func execute(env Environment, args []string) int {
 	hangup := make(chan struct{}, 1)
 	env.Stdout, env.Stderr = pipe{env.Stdout, hangup}, pipe{env.Stderr, hangup}
 	app := New(env)
+	if err := parts.Prepend(); err != nil {
+		app.line(fmt.Sprintf("touchstone: not all programs of touchstone setup are used: %v", err))
+	}
 	return app.supervise(hangup, func(ctx context.Context) int { return app.Run(ctx, args) })
 }
 

@@ -23,13 +23,17 @@ func repair(rows []targetRow, hasApt bool) (command string, count int) {
 	if os.Geteuid() != 0 {
 		sudo = "sudo "
 	}
-	packages := map[string]bool{}
-	installs, daemons, rights := 0, 0, 0
+	packages, names := map[string]bool{}, map[string]bool{}
+	installs, setups, daemons, rights := 0, 0, 0, 0
 	for _, r := range rows {
 		if r.Works {
 			continue
 		}
 		program := missingProgram.FindStringSubmatch(r.Reason)
+		if program != nil && slices.Contains(partNames(), program[1]) {
+			names[program[1]] = true
+			setups++
+		}
 		switch {
 		case hasApt && program != nil && debianPackages[program[1]] != "":
 			packages[debianPackages[program[1]]] = true
@@ -40,8 +44,10 @@ func repair(rows []targetRow, hasApt bool) (command string, count int) {
 			rights++
 		}
 	}
-	switch count = max(installs, daemons, rights); count {
+	switch count = max(installs, setups, daemons, rights); count {
 	case 0:
+	case setups: // it also installs newer versions than the distribution has
+		command = sudo + "touchstone setup " + strings.Join(slices.Sorted(maps.Keys(names)), " ")
 	case installs:
 		command = sudo + "apt-get install " + strings.Join(slices.Sorted(maps.Keys(packages)), " ")
 	case daemons:

@@ -73,6 +73,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("REPOSITORY", repository)
+			// The machine may have parts of its own.
+			env.Setenv("TOUCHSTONE_RUNTIMES", filepath.Join(env.WorkDir, "runtimes"))
 			// PATH has touchstone and no runtime.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			env.Setenv("OWN", ownAddress())

@@ -194,9 +194,10 @@ func TestRepair(t *testing.T) {
 		count int
 	}{
 		{"nothing fails", []targetRow{{Works: true, Reason: crun.Reason}}, true, "", 0},
-		{"no command helps", []targetRow{kvm, youki}, true, "", 0},
+		{"no command helps", []targetRow{kvm}, true, "", 0},
+		{"parts of setup", []targetRow{crun, youki, docker, kvm}, true, "touchstone setup crun youki", 2},
+		{"no apt-get", []targetRow{docker, youki}, false, "touchstone setup youki", 1},
 		{"packages", []targetRow{docker, crun, crun, conmon, youki, managed}, true, "apt-get install conmon crun docker.io", 4},
-		{"no apt-get", []targetRow{crun, crun, managed}, false, "touchstone targets --managed", 1},
 		{"daemons", []targetRow{crun, managed, managed, root}, true, "touchstone targets --managed", 2},
 		{"root", []targetRow{crun, root, root}, true, "sudo touchstone targets", 2},
 	} {

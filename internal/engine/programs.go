@@ -50,16 +50,24 @@ func LookPath(name string) (string, error) {
 	if !errors.Is(err, exec.ErrNotFound) || strings.Contains(name, "/") {
 		return "", err
 	}
-	var dirs []string
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if filepath.IsAbs(dir) && filepath.Base(dir) == "bin" {
-			dirs = append(dirs, filepath.Join(dir, "../sbin"))
-		}
-	}
-	if path, ok := FindIn(name, slices.Concat(dirs, systemDirs)); ok {
+	if path, ok := FindIn(name, ProgramDirs(filepath.SplitList(os.Getenv("PATH")))); ok {
 		return path, nil
 	}
 	return "", err
+}
+
+// ProgramDirs lists the directories of programs on a machine with these directories on PATH, as LookPath uses them.
+func ProgramDirs(path []string) []string {
+	var dirs, neighbours []string
+	for _, dir := range path {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if dirs = append(dirs, dir); filepath.Base(dir) == "bin" {
+			neighbours = append(neighbours, filepath.Join(dir, "../sbin"))
+		}
+	}
+	return slices.Concat(dirs, neighbours, systemDirs)
 }
 
 // FindIn returns the path of a program in the first of the directories that has it.

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -62,6 +63,11 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 		}
 		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: target, Err: err})
 		fact := targetFacts(info, e.drivers.Describe(t.Engine).Kind, err)
+		if err == nil {
+			if fact.Installed, err = installedPrograms(target); err != nil {
+				return nil, fmt.Errorf("read the origin of the programs of target %s: %w", t, err)
+			}
+		}
 		if failed := len(failures); err == nil && failed > 0 {
 			fact.FailedTries = failed
 			e.report(Note, fmt.Sprintf("%d of the first %d containers of %s did not work: %v", failed, failed+1, t, failures[failed-1]))
@@ -69,6 +75,24 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 		facts = append(facts, fact)
 	}
 	return facts, nil
+}
+
+// installedPrograms returns the programs of a target that touchstone setup has installed. The programs of a user's daemon are not known.
+func installedPrograms(target engine.Engine) ([]result.Installed, error) {
+	files := []string{target.Info().Binary}
+	if provider, ok := target.(engine.Installed); ok {
+		if programs, err := provider.Programs(); err == nil {
+			files = append(files, programs...)
+		}
+	}
+	uses, err := parts.Uses(files)
+	var list []result.Installed
+	for _, u := range uses {
+		list = append(list, result.Installed{
+			Program: u.Program.Name, Part: u.Part.Name, Version: u.Part.Version, Origin: u.Part.Origin.Text(), Digest: "sha256:" + u.Program.SHA256,
+		})
+	}
+	return list, err
 }
 
 // names reports whether the plan names a target, and does not only select it by a pattern. The record of a run has the targets and no patterns,

@@ -58,7 +58,9 @@ func fullDocument() Document {
 			},
 			Targets: []Target{
 				{Name: "native", Kind: KindNative},
-				{Name: "oci/runsc@platform=systrap", Kind: KindRuntime, Runtime: "runsc@platform=systrap", Binary: "/usr/bin/runsc", Version: "release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Rootless: true, Notes: []string{"no network"}, FailedTries: 1},
+				{Name: "oci/runsc@platform=systrap", Kind: KindRuntime, Runtime: "runsc@platform=systrap", Binary: "/usr/bin/runsc", Version: "release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Rootless: true, Notes: []string{"no network"}, FailedTries: 1, Installed: []Installed{
+					{Program: "runsc", Part: "runsc", Version: "20260905", Origin: "build of gvisor.dev/gvisor@v0.0.0 (h1:x=)", Digest: "sha256:ba78"},
+				}},
 				{Name: "oci/kata", Unavailable: "there is no /dev/kvm"},
 			},
 			Bench: []Benchmark{{

@@ -405,6 +405,19 @@ type Target struct {
 	Unavailable string `json:"unavailable,omitempty"`
 	// FailedTries is the number of first containers that did not work before one did.
 	FailedTries int `json:"failed_tries,omitempty"`
+	// Installed are the programs of the target that touchstone setup has installed.
+	Installed []Installed `json:"installed,omitempty"`
+}
+
+// Installed is a program that touchstone setup has installed.
+type Installed struct {
+	Program string `json:"program"`
+	Part    string `json:"part"`
+	Version string `json:"version"`
+	// Origin is the source that the part was built from or taken from, with the checksum of the source.
+	Origin string `json:"origin"`
+	// Digest is the checksum of the program: "sha256:…".
+	Digest string `json:"digest"`
 }
 
 // Sandboxed reports whether a layer of its own, and not only the host's kernel, separates the target's containers from the host.

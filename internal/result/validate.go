@@ -408,6 +408,11 @@ func (r *Run) validateText() error {
 		l.check(t.Isolation, "the isolation of target %s", t.Name)
 		l.check(t.Cgroup, "the cgroup of target %s", t.Name)
 		l.check(t.Runtime, "the runtime of target %s", t.Name)
+		for i := range t.Installed {
+			for name, text := range fieldsOf[string](&t.Installed[i]) {
+				l.check(text, "the %s of an installed program of target %s", name, t.Name)
+			}
+		}
 	}
 	for _, b := range r.Bench {
 		l.check(b.Name, "the name of a benchmark")

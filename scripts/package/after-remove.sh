@@ -1,6 +1,6 @@
 #!/bin/sh
-# dpkg calls this script with "purge" when a user wants no trace of touchstone, and rpm with "0". It removes the cached images by their names, and the
-# directories of runs if only their lock is left: they can have other files, such as the record of `touchstone host tune`. Results stay.
+# dpkg calls this script with "purge" when a user wants no trace of touchstone, and rpm with "0". It removes the parts of touchstone setup, the cached
+# images by their names, and the directories of runs if only their lock is left: they can have other files, such as the record of `touchstone host tune`. Results stay.
 set -e
 case $1 in
 purge | 0)
@@ -9,6 +9,11 @@ purge | 0)
 		cd "$cache"
 		rm -rf --one-file-system blobs rootfs tmp index.json oci-layout lock
 		cd /
+	fi
+	# The parts of touchstone setup, which nothing else uses. The program itself is gone.
+	runtimes=/var/lib/touchstone/runtimes
+	if [ -d "$runtimes" ] && [ ! -L "$runtimes" ] && [ -O "$runtimes" ]; then
+		rm -rf --one-file-system "$runtimes"
 	fi
 	for dir in "$cache" /var/lib/touchstone /run/touchstone /dev/shm/touchstone; do
 		if [ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ]; then

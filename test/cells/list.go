@@ -77,11 +77,11 @@ func light() []string {
 		"internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines", "internal/engine/enginetest", "internal/engine/fake",
 		"internal/engine/layouttest", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding",
 		"internal/footprint", "internal/forge", "internal/forge/forgetest",
-		"internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper",
+		"internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
 		"internal/plan", "internal/ports", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",
 		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
-		"internal/runner/guard", "internal/runner/meter", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
+		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
 		"test/browser", "test/cells", "test/ci", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}

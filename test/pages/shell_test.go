@@ -184,7 +184,7 @@ func TestCommands(t *testing.T) {
 		"touchstone benchmark -t fake/slow@create=30ms --filter 'a b'":  "touchstone benchmark -t fake/slow@create=30ms --filter a b",
 		"touchstone report latest -o json | jq -e '.a // [] | length'":  "touchstone report latest -o json",
 		"scripts/workload-matrix.sh":                                    "scripts/workload-matrix.sh",
-		"PATH=$(scripts/tools.sh runsc):$PATH":                          "scripts/tools.sh runsc",
+		"PATH=$(scripts/runtimes.sh runsc):$PATH":                       "scripts/runtimes.sh runsc",
 		"scp bin/touchstone examples/embedded.yaml user@board:":         "",
 		"cd touchstone":                      "",
 		"make":                               "",

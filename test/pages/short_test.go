@@ -82,7 +82,8 @@ var shorts = map[string]short{
 	"scripts/setup.sh":           {args: []string{"build", "runtimes"}},
 	"scripts/test-lab.sh":        {suite: wholeSuite},
 	"scripts/test.sh":            {suite: wholeSuite},
-	"scripts/tools.sh":           {args: []string{"--cached", "runsc", "crun"}},
+	"scripts/runtimes.sh":        {args: []string{"--cached", "runsc", "crun"}},
+	"scripts/tools.sh":           {args: []string{"nfpm"}, want: "nfpm-"},
 	"scripts/verdicts.sh":        {args: []string{"-k", "1", "-d", "1", "-c", "aa", "-c", "worse"}, env: []string{"BUDGET=10s", "AB_BUDGET=20s"}, judged: true, want: `worse +1`},
 	"scripts/workload-matrix.sh": {args: []string{"performance.syscall.latency"}, want: "complete after"},
 }

@@ -38,7 +38,7 @@ type options struct {
 	all bool
 	// only has the names of the steps to run, after the steps before them; all steps if it is empty.
 	only []string
-	// without has the names of tools that cannot be built here.
+	// without has the names of parts that cannot be built here.
 	without []string
 	// lab selects the virtual machines.
 	lab bool
@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 	var o options
 	selection := flag.String("only", "", "run only these `steps`, separated by commas, and the steps before them")
 	flag.BoolVar(&o.all, "all", false, "run every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages")
-	exclusion := flag.String("without", "", "do not build these `tools`, separated by commas")
+	exclusion := flag.String("without", "", "do not install these `parts`, separated by commas")
 	flag.BoolVar(&o.lab, "lab", true, "boot the virtual machines")
 	flag.BoolVar(&o.writeBudgets, "write-budgets", false, "with -all: write the times of the packages as their budgets, if no test fails")
 	flag.Parse()

@@ -25,8 +25,8 @@ type step struct {
 	env  []string
 	// late returns further variables when the step begins; nil without any.
 	late func(context.Context) ([]string, error)
-	// tools are the names of scripts/tools.sh whose directories precede PATH.
-	tools []string
+	// parts are the names of scripts/runtimes.sh whose directories precede PATH.
+	parts []string
 	// tests means that the command prints events of go test -json.
 	tests bool
 	// limit ends the step.
@@ -142,7 +142,7 @@ func (s *suite) runStep(ctx context.Context, st step) outcome {
 func (s *suite) execute(ctx context.Context, st step, file string) (results, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, st.limit, fmt.Errorf("it took longer than its limit of %v", st.limit))
 	defer cancel()
-	path, err := s.path(ctx, st.tools)
+	path, err := s.path(ctx, st.parts)
 	if err != nil {
 		return results{}, err
 	}
@@ -206,21 +206,21 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// path returns PATH with the directories of the tools, which are built.
-func (s *suite) path(ctx context.Context, tools []string) (string, error) {
+// path returns PATH with the directories of parts, which are installed.
+func (s *suite) path(ctx context.Context, parts []string) (string, error) {
 	path := filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH")
-	if len(tools) == 0 {
+	if len(parts) == 0 {
 		return path, nil
 	}
-	dirs, err := s.built(ctx, tools...)
+	dirs, err := s.installed(ctx, parts...)
 	return dirs + ":" + path, err
 }
 
-// built returns the directories of tools that are built, joined as in PATH.
-func (s *suite) built(ctx context.Context, tools ...string) (string, error) {
-	output, err := exec.CommandContext(ctx, filepath.Join(s.root, "scripts/tools.sh"), append([]string{"--cached"}, tools...)...).Output()
+// installed returns the directories of parts that are installed, joined as in PATH.
+func (s *suite) installed(ctx context.Context, parts ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, filepath.Join(s.root, "scripts/runtimes.sh"), append([]string{"--cached"}, parts...)...).Output()
 	if err != nil {
-		return "", fmt.Errorf("find the tools %s: %w", strings.Join(tools, " "), err)
+		return "", fmt.Errorf("find the runtimes %s: %w", strings.Join(parts, " "), err)
 	}
 	return strings.TrimSpace(string(output)), nil
 }
@@ -231,7 +231,7 @@ func (s *suite) containerds(ctx context.Context) ([]string, error) {
 	if _, exists := os.LookupEnv(variable); exists || !s.runs("containerd/versions") {
 		return nil, nil
 	}
-	dir, err := s.built(ctx, "containerd1.7")
+	dir, err := s.installed(ctx, earlierContainerd)
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,11 @@ func measuring() map[string][]string {
 	}
 }
 
-// toolsOfEngines are the tools that the tests of real engines find on PATH.
-var toolsOfEngines = []string{"runsc", "crun", "containerd", "containerd-shim-runsc-v1", "crio", "youki"}
+// partsOfEngines are the parts of touchstone setup that the tests of real engines find on PATH.
+var partsOfEngines = []string{"crun", "runsc", "youki", "containerd", "crio"}
+
+// earlierContainerd is the version of containerd before the newest. Its installation makes it the version in use, so the newest comes after it.
+const earlierContainerd = "containerd@1.7.35"
 
 // run reports whether one of the cells runs in this change.
 func (s *suite) runs(names ...string) bool {
@@ -47,6 +50,8 @@ func (s *suite) env() []string {
 		list = "none"
 	}
 	env := []string{
+		// Only PATH has the runtimes of tests: the machine may have parts of its own.
+		"TOUCHSTONE_RUNTIMES=" + filepath.Join(s.out, "no-runtimes"),
 		cells.Chosen + "=" + list, "TOUCHSTONE_TEST_RECORD=" + s.record, "TOUCHSTONE_CHAOS=" + filepath.Join(s.root, "bin/chaos"),
 	}
 	if s.all {
@@ -62,15 +67,9 @@ func goTest(args ...string) []string {
 
 // steps lists the steps of this change.
 func (s *suite) steps() []step {
-	tools := []string{"golangci-lint", "nfpm"}
-	tools = append(tools, toolsOfEngines...)
-	tools = slices.DeleteFunc(tools, func(name string) bool { return slices.Contains(s.without, name) })
+	parts := slices.DeleteFunc(slices.Clone(partsOfEngines), func(name string) bool { return slices.Contains(s.without, name) })
 	if s.runs("containerd/versions") {
-		tools = append(tools, "containerd1.7")
-	}
-	machines := s.lab && (s.all || s.runs("lab/arm", "lab/faults", "lab/controllers"))
-	if machines {
-		tools = append(tools, "runsc-arm64")
+		parts = append([]string{"crun", earlierContainerd}, parts...)
 	}
 	// Limits against hanging.
 	limit, timeout := 60*time.Minute, "40m"
@@ -78,14 +77,15 @@ func (s *suite) steps() []step {
 		limit, timeout = 150*time.Minute, "120m"
 	}
 	engines := step{
-		name: "engines", after: []string{"programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: limit,
+		name: "engines", after: []string{"programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit,
 		args: goTest(slices.Concat(
 			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout, "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
 			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
 		env: s.env(), late: s.containerds,
 	}
 	list := []step{
-		{name: "tools", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute},
+		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
+		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
@@ -95,7 +95,7 @@ func (s *suite) steps() []step {
 	}
 	if s.lab {
 		list = append(list, step{
-			name: "lab", after: []string{"image", "tools", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
+			name: "lab", after: []string{"image", "runtimes", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})
@@ -108,7 +108,7 @@ func (s *suite) steps() []step {
 
 // measure lists the steps of the measuring tests, which come one after the other and after all others.
 func (s *suite) measure(steps []step) []step {
-	predecessors := []string{"programs", "image", "tools"}
+	predecessors := []string{"programs", "image", "runtimes"}
 	for _, st := range steps {
 		predecessors = append(predecessors, orderOnly+st.name)
 	}
@@ -119,7 +119,7 @@ func (s *suite) measure(steps []step) []step {
 			args = append([]string{"-run", pattern(names)}, args...)
 		}
 		st := step{
-			name: "measure-" + filepath.Base(dir), after: slices.Clone(predecessors), tools: toolsOfEngines, tests: true, limit: 40 * time.Minute,
+			name: "measure-" + filepath.Base(dir), after: slices.Clone(predecessors), parts: partsOfEngines, tests: true, limit: 40 * time.Minute,
 			args: goTest(args...), env: s.env(),
 		}
 		list, predecessors = append(list, st), append(predecessors, orderOnly+st.name)
@@ -136,7 +136,7 @@ func (s *suite) further() []step {
 		},
 		{name: "fuzz", after: []string{"~race"}, args: []string{"make", "--no-print-directory", "fuzz"}, limit: 40 * time.Minute, gentle: true},
 		{
-			name: "pages", after: []string{"~engines", "~lab", "~fuzz", "programs", "image", "tools"}, tools: toolsOfEngines, tests: true, limit: 60 * time.Minute,
+			name: "pages", after: []string{"~engines", "~lab", "~fuzz", "programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: 60 * time.Minute,
 			args: goTest("-p", "1", "-timeout", "50m", "./test/pages"), env: append(s.env(), "TOUCHSTONE_PAGES=1"),
 		},
 	}

@@ -29,6 +29,9 @@ func targets(r *analysis.Run) document.Block {
 		if target.Binary != "" {
 			version = append(version, document.Span{Text: target.Binary, Tone: document.Faint})
 		}
+		for _, program := range target.Installed {
+			version = append(version, document.Span{Text: fmt.Sprintf("%s: %s, %s", program.Program, program.Origin, program.Digest), Tone: document.Faint})
+		}
 		t.Rows = append(t.Rows, []document.Cell{
 			lines(target.Name), version, lines(string(target.Isolation)), lines(cgroup), lines(fmt.Sprintf("%d of %d", target.OK, target.Total)), lines(strings.Join(target.Notes, "; ")),
 		})

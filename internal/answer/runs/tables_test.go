@@ -116,3 +116,30 @@ func TestOneDirection(t *testing.T) {
 func listsReasons(row []document.Cell) bool {
 	return len(row) == 2 && len(row[1]) == 1 && strings.HasPrefix(row[1][0].Text, "not recorded on ")
 }
+
+// The table of targets has the origin and the checksum of each program that touchstone setup has installed.
+func TestInstalledProgramsAreShown(t *testing.T) {
+	run := reporttest.Sample()
+	for i := range run.Targets {
+		if run.Targets[i].Name == "oci/runc" {
+			run.Targets[i].Installed = []result.Installed{{
+				Program: "runc", Part: "runc", Version: "1.5.2", Origin: "build of example.com/runc@v1.5.2 (h1:x=)", Digest: "sha256:ba78",
+			}}
+		}
+	}
+	count, r := 0, single(run)
+	tablesOf(runs.Document(&r).Blocks, func(t *document.Table, _ string) {
+		for _, row := range t.Rows {
+			for _, cell := range row {
+				if slices.ContainsFunc(cell, func(s document.Span) bool {
+					return s.Text == "runc: build of example.com/runc@v1.5.2 (h1:x=), sha256:ba78"
+				}) {
+					count++
+				}
+			}
+		}
+	})
+	if count != 1 {
+		t.Errorf("the program is shown %d times, want once", count)
+	}
+}

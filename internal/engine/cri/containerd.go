@@ -16,7 +16,7 @@ import (
 
 // containerd has a runtime type for each kind of shim. The shim of runc calls OCI runtimes.
 var containerd = product{
-	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd", deb: "containerd",
+	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd",
 	binaries: []string{"containerd", runcShim, runscShim, kata.Shim, engine.CNI},
 	find:     findContainerd, fit: fitContainerd, start: startContainerd,
 	// RunPodSandbox runs a pause container. CreateContainer makes only a record. containerd and the shim both delete each of the two
@@ -64,6 +64,7 @@ func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Ta
 		if _, err := runtimes.Flags(options); err != nil {
 			return entry{}, err
 		}
+		options, _ = without(options, runtimes.CopyOption)
 		return entry{target: t, runtime: r, shim: shimRunsc, settings: options.Options}, nil
 	}
 	rest := r

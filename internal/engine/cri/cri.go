@@ -75,7 +75,6 @@ type product struct {
 	title   string // for messages
 	socket  string // default path
 	program string // the key of Session.Engines, and the name on PATH
-	deb     string // the package with the program
 	// binaries are for engine.Description.
 	binaries []string
 	// commands are for engine.Description.
@@ -460,11 +459,12 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 		rt.Type = c.shim
 	case c.binary != "":
 		rt.Path = c.binary
-		if path, err := engine.LookPath(c.binary); err == nil {
+		if path, ok := runtimes.SystemCopy(c.binary); ok && !strings.Contains(c.binary, "/") {
 			rt.Path = path // a shim finds a name without a directory on its PATH
 		}
 	case c.shim == shimRunc:
-		t.Runtime = "runc" // the shim finds it on PATH
+		t.Runtime = "runc" // the shim finds it on its PATH
+		rt.Options = []target.Option{{Name: runtimes.CopyOption, Value: "system"}}
 	}
 	if c.shim != "" || c.binary != "" {
 		if kata.IsType(rt.Type) && c.config != "" {

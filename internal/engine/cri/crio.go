@@ -19,7 +19,7 @@ import (
 
 // crio calls OCI runtimes through conmon.
 var crio = product{
-	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o",
+	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio",
 	binaries: []string{"crio", "conmon", "pinns", kata.Shim, engine.CNI}, find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
 

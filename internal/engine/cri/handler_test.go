@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -231,5 +232,36 @@ func TestHelpers(t *testing.T) {
 	}
 	if path, err := p.optional(engine.Session{Engines: map[string]string{"e": "/no/such"}}, "containerd", "e"); !engine.Unsupported(err) {
 		t.Errorf("a path that does not exist: %q, %v", path, err)
+	}
+}
+
+// The option copy of a target is no setting of gVisor's shim.
+func TestCopyIsNoSetting(t *testing.T) {
+	copyTarget := enginetest.Parse(t, "containerd/runsc@platform=ptrace,copy=system")
+	e, err := fitContainerd(engine.Session{}, programs{runsc: "/usr/bin/containerd-shim-runsc-v1"}, runtimes.Runtime{Kind: runtimes.KindOf("runsc")}, copyTarget)
+	if err != nil || len(e.settings) != 1 || e.settings[0].Name != "platform" || e.target.String() != copyTarget.String() {
+		t.Errorf("the handler is %+v, %v", e, err)
+	}
+	if e, err = fitBinary(runtimes.Runtime{Kind: runtimes.KindOf("runc")}, enginetest.Parse(t, "crio/runc@copy=system")); err != nil || len(e.flags) > 0 {
+		t.Errorf("the flags are %q, %v", e.flags, err)
+	}
+}
+
+// The user's own engine calls the system's runtimes, and no part of touchstone setup.
+func TestUsersEngineCallsTheSystem(t *testing.T) {
+	l := enginetest.Launcher(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must.Do(t, err)
+	for version, sub := range map[string]string{"2": "store/runc/2/bin", "1": "usr"} {
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o755),
+			os.WriteFile(filepath.Join(dir, sub, "runc"), []byte("#!/bin/sh\necho runc version "+version+"\n"), 0o755))
+	}
+	t.Setenv(parts.Variable, filepath.Join(dir, "store"))
+	t.Setenv("PATH", filepath.Join(dir, "store/runc/2/bin")+":"+filepath.Join(dir, "usr"))
+	s := engine.Session{State: t.TempDir(), Launcher: l}
+	for _, c := range []configured{{name: "mine", shim: shimRunc}, {name: "mine", shim: shimRunc, binary: "runc"}, {name: "mine", binary: "runc"}} {
+		if h := identify(t.Context(), s, enginetest.Parse(t, "containerd/mine"), c); h.binary != filepath.Join(dir, "usr/runc") || h.version != "runc version 1" {
+			t.Errorf("%+v calls %s, %s", c, h.binary, h.version)
+		}
 	}
 }

@@ -169,7 +169,7 @@ func findEngine(ctx context.Context, s engine.Session, b *product) (programs, er
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return programs{}, refuse(b.program+" is not on PATH, and no engine listens at "+b.socket,
-			fmt.Sprintf("install %s, or name it with --engine-bin %s=PATH", b.deb, b.program))
+			fmt.Sprintf("run touchstone setup %s, or name it with --engine-bin %s=PATH", b.program, b.program))
 	case err != nil:
 		return programs{}, refuse(err.Error(), "name a working one with --engine-bin "+b.program+"=PATH")
 	}

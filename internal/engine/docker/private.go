@@ -140,13 +140,17 @@ func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, 
 				shims[kata.ShimProgram(guest.Type)] = guest.Shim
 			case r.Err != nil || r.Binary == "":
 			default:
+				found := r.Runtime
 				flags, err := runtimes.Flags(r.With(t))
+				if _, isCopy := t.Option(runtimes.CopyOption); isCopy && err == nil {
+					found, err = runtimes.Get(ctx, s, t)
+				}
 				if err != nil {
 					continue // likewise
 				}
-				needs = append(needs, r.Binary)
+				needs = append(needs, found.Binary)
 				for _, n := range networks {
-					e.add(r.Runtime, slices.Concat(flags, r.NetworkFlags(t, n)))
+					e.add(found, slices.Concat(flags, found.NetworkFlags(t, n)))
 				}
 			}
 		}

@@ -80,10 +80,10 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 	}
 	settings := s.Runtimes[runtime]
 	settings.Type = entry.Type
-	switch path, err := engine.LookPath(entry.Path); { // a daemon finds a name without a directory on its PATH
+	switch path, ok := runtimes.SystemCopy(entry.Path); { // a daemon finds a name without a directory on its PATH
 	case filepath.IsAbs(entry.Path):
 		settings.Path = entry.Path
-	case entry.Path != "" && err == nil && filepath.IsAbs(path):
+	case entry.Path != "" && ok:
 		settings.Path = path
 	}
 	s.Runtimes = maps.Clone(s.Runtimes)

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -80,5 +81,46 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	s.Runtimes = map[string]target.Runtime{"kata": {Options: []target.Option{{Name: "colour", Value: "red"}}}}
 	if f := find(); !engine.Unsupported(f.Err) || !strings.HasPrefix(f.Err.Error(), "containerd/kata: it has no option colour") {
 		t.Errorf("with an unknown option: %v", f.Err)
+	}
+}
+
+// The system's copy of a runtime is a target beside the copy of touchstone setup, and the option is no flag of the runtime.
+func TestSystemCopy(t *testing.T) {
+	l := launcher(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must.Do(t, err)
+	write := func(path, version string) string {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho runsc version "+version+"\n"), 0o755))
+		return path
+	}
+	copyPath, system := write("store/runsc/2/bin/runsc", "2"), write("usr/bin/runsc", "1")
+	t.Setenv(parts.Variable, filepath.Join(dir, "store"))
+	t.Setenv("PATH", filepath.Dir(copyPath)+":"+filepath.Dir(system))
+	s := engine.Session{Launcher: l, State: t.TempDir()}
+	base := target.Target{Engine: "oci", Runtime: "runsc"}
+	for want, searched := range map[string]target.Target{copyPath: base, system: base.With(CopyOption, "system").With("network", "host")} {
+		r, err := Get(t.Context(), s, searched)
+		if err != nil || r.Binary != want {
+			t.Errorf("%s is %s, %v, want %s", searched, r.Binary, err, want)
+		}
+	}
+	if flags, err := Flags(base.With(CopyOption, "system").With("network", "host")); err != nil || !slices.Equal(flags, []string{"--network=host"}) {
+		t.Errorf("the flags are %q, %v", flags, err)
+	}
+	for want, searched := range map[string]target.Target{
+		"unknown value copy=mine":                base.With(CopyOption, "mine"),
+		"the system has no copy of crun":         target.Target{Engine: "oci", Runtime: "crun"}.With(CopyOption, "system"),
+		"is given for runc, and the option copy": target.Target{Engine: "oci", Runtime: "runc"}.With(CopyOption, "system"),
+	} {
+		s.Runtimes = map[string]target.Runtime{"runc": {Path: copyPath}}
+		if _, err := Get(t.Context(), s, searched); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q", searched, err, want)
+		}
+	}
+	s.Runtimes = map[string]target.Runtime{"runsc": {Options: []target.Option{{Name: CopyOption, Value: "system"}}}}
+	if r, err := Get(t.Context(), s, base); err != nil || r.Binary != system {
+		t.Errorf("with the option as a default: %s, %v", r.Binary, err)
 	}
 }

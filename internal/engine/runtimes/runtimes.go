@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -130,7 +131,7 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 		return r, nil
 	}
 	var err error
-	if r.Binary, err = lookup(t, settings.Path); err != nil {
+	if r.Binary, err = lookup(r.With(t), settings.Path); err != nil {
 		return r, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, AnswerLimit, ErrNoAnswer)
@@ -199,6 +200,9 @@ func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
 // *engine.UnsupportedError.
 func Path(t target.Target, override string) (string, error) { return lookup(t, override) }
 
+// CopyOption is an option of Touchstone: copy=system is the system's copy of a runtime, also if touchstone setup has installed another one.
+const CopyOption = "copy"
+
 // bundlers are the programs of engines that may bring runtimes beside their other helpers, outside of PATH: Podman and Docker of NixOS, and the packages
 // of CRI-O.
 var bundlers = []string{"podman", "crio", "dockerd"}
@@ -221,16 +225,34 @@ func find(name string) (string, error) {
 	return "", err
 }
 
+// SystemCopy returns the path of the system's copy of a program. Daemons of the user call it, because only this program looks into the store of
+// touchstone setup.
+func SystemCopy(name string) (path string, ok bool) {
+	return engine.FindIn(name, engine.ProgramDirs(parts.SystemPath()))
+}
+
 // lookup finds a runtime's binary: at the path, or by its name if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime
 	refuse := func(reason, advice string) (string, error) {
 		return "", &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}
 	}
+	if value, isSet := t.Option(CopyOption); isSet {
+		system, ok := SystemCopy(name)
+		switch {
+		case value != "system":
+			return refuse("unknown value "+CopyOption+"="+value, "remove the option, or set "+CopyOption+"=system")
+		case path != "":
+			return refuse("the path "+path+" is given for "+name+", and the option "+CopyOption+" names another copy", "remove the option, or do not give the path")
+		case !ok:
+			return refuse("the system has no copy of "+name+" on PATH", "install its package, or remove the option "+CopyOption)
+		}
+		return system, nil
+	}
 	if path == "" {
 		path, err := find(name)
 		if err != nil {
-			return refuse(name+" is not on PATH", fmt.Sprintf("install it, or name it with --runtime %s=PATH", name))
+			return refuse(name+" is not on PATH", fmt.Sprintf("%s, or name it with --runtime %s=PATH", howToInstall(name), name))
 		}
 		return path, nil
 	}
@@ -246,13 +268,24 @@ func lookup(t target.Target, path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// howToInstall is the advice for a missing runtime. touchstone setup has those that Touchstone searches for.
+func howToInstall(name string) string {
+	if slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == name && !k.onlyNamed }) {
+		return "run touchstone setup " + name
+	}
+	return "install it"
+}
+
 // ownFlags are the global flags that engines set themselves.
 var ownFlags = []string{"root", "log", "log-format", "rootless", "debug", "debug-log"}
 
-// Flags turns a target's options into global flags of its runtime.
+// Flags turns a target's options into global flags of its runtime. The option copy is Touchstone's own.
 func Flags(t target.Target) ([]string, error) {
 	var flags []string
 	for _, o := range t.Options {
+		if o.Name == CopyOption {
+			continue
+		}
 		if slices.Contains(ownFlags, o.Name) {
 			return nil, &engine.UnsupportedError{What: t.String(), Reason: fmt.Sprintf("the option %s is set by Touchstone itself", o.Name), Advice: "leave it out"}
 		}

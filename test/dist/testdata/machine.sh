@@ -31,6 +31,14 @@ chroot "$root" touchstone report -d /root/out -o csv | tee "$root/root/report.cs
 grep -q native "$root/root/report.csv"
 grep -q oci/runc "$root/root/report.csv"
 
+# A part of another store is installed and used. The package's removal keeps it, and the purge removes it.
+mkdir -p "$root/root/store/runc/1.5.2/bin"
+cp "$root/usr/sbin/runc" "$root/root/store/runc/1.5.2/bin"
+printf '{"name": "runc", "version": "1.5.2", "programs": [{"name": "runc", "sha256": "%s"}]}' \
+	"$(sha256sum <"$root/usr/sbin/runc" | cut -d ' ' -f 1)" >"$root/root/store/runc/1.5.2/part.json"
+chroot "$root" touchstone setup --yes --from /root/store runc
+[ "$(chroot "$root" touchstone setup --path)" = /var/lib/touchstone/runtimes/runc/1.5.2/bin ]
+
 # The removal of the package also removes the leftovers of a killed run, and a purge removes cached images, but no file of a stranger.
 chroot "$root" touchstone benchmark -d /root/killed -t oci/runc --filter operations.container.lifecycle --runs 1000 >"$root/root/killed.log" 2>&1 &
 until bundle=$(compgen -G "$root/run/touchstone/*/oci/0/bundles/*"); do
@@ -51,5 +59,6 @@ chroot "$root" dpkg --remove touchstone | tee "$root/root/removal.log"
 grep "removed run $id" "$root/root/removal.log"
 [ -z "$(find /sys/fs/cgroup -name "touchstone-$id" -print -quit)" ]
 [ -e "$root/var/cache/touchstone/index.json" ]
+[ -e "$root/var/lib/touchstone/runtimes/runc/1.5.2/part.json" ]
 chroot "$root" dpkg --purge touchstone
 paths >"$root.after"

@@ -4,7 +4,6 @@
 #   scripts/setup.sh build       a C compiler and the kernel's headers, for the probe
 #   scripts/setup.sh cross       cross compilers, for the probe of the other architectures
 #   scripts/setup.sh runtimes    runc and crun
-#   scripts/setup.sh gvisor      Debian's runsc
 #   scripts/setup.sh engines     containerd, docker.io and podman, and programs that they and CRI-O call
 #   scripts/setup.sh image       tools to build the workload image: mmdebstrap, the keys of Debian
 #   scripts/setup.sh lab         tools for the virtual machines of the tests: mke2fs
@@ -81,7 +80,6 @@ for what; do
 		want runc command -v runc
 		want crun command -v crun
 		;;
-	gvisor) want runsc command -v runsc ;;
 	engines)
 		want containerd command -v containerd
 		want docker.io command -v dockerd

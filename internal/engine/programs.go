@@ -31,15 +31,15 @@ func (s Session) Program(name string, dirs ...string) (string, error) {
 	return LookPath(name)
 }
 
-// systemDirs are directories of programs that not every PATH has: of NixOS, Guix and Flatcar, and of k3s, RKE2, k0s and MicroK8s, which bring
-// containerd and runc of their own.
-var systemDirs = []string{
+// SystemDirs are directories of programs that not every PATH has: of NixOS, Guix and Flatcar, and of k3s, RKE2, k0s and MicroK8s, which bring
+// containerd and runc of their own. It is a variable for tests.
+var SystemDirs = []string{
 	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/run/current-system/profile/sbin", "/opt/bin",
 	"/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/lib/k0s/bin",
 	"/snap/microk8s/current/bin",
 }
 
-// LookPath returns the absolute path of a program: on PATH, or else in sbin beside a directory bin of PATH, or in systemDirs. The PATH of a cron job,
+// LookPath returns the absolute path of a program: on PATH, or else in sbin beside a directory bin of PATH, or in SystemDirs. The PATH of a cron job,
 // of an ordinary user and of root after a plain su has no sbin, where Debian keeps dockerd and openSUSE keeps containerd and runc. The error is
 // exec.ErrNotFound if the program is in none of them.
 func LookPath(name string) (string, error) {
@@ -56,7 +56,7 @@ func LookPath(name string) (string, error) {
 			dirs = append(dirs, filepath.Join(dir, "../sbin"))
 		}
 	}
-	if path, ok := FindIn(name, slices.Concat(dirs, systemDirs)); ok {
+	if path, ok := FindIn(name, slices.Concat(dirs, SystemDirs)); ok {
 		return path, nil
 	}
 	return "", err

@@ -113,7 +113,7 @@ case $TOUCHSTONE_INPUT_RELEASES in *[[:space:]]*) fail "the input releases is no
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trap '[ -n "$pid" ] || exit 130; kill -TERM "$pid"' INT TERM
+trap '[ -n "$pid" ] || exit 130; kill -TERM "$pid"' HUP INT TERM
 install
 code=0
 compare || code=$?

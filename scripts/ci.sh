@@ -69,8 +69,9 @@ compare() {
 	set -- "$command" $TOUCHSTONE_INPUT_ARGS --a "$TOUCHSTONE_INPUT_BASELINE" --b "$TOUCHSTONE_INPUT_CANDIDATE" \
 		--inconclusive "$TOUCHSTONE_INPUT_INCONCLUSIVE" -o junit -O "$work/report/junit.xml" --github-summary
 	[ "$command" = compare ] || set -- "$@" -d "$work/report"
-	# A shell executes a trap only after its program in the foreground, so the program of a cancelled job would not end.
-	$sudo env GITHUB_STEP_SUMMARY="$work/report/comment.md" "$work/touchstone" "$@" &
+	# A shell executes a trap only after its program in the foreground, so the program of a cancelled job would not end. It has a session of its own: a
+	# runner of GitLab signals the whole process group, and a second signal would end the program's clean-up.
+	setsid $sudo env GITHUB_STEP_SUMMARY="$work/report/comment.md" "$work/touchstone" "$@" &
 	pid=$!
 	result=0
 	wait "$pid" || result=$?
@@ -84,7 +85,6 @@ compare() {
 
 # publish CODE writes the program, the report, the summary and the outputs.
 publish() {
-	rm -rf "$report"
 	mkdir -p "$report"
 	cp -R "$work/report/." "$report"
 	cp "$work/touchstone" "$TOUCHSTONE_OUTPUT/touchstone"
@@ -102,16 +102,18 @@ publish() {
 		printf '%s\n' "verdict=$verdict" "report=$report" "program=$TOUCHSTONE_OUTPUT/touchstone" >>"$GITHUB_OUTPUT"
 }
 
+# The folder may have the program and the report of an earlier job, and a job without a program must not show them.
+rm -rf "$report" "$TOUCHSTONE_OUTPUT/touchstone"
 case $command in ab | compare) ;; *) fail "the input command is none of ab and compare" ;; esac
 case $TOUCHSTONE_INPUT_INCONCLUSIVE in fail | warn) ;; *) fail "the input inconclusive is none of fail and warn" ;; esac
 case $version in *[!0-9A-Za-z.-]*) fail "the input version is no name of a release, such as v0.1.0" ;; esac
-case $TOUCHSTONE_INPUT_SHA256 in *[!0-9a-f]*) fail "the input sha256 has other characters than hexadecimal digits" ;; esac
+case $TOUCHSTONE_INPUT_SHA256 in *[!0-9a-f]*) fail "the input sha256 is no digest of hexadecimal digits in lower case" ;; esac
 case $TOUCHSTONE_INPUT_RELEASES in *[[:space:]]*) fail "the input releases is no address" ;; esac
 [ "$TOUCHSTONE_INPUT_SUDO" != true ] || sudo=sudo
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trap '[ -n "$pid" ] || exit 130; kill -TERM "$pid"' INT TERM
+trap '[ -n "$pid" ] || exit 130; kill -TERM "$pid"' HUP INT TERM
 install
 code=0
 compare || code=$?

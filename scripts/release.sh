@@ -6,8 +6,8 @@
 #
 # The credentials of the registry come from docker login, podman login or, for ghcr.io, from GITHUB_TOKEN.
 #
-# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, an action with another version, and a key that
-# is not in .github/allowed_signers. docs/releases.md has the tests that must pass before.
+# It refuses a tag that is no version, a tree with changes, a changelog without a section of the version, an action or a component with another
+# version or other keys, and a key that is not in .github/allowed_signers. docs/releases.md has the tests that must pass before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,14 @@ signers=.github/allowed_signers
 notes=$(awk -v heading="## [${tag#v}]" 'index($0, "## [") == 1 { inside = index($0, heading) == 1; next } inside' CHANGELOG.md)
 [ -n "$notes" ] || refuse "CHANGELOG.md has no section ## [${tag#v}]"
 
-grep -q "INPUT_VERSION:-$tag}" scripts/ci.sh || refuse "scripts/ci.sh has another version: write $tag into it, and call make gen"
+# The action has the script and the keys, and the component a copy of both.
+component=templates/touchstone.yml
+for file in scripts/ci.sh "$component"; do
+	grep -q "INPUT_VERSION:-$tag}" "$file" || refuse "$file has another version: write $tag into scripts/ci.sh, and call make gen"
+done
+while read -r key; do
+	grep -qF -- "$key" "$component" || refuse "$component lacks a key of $signers: call make gen"
+done <"$signers"
 
 make --no-print-directory dist VERSION="$tag" ARGS="$*"
 (cd dist && sha256sum --check --quiet SHA256SUMS)

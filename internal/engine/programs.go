@@ -31,15 +31,15 @@ func (s Session) Program(name string, dirs ...string) (string, error) {
 	return LookPath(name)
 }
 
-// systemDirs are directories of programs that not every PATH has: of NixOS, Guix and Flatcar, and of k3s, RKE2, k0s and MicroK8s, which bring
-// containerd and runc of their own.
-var systemDirs = []string{
+// SystemDirs are directories of programs that not every PATH has: of NixOS, Guix and Flatcar, and of k3s, RKE2, k0s and MicroK8s, which bring
+// containerd and runc of their own. It is a variable for tests.
+var SystemDirs = []string{
 	"/run/current-system/sw/bin", "/run/current-system/profile/bin", "/run/current-system/profile/sbin", "/opt/bin",
 	"/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/lib/k0s/bin",
 	"/snap/microk8s/current/bin",
 }
 
-// LookPath returns the absolute path of a program: on PATH, or else in sbin beside a directory bin of PATH, or in systemDirs. The PATH of a cron job,
+// LookPath returns the absolute path of a program: on PATH, or else in sbin beside a directory bin of PATH, or in SystemDirs. The PATH of a cron job,
 // of an ordinary user and of root after a plain su has no sbin, where Debian keeps dockerd and openSUSE keeps containerd and runc. The error is
 // exec.ErrNotFound if the program is in none of them.
 func LookPath(name string) (string, error) {
@@ -67,7 +67,7 @@ func ProgramDirs(path []string) []string {
 			neighbours = append(neighbours, filepath.Join(dir, "../sbin"))
 		}
 	}
-	return slices.Concat(dirs, neighbours, systemDirs)
+	return slices.Concat(dirs, neighbours, SystemDirs)
 }
 
 // FindIn returns the path of a program in the first of the directories that has it.

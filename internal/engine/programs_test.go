@@ -23,8 +23,7 @@ var names = []string{
 // Invariant layouts: Each lookup finds the programs, plug-ins, sockets and configuration files of the distributions in internal/engine/layouttest.
 func TestLookPathInLayouts(t *testing.T) {
 	layouttest.Each(t, func(t *testing.T, m layouttest.Machine) {
-		t.Setenv("PATH", strings.Join(m.Under(filepath.SplitList(m.Path)), ":"))
-		m.Redirect(t, &systemDirs)
+		m.Redirect(t, &SystemDirs)
 		for _, name := range names {
 			path, err := LookPath(name)
 			isElsewhere := slices.Contains(m.Bundled, name) || name == "containerd-shim-kata-v2" // Kata has directories of its own
@@ -41,6 +40,7 @@ func TestLookPathInLayouts(t *testing.T) {
 // A program that only its engine finds is among the helpers of an engine.
 func TestHelpersInLayouts(t *testing.T) {
 	layouttest.Each(t, func(t *testing.T, m layouttest.Machine) {
+		m.Redirect(t, &SystemDirs)
 		var dirs []string
 		for _, engine := range []string{"dockerd", "podman", "crio"} {
 			if program, err := LookPath(engine); err == nil {
@@ -61,8 +61,8 @@ func TestLookPath(t *testing.T) {
 		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 	}
 	must.Do(t, os.WriteFile(filepath.Join(dir, "usr/sbin/data"), nil, 0o600))
-	defer func(dirs []string) { systemDirs = dirs }(systemDirs)
-	systemDirs = []string{filepath.Join(dir, "system")}
+	defer func(dirs []string) { SystemDirs = dirs }(SystemDirs)
+	SystemDirs = []string{filepath.Join(dir, "system")}
 	t.Setenv("PATH", filepath.Join(dir, "usr/bin")+":bin::"+filepath.Join(dir, "opt/tools"))
 	for name, want := range map[string]string{
 		"both": "usr/bin/both", "admin": "usr/sbin/admin", "last": "system/last",

@@ -3,6 +3,7 @@
 package ci
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"maps"
@@ -13,8 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/forge/forgetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
@@ -64,7 +63,10 @@ func each(t *testing.T, test func(*testing.T, service)) {
 	t.Helper()
 	needs(t)
 	for _, s := range services() {
-		t.Run(s.name, func(t *testing.T) { test(t, s) })
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
 	}
 }
 
@@ -123,7 +125,7 @@ func TestBuilds(t *testing.T) {
 		j := newJob(t, signed(t))
 		must.Do(t, os.Chmod(j.workspace, 0o777)) // as the workspace of GitLab's Docker executor
 		j.inputs["command"], j.inputs["baseline"], j.inputs["candidate"] = "ab", "fake/old@jitter=0.02", "fake/new@create=12ms,jitter=0.02"
-		j.inputs["args"] = "--margin 3%\n  --allow-concurrent"
+		j.inputs["args"] = "--margin 3%\n  --repeat 6 --blocks 2 --allow-concurrent"
 		s.run(t, j)
 		j.check(t, 4, "B is worse than the margin.")
 		for _, name := range []string{"ab.html", "ab.json", "touchstone.db", "comment.md", "junit.xml"} {
@@ -134,16 +136,13 @@ func TestBuilds(t *testing.T) {
 	})
 }
 
-// Only an archive is executed whose digest is known to the action, by a signature or by the input.
+// Only an archive is executed whose digest is known to the action, by a signature or by the input. A job without an archive shows no earlier report.
 //
 // Invariant checked-release: The action executes only an archive with the digest of a signed list, or with the digest that the workflow gives.
 func TestRelease(t *testing.T) {
 	each(t, func(t *testing.T, s service) {
 		name := version(t)
-		file, err := program()
-		must.Do(t, err)
-		forgery := newRelease(t, name, "/dev/null")
-		older := newRelease(t, "v0.0.1", file)
+		forgery, older := newRelease(t, name, "/dev/null"), newRelease(t, "v0.0.1", "/dev/null")
 		digest := strings.Fields(string(signed(t).files[name+"/SHA256SUMS"]))[0]
 		for reason, change := range map[string]func(r *release, inputs map[string]string){
 			"has the digest": func(r *release, _ map[string]string) {
@@ -179,10 +178,12 @@ func TestRelease(t *testing.T) {
 			}
 			j := newJob(t, r)
 			maps.Copy(j.inputs, inputs)
+			stale := filepath.Join(j.workspace, ".touchstone")
+			must.Do(t, os.MkdirAll(filepath.Join(stale, "report"), 0o700), os.WriteFile(filepath.Join(stale, "touchstone"), []byte("#!/bin/sh\necho stale\n"), 0o700))
 			s.run(t, j)
 			j.check(t, 1, reason)
-			if entries, err := os.ReadDir(j.report); j.report != "" && err == nil || j.outputs["verdict"] != "" {
-				t.Errorf("%s: the report has %v and the verdict %q", reason, entries, j.outputs["verdict"])
+			if entries, err := os.ReadDir(j.report); j.report != "" && err == nil || j.outputs["verdict"] != "" || strings.Contains(j.log, "stale\n") {
+				t.Errorf("%s: the report has %v and the verdict %q\n%s", reason, entries, j.outputs["verdict"], j.log)
 			}
 		}
 		r := signed(t).clone()
@@ -219,7 +220,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// A comment that fails is a warning, because the answer decides the job.
+// A comment that fails is a warning, because the answer decides the job. Without the input comment, and after a cancellation, there is none.
 func TestCommentFails(t *testing.T) {
 	each(t, func(t *testing.T, s service) {
 		j := newJob(t, signed(t))
@@ -232,6 +233,10 @@ func TestCommentFails(t *testing.T) {
 		}
 		j.inputs["comment"], j.log = "false", ""
 		s.run(t, j)
+		if s.name != "GitHub" { // there the condition of the step has cancelled()
+			j.inputs["comment"], j.variables["CI_JOB_STATUS"] = "true", "canceled"
+			s.run(t, j)
+		}
 		if j.check(t, 0, ""); strings.Contains(j.log, "comment on") {
 			t.Errorf("a comment was tried:\n%s", j.log)
 		}
@@ -246,9 +251,9 @@ func TestHostileInputs(t *testing.T) {
 		for _, text := range []string{
 			"$(touch hostile)`touch hostile`'; touch hostile; '\"; touch hostile; \"${{ github.token }} * $HOME/* && touch hostile", "\n::error::x\ntouch hostile\n",
 		} {
-			for _, name := range []string{"baseline", "candidate", "args", "marker", "version", "sha256", "releases"} {
+			for _, name := range []string{"baseline", "candidate", "args", "version", "sha256", "releases"} {
 				j := newJob(t, signed(t))
-				j.inputs[name] = text
+				j.inputs[name], j.inputs["marker"] = text, text
 				s.join(t, j, forgetest.New(t), false)
 				s.run(t, j)
 				if entries, err := os.ReadDir(j.workspace); err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != ".touchstone" }) {
@@ -260,7 +265,7 @@ func TestHostileInputs(t *testing.T) {
 						break
 					}
 				}
-				if name != "marker" && j.code == 0 {
+				if j.code == 0 {
 					t.Errorf("%s=%q has no effect", name, text)
 				}
 			}
@@ -305,57 +310,59 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// On GitHub the program that measures does not have the token of the comment. With the input sudo it is executed by sudo.
+// The program that measures does not have the token of the comment. With the input sudo it is executed by sudo.
 func TestEnvironmentOfProgram(t *testing.T) {
-	needs(t)
-	j := newJob(t, stub(t, `printenv >"$RUNNER_TEMP/../environment.$1"`))
-	bin := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\necho \"sudo $1\"\nexec \"$@\"\n"), 0o700))
-	j.variables["PATH"], j.inputs["sudo"] = bin+":"+j.variables["PATH"], "true"
-	joinGitHub(t, j, forgetest.New(t), false)
-	j.github(t)
-	j.check(t, 0, "sudo env\n")
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(j.report)), "../environment.*"))
-	must.Do(t, err)
-	for _, verb := range []string{"compare", "comment"} {
-		index := slices.IndexFunc(files, func(file string) bool { return strings.HasSuffix(file, "."+verb) })
-		if index < 0 {
-			t.Fatalf("%s was not executed: %q\n%s", verb, files, j.log)
+	each(t, func(t *testing.T, s service) {
+		j := newJob(t, stub(t, `printenv >"$ENVIRONMENT.$1"`))
+		bin := t.TempDir()
+		must.Do(t, os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\necho \"sudo $1\"\nexec \"$@\"\n"), 0o700))
+		j.variables["PATH"], j.variables["ENVIRONMENT"], j.inputs["sudo"] = bin+":"+j.variables["PATH"], filepath.Join(bin, "environment"), "true"
+		s.join(t, j, forgetest.New(t), false)
+		s.run(t, j)
+		j.check(t, 0, "sudo env\n")
+		for _, verb := range []string{"compare", "comment"} {
+			text, err := os.ReadFile(j.variables["ENVIRONMENT"] + "." + verb)
+			if err != nil {
+				t.Fatalf("%s was not executed: %v\n%s", verb, err, j.log)
+			}
+			if got, want := strings.Contains(string(text), "_TOKEN="+forgetest.Token+"\n"), verb == "comment"; got != want {
+				t.Errorf("the environment of %s has the token: %v, want %v\n%s", verb, got, want, text)
+			}
 		}
-		text, err := os.ReadFile(files[index])
-		must.Do(t, err)
-		if got, want := strings.Contains(string(text), forgetest.Token+"\n"), verb == "comment"; got != want {
-			t.Errorf("the environment of %s has the token: %v, want %v\n%s", verb, got, want, text)
-		}
-	}
+	})
 }
 
-// A cancelled job lets the program remove its containers.
+// A cancelled job lets the program remove its containers. A runner of GitLab signals the whole process group of the script, and the program gets the
+// signal from the script only: a second one would end the clean-up.
 func TestCancelledJob(t *testing.T) {
 	needs(t)
-	ready := filepath.Join(t.TempDir(), "ready")
-	must.Do(t, unix.Mkfifo(ready, 0o600))
 	r := stub(t, `trap 'kill $!; echo cleaned; exit 130' TERM
-mkfifo "$READY.never"
-cat "$READY.never" &
-echo >"$READY"
+cat <&4 &
+echo "$$ $(cut -d ' ' -f 5 "/proc/$$/stat")" >&3
 wait
 `)
+	readReady, ready, err := os.Pipe()
+	must.Do(t, err)
+	endless, end, err := os.Pipe()
+	must.Do(t, err)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "scripts/ci.sh"))
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "READY=" + ready, "TOUCHSTONE_OUTPUT=" + t.TempDir(), "TOUCHSTONE_SIGNERS=" + r.signers, "TOUCHSTONE_WARNING=0",
+		"PATH=" + os.Getenv("PATH"), "TOUCHSTONE_OUTPUT=" + t.TempDir(), "TOUCHSTONE_SIGNERS=" + r.signers, "TOUCHSTONE_WARNING=0",
 		"TOUCHSTONE_INPUT_RELEASES=" + r.serve(t), "TOUCHSTONE_INPUT_INCONCLUSIVE=fail", "TOUCHSTONE_INPUT_COMMAND=ab", "TMPDIR=" + t.TempDir(),
 	}
 	for _, name := range []string{"BASELINE", "CANDIDATE", "ARGS", "SUMMARY", "VERSION", "SHA256", "SUDO"} {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("TOUCHSTONE_INPUT_%s=", name))
 	}
 	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	must.Do(t, cmd.Start())
-	_, err := os.ReadFile(ready) // ends when the program has opened and closed the pipe
-	must.Do(t, err)
-	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.SysProcAttr = &log, &log, []*os.File{ready, endless}, &syscall.SysProcAttr{Setpgid: true}
+	must.Do(t, cmd.Start(), ready.Close(), endless.Close())
+	line, err := bufio.NewReader(readReady).ReadString('\n')
+	if id, group, _ := strings.Cut(strings.TrimSpace(line), " "); err != nil || id != group {
+		t.Errorf("the program has the ID and the process group %q, %v", line, err)
+	}
+	must.Do(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM))
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || !strings.Contains(log.String(), "cleaned\n") {
 		t.Errorf("the script ended with %v:\n%s", err, log.String())
 	}
+	must.Do(t, readReady.Close(), end.Close())
 }

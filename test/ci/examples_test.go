@@ -102,7 +102,7 @@ func TestExampleOfBuilds(t *testing.T) {
 	needs(t)
 	j := newExample(t)
 	j.workflow(t, "examples/ci/github-actions-builds.yaml", nil, map[string]string{
-		"baseline": "fake/old@jitter=0.02", "candidate": "fake/new@jitter=0.02", "args": "--margin 3% --budget 2m --allow-concurrent",
+		"baseline": "fake/old@jitter=0.02", "candidate": "fake/new@jitter=0.02", "args": "--margin 3% --repeat 6 --blocks 2 --allow-concurrent",
 	})
 	j.check(t, 0, "B is not worse by the margin.")
 	for _, name := range []string{"base/runc", "head/runc"} {

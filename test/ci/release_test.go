@@ -68,7 +68,7 @@ func needs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program, and executes jobs")
 	}
-	for _, name := range []string{"bash", "curl", "ssh-keygen"} {
+	for _, name := range []string{"bash", "curl", "setsid", "ssh-keygen"} {
 		if _, err := exec.LookPath(name); err != nil {
 			record.Skip(t, "no "+name+" is on PATH")
 		}
@@ -193,7 +193,7 @@ var results = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(base, "results")
-	for name, runs := range map[string]int{"old": 6, "equal": 6, "slower": 6, "faster": 6, "one": 1} {
+	for name, runs := range map[string]int{"old": 6, "equal": 6, "one": 1} {
 		for range runs {
 			cmd := exec.Command(file, "benchmark", "-d", filepath.Join(dir, name), "--targets", "fake/candidate@jitter=0.02", "--filter", "operations.container.lifecycle",
 				"--runs", "6", "--allow-concurrent")
@@ -202,7 +202,16 @@ var results = sync.OnceValues(func() (string, error) {
 			}
 		}
 	}
-	return dir, errors.Join(scale(filepath.Join(dir, "slower"), 1.1), scale(filepath.Join(dir, "faster"), 0.9))
+	for name, factor := range map[string]float64{"slower": 1.1, "faster": 0.9} {
+		twin := filepath.Join(dir, name)
+		if text, err := exec.Command("cp", "-a", filepath.Join(dir, "equal"), twin).CombinedOutput(); err != nil { // with its modes, which touchstone checks
+			return "", fmt.Errorf("copy to %s: %w\n%s", name, err, text)
+		}
+		if err := scale(twin, factor); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
 })
 
 // scale multiplies the samples of the main metric.

@@ -102,9 +102,15 @@ func TestRelease(t *testing.T) {
 	changelog := filepath.Join(first, "CHANGELOG.md")
 	must.Do(t, os.WriteFile(changelog, bytes.Replace(read(t, changelog), []byte("## ["), []byte("## [999.0.0] - 2026-01-01\n\nThe notes.\n\n## ["), 1), 0o644))
 	commit(t, first)
-	refuse("scripts/ci.sh has another version", "RELEASE_KEY="+key)
-	script := filepath.Join(first, "scripts/ci.sh")
-	must.Do(t, os.WriteFile(script, regexp.MustCompile(`INPUT_VERSION:-[^}]*`).ReplaceAll(read(t, script), []byte("INPUT_VERSION:-v999.0.0")), 0o755))
+	for _, name := range []string{"scripts/ci.sh", "templates/touchstone.yml"} {
+		refuse(name+" has another version", "RELEASE_KEY="+key)
+		file := filepath.Join(first, name)
+		must.Do(t, os.WriteFile(file, regexp.MustCompile(`INPUT_VERSION:-[^}]*`).ReplaceAll(read(t, file), []byte("INPUT_VERSION:-v999.0.0")), 0o755))
+		commit(t, first)
+	}
+	refuse("templates/touchstone.yml lacks a key", "RELEASE_KEY="+key)
+	component := filepath.Join(first, "templates/touchstone.yml")
+	must.Do(t, os.WriteFile(component, slices.Concat(read(t, component), []byte("# "), read(t, filepath.Join(first, ".github/allowed_signers"))), 0o644))
 	commit(t, first)
 
 	refuse("RELEASE_REPOSITORY", "RELEASE_KEY="+key, "PUBLISH=1", "RELEASE_REPOSITORY=")

@@ -13,6 +13,7 @@ import (
 // Invariant layouts.
 func TestLayouts(t *testing.T) {
 	layouttest.Each(t, func(t *testing.T, m layouttest.Machine) {
+		m.Redirect(t, &engine.SystemDirs)
 		m.Redirect(t, &cniDirs)
 		m.Redirect(t, &crioFiles)
 		for name, helpers := range map[string][]string{"containerd": {runcShim}, "crio": {"conmon", "pinns"}} {

@@ -12,6 +12,7 @@ import (
 // Invariant layouts.
 func TestLayouts(t *testing.T) {
 	layouttest.Each(t, func(t *testing.T, m layouttest.Machine) {
+		m.Redirect(t, &engine.SystemDirs)
 		paths, err := locate(engine.Session{})
 		for _, program := range programs {
 			if m.Has("dockerd") && m.Has("containerd-shim-runc-v2") {

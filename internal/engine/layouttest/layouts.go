@@ -129,7 +129,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "Flatcar", Path: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", Beyond: []string{"/opt/bin"}, Packages: []Package{
+		Name: "Flatcar", Path: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", Packages: []Package{
 			merged, defaults,
 			{"containerd 2.0.2, flatcar/scripts app-containers/containerd/containerd-2.0.2.ebuild", []string{"/usr/bin/containerd", "/usr/bin/containerd-shim-runc-v2"}},
 			{"docker and runc, flatcar/scripts app-containers", []string{"/usr/bin/dockerd", "/usr/bin/runc"}},
@@ -207,7 +207,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "NixOS in a job of cron", Path: userPath, Beyond: []string{"/run/current-system/sw/bin"}, Packages: []Package{
+		Name: "NixOS in a job of cron", Path: userPath, Packages: []Package{
 			{"the profile of a system, nixos/modules/config/system-path.nix", []string{
 				"/run/current-system -> /nix/store/s-system", "/nix/store/s-system/sw -> /nix/store/p-system-path",
 			}},
@@ -217,7 +217,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "Guix", Path: userPath, Beyond: []string{"/run/current-system/profile/bin", "/run/current-system/profile/sbin"}, Packages: []Package{
+		Name: "Guix", Path: userPath, Packages: []Package{
 			{"the profile of a system, https://guix.gnu.org/manual/en/html_node/operating_002dsystem-Reference.html", []string{
 				"/run/current-system -> /var/guix/profiles/system", "/var/guix/profiles/system -> system-7-link", "/var/guix/profiles/system-7-link -> /gnu/store/s-system",
 				"/gnu/store/s-system/profile -> /gnu/store/p-profile",
@@ -230,7 +230,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "k3s", Path: usualPath, Beyond: []string{"/var/lib/rancher/k3s/data/current/bin"}, Packages: []Package{
+		Name: "k3s", Path: usualPath, Packages: []Package{
 			{"k3s 1.35, k3s-io/k3s scripts/package-cli", []string{
 				"/var/lib/rancher/k3s/data/current -> /var/lib/rancher/k3s/data/5a1b", "/var/lib/rancher/k3s/data/5a1b/bin/k3s", "/var/lib/rancher/k3s/data/5a1b/bin/cni",
 				"/var/lib/rancher/k3s/data/5a1b/bin/containerd -> k3s", "/var/lib/rancher/k3s/data/5a1b/bin/containerd-shim-runc-v2",
@@ -241,7 +241,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "RKE2", Path: usualPath, Beyond: []string{"/var/lib/rancher/rke2/bin"}, Packages: []Package{
+		Name: "RKE2", Path: usualPath, Packages: []Package{
 			{"rke2, https://docs.rke2.io/reference/cli_tools", []string{
 				"/var/lib/rancher/rke2/bin -> data/v1/bin", "/var/lib/rancher/rke2/data/v1/bin/containerd", "/var/lib/rancher/rke2/data/v1/bin/containerd-shim-runc-v2",
 				"/var/lib/rancher/rke2/data/v1/bin/runc", "/run/k3s/containerd/containerd.sock", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
@@ -250,7 +250,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "k0s", Path: usualPath, Beyond: []string{"/var/lib/k0s/bin"}, Packages: []Package{
+		Name: "k0s", Path: usualPath, Packages: []Package{
 			{"k0s, https://docs.k0sproject.io/stable/runtime", []string{
 				"/var/lib/k0s/bin/containerd", "/var/lib/k0s/bin/containerd-shim-runc-v2", "/var/lib/k0s/bin/runc", "/run/k0s/containerd.sock", "/etc/k0s/containerd.toml",
 				"/opt/cni/bin/bridge", "/opt/cni/bin/host-local", "/opt/cni/bin/loopback",
@@ -258,7 +258,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "MicroK8s", Path: usualPath + ":/snap/bin", Beyond: []string{"/snap/microk8s/current/bin"}, Packages: []Package{
+		Name: "MicroK8s", Path: usualPath + ":/snap/bin", Packages: []Package{
 			{"microk8s, canonical/microk8s build-scripts/components: containerd, runc and cni", []string{
 				"/snap/microk8s/current -> 8000", "/snap/microk8s/8000/bin/containerd", "/snap/microk8s/8000/bin/containerd-shim-runc-v2", "/snap/microk8s/8000/bin/runc",
 				"/var/snap/microk8s/current -> 8000", "/var/snap/microk8s/8000/opt/cni/bin/cni", "/var/snap/microk8s/8000/opt/cni/bin/bridge -> ./cni",
@@ -270,7 +270,7 @@ var layouts = []Layout{
 		},
 	},
 	{
-		Name: "MicroK8s on Fedora", Path: usualPath, Beyond: []string{"/snap/microk8s/current/bin"}, Packages: []Package{
+		Name: "MicroK8s on Fedora", Path: usualPath, Packages: []Package{
 			{"microk8s and snapd, https://snapcraft.io/docs/installing-snap-on-fedora", []string{
 				"/snap -> var/lib/snapd/snap", "/var/lib/snapd/snap/microk8s/current -> 8000", "/var/lib/snapd/snap/microk8s/8000/bin/containerd",
 				"/var/lib/snapd/snap/microk8s/8000/bin/containerd-shim-runc-v2", "/var/lib/snapd/snap/microk8s/8000/bin/runc",

@@ -17,8 +17,6 @@ type Layout struct {
 	Name string
 	// Path is the PATH of root at a console.
 	Path string
-	// Beyond lists directories of programs that are not on PATH, and that engine.LookPath searches.
-	Beyond []string
 	// Bundled lists programs that only another program of the layout finds: they are not installed for users.
 	Bundled  []string
 	Packages []Package
@@ -68,7 +66,7 @@ func (l Layout) make(t *testing.T) Machine {
 			must.Do(t, os.Symlink(destination, m.At(path)))
 		}
 	}
-	t.Setenv("PATH", strings.Join(append(m.Under(filepath.SplitList(l.Path)), m.Under(l.Beyond)...), string(os.PathListSeparator)))
+	t.Setenv("PATH", strings.Join(m.Under(filepath.SplitList(l.Path)), string(os.PathListSeparator)))
 	return m
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/layouttest"
 )
 
@@ -19,9 +20,12 @@ func TestVisibleInLayouts(t *testing.T) {
 		for _, link := range m.Under(systemLinks) {
 			v.addPath(link)
 		}
-		var programs []string
-		for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
+		path := filepath.SplitList(os.Getenv("PATH"))
+		for _, dir := range path {
 			v.addPath(dir)
+		}
+		var programs []string
+		for _, dir := range append(path, m.Under(engine.SystemDirs)...) {
 			files, _ := filepath.Glob(filepath.Join(dir, "*"))
 			programs = append(programs, files...)
 		}

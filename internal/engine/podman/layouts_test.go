@@ -13,6 +13,7 @@ func TestLayouts(t *testing.T) {
 		if !m.Has(name) {
 			return
 		}
+		m.Redirect(t, &engine.SystemDirs)
 		m.Redirect(t, &conmonDirs)
 		p, err := locate(engine.Session{})
 		m.Expect(t, name, p.podman, err)

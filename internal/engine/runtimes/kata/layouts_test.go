@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/layouttest"
 )
 
@@ -13,6 +14,7 @@ func TestLayouts(t *testing.T) {
 		if !m.Has(Shim) {
 			return
 		}
+		m.Redirect(t, &engine.SystemDirs)
 		m.Redirect(t, &shimDirs)
 		m.Redirect(t, &configDirs)
 		shim := FindShim(Type)

@@ -328,6 +328,7 @@ type listedPart struct {
 	Licence   string `json:"licence"`
 	Installed bool   `json:"installed"`
 	Current   bool   `json:"current"`
+	ByHand    bool   `json:"by_hand"` // setup has no source of it
 	Origin    string `json:"origin,omitempty"`
 	Directory string `json:"directory,omitempty"`
 }
@@ -336,11 +337,11 @@ func (a *App) listParts(root string, f format) error {
 	list, err := parts.List(root)
 	var rows []listedPart
 	for _, p := range list {
-		rows = append(rows, listedPart{p.Name, p.Version, p.Licence, true, p.Current, p.Origin.Text(), p.Dir})
+		rows = append(rows, listedPart{Name: p.Name, Version: p.Version, Licence: p.Licence, Installed: true, Current: p.Current, Origin: p.Origin.Text(), Directory: p.Dir})
 	}
 	for _, r := range setup.Lock() {
 		if !slices.ContainsFunc(rows, func(p listedPart) bool { return p.Name == r.Name && p.Version == r.Version }) {
-			rows = append(rows, listedPart{Name: r.Name, Version: r.Version, Licence: r.Licence})
+			rows = append(rows, listedPart{Name: r.Name, Version: r.Version, Licence: r.Licence, ByHand: r.Manual != ""})
 		}
 	}
 	header := []string{"NAME", "VERSION", "LICENCE", "STATE", "DIRECTORY"}
@@ -351,6 +352,8 @@ func (a *App) listParts(root string, f format) error {
 			state = "in use"
 		case p.Installed:
 			state = "installed"
+		case p.ByHand:
+			state = "only by hand"
 		}
 		return []string{p.Name, p.Version, p.Licence, state, dash(p.Directory)}
 	}))

@@ -117,6 +117,41 @@ func (c *client) ask(ctx context.Context, opts ...grpc.CallOption) error {
 	return nil
 }
 
+// connectToMeasure is connect for an engine that runs containers. It refuses an engine with a pod of a kubelet. The kubelet would delete the run's
+// pods within seconds, since its cluster does not know them, and its load would be in the measured times.
+func connectToMeasure(ctx context.Context, name, socket string) (*client, error) {
+	c, err := connect(ctx, name, socket)
+	if err != nil {
+		return nil, err
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	defer cancel()
+	if err := c.refuseKubelet(limit); err != nil {
+		if limit.Err() != nil {
+			err = context.Cause(limit)
+		}
+		return nil, errors.Join(unreachable(name, c.socket, err), c.close())
+	}
+	return c, nil
+}
+
+func (c *client) refuseKubelet(ctx context.Context) error {
+	ready := &api.PodSandboxStateValue{State: api.PodSandboxState_SANDBOX_READY}
+	list, err := c.ListPodSandbox(ctx, &api.ListPodSandboxRequest{Filter: &api.PodSandboxFilter{State: ready}})
+	if err != nil {
+		return err
+	}
+	for _, pod := range list.GetItems() {
+		if pod.GetLabels()["io.kubernetes.pod.uid"] != "" {
+			return &engine.UnsupportedError{
+				Reason: fmt.Sprintf("a kubelet uses it, as the pod %s/%s shows, and deletes each pod that its cluster does not know", pod.GetMetadata().GetNamespace(), pod.GetMetadata().GetName()),
+				Advice: "use --managed for a private engine with the same programs",
+			}
+		}
+	}
+	return nil
+}
+
 // answers sends the cheapest request.
 func (c *client) answers(ctx context.Context) error {
 	_, err := c.Version(ctx, &api.VersionRequest{})

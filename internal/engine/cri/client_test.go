@@ -165,6 +165,28 @@ func TestEnginesWithoutCRI(t *testing.T) {
 	}
 }
 
+// A kubelet deletes foreign pods, so its engine is measured by a private one. A clean-up still reaches the engine.
+func TestEngineOfKubelet(t *testing.T) {
+	pod := &api.PodSandbox{Metadata: &api.PodSandboxMetadata{Name: "web", Namespace: "shop"}, Labels: map[string]string{"io.kubernetes.pod.uid": "1"}}
+	server := grpc.NewServer()
+	api.RegisterRuntimeServiceServer(server, &carelessEngine{pods: []*api.PodSandbox{labelled("mine", "by-hand", deadRun, "1"), pod}})
+	socket := serve(t, server)
+	_, err := connectToMeasure(t.Context(), "containerd", socket)
+	for _, want := range []string{"a kubelet uses it, as the pod shop/web shows", "--managed"} {
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want a refusal with %q", err, want)
+		}
+	}
+	c, err := connect(t.Context(), "containerd", socket)
+	must.Do(t, err)
+	must.Do(t, c.close())
+	free := grpc.NewServer()
+	api.RegisterRuntimeServiceServer(free, &carelessEngine{pods: []*api.PodSandbox{labelled("mine", "by-hand", deadRun, "1")}})
+	c, err = connectToMeasure(t.Context(), "containerd", serve(t, free))
+	must.Do(t, err)
+	must.Do(t, c.close())
+}
+
 func TestServer(t *testing.T) {
 	socket := listen(t, func(c net.Conn) { _ = c.Close() })
 	if pid := server(t.Context(), socket); pid != os.Getpid() {

@@ -120,7 +120,7 @@ func refuse(what fmt.Stringer, reason, advice string) *engine.UnsupportedError {
 // Candidates lists the targets of the user's own engine, or of a private one.
 func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	if socket, must := d.address(s); socket != "" {
-		c, err := connect(ctx, d.name, socket)
+		c, err := connectToMeasure(ctx, d.name, socket)
 		if err == nil {
 			defer func() { _ = c.close() }() // no request is under way
 			return d.served(ctx, s, c)
@@ -238,14 +238,15 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	}
 	socket, must := d.address(s)
 	var c *client
-	var err error
+	var unusable error
 	if socket != "" {
-		c, err = connect(ctx, d.name, socket)
-		if err != nil && must {
-			return nil, err
+		c, unusable = connectToMeasure(ctx, d.name, socket)
+		if unusable != nil && (must || ctx.Err() != nil) {
+			return nil, unusable
 		}
 	}
 	var svc *service
+	var err error
 	switch {
 	case c != nil:
 		svc = &service{client: c, name: d.name}
@@ -259,8 +260,8 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 			return nil, err
 		}
 		if socket != "" {
-			svc.notes = append(svc.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
-			svc.unused = "the one at " + socket + " does not serve CRI"
+			svc.unused = reasonOf(unusable)
+			svc.notes = append(svc.notes, fmt.Sprintf("a private %s in place of the user's: %s", d.product.title, svc.unused))
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
@@ -278,6 +279,15 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	}
 	explanation := d.explain(err, f, advice)
 	return nil, errors.Join(explanation, svc.close(ctx))
+}
+
+// reasonOf is an error without the name of the engine and without advice.
+func reasonOf(err error) string {
+	var u *engine.UnsupportedError
+	if errors.As(err, &u) {
+		return u.Reason
+	}
+	return err.Error()
 }
 
 // explain is the refusal of an engine before its first container. The advice is for an unknown error.

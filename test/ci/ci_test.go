@@ -337,8 +337,10 @@ func TestEnvironmentOfProgram(t *testing.T) {
 func TestCancelledJob(t *testing.T) {
 	needs(t)
 	r := stub(t, `trap 'kill $!; echo cleaned; exit 130' TERM
-cat <&4 &
-echo "$$ $(cut -d ' ' -f 5 "/proc/$$/stat")" >&3
+(
+	echo "$$ $(cut -d ' ' -f 5 "/proc/$$/stat")" >&3 # the subshell has no trap
+	exec cat <&4
+) &
 wait
 `)
 	readReady, ready, err := os.Pipe()

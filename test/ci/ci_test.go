@@ -220,7 +220,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// A comment that fails is a warning, because the answer decides the job. Without the input comment, and after a cancellation, there is none.
+// A comment that fails is a warning, because the answer decides the job. Without the input comment, and after a cancellation, the job tries none.
 func TestCommentFails(t *testing.T) {
 	each(t, func(t *testing.T, s service) {
 		j := newJob(t, signed(t))

@@ -17,7 +17,6 @@ command=$TOUCHSTONE_INPUT_COMMAND
 archive=
 report=$TOUCHSTONE_OUTPUT/report
 sudo=
-pid=
 
 fail() {
 	echo "touchstone: $*" >&2
@@ -72,12 +71,12 @@ compare() {
 	# A shell executes a trap only after its program in the foreground, so the program of a cancelled job would not end. It has a session of its own: a
 	# runner of GitLab signals the whole process group, and a second signal would end the program's clean-up.
 	setsid $sudo env GITHUB_STEP_SUMMARY="$work/report/comment.md" "$work/touchstone" "$@" &
-	pid=$!
-	result=0
-	wait "$pid" || result=$?
-	while kill -0 "$pid" 2>/dev/null; do # a signal has ended the wait
-		result=0
-		wait "$pid" || result=$?
+	result=127
+	signal=yes
+	while [ -n "$signal" ]; do # a signal ends a wait before the program ends
+		signal= status=0
+		wait "$!" || status=$?
+		[ "$status" = 127 ] || result=$status # with 127 an earlier wait has the exit code
 	done
 	[ -z "$sudo" ] || sudo chown -R "$(id -u):$(id -g)" "$work"
 	return "$result"
@@ -113,7 +112,7 @@ case $TOUCHSTONE_INPUT_RELEASES in *[[:space:]]*) fail "the input releases is no
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trap '[ -n "$pid" ] || exit 130; kill -TERM "$pid"' HUP INT TERM
+trap 'signal=yes; [ -n "${!:-}" ] || exit 130; kill -TERM "$!" 2>/dev/null || true' HUP INT TERM
 install
 code=0
 compare || code=$?

@@ -143,6 +143,8 @@ type Lead struct {
 	// Dearer are shown to cost more than Best. On Equal no difference from it is shown, or one that does not matter. Open have no verdict, or differences in both
 	// directions.
 	Dearer, Equal, Open []Entry
+	// Lacking is the number of matching targets without a value on this metric, and with one on another metric.
+	Lacking int
 
 	comparisons map[string]*stats.Comparison // with Best
 }
@@ -152,8 +154,15 @@ type Lead struct {
 func Leads(standings []Standing, match func(*Target) bool) []Lead {
 	var leads []Lead
 	var family []*stats.Comparison
+	members := map[string]bool{}
+	for i := range standings {
+		for _, e := range standings[i].members(match) {
+			members[e.Target.Name] = true
+		}
+	}
 	for i := range standings {
 		if l := standings[i].lead(match); l != nil {
+			l.Lacking = len(members) - len(l.Open) - 1
 			leads = append(leads, *l)
 		}
 	}
@@ -190,14 +199,19 @@ func (s *Standing) withheld() bool {
 	return s.analysis.Runs[s.run].Unjudged && s.Metric.OfSpeed()
 }
 
-// lead is the lead with its comparisons, and all other targets in Open. The reference takes part without a comparison: it may cost less than all others.
-func (s *Standing) lead(match func(*Target) bool) *Lead {
+// members are the targets with a value that match. The reference takes part without a comparison: it may cost less than all others.
+func (s *Standing) members(match func(*Target) bool) []Entry {
 	entries := slices.Clone(s.Entries)
 	if s.Value != nil {
 		entries = append(entries, Entry{Target: s.analysis.Runs[s.run].target(s.Reference), Value: s.Value})
 		s.arrange(entries)
 	}
-	entries = lists.Filter(entries, func(e Entry) bool { return match(e.Target) })
+	return lists.Filter(entries, func(e Entry) bool { return match(e.Target) })
+}
+
+// lead is the lead with its comparisons, and all other targets in Open.
+func (s *Standing) lead(match func(*Target) bool) *Lead {
+	entries := s.members(match)
 	if len(entries) < 2 || s.withheld() {
 		return nil
 	}

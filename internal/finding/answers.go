@@ -101,10 +101,10 @@ func cheapest(name string, standings []analysis.Standing, match func(*analysis.T
 		list := &sole
 		switch {
 		case l.Open != nil:
-			open = append(open, l.Heading)
+			open = append(open, heading(&l))
 			continue
 		case l.Dearer == nil:
-			equal = append(equal, l.Heading)
+			equal = append(equal, heading(&l))
 			continue
 		case l.Equal != nil:
 			list = &ties
@@ -165,9 +165,10 @@ func alone(r *analysis.Run, standings []analysis.Standing) []Answer {
 func columns(leads []analysis.Lead) string {
 	texts := make([]string, 0, len(leads))
 	for i := range leads {
-		text := leads[i].Heading
-		if c := leads[i].Best.Comparison; i == 0 && c != nil {
-			text += fmt.Sprintf(" (%s)", cost(leads[i].Standing, c, " "+leads[i].Reference))
+		l := &leads[i]
+		text := heading(l)
+		if c := l.Best.Comparison; i == 0 && c != nil {
+			text = note(l.Heading, cost(l.Standing, c, " "+l.Reference), among(l))
 		}
 		texts = append(texts, text)
 	}
@@ -175,7 +176,28 @@ func columns(leads []analysis.Lead) string {
 }
 
 func headings(leads []analysis.Lead) string {
-	return listed(lists.Convert(leads, func(l *analysis.Lead) string { return l.Heading }), mostListed)
+	return listed(lists.Convert(leads, heading), mostListed)
+}
+
+// heading is the column of a lead. Without a value on some targets, a reader would take the others for all.
+func heading(l *analysis.Lead) string { return note(l.Heading, among(l)) }
+
+// among says that targets lack a value; empty if none does.
+func among(l *analysis.Lead) string {
+	if l.Lacking == 0 {
+		return ""
+	}
+	count := 1 + len(l.Dearer) + len(l.Equal) + len(l.Open)
+	return fmt.Sprintf("%d of %d measured", count, count+l.Lacking)
+}
+
+// note adds texts that are not empty to a name, in brackets.
+func note(name string, texts ...string) string {
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	if len(texts) == 0 {
+		return name
+	}
+	return name + " (" + strings.Join(texts, "; ") + ")"
 }
 
 // listed lists names as a sentence does: the first of many, and the number of the others.

@@ -155,6 +155,43 @@ func TestAnswersSayWhatIsShown(t *testing.T) {
 }
 
 // An engine with a faster start than the bare runtime adds nothing, and one with few blocks is not decided.
+// An answer about some targets of a group is not taken for one about all.
+//
+// Invariant true-answers.
+func TestAnswersCountTargetsWithoutAValue(t *testing.T) {
+	run := worlds()["ties at the top"].run(1)
+	for i := range run.Trials {
+		trial := &run.Trials[i]
+		if trial.Target == "containerd/runc" || trial.Target == "crio/runc" {
+			trial.Samples = slices.DeleteFunc(trial.Samples, func(s result.Sample) bool { return s.Metric == "Rate" })
+		}
+		if trial.Target == "containerd/runc" || trial.Target == "podman/runc" {
+			trial.Samples = slices.DeleteFunc(trial.Samples, func(s result.Sample) bool { return s.Metric == "Exec" })
+		}
+	}
+	for _, answer := range finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0) {
+		for _, part := range []string{"exec (", "syscalls ("} {
+			// A single target has no lead.
+			if strings.Contains(answer.Text, part) {
+				t.Errorf("an answer about one target or about all: %s", answer.Text)
+			}
+		}
+	}
+	for i := range run.Trials {
+		trial := &run.Trials[i]
+		if trial.Target == "podman/runc" {
+			trial.Samples = append(trial.Samples, result.Sample{Metric: "Exec", Value: 100})
+		}
+	}
+	var texts []string
+	for _, answer := range finding.Answers(analysis.New([]result.Run{run}, analysis.Options{}), 0) {
+		texts = append(texts, answer.Name+": "+answer.Text)
+	}
+	if text := strings.Join(texts, "\n"); !strings.Contains(text, "crio/runc costs least in exec (") || !strings.Contains(text, "; 2 of 3 measured)") {
+		t.Errorf("without the number of engines with a value:\n%s", text)
+	}
+}
+
 func TestAnswerAboutAdditions(t *testing.T) {
 	run := world{"Start": {"oci/runc": 2, "containerd/runc": 4, "crio/runc": 4, "podman/runc": 1}}.run(1)
 	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Target == "crio/runc" && t.Block > 2 })

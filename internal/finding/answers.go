@@ -182,7 +182,7 @@ func headings(leads []analysis.Lead) string {
 // heading is the column of a lead. Without a value on some targets, a reader would take the others for all.
 func heading(l *analysis.Lead) string { return note(l.Heading, among(l)) }
 
-// among says that targets lack a value; empty if none does.
+// among is the number of targets with a value, if others lack one; otherwise it is empty.
 func among(l *analysis.Lead) string {
 	if l.Lacking == 0 {
 		return ""

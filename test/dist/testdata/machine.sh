@@ -14,8 +14,9 @@ for dir in run dev/shm; do
 	mount -t tmpfs -o mode=0755 machine "$root/$dir"
 done
 export HOME=/root TMPDIR=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin
+unset TOUCHSTONE_RUNTIMES # a machine has its parts at the usual place
 # The cgroups belong to the machine, and outlive a script that fails.
-trap '[ $? = 0 ] || { kill -KILL $(jobs -p) || true; chroot "$root" touchstone cleanup; }' EXIT
+trap '[ $? = 0 ] || { jobs -p | xargs -r kill -KILL || true; chroot "$root" touchstone cleanup; }' EXIT
 # dpkg's own records and logs change with each package, and /root has the results of the user.
 paths() {
 	chroot "$root" find / -path /proc -prune -o -path /sys -prune -o -path /dev/pts -prune -o -path /root -prune -o -path /var/lib/dpkg -prune \

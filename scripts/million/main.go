@@ -28,7 +28,7 @@ import (
 
 // The limits.
 const (
-	mostTime   = 5 * time.Second
+	mostTime   = 3 * time.Second
 	mostMemory = 300 // MiB
 	mostPage   = 5.0 // MB
 	mostOpen   = 2 * time.Second

@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) (code int) {
 	var err error
-	if base, err = os.MkdirTemp("", "touchstone-ci-"); err != nil {
+	// go test removes the directory of the test program, also if a signal or a time limit ends the program before this function returns.
+	if base, err = os.MkdirTemp(filepath.Dir(os.Args[0]), "data-"); err != nil {
 		panic(err)
 	}
 	defer func() {

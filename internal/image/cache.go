@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/filelock"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
@@ -383,11 +384,11 @@ func (c *Cache) discard(ctx context.Context, unwanted func(v1.Descriptor) bool) 
 
 // change calls edit with the index while no other process changes it. A damaged index counts as empty: its images must be stored again.
 func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest) error) error {
-	l, err := lockFile(ctx, c.path("lock"), unix.O_CREAT, unix.LOCK_EX, nil)
+	l, err := filelock.Wait(ctx, c.path("lock"), filelock.File, filelock.Exclusive, nil)
 	if err != nil {
 		return fmt.Errorf("lock the image cache: %w", err)
 	}
-	defer l.release()
+	defer l.Release()
 	index, err := c.index()
 	if errors.Is(err, ErrDamaged) {
 		index, err = emptyIndex(), nil

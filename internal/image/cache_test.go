@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/filelock"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -417,7 +418,7 @@ func TestRootfsIsRepairedAndLocked(t *testing.T) {
 		t.Errorf("the image was unpacked again: %v", err)
 	}
 	// The lock prevents its removal, even if the image is removed.
-	if err := c.Remove(t.Context(), "image"); !errors.Is(err, errLocked) {
+	if err := c.Remove(t.Context(), "image"); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("the locked directory was removed: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {

@@ -11,15 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/touchstone-bench/touchstone/internal/filelock"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
-
-// lockPause is the time between two attempts to get a lock.
-const lockPause = 50 * time.Millisecond
 
 // Exclusive locks a name, so that only one process builds the object with this name. It returns an empty directory for the build, which
 // Sweep keeps until release removes it. If another process holds the lock, Exclusive calls wait once, and waits.
@@ -32,7 +27,7 @@ func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir st
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", nil, fmt.Errorf("create a directory for %s: %w", name, err)
 		}
-		l, err := lockFile(ctx, dir, unix.O_DIRECTORY, unix.LOCK_EX, wait)
+		l, err := filelock.Wait(ctx, dir, filelock.Directory, filelock.Exclusive, wait)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process removed it before the lock
 		}
@@ -40,11 +35,11 @@ func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir st
 			return "", nil, fmt.Errorf("wait for another touchstone process that builds %s: %w", name, err)
 		}
 		if err := clearDir(dir); err != nil { // a killed process left files
-			l.release()
+			l.Release()
 			return "", nil, fmt.Errorf("create a directory for %s: %w", name, err)
 		}
 		return dir, func() error {
-			defer l.release()
+			defer l.Release()
 			return os.RemoveAll(dir)
 		}, nil
 	}
@@ -87,13 +82,13 @@ func Sweep(cache string) (removals []string, err error) {
 			continue
 		}
 		path := filepath.Join(cache, "tmp", e.Name())
-		l, err := tryLock(path, unix.O_DIRECTORY, unix.LOCK_EX)
-		if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
+		l, err := filelock.Try(path, filelock.Directory, filelock.Exclusive)
+		if errors.Is(err, filelock.ErrLocked) || errors.Is(err, fs.ErrNotExist) {
 			continue // a running process uses it, or has removed it
 		}
 		if err == nil {
 			err = os.RemoveAll(path)
-			l.release()
+			l.Release()
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("sweep the image cache: %w", err))
@@ -109,77 +104,3 @@ var temporaries = []string{OwnPrefix, UpdatePrefix, "put-", "import-", "load-"}
 
 // UpdatePrefix begins the names of the directories in which lists of packages are renewed.
 const UpdatePrefix = "update-"
-
-// fileLock is a lock on a file until release or the end of the process. It uses a plain descriptor, because the finalizer of an os.File
-// would release the lock.
-type fileLock int
-
-var errLocked = errors.New("another process uses it")
-
-// tryLock locks a file or directory, or returns errLocked. The kind is O_CREAT, which creates a missing file, or O_DIRECTORY. If
-// the file is removed meanwhile, the error is fs.ErrNotExist.
-func tryLock(path string, kind, mode int) (fileLock, error) {
-	fd, err := unix.Open(path, kind|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	l := fileLock(fd)
-	err = l.convert(mode)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = errLocked
-	}
-	var stat unix.Stat_t
-	if err == nil {
-		err = unix.Fstat(fd, &stat)
-	}
-	if err == nil && stat.Nlink == 0 {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		l.release()
-		return 0, fmt.Errorf("lock %s: %w", filepath.Base(path), err)
-	}
-	return l, nil
-}
-
-// lockFile waits for a lock. It calls wait once if it must wait.
-func lockFile(ctx context.Context, path string, kind, mode int, wait func()) (fileLock, error) {
-	l, err := tryLock(path, kind, mode)
-	if !errors.Is(err, errLocked) {
-		return l, err
-	}
-	if wait != nil {
-		wait()
-	}
-	for errors.Is(err, errLocked) {
-		if err := pauseLock(ctx); err != nil {
-			return 0, err
-		}
-		l, err = tryLock(path, kind, mode)
-	}
-	return l, err
-}
-
-// pauseLock waits before the next attempt to lock a file.
-func pauseLock(ctx context.Context) error {
-	pause := time.NewTicker(lockPause)
-	defer pause.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-pause.C:
-		return nil
-	}
-}
-
-// convert makes the lock shared or exclusive, without waiting.
-func (l fileLock) convert(mode int) error {
-	for {
-		err := unix.Flock(int(l), mode|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func (l fileLock) release() { _ = unix.Close(int(l)) }

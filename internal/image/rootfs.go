@@ -16,7 +16,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/filelock"
 )
 
 // Rootfs returns a directory with the merged file system of an image. It unpacks each image once. Later calls check that no file is
@@ -38,35 +39,35 @@ func (c *Cache) Rootfs(ctx context.Context, image v1.Image) (string, error) {
 
 func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string, error) {
 	dir := c.path("rootfs", name)
-	var lock fileLock
+	var lock filelock.Lock
 	for {
-		shareLock, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
+		shareLock, err := filelock.Wait(ctx, dir+".lock", filelock.File, filelock.Shared, nil)
 		if err != nil {
 			return "", err
 		}
 		if c.unchanged(name) == nil {
 			return dir, nil
 		}
-		shareLock.release()
+		shareLock.Release()
 		// Do not wait for the exclusive lock: a process that has unpacked the image meanwhile keeps its shared lock until it ends.
-		if lock, err = tryLock(dir+".lock", unix.O_CREAT, unix.LOCK_EX); err == nil {
+		if lock, err = filelock.Try(dir+".lock", filelock.File, filelock.Exclusive); err == nil {
 			break
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, filelock.ErrLocked) {
 			return "", err
 		}
-		if err := pauseLock(ctx); err != nil {
+		if err := filelock.Pause(ctx); err != nil {
 			return "", err
 		}
 	}
 	if c.unchanged(name) != nil { // no other process has unpacked it meanwhile
 		if err := c.unpackRootfs(ctx, image, name); err != nil {
-			lock.release()
+			lock.Release()
 			return "", err
 		}
 	}
-	if err := lock.convert(unix.LOCK_SH); err != nil {
-		lock.release()
+	if err := lock.Convert(filelock.Shared); err != nil {
+		lock.Release()
 		return "", err
 	}
 	return dir, nil
@@ -100,11 +101,11 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 func (c *Cache) removeRootfs(name string) error {
 	name, _ = strings.CutSuffix(name, ".new") // a leftover of a killed process
 	path := c.path("rootfs", name)
-	lock, err := tryLock(path+".lock", unix.O_CREAT, unix.LOCK_EX)
+	lock, err := filelock.Try(path+".lock", filelock.File, filelock.Exclusive)
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
-	defer lock.release()
+	defer lock.Release()
 	return errors.Join(os.RemoveAll(path+".new"), os.RemoveAll(path), os.RemoveAll(path+".list"))
 }
 

@@ -269,7 +269,7 @@ func TestTwoSetups(t *testing.T) {
 		t.Errorf("%d builds, want one", builds)
 	}
 	// A set-up that waits can be interrupted.
-	unlock, err := first.lock(t.Context())
+	l, err := first.lock(t.Context())
 	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	second.Wait = cancel
@@ -277,7 +277,7 @@ func TestTwoSetups(t *testing.T) {
 		t.Errorf("an interrupted wait: %v", err)
 	}
 	// The store may vanish meanwhile, with its lock.
-	second.Wait = func() { must.Do(t, os.RemoveAll(first.Root), unlock()) }
+	second.Wait = func() { must.Do(t, os.RemoveAll(first.Root)); l.Release() }
 	must.Do(t, second.Install(t.Context(), items))
 	if builds != 2 {
 		t.Errorf("%d builds, want two", builds)

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/filelock"
 	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/trust"
@@ -36,64 +36,25 @@ func Store(root, arch, host string) string {
 
 func (s *Setup) directory(name, version string) string { return filepath.Join(s.Root, name, version) }
 
-// lockPause is the time between two attempts to get the lock. The kernel sends no event to a caller that also waits for a context.
-const lockPause = 50 * time.Millisecond
-
 // lock locks the store and removes the leftovers of killed set-ups. It makes the store if it is missing.
-func (s *Setup) lock(ctx context.Context) (unlock func() error, err error) {
+func (s *Setup) lock(ctx context.Context) (l filelock.Lock, err error) {
 	wait := sync.OnceFunc(s.Wait)
 	for {
 		if s.Root, err = trust.MakeDirectory(s.Root); err != nil {
-			return nil, fmt.Errorf("make the store: %w", err)
+			return 0, fmt.Errorf("make the store: %w", err)
 		}
-		fd, err := openLock(s.Root)
+		l, err = filelock.Wait(ctx, filepath.Join(s.Root, lockName), filelock.File, filelock.Exclusive, wait)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another process has removed the store
+		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		isLocked, err := tryLock(fd)
-		if isLocked {
-			_, err = sweep(s.Root)
+		if _, err = sweep(s.Root); err != nil {
+			l.Release()
 		}
-		if isLocked && err == nil {
-			return func() error { return unix.Close(fd) }, nil
-		}
-		if err = errors.Join(err, unix.Close(fd)); err != nil {
-			return nil, err
-		}
-		wait()
-		pause, cancel := context.WithTimeout(ctx, lockPause)
-		<-pause.Done()
-		cancel()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+		return l, err
 	}
-}
-
-// tryLock locks a file, unless another process has locked or removed it.
-func tryLock(fd int) (isLocked bool, err error) {
-	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		return false, nil
-	}
-	var stat unix.Stat_t
-	if err == nil {
-		err = unix.Fstat(fd, &stat)
-	}
-	if err != nil {
-		return false, fmt.Errorf("lock the store: %w", err)
-	}
-	return stat.Nlink > 0, nil
-}
-
-func openLock(root string) (fd int, err error) {
-	path := filepath.Join(root, lockName)
-	// A plain descriptor: the finalizer of an os.File would release the lock.
-	fd, err = unix.Open(path, unix.O_CREAT|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return fd, nil
 }
 
 // Sweep removes the leftovers of killed set-ups from a store, and returns their paths. It leaves a store alone that a set-up is using.
@@ -103,14 +64,14 @@ func Sweep(root string) (removals []string, err error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("sweep the store: %w", err)
 	}
-	fd, err := openLock(root)
-	if err != nil {
+	l, err := filelock.Try(filepath.Join(root, lockName), filelock.File, filelock.Exclusive)
+	switch {
+	case errors.Is(err, filelock.ErrLocked), errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	if isLocked, err := tryLock(fd); err != nil || !isLocked {
-		return nil, err
-	}
+	defer l.Release()
 	return sweep(root)
 }
 
@@ -133,11 +94,11 @@ func sweep(root string) (removals []string, err error) {
 
 // Install installs items in order. An installed part stays if a later one fails.
 func (s *Setup) Install(ctx context.Context, items []Item) (err error) {
-	unlock, err := s.lock(ctx)
+	l, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer l.Release()
 	for _, item := range items {
 		switch {
 		case item.Err != nil:
@@ -306,11 +267,11 @@ func (s *Setup) Remove(ctx context.Context, names []string) (removals []string, 
 	if _, err := os.Lstat(s.Root); errors.Is(err, fs.ErrNotExist) && len(names) == 0 {
 		return nil, nil
 	}
-	unlock, err := s.lock(ctx)
+	l, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer l.Release()
 	dirs := s.versions()
 	titleOf := func(dir string) string { return filepath.Base(filepath.Dir(dir)) + "@" + filepath.Base(dir) }
 	isNamed := func(dir, name string) bool { return name == titleOf(dir) || name == filepath.Base(filepath.Dir(dir)) }

@@ -75,7 +75,7 @@ func light() []string {
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
 		"internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines", "internal/engine/enginetest", "internal/engine/fake",
-		"internal/engine/layouttest", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/finding",
+		"internal/engine/layouttest", "internal/engine/locality", "internal/engine/native", "internal/expect", "internal/export", "internal/fact", "internal/filelock", "internal/finding",
 		"internal/footprint", "internal/forge", "internal/forge/forgetest",
 		"internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
 		"internal/plan", "internal/ports", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",

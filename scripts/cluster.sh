@@ -10,7 +10,8 @@
 #   cluster.sh node N COMMAND…             runs a command in the namespaces of node N
 #   cluster.sh control COMMAND…            runs a command in the namespaces of the control plane
 #   cluster.sh stop-node N                 kills all processes of a node, like a power failure
-#   cluster.sh start-node N                boots it again
+#   cluster.sh start-node N                boots it again, and waits for its kubelet
+#   cluster.sh wait                        waits until the API answers and all nodes are ready
 #   cluster.sh signal SIGNAL PROGRAM [N]   sends a signal to a program of node N, or of the control plane; a program that ends starts again
 #   cluster.sh kwok N [FILE]               adds N fake nodes; FILE is the log of each of their pods, in the format of containerd
 #
@@ -18,9 +19,10 @@
 # side by side. The default is touchstone-k8s in TMPDIR.
 #
 # It needs root and these programs in PATH: kube and cluster-host (scripts/tools.sh kube), ip, runc, and containerd 2 with ctr and
-# containerd-shim-runc-v2, or crio with conmon and podman. It uses crun, and runsc with containerd-shim-runsc-v1, if they exist. CNI_BIN names the folder of the
-# CNI plug-ins. Each runtime is a handler and a RuntimeClass. --runtime adds a program with the command line of runc, or of runsc if its name is runsc; with @NODE
-# only on this node. Each node has the image localhost/probe:1, with the probe. It is also the image of sandboxes.
+# containerd-shim-runc-v2, or crio with pinns, conmon and podman. It uses crun, and for containerd runsc with containerd-shim-runsc-v1, if they exist.
+# CNI_BIN names the folder of the CNI plug-ins. Each runtime is a handler and a RuntimeClass. --runtime adds a program with the command line of runc,
+# or of runsc if its name is runsc; with @NODE only on this node. Each node has the image localhost/probe:1, with the probe. It is also the image of
+# sandboxes.
 #
 #   PATH=$(scripts/tools.sh kube):$(scripts/runtimes.sh containerd crun runsc):$PATH scripts/cluster.sh up
 #
@@ -55,7 +57,7 @@ components=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet k
 
 # --- Cgroups ----------------------------------------------------------------------------
 
-# hierarchies prints the mount points of the cgroup hierarchies with controllers: those of v1, or the one of v2.
+# hierarchies prints the mount points of the cgroup hierarchies with controllers, of v1 or else of v2.
 hierarchies() { awk '$3 == "cgroup" { v1 = v1 $2 "\n" } $3 == "cgroup2" { v2 = v2 $2 "\n" } END { printf "%s", v1 == "" ? v2 : v1 }' /proc/mounts; }
 
 # unified succeeds if the machine has only cgroup v2.
@@ -145,13 +147,13 @@ await() {
 	done
 }
 
-# install_programs links the programs of the cluster in DIR/bin: the cluster keeps these, whatever PATH is later.
+# install_programs links the programs of the cluster in DIR/bin. Its commands need no PATH later.
 install_programs() {
-	local name required=(kube cluster-host ip runc) optional=(crun runsc)
+	local name required=(kube cluster-host ip runc) optional=(crun)
 	case $engine in
 	containerd)
 		required+=(containerd ctr containerd-shim-runc-v2)
-		optional+=(containerd-shim-runsc-v1)
+		! command -v containerd-shim-runsc-v1 >/dev/null || optional+=(runsc containerd-shim-runsc-v1)
 		;;
 	crio) required+=(crio pinns conmon podman) ;;
 	*) die "unknown engine $engine: the engines are containerd and crio" ;;
@@ -437,7 +439,7 @@ inside_node() {
 	wait
 }
 
-# mount_cgroups mounts each hierarchy anew: it begins at the cgroup of the node. Beside those of v1 there is no cgroup2, which crun refuses.
+# mount_cgroups mounts each hierarchy anew: it begins at the cgroup of the node. crun refuses a cgroup2 beside hierarchies of v1.
 mount_cgroups() {
 	local list name link
 	if unified; then
@@ -503,7 +505,7 @@ up() {
 		printf '{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "%s"}, "handler": "%s"}\n' "${runtime%%=*}" "${runtime%%=*}"
 	done | kubectl apply -f - >/dev/null
 	for ((n = 1; n <= nodes; n++)); do await 60 "node$n" kubectl get node "node$n"; done
-	kubectl wait --for=condition=Ready nodes --all --timeout 120s >/dev/null
+	await_nodes
 	await 60 "the default service account" kubectl get serviceaccount default
 	echo "cluster: $nodes nodes are ready after $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $began }") s; KUBECONFIG=$dir/kubeconfig"
 }
@@ -526,6 +528,12 @@ down() {
 		echo "-$controller" >/sys/fs/cgroup/cgroup.subtree_control || true # another program uses it by now
 	done <"$dir/controllers"
 	rm -rf --one-file-system "$dir"
+}
+
+# await_nodes waits until the API answers and all nodes are ready.
+await_nodes() {
+	await 120 "the API" kubectl get --raw /readyz
+	kubectl wait --for=condition=Ready nodes --all --timeout 120s >/dev/null
 }
 
 status() {
@@ -577,6 +585,7 @@ stop_node() {
 start_node_again() {
 	[ -z "$(first 2 "node$1")" ] || die "node $1 runs"
 	echo "$1" >"$dir/requests"
+	await 60 "the kubelet of node$1" in_node "$1" kubectl --server http://127.0.0.1:10248 get --raw /healthz
 }
 
 # signal_program SIGNAL PROGRAM [N] sends a signal to a program by the name of its file.
@@ -648,6 +657,7 @@ node) in_node "${@:?a number of a node is missing}" ;;
 control) within 1 control "$@" ;;
 stop-node) stop_node "${1:?a number of a node is missing}" ;;
 start-node) start_node_again "${1:?a number of a node is missing}" ;;
+wait) await_nodes ;;
 signal) signal_program "$@" ;;
 kwok) add_fake_nodes "${1:?a number of nodes is missing}" "${@:2}" ;;
 inside-control) inside_control ;;

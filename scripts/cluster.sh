@@ -417,6 +417,11 @@ inside_node() {
 		echo "${setting#*=}" >"$file"
 		mount --bind "$file" "/proc/sys/${setting%=*}"
 	done
+	# CRI-O takes each controller in this file for one of v1, but a hybrid machine has some in v2.
+	unified || {
+		awk '$2 != 0' /proc/cgroups >/run/cgroups
+		mount --bind /run/cgroups /proc/cgroups
+	}
 	ip link set lo up
 	await 10 "the network of node$n" test -d /sys/class/net/eth0
 	ip address add "$net.$((10 + n))/24" dev eth0

@@ -1,11 +1,15 @@
 package cluster_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
@@ -68,10 +72,27 @@ func TestRuntimeOfOneNode(t *testing.T) {
 	c := cluster.New(t, cluster.Options{Runtimes: map[string]string{"rare": programPath(t, "runc") + "@2"}})
 	checkPods(t, c, "node2", "rare")
 	c.Apply(t, pod("lost", "rare", "node1"))
-	c.Kubectl(t, "wait", "--for=jsonpath={.reason}=FailedCreatePodSandBox", "events", "--field-selector", "involvedObject.name=lost,reason=FailedCreatePodSandBox", "--timeout=60s")
-	if events := c.Kubectl(t, "get", "events"); !strings.Contains(events, `no runtime for "rare" is configured`) {
-		t.Errorf("the events are\n%swant one about the handler rare", events)
+	awaitEvent(t, c, "lost", `no runtime for "rare" is configured`)
+}
+
+// awaitEvent reads the events of a pod until one has this text.
+func awaitEvent(t *testing.T, c *cluster.Cluster, pod, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(c.Dir, "bin", "kubectl"), "--kubeconfig", c.Kubeconfig, "--cache-dir", t.TempDir(),
+		"get", "events", "--watch", "--field-selector", "involvedObject.name="+pod, "-o", "jsonpath={.message}{'\\n'}")
+	output, err := command.StdoutPipe()
+	must.Do(t, err, command.Start())
+	defer func() { _ = command.Wait() }()
+	defer cancel()
+	var messages []string
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		if messages = append(messages, lines.Text()); strings.Contains(lines.Text(), text) {
+			return
+		}
 	}
+	t.Errorf("the events of %s are\n%s\nwant one with %q", pod, strings.Join(messages, "\n"), text)
 }
 
 // A cluster survives the end of each program, and of a node.

@@ -62,6 +62,7 @@ func All() []Cell {
 
 		{"cluster/crio", []string{clusters, "test/kube"}},
 		{"cluster/faults", []string{clusters, "test/kube"}},
+		{"cluster/leftovers", []string{clusters, "test/kube"}},
 		{"cluster/more", []string{clusters, "test/kube"}},
 
 		{"lab/v2", []string{machines, "internal/cgroup"}},

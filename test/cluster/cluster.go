@@ -148,9 +148,12 @@ func New(t testing.TB, o Options) *Cluster {
 // programs are the commands that every cluster needs.
 var programs = []string{"kube", "cluster-host", "runc", "ip"}
 
-// Require skips the test on a machine that cannot run a cluster.
+// Require skips the test on a machine that cannot run a cluster, and in the short form of the tests.
 func Require(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a cluster takes too long for the short form of the tests")
+	}
 	reason := ""
 	if os.Geteuid() != 0 {
 		reason = "a cluster needs root"

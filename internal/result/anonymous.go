@@ -44,6 +44,11 @@ func (r Run) Anonymous(users ...string) Run {
 	for i, warning := range r.Host.Warnings {
 		r.Host.Warnings[i] = a.text(warning)
 	}
+	if r.Host.Node != nil {
+		n := *r.Host.Node
+		n.Name, n.Labels = "", nil
+		r.Host.Node = &n
+	}
 	if r.Host.Selfcheck != nil {
 		c := *r.Host.Selfcheck
 		c.Target = a.target(c.Target)

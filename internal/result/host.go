@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -188,6 +189,43 @@ func (h *Host) NatureText() string {
 		return fmt.Sprintf("guest of %s, and perhaps emulated", h.Virtual)
 	}
 	return "no hypervisor found"
+}
+
+// Node is the part of a machine in a cluster run.
+type Node struct {
+	// Fleet is the ID of the cluster run. All nodes of it share the ID.
+	Fleet string `json:"fleet"`
+	// Name is the name of the node in its cluster. An anonymous run has none.
+	Name string `json:"name,omitempty"`
+	// Kind groups equal nodes: the instance type, or else the architecture and the size of the machine.
+	Kind string `json:"kind,omitempty"`
+	// Kubelet and Engine are the versions of the kubelet and of the container engine, as the node reports them.
+	Kubelet string `json:"kubelet,omitempty"`
+	Engine  string `json:"engine,omitempty"`
+	// Labels are the labels of the node that may explain its speed, such as the zone. An anonymous run has none.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// maxNodeLabels bounds the labels of a node.
+const maxNodeLabels = 100
+
+func (n *Node) validate() error {
+	if n == nil {
+		return nil
+	}
+	if !idPattern.MatchString(n.Fleet) {
+		return fmt.Errorf("the fleet %.100q of its node is no ID: it needs letters, digits, '-', '_' and '.', at most %d", n.Fleet, maxID)
+	}
+	if len(n.Labels) > maxNodeLabels {
+		return fmt.Errorf("its node has %d labels; %d are allowed", len(n.Labels), maxNodeLabels)
+	}
+	texts := slices.AppendSeq(slices.Collect(maps.Keys(n.Labels)), maps.Values(n.Labels))
+	for _, text := range append(texts, n.Name, n.Kind, n.Kubelet, n.Engine) {
+		if len(text) > MaxCondition {
+			return fmt.Errorf("its node has a name of %d bytes; %d are allowed", len(text), MaxCondition)
+		}
+	}
+	return nil
 }
 
 // Selfcheck is the result of the last touchstone selfcheck on a machine.

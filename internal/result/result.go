@@ -602,6 +602,8 @@ type Host struct {
 	Tuned []Tuned `json:"tuned,omitempty"`
 	// Selfcheck is the last selfcheck on the machine before the run; nil without one.
 	Selfcheck *Selfcheck `json:"selfcheck,omitempty"`
+	// Node is the machine's part in a cluster; nil for a machine that was measured alone.
+	Node *Node `json:"node,omitempty"`
 	// Warnings are properties of this host that make results less stable, each with a remedy.
 	Warnings []string `json:"warnings,omitempty"`
 }

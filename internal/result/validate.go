@@ -79,6 +79,9 @@ func (r *Run) validateFacts() error {
 			return fmt.Errorf("the overhead of a request to %s is negative", name)
 		}
 	}
+	if err := r.Host.Node.validate(); err != nil {
+		return err
+	}
 	if c := r.Host.Selfcheck; c != nil {
 		if len(c.Limits) > maxDetectionLimits || !spellable(c.Date) {
 			return fmt.Errorf("the selfcheck has %d limits, of %v; %d limits are allowed, and times between the years 0 and 9999", len(c.Limits), c.Date, maxDetectionLimits)

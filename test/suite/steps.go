@@ -22,6 +22,12 @@ func machinePackages() []string {
 	}
 }
 
+// clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
+// their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
+func clusterPackages() []string {
+	return []string{"test/cluster"}
+}
+
 // measuring has the tests that judge measured values, by package; without names all tests of the package. They run alone, after all other
 // steps.
 func measuring() map[string][]string {
@@ -76,22 +82,28 @@ func (s *suite) steps() []step {
 	if s.all {
 		limit, timeout = 150*time.Minute, "120m"
 	}
+	lock := []string{"-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"}
 	engines := step{
 		name: "engines", after: []string{"programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit,
 		args: goTest(slices.Concat(
-			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout, "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
+			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout}, lock,
 			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
 		env: s.env(), late: s.containerds,
 	}
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
+		{name: "kube", args: []string{"scripts/tools.sh", "kube"}, limit: 60 * time.Minute, gentle: true},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
 		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 20 * time.Minute, gentle: true},
 		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
 		engines,
+		{
+			name: "cluster", after: []string{"programs", "kube", "runtimes"}, parts: partsOfEngines, tools: []string{"kube"}, tests: true, limit: limit,
+			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout}, lock, below(clusterPackages()))...), env: s.env(),
+		},
 	}
 	if s.lab {
 		list = append(list, step{
@@ -146,7 +158,7 @@ func (s *suite) further() []step {
 func (s *suite) purePackages() []string {
 	var pure []string
 	for _, dir := range packages(s.root) {
-		if tests, measures := measuring()[dir]; !slices.Contains(machinePackages(), dir) && (!measures || tests != nil) {
+		if tests, measures := measuring()[dir]; !slices.Contains(slices.Concat(machinePackages(), clusterPackages()), dir) && (!measures || tests != nil) {
 			pure = append(pure, "./"+dir)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"go/format"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +105,26 @@ func TestConnect(t *testing.T) {
 	must.Do(t, err, client.(*net.TCPConn).CloseWrite())
 	if answer, err := io.ReadAll(client); err != nil || string(answer) != "answer to hello" {
 		t.Errorf("the answer is %q, %v", answer, err)
+	}
+}
+
+// await goes on while the server answers with an error.
+func TestAwait(t *testing.T) {
+	answers := 0
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if answers++; answers < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	must.Do(t, writePEM(file, "CERTIFICATE", server.Certificate().Raw))
+	if err := run([]string{"await", server.URL, file}); err != nil || answers != 3 {
+		t.Errorf("await ended after %d answers: %v", answers, err)
+	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	if err := await(server.URL, file); err == nil {
+		t.Error("an authority without a certificate is accepted")
 	}
 }
 

@@ -224,6 +224,7 @@ write_node() {
 		makeIPTablesUtilChains: false
 		oomScoreAdj: 0
 		resolvConf: $at/resolv.conf
+		volumePluginDir: $at/plugins
 		clusterDomain: cluster.local
 		clusterDNS: [$service.10]
 		maxPods: 250

@@ -131,7 +131,7 @@ var sysctls = []string{
 // list lists the resources of the host: with its settings, and without the cgroups of other programs.
 func list(t *testing.T, temporary string) inventory.Resources {
 	t.Helper()
-	resources, err := inventory.List([]string{temporary, "/run", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
+	resources, err := inventory.List([]string{temporary, "/run", "/usr/libexec", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
 	must.Do(t, err)
 	group := "touchstone-k8s" + strings.ReplaceAll(temporary, "/", "-")
 	for resource := range resources {

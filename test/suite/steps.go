@@ -110,8 +110,12 @@ func (s *suite) steps() []step {
 		},
 	}
 	if s.lab {
+		predecessors := []string{"image", "runtimes", "~pure", "~lint", "~cross"}
+		if s.runs("lab/cluster") {
+			predecessors = append(predecessors, "kube")
+		}
 		list = append(list, step{
-			name: "lab", after: []string{"image", "kube", "runtimes", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
+			name: "lab", after: predecessors, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"go/format"
 	"io"
 	"net"
 	"net/http"
@@ -125,16 +124,5 @@ func TestAwait(t *testing.T) {
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	if err := await(server.URL, file); err == nil {
 		t.Error("an authority without a certificate is accepted")
-	}
-}
-
-// The formatter of the repository does not see the module test/kube.
-func TestKubeIsFormatted(t *testing.T) {
-	source, err := os.ReadFile("../../kube/main.go")
-	must.Do(t, err)
-	formatted, err := format.Source(source)
-	must.Do(t, err)
-	if string(formatted) != string(source) {
-		t.Error("test/kube/main.go is not formatted: run gofmt -w test/kube")
 	}
 }

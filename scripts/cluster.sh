@@ -224,7 +224,7 @@ write_node() {
 		makeIPTablesUtilChains: false
 		oomScoreAdj: 0
 		resolvConf: $at/resolv.conf
-		volumePluginDir: $at/plugins
+		volumePluginDir: $dir/plugins
 		clusterDomain: cluster.local
 		clusterDNS: [$service.10]
 		maxPods: 250
@@ -375,7 +375,7 @@ inside_control() {
 	touch "$dir/ready"
 	log=kube-controller-manager keep kube-controller-manager --kubeconfig "$pki/controller-manager.kubeconfig" --leader-elect=false \
 		--use-service-account-credentials --service-account-private-key-file "$pki/sa.key" --root-ca-file "$pki/ca.crt" \
-		--kube-api-qps 500 --kube-api-burst 500 --cert-dir "$pki" &
+		--kube-api-qps 500 --kube-api-burst 500 --cert-dir "$pki" --flex-volume-plugin-dir "$dir/plugins" &
 	log=kube-scheduler keep kube-scheduler --kubeconfig "$pki/scheduler.kubeconfig" --leader-elect=false --cert-dir "$pki" &
 	# Only a child of this process is in the namespaces of the cluster for sure, so start-node sends a request.
 	while read -r n <>"$dir/requests"; do start_node "$n"; done

@@ -178,7 +178,7 @@ write_pause() {
 	probe=${CLUSTER_PROBE:-$(dirname "$self")/../internal/image/probe/probe-$arch}
 	[ -e "$probe" ] || die "the probe $probe does not exist: set CLUSTER_PROBE"
 	mkdir -p "$at/root"
-	command install -m 0755 "$probe" "$at/root/probe"
+	install -m 0755 "$probe" "$at/root/probe"
 	"${pack[@]}" -C "$at/root" -cf "$at/layer.tar" .
 	sum=$(sha256sum "$at/layer.tar" | cut -d ' ' -f 1)
 	cat >"$at/config.json" <<-END

@@ -7,10 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/cluster"
@@ -19,20 +24,26 @@ import (
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // pod returns a pod of the probe that writes a line and waits.
-func pod(name, class, node string) string {
+func pod(name, class, node, tag string) string {
 	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q},
 "spec": {"runtimeClassName": %q, "nodeSelector": {"kubernetes.io/hostname": %q}, "restartPolicy": "Never",
 "containers": [{"name": "c", "image": %q, "imagePullPolicy": "Never", "args": ["ready"]}]}}
-`, name, class, node, cluster.ProbeImage)
+`, name, class, node, tag)
 }
 
 // checkPods runs a pod of each class on a node, and checks its log.
 func checkPods(t *testing.T, c *cluster.Cluster, node string, classes ...string) {
 	t.Helper()
+	checkImage(t, c, cluster.ProbeImage, node, classes...)
+}
+
+// checkImage runs a pod of each class with an image that has the probe.
+func checkImage(t *testing.T, c *cluster.Cluster, tag, node string, classes ...string) {
+	t.Helper()
 	var objects, names []string
 	for _, class := range classes {
 		name := class + "-" + node
-		objects, names = append(objects, pod(name, class, node)), append(names, "pod/"+name)
+		objects, names = append(objects, pod(name, class, node, tag)), append(names, "pod/"+name)
 	}
 	c.Apply(t, strings.Join(objects, "\n"))
 	c.Kubectl(t, append([]string{"wait", "--for=condition=Ready", "--timeout=180s"}, names...)...)
@@ -49,6 +60,39 @@ func TestPodOfEachClassRunsOnEachNode(t *testing.T) {
 	for _, node := range []string{"node1", "node2"} {
 		checkPods(t, c, node, "runc", "crun", "runsc")
 	}
+}
+
+// A node that boots again runs pods as before. The lab runs this test on a machine with cgroup v2.
+func TestOneNode(t *testing.T) {
+	cells.Need(t, "cluster/more")
+	c := cluster.New(t, cluster.Options{Nodes: 1})
+	checkPods(t, c, "node1", "runc", "crun", "runsc")
+	c.StopNode(t, 1)
+	c.StartNode(t, 1)
+	c.Wait(t)
+	checkPods(t, c, "node1", "runc")
+}
+
+// An image is loaded into every node of a running cluster.
+func TestLoad(t *testing.T) {
+	cells.Need(t, "cluster/more")
+	c := cluster.Start(t, cluster.Options{})
+	tag, archive := writeImage(t)
+	c.Load(t, archive)
+	for _, node := range []string{"node1", "node2"} {
+		checkImage(t, c, tag, node, "runc")
+	}
+}
+
+// writeImage writes the archive of an image with the probe, under a name that no node has.
+func writeImage(t *testing.T) (tag, archive string) {
+	t.Helper()
+	archive = filepath.Join(t.TempDir(), "image.tar")
+	reference, err := name.NewTag("localhost/loaded:1")
+	must.Do(t, err)
+	probe, err := image.Build(runtime.GOARCH)
+	must.Do(t, err, tarball.WriteToFile(archive, reference, probe))
+	return reference.Name(), archive
 }
 
 // Two clusters run side by side, with the same addresses. Each API knows only its own node.
@@ -71,7 +115,7 @@ func TestRuntimeOfOneNode(t *testing.T) {
 	cells.Need(t, "cluster/more")
 	c := cluster.New(t, cluster.Options{Runtimes: map[string]string{"rare": programPath(t, "runc") + "@2"}})
 	checkPods(t, c, "node2", "rare")
-	c.Apply(t, pod("lost", "rare", "node1"))
+	c.Apply(t, pod("lost", "rare", "node1", cluster.ProbeImage))
 	awaitEvent(t, c, "lost", `no runtime for "rare" is configured`)
 }
 
@@ -121,11 +165,29 @@ func TestFaults(t *testing.T) {
 // A node with CRI-O is a node like one with containerd.
 func TestCRIO(t *testing.T) {
 	cells.Need(t, "cluster/crio")
-	c := cluster.New(t, cluster.Options{Nodes: 1, Engine: "crio"})
+	tag, archive := writeImage(t)
+	c := cluster.New(t, cluster.Options{Nodes: 1, Engine: "crio", Images: []string{archive}})
 	checkPods(t, c, "node1", "runc", "crun")
+	checkImage(t, c, tag, "node1", "runc")
 	if version := c.Kubectl(t, "get", "nodes", "-o", "jsonpath={.items[0].status.nodeInfo.containerRuntimeVersion}"); !strings.HasPrefix(version, "cri-o://") {
 		t.Errorf("the node runs %s, want cri-o", version)
 	}
+}
+
+// Pods run on fake nodes beside a real one, and have the log that their cluster got.
+func TestFakeNodes(t *testing.T) {
+	cells.Need(t, "cluster/fake")
+	c := cluster.New(t, cluster.Options{Nodes: 1})
+	log := filepath.Join(t.TempDir(), "log")
+	must.Do(t, os.WriteFile(log, []byte("2026-01-01T00:00:00.000000000Z stdout F a line\n"), 0o600))
+	c.AddFakeNodes(t, 100, log)
+	c.Apply(t, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fake"},
+"spec": {"nodeSelector": {"kubernetes.io/hostname": "fake-0100"}, "tolerations": [{"operator": "Exists"}], "containers": [{"name": "c", "image": "none"}]}}`)
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout=180s", "pod/fake")
+	if log := c.Kubectl(t, "logs", "fake"); log != "a line\n" {
+		t.Errorf("the log of a fake pod is %q, want the line of the file", log)
+	}
+	checkPods(t, c, "node1", "runc")
 }
 
 // programPath returns the path of a program.

@@ -80,8 +80,8 @@ func TestOnHost(t *testing.T) {
 			await(t, pattern, func() bool { return len(matches(t, pattern)) > 0 })
 			must.Do(t, tests.Process.Kill())
 			_ = tests.Wait()
-			await(t, "the end of the cluster", func() bool { return len(matches(t, filepath.Join(temporary, "cluster-*"))) == 0 })
-			compare(t, baseline, temporary)
+			defer compare(t, baseline, temporary)
+			await(t, "the end of the guard", func() bool { return len(list(t, temporary).Beyond(baseline)) == 0 })
 		})
 	}
 }
@@ -131,10 +131,11 @@ var sysctls = []string{
 // list lists the resources of the host: with its settings, and without the cgroups of other programs.
 func list(t *testing.T, temporary string) inventory.Resources {
 	t.Helper()
-	resources, err := inventory.List([]string{temporary, "/run", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
+	resources, err := inventory.List([]string{temporary, "/run", "/usr/libexec", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
 	must.Do(t, err)
+	group := "touchstone-k8s" + strings.ReplaceAll(temporary, "/", "-")
 	for resource := range resources {
-		if strings.HasPrefix(resource, "cgroup ") && !strings.Contains(resource, "touchstone-k8s-cluster") {
+		if strings.HasPrefix(resource, "cgroup ") && !strings.Contains(resource, group) {
 			delete(resources, resource)
 		}
 	}

@@ -77,6 +77,10 @@ func (s *suite) steps() []step {
 	if s.runs("containerd/versions") {
 		parts = append([]string{"crun", earlierContainerd}, parts...)
 	}
+	tools := []string{"kube"}
+	if s.runs("cluster/fake") {
+		tools = append(tools, "kwok")
+	}
 	// Limits against hanging.
 	limit, timeout := 60*time.Minute, "40m"
 	if s.all {
@@ -93,7 +97,7 @@ func (s *suite) steps() []step {
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
-		{name: "kube", args: []string{"scripts/tools.sh", "kube"}, limit: 60 * time.Minute, gentle: true},
+		{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute, gentle: true},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
@@ -101,13 +105,17 @@ func (s *suite) steps() []step {
 		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
 		engines,
 		{
-			name: "cluster", after: []string{"programs", "kube", "runtimes"}, parts: partsOfEngines, tools: []string{"kube"}, tests: true, limit: limit,
+			name: "cluster", after: []string{"programs", "kube", "runtimes"}, parts: partsOfEngines, tools: tools, tests: true, limit: limit,
 			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout}, lock, below(clusterPackages()))...), env: s.env(),
 		},
 	}
 	if s.lab {
+		predecessors := []string{"image", "runtimes", "~pure", "~lint", "~cross"}
+		if s.runs("lab/cluster") {
+			predecessors = append(predecessors, "kube")
+		}
 		list = append(list, step{
-			name: "lab", after: []string{"image", "runtimes", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
+			name: "lab", after: predecessors, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})

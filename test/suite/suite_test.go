@@ -54,7 +54,7 @@ func TestMachinePackages(t *testing.T) {
 		"internal/engine/fake", "internal/engine/enginetest", "internal/image", "internal/parts", "internal/store", "internal/trust",
 		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", "test/lab", "test/pages",
 	}
-	uses, clusters := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`), regexp.MustCompile(`cluster\.(Start|New)\(t, `)
+	uses, clusters := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`), regexp.MustCompile(`/test/cluster["]`)
 	dirs := packages(checkout)
 	for _, dir := range dirs {
 		if clusters.Match(sources(t, dir)) && !slices.Contains(clusterPackages(), dir) {

@@ -4,9 +4,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"go/format"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,13 +107,22 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// The formatter of the repository does not see the module test/kube.
-func TestKubeIsFormatted(t *testing.T) {
-	source, err := os.ReadFile("../../kube/main.go")
-	must.Do(t, err)
-	formatted, err := format.Source(source)
-	must.Do(t, err)
-	if string(formatted) != string(source) {
-		t.Error("test/kube/main.go is not formatted: run gofmt -w test/kube")
+// await goes on while the server answers with an error.
+func TestAwait(t *testing.T) {
+	answers := 0
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if answers++; answers < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	must.Do(t, writePEM(file, "CERTIFICATE", server.Certificate().Raw))
+	if err := run([]string{"await", server.URL, file}); err != nil || answers != 3 {
+		t.Errorf("await ended after %d answers: %v", answers, err)
+	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	if err := await(server.URL, file); err == nil {
+		t.Error("an authority without a certificate is accepted")
 	}
 }

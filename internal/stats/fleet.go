@@ -126,17 +126,57 @@ func (f Fleet) Prediction(alpha float64) Interval {
 	return Interval{f.Log - half, f.Log + half}
 }
 
-// Minus compares two kinds of nodes: the difference of their mean log ratios, with its standard error and the p-value of no difference. The degrees of freedom
-// are by B. L. Welch, Biometrika 34 (1947) 28–35. All are NaN below MinKindNodes.
-func (f Fleet) Minus(reference Fleet) (log, se, p float64) {
+// Minus compares two kinds of nodes. The result is like a fleet: Log is the difference of the mean log ratios, SE its standard error, and P the p-value of no
+// difference. The degrees of freedom are by B. L. Welch, Biometrika 34 (1947) 28–35. P is NaN below MinKindNodes.
+func (f Fleet) Minus(reference Fleet) KindDifference {
+	d := KindDifference{Log: f.Log - reference.Log, P: math.NaN()}
 	if min(f.N, reference.N) < MinKindNodes {
-		return math.NaN(), math.NaN(), math.NaN()
+		return d
 	}
 	a, b := f.SE*f.SE, reference.SE*reference.SE
-	freedom := float64(min(f.N, reference.N) - 1)
+	d.SE, d.freedom = math.Sqrt(a+b), float64(min(f.N, reference.N)-1)
 	if a+b > 0 {
-		freedom = (a + b) * (a + b) / (a*a/float64(f.N-1) + b*b/float64(reference.N-1))
+		d.freedom = (a + b) * (a + b) / (a*a/float64(f.N-1) + b*b/float64(reference.N-1))
 	}
-	log, se = f.Log-reference.Log, math.Sqrt(a+b)
-	return log, se, tailsOf(log/se, freedom)
+	d.P = tailsOf(d.Log/d.SE, d.freedom)
+	return d
+}
+
+// KindDifference is the difference of two kinds of nodes.
+type KindDifference struct {
+	Log, SE, P float64
+	freedom    float64
+}
+
+// Interval is the two-sided interval of Log with error probability alpha, if P exists.
+func (d KindDifference) Interval(alpha float64) Interval {
+	half := 0.0
+	if d.SE > 0 {
+		half = d.SE * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: d.freedom}.Quantile(1-alpha/2)
+	}
+	return Interval{d.Log - half, d.Log + half}
+}
+
+// Verdict is the verdict about a target in a fleet, in the order of [Judge]. adjusted is P after the correction of its family. lost are the shares of the nodes without a
+// value because of lost trials.
+func (f Fleet) Verdict(better Direction, adjusted, alpha, margin float64, lost Losses) Verdict {
+	ci := f.Interval(1 - Level)
+	differs := adjusted < alpha
+	isSlower := (f.Log > 0) == (better == Lower)
+	contains := func(log float64) bool { return math.Abs(log) <= math.Log1p(margin) }
+	switch {
+	case f.N < MinNodes:
+		return TooFew
+	case margin > 0 && contains(ci.Lo) && contains(ci.Hi) && max(lost.Baseline, lost.Other) <= MostLost:
+		return Negligible
+	case differs && lost.OfBetter(!isSlower) > 0:
+		return TrialsLost
+	case differs && isSlower:
+		return Slower
+	case differs:
+		return Faster
+	case math.Exp((ci.Hi-ci.Lo)/2)-1 > noisyHalfWidth:
+		return TooNoisy
+	}
+	return NoDifference
 }

@@ -118,8 +118,8 @@ func TestFleetFalseAlarmsOfKinds(t *testing.T) {
 		r := random(uint64(c.a*100 + c.b))
 		alarmCount := 0
 		for range trials {
-			_, _, p := PoolNodes(nodesOf(r, c.a, 30, 0.1, c.spreadA, normalDraw)).Minus(PoolNodes(nodesOf(r, c.b, 30, 0.1, c.spreadB, normalDraw)))
-			alarmCount += count(p < Alpha)
+			d := PoolNodes(nodesOf(r, c.a, 30, 0.1, c.spreadA, normalDraw)).Minus(PoolNodes(nodesOf(r, c.b, 30, 0.1, c.spreadB, normalDraw)))
+			alarmCount += count(d.P < Alpha)
 		}
 		t.Logf("kinds of %d and %d nodes with spreads of %g and %g: a false difference in %.1f %%", c.a, c.b, c.spreadA, c.spreadB, 100*share(alarmCount, trials))
 		simulation.AtMost(t, 0.055, alarmCount, trials, "kinds of %d and %d nodes with spreads of %g and %g", c.a, c.b, c.spreadA, c.spreadB)

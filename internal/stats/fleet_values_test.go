@@ -18,11 +18,11 @@ func TestFleetKeepsTheNoiseWithinNodes(t *testing.T) {
 	near(t, "spread", f.Spread(), 0, 0)
 	near(t, "share", f.Share, 0, 0)
 	if f.SpreadP < 0.99 || f.P > 0.01 {
-		t.Errorf("the p-value of a spread is %g, and the one of the mean %g", f.SpreadP, f.P)
+		t.Errorf("a spread has the p-value %g, and the mean %g", f.SpreadP, f.P)
 	}
 }
 
-// Without noise within nodes the prediction of one more node is the one of textbooks, and the spread is the standard deviation.
+// Without noise within nodes one more node has the prediction of textbooks, and the spread is the standard deviation.
 func TestFleetOfUnknownNoise(t *testing.T) {
 	nodes := []NodeEffect{{Effect{1, 0}, 30, "a"}, {Effect{2, 0}, 30, "a"}, {Effect{3, 0.1}, 30, "b"}, {Effect{4, 0}, 30, "b"}}
 	f := PoolNodes(nodes)
@@ -46,15 +46,16 @@ func TestFleetKinds(t *testing.T) {
 		return PoolNodes(nodes)
 	}
 	// Welch's t of two samples: t = 4/√(1/3 + 4/3), with 2.941 degrees of freedom.
-	log, se, p := kind(5, 7, 9).Minus(kind(2, 3, 4))
-	near(t, "difference", log, 4, 1e-12)
-	near(t, "standard error", se, math.Sqrt(5.0/3), 1e-12)
-	near(t, "p-value", p, 0.0546, 0.0005)
-	if log, _, p := kind(5, 7).Minus(kind(2, 3, 4)); !math.IsNaN(log) || !math.IsNaN(p) {
-		t.Errorf("a kind of two nodes has the difference %g with the p-value %g", log, p)
+	d := kind(5, 7, 9).Minus(kind(2, 3, 4))
+	near(t, "difference", d.Log, 4, 1e-12)
+	near(t, "standard error", d.SE, math.Sqrt(5.0/3), 1e-12)
+	near(t, "p-value", d.P, 0.0546, 0.0005)
+	near(t, "upper end", d.Interval(d.P).Hi, 8, 1e-6) // the interval at the p-value ends at 0
+	if d := kind(5, 7).Minus(kind(2, 3, 4)); !math.IsNaN(d.P) {
+		t.Errorf("a kind of two nodes has the difference %+v", d)
 	}
-	if log, se, p := kind(3, 3, 3).Minus(kind(2, 2, 2)); log != 1 || se != 0 || p != 0 {
-		t.Errorf("kinds without any variation differ by %g ± %g with the p-value %g", log, se, p)
+	if d := kind(3, 3, 3).Minus(kind(2, 2, 2)); d.P != 0 || d.Interval(0.05) != (Interval{1, 1}) {
+		t.Errorf("kinds without any variation have the difference %+v", d)
 	}
 }
 
@@ -103,11 +104,11 @@ func TestSeparate(t *testing.T) {
 	first := func(k int) func(int) bool { return func(i int) bool { return i < k } }
 	values := []float64{1, 2, 3, 7, 8, 9, 10}
 	s, ok := Separate(values, first(3))
-	if !ok || s.Above {
+	if !ok || s.Larger {
 		t.Errorf("the lower three give %+v, %v", s, ok)
 	}
 	near(t, "p-value", s.P, 2.0/35, 1e-12)
-	if s, ok := Separate(values, func(i int) bool { return i >= 3 }); !ok || !s.Above {
+	if s, ok := Separate(values, func(i int) bool { return i >= 3 }); !ok || !s.Larger {
 		t.Errorf("the upper four give %+v, %v", s, ok)
 	}
 	for name, isMember := range map[string]func(int) bool{"nobody": first(0), "all": first(7), "an exception": func(i int) bool { return i < 2 || i == 6 }} {
@@ -117,5 +118,54 @@ func TestSeparate(t *testing.T) {
 	}
 	if _, ok := Separate([]float64{1, 1, 1, 2}, first(2)); ok {
 		t.Error("equal values are separated")
+	}
+}
+
+func TestFleetVerdict(t *testing.T) {
+	fleet := func(n int, log, spread float64) Fleet {
+		var nodes []NodeEffect
+		for i := range n {
+			nodes = append(nodes, NodeEffect{Effect{log + spread*float64(i%2*2-1), 0.001}, 30, ""})
+		}
+		return PoolNodes(nodes)
+	}
+	for name, c := range map[string]struct {
+		fleet    Fleet
+		better   Direction
+		adjusted float64
+		margin   float64
+		lost     Losses
+		want     Verdict
+	}{
+		"five nodes":                   {fleet(5, 0.1, 0.01), Lower, 1e-6, 0, Losses{}, TooFew},
+		"slower":                       {fleet(6, 0.1, 0.01), Lower, 0.01, 0, Losses{}, Slower},
+		"slower by a rate":             {fleet(6, -0.1, 0.01), Higher, 0.01, 0, Losses{}, Slower},
+		"faster":                       {fleet(6, -0.1, 0.01), Lower, 0.01, 0, Losses{}, Faster},
+		"faster, and it lost nodes":    {fleet(6, -0.1, 0.01), Lower, 0.01, 0, Losses{Other: 0.1}, TrialsLost},
+		"slower, and it lost nodes":    {fleet(6, 0.1, 0.01), Lower, 0.01, 0, Losses{Other: 0.1}, Slower},
+		"slower than a lossy baseline": {fleet(6, 0.1, 0.01), Lower, 0.01, 0, Losses{Baseline: 0.1}, TrialsLost},
+		"small":                        {fleet(6, 0.01, 0.001), Lower, 0.01, 0.05, Losses{}, Negligible},
+		"small, but nodes are lost":    {fleet(6, 0.01, 0.001), Lower, 0.01, 0.05, Losses{Other: 0.1}, Slower},
+		"no difference in the family":  {fleet(6, 0.1, 0.1), Lower, 0.06, 0, Losses{}, NoDifference},
+		"an interval beyond a fourth":  {fleet(6, 0.1, 0.5), Lower, 0.6, 0, Losses{}, TooNoisy},
+	} {
+		if got := c.fleet.Verdict(c.better, c.adjusted, Alpha, c.margin, c.lost); got != c.want {
+			t.Errorf("%s: the verdict is %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestLevelOf(t *testing.T) {
+	var samples []Sample
+	for i := range 9 {
+		samples = append(samples, Sample{Block: i, Value: math.Exp(float64(i))})
+	}
+	e := LevelOf(samples)
+	near(t, "logarithm", e.Log, 4, 1e-12)
+	if !(e.SE > 0.5 && e.SE < 1.5) { // the standard deviation is 2.74, so the error of a mean is 0.91
+		t.Errorf("the standard error is %g", e.SE)
+	}
+	if e := LevelOf(samples[:5]); !math.IsNaN(e.SE) {
+		t.Errorf("five samples have the standard error %g", e.SE)
 	}
 }

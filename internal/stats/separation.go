@@ -8,8 +8,8 @@ import (
 
 // Separation is the complete separation of values by membership: each member is above each other value, or each below.
 type Separation struct {
-	// Above is set if the members have the larger values.
-	Above bool
+	// Larger is set if the members have the larger values.
+	Larger bool
 	// P is the two-sided p-value: the probability 2/C(n, k) that a random choice of k of n values is separated.
 	P float64
 }
@@ -31,5 +31,5 @@ func Separate(values []float64, isMember func(i int) bool) (Separation, bool) {
 		return Separation{}, false
 	}
 	n, k := float64(counts[0]+counts[1]), float64(counts[1])
-	return Separation{Above: low[1] > high[0], P: min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(n, k)))}, true
+	return Separation{Larger: low[1] > high[0], P: min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(n, k)))}, true
 }

@@ -100,6 +100,8 @@ type Class struct {
 	// Fleet is the estimate over nodes. Comparison has its ratio, interval and verdict. Both are empty on the baseline, and if no node counts.
 	Fleet      stats.Fleet
 	Comparison *stats.Comparison
+	// Rest is the estimate without the odd nodes. It is empty without odd nodes, and has no verdict.
+	Rest stats.Fleet
 	// Emulated is set if the CPU of some node may be emulated and the metric depends on it.
 	Emulated bool
 	// SpreadP is the p-value of a spread between nodes after the correction over the fleet.

@@ -212,5 +212,9 @@ func (r *Report) findOdd() {
 		for i := range c.Odd {
 			c.Odd[i].Facts = r.peculiar(c.Odd[i].Node)
 		}
+		if c.Odd != nil && !c.Baseline {
+			isOdd := func(node int) bool { return slices.ContainsFunc(c.Odd, func(o Odd) bool { return o.Node == node }) }
+			c.Rest = stats.PoolNodes(c.effects(lists.Filter(c.counting(), func(node int) bool { return !isOdd(node) })))
+		}
 	})
 }

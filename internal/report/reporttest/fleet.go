@@ -84,7 +84,7 @@ func (f Fleet) Run(node int) result.Run {
 		r.Targets = append(r.Targets, result.Target{Name: fmt.Sprintf("k8s/class-%d", i), Kind: result.KindEngine, Runtime: fmt.Sprintf("class-%d", i)})
 	}
 	if !f.Healthy && f.isArm(node) {
-		r.Targets[3].Unavailable = "node worker has no handler kata; install it there, or leave the node out"
+		r.Targets[3].Unavailable = "node worker has no handler kata; install it there, or leave the node out of the plan"
 	}
 	if !f.Healthy && node == DeadNode {
 		r.State = result.Killed
@@ -111,8 +111,8 @@ func (f Fleet) block(s *sampler, node, block int) {
 			switch {
 			case class == FleetGvisor && node == SickNode:
 				cost *= 1.6
-			case class == FleetKata && f.isArm(node):
-				continue
+			case class == fleetCrun && f.isArm(node):
+				cost *= 0.85
 			}
 			if node == SlowNode {
 				cost *= 1.9

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	matrixNote = "Each cell has the cost of a target on a node, with its interval. A coloured cost is of an odd node, or of the whole fleet with a shown difference. One node’s own report has verdicts about that node."
+	matrixNote = "Each cell has the cost of a target on a node, with its interval. A coloured cost is of an odd node, or of the whole fleet with a shown difference. Nodes that do not count are listed above with the reasons. A node’s own report has verdicts about it."
 	// mostCells bounds the cells of the matrix. A page of more takes seconds to open.
 	mostCells = 8_000
 )
 
-// isOdd returns the odd entry of a node, or nil.
+// oddOf returns the odd entry of a node, or nil.
 func oddOf(c *fleet.Class, node int) *fleet.Odd {
 	if i := slices.IndexFunc(c.Odd, func(o fleet.Odd) bool { return o.Node == node }); i >= 0 {
 		return &c.Odd[i]
@@ -131,8 +131,11 @@ func nodeCell(m *fleet.Metric, c *fleet.Class, node int) (document.Cell, documen
 		}
 		remarks = append(remarks, document.Span{Text: "odd: " + quantity.Change(odd.Quotient)})
 	}
-	if v.Reason != "" {
-		remarks = append(remarks, document.Span{Text: v.Reason, Tone: document.Faint})
+	switch {
+	case math.IsNaN(v.Median):
+		remarks = append(remarks, document.Span{Text: "no value", Tone: document.Faint})
+	case !v.Counts:
+		remarks = append(remarks, document.Span{Text: "does not count", Tone: document.Faint})
 	}
 	cell.Factor = append(document.Cell{factor}, remarks...)
 	return document.Cell{value}, cell

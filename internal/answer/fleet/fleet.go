@@ -107,7 +107,7 @@ func overview(r *fleet.Report) document.Facts {
 	}
 	date := r.Started.UTC().Format("2 January 2006, 15:04 UTC")
 	return document.Facts{Items: []document.Fact{
-		{Name: "Fleet", Text: r.ID, Notes: []document.Span{{Text: date}, {Text: strings.TrimSpace(r.Tool.String() + " " + r.Tool.Commit)}}},
+		{Name: "Fleet", Text: fmt.Sprintf("%s, %s, %s", r.ID, date, strings.TrimSpace(r.Tool.String()+" "+r.Tool.Commit))},
 		{Name: "Nodes", Text: strings.Join(kinds, ", ")},
 		{Name: "Baseline", Text: r.Baseline},
 	}}
@@ -157,8 +157,7 @@ func classRow(m *fleet.Metric, c *fleet.Class) []document.Cell {
 	if c.Comparison == nil {
 		cost := "no ratio"
 		if c.Baseline {
-			name += " (baseline)"
-			cost = quantity.None
+			cost = "baseline"
 		}
 		return document.Cells(name, typical, cost, quantity.None, fmt.Sprint(valued(c)), quantity.None, quantity.None)
 	}

@@ -41,7 +41,7 @@ func (r *Report) separate(c *Class) {
 	var list []Separation
 	divisions := 0
 	for _, scope := range scopes {
-		candidates := r.divisions(scope.Nodes)
+		candidates := r.divisions(c.Target, scope.Nodes)
 		divisions += len(candidates)
 		values := lists.Convert(scope.Nodes, func(node *int) float64 { return c.Values[*node].effect.Log })
 		for _, d := range candidates {
@@ -73,11 +73,19 @@ type division struct {
 	facts []fact.Fact
 }
 
-// divisions are the divisions of some nodes that facts make. A fact with two values divides the nodes once.
-func (r *Report) divisions(nodes []int) []division {
+// concerns reports whether a fact may explain values of a target. The version of another target does not.
+func (r *Report) concerns(id fact.ID, target string) bool {
+	return id.Kind != fact.Version || id.Subject == target || id.Subject == r.Baseline
+}
+
+// divisions are the divisions of some nodes that facts make for a target. A fact with two values divides the nodes once.
+func (r *Report) divisions(target string, nodes []int) []division {
 	var list []division
 	index := map[string]int{}
 	for _, row := range r.Different {
+		if !r.concerns(row.ID, target) {
+			continue
+		}
 		var values []string
 		members := map[string][]int{}
 		for _, node := range nodes {
@@ -109,13 +117,13 @@ func (r *Report) divisions(nodes []int) []division {
 	return list
 }
 
-// peculiar are the facts of a node that no other node of its kind has.
-func (r *Report) peculiar(node int) []fact.Fact {
+// peculiar are the facts of a node that no other node of its kind has, and that may explain values of a target.
+func (r *Report) peculiar(target string, node int) []fact.Fact {
 	kind := r.Kinds[slices.IndexFunc(r.Kinds, func(k Kind) bool { return slices.Contains(k.Nodes, node) })]
 	var list []fact.Fact
 	for _, row := range r.Different {
 		isSame := func(peer int) bool { return peer != node && row.Values[peer] == row.Values[node] }
-		if row.Values[node] != "" && !slices.ContainsFunc(kind.Nodes, isSame) {
+		if row.Values[node] != "" && r.concerns(row.ID, target) && !slices.ContainsFunc(kind.Nodes, isSame) {
 			list = append(list, fact.Fact{ID: row.ID, Text: row.Values[node]})
 		}
 	}

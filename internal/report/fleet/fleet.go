@@ -265,7 +265,9 @@ func isBaseline(target, baseline string) int {
 
 // belonging are the runs of the most frequent plan and version, one for each node, sorted by kind and name, and the other runs with the reasons.
 func (b *Builder) belonging() (parts []part, leftOut []LeftOut) {
-	signature := func(r *result.Run) [4]string { return [4]string{r.Name, r.Plan, r.Baseline, r.Tool.Version + " " + r.Tool.Commit} }
+	signature := func(r *result.Run) [4]string {
+		return [4]string{r.Name, r.Plan, r.Baseline, r.Tool.Version + " " + r.Tool.Commit}
+	}
 	count := map[[4]string]int{}
 	best := signature(&b.parts[0].run)
 	for i := range b.parts {
@@ -371,7 +373,9 @@ func (r *Report) place(index map[placeKey]*classPlace, node int, e *analysis.Est
 	key := placeKey{e.Key, e.Metric.Name, e.Target, e.Metric.Unit}
 	at := index[key]
 	if at == nil {
-		metric := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Key == e.Key && m.Metric.Name == e.Metric.Name && m.Unit == e.Metric.Unit })
+		metric := slices.IndexFunc(r.Metrics, func(m Metric) bool {
+			return m.Key == e.Key && m.Metric.Name == e.Metric.Name && m.Unit == e.Metric.Unit
+		})
 		if metric < 0 {
 			metric = len(r.Metrics)
 			r.Metrics = append(r.Metrics, Metric{Key: e.Key, Metric: e.Metric})

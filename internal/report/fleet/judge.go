@@ -210,7 +210,7 @@ func (r *Report) findOdd() {
 	r.classes(func(_ *Metric, c *Class) {
 		slices.SortFunc(c.Odd, func(a, b Odd) int { return a.Node - b.Node })
 		for i := range c.Odd {
-			c.Odd[i].Facts = r.peculiar(c.Odd[i].Node)
+			c.Odd[i].Facts = r.peculiar(c.Target, c.Odd[i].Node)
 		}
 		if c.Odd != nil && !c.Baseline {
 			isOdd := func(node int) bool { return slices.ContainsFunc(c.Odd, func(o Odd) bool { return o.Node == node }) }

@@ -56,7 +56,9 @@ func (r *Report) separate(c *Class) {
 		}
 	}
 	for _, s := range list {
-		if s.P = min(1, s.P*float64(divisions)); s.P < stats.Alpha {
+		// A fact that separates all nodes separates the nodes of a kind too.
+		isPart := s.Kind != "" && slices.ContainsFunc(c.Separations, func(all Separation) bool { return all.Kind == "" && all.Facts[0].ID == s.Facts[0].ID })
+		if s.P = min(1, s.P*float64(divisions)); s.P < stats.Alpha && !isPart {
 			c.Separations = append(c.Separations, s)
 		}
 	}

@@ -31,7 +31,7 @@ type Estimated struct {
 // comparison.
 func Estimates(run *result.Run, o Options) []Estimated {
 	var list []Estimated
-	unjudged := run.Host.MayBeEmulated() && !o.EmulatedVerdicts
+	isUnjudged := run.Host.MayBeEmulated() && !o.EmulatedVerdicts
 	for _, b := range builders(run, nil) {
 		s := b.compared()
 		for _, m := range b.described.Metrics {
@@ -40,7 +40,7 @@ func Estimates(run *result.Run, o Options) []Estimated {
 			}
 			for i := range s.Targets {
 				e := b.estimated(m, s, &s.Targets[i])
-				e.Emulated = unjudged && m.OfSpeed()
+				e.Emulated = isUnjudged && m.OfSpeed()
 				list = append(list, e)
 			}
 		}

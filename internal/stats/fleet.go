@@ -59,9 +59,9 @@ func PoolNodes(nodes []NodeEffect) Fleet {
 		_, weight, _ := weighted(effects, f.Tau*f.Tau)
 		f.SE = max(f.SE, 1/math.Sqrt(weight))
 		_, _, q := weighted(effects, 0)
-		between := float64(f.N - 1)
-		f.SpreadP = distuv.F{D1: between, D2: freedom}.Survival(q / between)
-		f.Share = max(0, (q-between)/q)
+		freedomOfNodes := float64(f.N - 1)
+		f.SpreadP = distuv.F{D1: freedomOfNodes, D2: freedom}.Survival(q / freedomOfNodes)
+		f.Share = max(0, (q-freedomOfNodes)/q)
 	}
 	f.P = tailsOf(f.Log/f.SE, float64(f.N-1))
 	return f
@@ -157,19 +157,19 @@ func (d KindDifference) Interval(alpha float64) Interval {
 	return Interval{d.Log - half, d.Log + half}
 }
 
-// Verdict is the verdict about a target in a fleet, in the order of [Judge]. adjusted is P after the correction of its family. lost are the shares of the nodes without a
+// Verdict is the verdict about a target in a fleet, in the order of [Judge]. adjusted is P after the correction of its family. losses are the shares of the nodes without a
 // value because of lost trials.
-func (f Fleet) Verdict(better Direction, adjusted, alpha, margin float64, lost Losses) Verdict {
+func (f Fleet) Verdict(direction Direction, adjusted, alpha, margin float64, losses Losses) Verdict {
 	ci := f.Interval(1 - Level)
 	differs := adjusted < alpha
-	isSlower := (f.Log > 0) == (better == Lower)
+	isSlower := (f.Log > 0) == (direction == Lower)
 	contains := func(log float64) bool { return math.Abs(log) <= math.Log1p(margin) }
 	switch {
 	case f.N < MinNodes:
 		return TooFew
-	case margin > 0 && contains(ci.Lo) && contains(ci.Hi) && max(lost.Baseline, lost.Other) <= MostLost:
+	case margin > 0 && contains(ci.Lo) && contains(ci.Hi) && max(losses.Baseline, losses.Other) <= MostLost:
 		return Negligible
-	case differs && lost.OfBetter(!isSlower) > 0:
+	case differs && losses.OfBetter(!isSlower) > 0:
 		return TrialsLost
 	case differs && isSlower:
 		return Slower

@@ -112,8 +112,8 @@ func deletedResidual(node NodeEffect, peers []NodeEffect) (log, p float64) {
 		// Without known noise the others show the whole variation of a node.
 		return log, tailsOf(log/math.Hypot(f.Spread(), f.SE), freedom)
 	}
-	within, between, noise := node.SE*node.SE, f.Tau*f.Tau, f.Noise*f.Noise
-	variance := within + between + f.SE*f.SE
-	total := variance * variance / (within*within/float64(node.Blocks-1) + (between+noise)*(between+noise)/freedom)
-	return log, tailsOf(log/math.Sqrt(variance), total)
+	variance, spread, noise := node.SE*node.SE, f.Tau*f.Tau, f.Noise*f.Noise
+	total := variance + spread + f.SE*f.SE
+	freedom = total * total / (variance*variance/float64(node.Blocks-1) + (spread+noise)*(spread+noise)/freedom)
+	return log, tailsOf(log/math.Sqrt(total), freedom)
 }

@@ -27,7 +27,7 @@ type Data struct {
 	Started   time.Time        `json:"started" doc:"The first start of a node's run."`
 	Ended     *time.Time       `json:"ended" doc:"The last end of a node's run; null while a run goes on."`
 	Baseline  string           `json:"baseline" doc:"The target of all ratios."`
-	MinEffect document.Decimal `json:"min_effect,omitzero" schema:"type=number" doc:"The relative difference up to which a difference does not matter; absent without one."`
+	MinEffect document.Decimal `json:"min_effect,omitzero" schema:"type=number" doc:"The margin of relative differences that do not matter; absent without one."`
 	MinNodes  int              `json:"min_nodes" doc:"The least number of nodes for a verdict."`
 	Withheld  string           `json:"withheld,omitempty" doc:"The reason why no target has a verdict about the fleet; absent if one has."`
 	Nodes     []node           `json:"nodes" doc:"The nodes, by kind and name."`
@@ -151,8 +151,8 @@ func newData(r *fleet.Report) Data {
 		}),
 	}
 	if !r.Ended.IsZero() {
-		ended := r.Ended.UTC()
-		d.Ended = &ended
+		end := r.Ended.UTC()
+		d.Ended = &end
 	}
 	return d
 }
@@ -201,7 +201,7 @@ func texts(facts []fact.Fact) []text {
 }
 
 func newStages(s *fleet.Stages) stageGroup {
-	return stageGroup{s.Key.Name, s.Params, s.Title, s.Unit, s.Parts, lists.Convert(s.Rows, func(row *fleet.StageRow) stageRow {
+	return stageGroup{s.Name, s.Params, s.Title, s.Unit, s.Parts, lists.Convert(s.Rows, func(row *fleet.StageRow) stageRow {
 		return stageRow{row.Target, lists.Convert(row.Stages, func(st *fleet.Stage) stage {
 			return stage{st.Nodes, document.Decimal(st.Mean), document.IntervalOf(st.CI)}
 		})}

@@ -214,17 +214,17 @@ func tone(c *stats.Comparison) document.Tone {
 // differences are the nodes and the kinds that differ, the facts behind them, and the nodes without values.
 func differences(r *fleet.Report) []document.Block {
 	var blocks []document.Block
-	add := func(id, title, more, note string, items []document.Item) {
+	add := func(id, title, rest, note string, items []document.Item) {
 		if items == nil {
 			return
 		}
-		list := []document.Block{document.List{Items: items, Most: mostItems, More: more}}
+		list := []document.Block{document.List{Items: items, Most: mostItems, More: rest}}
 		if note != "" {
 			list = append(list, document.Text{Text: note, Tone: document.Faint})
 		}
 		blocks = append(blocks, document.Section{ID: id, Title: title, Blocks: list})
 	}
-	plain := func(texts []string) (items []document.Item) {
+	itemsOf := func(texts []string) (items []document.Item) {
 		for _, text := range texts {
 			items = append(items, document.Item{Span: document.Span{Text: text + "."}})
 		}
@@ -236,8 +236,8 @@ func differences(r *fleet.Report) []document.Block {
 		odd = append(odd, item)
 	}
 	add("odd", "Odd nodes", "%d more odd nodes; JSON has them all.", "", odd)
-	add("separation", "Facts of slow and fast nodes", "%d more; JSON has them all.", "A fact that comes with slow nodes need not be the cause. Change it on one node, and measure again.", plain(r.SeparationTexts()))
-	add("kinds", "Kinds of nodes", "%d more differences between kinds; JSON has them all.", "", plain(r.KindTexts()))
+	add("separation", "Facts of slow and fast nodes", "%d more; JSON has them all.", "A fact that comes with slow nodes need not be the cause. Change it on one node, and measure again.", itemsOf(r.SeparationTexts()))
+	add("kinds", "Kinds of nodes", "%d more differences between kinds; JSON has them all.", "", itemsOf(r.KindTexts()))
 	var gaps []document.Item
 	for _, g := range r.Gaps() {
 		text := fmt.Sprintf("%s: %s", r.Names(g.Nodes), g.Reason)
@@ -265,8 +265,14 @@ func nodes(r *fleet.Report, pages Pages) document.Block {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		t.Rows = append(t.Rows, []document.Cell{
-			{{Text: n.Name, Link: pages(n.Run)}}, {{Text: n.Kind}}, {{Text: n.Run}}, {{Text: string(n.State)}},
-			{{Text: fmt.Sprint(n.OK)}}, {{Text: fmt.Sprint(n.Lost)}}, {{Text: fmt.Sprint(n.Skipped)}}, {{Text: strings.Join(odd[i], ", ")}},
+			{{Text: n.Name, Link: pages(n.Run)}},
+			{{Text: n.Kind}},
+			{{Text: n.Run}},
+			{{Text: string(n.State)}},
+			{{Text: fmt.Sprint(n.OK)}},
+			{{Text: fmt.Sprint(n.Lost)}},
+			{{Text: fmt.Sprint(n.Skipped)}},
+			{{Text: strings.Join(odd[i], ", ")}},
 		})
 	}
 	return document.Section{ID: "nodes", Title: "Nodes", Detail: true, Folded: len(r.Nodes) > mostOpen, Blocks: []document.Block{t}}
@@ -293,9 +299,9 @@ func facts(r *fleet.Report) document.Block {
 	if items == nil {
 		blocks = []document.Block{document.Text{Text: "No fact differs between the nodes."}}
 	}
-	shared := lists.Convert(r.Shared, func(row *fact.Row) document.Fact { return document.Fact{Name: row.Name(), Text: row.Values[0]} })
-	if len(shared) > 0 {
-		blocks = append(blocks, document.Text{Text: "The same on all nodes:"}, document.Facts{Items: shared})
+	equal := lists.Convert(r.Shared, func(row *fact.Row) document.Fact { return document.Fact{Name: row.Name(), Text: row.Values[0]} })
+	if len(equal) > 0 {
+		blocks = append(blocks, document.Text{Text: "The same on all nodes:"}, document.Facts{Items: equal})
 	}
 	return document.Section{ID: "facts", Title: "Facts of the nodes", Detail: true, Folded: true, Blocks: blocks}
 }
@@ -314,7 +320,7 @@ func method(r *fleet.Report) document.Block {
 	s := document.Section{ID: "method", Title: "Method", Detail: true}
 	for _, note := range []string{
 		"The node is the unit of observation. A node gives one ratio for each target and metric: the estimate of Hodges and Lehmann of its target / baseline within blocks.",
-		fmt.Sprintf("The logarithm of the ratio over all nodes is a weighted mean in a model with random effects (Paule and Mandel, 1982). Its interval is the one of Hartung and Knapp (2001), and at least as wide as "+
+		fmt.Sprintf("The logarithm of the ratio over all nodes is a weighted mean in a model with random effects (Paule and Mandel, 1982). The interval is by Hartung and Knapp (2001), and at least as wide as "+
 			"the noise within the nodes demands (Knapp and Hartung, 2003). Verdicts of one metric share an error of 5 %% (Holm), and need %d nodes.", stats.MinNodes),
 		fmt.Sprintf("A node is odd if its studentised deleted residual within its kind is too large for the whole search: all odd nodes of this report share an error of 5 %%. A kind needs %d nodes for it. "+
 			"On the baseline the values themselves are compared, because a sick machine slows all targets alike.", stats.MinNodes),

@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 	for _, format := range []string{"table", "markdown", "json", "csv", "junit"} {
 		golden(t, "cluster."+format, written(t, format, reporttest.Cluster()))
 	}
-	small := reporttest.Fleet{ID: "01K9Z0TOUCHSTONE0SMALL0000", Nodes: 4, Blocks: 8, Healthy: true}.Runs()
-	small[2].Plan += "seed: 2\n"
-	golden(t, "small.table", written(t, "table", small))
+	fleets := reporttest.Fleet{ID: "01K9Z0TOUCHSTONE0SMALL0000", Nodes: 4, Blocks: 8, Healthy: true}.Runs()
+	fleets[2].Plan += "seed: 2\n"
+	golden(t, "small.table", written(t, "table", fleets))
 }

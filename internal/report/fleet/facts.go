@@ -12,18 +12,18 @@ import (
 )
 
 // compareFacts are the facts that all nodes share, and those that differ.
-func compareFacts(parts []part) (shared, differing []fact.Row) {
+func compareFacts(parts []part) (matches, differences []fact.Row) {
 	runs := lists.Convert(parts, func(p *part) result.Run { return p.run })
 	for _, row := range slices.Concat(fact.Hosts(runs), fact.Versions(runs)) {
 		switch {
 		case row.Kind == fact.Node || row.Kind == fact.Hostname:
 		case row.Differs:
-			differing = append(differing, row)
+			differences = append(differences, row)
 		case len(row.Groups()) == 1:
-			shared = append(shared, row)
+			matches = append(matches, row)
 		}
 	}
-	return shared, differing
+	return matches, differences
 }
 
 // separate finds the facts that separate slow nodes from fast ones, among all nodes and within each kind. The spread of the class must be shown, so a fleet without a spread has
@@ -57,7 +57,7 @@ func (r *Report) separate(c *Class) {
 	}
 	for _, s := range list {
 		// A fact that separates all nodes separates the nodes of a kind too.
-		isPart := s.Kind != "" && slices.ContainsFunc(c.Separations, func(all Separation) bool { return all.Kind == "" && all.Facts[0].ID == s.Facts[0].ID })
+		isPart := s.Kind != "" && slices.ContainsFunc(c.Separations, func(peer Separation) bool { return peer.Kind == "" && peer.Facts[0].ID == s.Facts[0].ID })
 		if s.P = min(1, s.P*float64(divisions)); s.P < stats.Alpha && !isPart {
 			c.Separations = append(c.Separations, s)
 		}

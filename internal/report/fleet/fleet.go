@@ -227,7 +227,7 @@ func (b *Builder) Report() (*Report, error) {
 	parts, leftOut := b.belonging()
 	main := &parts[0].run
 	r := &Report{ID: main.Host.Node.Fleet, Plan: main.Name, Tool: main.Tool, Baseline: main.Baseline, LeftOut: leftOut, MinEffect: b.options.MinEffect}
-	ended := true
+	isOver := true
 	for i := range parts {
 		run := &parts[i].run
 		r.Nodes = append(r.Nodes, parts[i].node)
@@ -239,14 +239,14 @@ func (b *Builder) Report() (*Report, error) {
 		if run.Ended.After(r.Ended) {
 			r.Ended = run.Ended
 		}
-		ended = ended && run.State != result.Running
+		isOver = isOver && run.State != result.Running
 		for _, t := range run.Targets {
 			if !slices.Contains(r.Targets, t.Name) {
 				r.Targets = append(r.Targets, t.Name)
 			}
 		}
 	}
-	if !ended {
+	if !isOver {
 		r.Ended = time.Time{}
 	}
 	slices.SortStableFunc(r.Targets, func(x, y string) int { return isBaseline(y, r.Baseline) - isBaseline(x, r.Baseline) })
@@ -371,8 +371,8 @@ func (r *Report) place(index map[placeKey]*classPlace, node int, e *analysis.Est
 		return
 	}
 	key := placeKey{e.Key, e.Metric.Name, e.Target, e.Metric.Unit}
-	at := index[key]
-	if at == nil {
+	place := index[key]
+	if place == nil {
 		metric := slices.IndexFunc(r.Metrics, func(m Metric) bool {
 			return m.Key == e.Key && m.Metric.Name == e.Metric.Name && m.Unit == e.Metric.Unit
 		})
@@ -381,12 +381,12 @@ func (r *Report) place(index map[placeKey]*classPlace, node int, e *analysis.Est
 			r.Metrics = append(r.Metrics, Metric{Key: e.Key, Metric: e.Metric})
 		}
 		m := &r.Metrics[metric]
-		at = &classPlace{metric, len(m.Classes)}
-		index[key] = at
+		place = &classPlace{metric, len(m.Classes)}
+		index[key] = place
 		values := slices.Repeat([]Value{{Median: math.NaN(), Ratio: math.NaN()}}, len(r.Nodes))
 		m.Classes = append(m.Classes, Class{Target: e.Target, Baseline: e.Target == r.Baseline, Values: values})
 	}
-	class := &r.Metrics[at.metric].Classes[at.class]
+	class := &r.Metrics[place.metric].Classes[place.class]
 	class.Emulated = class.Emulated || e.Emulated
 	class.Values[node] = r.value(node, e)
 }

@@ -172,7 +172,7 @@ func TestLostNodes(t *testing.T) {
 	}
 }
 
-// Invariant fleet-nodes: Below six nodes no target has a verdict about the fleet, and the report says so with the remedy.
+// Invariant fleet-nodes: No target has a verdict about a fleet of fewer than six nodes, and the report says so with the remedy.
 func TestFewNodes(t *testing.T) {
 	for n, want := range map[int]stats.Verdict{2: stats.TooFew, 5: stats.TooFew, 6: stats.Slower} {
 		r := build(t, reporttest.Fleet{ID: "f", Nodes: n, Blocks: 8, Healthy: true}.Runs(), analysis.Options{})
@@ -265,8 +265,8 @@ func TestStages(t *testing.T) {
 			t.Errorf("the sandbox of %s takes %g with the interval %v", row.Target, sandbox.Mean, sandbox.CI)
 		}
 	}
-	few := build(t, reporttest.Cluster()[:4], analysis.Options{})
-	if ci := few.Stages[0].Rows[0].Stages[0].CI; ci != nil {
+	report := build(t, reporttest.Cluster()[:4], analysis.Options{})
+	if ci := report.Stages[0].Rows[0].Stages[0].CI; ci != nil {
 		t.Errorf("four nodes have the interval %v of a stage", ci)
 	}
 }

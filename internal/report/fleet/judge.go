@@ -79,22 +79,22 @@ func (r *Report) estimate(m *Metric, c *Class) {
 
 // lost are the shares of the nodes that have no value, or lost too many blocks.
 func (c *Class) lost() stats.Losses {
-	var lost stats.Losses
+	var losses stats.Losses
 	nodes := 0
 	for i := range c.Values {
 		v := &c.Values[i]
 		switch {
 		case v.lost.Other > stats.MostLost:
-			lost.Other++
+			losses.Other++
 		case v.lost.Baseline > stats.MostLost:
-			lost.Baseline++
+			losses.Baseline++
 		case !v.Counts:
 			continue
 		}
 		nodes++
 	}
-	lost.Other, lost.Baseline = lost.Other/float64(nodes), lost.Baseline/float64(nodes)
-	return lost
+	losses.Other, losses.Baseline = losses.Other/float64(nodes), losses.Baseline/float64(nodes)
+	return losses
 }
 
 // judgeFamily gives the verdicts of the targets of a metric.

@@ -30,13 +30,13 @@ func (r *Report) Headline() []*Metric {
 
 // Withheld is the reason why no target has a verdict about the fleet, with the remedy. It is empty if some target has enough nodes.
 func (r *Report) Withheld() string {
-	most := 0
-	r.classes(func(_ *Metric, c *Class) { most = max(most, c.Fleet.N) })
-	if most >= stats.MinNodes {
+	greatest := 0
+	r.classes(func(_ *Metric, c *Class) { greatest = max(greatest, c.Fleet.N) })
+	if greatest >= stats.MinNodes {
 		return ""
 	}
 	return fmt.Sprintf("No verdict about the fleet is possible: at most %s for a target, and the spread between fewer than %d is hardly known. "+
-		"Measure more nodes; until then each node’s own report has verdicts about that node", counted(most, "counts", "count"), stats.MinNodes)
+		"Measure more nodes; until then each node’s own report has verdicts about that node", counted(greatest, "counts", "count"), stats.MinNodes)
 }
 
 // counted is a number of nodes with its verb.

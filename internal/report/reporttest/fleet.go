@@ -29,14 +29,14 @@ const (
 
 // The nodes of [Cluster] with a fault.
 const (
-	// SickNode starts pods of gVisor slowly, SlowNode starts all pods slowly.
-	SickNode, SlowNode = 4, 6
-	// LossyNode loses trials of gVisor, and DeadNode has no trials.
-	LossyNode, DeadNode = 9, 13
+	sickNode  = 4  // starts pods of gVisor slowly
+	slowNode  = 6  // starts all pods slowly
+	lossyNode = 9  // loses trials of gVisor
+	deadNode  = 13 // has no trials
 )
 
-// FleetPlan is the plan of a made-up fleet.
-const FleetPlan = "version: 1\nname: pods\nblocks: 12\n"
+// fleetPlan is the plan of a made-up fleet.
+const fleetPlan = "version: 1\nname: pods\nblocks: 12\n"
 
 // Cluster is a made-up fleet of two kinds of nodes with most difficulties of a fleet: a node that is odd on one class, a node that is slow on all classes, a kernel
 // that makes system calls of gVisor slow, a class that one kind of nodes lacks, lost trials, and a node without trials.
@@ -65,7 +65,7 @@ func (f Fleet) Run(node int) result.Run {
 	load("run.json", &s.run)
 	load("fleet.json", &s.run)
 	r := &s.run
-	r.ID, r.Plan, r.Seed = fmt.Sprintf("%s-%04d", f.ID, node), FleetPlan, uint64(node+1)
+	r.ID, r.Plan, r.Seed = fmt.Sprintf("%s-%04d", f.ID, node), fleetPlan, uint64(node+1)
 	r.Started = r.Started.Add(time.Duration(node) * time.Second)
 	s.at, r.Ended = r.Started, r.Started.Add(5*time.Minute)
 	h := &r.Host
@@ -86,7 +86,7 @@ func (f Fleet) Run(node int) result.Run {
 	if !f.Healthy && f.isArm(node) {
 		r.Targets[3].Unavailable = "node worker has no handler kata; install it there, or leave the node out of the plan"
 	}
-	if !f.Healthy && node == DeadNode {
+	if !f.Healthy && node == deadNode {
 		r.State = result.Killed
 		return *r
 	}
@@ -109,12 +109,12 @@ func (f Fleet) block(s *sampler, node, block int) {
 		calls := 1.5e6 / cost
 		if !f.Healthy {
 			switch {
-			case class == FleetGvisor && node == SickNode:
+			case class == FleetGvisor && node == sickNode:
 				cost *= 1.6
 			case class == fleetCrun && f.isArm(node):
 				cost *= 0.85
 			}
-			if node == SlowNode {
+			if node == slowNode {
 				cost *= 1.9
 			}
 			if class == FleetGvisor && !f.hasNewKernel(node) {
@@ -122,7 +122,7 @@ func (f Fleet) block(s *sampler, node, block int) {
 			}
 		}
 		t := s.trial("pods.start", "", class, block)
-		if !f.Healthy && class == FleetGvisor && node == LossyNode && block%4 == 3 {
+		if !f.Healthy && class == FleetGvisor && node == lossyNode && block%4 == 3 {
 			t.Status, t.Reason = result.Timeout, "the pod did not start within 30 s"
 		} else {
 			request, scheduled, sandbox, program := s.noisy(0.004, 0.05), s.noisy(0.006, 0.05), s.noisy(0.21*cost, 0.03), s.noisy(0.09*cost, 0.03)

@@ -46,7 +46,7 @@ type Fleet struct {
 //     95 % if the nodes do not differ.
 //
 // SpreadP is by the F test of the weighted sum of squares Q: Q/(N − 1) has N − 1 and Σ(Blocks − 1) degrees of freedom without a spread. Cochran's χ²
-// takes the noise as known and has too many false alarms with few blocks. Share is I² = (Q − (N − 1))/Q (J. P. T. Higgins & S. G. Thompson, Statistics
+// takes the noise as known, and with ten blocks it shows a spread that does not exist in 11 % of 6 nodes and in 53 % of 100. Share is I² = (Q − (N − 1))/Q (J. P. T. Higgins & S. G. Thompson, Statistics
 // in Medicine 21 (2002) 1539–1558).
 func PoolNodes(nodes []NodeEffect) Fleet {
 	effects, freedom := shareByKind(nodes)
@@ -117,7 +117,7 @@ func (f Fleet) Spread() float64 {
 // Prediction is the interval for the log ratio that one more node of this fleet would show, with the noise within a node: Log ± t √(τ² + noise² + SE²)
 // with N − 1 degrees of freedom. For equal noise it is the prediction interval of textbooks. We rejected the usual interval for the node's true ratio, Log ±
 // t √(τ² + SE²) (J. P. T. Higgins, S. G. Thompson & D. J. Spiegelhalter, J. R. Statist. Soc. A 172 (2009) 137–159): where the spread is smaller than the noise, τ is often
-// estimated as 0, and the interval covers the next node in 81 % (30 nodes, 10 blocks, a spread of half the noise). It is infinite below two nodes.
+// estimated as 0, and the interval covers the next node in 83 % (30 nodes, 10 blocks, a spread of half the noise). It is infinite below two nodes.
 func (f Fleet) Prediction(alpha float64) Interval {
 	if f.N < 2 {
 		return Interval{math.Inf(-1), math.Inf(1)}

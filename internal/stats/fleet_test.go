@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
 
@@ -76,7 +78,7 @@ func TestFleetCoverage(t *testing.T) {
 
 // A fleet of equal nodes rarely has an odd node, over five comparisons together. A sick node is found, and so are two that hide each other.
 func TestFleetFalseAlarmsOfOddNodes(t *testing.T) {
-	trials := simulation.Trials(t, 40, 2000)
+	trials := simulation.Trials(t, 40, 1000)
 	const comparisons = 5
 	for _, n := range []int{6, 10, 30, 100} {
 		for _, spread := range []float64{0, 0.03} {
@@ -124,4 +126,33 @@ func TestFleetFalseAlarmsOfKinds(t *testing.T) {
 		t.Logf("kinds of %d and %d nodes with spreads of %g and %g: a false difference in %.1f %%", c.a, c.b, c.spreadA, c.spreadB, 100*share(alarmCount, trials))
 		simulation.AtMost(t, 0.055, alarmCount, trials, "kinds of %d and %d nodes with spreads of %g and %g", c.a, c.b, c.spreadA, c.spreadB)
 	}
+}
+
+// The two usual statistics that a fleet does not use have the defects that the comments state.
+func TestFleetCoverageOfTheUsualStatistics(t *testing.T) {
+	trials := simulation.Trials(t, 200, 10_000)
+	for _, n := range []int{6, 100} {
+		r := random(uint64(n))
+		spreadCount := 0
+		for range trials {
+			nodes := nodesOf(r, n, 10, 0, 0, normalDraw)
+			effects := make([]Effect, n)
+			for i, node := range nodes {
+				effects[i] = node.Effect
+			}
+			_, _, q := weighted(effects, 0)
+			spreadCount += count(distuv.ChiSquared{K: float64(n - 1)}.Survival(q) < 0.05)
+		}
+		t.Logf("%d nodes, 10 blocks, no spread: Cochran's test shows one in %.1f %%", n, 100*share(spreadCount, trials))
+		simulation.AtLeast(t, 0.10, spreadCount, trials, "%d nodes: Cochran's test shows a spread that does not exist", n)
+	}
+	r, coverCount := random(30), 0
+	const spread = 0.01
+	for range trials {
+		f := PoolNodes(nodesOf(r, 30, 10, 0, spread, normalDraw))
+		half := student(29).Quantile(0.975) * math.Hypot(f.Tau, f.SE)
+		coverCount += count(covers(Interval{f.Log - half, f.Log + half}, spread*r.NormFloat64()))
+	}
+	t.Logf("30 nodes, 10 blocks, a spread of half the noise: the prediction of the true ratio covers it in %.1f %%", 100*share(coverCount, trials))
+	simulation.AtMost(t, 0.88, coverCount, trials, "the prediction of the true ratio covers it")
 }

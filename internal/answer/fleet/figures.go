@@ -204,7 +204,7 @@ func stages(r *fleet.Report) []document.Block {
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		bars := document.Bars{Parts: s.Parts, Unit: s.Unit, Caption: "means over nodes of the medians on each node; all bars have the same scale"}
-		t := document.Table{Rows: [][]document.Cell{document.Cells(append([]string{""}, s.Parts...)...)}}
+		t := document.Table{Rows: [][]document.Cell{document.Cells(append([]string{"Target"}, s.Parts...)...)}}
 		for _, row := range s.Rows {
 			bar, cells, sum := document.Bar{Name: row.Target}, document.Cells(row.Target), 0.0
 			for part, stage := range row.Stages {

@@ -142,7 +142,7 @@ func classes(r *fleet.Report) []document.Block {
 }
 
 func classTable(metrics []*fleet.Metric) document.Table {
-	t := document.Table{Rows: [][]document.Cell{document.Cells("", "Typical", "Cost", "Interval", "Nodes", "Spread", "Next node")}}
+	t := document.Table{Rows: [][]document.Cell{document.Cells("Target", "Typical", "Cost", "Interval", "Nodes", "Spread", "Next node")}}
 	for _, m := range metrics {
 		t.Rows = append(t.Rows, []document.Cell{{{Text: m.Metric.Name + " of " + m.Title()}, {Text: string(m.Better) + " is better", Tone: document.Faint}}})
 		for i := range m.Classes {

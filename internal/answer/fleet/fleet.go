@@ -156,7 +156,10 @@ func classRow(m *fleet.Metric, c *fleet.Class) []document.Cell {
 	name, typical := c.Target, quantity.Text(c.Typical, m.Unit)
 	if c.Comparison == nil {
 		cost := "no ratio"
-		if c.Baseline {
+		switch {
+		case !m.IsJudged():
+			cost = "no verdict"
+		case c.Baseline:
 			cost = "baseline"
 		}
 		return document.Cells(name, typical, cost, quantity.None, fmt.Sprint(valued(c)), quantity.None, quantity.None)

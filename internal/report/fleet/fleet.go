@@ -55,6 +55,9 @@ type Report struct {
 	Shared, Different []fact.Row
 	// MinEffect is the margin of differences that do not matter.
 	MinEffect float64
+
+	host    result.Host
+	targets []result.Target
 }
 
 // Node is a node with its run.
@@ -120,8 +123,9 @@ type Value struct {
 	Counts bool
 	Reason string
 
-	effect stats.NodeEffect
-	lost   stats.Losses
+	// effect is the ratio, or on the baseline the value. level is the value on all targets.
+	effect, level stats.NodeEffect
+	lost          stats.Losses
 }
 
 // KindDifference is a kind of nodes against the largest kind.
@@ -241,9 +245,15 @@ func (b *Builder) Report() (*Report, error) {
 		}
 		isOver = isOver && run.State != result.Running
 		for _, t := range run.Targets {
-			if !slices.Contains(r.Targets, t.Name) {
-				r.Targets = append(r.Targets, t.Name)
+			switch place := slices.IndexFunc(r.targets, func(twin result.Target) bool { return twin.Name == t.Name }); {
+			case place < 0:
+				r.Targets, r.targets = append(r.Targets, t.Name), append(r.targets, t)
+			case r.targets[place].Unavailable != "":
+				r.targets[place] = t
 			}
+		}
+		if i == 0 || run.Host.MayBeEmulated() {
+			r.host = run.Host
 		}
 	}
 	if !isOver {
@@ -393,8 +403,12 @@ func (r *Report) place(index map[placeKey]*classPlace, node int, e *analysis.Est
 
 func (r *Report) value(node int, e *analysis.Estimated) Value {
 	v := Value{Median: e.Median, Ratio: math.NaN(), Reason: e.Reason}
+	if !e.Metric.IsJudged() {
+		return v
+	}
 	v.lost = e.Lost
-	v.effect = stats.NodeEffect{Effect: e.Level, Blocks: e.Blocks, Kind: r.Nodes[node].Kind}
+	v.level = stats.NodeEffect{Effect: e.Level, Blocks: e.Blocks, Kind: r.Nodes[node].Kind}
+	v.effect = v.level
 	if e.Blocks == 0 || e.Target == r.Baseline {
 		v.Counts = e.Blocks >= stats.MinSamples && !math.IsNaN(e.Level.SE)
 		return v

@@ -99,11 +99,11 @@ func TestCluster(t *testing.T) {
 	for _, n := range r.OddNodes() {
 		odd = append(odd, r.OddText(&n))
 	}
-	if len(odd) != 2 || !strings.HasPrefix(odd[0], "worker-06 (m5.large) differs from the other nodes of its kind: Delete of k8s/runc +8") ||
-		!strings.HasPrefix(odd[1], "worker-04 (m5.large) differs from the other nodes of its kind: ratio of Delete of k8s/gvisor +6") {
+	if len(odd) != 2 || !strings.HasPrefix(odd[0], "worker-06 (m5.large) differs from the other nodes of its kind: Delete of k8s/runc +85.7 %, Start of k8s/runc +85.2 %") ||
+		!strings.HasPrefix(odd[1], "worker-04 (m5.large) differs from the other nodes of its kind: ratio of Start of k8s/gvisor +59.8 %, ratio of Delete of k8s/gvisor +55.0 %") {
 		t.Errorf("the odd nodes are %q", odd)
 	}
-	if kinds := r.KindTexts(); len(kinds) != 2 || !strings.HasPrefix(kinds[0], "Start of k8s/crun: the cost is 0.809 × on the 5 nodes of c7g.large") {
+	if kinds := r.KindTexts(); len(kinds) != 2 || !strings.HasPrefix(kinds[0], "Start of k8s/crun: the cost is 0.801 × on the 5 nodes of c7g.large") {
 		t.Errorf("the differences between kinds are %q", kinds)
 	}
 	calls := class(t, r, "CallsPerSecond", reporttest.FleetGvisor)

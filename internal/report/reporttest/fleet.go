@@ -3,6 +3,7 @@ package reporttest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -106,7 +107,7 @@ func (f Fleet) block(s *sampler, node, block int) {
 	}
 	for _, class := range s.order() {
 		cost := costs[class]
-		calls := 1.5e6 / cost
+		calls, memory := 1.5e6/cost, (12<<20)*cost*cost
 		if !f.Healthy {
 			switch {
 			case class == FleetGvisor && node == sickNode:
@@ -133,5 +134,6 @@ func (f Fleet) block(s *sampler, node, block int) {
 		}
 		record(s.trial("pods.delete", "", class, block), "Delete", s.noisy(0.11*cost, 0.04))
 		record(s.trial("performance.syscall.calls", "", class, block), "CallsPerSecond", s.noisy(calls, 0.02))
+		record(s.trial("pods.density", "", class, block), "Memory", math.Round(s.noisy(memory, 0.03)))
 	}
 }

@@ -121,6 +121,15 @@ func TestSeparate(t *testing.T) {
 	}
 }
 
+func TestTarone(t *testing.T) {
+	names := slices.Repeat([]float64{SeparationP(12, 1)}, 12)
+	near(t, "no test can reach the level", Tarone(names, 0.05), 1, 0)
+	near(t, "two tests", Tarone(append(names, SeparationP(12, 6), SeparationP(12, 4)), 0.05), 2, 0)
+	// Up to the factor 12 a test of 4 of 12 nodes with its 0.0040 can reach 5 %, and so 13 tests can.
+	near(t, "13 tests", Tarone(slices.Concat(names, slices.Repeat([]float64{SeparationP(12, 4)}, 12), []float64{SeparationP(12, 6)}), 0.05), 13, 0)
+	near(t, "without tests", Tarone(nil, 0.05), 1, 0)
+}
+
 func TestFleetVerdict(t *testing.T) {
 	fleet := func(n int, log, spread float64) Fleet {
 		var nodes []NodeEffect

@@ -30,6 +30,27 @@ func Separate(values []float64, isMember func(i int) bool) (Separation, bool) {
 	if counts[0] == 0 || counts[1] == 0 || !(low[1] > high[0] || high[1] < low[0]) {
 		return Separation{}, false
 	}
-	n, k := float64(counts[0]+counts[1]), float64(counts[1])
-	return Separation{Larger: low[1] > high[0], P: min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(n, k)))}, true
+	return Separation{Larger: low[1] > high[0], P: SeparationP(counts[0]+counts[1], counts[1])}, true
+}
+
+// SeparationP is the p-value of a complete separation of k of n values. No other result of [Separate] has a p-value.
+func SeparationP(n, k int) float64 {
+	return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(float64(n), float64(k))))
+}
+
+// Tarone is the factor for the p-values of a family of discrete tests, in place of Bonferroni's number of tests. minima are the smallest p-values that the tests can
+// have. A test that cannot reach the level takes no part in the search, such as the name of a node, which separates one node alone (R. E. Tarone, Biometrics 46
+// (1990) 515–522).
+func Tarone(minima []float64, alpha float64) float64 {
+	for factor := 1; ; factor++ {
+		able := 0
+		for _, p := range minima {
+			if p*float64(factor) < alpha {
+				able++
+			}
+		}
+		if able <= factor {
+			return float64(factor)
+		}
+	}
 }

@@ -27,7 +27,7 @@ func compareFacts(parts []part) (matches, differences []fact.Row) {
 }
 
 // separate finds the facts that separate slow nodes from fast ones, among all nodes and within each kind. The spread of the class must be shown, so a fleet without a spread has
-// a separation with a probability of at most 5 % over all classes. The divisions of the nodes of one comparison share another 5 %.
+// a separation with a probability of at most 5 % over all classes. The divisions of the nodes of one comparison share another 5 % ([stats.Tarone]).
 func (r *Report) separate(c *Class) {
 	if !(c.SpreadP < stats.Alpha) {
 		return
@@ -39,12 +39,12 @@ func (r *Report) separate(c *Class) {
 		}
 	}
 	var list []Separation
-	divisions := 0
+	var minima []float64
 	for _, scope := range scopes {
 		candidates := r.divisions(c.Target, scope.Nodes)
-		divisions += len(candidates)
 		values := lists.Convert(scope.Nodes, func(node *int) float64 { return c.Values[*node].effect.Log })
 		for _, d := range candidates {
+			minima = append(minima, stats.SeparationP(len(scope.Nodes), len(d.nodes)))
 			separation, ok := stats.Separate(values, func(i int) bool { return slices.Contains(d.nodes, scope.Nodes[i]) })
 			if !ok {
 				continue
@@ -55,10 +55,11 @@ func (r *Report) separate(c *Class) {
 			list = append(list, s)
 		}
 	}
+	factor := stats.Tarone(minima, stats.Alpha)
 	for _, s := range list {
 		// A fact that separates all nodes separates the nodes of a kind too.
 		isPart := s.Kind != "" && slices.ContainsFunc(c.Separations, func(peer Separation) bool { return peer.Kind == "" && peer.Facts[0].ID == s.Facts[0].ID })
-		if s.P = min(1, s.P*float64(divisions)); s.P < stats.Alpha && !isPart {
+		if s.P = min(1, s.P*factor); s.P < stats.Alpha && !isPart {
 			c.Separations = append(c.Separations, s)
 		}
 	}

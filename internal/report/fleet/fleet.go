@@ -230,6 +230,7 @@ func (b *Builder) Report() (*Report, error) {
 	}
 	parts, leftOut := b.belonging()
 	main := &parts[0].run
+	main.Baseline = cmp.Or(main.Baseline, baselineOf(parts))
 	r := &Report{ID: main.Host.Node.Fleet, Plan: main.Name, Tool: main.Tool, Baseline: main.Baseline, LeftOut: leftOut, MinEffect: b.options.MinEffect}
 	isOver := true
 	for i := range parts {
@@ -264,6 +265,20 @@ func (b *Builder) Report() (*Report, error) {
 	r.measure(parts)
 	r.judge()
 	return r, nil
+}
+
+// baselineOf is the most frequent baseline of runs without one of their own.
+func baselineOf(parts []part) string {
+	count := map[string]int{}
+	best := ""
+	for i := range parts {
+		for _, e := range parts[i].values {
+			if count[e.Baseline]++; e.Baseline != "" && (best == "" || count[e.Baseline] > count[best]) {
+				best = e.Baseline
+			}
+		}
+	}
+	return best
 }
 
 func isBaseline(target, baseline string) int {

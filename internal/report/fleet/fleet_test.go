@@ -238,6 +238,26 @@ func TestBelonging(t *testing.T) {
 	}
 }
 
+// Runs without a baseline have the first target that most nodes have. Facts that each node has for itself do not hide the one that separates the nodes.
+func TestBaselineAndOwnFacts(t *testing.T) {
+	runs := reporttest.Cluster()
+	for i := range runs {
+		runs[i].Baseline = ""
+		labels := map[string]string{}
+		for n := range 60 {
+			labels[fmt.Sprintf("label-%d", n)] = fmt.Sprintf("value-%d", i)
+		}
+		runs[i].Host.Node.Labels = labels
+	}
+	r := build(t, runs, analysis.Options{})
+	if r.Baseline != "k8s/runc" || r.Targets[0] != "k8s/runc" {
+		t.Errorf("the baseline is %q, and the targets are %v", r.Baseline, r.Targets)
+	}
+	if s := class(t, r, "CallsPerSecond", reporttest.FleetGvisor).Separations; len(s) != 1 || s[0].Facts[0].Text != "5.15.0-91-generic" {
+		t.Errorf("the separations are %+v", s)
+	}
+}
+
 // The nodes of an anonymous fleet are distinct, although they have no names.
 func TestAnonymous(t *testing.T) {
 	runs := reporttest.Fleet{ID: "f", Nodes: 7, Blocks: 8, Healthy: true}.Runs()

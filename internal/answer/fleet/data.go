@@ -101,12 +101,13 @@ type (
 		Facts    []text           `json:"facts,omitempty" doc:"The facts that no other node of its kind has."`
 	}
 	separation struct {
-		Kind     string           `json:"kind,omitempty" doc:"The kind of the compared nodes; absent for all nodes."`
-		Facts    []text           `json:"facts" doc:"The facts. They come together on these nodes."`
-		Nodes    []string         `json:"nodes" doc:"All compared nodes with the facts."`
-		Peers    int              `json:"peers" doc:"Number of the compared nodes without them."`
-		Quotient document.Decimal `json:"quotient" doc:"The median ratio with the facts as a multiple of the one without."`
-		P        document.Decimal `json:"p" doc:"The p-value after the correction over the divisions of the nodes."`
+		Kind       string           `json:"kind,omitempty" doc:"The kind of the compared nodes; absent for all nodes."`
+		Facts      []text           `json:"facts" doc:"The facts. They come together on these nodes."`
+		Nodes      []string         `json:"nodes" doc:"All compared nodes with the facts."`
+		Peers      int              `json:"peers" doc:"Number of the compared nodes without them."`
+		Quotient   document.Decimal `json:"quotient" doc:"The median ratio with the facts as a multiple of the one without."`
+		P          document.Decimal `json:"p" doc:"The p-value after the correction over the divisions of the nodes."`
+		Everywhere bool             `json:"everywhere" doc:"Set if the separation is shown over all comparisons of the fleet."`
 	}
 	text struct {
 		Name string `json:"name" doc:"Name of the fact."`
@@ -173,7 +174,7 @@ func newClass(r *fleet.Report, c *fleet.Class) class {
 	}
 	for _, s := range c.Separations {
 		names := lists.Convert(s.Nodes, func(node *int) string { return r.Nodes[*node].Name })
-		out.Separations = append(out.Separations, separation{s.Kind, texts(s.Facts), names, len(s.Peers), document.Decimal(s.Quotient), document.Decimal(s.P)})
+		out.Separations = append(out.Separations, separation{s.Kind, texts(s.Facts), names, len(s.Peers), document.Decimal(s.Quotient), document.Decimal(s.P), s.Everywhere})
 	}
 	return out
 }

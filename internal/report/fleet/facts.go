@@ -26,11 +26,25 @@ func compareFacts(parts []part) (matches, differences []fact.Row) {
 	return matches, differences
 }
 
-// separate finds the facts that separate slow nodes from fast ones, among all nodes and within each kind. The spread of the class must be shown, so a fleet without a spread has
-// a separation with a probability of at most 5 % over all classes. The divisions of the nodes of one comparison share another 5 % ([stats.Tarone]).
-func (r *Report) separate(c *Class) {
+// judgeFacts finds the facts that separate slow nodes from fast ones. A separation is shown in its comparison, and it may also be shown over all comparisons of the fleet.
+func (r *Report) judgeFacts() {
+	var minima []float64
+	r.classes(func(_ *Metric, c *Class) { minima = append(minima, r.separate(c)...) })
+	factor := stats.Tarone(minima, stats.Alpha)
+	r.classes(func(_ *Metric, c *Class) {
+		for i := range c.Separations {
+			s := &c.Separations[i]
+			s.Everywhere = s.chance*factor < stats.Alpha
+		}
+	})
+}
+
+// separate finds the facts that separate slow nodes from fast ones in a comparison, among all nodes and within each kind. The spread of the class must be shown, so a fleet without a
+// spread has a separation with a probability of at most 5 % over all classes. The divisions of the nodes of one comparison share another 5 % ([stats.Tarone]). It returns the
+// smallest p-values that the divisions can have.
+func (r *Report) separate(c *Class) (minima []float64) {
 	if !(c.SpreadP < stats.Alpha) {
-		return
+		return nil
 	}
 	scopes := []Kind{{Nodes: c.counting()}}
 	if len(r.Kinds) > 1 {
@@ -39,7 +53,6 @@ func (r *Report) separate(c *Class) {
 		}
 	}
 	var list []Separation
-	var minima []float64
 	for _, scope := range scopes {
 		candidates := r.divisions(c.Target, scope.Nodes)
 		values := lists.Convert(scope.Nodes, func(node *int) float64 { return c.Values[*node].effect.Log })
@@ -49,7 +62,7 @@ func (r *Report) separate(c *Class) {
 			if !ok {
 				continue
 			}
-			s := Separation{Kind: scope.Name, Facts: d.facts, Nodes: d.nodes, P: separation.P}
+			s := Separation{Kind: scope.Name, Facts: d.facts, Nodes: d.nodes, chance: separation.P}
 			s.Peers = lists.Filter(scope.Nodes, func(node int) bool { return !slices.Contains(d.nodes, node) })
 			s.Quotient = medianRatio(c, s.Nodes) / medianRatio(c, s.Peers)
 			list = append(list, s)
@@ -59,11 +72,12 @@ func (r *Report) separate(c *Class) {
 	for _, s := range list {
 		// A fact that separates all nodes separates the nodes of a kind too.
 		isPart := s.Kind != "" && slices.ContainsFunc(c.Separations, func(peer Separation) bool { return peer.Kind == "" && peer.Facts[0].ID == s.Facts[0].ID })
-		if s.P = min(1, s.P*factor); s.P < stats.Alpha && !isPart {
+		if s.P = min(1, s.chance*factor); s.P < stats.Alpha && !isPart {
 			c.Separations = append(c.Separations, s)
 		}
 	}
 	slices.SortStableFunc(c.Separations, func(a, b Separation) int { return cmp.Compare(a.P, b.P) })
+	return minima
 }
 
 func medianRatio(c *Class, nodes []int) float64 {

@@ -14,7 +14,7 @@
 //   - Absolute values of different nodes have a verdict in one place only: a node whose baseline is odd within its kind. A sick disk slows all targets, so no ratio shows it.
 //   - The targets of one metric are a family, as in a run. All odd nodes are one family, all differences between kinds another, and all spreads a third.
 //   - A fact separates slow nodes from fast ones if all nodes that have the value are slower than all others, or faster, and chance hardly does that. The test is made
-//     only where a spread is shown. The report lists facts that come together in one line, because no run can tell them apart.
+//     only where a spread is shown, and has the two tiers of a verdict. The report lists facts that come together in one line, because no run can tell them apart.
 package fleet
 
 import (
@@ -160,8 +160,11 @@ type Separation struct {
 	Nodes, Peers []int
 	// Quotient is the median ratio of Nodes as a multiple of the median ratio of Peers.
 	Quotient float64
-	// P is corrected for the divisions of the nodes that facts make.
-	P float64
+	// P is corrected for the divisions of the nodes that facts make. Everywhere is set if the separation is shown over all comparisons of the fleet.
+	P          float64
+	Everywhere bool
+
+	chance float64 // the p-value without a correction
 }
 
 // Builder takes the runs of a fleet one after the other. It keeps the numbers of a run and not its trials, so a thousand nodes fit into memory.

@@ -31,7 +31,7 @@ func (r *Report) judge() {
 	r.judgeSpreads()
 	r.judgeKinds()
 	r.findOdd()
-	r.classes(func(_ *Metric, c *Class) { r.separate(c) })
+	r.judgeFacts()
 }
 
 // counting are the places of the nodes that count for a class.

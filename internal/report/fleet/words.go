@@ -182,7 +182,11 @@ func (r *Report) SeparationTexts() []string {
 			if len(s.Facts) > 1 {
 				facts += " (they come together, so these nodes cannot tell them apart)"
 			}
-			text := fmt.Sprintf("all %s%s with %s are %s than all %d without", quantity.Counted(len(s.Nodes), "node"), scope, facts, word, len(s.Peers))
+			tier := ""
+			if !s.Everywhere {
+				tier = ", in this metric alone"
+			}
+			text := fmt.Sprintf("all %s%s with %s are %s than all %d without%s", quantity.Counted(len(s.Nodes), "node"), scope, facts, word, len(s.Peers), tier)
 			entry := lists.Place(&items, func(i *item) bool { return i.text == text }, item{text: text})
 			entry.subjects = append(entry.subjects, fmt.Sprintf("%s of %s (%s)", m.Metric.Name, c.Target, quantity.Factor(s.Quotient, m.Metric)))
 		}

@@ -155,6 +155,26 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A metric without verdicts has values, and no ratios, reasons and odd nodes.
+func TestUnjudgedMetric(t *testing.T) {
+	runs := reporttest.Cluster()
+	for i := range runs {
+		runs[i].Bench[1].Metrics[0].Component = "part"
+	}
+	r := build(t, runs, analysis.Options{})
+	for _, target := range []string{"k8s/runc", "k8s/crun"} {
+		c := class(t, r, "Delete", target)
+		if c.Comparison != nil || c.Odd != nil || math.IsNaN(c.Typical) || slices.ContainsFunc(c.Values[:5], func(v fleet.Value) bool { return v.Counts || v.Reason != "" }) {
+			t.Errorf("the metric without verdicts on %s is %+v", target, c)
+		}
+	}
+	for _, g := range r.Gaps() {
+		if len(g.Metrics) == 1 && g.Metrics[0] == "Delete" {
+			t.Errorf("a gap is %+v", g)
+		}
+	}
+}
+
 // A class that loses nodes by its own fault is not called faster.
 func TestLostNodes(t *testing.T) {
 	runs := reporttest.Fleet{ID: "f", Nodes: 12, Blocks: 8, Healthy: true}.Runs()

@@ -104,6 +104,7 @@ bench-stats: export TOUCHSTONE_FULL := 1
 bench-stats: ## Simulate the statistics: false alarms, coverage and power
 	{ go test -count=1 -v -timeout 60m -run 'Coverage|FalseAlarms|Power|Level|ErrorRate|Sharpen|Sequential|Agrees' ./internal/stats -reports 2000; \
 	go test -count=1 -v -timeout 60m ./internal/stats/tail -series 1000; \
+	go test -count=1 -v -run TestFalseAlarmsOfHealthyFleets ./internal/report/fleet; \
 	go test -count=1 -v -run TestScorecardRarelyErrsAtTheGoal ./internal/report; } \
 		| sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^ *\(--- FAIL\|FAIL\|ok\)/p'
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type adviseOptions struct {
 func (a *App) adviseCommand() *cobra.Command {
 	var opts adviseOptions
 	cmd := &cobra.Command{
-		Use:   "advise [RUN...]",
+		Use:   "advise [RUN...|FLEET]",
 		Short: "Rank the targets of runs for a use, with the evidence",
 		Long: `Ranks the targets by their cost for a use: a weighted mean over dimensions such as CPU,
 disk and start-up. --profile names a use, --weight sets weights of your own.
@@ -36,7 +37,8 @@ lost trials, has no place. The command that measures missing data is printed.
 
 The answer ends with a RuntimeClass for Kubernetes and settings of containerd and CRI-O.
 Several runs must be of one machine. Name a run by its ID, the beginning of its ID, or
-"latest", which is the default.`,
+"latest", which is the default. For a fleet the nodes are the observations, and the
+answer ends with the overhead of the class on its nodes.`,
 		Example: `  touchstone advise --profile web
   touchstone advise 20261120 latest --profile untrusted
   touchstone advise --weight start-up=3 --weight memory-overhead=1 -o json`,
@@ -48,6 +50,13 @@ Several runs must be of one machine. Name a run by its ID, the beginning of its 
 			}
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
+			}
+			fleet, err := a.fleetRuns(cmd.Context(), opts.dir, refs)
+			if err != nil {
+				return err
+			}
+			if fleet != nil {
+				return a.adviseFleet(cmd.Context(), opts, profile, fleet)
 			}
 			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, false)
 			if err != nil {
@@ -67,6 +76,16 @@ Several runs must be of one machine. Name a run by its ID, the beginning of its 
 	cmd.Flags().StringVar(&opts.profile, "profile", "", "the use, a `NAME`: "+strings.Join(advice.Names(), ", "))
 	cmd.Flags().StringArrayVar(&opts.weights, "weight", nil, "a weight of your own, as `DIMENSION=NUMBER`; several are possible")
 	return cmd
+}
+
+// adviseFleet ranks the targets of a fleet.
+func (a *App) adviseFleet(ctx context.Context, opts adviseOptions, profile advice.Profile, ids []string) error {
+	r, err := a.fleetReport(ctx, reportOptions{dir: opts.dir}, analysis.Options{}, ids)
+	if err != nil {
+		return err
+	}
+	out := advice.NewFleet(r, advice.Options{Profile: profile, Folder: opts.dir})
+	return a.writeTo(opts.file, func(w io.Writer) error { return a.writeDocument(w, opts.format, opts.file, answer.Document(out)) })
 }
 
 // choose returns the profile of the flags.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
@@ -49,6 +50,11 @@ func answers() []answer {
 			"joint-report", "joint-report:1", "Touchstone report of several runs", "The output of `touchstone report RUN RUN... -o json`: several runs side by side. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,
 			runs.JointKind,
 			[]reflect.Type{reflect.TypeFor[runs.JointData]()},
+		},
+		{
+			"fleet", "fleet:1", "Report of a fleet, touchstone report FLEET -o json", "The verdict about the nodes of a cluster run. Values are in base units (seconds, bytes, per second). A number that does not exist is null or absent.",
+			fleet.Kind,
+			[]reflect.Type{reflect.TypeFor[fleet.Data]()},
 		},
 		{
 			"reproduction", "reproduction:1", "Reproduction of a study, touchstone reproduce -o json", "The claims and tables of a study beside the values of its runs. Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero." + laterFields,

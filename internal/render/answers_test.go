@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	answerfleet "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	answerhistory "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
@@ -21,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/render/chart"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/advice"
+	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	records "github.com/touchstone-bench/touchstone/internal/report/selfcheck"
@@ -53,6 +55,16 @@ func answers(t *testing.T) []*document.Document {
 			Limits: []records.Limit{{Metric: "Create", Minutes: 1}}, Operations: []records.Overhead{{Verb: "create", Median: 0.02, Region: 1e-8}},
 		},
 	}
+	nodes := fleet.NewBuilder(analysis.Options{})
+	for _, run := range reporttest.Cluster() {
+		run.Name += reporttest.Hostile
+		run.Host.Node.Name += reporttest.Hostile
+		run.Host.Node.Kind += reporttest.Hostile
+		run.Host.Kernel += reporttest.Hostile
+		must.Do(t, nodes.Add(&run))
+	}
+	cluster, err := nodes.Report()
+	must.Do(t, err)
 	use, err := advice.Parse([]string{"start-up=1"})
 	must.Do(t, err)
 	run.Targets[1].Binary = reporttest.Hostile
@@ -63,7 +75,7 @@ func answers(t *testing.T) []*document.Document {
 	must.Do(t, err)
 	return []*document.Document{
 		answerhistory.Document(&series), selfcheck.Document(&record), selfcheck.Stored([]records.Record{record}), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
-		ab.Document(builds), advise.Document(ranking), paper.Listing(paper.Rows(papers)),
+		answerfleet.Document(cluster, answerfleet.NoPages), ab.Document(builds), advise.Document(ranking), paper.Listing(paper.Rows(papers)),
 	}
 }
 
@@ -97,7 +109,7 @@ func TestEveryAnswerHasEveryFormat(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "advice", "comparison", "history", "paper", "report", "reproduction", "selfcheck"}) {
+	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "advice", "comparison", "fleet", "history", "paper", "report", "reproduction", "selfcheck"}) {
 		t.Errorf("the kinds are %v", kinds)
 	}
 }

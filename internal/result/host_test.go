@@ -4,7 +4,7 @@ import "testing"
 
 // Invariant machine-identity.
 func TestSameMachine(t *testing.T) {
-	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid", Identity: &Identity{System: "a"}}
+	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid", Identity: &Identity{System: "a"}, Node: &Node{Fleet: "f1", Name: "a"}}
 	for name, c := range map[string]struct {
 		change func(h *Host)
 		same   bool
@@ -21,6 +21,9 @@ func TestSameMachine(t *testing.T) {
 		"no memory":                        {func(h *Host) { h.Memory = 0 }, false},
 		"the name of another system":       {func(h *Host) { h.Identity = &Identity{System: "b"} }, false},
 		"no identity":                      {func(h *Host) { h.Identity = nil }, true},
+		"another node of its cluster":      {func(h *Host) { h.Node = &Node{Fleet: "f2", Name: "b"} }, false},
+		"the node in another fleet":        {func(h *Host) { h.Node = &Node{Fleet: "f2", Name: "a"} }, true},
+		"no node":                          {func(h *Host) { h.Node = nil }, true},
 	} {
 		twin := server
 		c.change(&twin)

@@ -4,18 +4,22 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	answerab "github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	answerfleet "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	answerhistory "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/study"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
@@ -93,9 +97,44 @@ func twoTargets() (history.History, answer) {
 	return h, a
 }
 
+func cluster() answer {
+	b := fleet.NewBuilder(analysis.Options{})
+	for _, run := range reporttest.Cluster() {
+		if err := b.Add(&run); err != nil {
+			panic(err)
+		}
+	}
+	r, err := b.Report()
+	if err != nil {
+		panic(err)
+	}
+	a := answer{document: answerfleet.Document(r, func(run string) string { return "report-" + run + ".html" })}
+	for i := range r.Metrics {
+		m := &r.Metrics[i]
+		row := m.Title() + "/" + m.Metric.Name + "/"
+		for n := range m.Classes {
+			c := &m.Classes[n]
+			cost, isDifference := quantity.Cost(1, m.Metric), false
+			if c.Comparison != nil {
+				cost, isDifference = quantity.Cost(c.Comparison.Ratio, m.Metric), c.Comparison.Differs()
+			}
+			a.add(row+"all", c.Target, cost, isDifference)
+			for node := range c.Values {
+				v := &c.Values[node]
+				cost := quantity.Cost(v.Ratio, m.Metric)
+				if c.Baseline && !math.IsNaN(v.Median) {
+					cost = quantity.Cost(1, m.Metric)
+				}
+				a.add(row+r.Nodes[node].Run, c.Target, cost, slices.ContainsFunc(c.Odd, func(o fleet.Odd) bool { return o.Node == node }))
+			}
+		}
+	}
+	return a
+}
+
 func answers() map[string]answer {
 	_, series := twoTargets()
-	return map[string]answer{"comparison": comparison(), "two builds": builds(), "history": series, "reproduction": reproduction()}
+	return map[string]answer{"comparison": comparison(), "two builds": builds(), "history": series, "reproduction": reproduction(), "fleet": cluster()}
 }
 
 // TestAnswers: the page of each answer with a matrix has the numbers of its analysis, filters, keeps a choice in its address, and fits a phone.
@@ -105,6 +144,23 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) { testAnswer(t, ctx, &a) })
 	}
 	t.Run("course", func(t *testing.T) { testCourse(t, ctx) })
+	t.Run("strips", func(t *testing.T) { testStrips(t, ctx) })
+}
+
+// testStrips: the strip of a target has a dot for each node with a ratio, its odd nodes are marks with names, and each node links to its page.
+func testStrips(t *testing.T, ctx context.Context) {
+	open(t, ctx, written(t, cluster().document))
+	marks := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("#strips svg title")).map((title) => title.textContent)`)
+	if !slices.ContainsFunc(marks, func(text string) bool { return strings.HasPrefix(text, "worker-04 (m5.large) 1.8") }) {
+		t.Errorf("no mark names the odd node: %q", marks)
+	}
+	lanes := evaluate[string](t, ctx, `document.querySelector("#strips svg").textContent`)
+	if !strings.Contains(lanes, "odd: worker-04") {
+		t.Errorf("no strip names the odd node: %q", lanes)
+	}
+	if links := evaluate[int](t, ctx, `document.querySelectorAll("#nodes a[href^='report-']").length`); links != 14 {
+		t.Errorf("%d nodes have a link, want 14", links)
+	}
 }
 
 const rowNames = `(() => { const rows = JSON.parse(document.querySelector(".matrix script").textContent).rows

@@ -92,7 +92,7 @@ func orders(a *advice.Advice) []document.Item {
 	var items []document.Item
 	for i := range a.Ranked[1:] {
 		o := a.Order(a.Ranked[i].Name, a.Ranked[i+1].Name)
-		item := document.Item{Span: document.Span{Text: sentence(o), Tone: document.Faint}}
+		item := document.Item{Span: document.Span{Text: sentence(o, a.Unit()), Tone: document.Faint}}
 		if o.Shown {
 			item.Tone = document.Plain
 		}
@@ -102,7 +102,7 @@ func orders(a *advice.Advice) []document.Item {
 }
 
 // sentence states an order, or that it is not shown.
-func sentence(o *advice.Order) string {
+func sentence(o *advice.Order, unit string) string {
 	evidence := fmt.Sprintf("factor %s (%s), in %s of the resamples, p = %s over all pairs", quantity.FactorNumber(o.Ratio), interval(o.CI), quantity.Percent(o.Share), quantity.PValue(o.P))
 	evidence = strings.Replace(evidence, "= <", "<", 1)
 	switch {
@@ -111,7 +111,7 @@ func sentence(o *advice.Order) string {
 	case o.Dependent:
 		evidence += "; the difference of a block depends on the blocks before, so more blocks of this run do not help"
 	case o.More > 0:
-		evidence += fmt.Sprintf("; about %s may show it", quantity.Counted(o.More, "more block"))
+		evidence += fmt.Sprintf("; about %s may show it", quantity.Counted(o.More, "more "+unit))
 	}
 	return fmt.Sprintf("no difference is shown between %s and %s: %s", o.Better, o.Worse, evidence)
 }
@@ -171,8 +171,8 @@ func basis(a *advice.Advice) document.Facts {
 	for _, n := range a.Blocks {
 		blocks = append(blocks, fmt.Sprint(n))
 	}
-	f.Items = append(f.Items, document.Fact{Name: "Blocks", Text: strings.Join(blocks, ", ")},
-		document.Fact{Name: "Resamples", Text: fmt.Sprintf("%d of whole blocks, seed %d", advice.Resamples, a.Seed)})
+	f.Items = append(f.Items, document.Fact{Name: strings.ToUpper(a.Unit()[:1]) + a.Unit()[1:] + "s", Text: strings.Join(blocks, ", ")},
+		document.Fact{Name: "Resamples", Text: fmt.Sprintf("%d of whole %ss, seed %d", advice.Resamples, a.Unit(), a.Seed)})
 	return f
 }
 
@@ -201,6 +201,10 @@ func introduction(a *advice.Advice) string {
 		text += ", which has the lowest estimate and is no recommendation"
 	}
 	text += ". "
+	if c.Nodes > 0 && c.Memory > 0 {
+		return text + fmt.Sprintf("overhead.podFixed is the upper end of the interval for the memory of a pod on one more node, from %s; kubectl patch runtimeclass %s --patch-file FILE sets it.",
+			quantity.Counted(c.Nodes, "node"), c.Handler)
+	}
 	if c.Memory == 0 {
 		return text + "It has no overhead: " + quantity.OneLine(c.Reason) + ". This command measures it:"
 	}

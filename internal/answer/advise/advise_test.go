@@ -179,3 +179,20 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestFleetClass: a class of a cluster exists, so the answer has a patch with its overhead, and no settings of engines.
+func TestFleetClass(t *testing.T) {
+	a := sample(t)
+	a.Class = &advice.Class{Target: result.Target{Name: "k8s/gvisor\nhandler: evil"}, Measured: "k8s/gvisor\nhandler: evil", Handler: "gvisor", Memory: 28.2 * (1 << 20), Nodes: 7}
+	text, list := kubernetes(t, a)
+	var got map[string]any
+	must.Do(t, yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()))
+	want := map[string]any{"overhead": map[string]any{"podFixed": map[string]any{"memory": "29Mi"}}}
+	if diff := cmp.Diff(want, got); diff != "" || len(list) != 0 {
+		t.Errorf("the patch differs (-want +got), and the settings are %v:\n%s\n%s", list, diff, text)
+	}
+	a.Class.Memory, a.Class.Reason = 0, "4 nodes have the memory of a pod"
+	if text, _ = kubernetes(t, a); text != "# No overhead: 4 nodes have the memory of a pod." {
+		t.Errorf("without a bound the patch is:\n%s", text)
+	}
+}

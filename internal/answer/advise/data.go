@@ -23,6 +23,7 @@ type Data struct {
 	Reference   string      `json:"reference" doc:"The target with the cost 1; empty without a ranking."`
 	Resamples   int         `json:"resamples" doc:"Number of resamples."`
 	Seed        uint64      `json:"seed,string" doc:"Seed of the resamples."`
+	Unit        string      `json:"unit" schema:"enum=block|node" doc:"The unit of observation: a block, or a node in a fleet. Blocks are such units."`
 	Blocks      []int       `json:"blocks" doc:"Number of blocks of each group of sources with the same blocks."`
 	Dimensions  []dimension `json:"dimensions" doc:"The counted dimensions."`
 	Ranking     []place     `json:"ranking" doc:"The ranked targets, in the order of their cost."`
@@ -82,6 +83,7 @@ type (
 		Share    document.Decimal `json:"pod_share" schema:"type=number" doc:"Share (0 to 1) of the pods that the bound holds for."`
 		Trials   int              `json:"trials" doc:"Number of trials behind the bound."`
 		Pods     int              `json:"pods" doc:"Number of pods in a trial."`
+		Nodes    int              `json:"nodes,omitempty" doc:"Number of nodes behind the bound of a fleet; absent without a fleet."`
 		Kernel   bool             `json:"kernel_memory" doc:"Set if the bound has the memory of the kernel too."`
 		Parts    []part           `json:"components" doc:"The medians by component."`
 		Reason   string           `json:"reason,omitempty" doc:"Reason of a missing bound."`
@@ -102,7 +104,7 @@ type (
 func newData(a *advice.Advice) Data {
 	d := Data{
 		Kind: Kind, Version: schemaVersion, Profile: a.Profile.Name, Runs: a.Runs, Best: append([]string{}, a.Best()...), Reason: a.Reason, Reference: a.Reference,
-		Resamples: advice.Resamples, Seed: a.Seed, Blocks: append([]int{}, a.Blocks...), Dimensions: []dimension{}, Ranking: []place{}, Orders: []order{},
+		Resamples: advice.Resamples, Seed: a.Seed, Unit: a.Unit(), Blocks: append([]int{}, a.Blocks...), Dimensions: []dimension{}, Ranking: []place{}, Orders: []order{},
 		Unranked: []unranked{}, Missing: []gap{}, Commands: append([]string{}, a.Commands...),
 	}
 	if a.Decided() {
@@ -132,7 +134,7 @@ func newData(a *advice.Advice) Data {
 	}
 	if c := a.Class; c != nil {
 		d.Kubernetes = &kube{
-			Target: c.Target.Name, Measured: c.Measured, Handler: c.Handler, Memory: document.Decimal(c.Memory), Share: advice.PodShare, Trials: c.Trials, Pods: c.Pods,
+			Target: c.Target.Name, Measured: c.Measured, Handler: c.Handler, Memory: document.Decimal(c.Memory), Share: advice.PodShare, Trials: c.Trials, Pods: c.Pods, Nodes: c.Nodes,
 			Kernel: c.IsWhole, Parts: []part{}, Reason: c.Reason, Command: c.Command, Class: class(c), Settings: settings(c),
 		}
 		for _, p := range c.Parts {

@@ -33,8 +33,37 @@ type podFixed struct {
 	Memory string `yaml:"memory"`
 }
 
-// class is the RuntimeClass as YAML, with the evidence of its overhead as comments.
+// patch is the part of a RuntimeClass that exists in a cluster.
+type patch struct {
+	Overhead *overhead `yaml:"overhead,omitempty"`
+}
+
+// patchOf is the overhead of an existing class as YAML, with its evidence as comments.
+func patchOf(c *advice.Class) string {
+	if c.Memory == 0 {
+		return "# " + result.ConditionText("No overhead: "+c.Reason+".")
+	}
+	const mebibyte = 1 << 20
+	text, err := yaml.Marshal(patch{&overhead{podFixed{fmt.Sprintf("%.0fMi", math.Ceil(c.Memory/mebibyte))}}})
+	if err != nil {
+		return "# " + result.ConditionText(err.Error())
+	}
+	lines := []string{
+		fmt.Sprintf("memory: upper end of the interval for a pod on one more node, confidence 95 %%: %s.", memoryText(c.Memory)),
+		fmt.Sprintf("Measured as %s on %d nodes by pods.density: the fall of the node's available memory by one more pod.", c.Measured, c.Nodes),
+		"cpu: not set. No benchmark measures the CPU time of an idle pod.",
+	}
+	for i, line := range lines {
+		lines[i] = "# " + result.ConditionText(line)
+	}
+	return strings.Join(lines, "\n") + "\n" + strings.TrimSuffix(string(text), "\n")
+}
+
+// class is the RuntimeClass as YAML, with the evidence of its overhead as comments. A class of a cluster exists, so it is a patch.
 func class(c *advice.Class) string {
+	if advice.EngineOf(c.Target.Name) == advice.ClusterEngine {
+		return patchOf(c)
+	}
 	doc := runtimeClass{APIVersion: "node.k8s.io/v1", Kind: "RuntimeClass", Metadata: metadata{c.Handler}, Handler: c.Handler}
 	var lines []string
 	comment := func(format string, args ...any) {
@@ -67,7 +96,10 @@ func class(c *advice.Class) string {
 // settings are the settings of the engines for the handler. Their keys are those that Touchstone writes for its private daemons.
 func settings(c *advice.Class) []setting {
 	engine := advice.EngineOf(c.Target.Name)
-	var list []setting
+	list := []setting{}
+	if engine == advice.ClusterEngine {
+		return list
+	}
 	if engine != advice.CRIO {
 		old := engine == advice.Containerd && strings.HasPrefix(strings.TrimPrefix(c.Target.Version, "containerd v"), "1.")
 		if !old {

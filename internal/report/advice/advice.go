@@ -33,6 +33,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -61,6 +62,8 @@ type Advice struct {
 	Reason string
 	// Class is the runtime class for Kubernetes of the first target; nil without one.
 	Class *Class
+	// IsFleet is set if nodes are the observations, in the place of blocks.
+	IsFleet bool
 
 	folder string
 }
@@ -129,11 +132,30 @@ func New(runs []result.Run, a *analysis.Analysis, o Options) *Advice {
 	for i := range runs {
 		out.Runs = append(out.Runs, runs[i].ID)
 	}
-	out.judge(newData(a, o.Profile))
+	out.judge(newData(a, o.Profile, out.Unit()))
 	if len(out.Ranked) > 0 {
 		out.Class = newClass(runs, out.Ranked[0].Target, o.Folder)
 	}
 	return out
+}
+
+// NewFleet ranks the targets of a fleet. A node takes the place of a block ([fleet.Report.Joint]), so an order holds for nodes like these.
+func NewFleet(r *fleet.Report, o Options) *Advice {
+	run := r.Joint()
+	out := &Advice{Profile: o.Profile, IsFleet: true, folder: o.Folder, Seed: run.Seed, Runs: []string{r.ID}}
+	out.judge(newData(analysis.New([]result.Run{run}, analysis.Options{}), o.Profile, out.Unit()))
+	if len(out.Ranked) > 0 {
+		out.Class = newFleetClass(r, out.Ranked[0].Target, o.Folder)
+	}
+	return out
+}
+
+// Unit is the unit of observation.
+func (a *Advice) Unit() string {
+	if a.IsFleet {
+		return "node"
+	}
+	return "block"
 }
 
 // judge ranks the targets, or gives the reasons against it.
@@ -219,6 +241,10 @@ func (a *Advice) refusal(d *data, t result.Target) string {
 	for _, w := range a.Profile.Weights {
 		for _, s := range d.sources[w.Dimension] {
 			i := slices.IndexFunc(s.section.Targets, func(o analysis.Outcome) bool { return o.Target == t.Name })
+			if i >= 0 && a.IsFleet && s.section.Targets[i].LostShare() > stats.MostLost {
+				o := &s.section.Targets[i]
+				return fmt.Sprintf("it lost trials of %s on %d of %s, so the rest may look better than the target is", s.Title(), o.Lost, quantity.Counted(o.OK+o.Lost, "node"))
+			}
 			if i >= 0 && s.section.Targets[i].LostShare() > stats.MostLost {
 				return fmt.Sprintf("%s of %s, so the rest may look better than the target is", s.section.Targets[i].LostText(), s.Title())
 			}
@@ -260,7 +286,7 @@ func (a *Advice) count(d *data, targets []result.Target) {
 			a.Counted = append(a.Counted, Counted{Dimension: w.Dimension, Share: w.Weight, Sources: list})
 			total += w.Weight
 		} else if w.Required && a.Reason == "" {
-			a.Reason = fmt.Sprintf("the targets have no metric of %s in %d common blocks of one run", w.Dimension, stats.MinSamples)
+			a.Reason = fmt.Sprintf("the targets have no metric of %s in %d common %ss of one run", w.Dimension, stats.MinSamples, a.Unit())
 		}
 	}
 	for i := range a.Counted {
@@ -278,11 +304,11 @@ func (a *Advice) explain(d *data, candidates []result.Target) {
 			continue
 		}
 		if len(reasons) == 0 {
-			reasons = []string{"the targets have no common blocks of a run"}
+			reasons = []string{"the targets have no common " + a.Unit() + "s of a run"}
 		}
 		a.Missing = append(a.Missing, Missing{Weight: w, Counted: isCounted, Reason: strings.Join(reasons, "; ")})
-		if !d.emulated(w.Dimension) {
-			filters = append(filters, Benchmarks(w.Dimension))
+		if name := a.benchmarks(w.Dimension); !d.emulated(w.Dimension) && !slices.Contains(filters, name) {
+			filters = append(filters, name)
 		}
 	}
 	if len(filters) == 0 {
@@ -292,11 +318,29 @@ func (a *Advice) explain(d *data, candidates []result.Target) {
 	for _, t := range candidates {
 		names = append(names, t.Name)
 	}
+	if a.IsFleet {
+		a.Commands = []string{
+			command("touchstone cluster run", "-t", strings.Join(names[1:], ","), "--filter", strings.Join(filters, ","), "-n", strconv.Itoa(leastBlocks), a.folder),
+			command("touchstone advise "+a.Profile.Arguments(), "latest", a.folder),
+		}
+		return
+	}
 	blocks := max(leastBlocks, stats.BlocksNeeded(max(1, len(candidates)*(len(candidates)-1)/2)))
 	a.Commands = []string{
 		command("touchstone benchmark", "-t", strings.Join(names, ","), "--filter", strings.Join(filters, ","), "-n", strconv.Itoa(blocks), a.folder),
 		command("touchstone advise "+a.Profile.Arguments(), append(slices.Clone(a.Runs), "latest", a.folder)...),
 	}
+}
+
+// benchmarks are the benchmarks of a dimension. Benchmarks of containers have counterparts for pods.
+func (a *Advice) benchmarks(d result.Dimension) string {
+	switch {
+	case a.IsFleet && d == result.DimensionStartUp:
+		return "pods.start"
+	case a.IsFleet && (d == result.DimensionDensity || d == result.DimensionMemoryOverhead):
+		return fleetBenchmark
+	}
+	return Benchmarks(d)
 }
 
 // leastBlocks is the number of blocks in commands. More targets need more.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -28,8 +29,8 @@ type Class struct {
 	Reason string
 	// Command measures the bound; empty if there is one.
 	Command string
-	// Trials are the trials of Measured, each with Pods pods.
-	Trials, Pods int
+	// Trials are the trials of Measured, each with Pods pods. In a fleet Nodes is the number of nodes in their place.
+	Trials, Pods, Nodes int
 	// IsWhole is set if the bound has the memory of the kernel too.
 	IsWhole bool
 	// Parts are the medians by component.
@@ -120,6 +121,39 @@ func newClass(runs []result.Run, t result.Target, folder string) *Class {
 	}
 	c.Command = command("touchstone benchmark", "-t", targets[0], "--filter", podBenchmark, "-n", strconv.Itoa(stats.BoundSamples(PodShare)), folder)
 	return c
+}
+
+// The benchmark of a fleet with the memory of a pod.
+const (
+	fleetBenchmark = "pods.density"
+	fleetMetric    = "Memory"
+)
+
+// ClusterEngine is the engine of targets that are classes of a cluster. Their classes exist.
+const ClusterEngine = "k8s"
+
+// newFleetClass makes the class of a target of a fleet; nil for the cluster's default class. The bound is for the memory of a pod on one more node.
+func newFleetClass(r *fleet.Report, t result.Target, folder string) *Class {
+	_, name, ok := strings.Cut(t.Name, "/")
+	if !ok {
+		return nil
+	}
+	c := &Class{Target: t, Handler: name, IsWhole: true}
+	c.Memory, c.Nodes = r.NextNode(fleetBenchmark, fleetMetric, t.Name, PodShare)
+	if c.Memory > 0 {
+		c.Measured = t.Name
+		return c
+	}
+	c.Reason = fmt.Sprintf("%s the memory of a pod (%s in %d blocks), and a bound needs %d", counted(c.Nodes), fleetBenchmark, stats.MinSamples, stats.MinNodes)
+	c.Command = command("touchstone cluster run", "-t", t.Name, "--filter", fleetBenchmark, "-n", strconv.Itoa(leastBlocks), folder)
+	return c
+}
+
+func counted(nodes int) string {
+	if nodes == 1 {
+		return "1 node has"
+	}
+	return quantity.Counted(nodes, "node") + " have"
 }
 
 // handler makes a DNS label of a runtime with its options.

@@ -31,10 +31,11 @@ type data struct {
 	*analysis.Analysis
 	sources map[result.Dimension][]Source
 	native  string // the name of bare metal; empty without it
+	unit    string // of observation
 }
 
-func newData(a *analysis.Analysis, p Profile) *data {
-	d := &data{Analysis: a, sources: map[result.Dimension][]Source{}}
+func newData(a *analysis.Analysis, p Profile, unit string) *data {
+	d := &data{Analysis: a, unit: unit, sources: map[result.Dimension][]Source{}}
 	for _, b := range a.Benchmarks() {
 		for i := range b.Metrics {
 			m := &b.Metrics[i]
@@ -107,7 +108,7 @@ func (d *data) lack(dimension result.Dimension, target string) string {
 		case len(c.Points) >= stats.MinSamples:
 			reason = s.Metric.Name + " is not above 0, so it has no ratio"
 		case len(c.Points) > 0:
-			reason = fmt.Sprintf("%s has %s, and needs %d", s.Metric.Name, quantity.Counted(len(c.Points), "block"), stats.MinSamples)
+			reason = fmt.Sprintf("%s has %s, and needs %d", s.Metric.Name, quantity.Counted(len(c.Points), d.unit), stats.MinSamples)
 		case c.Reason != "":
 			reason = c.Reason
 		}

@@ -154,7 +154,7 @@ func (a *Advice) order(d *data, groups []group, wins [][]float64) {
 			}
 			a.Orders = append(a.Orders, Order{
 				Better: a.Ranked[low].Name, Worse: a.Ranked[high].Name, Ratio: math.Exp(sum.Value), CI: exponential(sum.CI),
-				Share: wins[low][high], Dependent: sum.Dependent,
+				Share: wins[low][high], Dependent: sum.Dependent && !a.IsFleet, // the order of nodes has no meaning
 			})
 			p, growth = append(p, atLooks(d, groups, sum.P)), append(growth, sum.Growth(stats.Alpha/float64(pairs)))
 		}

@@ -170,6 +170,8 @@ func requireProgram(t testing.TB, name string) {
 }
 
 // skip skips the test, or fails it where tests must run.
+//
+// Invariant must-run.
 func skip(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv("TOUCHSTONE_MUST_RUN") != "" {

@@ -17,11 +17,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// The greatest numbers of items on a terminal.
-const (
-	mostAnswers = 5
-	mostItems   = 5
-)
+// mostItems is the greatest number of items of a list on a terminal.
+const mostItems = 5
 
 // Pages returns the address of the page of a node's run, or an empty address without a page.
 type Pages func(run string) string
@@ -80,17 +77,10 @@ func answer(r *fleet.Report) []document.Text {
 	if reason := r.Withheld(); reason != "" {
 		add(reason, document.Strong)
 	}
-	var verdicts []string
-	for _, m := range r.Headline() {
+	for _, m := range mainMetrics(r) {
 		if text := r.Verdicts(m); text != "" {
-			verdicts = append(verdicts, text)
+			add(text, document.Plain)
 		}
-	}
-	for _, text := range verdicts[:min(len(verdicts), mostAnswers)] {
-		add(text, document.Plain)
-	}
-	if rest := len(verdicts) - mostAnswers; rest > 0 {
-		add(quantity.Counted(rest, "more metric")+" below", document.Faint)
 	}
 	if odd := r.OddNodes(); odd != nil {
 		places := lists.Convert(odd, func(n *fleet.OddNode) int { return n.Node })
@@ -118,6 +108,22 @@ const costNote = "A cost is a ratio to the baseline on the same node, above 1 if
 // mostMain is the largest number of metrics on a terminal. A table of more does not fit on a screen.
 const mostMain = 4
 
+// mainMetrics are at most mostMain metrics in the order of the report: those with a column of the summary before the others, and each column once.
+func mainMetrics(r *fleet.Report) []*fleet.Metric {
+	headline := r.Headline()
+	rank := func(m *fleet.Metric) int {
+		first := slices.IndexFunc(headline, func(peer *fleet.Metric) bool { return peer.Column == m.Column })
+		if m.Column != "" && headline[first] == m {
+			return 0
+		}
+		return 1
+	}
+	selection := slices.Clone(headline)
+	slices.SortStableFunc(selection, func(a, b *fleet.Metric) int { return rank(a) - rank(b) })
+	selection = selection[:min(len(selection), mostMain)]
+	return lists.Filter(headline, func(m *fleet.Metric) bool { return slices.Contains(selection, m) })
+}
+
 // classes are a table of the first main metrics, and one of the other metrics.
 func classes(r *fleet.Report) []document.Block {
 	section := document.Section{ID: "fleet", Title: "Fleet", Frame: true}
@@ -125,8 +131,7 @@ func classes(r *fleet.Report) []document.Block {
 		section.Blocks = []document.Block{document.Text{Text: "No node has a value."}}
 		return []document.Block{section}
 	}
-	headline := r.Headline()
-	headline = headline[:min(len(headline), mostMain)]
+	headline := mainMetrics(r)
 	var rest []*fleet.Metric
 	for i := range r.Metrics {
 		if m := &r.Metrics[i]; !slices.Contains(headline, m) {
@@ -134,6 +139,10 @@ func classes(r *fleet.Report) []document.Block {
 		}
 	}
 	section.Blocks = []document.Block{classTable(headline), document.Text{Text: costNote, Tone: document.Faint}}
+	if rest != nil {
+		text := fmt.Sprintf("%d of %d metrics. The page, JSON and CSV have the others.", len(headline), len(r.Metrics))
+		section.Blocks = append(section.Blocks, document.Text{Text: text, Tone: document.Faint})
+	}
 	blocks := []document.Block{section}
 	if rest != nil {
 		blocks = append(blocks, document.Section{ID: "metrics", Title: "Other metrics", Detail: true, Blocks: []document.Block{classTable(rest)}})

@@ -55,11 +55,32 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// Of many metrics a terminal has one of each column of the summary, and the number of the others.
+func TestMainMetrics(t *testing.T) {
+	runs := reporttest.Cluster()
+	for i := range runs {
+		b := &runs[i].Bench[0]
+		for n := range b.Metrics {
+			b.Metrics[n].Group, b.Metrics[n].Component, b.Metrics[n].Phrase = "", "", "takes"
+		}
+		b.Metrics[1].Column = result.ColumnStart
+	}
+	text := written(t, "table", runs)
+	for _, part := range []string{"Start of pods.start\n", "StageAccepted of pods.start\n", "StageScheduled of pods.start\n", "CallsPerSecond of performance.syscall.calls\n", "4 of 8 metrics. The page, JSON and CSV"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the text has no %q:\n%s", part, text)
+		}
+	}
+	if page := written(t, "html", runs); strings.Count(page, "Memory of pods.density") == 0 {
+		t.Error("the page lacks a metric")
+	}
+}
+
 func TestGolden(t *testing.T) {
 	for _, format := range []string{"table", "markdown", "json", "csv", "junit"} {
 		golden(t, "cluster."+format, written(t, format, reporttest.Cluster()))
 	}
 	fleets := reporttest.Fleet{ID: "01K9Z0TOUCHSTONE0SMALL0000", Nodes: 4, Blocks: 8, Healthy: true}.Runs()
-	fleets[2].Plan += "seed: 2\n"
+	fleets[2].Plan += "warmup: 2\n"
 	golden(t, "small.table", written(t, "table", fleets))
 }

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -291,10 +292,13 @@ func isBaseline(target, baseline string) int {
 	return 0
 }
 
+// seedLine is the seed of a plan. Each node has a seed of its own.
+var seedLine = regexp.MustCompile(`(?m)^seed:.*$`)
+
 // belonging are the runs of the most frequent plan and version, one for each node, sorted by kind and name, and the other runs with the reasons.
 func (b *Builder) belonging() (parts []part, leftOut []LeftOut) {
 	signature := func(r *result.Run) [4]string {
-		return [4]string{r.Name, r.Plan, r.Baseline, r.Tool.Version + " " + r.Tool.Commit}
+		return [4]string{r.Name, seedLine.ReplaceAllString(r.Plan, ""), r.Baseline, r.Tool.Version + " " + r.Tool.Commit}
 	}
 	count := map[[4]string]int{}
 	best := signature(&b.parts[0].run)

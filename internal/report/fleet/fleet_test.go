@@ -206,6 +206,18 @@ func TestFewNodes(t *testing.T) {
 	}
 }
 
+// A fleet with the baseline alone asks for another target, and not for more nodes.
+func TestBaselineAlone(t *testing.T) {
+	runs := reporttest.Fleet{ID: "f", Nodes: 8, Blocks: 8, Healthy: true}.Runs()
+	for i := range runs {
+		runs[i].Targets = runs[i].Targets[:1]
+		runs[i].Trials = slices.DeleteFunc(runs[i].Trials, func(t result.Trial) bool { return t.Target != "k8s/runc" })
+	}
+	if text := build(t, runs, analysis.Options{}).Withheld(); !strings.Contains(text, "Measure another class") {
+		t.Errorf("the reason is %q", text)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	runs := reporttest.Fleet{ID: "f", Nodes: 8, Blocks: 8, Healthy: true}.Runs()
 	if v := class(t, build(t, runs, analysis.Options{MinEffect: 0.2}), "Start", "k8s/crun").Comparison.Verdict; v != stats.Negligible {
@@ -224,7 +236,7 @@ func TestOptions(t *testing.T) {
 // Runs that do not belong to the fleet are refused, or left out with a reason.
 func TestBelonging(t *testing.T) {
 	runs := reporttest.Fleet{ID: "f", Nodes: 9, Blocks: 8, Healthy: true}.Runs()
-	runs[0].Plan += "blocks: 9\n"
+	runs[0].Plan = strings.Replace(runs[0].Plan, "blocks: 12", "blocks: 9", 1)
 	runs[1].Tool.Version = "2.0.0"
 	twin := runs[2]
 	twin.ID, twin.Trials = "twin", twin.Trials[:10]

@@ -30,10 +30,13 @@ func (r *Report) Headline() []*Metric {
 
 // Withheld is the reason why no target has a verdict about the fleet, with the remedy. It is empty if some target has enough nodes.
 func (r *Report) Withheld() string {
-	greatest := 0
-	r.classes(func(_ *Metric, c *Class) { greatest = max(greatest, c.Fleet.N) })
-	if greatest >= stats.MinNodes {
+	greatest, isCompared := 0, false
+	r.classes(func(_ *Metric, c *Class) { greatest, isCompared = max(greatest, c.Fleet.N), isCompared || !c.Baseline })
+	switch {
+	case greatest >= stats.MinNodes:
 		return ""
+	case !isCompared:
+		return "No comparison is possible: no target beside the baseline has a value. Measure another class in the same run"
 	}
 	return fmt.Sprintf("No verdict about the fleet is possible: at most %s for a target, and the spread between fewer than %d is hardly known. "+
 		"Measure more nodes; until then each node’s own report has verdicts about that node", counted(greatest, "counts", "count"), stats.MinNodes)

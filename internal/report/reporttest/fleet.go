@@ -36,7 +36,7 @@ const (
 	deadNode  = 13 // has no trials
 )
 
-// fleetPlan is the plan of a made-up fleet.
+// fleetPlan is the plan of a made-up fleet, without the seed of the node.
 const fleetPlan = "version: 1\nname: pods\nblocks: 12\n"
 
 // Cluster is a made-up fleet of two kinds of nodes with most difficulties of a fleet: a node that is odd on one class, a node that is slow on all classes, a kernel
@@ -66,7 +66,8 @@ func (f Fleet) Run(node int) result.Run {
 	load("run.json", &s.run)
 	load("fleet.json", &s.run)
 	r := &s.run
-	r.ID, r.Plan, r.Seed = fmt.Sprintf("%s-%04d", f.ID, node), fleetPlan, uint64(node+1)
+	r.ID, r.Seed = fmt.Sprintf("%s-%04d", f.ID, node), uint64(node+1)
+	r.Plan = fmt.Sprintf("%sseed: %d\n", fleetPlan, r.Seed)
 	r.Started = r.Started.Add(time.Duration(node) * time.Second)
 	s.at, r.Ended = r.Started, r.Started.Add(5*time.Minute)
 	h := &r.Host

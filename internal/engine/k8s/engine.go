@@ -85,7 +85,7 @@ func (e *Engine) Stages() []engine.Stage {
 		stages = append(stages, engine.StageSandboxed)
 	}
 	if e.watcher.config.Events {
-		stages = append(stages, engine.StagePrepared, engine.StageStopping)
+		stages = append(stages, engine.StagePulled, engine.StagePrepared, engine.StageStopping)
 	}
 	return stages
 }

@@ -183,6 +183,8 @@ func (p *pod) note(ev *corev1.Event) {
 		p.events[ev.Reason] = true
 		if real, ok := timeOf(ev); ok && ev.Source.Component == "kubelet" {
 			switch {
+			case ev.Reason == "Pulled" && !p.deleting:
+				engine.MarkAt(p.stages, engine.StagePulled, real)
 			case ev.Reason == "Created" && !p.deleting:
 				engine.MarkAt(p.stages, engine.StagePrepared, real)
 			case ev.Reason == "Killing" && p.deleting:

@@ -1,0 +1,63 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+)
+
+// settle is the time between the start and the deletion. A kubelet handles the next change of a pod only after it has listed all pods since the
+// last one, which it does each second. Without the wait the time to the signal has up to 700 ms of this in it.
+const settle = 1200 * time.Millisecond
+
+func stop() bench.Benchmark {
+	end := bench.Seconds("Terminate", "from just before the request that deletes the pod until the API server reports the end of its container and sandbox")
+	end.Phrase = "ends a pod in"
+	return bench.Benchmark{
+		Name:    "pods.delete",
+		Summary: "one pod, from the request that deletes it to its end, by stages",
+		Source:  "peers (ClusterLoader2), with the node's clock instead of whole seconds",
+		Metrics: []result.Metric{
+			end,
+			bench.Seconds("Signal", "from the request to SIGTERM in the program, by the time in the log; the program exits at once"),
+			optional(bench.Seconds("Teardown", "from the exit of the program until the API server reports the end of the container and the sandbox")),
+			unjudged(ofControlPlane, bench.Seconds("Accept", "from the request to the event Killing of the kubelet")),
+			unjudged(granular, bench.Seconds("Deleted", "from the request until the API server has removed the pod")),
+		},
+		Phases: true,
+		Run: func(ctx context.Context, t bench.Trial) error {
+			p, err := launch(ctx, t)
+			if err != nil {
+				return err
+			}
+			if _, err := t.Sleep(ctx, settle); err != nil {
+				return err
+			}
+			span, err := p.Remove(p.ctx, t)
+			if err != nil {
+				return err
+			}
+			const want = probe.ReadyLine + "\n" + probe.SignalLine + "\n"
+			if output := p.Output.Bytes(); string(output) != want {
+				return fmt.Errorf("the program must write %q and has written %.100q: it was killed before it had handled SIGTERM", want, output)
+			}
+			terminated, ok := p.stages.At(engine.StageTerminated)
+			if !ok {
+				return fmt.Errorf("the API server has not reported the end of the container before it removed the pod, or its watch was interrupted")
+			}
+			return errors.Join(
+				record(t, "Terminate", span.Start, terminated),
+				p.since(t, "Signal", span.Start, engine.StageLastLine),
+				p.between(t, "Teardown", engine.StageLastLine, engine.StageTerminated),
+				p.since(t, "Accept", span.Start, engine.StageStopping),
+				p.since(t, "Deleted", span.Start, engine.StageDeleted),
+			)
+		},
+	}
+}

@@ -8,12 +8,15 @@
 #   golangci-lint    for make lint
 #   nfpm             packs deb and rpm packages, for make dist
 #   axe-core         a script that checks whether pages are accessible, as npm packs it
+#   kube             Kubernetes and etcd in one program, and cluster-host, for scripts/cluster.sh; takes ten minutes on two CPUs
+#   kwok             fake nodes of a cluster, with its folder of stages
 #
 # They are stored in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error. scripts/runtimes.sh installs runtimes and
 # engines.
 set -euo pipefail
 export LC_ALL=C
 
+checkout=$(cd "$(dirname "$0")/.." && pwd)
 root=${XDG_CACHE_HOME:-${HOME:?must be set, or XDG_CACHE_HOME}/.cache}/touchstone/tools
 
 version_of() {
@@ -22,12 +25,17 @@ version_of() {
 	golangci-lint) echo v2.12.0 ;;
 	nfpm) echo v2.43.4 ;;
 	axe-core) echo 4.14.1 ;;
+	kube) echo "$(kubernetes)-$(cd "$checkout" && cat test/kube/go.* test/kube/*.go test/cluster/host/*.go | sha256sum | cut -c 1-8)" ;;
+	kwok) echo v0.8.0 ;;
 	*)
-		echo "tools: unknown tool $1; the tools are crictl, golangci-lint, nfpm, axe-core" >&2
+		echo "tools: unknown tool $1; the tools are crictl, golangci-lint, nfpm, axe-core, kube, kwok" >&2
 		exit 2
 		;;
 	esac
 }
+
+# kubernetes prints the version of Kubernetes that the module test/kube requires.
+kubernetes() { awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$checkout/test/kube/go.mod"; }
 
 # build NAME VERSION DIR writes the programs to DIR. DIR.* are temporary directories of the build.
 build() {
@@ -54,6 +62,19 @@ build() {
 		npm pack --silent --pack-destination "$source" "axe-core@$version"
 		echo "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745 $source/axe-core-$version.tgz" | sha256sum --check --quiet
 		tar -xf "$source/axe-core-$version.tgz" -C "$bin" --strip-components=1 package/axe.min.js
+		;;
+	kube)
+		cd "$checkout/test/kube"
+		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(kubernetes)" -o "$bin/kube" .
+		cd "$checkout"
+		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$bin/cluster-host" ./test/cluster/host
+		;;
+	kwok)
+		CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "sigs.k8s.io/kwok/cmd/kwok@$version"
+		# The program has no stages of its own: they are files of its module.
+		source=$(go mod download -json "sigs.k8s.io/kwok@$version" | awk -F '"' '$2 == "Dir" { print $4 }')
+		mkdir "$bin/stages"
+		cp "$source"/kustomize/stage/{node/fast/node-initialize,node/heartbeat-with-lease/node-*,pod/fast/pod-*}.yaml "$bin/stages"
 		;;
 	esac
 }
@@ -109,7 +130,7 @@ for name; do
 	dir=$root/$name-$version
 	if [ ! -d "$dir" ]; then
 		mkdir -p "$root"
-		exec 9>"$root/.lock"
+		exec 9>"$root/.$name.lock"
 		flock 9 # another make may be building the same
 		[ -d "$dir" ] || install "$name" "$version" "$dir"
 		exec 9>&-

@@ -10,6 +10,7 @@ func All() []Cell {
 		bare       = "internal/engine/oci"
 		campaign   = "test/chaos"
 		machines   = "test/lab"
+		clusters   = "test/cluster"
 	)
 	return []Cell{
 		{"oci/crun", []string{bare}},
@@ -58,6 +59,10 @@ func All() []Cell {
 		{"chaos/sessions", []string{campaign, "internal/turn"}},
 		{"chaos/daemons", []string{campaign, docker}},
 		{"chaos/stopped", []string{campaign, "internal/engine/managed"}},
+
+		{"cluster/crio", []string{clusters, "test/kube"}},
+		{"cluster/faults", []string{clusters, "test/kube"}},
+		{"cluster/more", []string{clusters, "test/kube"}},
 
 		{"lab/v2", []string{machines, "internal/cgroup"}},
 		{"lab/arm", []string{machines, "probe", "linpack"}},

@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
+)
+
+// Agent is the place of an agent for the test process: a namespace with a role, and a pod on a node that owns the measured pods. The test process
+// measures in its place. That is no difference for the clocks, because all nodes are this machine.
+type Agent struct {
+	Client                 kubernetes.Interface
+	Namespace, Node, Fleet string
+	Owner                  metav1.OwnerReference
+}
+
+// agentObjects are the objects of an agent: its namespace with the restricted level of Pod Security, exactly the rights that it needs, and its pod.
+const agentObjects = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAMESPACE, labels: {pod-security.kubernetes.io/enforce: restricted}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: agent, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: agent, namespace: NAMESPACE}
+rules:
+- {apiGroups: [""], resources: [pods], verbs: [create, delete, list, watch]}
+- {apiGroups: [""], resources: [pods/log], verbs: [get]}
+- {apiGroups: [""], resources: [events], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: agent, namespace: NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: agent}
+subjects: [{kind: ServiceAccount, name: agent, namespace: NAMESPACE}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: agent, namespace: NAMESPACE}
+spec:
+  nodeSelector: {kubernetes.io/hostname: NODE}
+  automountServiceAccountToken: false
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: agent
+    image: ` + ProbeImage + `
+    command: [/probe, pause]
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+`
+
+// Agent makes the place of an agent on a node. The end of the test removes it.
+func (c *Cluster) Agent(t testing.TB, node int) Agent {
+	t.Helper()
+	fleet := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	a := Agent{Namespace: "touchstone-" + fleet, Node: fmt.Sprintf("node%d", node), Fleet: fleet}
+	c.Apply(t, strings.NewReplacer("NAMESPACE", a.Namespace, "NODE", a.Node).Replace(agentObjects))
+	var pod corev1.Pod
+	must.Do(t, json.Unmarshal([]byte(c.Kubectl(t, "get", "pod", "agent", "--namespace", a.Namespace, "--output", "json")), &pod))
+	a.Owner = metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	must.Do(t, err)
+	admin, err := kubernetes.NewForConfig(config)
+	must.Do(t, err)
+	t.Cleanup(func() { // the test's context has ended
+		must.Do(t, admin.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), a.Namespace, metav1.DeleteOptions{}))
+	})
+	config = rest.CopyConfig(config)
+	config.CertFile, config.KeyFile, config.CertData, config.KeyData = "", "", nil, nil
+	config.BearerToken = strings.TrimSpace(c.Kubectl(t, "create", "token", "agent", "--namespace", a.Namespace))
+	config.QPS, config.Burst = 100, 200
+	a.Client, err = kubernetes.NewForConfig(config)
+	must.Do(t, err)
+	return a
+}

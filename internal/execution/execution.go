@@ -32,14 +32,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Config describes one execution.
 type Config struct {
 	Plan  plan.Plan
-	Store *store.Store
+	Store Store
 	// RunID names the run. A resumed run has the ID of Earlier.
 	RunID string
 	// Earlier is the run to resume, with its trials; nil starts a new run.
@@ -61,6 +60,17 @@ type Config struct {
 	Observer  Observer
 	// Trace receives every call of an engine; nil receives none.
 	Trace slog.Handler
+}
+
+// Store records a run. *store.Store is one.
+type Store interface {
+	Create(ctx context.Context, run result.Run) error
+	Resume(ctx context.Context, runID string) error
+	Append(ctx context.Context, runID string, trial result.Trial) error
+	Stopping(ctx context.Context, runID string, rule *result.Stopping) error
+	Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error
+	// TrialTimes returns the mean time of a trial of each cell in earlier runs.
+	TrialTimes(ctx context.Context) (map[result.Cell]time.Duration, error)
 }
 
 // Outcome is how an execution ended.

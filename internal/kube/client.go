@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
@@ -23,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -185,8 +186,26 @@ func resource[V, W any, T interface {
 	return gentype.NewClientWithList[T, L](plural, client, codec, namespace, func() T { return new(V) }, func() L { return new(W) })
 }
 
-// Pods makes the requests about pods.
-type Pods struct {
+// Pods makes the requests about the pods of a namespace. The typed and the imitated clients of client-go have one too.
+type Pods interface {
+	Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error)
+	List(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	// GetLogs is the request for the log of a pod.
+	GetLogs(name string, options *corev1.PodLogOptions) *rest.Request
+}
+
+// Events makes the requests about the events of a namespace.
+type Events interface {
+	List(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// pods adds the log to the requests of each type.
+type pods struct {
 	*Resource[*corev1.Pod, *corev1.PodList]
 	client    rest.Interface
 	namespace string
@@ -194,17 +213,12 @@ type Pods struct {
 
 // Pods returns the pods of a namespace; of all namespaces if it is empty.
 func (c *Client) Pods(namespace string) Pods {
-	return Pods{resource[corev1.Pod, corev1.PodList](c.core, "pods", namespace), c.core, namespace}
+	return pods{resource[corev1.Pod, corev1.PodList](c.core, "pods", namespace), c.core, namespace}
 }
 
-// GetLogs is the request for the log of a pod.
-func (p Pods) GetLogs(name string, options *corev1.PodLogOptions) *rest.Request {
+// GetLogs implements Pods.
+func (p pods) GetLogs(name string, options *corev1.PodLogOptions) *rest.Request {
 	return p.client.Get().Namespace(p.namespace).Name(name).Resource("pods").SubResource("log").VersionedParams(options, codec)
-}
-
-// Logs opens the log of a pod.
-func (p Pods) Logs(ctx context.Context, name string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
-	return p.GetLogs(name, options).Stream(ctx)
 }
 
 // Namespaces returns the namespaces.
@@ -228,7 +242,7 @@ func (c *Client) ConfigMaps(namespace string) *Resource[*corev1.ConfigMap, *core
 }
 
 // Events returns the events of a namespace.
-func (c *Client) Events(namespace string) *Resource[*corev1.Event, *corev1.EventList] {
+func (c *Client) Events(namespace string) Events {
 	return resource[corev1.Event, corev1.EventList](c.core, "events", namespace)
 }
 

@@ -17,7 +17,9 @@ type Observer interface {
 	Seen(pod *corev1.Pod)
 	// Gone receives the name of a pod that no longer exists.
 	Gone(name string)
-	// Lost receives the error that interrupts the observation; nil when it goes on.
+	// Listed is called after the present states: each pod is known. It is called again after an interruption.
+	Listed()
+	// Lost receives the error that interrupts the observation.
 	Lost(err error)
 }
 
@@ -26,20 +28,17 @@ type Observer interface {
 // and when they have forgotten the place (410).
 //
 // client-go's informers do the same. They wait up to 30 s between attempts, and a restarted API server would be missed for as long.
-func (p Pods) Follow(ctx context.Context, options metav1.ListOptions, observer Observer) error {
+func Follow(ctx context.Context, pods Pods, options metav1.ListOptions, observer Observer) error {
 	present := map[string]bool{}
 	pause, interrupted := firstPause, false
 	for {
-		list, err := p.list(ctx, options)
+		items, err := list(ctx, pods, options)
 		if err == nil {
-			if interrupted {
-				observer.Lost(nil)
-			}
 			pause, interrupted = firstPause, false
 			found := map[string]bool{}
-			for i := range list.Items {
-				found[list.Items[i].Name] = true
-				observer.Seen(&list.Items[i])
+			for i := range items.Items {
+				found[items.Items[i].Name] = true
+				observer.Seen(&items.Items[i])
 			}
 			for name := range present {
 				if !found[name] {
@@ -47,7 +46,8 @@ func (p Pods) Follow(ctx context.Context, options metav1.ListOptions, observer O
 				}
 			}
 			present = found
-			err = p.watch(ctx, options, list.ResourceVersion, present, observer)
+			observer.Listed()
+			err = watchOnce(ctx, pods, options, items.ResourceVersion, present, observer)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -67,21 +67,21 @@ func (p Pods) Follow(ctx context.Context, options metav1.ListOptions, observer O
 	}
 }
 
-func (p Pods) list(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+func list(ctx context.Context, pods Pods, options metav1.ListOptions) (*corev1.PodList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	return p.List(ctx, options)
+	return pods.List(ctx, options)
 }
 
 // watchTime is the time after which the server ends a watch. A watch on a dead connection ends by then.
 const watchTime = 5 * time.Minute
 
-// watch reports changes until the watch ends. A watch that ends in order is no error.
-func (p Pods) watch(ctx context.Context, options metav1.ListOptions, version string, present map[string]bool, observer Observer) error {
+// watchOnce reports changes until the watch ends. A watch that ends in order is no error.
+func watchOnce(ctx context.Context, pods Pods, options metav1.ListOptions, version string, present map[string]bool, observer Observer) error {
 	options.ResourceVersion, options.AllowWatchBookmarks = version, true
 	seconds := int64(watchTime / time.Second)
 	options.TimeoutSeconds = &seconds
-	changes, err := p.Watch(ctx, options)
+	changes, err := pods.Watch(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // Agent is the place of an agent for the test process: a namespace with a role, and a pod on a node that owns the measured pods. The test process
 // measures in its place. That is no difference for the clocks, because all nodes are this machine.
 type Agent struct {
-	Client                 kubernetes.Interface
+	Client                 *kube.Client
 	Namespace, Node, Fleet string
 	Owner                  metav1.OwnerReference
 }
@@ -71,18 +70,16 @@ func (c *Cluster) Agent(t testing.TB, node int) Agent {
 	var pod corev1.Pod
 	must.Do(t, json.Unmarshal([]byte(c.Kubectl(t, "get", "pod", "agent", "--namespace", a.Namespace, "--output", "json")), &pod))
 	a.Owner = metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
-	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	config, _, err := kube.Place{Kubeconfig: c.Kubeconfig}.Load()
 	must.Do(t, err)
-	admin, err := kubernetes.NewForConfig(config)
+	admin, err := kube.New(config, "touchstone-test")
 	must.Do(t, err)
 	t.Cleanup(func() { // the test's context has ended
-		must.Do(t, admin.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), a.Namespace, metav1.DeleteOptions{}))
+		must.Do(t, admin.Namespaces().Delete(context.WithoutCancel(t.Context()), a.Namespace, metav1.DeleteOptions{}))
 	})
-	config = rest.CopyConfig(config)
-	config.CertFile, config.KeyFile, config.CertData, config.KeyData = "", "", nil, nil
+	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = strings.TrimSpace(c.Kubectl(t, "create", "token", "agent", "--namespace", a.Namespace))
-	config.QPS, config.Burst = 100, 200
-	a.Client, err = kubernetes.NewForConfig(config)
+	a.Client, err = kube.New(config, "touchstone-agent")
 	must.Do(t, err)
 	return a
 }

@@ -27,16 +27,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Config describes the place of the measured pods.
 type Config struct {
-	Client kubernetes.Interface
+	Client Client
 	// Namespace is the agent's namespace, Node the name of its node. All pods are there.
 	Namespace, Node string
 	// Fleet is the ID of the cluster run. It is the label of all pods, and the names of all pods begin with engine.Prefix and it.
@@ -65,20 +64,10 @@ const (
 	ClassLabel = "touchstone.class"
 )
 
-// Requests per second of a client, and their burst. The default of 5 would delay requests, and with them the times.
-const (
-	queriesPerSecond = 100
-	queryBurst       = 200
-)
-
-// InCluster returns a client for the service account of this pod.
-func InCluster() (kubernetes.Interface, error) {
-	config, err := rest.InClusterConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the API server from within a pod: %w", err)
-	}
-	config.QPS, config.Burst, config.UserAgent = queriesPerSecond, queryBurst, "touchstone-agent"
-	return kubernetes.NewForConfig(config)
+// Client makes the requests of the engine. *kube.Client is one.
+type Client interface {
+	Pods(namespace string) kube.Pods
+	Events(namespace string) kube.Events
 }
 
 // Driver opens the RuntimeClasses of a cluster. Its targets share the watch of pods.

@@ -18,11 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	clientcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/kube"
 )
 
 // watcher follows the measured pods of one agent, and their events if the agent may read them.
@@ -106,13 +106,9 @@ func (w *watcher) close() {
 	w.workers.Wait()
 }
 
-func (w *watcher) pods() clientcore.PodInterface {
-	return w.config.Client.CoreV1().Pods(w.config.Namespace)
-}
+func (w *watcher) pods() kube.Pods { return w.config.Client.Pods(w.config.Namespace) }
 
-func (w *watcher) events() clientcore.EventInterface {
-	return w.config.Client.CoreV1().Events(w.config.Namespace)
-}
+func (w *watcher) events() kube.Events { return w.config.Client.Events(w.config.Namespace) }
 
 // mayReadEvents reports whether the role of the agent has the optional right.
 func (w *watcher) mayReadEvents(ctx context.Context) bool {

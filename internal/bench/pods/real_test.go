@@ -1,0 +1,164 @@
+package pods_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/test/cells"
+	"github.com/touchstone-bench/touchstone/test/cluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+
+// delay is the time by which the class "slow" is slower at each create of its runtime: once for the sandbox and once for the container.
+const delay = 50 * time.Millisecond
+
+// classes are three handlers of one runtime behind the same adapter: a baseline, a copy of it, and one that is slower by a known time.
+func classes(t *testing.T) cluster.Options {
+	t.Helper()
+	cluster.Require(t)
+	binary, err := exec.LookPath("runc")
+	must.Do(t, err)
+	dir, err := os.MkdirTemp("", "touchstone-classes-") // it outlives the test, like the cluster
+	must.Do(t, err)
+	handlers := map[string]string{}
+	for name, delays := range map[string][]runtimes.Delay{"base": nil, "copy": nil, "slow": {{Verb: "create", Time: delay}}} {
+		handlers[name], err = runtimes.Adapter{Binary: binary, Delays: delays}.Write(dir, name)
+		must.Do(t, err)
+	}
+	return cluster.Options{Nodes: 1, Runtimes: handlers}
+}
+
+// observer logs the events of an execution.
+type observer struct{ *testing.T }
+
+func (observer) Started(result.Trial, runner.Progress) {}
+
+func (o observer) Ended(r result.Trial) {
+	if r.Status != result.OK {
+		o.Logf("%s on %s: %s: %s", r.Benchmark, r.Target, r.Status, r.Reason)
+	}
+}
+
+func (o observer) Report(e execution.Event) { o.Log(e.Text) }
+
+// measure executes a plan on pods of a node, and returns the recorded run.
+func measure(t *testing.T, a cluster.Agent, planText string) result.Run {
+	t.Helper()
+	folder := t.TempDir()
+	db, err := store.Open(t.Context(), filepath.Join(folder, "results.db"))
+	must.Do(t, err)
+	defer func() { must.Do(t, db.Close()) }()
+	p, err := plan.Parse("plan", []byte(planText))
+	must.Do(t, err)
+	e, err := execution.New(execution.Config{
+		Plan: p, Store: db, RunID: a.Fleet + "-" + a.Node, Folder: folder, Observer: observer{t},
+		Node: &result.Node{Fleet: a.Fleet, Name: a.Node},
+		Pods: &k8s.Config{
+			Client: a.Client, Namespace: a.Namespace, Node: a.Node, Fleet: a.Fleet, Owner: a.Owner, Image: cluster.ProbeImage,
+			KubeletVersion: "v1.37.2", Events: true,
+		},
+	})
+	must.Do(t, err)
+	_, err = e.Run(t.Context())
+	must.Do(t, err)
+	run, err := db.Load(context.WithoutCancel(t.Context()), a.Fleet+"-"+a.Node)
+	must.Do(t, err)
+	return run
+}
+
+// samples are the values of a metric by block.
+func samples(run result.Run, benchmark, target, metric string) []stats.Sample {
+	var list []stats.Sample
+	for _, trial := range run.Trials {
+		if trial.Benchmark != benchmark || trial.Target != target || trial.Warmup {
+			continue
+		}
+		for _, value := range trial.Values(metric) {
+			list = append(list, stats.Sample{Block: trial.Block, Value: value})
+		}
+	}
+	return list
+}
+
+// A handler that is slower at create by a known time is slower in the stages that call create, by this time, and in no other stage. A class does
+// not differ from a copy of itself. The bounds of a few blocks are four standard errors around the truth, which a sound measurement leaves in one of
+// 16000 checks. All blocks also hold the estimate of the start to 5 ms.
+func TestDelayIsFoundInItsStages(t *testing.T) {
+	blocks, isWhole := 10, cells.Whole(t, "pods/delays")
+	if isWhole {
+		blocks = 60
+	}
+	a := cluster.Start(t, classes(t)).Agent(t, 1)
+	run := measure(t, a, fmt.Sprintf("version: 1\ntargets: [k8s/base, k8s/copy, k8s/slow]\nbaseline: k8s/base\nbenchmarks: [pods.start]\nblocks: %d\nwarmup: 1\n", blocks))
+	for _, c := range []struct {
+		target, metric string
+		truth          time.Duration
+	}{
+		{"k8s/slow", "Sandbox", delay},
+		{"k8s/slow", "CreateContainer", 0},
+		{"k8s/slow", "StartContainer", delay},
+		{"k8s/slow", "FirstInstruction", 2 * delay},
+		{"k8s/copy", "Sandbox", 0},
+		{"k8s/copy", "StartContainer", 0},
+		{"k8s/copy", "FirstInstruction", 0},
+	} {
+		base, other := samples(run, "pods.start", "k8s/base", c.metric), samples(run, "pods.start", c.target, c.metric)
+		d := stats.Subtract(other, [][]stats.Sample{base}, 1)
+		if d.CI == nil || d.N < blocks*9/10 {
+			t.Errorf("%s of %s has %d blocks of %d", c.metric, c.target, d.N, blocks)
+			continue
+		}
+		standardError := (d.CI.Hi - d.CI.Lo) / 2 / 1.96
+		off := d.Median - c.truth.Seconds()
+		t.Logf("%-17s %s: %+.1f ms [%+.1f, %+.1f], true %+.0f ms", c.metric, c.target, 1e3*d.Median, 1e3*d.CI.Lo, 1e3*d.CI.Hi, 1e3*c.truth.Seconds())
+		if bound := 4*standardError + 0.002; off > bound || off < -bound {
+			t.Errorf("%s of %s is off by %.1f ms, more than four standard errors (%.1f ms)", c.metric, c.target, 1e3*off, 1e3*standardError)
+		}
+		if isStart := c.metric == "StartContainer" && c.truth > 0; isStart && d.Median-4*standardError <= 0 {
+			t.Errorf("the delay of the start is not shown: %+v", d)
+		} else if isStart && isWhole && (off > 0.005 || off < -0.005) {
+			t.Errorf("the delay of the start is off by %.1f ms, more than 5 ms", 1e3*off)
+		}
+	}
+}
+
+// Each benchmark of the suite works on each class, and leaves no pod.
+func TestSuiteOnPods(t *testing.T) {
+	a := cluster.Start(t, classes(t)).Agent(t, 1)
+	run := measure(t, a, "version: 1\ntargets: [k8s, k8s/runsc]\nbenchmarks: [pods]\nblocks: 1\n")
+	for _, trial := range run.Trials {
+		if trial.Status != result.OK {
+			t.Errorf("%s on %s: %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+		}
+		var values []string
+		for _, s := range trial.Samples {
+			values = append(values, fmt.Sprintf("%s %.6g", s.Metric, s.Value))
+		}
+		slices.Sort(values)
+		t.Logf("%s %s: %s %v", trial.Benchmark, trial.Target, strings.Join(values, ", "), trial.Conditions)
+	}
+	if len(run.Trials) != 8 {
+		t.Errorf("%d trials, want one of four benchmarks on each of two targets", len(run.Trials))
+	}
+	pods := cluster.Start(t, classes(t)).Kubectl(t, "get", "pods", "--namespace", a.Namespace, "--output", "name")
+	if strings.TrimSpace(pods) != "pod/agent" {
+		t.Errorf("pods are left: %s", pods)
+	}
+}

@@ -114,14 +114,14 @@ stop() {
 	[ -z "$pid" ] || kill -KILL "$pid"
 }
 
-# clear_group PATH waits for the end of the processes in a cgroup of the cluster, kills those that do not end, and removes the cgroup.
+# clear_group PATH kills the processes in a cgroup of the cluster, waits for their end, and removes the cgroup.
 clear_group() {
 	local pids mount round
 	for ((round = 0; round < 500; round++)); do
 		pids=$(processes "$1")
 		[ -n "$pids" ] || break
 		# shellcheck disable=SC2086
-		[ $((round % 50)) -ne 49 ] || kill -KILL $pids 2>/dev/null || true
+		[ $((round % 50)) -ne 0 ] || kill -KILL $pids 2>/dev/null || true
 		sleep 0.02
 	done
 	[ -z "$pids" ] || die "these processes do not end: $pids"
@@ -336,6 +336,9 @@ keep() {
 	done
 }
 
+# mount does not write to /run/mount, which is this machine's until /run is hidden.
+mount() { command mount --no-mtab "$@"; }
+
 # hide PATH [SOURCE] makes a directory empty, in memory.
 hide() { mount -t tmpfs -o mode=0755,nosuid,nodev "${2:-touchstone}" "$1"; }
 
@@ -463,7 +466,8 @@ mount_cgroups() {
 
 # --- Commands ---------------------------------------------------------------------------
 
-up() {
+# up runs in a subshell, in a cgroup of the cluster: so down finds the processes of a killed up.
+up() (
 	local images=() n runtime began=$EPOCHREALTIME
 	nodes=2 engine=containerd runtimes=()
 	while [ $# -gt 1 ]; do
@@ -483,6 +487,7 @@ up() {
 	down
 	mkdir -p -m 0700 "$dir"
 	: >"$dir/is-touchstone-k8s"
+	enter_group "$group/up"
 	mkdir "$dir/log" "$dir/bin" "$dir/cache"
 	mkfifo "$dir/requests"
 	cp "$self" "$dir/cluster.sh" # a shell reads its script while it runs, and this one may be edited
@@ -513,7 +518,7 @@ up() {
 	await_nodes
 	await 60 "the default service account" kubectl get serviceaccount default
 	echo "cluster: $nodes nodes are ready after $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $began }") s; KUBECONFIG=$dir/kubeconfig"
-}
+)
 
 # hold runs a cluster for the time that standard input is open, so that it ends with the process at the other end of the pipe, however that ends.
 hold() {
@@ -593,17 +598,32 @@ start_node_again() {
 	await 60 "the kubelet of node$1" in_node "$1" kubectl --server http://127.0.0.1:10248 get --raw /healthz
 }
 
-# signal_program SIGNAL PROGRAM [N] sends a signal to a program by the name of its file.
-signal_program() {
-	local pid argument found=''
-	for pid in $(processes "${3:+node}${3:-control}"); do
+# find_program PROGRAM PATH prints the processes of a program in a cgroup of the cluster, by the name of its file.
+find_program() {
+	local pid argument missing=1
+	for pid in $(processes "$2"); do
 		{ IFS= read -r -d '' argument <"/proc/$pid/cmdline"; } 2>/dev/null || continue # it has exited
-		[ "$argument" != "$dir/bin/$2" ] || {
-			kill -s "$1" "$pid"
-			found=1
+		[ "$argument" != "$dir/bin/$1" ] || {
+			echo "$pid"
+			missing=0
 		}
 	done
-	[ -n "$found" ] || die "$2 does not run in ${3:+node}${3:-control} of $dir"
+	return $missing
+}
+
+# signal_program SIGNAL PROGRAM [N] sends a signal to a program, if necessary after its next start.
+signal_program() {
+	local at=control
+	[ -z "${3:-}" ] || at=node$3
+	await 30 "$2" send_signal "$1" "$2" "$at"
+}
+
+# send_signal SIGNAL PROGRAM PATH
+send_signal() {
+	local pids
+	pids=$(find_program "$2" "$3")
+	# shellcheck disable=SC2086
+	kill -s "$1" $pids
 }
 
 # add_fake_nodes N [FILE] starts kwok, a kubelet without containers, and adds its nodes.

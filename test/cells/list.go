@@ -62,7 +62,9 @@ func All() []Cell {
 
 		{"cluster/crio", []string{clusters, "test/kube"}},
 		{"cluster/faults", []string{clusters, "test/kube"}},
+		{"cluster/leftovers", []string{clusters, "test/kube"}},
 		{"cluster/more", []string{clusters, "test/kube"}},
+		{"pods/delays", []string{"internal/bench/pods", "internal/engine/k8s"}},
 
 		{"lab/v2", []string{machines, "internal/cgroup"}},
 		{"lab/arm", []string{machines, "probe", "linpack"}},

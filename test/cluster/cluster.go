@@ -110,7 +110,7 @@ func Main(m *testing.M) int {
 // Start returns a cluster with these options. Tests of the process share it: they remove their objects, and harm no node.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	require(t)
+	Require(t)
 	if !shared.isRunning {
 		t.Fatal("the package needs a TestMain with cluster.Main, which ends the clusters that tests share")
 	}
@@ -132,7 +132,7 @@ func Start(t testing.TB, o Options) *Cluster {
 // New starts a cluster for one test, which may harm it.
 func New(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	require(t)
+	Require(t)
 	c, err := up(t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +148,8 @@ func New(t testing.TB, o Options) *Cluster {
 // programs are the commands that every cluster needs.
 var programs = []string{"kube", "cluster-host", "runc", "ip"}
 
-// require skips the test on a machine that cannot run a cluster.
-func require(t testing.TB) {
+// Require skips the test on a machine that cannot run a cluster.
+func Require(t testing.TB) {
 	t.Helper()
 	reason := ""
 	if os.Geteuid() != 0 {

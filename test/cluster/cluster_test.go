@@ -95,7 +95,7 @@ func awaitEvent(t *testing.T, c *cluster.Cluster, pod, text string) {
 	t.Errorf("the events of %s are\n%s\nwant one with %q", pod, strings.Join(messages, "\n"), text)
 }
 
-// A cluster survives the end of each program, and of a node.
+// A cluster survives the end of each program, a frozen kubelet, and the power failure of a node.
 func TestFaults(t *testing.T) {
 	cells.Need(t, "cluster/faults")
 	c := cluster.New(t, cluster.Options{})
@@ -105,6 +105,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, program := range []string{"kubelet", "containerd"} {
 		c.Kill(t, 1, program)
+		checkPods(t, c, "node1", "runc", "runsc")
 	}
 	c.StopNode(t, 2)
 	c.Freeze(t, 1)

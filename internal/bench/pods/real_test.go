@@ -78,7 +78,7 @@ func measure(t *testing.T, a cluster.Agent, planText string) result.Run {
 	must.Do(t, err)
 	_, err = e.Run(t.Context())
 	must.Do(t, err)
-	run, err := db.Load(context.WithoutCancel(t.Context()), a.Fleet+"-"+a.Node)
+	run, err := db.Run(context.WithoutCancel(t.Context()), a.Fleet+"-"+a.Node)
 	must.Do(t, err)
 	return run
 }
@@ -141,8 +141,9 @@ func TestDelayIsFoundInItsStages(t *testing.T) {
 
 // Each benchmark of the suite works on each class, and leaves no pod.
 func TestSuiteOnPods(t *testing.T) {
-	a := cluster.Start(t, classes(t)).Agent(t, 1)
-	run := measure(t, a, "version: 1\ntargets: [k8s, k8s/runsc]\nbenchmarks: [pods]\nblocks: 1\n")
+	c := cluster.Start(t, cluster.Options{Nodes: 1})
+	a := c.Agent(t, 1)
+	run := measure(t, a, "version: 1\ntargets: [k8s, k8s/runsc]\nbenchmarks: [pods]\nblocks: 1\nwarmup: 0\n")
 	for _, trial := range run.Trials {
 		if trial.Status != result.OK {
 			t.Errorf("%s on %s: %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
@@ -157,7 +158,7 @@ func TestSuiteOnPods(t *testing.T) {
 	if len(run.Trials) != 8 {
 		t.Errorf("%d trials, want one of four benchmarks on each of two targets", len(run.Trials))
 	}
-	pods := cluster.Start(t, classes(t)).Kubectl(t, "get", "pods", "--namespace", a.Namespace, "--output", "name")
+	pods := c.Kubectl(t, "get", "pods", "--namespace", a.Namespace, "--output", "name")
 	if strings.TrimSpace(pods) != "pod/agent" {
 		t.Errorf("pods are left: %s", pods)
 	}

@@ -13,7 +13,6 @@ const (
 	StageAccepted   Stage = "Accepted"   // the API server has stored the pod
 	StageScheduled  Stage = "Scheduled"  // the scheduler has bound it to the node
 	StageSandboxed  Stage = "Sandboxed"  // its sandbox exists, with the network
-	StagePulled     Stage = "Pulled"     // its image is on the node
 	StagePrepared   Stage = "Prepared"   // its container is created
 	StageFirstLine  Stage = "FirstLine"  // the program has written its first line
 	StageRunning    Stage = "Running"    // the API server reports that the program runs

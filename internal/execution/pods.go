@@ -20,11 +20,11 @@ import (
 
 // podEnvironment returns the environment of an agent: pods on its node, on the node's clock.
 func podEnvironment(runID, folder string, p plan.Plan, config k8s.Config) (environment, error) {
-	other := func(t plan.Pattern) bool {
+	isRefused := func(t plan.Pattern) bool {
 		_, isExact := t.Exact()
 		return !isPod(t) || !isExact
 	}
-	if len(p.Targets) == 0 || slices.ContainsFunc(p.Targets, other) {
+	if len(p.Targets) == 0 || slices.ContainsFunc(p.Targets, isRefused) {
 		return environment{}, &UsageError{fmt.Errorf("an agent in a cluster measures pods: write targets such as %s/CLASS, or %s for the default class", target.Kubernetes, target.Kubernetes)}
 	}
 	if p.Pinning.Workload != "" || p.Pinning.Engines != "" || p.Pinning.Touchstone != "" {

@@ -61,11 +61,11 @@ type stages struct {
 func (s *stages) Mark(stage engine.Stage) { s.set(stage, s.now()) }
 
 func (s *stages) MarkAt(stage engine.Stage, real time.Time) {
-	moment, now := s.clocks.At(real).Sub(s.began), s.now()
-	if moment < -clockStep || moment > now+clockStep {
+	moment, elapsed := s.clocks.At(real).Sub(s.began), s.now()
+	if moment < -clockStep || moment > elapsed+clockStep {
 		s.mu.Lock()
 		s.clockErr = fmt.Errorf("the node's time of the stage %s is outside of the trial: it is %v after the begin, and %v have passed; "+
-			"the clock of this program must be the clock of the node, so its pod needs a runtime class without a clock of its own", stage, moment, now)
+			"the clock of this program must be the clock of the node, so its pod needs a runtime class without a clock of its own", stage, moment, elapsed)
 		s.mu.Unlock()
 	}
 	s.set(stage, moment)
@@ -86,7 +86,7 @@ func (s *stages) At(stage engine.Stage) (time.Duration, bool) {
 	return moment, ok
 }
 
-// checkClocks returns an error if the times of other programs cannot be converted, because somebody has set the clock during the trial.
+// checkClocks returns an error if the times of other programs cannot be converted, because the clock was set during the trial.
 //
 // Invariant clock-step: A trial with times of the real-time clock fails if the clock was set during it.
 func (t *trial) checkClocks() error {

@@ -19,8 +19,8 @@ const (
 )
 
 func density() bench.Benchmark {
-	most := bench.Higher("Pods", result.Count, "pods that run at the same time until one does not start, starts too late, or the node has too little memory; at most the parameter")
-	most.Phrase, most.Dimension, most.Column = "runs on this node with a number of pods of", result.DimensionDensity, result.ColumnDensity
+	count := bench.Higher("Pods", result.Count, "pods that run at the same time until one does not start, starts too late, or the node has too little memory; at most the parameter")
+	count.Phrase, count.Dimension, count.Column = "runs on this node with a number of pods of", result.DimensionDensity, result.ColumnDensity
 	memory := result.Metric{
 		Name: "Memory", Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
 		Help:      "fall of the node's MemAvailable by one more pod: the slope over all pods, with all memory of the node that a pod takes",
@@ -36,14 +36,14 @@ func density() bench.Benchmark {
 		Summary: "number of pods that a node holds, and the memory of one",
 		Source:  "wang section 5.7 (cost of isolation in density), for pods; peers (density of Kubernetes)",
 		Metrics: []result.Metric{
-			most, memory,
+			count, memory,
 			end("MemoryLow", "lower end of the 95 % interval of Memory in one trial"),
 			end("MemoryHigh", "upper end of the 95 % interval of Memory in one trial"),
 			bench.Seconds("Slowest", "the longest start of a pod, from the request to the first instruction"),
 		},
 		Params: []bench.Param{
 			{Name: "max", Help: "the largest number of pods; the kubelet's own limit is 110 as default", Quick: "10", Paper: "100", Check: bench.IntRange(2, largest)},
-			{Name: "floor", Help: "the floor of the node's available memory in per cent, at which the trial ends: the node is never exhausted", Quick: "20", Paper: "10", Check: bench.IntRange(6, 90)},
+			{Name: "floor", Help: "the available memory of the node in per cent that ends the trial, so that the node is never exhausted", Quick: "20", Paper: "10", Check: bench.IntRange(6, 90)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			c, err := fill(ctx, t)
@@ -80,7 +80,7 @@ func fill(ctx context.Context, t bench.Trial) (*crowd, error) {
 			break
 		}
 		p, err := launch(ctx, t)
-		if err != nil && (len(c.pods) == 0 || ctx.Err() != nil) {
+		if err != nil && (len(c.pods) == 0 || ctx.Err() != nil || !notStarted(err)) {
 			return nil, err
 		}
 		if err != nil {

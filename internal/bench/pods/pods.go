@@ -10,6 +10,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,7 +60,7 @@ func launch(ctx context.Context, t bench.Trial) (*pod, error) {
 	}
 	r, err := bench.Launch(ctx, t, t.Spec(probe.ReadySignal()...))
 	if err != nil {
-		return nil, err
+		return nil, &startError{err}
 	}
 	if _, err := r.Ready(ctx); err != nil {
 		return nil, err
@@ -73,29 +74,36 @@ func launch(ctx context.Context, t bench.Trial) (*pod, error) {
 	return p, nil
 }
 
+// startError is the error of a pod that the cluster has not started. Of many pods, some may have it. Any other error means that a program or a
+// measurement is wrong.
+type startError struct{ error }
+
+func (e *startError) Unwrap() error { return e.error }
+
+// notStarted reports whether the cluster has not started a pod.
+func notStarted(err error) bool {
+	var start *startError
+	return errors.As(err, &start)
+}
+
 // since records the time from a moment to a stage, unless the stage is unknown.
-func (p *pod) since(t bench.Trial, metric string, begin time.Duration, end engine.Stage) error {
-	moment, ok := p.stages.At(end)
-	if !ok {
-		return nil
+func (p *pod) since(t bench.Trial, metric string, begin time.Duration, end engine.Stage) {
+	if moment, ok := p.stages.At(end); ok {
+		record(t, metric, begin, moment)
 	}
-	return record(t, metric, begin, moment)
 }
 
 // between records the time from one stage to another, unless one of them is unknown.
-func (p *pod) between(t bench.Trial, metric string, begin, end engine.Stage) error {
-	moment, ok := p.stages.At(begin)
-	if !ok {
-		return nil
+func (p *pod) between(t bench.Trial, metric string, begin, end engine.Stage) {
+	if moment, ok := p.stages.At(begin); ok {
+		p.since(t, metric, moment, end)
 	}
-	return p.since(t, metric, moment, end)
 }
 
-// record records a time. Stages in the wrong order mean that their clocks differ.
-func record(t bench.Trial, metric string, begin, end time.Duration) error {
-	if end < begin {
-		return fmt.Errorf("the stages of %s are in the wrong order: it ends %v before it begins", metric, begin-end)
+// record records a time. A stage whose report comes after the next stage has no sample: its report was late. The API server may report a schedule before
+// the answer to the request, and on a busy node a sandbox after the first line.
+func record(t bench.Trial, metric string, begin, end time.Duration) {
+	if begin <= end {
+		t.Record(metric, (end - begin).Seconds())
 	}
-	t.Record(metric, (end - begin).Seconds())
-	return nil
 }

@@ -31,20 +31,18 @@ func rate() bench.Benchmark {
 		}},
 		Needs: func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("pods")} },
 		Run: func(ctx context.Context, t bench.Trial) error {
-			pods, err := launchAll(ctx, t, t.Int("pods"))
-			if len(pods) == 0 {
+			pods, failure, err := launchAll(ctx, t, t.Int("pods"))
+			if err != nil {
 				return err
 			}
-			if err != nil {
-				t.Condition("a failed pod", err.Error())
+			if failure != nil {
+				t.Condition("a failed pod", failure.Error())
 			}
 			begin, end := pods[0].StartSpan.Start, time.Duration(0)
 			for _, p := range pods {
 				begin, end = min(begin, p.StartSpan.Start), max(end, p.first)
 			}
-			if err := record(t, "Slowest", begin, end); err != nil {
-				return err
-			}
+			record(t, "Slowest", begin, end)
 			t.Record("Rate", float64(len(pods))/(end-begin).Seconds())
 			t.Record("Share", float64(len(pods))/float64(t.Int("pods")))
 			return removeAll(t, pods)
@@ -52,27 +50,28 @@ func rate() bench.Benchmark {
 	}
 }
 
-// launchAll starts n pods at once. It returns the pods that work, and the first error of the others. An error of the whole target has no pods.
-func launchAll(ctx context.Context, t bench.Trial, n int) ([]*pod, error) {
+// launchAll starts n pods at once. It returns the pods that work, and the first error of those that the cluster has not started.
+func launchAll(ctx context.Context, t bench.Trial, n int) (pods []*pod, failure error, err error) {
 	launched, errs := make([]*pod, n), make([]error, n)
 	var launches sync.WaitGroup
 	for i := range n {
 		launches.Go(func() { launched[i], errs[i] = launch(ctx, t) })
 	}
 	launches.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	var pods []*pod
-	var first error
 	for i, p := range launched {
-		if p != nil {
+		switch {
+		case p != nil:
 			pods = append(pods, p)
-		} else if first == nil {
-			first = errs[i]
+		case ctx.Err() != nil || !notStarted(errs[i]):
+			return nil, nil, errs[i]
+		case failure == nil:
+			failure = errs[i]
 		}
 	}
-	return pods, first
+	if len(pods) == 0 {
+		return nil, nil, failure
+	}
+	return pods, failure, nil
 }
 
 // removeAll removes pods at once. A pod takes a second and more, so the runner would need minutes for many.

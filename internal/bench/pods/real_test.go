@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// delay is the time by which the class "slow" is slower at each create of its runtime: once for the sandbox and once for the container.
+// delay is added to each create of the class "slow": once for the sandbox and once for the container.
 const delay = 50 * time.Millisecond
 
 // classes are three handlers of one runtime behind the same adapter: a baseline, a copy of it, and one that is slower by a known time.
@@ -119,22 +119,22 @@ func TestDelayIsFoundInItsStages(t *testing.T) {
 		{"k8s/copy", "StartContainer", 0},
 		{"k8s/copy", "FirstInstruction", 0},
 	} {
-		base, other := samples(run, "pods.start", "k8s/base", c.metric), samples(run, "pods.start", c.target, c.metric)
-		d := stats.Subtract(other, [][]stats.Sample{base}, 1)
+		base, values := samples(run, "pods.start", "k8s/base", c.metric), samples(run, "pods.start", c.target, c.metric)
+		d := stats.Subtract(values, [][]stats.Sample{base}, 1)
 		if d.CI == nil || d.N < blocks*9/10 {
 			t.Errorf("%s of %s has %d blocks of %d", c.metric, c.target, d.N, blocks)
 			continue
 		}
 		standardError := (d.CI.Hi - d.CI.Lo) / 2 / 1.96
-		off := d.Median - c.truth.Seconds()
+		bias := d.Median - c.truth.Seconds()
 		t.Logf("%-17s %s: %+.1f ms [%+.1f, %+.1f], true %+.0f ms", c.metric, c.target, 1e3*d.Median, 1e3*d.CI.Lo, 1e3*d.CI.Hi, 1e3*c.truth.Seconds())
-		if bound := 4*standardError + 0.002; off > bound || off < -bound {
-			t.Errorf("%s of %s is off by %.1f ms, more than four standard errors (%.1f ms)", c.metric, c.target, 1e3*off, 1e3*standardError)
+		if bound := 4*standardError + 0.002; bias > bound || bias < -bound {
+			t.Errorf("%s of %s is off by %.1f ms, more than four standard errors (%.1f ms)", c.metric, c.target, 1e3*bias, 1e3*standardError)
 		}
 		if isStart := c.metric == "StartContainer" && c.truth > 0; isStart && d.Median-4*standardError <= 0 {
 			t.Errorf("the delay of the start is not shown: %+v", d)
-		} else if isStart && isWhole && (off > 0.005 || off < -0.005) {
-			t.Errorf("the delay of the start is off by %.1f ms, more than 5 ms", 1e3*off)
+		} else if isStart && isWhole && (bias > 0.005 || bias < -0.005) {
+			t.Errorf("the delay of the start is off by %.1f ms, more than 5 ms", 1e3*bias)
 		}
 	}
 }

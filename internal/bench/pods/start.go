@@ -2,7 +2,6 @@ package pods
 
 import (
 	"context"
-	"errors"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -19,9 +18,9 @@ func start() bench.Benchmark {
 		Source:  "peers (ClusterLoader2, PodStartupLatency of Kubernetes), with the node's clock instead of whole seconds",
 		Metrics: []result.Metric{
 			first,
-			optional(bench.Seconds("Sandbox", "from scheduled to the sandbox with its network (condition PodReadyToStartContainers, from Kubernetes 1.36 on)")),
+			optional(bench.Seconds("Sandbox", "from scheduled to the sandbox with its network: by the event Pulled, or without the right to read events by the condition PodReadyToStartContainers")),
 			optional(bench.Seconds("Container", "from the sandbox to the first instruction")),
-			optional(bench.Seconds("CreateContainer", "from the event Pulled to the event Created: the runtime's create, and the files of the container")),
+			optional(bench.Seconds("CreateContainer", "from the sandbox to the event Created: the runtime's create, and the files of the container")),
 			optional(bench.Seconds("StartContainer", "from the event Created to the first instruction: the runtime's start")),
 			unjudged(ofControlPlane, bench.Seconds("Request", "an empty request to the API server, before the pod")),
 			unjudged(ofControlPlane, bench.Seconds("Accept", "from the request that creates the pod to its answer")),
@@ -41,27 +40,16 @@ func start() bench.Benchmark {
 			}
 			t.Record("Request", request.Seconds())
 			begin := p.StartSpan.Start
-			return errors.Join(
-				record(t, "FirstInstruction", begin, p.first),
-				p.between(t, "Sandbox", engine.StageScheduled, engine.StageSandboxed),
-				p.between(t, "Container", engine.StageSandboxed, engine.StageFirstLine),
-				p.between(t, "CreateContainer", engine.StagePulled, engine.StagePrepared),
-				p.between(t, "StartContainer", engine.StagePrepared, engine.StageFirstLine),
-				p.since(t, "Accept", begin, engine.StageAccepted),
-				p.schedule(t),
-				p.since(t, "Running", begin, engine.StageRunning),
-				p.since(t, "Ready", begin, engine.StageReady),
-			)
+			record(t, "FirstInstruction", begin, p.first)
+			p.between(t, "Sandbox", engine.StageScheduled, engine.StageSandboxed)
+			p.between(t, "Container", engine.StageSandboxed, engine.StageFirstLine)
+			p.between(t, "CreateContainer", engine.StageSandboxed, engine.StagePrepared)
+			p.between(t, "StartContainer", engine.StagePrepared, engine.StageFirstLine)
+			p.since(t, "Accept", begin, engine.StageAccepted)
+			p.between(t, "Schedule", engine.StageAccepted, engine.StageScheduled)
+			p.since(t, "Running", begin, engine.StageRunning)
+			p.since(t, "Ready", begin, engine.StageReady)
+			return nil
 		},
 	}
-}
-
-// schedule records the time of the scheduler. The watch may report its decision before the answer to the request arrives.
-func (p *pod) schedule(t bench.Trial) error {
-	accepted, ok := p.stages.At(engine.StageAccepted)
-	scheduled, isKnown := p.stages.At(engine.StageScheduled)
-	if !ok || !isKnown {
-		return nil
-	}
-	return record(t, "Schedule", min(accepted, scheduled), scheduled)
 }

@@ -38,7 +38,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Real is Now: nobody sets the clock.
+// Real is Now.
 func (c *Clock) Real() time.Time { return c.Now() }
 
 // Advance moves time forward by d, past all deadlines in between.

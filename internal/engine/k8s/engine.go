@@ -69,23 +69,30 @@ func (e *Engine) Info() engine.Info {
 		},
 	}
 	if !isPrompt(e.config.KubeletVersion) {
-		info.Caveat = fmt.Sprintf("the kubelet %s reports the states of pods up to 1 s late, so no stage ends at the sandbox; Kubernetes 1.%d and later report them at once",
+		info.Caveat = fmt.Sprintf("the kubelet %s reports the states of pods up to 1 s late, so no stage ends at such a state; Kubernetes 1.%d and later report them at once",
 			e.config.KubeletVersion, promptKubelet)
 	}
+	source := "the condition PodReadyToStartContainers"
+	if e.config.Events {
+		source = "the event Pulled"
+	}
+	info.Conditions = map[string]string{"sandbox known by": source}
 	return info
 }
 
 // Stages implements engine.Stager.
 func (e *Engine) Stages() []engine.Stage {
 	stages := []engine.Stage{
-		engine.StageAccepted, engine.StageScheduled, engine.StageFirstLine, engine.StageRunning, engine.StageReady, engine.StageLastLine,
-		engine.StageTerminated, engine.StageDeleted,
+		engine.StageAccepted, engine.StageScheduled, engine.StageFirstLine, engine.StageRunning, engine.StageReady, engine.StageLastLine, engine.StageDeleted,
 	}
 	if isPrompt(e.config.KubeletVersion) {
-		stages = append(stages, engine.StageSandboxed)
+		stages = append(stages, engine.StageTerminated)
 	}
-	if e.watcher.config.Events {
-		stages = append(stages, engine.StagePulled, engine.StagePrepared, engine.StageStopping)
+	switch {
+	case e.watcher.config.Events:
+		stages = append(stages, engine.StageSandboxed, engine.StagePrepared, engine.StageStopping)
+	case isPrompt(e.config.KubeletVersion):
+		stages = append(stages, engine.StageSandboxed)
 	}
 	return stages
 }

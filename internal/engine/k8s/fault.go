@@ -36,17 +36,17 @@ func (e *FaultError) Unwrap() error { return e.cause }
 
 // excerpt bounds a text of a pod or of the API server in an error, without control characters: names, messages and logs are of others.
 func excerpt(text string) string {
-	const most = 600
-	clean := strings.Map(func(r rune) rune {
+	const limit = 600
+	line := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
-	if len(clean) > most {
-		clean = strings.ToValidUTF8(clean[:most], "") + "…"
+	if len(line) > limit {
+		line = strings.ToValidUTF8(line[:limit], "") + "…"
 	}
-	return strings.TrimSpace(clean)
+	return strings.TrimSpace(line)
 }
 
 // refusals are the reasons of the API server for a refused request, by a part of its message, with the remedy.
@@ -151,7 +151,7 @@ func faultOf(p *corev1.Pod) *FaultError {
 	return nil
 }
 
-// startFailures are the reasons of a container that has ended without its program, or whose end nobody has seen.
+// startFailures are the reasons of a container that has ended without its program, or whose end the node has not seen.
 var startFailures = map[string]bool{"StartError": true, "ContainerCannotRun": true, "ContainerStatusUnknown": true}
 
 // waitingFault is the fault of a container that waits for a thing that will not come by itself.

@@ -62,7 +62,7 @@ func (p *pod) receiver() context.Context {
 	return p.stages
 }
 
-// errNoTime is the error of a log that is not what the kubelet writes.
+// errNoTime is the error of a log in another format than the kubelet writes.
 var errNoTime = errors.New("a line of the log has no time: the kubelet does not write it, or its log is damaged")
 
 // copyLines copies the lines of a log without their times. It calls first before the first line, and returns the time of the last one. The length

@@ -71,13 +71,13 @@ func (p *pod) await(ctx context.Context, done func() (bool, error)) error {
 	for {
 		p.mu.Lock()
 		isDone, err := done()
-		changed := p.changed
+		change := p.changed
 		p.mu.Unlock()
 		if isDone || err != nil {
 			return err
 		}
 		select {
-		case <-changed:
+		case <-change:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -117,14 +117,14 @@ var errStolen error = &FaultError{
 	Reason: "the pod is deleted by another: a drain, a controller or a user", Advice: "keep others away from the namespace of the run", Transient: true,
 }
 
-// mark reports the stages that a status shows. A late status shows none.
+// mark reports the stages that a status shows. A late status shows none. The event of the sandbox is sharper than its condition.
 func (p *pod) mark(o *corev1.Pod) {
 	if p.blurred {
 		return
 	}
-	state := stateOf(o)
+	state, config := stateOf(o), p.watcher.config
 	if p.deleting || o.DeletionTimestamp != nil {
-		if state != nil && state.Terminated != nil {
+		if state != nil && state.Terminated != nil && isPrompt(config.KubeletVersion) {
 			engine.Mark(p.stages, engine.StageTerminated)
 		}
 		return
@@ -132,7 +132,7 @@ func (p *pod) mark(o *corev1.Pod) {
 	if hasCondition(o, corev1.PodScheduled) {
 		engine.Mark(p.stages, engine.StageScheduled)
 	}
-	if hasCondition(o, corev1.PodReadyToStartContainers) && isPrompt(p.watcher.config.KubeletVersion) {
+	if hasCondition(o, corev1.PodReadyToStartContainers) && !config.Events && isPrompt(config.KubeletVersion) {
 		engine.Mark(p.stages, engine.StageSandboxed)
 	}
 	if state != nil && state.Running != nil {
@@ -183,8 +183,8 @@ func (p *pod) note(ev *corev1.Event) {
 		p.events[ev.Reason] = true
 		if real, ok := timeOf(ev); ok && ev.Source.Component == "kubelet" {
 			switch {
-			case ev.Reason == "Pulled" && !p.deleting:
-				engine.MarkAt(p.stages, engine.StagePulled, real)
+			case ev.Reason == "Pulled" && !p.deleting: // the first event after the sandbox, also for an image that is there
+				engine.MarkAt(p.stages, engine.StageSandboxed, real)
 			case ev.Reason == "Created" && !p.deleting:
 				engine.MarkAt(p.stages, engine.StagePrepared, real)
 			case ev.Reason == "Killing" && p.deleting:
@@ -263,20 +263,19 @@ func (p *pod) awaitRun(ctx context.Context) error {
 
 func (p *pod) awaitStep(ctx context.Context, limit time.Duration, done func(*corev1.Pod) bool, reason string) error {
 	if limit > 0 {
-		late := &FaultError{
+		fault := &FaultError{
 			Reason: fmt.Sprintf(reason, limit), Advice: "kubectl describe pod shows the events, which the agent reads itself if its role has them", Transient: true,
 		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, late)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault)
 		defer cancel()
 	}
 	err := p.await(ctx, func() (bool, error) {
 		return p.fault == nil && p.status != nil && done(p.status), p.fault
 	})
-	var late *FaultError
-	if errors.As(err, &late) && ctx.Err() != nil {
-		if broken := p.watcher.broken(); broken != nil {
-			return fmt.Errorf("%w (the watch of pods does not work: %w)", err, broken)
+	if err != nil && ctx.Err() != nil {
+		if cause := p.watcher.broken(); cause != nil {
+			return fmt.Errorf("%w (the watch of pods does not work: %w)", err, cause)
 		}
 	}
 	return err
@@ -340,11 +339,11 @@ func (p *pod) Wait(ctx context.Context) (engine.Exit, error) {
 
 // exitOf translates the end of a container. Runtimes report a signal as 128 and its number.
 func exitOf(t *corev1.ContainerStateTerminated) engine.Exit {
-	const most = 128 + 64 // the signals of Linux
+	const lastSignal = 128 + 64 // the signals of Linux
 	switch {
 	case t.Signal > 0:
 		return engine.Exit{Signal: syscall.Signal(t.Signal)}
-	case t.ExitCode > 128 && t.ExitCode <= most:
+	case t.ExitCode > 128 && t.ExitCode <= lastSignal:
 		return engine.Exit{Signal: syscall.Signal(t.ExitCode - 128)}
 	}
 	return engine.Exit{Code: int(t.ExitCode)}
@@ -402,8 +401,8 @@ func (p *pod) stuck(err error) error {
 func (p *pod) remove(ctx context.Context, grace *int64) error {
 	p.update(func() {
 		p.deleting = true
-		if marked := context.WithoutCancel(ctx); engine.HasMarker(ctx) {
-			p.stages = marked
+		if engine.HasMarker(ctx) {
+			p.stages = context.WithoutCancel(ctx)
 		}
 	})
 	p.mu.Lock()

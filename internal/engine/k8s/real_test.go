@@ -71,7 +71,7 @@ func (b *text) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// A pod reports its stages in order, whatever its class, and its log has all lines of its program.
+// A pod of any class reports its stages in order, and its log has all lines of its program.
 func TestLifeOfAPod(t *testing.T) {
 	_, config := place(t)
 	for _, name := range []string{"k8s", "k8s/runc", "k8s/runsc"} {

@@ -254,15 +254,15 @@ func (s *podStore) Delete(object any) error {
 
 // Replace has the pods of a new list. A tracked pod that it lacks may be younger than the list, so another one decides.
 func (s *podStore) Replace(list []any, _ string) error {
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, object := range list {
 		if o, ok := object.(*corev1.Pod); ok {
-			seen[o.Name] = true
+			names[o.Name] = true
 			_ = s.Add(o)
 		}
 	}
 	for _, p := range s.all() {
-		if !seen[p.manifest.Name] {
+		if !names[p.manifest.Name] {
 			s.workers.Go(p.confirm)
 		}
 	}

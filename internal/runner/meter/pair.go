@@ -19,11 +19,11 @@ const sharpPair = 10 * time.Microsecond
 func ReadPair(c Clock) Pair {
 	var best Pair
 	for i := range pairReadings {
-		before := c.Now()
+		start := c.Now()
 		real := c.Real()
-		width := c.Now().Sub(before)
+		width := c.Now().Sub(start)
 		if i == 0 || width < best.width {
-			best = Pair{Monotonic: before.Add(width / 2), Real: real, width: width}
+			best = Pair{Monotonic: start.Add(width / 2), Real: real, width: width}
 		}
 		if best.width <= sharpPair {
 			break
@@ -35,7 +35,7 @@ func ReadPair(c Clock) Pair {
 // At is the moment on the monotonic clock of a time on the real-time clock, if no step lies between the pair and the time.
 func (p Pair) At(real time.Time) time.Time { return p.Monotonic.Add(real.Sub(p.Real)) }
 
-// Step is the time by which the real-time clock was set since the pair. The kernel slews both clocks alike, so that is no step.
-func (p Pair) Step(later Pair) time.Duration {
-	return later.Real.Sub(p.Real) - later.Monotonic.Sub(p.Monotonic)
+// Step is the change of the real-time clock between two pairs by a program that sets it. The kernel slews both clocks alike, so that is no step.
+func (p Pair) Step(next Pair) time.Duration {
+	return next.Real.Sub(p.Real) - next.Monotonic.Sub(p.Monotonic)
 }

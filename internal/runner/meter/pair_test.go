@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 )
 
-// shifted is a clock whose real-time clock somebody sets. Each reading of the monotonic clock takes the next cost.
+// shifted is a clock with a real-time clock that can be set. Each reading of the monotonic clock takes the next cost.
 type shifted struct {
 	*fake.Clock
 	offset time.Duration
@@ -27,14 +27,14 @@ func (c *shifted) Now() time.Time {
 
 func TestPairConvertsTimesOfOthers(t *testing.T) {
 	c := &shifted{Clock: fake.NewClock(), offset: time.Hour}
-	began := c.Now()
+	begin := c.Now()
 	pair := meter.ReadPair(c)
 	c.Advance(3 * time.Second)
-	if got := pair.At(c.Real()).Sub(began); got != 3*time.Second {
+	if got := pair.At(c.Real()).Sub(begin); got != 3*time.Second {
 		t.Errorf("the time of another program is %v after the begin, want 3s", got)
 	}
 	if step := pair.Step(meter.ReadPair(c)); step != 0 {
-		t.Errorf("Step() = %v on a clock that nobody has set", step)
+		t.Errorf("Step() = %v on a clock that was not set", step)
 	}
 	c.offset -= 20 * time.Millisecond
 	if step := pair.Step(meter.ReadPair(c)); step != -20*time.Millisecond {
@@ -46,7 +46,7 @@ func TestPairConvertsTimesOfOthers(t *testing.T) {
 func TestPairIsTheSharpestReading(t *testing.T) {
 	c := &shifted{Clock: fake.NewClock(), costs: []time.Duration{0, 40 * time.Millisecond, 0, 8 * time.Millisecond, 0, 0}}
 	pair := meter.ReadPair(c)
-	if off := pair.Real.Sub(pair.Monotonic); off != 0 {
-		t.Errorf("the two clocks of the pair are %v apart", off)
+	if gap := pair.Real.Sub(pair.Monotonic); gap != 0 {
+		t.Errorf("the two clocks of the pair are %v apart", gap)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,8 @@ func addDir(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVarP(dir, "dir", "d", defaultDir, "`FOLDER` with the results")
 }
 
-// listResults completes a command that lists items of the results file. Items with the same heading follow each other; heading may be nil.
+// listResults completes a command that lists items of the results file. Items with the same heading follow each other; heading may be nil. Items without a
+// heading have a blank line behind those with one.
 func listResults[T any](
 	a *App, cmd *cobra.Command, read func(*store.Store, context.Context) ([]T, error), header []string, heading func(T) string, row func(T) []string,
 ) *cobra.Command {
@@ -153,7 +155,7 @@ func listResults[T any](
 			}
 			var rows [][]string
 			for i, item := range items {
-				if heading != nil && (i == 0 || heading(item) != heading(items[i-1])) {
+				if heading != nil && (i == 0 && heading(item) != "" || i > 0 && heading(item) != heading(items[i-1])) {
 					rows = append(rows, []string{heading(item)})
 				}
 				rows = append(rows, row(item))
@@ -171,16 +173,48 @@ func (a *App) runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "List the recorded runs",
 		Long: `Lists the runs in the results folder, the newest first. The state of a run is running,
-complete, interrupted or killed.`,
+complete, interrupted or killed. The runs of a fleet are together, below its ID.`,
 	}
 	header := []string{"RUN", "PLAN", "STATE", "STARTED", "OK", "FAILED", "SKIPPED", "TARGETS"}
-	return listResults(a, cmd, (*store.Store).Runs, header, nil, func(r store.Summary) []string {
+	return listResults(a, cmd, runsByFleet, header, fleetHeading, func(r store.Summary) []string {
 		bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
+		name := r.Name
+		if r.Node != nil && r.Node.Name != "" {
+			name += " on " + r.Node.Name
+		}
 		return []string{
-			r.ID, r.Name, string(r.State), shownTime(r.Started),
+			r.ID, name, string(r.State), shownTime(r.Started),
 			fmt.Sprint(r.Trials[result.OK]), fmt.Sprint(bad), fmt.Sprint(r.Trials[result.Skipped]), strings.Join(r.Targets, " "),
 		}
 	})
+}
+
+// runsByFleet lists all runs, the newest first. The runs of a fleet are at the place of its newest run.
+func runsByFleet(db *store.Store, ctx context.Context) ([]store.Summary, error) {
+	runs, err := db.Runs(ctx)
+	places := map[string]int{}
+	for i, r := range runs {
+		if _, ok := places[fleetHeading(r)]; !ok && r.Node != nil {
+			places[fleetHeading(r)] = i
+		}
+	}
+	order := make(map[string]int, len(runs))
+	for i, r := range runs {
+		order[r.ID] = i
+		if r.Node != nil {
+			order[r.ID] = places[fleetHeading(r)]
+		}
+	}
+	slices.SortStableFunc(runs, func(x, y store.Summary) int { return order[x.ID] - order[y.ID] })
+	return runs, err
+}
+
+// fleetHeading is the heading of the runs of a fleet. It is empty for the other runs.
+func fleetHeading(r store.Summary) string {
+	if r.Node == nil {
+		return ""
+	}
+	return "fleet " + r.Node.Fleet
 }
 
 // shownTime spells a time in the user's zone. A run of TouchStone has none.
@@ -259,8 +293,8 @@ func (a *App) writeBytes(file string, content []byte) error {
 func (a *App) reportCommand() *cobra.Command {
 	var opts reportOptions
 	cmd := &cobra.Command{
-		Use:   "report [RUN...]",
-		Short: "Show the results of one run or of several runs",
+		Use:   "report [RUN...|FLEET]",
+		Short: "Show the results of one run, of several runs, or of a fleet",
 		Long: fmt.Sprintf(`Shows the results of a run: the scorecard, medians with intervals, ratios to the
 baseline with verdicts, warnings, and trials without a number. The report of a run is
 always the same. Name a run by its ID, the beginning of its ID, or "latest", which is
@@ -270,6 +304,11 @@ With several runs, up to %d, the report covers all of them: the ratio to the
 baseline in each run, for each benchmark and target, and the differences between
 the runs and their machines. It shows absolute values of different machines and
 compares them only with --across-machines, as ratios to the values of the first run.
+
+A fleet is the runs of a cluster run, one for each node. Name it by its ID or the
+beginning of its ID. Its report has the ratio to the baseline over all nodes, the spread
+between nodes, and nodes that differ from their kind. "latest" is the fleet if the
+newest run belongs to one. --site writes its page and a page for each node.
 
 If the CPU of a machine is emulated, the report says so at the top. Values of speed then have
 the word "emulated" in the place of a verdict: times, rates, CPU time and energy. Verdicts about
@@ -282,7 +321,8 @@ Values of environment variables in the plan are left out, also where a program p
 them, unless you give --show-env.`, report.MostRuns),
 		Example: `  touchstone report
   touchstone report 20261120 -o html -O report.html
-  touchstone report 20261120 20261121 latest -o html -O machines.html`,
+  touchstone report 20261120 20261121 latest -o html -O machines.html
+  touchstone report latest --site pages`,
 		Args: atMost(report.MostRuns),
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			if opts.across && len(refs) < 2 {
@@ -298,8 +338,19 @@ them, unless you give --show-env.`, report.MostRuns),
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
-			if cmd.Flags().Changed("summary") && (len(refs) > 1 || opts.format != formatTable) {
+			options := analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true}
+			fleet, err := a.fleetRuns(cmd.Context(), opts.dir, refs)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("summary") && (len(refs) > 1 || fleet != nil || opts.format != formatTable) {
 				return usage(errors.New("--summary is for the table of one run: name one run, and leave out --format"))
+			}
+			if fleet != nil {
+				return a.reportFleet(cmd.Context(), opts, options, fleet)
+			}
+			if opts.site != "" {
+				return usage(errors.New("--site writes the pages of a fleet: name a fleet, or write one page with -o html -O FILE"))
 			}
 			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
 			if err != nil {
@@ -310,7 +361,7 @@ them, unless you give --show-env.`, report.MostRuns),
 			}
 			opts.refs = refs
 			end := a.slow("analysing the results")
-			r := report.New(runs, analysis.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, MinEffect: float64(minimum), Release: true})
+			r := report.New(runs, options)
 			end()
 			return a.writeReport(opts, r)
 		},
@@ -322,6 +373,7 @@ them, unless you give --show-env.`, report.MostRuns),
 	addSummarySize(cmd, &opts.summary, summaryFull)
 	addBaseline(cmd, &opts.baseline)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
+	cmd.Flags().StringVar(&opts.site, "site", "", "`FOLDER` for the page of a fleet, and a page for each node")
 	cmd.Flags().StringVar(&opts.minEffect, "min-effect", "", "`PERCENTAGE` up to which a difference does not matter, such as 3%")
 	addEmulated(cmd, &opts.emulated)
 	return cmd
@@ -340,6 +392,8 @@ type reportOptions struct {
 	minEffect string
 	// across is --across-machines, emulated is --emulated-verdicts.
 	across, emulated, showEnv bool
+	// site is the folder for the pages of a fleet.
+	site string
 }
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {

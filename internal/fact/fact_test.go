@@ -104,3 +104,21 @@ func TestImageText(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeFacts(t *testing.T) {
+	run := result.Run{Host: result.Host{CPUs: 2, Node: &result.Node{
+		Fleet: "f1", Name: "worker-1", Kind: "m5.large", Kubelet: "v1.37.2", Engine: "containerd://2.4.2", Labels: map[string]string{"zone": "b", "disk": "nvme"},
+	}}}
+	got := map[string]string{}
+	for _, f := range Host(&run) {
+		if f.Kind >= Node && f.Kind <= NodeLabel {
+			got[f.Name()] = f.Text
+		}
+	}
+	want := map[string]string{
+		"Node": "worker-1", "Kind of node": "m5.large", "Kubelet": "v1.37.2", "Container engine": "containerd://2.4.2", "Label disk": "nvme", "Label zone": "b",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the facts of a node differ (-want +got):\n%s", diff)
+	}
+}

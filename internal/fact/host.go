@@ -2,6 +2,8 @@ package fact
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,8 +50,9 @@ func Host(r *result.Run) []Fact {
 		newFact(CommandLine, h.Cmdline),
 		newFact(Root, root),
 		newFact(Selfcheck, SelfcheckText(h.Selfcheck)),
-		newFact(Tool, strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", r.Tool.Version, r.Tool.Commit, r.Tool.Go))),
 	}...)
+	facts = append(facts, nodeFacts(h.Node)...)
+	facts = append(facts, newFact(Tool, strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", r.Tool.Version, r.Tool.Commit, r.Tool.Go))))
 	for _, i := range r.Images {
 		facts = append(facts, newFact(Image, ImageText(i)))
 	}
@@ -85,6 +88,18 @@ func reclaimFacts(r *result.Reclaim) []Fact {
 		newFact(KSM, value(r.KSM, func(n int64) string { return ksm(n, r.KSMSharing) })),
 		newFact(Zswap, zswap),
 	}
+}
+
+// nodeFacts are the facts of a node of a cluster.
+func nodeFacts(n *result.Node) []Fact {
+	if n == nil {
+		return nil
+	}
+	facts := []Fact{newFact(Node, n.Name), newFact(NodeKind, n.Kind), newFact(Kubelet, n.Kubelet), newFact(ContainerEngine, n.Engine)}
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		facts = append(facts, Fact{ID{NodeLabel, key}, n.Labels[key]})
+	}
+	return facts
 }
 
 // settingFacts are the facts that a run may lack.

@@ -40,6 +40,12 @@ const (
 	CommandLine
 	Root
 	Selfcheck
+	// Node is the name of the machine in its cluster, and NodeLabel has the key of a label of the node as its subject.
+	Node
+	NodeKind
+	Kubelet
+	ContainerEngine
+	NodeLabel
 	Tool
 	Image
 	// Images are all images of a run.
@@ -111,6 +117,11 @@ var properties = [...]property{
 	CommandLine:     {name: "Kernel command line"},
 	Root:            {name: "Run as root"},
 	Selfcheck:       {name: "Selfcheck", natural: true},
+	Node:            {name: "Node", identity: true, optional: true},
+	NodeKind:        {name: "Kind of node", identity: true, optional: true},
+	Kubelet:         {name: "Kubelet", optional: true},
+	ContainerEngine: {name: "Container engine", optional: true},
+	NodeLabel:       {name: "Label", identity: true, optional: true},
 	Tool:            {name: "Tool"},
 	Image:           {name: "Image"},
 	Images:          {name: "Images"},

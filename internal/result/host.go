@@ -20,7 +20,7 @@ const UnknownHost = "unknown"
 func (h *Host) IsKnown() bool { return h.CPUs > 0 }
 
 // SameMachine reports whether two runs were made on one machine, judged by their facts: name, architecture, model and number of
-// CPUs, hypervisor, memory within memoryTolerance, and identity. It is the only definition; every comparison of absolute times across runs
+// CPUs, hypervisor, memory within memoryTolerance, identity, and the name in a cluster. It is the only definition; every comparison of absolute times across runs
 // uses it.
 //
 // The name alone is not enough, since many machines keep the name of their image. A name such as localhost proves nothing, so such machines
@@ -33,7 +33,7 @@ func (h *Host) SameMachine(second *Host) bool {
 	lower, upper := min(h.Memory, second.Memory), max(h.Memory, second.Memory)
 	return h.Hostname == second.Hostname && h.Arch == second.Arch && h.CPU == second.CPU && h.CPUs == second.CPUs &&
 		h.Virtual == second.Virtual && float64(upper-lower) <= memoryTolerance*float64(upper) &&
-		!h.Identity.Contradicts(second.Identity) && (!h.unnamed() || h.Identity.proves(second.Identity))
+		!h.Identity.Contradicts(second.Identity) && !h.Node.contradicts(second.Node) && (!h.unnamed() || h.Identity.proves(second.Identity))
 }
 
 // unnamed reports whether the host name is none, or one that systems and images give to every machine.
@@ -204,6 +204,11 @@ type Node struct {
 	Engine  string `json:"engine,omitempty"`
 	// Labels are the labels of the node that may explain its speed, such as the zone. An anonymous run has none.
 	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// contradicts reports whether two nodes are different machines. Agents may share a host name, and nodes of one cluster do not share a name.
+func (n *Node) contradicts(second *Node) bool {
+	return n != nil && second != nil && n.Name != second.Name
 }
 
 // maxNodeLabels bounds the labels of a node.

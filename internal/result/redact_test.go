@@ -77,6 +77,7 @@ func TestAnonymous(t *testing.T) {
 	change := func(run Run) Run {
 		run.Host.Hostname = "bench1.lan"
 		run.Name = "alice-nightly"
+		run.Host.Node.Name, run.Host.Node.Labels = "node.bench1.lan", map[string]string{"owner": "dave"}
 		run.Host.Selfcheck.Target = "oci/runsc@config=/home/carol/one"
 		run.Plan = "image: /home/alice/My Docs/app.tar\nargv:\n- /usr/bin/app\n- --user=alice\n- \"/a \\\"b\"\n"
 		run.Images[1].Name = "/srv/a b/c.tar"
@@ -101,12 +102,12 @@ func TestAnonymous(t *testing.T) {
 	got := run.Anonymous("", "bob", "root")
 	expect.Equal(t, "the caller's run changed", original, run)
 	public := string(encoded(t, Document{Runs: []Run{got}}))
-	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
+	for _, leak := range []string{"alice", "bob", "carol", "dave", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
 		if index := strings.Index(public, leak); index >= 0 {
 			t.Errorf("%q is still there: …%s…", leak, public[max(0, index-60):min(len(public), index+60)])
 		}
 	}
-	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS", "peer=machine-1.\"", "peer=machine-2.\"", "peer=machine-3.\"", "peer=host", "of peer=machine-2. are", "peer: machine-3."} {
+	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS", `"fleet": "f1"`, `"kind": "m5.large"`, "peer=machine-1.\"", "peer=machine-2.\"", "peer=machine-3.\"", "peer=host", "of peer=machine-2. are", "peer: machine-3."} {
 		if !strings.Contains(public, stays) {
 			t.Errorf("%s is missing in\n%s", stays, public)
 		}

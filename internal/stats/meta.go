@@ -123,9 +123,8 @@ func pauleMandel(effects []Effect) float64 {
 	for _, e := range effects {
 		hi += (e.Log - mean) * (e.Log - mean)
 	}
-	const steps = 100 // to the last bit
-	for range steps {
-		if mid := midpoint(lo, hi); excess(mid) > 0 {
+	for mid := midpoint(lo, hi); mid > lo && mid < hi; mid = midpoint(lo, hi) { // to the last bit
+		if excess(mid) > 0 {
 			lo = mid
 		} else {
 			hi = mid

@@ -268,6 +268,8 @@ type Summary struct {
 	// Targets and Benchmarks are names, in the order of the run.
 	Targets    []string `json:"targets"`
 	Benchmarks []string `json:"benchmarks"`
+	// Node is the machine's part in a cluster run; nil for a machine that was measured alone.
+	Node *result.Node `json:"node,omitempty"`
 }
 
 // Runs lists all runs, the newest first. A run that was killed has the state result.Killed.
@@ -302,8 +304,10 @@ func (s *Store) summaries(ctx context.Context, count bool) (list []Summary, impo
 			var isForeign bool
 			var targets []result.Target
 			var benchmarks []result.Benchmark
+			var host result.Host
 			sum := Summary{Trials: map[result.Status]int{}, Targets: []string{}, Benchmarks: []string{}}
-			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks}, &isForeign)
+			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks}, document{&host}, &isForeign)
+			sum.Node = host.Node
 			for _, t := range targets {
 				sum.Targets = append(sum.Targets, t.Name)
 			}
@@ -313,7 +317,7 @@ func (s *Store) summaries(ctx context.Context, count bool) (list []Summary, impo
 			trials[key], imports[sum.ID] = sum.Trials, isForeign
 			list = append(list, sum)
 			return err
-		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY key DESC`)
+		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, host, imported FROM run ORDER BY key DESC`)
 		if err != nil || !count {
 			return err
 		}

@@ -63,7 +63,7 @@ func (b *builder) estimated(m result.Metric, s *Section, o *Outcome) Estimated {
 		return e
 	}
 	e.Median = stats.Median(valuesOf(points))
-	if m.Group != "" {
+	if !m.IsJudged() {
 		return e
 	}
 	samples := samplesOf(points)

@@ -44,6 +44,13 @@ func optional(m result.Metric) result.Metric {
 	return m
 }
 
+// stageOf is a stage as a part of the whole time. It needs reports that not every cluster gives.
+func stageOf(group, name, stage, help string) result.Metric {
+	m := optional(bench.Seconds(name, help))
+	m.Group, m.Component = group, stage
+	return m
+}
+
 // pod is a pod of a trial with its stages.
 type pod struct {
 	*bench.Running

@@ -98,11 +98,11 @@ func samples(run result.Run, benchmark, target, metric string) []stats.Sample {
 }
 
 // A handler that is slower at create by a known time is slower in the stages that call create, by this time, and in no other stage. A class does
-// not differ from a copy of itself. The bounds of a few blocks are four standard errors around the truth, which a sound measurement leaves in one of
-// 16000 checks. All blocks also hold the estimate of the start to 5 ms.
+// not differ from a copy of itself. The bounds are four standard errors around the truth, which a sound measurement leaves in one of 16000 checks. The
+// standard error of the start is 1.3 ms after 60 blocks on an idle host, and more beside other programs.
 func TestDelayIsFoundInItsStages(t *testing.T) {
-	blocks, isWhole := 10, cells.Whole(t, "pods/delays")
-	if isWhole {
+	blocks := 10
+	if cells.Whole(t, "pods/delays") {
 		blocks = 60
 	}
 	a := cluster.Start(t, classes(t)).Agent(t, 1)
@@ -112,11 +112,11 @@ func TestDelayIsFoundInItsStages(t *testing.T) {
 		truth          time.Duration
 	}{
 		{"k8s/slow", "Sandbox", delay},
-		{"k8s/slow", "CreateContainer", 0},
-		{"k8s/slow", "StartContainer", delay},
+		{"k8s/slow", "StageCreate", 0},
+		{"k8s/slow", "StageStart", delay},
 		{"k8s/slow", "FirstInstruction", 2 * delay},
 		{"k8s/copy", "Sandbox", 0},
-		{"k8s/copy", "StartContainer", 0},
+		{"k8s/copy", "StageStart", 0},
 		{"k8s/copy", "FirstInstruction", 0},
 	} {
 		base, values := samples(run, "pods.start", "k8s/base", c.metric), samples(run, "pods.start", c.target, c.metric)
@@ -131,10 +131,8 @@ func TestDelayIsFoundInItsStages(t *testing.T) {
 		if bound := 4*standardError + 0.002; bias > bound || bias < -bound {
 			t.Errorf("%s of %s is off by %.1f ms, more than four standard errors (%.1f ms)", c.metric, c.target, 1e3*bias, 1e3*standardError)
 		}
-		if isStart := c.metric == "StartContainer" && c.truth > 0; isStart && d.Median-4*standardError <= 0 {
+		if c.metric == "StageStart" && c.truth > 0 && d.Median-4*standardError <= 0 {
 			t.Errorf("the delay of the start is not shown: %+v", d)
-		} else if isStart && isWhole && (bias > 0.005 || bias < -0.005) {
-			t.Errorf("the delay of the start is off by %.1f ms, more than 5 ms", 1e3*bias)
 		}
 	}
 }

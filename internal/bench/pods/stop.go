@@ -16,6 +16,7 @@ import (
 const settle = 1200 * time.Millisecond
 
 func stop() bench.Benchmark {
+	part := func(name, stage, help string) result.Metric { return stageOf("stages of a stop", name, stage, help) }
 	signal := bench.Seconds("Signal", "from just before the request that deletes the pod to SIGTERM in the program, by the time in the log; the program exits at once")
 	signal.Phrase = "brings SIGTERM to the program of a pod in"
 	end := optional(bench.Seconds("Terminate", "from the request until the API server reports the end of the container and the sandbox (from Kubernetes 1.36 on)"))
@@ -26,8 +27,10 @@ func stop() bench.Benchmark {
 		Source:  "peers (ClusterLoader2), with the node's clock instead of whole seconds",
 		Metrics: []result.Metric{
 			signal, end,
-			optional(bench.Seconds("Teardown", "from the exit of the program until the API server reports the end of the container and the sandbox")),
-			unjudged(ofControlPlane, bench.Seconds("Accept", "from the request to the event Killing of the kubelet")),
+			part("StageStop", "stopping", "from the request to the event Killing of the kubelet"),
+			part("StageSignal", "SIGTERM", "from the event Killing to SIGTERM in the program"),
+			part("StageTeardown", "terminated", "from the exit of the program until the API server reports the end of the container and the sandbox"),
+			part("StageDelete", "deleted", "from then until the API server has removed the pod"),
 			unjudged(granular, bench.Seconds("Deleted", "from the request until the API server has removed the pod")),
 		},
 		Phases: true,
@@ -53,8 +56,10 @@ func stop() bench.Benchmark {
 			}
 			record(t, "Signal", span.Start, last)
 			p.since(t, "Terminate", span.Start, engine.StageTerminated)
-			p.between(t, "Teardown", engine.StageLastLine, engine.StageTerminated)
-			p.since(t, "Accept", span.Start, engine.StageStopping)
+			p.since(t, "StageStop", span.Start, engine.StageStopping)
+			p.between(t, "StageSignal", engine.StageStopping, engine.StageLastLine)
+			p.between(t, "StageTeardown", engine.StageLastLine, engine.StageTerminated)
+			p.between(t, "StageDelete", engine.StageTerminated, engine.StageDeleted)
 			p.since(t, "Deleted", span.Start, engine.StageDeleted)
 			return nil
 		},

@@ -145,7 +145,7 @@ type environment struct {
 	session *Session       // nil for fake targets and for pods
 	turn    machineTurn    // empty for fake targets and for pods
 	sampler *noise.Sampler // nil for fake targets
-	scratch string         // without a session: the directory for trials' files, created when it is needed
+	scratch string         // without a session: the directory for trials' files, for fake targets created when it is needed
 }
 
 // New prepares an execution and touches nothing on the host.
@@ -250,7 +250,7 @@ func (e *Execution) open(ctx context.Context) error {
 		return nil
 	case e.session == nil:
 		e.sample()
-		return nil
+		return os.MkdirAll(e.scratch, 0o700)
 	}
 	for _, w := range e.work {
 		e.session.Containers = max(e.session.Containers, w.Needs().Containers)
@@ -347,6 +347,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	}
 	if !e.isFake {
 		e.useMachine(&config)
+		config.Registry = noRegistry{}
 	}
 	if e.session == nil {
 		return config, nil

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,6 +43,23 @@ func (e *Execution) facts() result.Host {
 	}
 	return facts
 }
+
+// noRegistry is the registry of an agent: the nodes reach none of this program's.
+type noRegistry struct{}
+
+func (noRegistry) lack() error {
+	return &engine.UnsupportedError{What: "an image of the run's own", Reason: "the nodes of a cluster cannot pull from an agent", Advice: "measure it on a machine"}
+}
+
+func (r noRegistry) Fresh(context.Context, int64) (string, error) { return "", r.lack() }
+
+func (r noRegistry) Minimal(context.Context, string, string) (string, []byte, error) {
+	return "", nil, r.lack()
+}
+
+func (noRegistry) Served(string) (transfer, size int64) { return 0, 0 }
+
+func (noRegistry) Forget(string) {}
 
 // podImages are the images of benchmarks in a cluster: one image for all, which the nodes have.
 func (e *Execution) podImages(images []bench.Image) map[bench.Image]runner.Image {

@@ -11,6 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/execution"
@@ -58,8 +63,14 @@ func (o observer) Ended(r result.Trial) {
 
 func (o observer) Report(e execution.Event) { o.Log(e.Text) }
 
-// measure executes a plan on pods of a node, and returns the recorded run.
+// measure executes a plan on pods of a node, with the image of the probe, and returns the recorded run.
 func measure(t *testing.T, a cluster.Agent, planText string) result.Run {
+	t.Helper()
+	return measureWith(t, a, k8s.Config{Image: cluster.ProbeImage}, planText)
+}
+
+// measureWith is measure with an image of the configuration.
+func measureWith(t *testing.T, a cluster.Agent, config k8s.Config, planText string) result.Run {
 	t.Helper()
 	folder := t.TempDir()
 	db, err := store.Open(t.Context(), filepath.Join(folder, "results.db"))
@@ -67,13 +78,12 @@ func measure(t *testing.T, a cluster.Agent, planText string) result.Run {
 	defer func() { must.Do(t, db.Close()) }()
 	p, err := plan.Parse("plan", []byte(planText))
 	must.Do(t, err)
+	config.Client, config.Namespace, config.Node, config.Fleet, config.Owner = a.Client, a.Namespace, a.Node, a.Fleet, a.Owner
+	config.KubeletVersion, config.Events = "v1.37.2", true
 	e, err := execution.New(execution.Config{
 		Plan: p, Store: db, RunID: a.Fleet + "-" + a.Node, Folder: folder, Observer: observer{t},
 		Node: &result.Node{Fleet: a.Fleet, Name: a.Node},
-		Pods: &k8s.Config{
-			Client: a.Client, Namespace: a.Namespace, Node: a.Node, Fleet: a.Fleet, Owner: a.Owner, Image: cluster.ProbeImage,
-			KubeletVersion: "v1.37.2", Events: true,
-		},
+		Pods: &config,
 	})
 	must.Do(t, err)
 	_, err = e.Run(t.Context())
@@ -159,5 +169,46 @@ func TestSuiteOnPods(t *testing.T) {
 	pods := c.Kubectl(t, "get", "pods", "--namespace", a.Namespace, "--output", "name")
 	if strings.TrimSpace(pods) != "pod/agent" {
 		t.Errorf("pods are left: %s", pods)
+	}
+}
+
+// workloadImage is the name of the image with all programs in a cluster.
+const workloadImage = "localhost/workload:1"
+
+// loadWorkload loads the workload image into the nodes.
+func loadWorkload(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	_, image := enginetest.Workload(t)
+	tag, err := name.NewTag(workloadImage)
+	must.Do(t, err)
+	file := filepath.Join(t.TempDir(), "workload.tar")
+	must.Do(t, tarball.WriteToFile(file, tag, image))
+	c.Load(t, file)
+}
+
+// skips are the benchmarks that a pod cannot run, each with a part of the reason. All others work in a pod.
+var skips = map[string]string{}
+
+// Each benchmark of the catalogue works in a pod, or is skipped with its reason.
+func TestCatalogueInPods(t *testing.T) {
+	cells.Need(t, "pods/catalogue")
+	c := cluster.Start(t, cluster.Options{Nodes: 1})
+	loadWorkload(t, c)
+	var suites []string
+	for _, b := range (catalogue.Catalogue{}).All() {
+		if !slices.Contains(suites, b.Suite()) {
+			suites = append(suites, b.Suite())
+		}
+	}
+	run := measureWith(t, c.Agent(t, 1), k8s.Config{Image: workloadImage, Programs: true},
+		fmt.Sprintf("version: 1\ntargets: [k8s/runc]\nbenchmarks: [%s]\nblocks: 1\nwarmup: 0\nparameters: quick\n", strings.Join(suites, ", ")))
+	for _, trial := range run.Trials {
+		reason, isSkip := skips[trial.Benchmark]
+		switch {
+		case isSkip && (trial.Status != result.Skipped || !strings.Contains(trial.Reason, reason)):
+			t.Errorf("%s is %s because of %q, want a skip because of %q", trial.Benchmark, trial.Status, trial.Reason, reason)
+		case !isSkip && trial.Status != result.OK:
+			t.Errorf("%s is %s because of %q %s", trial.Benchmark, trial.Status, trial.Reason, trial.Output)
+		}
 	}
 }

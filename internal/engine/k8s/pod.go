@@ -219,7 +219,12 @@ func (p *pod) Start(ctx context.Context) error {
 			return p.refused(err)
 		}
 		engine.Mark(ctx, engine.StageAccepted)
-		p.see(o)
+		p.update(func() {
+			p.uid = o.UID
+			if p.status == nil { // the watch may have been faster, and then knows more
+				p.status = o
+			}
+		})
 		return p.awaitRun(ctx)
 	})
 	if err != nil {

@@ -187,7 +187,29 @@ func loadWorkload(t *testing.T, c *cluster.Cluster) {
 }
 
 // skips are the benchmarks that a pod cannot run, each with a part of the reason. All others work in a pod.
-var skips = map[string]string{}
+var skips = map[string]string{
+	"operations.container.lifecycle": noCalls, "operations.container.exec": "pods/exec", "operations.container.pause": "cannot freeze",
+	"operations.container.update": "resize pods", "operations.container.stats": "metrics", "operations.image.pull": "the kubelet pulls",
+	"operations.service.ready": "network of the node", "operations.energy.lifecycle": "", // the gauge may be the reason
+	"scalability.runtime.5": noCalls, "scalability.runtime.10": noCalls, "scalability.runtime.50": noCalls,
+	"scalability.rate.1": noCalls, "scalability.rate.4": noCalls, "scalability.rate.8": noCalls,
+	"performance.disk.read": noWrites, "performance.disk.write": noWrites, "performance.disk.throughput": noWrites, "performance.disk.sqlite": noWrites,
+	"performance.disk.blog": noWrites, "performance.disk.mount": noDirectory,
+	"performance.network.bandwidth": noPeer, "performance.network.netperf": noPeer, "performance.network.http": noPeer, "performance.database.redis": noPeer,
+	"performance.energy.cpu": "energy", "limits.cpu.scaling": "resize pods",
+	"density.workload": noDirectory, "density.churn": noCalls,
+	"isolation.memory.reclaim": noDirectory, "isolation.disk": noDirectory, "isolation.network": noPeer, "isolation.pids": noCalls,
+	"latency.exec": "pods/exec", "latency.start": noCalls,
+	"footprint.install": "no programs on this host", "portability.image.run": "cannot pull from an agent",
+}
+
+// The reasons of several skips.
+const (
+	noCalls     = "the kubelet makes a pod in one go"
+	noWrites    = "may not write to the image's files"
+	noDirectory = "forbids directories of the node"
+	noPeer      = "at the other end of the pod's network"
+)
 
 // Each benchmark of the catalogue works in a pod, or is skipped with its reason.
 func TestCatalogueInPods(t *testing.T) {

@@ -17,8 +17,6 @@ import (
 // FaultError is the reason why a pod does not run, or no longer runs.
 type FaultError struct {
 	Reason, Advice string
-	// Away is set if the node takes no pod now: it is cordoned, not ready, or does not exist.
-	Away bool
 	// Transient is set if another attempt may succeed.
 	Transient bool
 	cause     error
@@ -136,7 +134,7 @@ func faultOf(p *corev1.Pod) *FaultError {
 	if c := condition(p, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 		return &FaultError{
 			Reason: "the scheduler finds no place for the pod on the node: " + excerpt(c.Message),
-			Advice: "uncordon the node, wait until it is ready, or tolerate its taints in the plan", Away: true, Transient: true,
+			Advice: "uncordon the node, wait until it is ready, or tolerate its taints in the plan", Transient: true,
 		}
 	}
 	switch {

@@ -145,8 +145,8 @@ func TestPodsThatCannotStart(t *testing.T) {
 			c := created(t, e, "x")
 			err := c.Start(t.Context())
 			var fault *k8s.FaultError
-			if !errors.As(err, &fault) || fault.Away != (tt.name == "cordoned") {
-				t.Errorf("the fault is %+v", fault)
+			if !errors.As(err, &fault) {
+				t.Errorf("the error is no fault of a pod: %v", err)
 			}
 			checkError(t, a, c, err, tt.want)
 		})

@@ -51,7 +51,9 @@ if [ "${1:-}" = --dir ]; then
 fi
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
 case $dir/ in /run/* | /var/lib/* | /var/log/* | /proc/* | /sys/*) die "the nodes hide the directory $dir: choose one outside of /run, /var/lib, /var/log, /proc and /sys" ;; esac
-group=touchstone-k8s-$(basename "$dir")-$(printf %s "$dir" | sha256sum | cut -c 1-6)
+group=${dir//\//-}
+[ ${#group} -le 150 ] || group=${group: -150}
+group=touchstone-k8s$group-$(printf %s "$dir" | sha256sum | cut -c 1-6)
 self=$(readlink -f "$0")
 components=(etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl)
 
@@ -69,7 +71,7 @@ enter_group() {
 	while read -r mount; do
 		at=$mount
 		for part in ${1//\// }; do
-			! unified || delegate "$at"
+			! unified || delegate "$at" >>"$dir/delegated${at//\//-}"
 			at=$at/$part
 			mkdir -p "$at"
 			for file in cpus mems; do
@@ -80,13 +82,13 @@ enter_group() {
 	done < <(hierarchies)
 }
 
-# delegate PATH gives the controllers of a v2 cgroup to the cgroups in it. A cgroup with processes cannot do so, except the root. down takes back the
-# controllers that this machine did not have in DIR/controllers.
+# delegate PATH gives the controllers of a v2 cgroup to the cgroups in it, and prints those that they did not have. A cgroup with processes cannot do
+# so, except the root.
 delegate() {
 	local controller
 	for controller in $(cat "$1/cgroup.controllers"); do
 		! grep -qw "$controller" "$1/cgroup.subtree_control" || continue
-		[ "$1" != /sys/fs/cgroup ] || echo "$controller" >>"$dir/controllers"
+		echo "$controller"
 		echo "+$controller" >"$1/cgroup.subtree_control"
 	done
 }
@@ -137,13 +139,13 @@ clear_group() {
 
 # --- The parts of up --------------------------------------------------------------------
 
-# await SECONDS OBJECT COMMAND… repeats a command until it succeeds. The subshell keeps an exit of the command away from this script.
+# await OBJECT COMMAND… repeats a command until it succeeds, for at most ten minutes. The subshell keeps an exit of the command away from this
+# script.
 await() {
-	local limit=$((SECONDS + $1)) object=$2
-	shift 2
-	until ("$@") >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$limit" ] || die "$object was not ready in time: see $dir/log"
-		sleep 0.05
+	local start=$SECONDS
+	until ("${@:2}") >/dev/null 2>&1; do
+		[ $((SECONDS - start)) -lt 600 ] || die "$1 was not ready after ten minutes: see $dir/log"
+		sleep "$([ $((SECONDS - start)) -lt 15 ] && echo 0.05 || echo 1)" # an emulated machine is busy with the checks otherwise
 	done
 }
 
@@ -222,6 +224,7 @@ write_node() {
 		makeIPTablesUtilChains: false
 		oomScoreAdj: 0
 		resolvConf: $at/resolv.conf
+		volumePluginDir: $dir/plugins
 		clusterDomain: cluster.local
 		clusterDNS: [$service.10]
 		maxPods: 250
@@ -368,11 +371,11 @@ inside_control() {
 		--service-account-issuer https://kubernetes.default.svc --service-account-key-file "$pki/sa.pub" \
 		--service-account-signing-key-file "$pki/sa.key" --profiling=false &
 	# The other components retry until the API answers, but in steps of seconds.
-	until "$dir/bin/kubectl" --kubeconfig "$pki/admin.kubeconfig" --cache-dir "$dir/cache" get --raw /readyz >/dev/null 2>&1; do sleep 0.1; done
+	"$dir/bin/cluster-host" await https://127.0.0.1/readyz "$pki/ca.crt"
 	touch "$dir/ready"
 	log=kube-controller-manager keep kube-controller-manager --kubeconfig "$pki/controller-manager.kubeconfig" --leader-elect=false \
 		--use-service-account-credentials --service-account-private-key-file "$pki/sa.key" --root-ca-file "$pki/ca.crt" \
-		--kube-api-qps 500 --kube-api-burst 500 --cert-dir "$pki" &
+		--kube-api-qps 500 --kube-api-burst 500 --cert-dir "$pki" --flex-volume-plugin-dir "$dir/plugins" &
 	log=kube-scheduler keep kube-scheduler --kubeconfig "$pki/scheduler.kubeconfig" --leader-elect=false --cert-dir "$pki" &
 	# Only a child of this process is in the namespaces of the cluster for sure, so start-node sends a request.
 	while read -r n <>"$dir/requests"; do start_node "$n"; done
@@ -405,7 +408,7 @@ start_node() {
 # runsc have default paths below these that no flag changes.
 inside_node() {
 	local n=$1 at=$dir/node$1 setting file
-	hostname "node$n"
+	echo "node$n" >/proc/sys/kernel/hostname
 	mount --make-rprivate /
 	mount -t sysfs sysfs /sys # with the interfaces of this network
 	mount_cgroups
@@ -426,22 +429,22 @@ inside_node() {
 		mount --bind /run/cgroups /proc/cgroups
 	}
 	ip link set lo up
-	await 10 "the network of node$n" test -d /sys/class/net/eth0
+	await "the network of node$n" test -d /sys/class/net/eth0
 	ip address add "$net.$((10 + n))/24" dev eth0
 	ip link set eth0 up
 	ip route add default via "$net.1"
 	echo 1 >/proc/sys/net/ipv4/ip_forward
 	! unified || {
 		echo $$ >/sys/fs/cgroup/system/cgroup.procs
-		delegate /sys/fs/cgroup
+		delegate /sys/fs/cgroup >/dev/null
 	}
 	export TMPDIR=$at/tmp PATH=$dir/bin:$PATH HOME=/root
 	case $engine in
 	containerd) log=containerd$n keep containerd --config "$at/containerd.toml" & ;;
 	crio) log=crio$n CONTAINERS_REGISTRIES_CONF=$at/registries.conf keep crio --config "$at/crio.conf" --config-dir "$at/crio.d" & ;;
 	esac
-	await 30 "$engine of node$n" test -S "$socket"
-	await 60 "the API" test -e "$dir/ready"
+	await "$engine of node$n" test -S "$socket"
+	await "the API" test -e "$dir/ready"
 	log=kubelet$n keep kubelet --config "$at/kubelet.yaml" --kubeconfig "$dir/pki/node$n.kubeconfig" --hostname-override "node$n" \
 		--node-ip "$net.$((10 + n))" --cert-dir "$at/tmp" &
 	wait
@@ -504,19 +507,19 @@ up() (
 			bash "$dir/cluster.sh" --dir "$dir" inside-control
 	) >>"$dir/log/control" 2>&1 </dev/null &
 	disown
-	await 10 "the port" test -s "$dir/port"
+	await "the port" test -s "$dir/port"
 	sed "s|https://$net.1:443|https://127.0.0.1:$(cat "$dir/port")|" "$dir/pki/admin.kubeconfig" >"$dir/kubeconfig"
 	chmod 0600 "$dir/kubeconfig"
 	# Images need only the engine, which is ready long before the API.
-	for ((n = 1; n <= nodes; n++)); do await 30 "$engine of node$n" in_node "$n" test -S "$socket"; done
+	for ((n = 1; n <= nodes; n++)); do await "$engine of node$n" in_node "$n" test -S "$socket"; done
 	load "$dir/pause.tar" "${images[@]}"
-	await 120 "the API" test -e "$dir/ready"
+	await "the API" test -e "$dir/ready"
 	for runtime in "${runtimes[@]}"; do
 		printf '{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "%s"}, "handler": "%s"}\n' "${runtime%%=*}" "${runtime%%=*}"
 	done | kubectl apply -f - >/dev/null
-	for ((n = 1; n <= nodes; n++)); do await 60 "node$n" kubectl get node "node$n"; done
+	for ((n = 1; n <= nodes; n++)); do await "node$n" kubectl get node "node$n"; done
 	await_nodes
-	await 60 "the default service account" kubectl get serviceaccount default
+	await "the default service account" kubectl get serviceaccount default
 	echo "cluster: $nodes nodes are ready after $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $began }") s; KUBECONFIG=$dir/kubeconfig"
 )
 
@@ -534,16 +537,16 @@ down() {
 	[ ! -e "$dir" ] || [ -e "$dir/is-touchstone-k8s" ] || [ -z "$(ls -A "$dir")" ] || die "$dir is not the directory of a cluster: choose another one"
 	stop 1 control
 	clear_group ""
-	[ ! -e "$dir/controllers" ] || while read -r controller; do
+	[ ! -e "$dir/delegated-sys-fs-cgroup" ] || while read -r controller; do
 		echo "-$controller" >/sys/fs/cgroup/cgroup.subtree_control || true # another program uses it by now
-	done <"$dir/controllers"
+	done <"$dir/delegated-sys-fs-cgroup"
 	rm -rf --one-file-system "$dir"
 }
 
 # await_nodes waits until the API answers and all nodes are ready.
 await_nodes() {
-	await 120 "the API" kubectl get --raw /readyz
-	kubectl wait --for=condition=Ready nodes --all --timeout 120s >/dev/null
+	await "the API" kubectl get --raw /readyz
+	kubectl wait --for=condition=Ready nodes --all --timeout 300s >/dev/null
 }
 
 status() {
@@ -595,7 +598,7 @@ stop_node() {
 start_node_again() {
 	[ -z "$(first 2 "node$1")" ] || die "node $1 runs"
 	echo "$1" >"$dir/requests"
-	await 60 "the kubelet of node$1" in_node "$1" kubectl --server http://127.0.0.1:10248 get --raw /healthz
+	await "the kubelet of node$1" in_node "$1" kubectl --server http://127.0.0.1:10248 get --raw /healthz
 }
 
 # find_program PROGRAM PATH prints the processes of a program in a cgroup of the cluster, by the name of its file.
@@ -615,7 +618,7 @@ find_program() {
 signal_program() {
 	local at=control
 	[ -z "${3:-}" ] || at=node$3
-	await 30 "$2" send_signal "$1" "$2" "$at"
+	await "$2" send_signal "$1" "$2" "$at"
 }
 
 # send_signal SIGNAL PROGRAM PATH

@@ -67,5 +67,15 @@ if [ -n "${TOUCHSTONE_KATA:-}${LAB_SUITES:-}" ] && [ "$(go env GOARCH)" = amd64 
 	cp "$(scripts/runtimes.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
 	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/runtimes.sh runsc)/containerd-shim-runsc-v1" "$(scripts/runtimes.sh crio)"/{crio,pinns} "$dir"
 fi
+# TestCluster runs a cluster in a machine for amd64.
+case ,${TOUCHSTONE_CELLS:-all}, in
+*,all,* | *,lab/cluster,*)
+	mkdir "$dir/cluster"
+	cp scripts/cluster.sh "$(scripts/tools.sh kube)"/{kube,cluster-host} "$(scripts/runtimes.sh containerd)"/{containerd,ctr,containerd-shim-runc-v2} "$dir/cluster"
+	cp "$(scripts/runtimes.sh runsc)"/{runsc,containerd-shim-runsc-v1} "$dir/cluster"
+	cp internal/image/probe/probe-amd64 "$dir/cluster/probe"
+	go test -c -trimpath -ldflags '-s -w' -o "$dir/cluster/cluster.test" ./test/cluster
+	;;
+esac
 # With a single package, go test prints progress at once and not at the end.
 TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 70m "$@" ./test/lab

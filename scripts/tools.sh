@@ -25,7 +25,7 @@ version_of() {
 	golangci-lint) echo v2.12.0 ;;
 	nfpm) echo v2.43.4 ;;
 	axe-core) echo 4.14.1 ;;
-	kube) echo "$(kubernetes)-$(cd "$checkout" && cat test/kube/go.* test/kube/*.go test/cluster/host/*.go | sha256sum | cut -c 1-8)" ;;
+	kube) echo "$(kubernetes)-$(cd "$checkout" && find test/kube test/cluster/host -type f ! -name '*_test.go' | sort | xargs cat | sha256sum | cut -c 1-8)" ;;
 	kwok) echo v0.8.0 ;;
 	*)
 		echo "tools: unknown tool $1; the tools are crictl, golangci-lint, nfpm, axe-core, kube, kwok" >&2

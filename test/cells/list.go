@@ -61,6 +61,7 @@ func All() []Cell {
 		{"chaos/stopped", []string{campaign, "internal/engine/managed"}},
 
 		{"cluster/crio", []string{clusters, "test/kube"}},
+		{"cluster/fake", []string{clusters, "test/kube"}},
 		{"cluster/faults", []string{clusters, "test/kube"}},
 		{"cluster/leftovers", []string{clusters, "test/kube"}},
 		{"cluster/more", []string{clusters, "test/kube"}},
@@ -71,6 +72,7 @@ func All() []Cell {
 		{"lab/arm", []string{machines, "probe", "linpack"}},
 		{"lab/kvm", []string{machines, "internal/engine/runtimes"}},
 		{"lab/faults", []string{machines}},
+		{"lab/cluster", []string{machines, clusters}},
 		{"lab/controllers", []string{machines, "internal/cgroup"}},
 	}
 }

@@ -145,31 +145,37 @@ func New(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// programs are the commands that every cluster needs.
-var programs = []string{"kube", "cluster-host", "runc", "ip"}
-
-// Require skips the test on a machine that cannot run a cluster.
+// Require skips the test on a machine that cannot run a cluster, and in the short form of the tests.
 func Require(t testing.TB) {
 	t.Helper()
-	reason := ""
+	if testing.Short() {
+		t.Skip("a cluster takes too long for the short form of the tests")
+	}
 	if os.Geteuid() != 0 {
-		reason = "a cluster needs root"
+		skip(t, "a cluster needs root")
 	}
-	for _, name := range programs {
-		if _, err := exec.LookPath(name); err != nil && reason == "" {
-			reason = fmt.Sprintf("a cluster needs the program %s in PATH: see scripts/cluster.sh", name)
-		}
+	for _, name := range []string{"kube", "cluster-host", "runc", "ip", "unshare"} {
+		requireProgram(t, name)
 	}
-	if output, err := exec.CommandContext(t.Context(), "unshare", "--pid", "--fork", "--mount", "--net", "--uts", "--ipc", "true").CombinedOutput(); err != nil && reason == "" {
-		reason = fmt.Sprintf("a cluster needs namespaces: %v: %s", err, bytes.TrimSpace(output))
+	if output, err := exec.CommandContext(t.Context(), "unshare", "--pid", "--fork", "--mount", "--net", "--uts", "--ipc", "--cgroup", "true").CombinedOutput(); err != nil {
+		skip(t, fmt.Sprintf("a cluster needs namespaces: %v: %s", err, bytes.TrimSpace(output)))
 	}
-	switch {
-	case reason == "":
-	case os.Getenv("TOUCHSTONE_MUST_RUN") != "":
+}
+
+func requireProgram(t testing.TB, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		skip(t, fmt.Sprintf("a cluster needs the program %s in PATH: see scripts/cluster.sh", name))
+	}
+}
+
+// skip skips the test, or fails it where tests must run.
+func skip(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("TOUCHSTONE_MUST_RUN") != "" {
 		t.Fatalf("TOUCHSTONE_MUST_RUN is set, and %s", reason)
-	default:
-		record.Skip(t, reason)
 	}
+	record.Skip(t, reason)
 }
 
 // up starts a cluster below a directory; empty means the directory for temporary files.
@@ -262,6 +268,14 @@ func (c *Cluster) Load(t testing.TB, archives ...string) {
 func (c *Cluster) Node(t testing.TB, n int, args ...string) string {
 	t.Helper()
 	return c.run(t, "", append([]string{"node", strconv.Itoa(n)}, args...)...)
+}
+
+// AddFakeNodes adds nodes of kwok, which run no containers, with the label type=kwok and the taint kwok.x-k8s.io/node. The file is the log of each of
+// their pods, in the format of containerd. The test is skipped if kwok is not in PATH.
+func (c *Cluster) AddFakeNodes(t testing.TB, n int, log string) {
+	t.Helper()
+	requireProgram(t, "kwok")
+	c.run(t, "", "kwok", strconv.Itoa(n), log)
 }
 
 // StopNode kills all processes of a node at once, like a power failure.

@@ -51,6 +51,17 @@ func TestPodOfEachClassRunsOnEachNode(t *testing.T) {
 	}
 }
 
+// A node that boots again runs pods as before. The lab runs this test on a machine with cgroup v2.
+func TestOneNode(t *testing.T) {
+	cells.Need(t, "cluster/more")
+	c := cluster.New(t, cluster.Options{Nodes: 1})
+	checkPods(t, c, "node1", "runc", "crun", "runsc")
+	c.StopNode(t, 1)
+	c.StartNode(t, 1)
+	c.Wait(t)
+	checkPods(t, c, "node1", "runc")
+}
+
 // Two clusters run side by side, with the same addresses. Each API knows only its own node.
 func TestSideBySide(t *testing.T) {
 	cells.Need(t, "cluster/more")
@@ -126,6 +137,22 @@ func TestCRIO(t *testing.T) {
 	if version := c.Kubectl(t, "get", "nodes", "-o", "jsonpath={.items[0].status.nodeInfo.containerRuntimeVersion}"); !strings.HasPrefix(version, "cri-o://") {
 		t.Errorf("the node runs %s, want cri-o", version)
 	}
+}
+
+// Pods run on fake nodes beside a real one, and have the log that their cluster got.
+func TestFakeNodes(t *testing.T) {
+	cells.Need(t, "cluster/fake")
+	c := cluster.New(t, cluster.Options{Nodes: 1})
+	log := filepath.Join(t.TempDir(), "log")
+	must.Do(t, os.WriteFile(log, []byte("2026-01-01T00:00:00.000000000Z stdout F a line\n"), 0o600))
+	c.AddFakeNodes(t, 100, log)
+	c.Apply(t, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fake"},
+"spec": {"nodeSelector": {"kubernetes.io/hostname": "fake-0100"}, "tolerations": [{"operator": "Exists"}], "containers": [{"name": "c", "image": "none"}]}}`)
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout=180s", "pod/fake")
+	if log := c.Kubectl(t, "logs", "fake"); log != "a line\n" {
+		t.Errorf("the log of a fake pod is %q, want the line of the file", log)
+	}
+	checkPods(t, c, "node1", "runc")
 }
 
 // programPath returns the path of a program.

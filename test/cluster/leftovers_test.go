@@ -47,26 +47,26 @@ func TestOnHost(t *testing.T) {
 	}
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	before := list(t, temporary)
+	baseline := list(t, temporary)
 	t.Run("end", func(t *testing.T) {
 		t.Run("cluster", func(t *testing.T) {
 			checkPods(t, cluster.New(t, cluster.Options{Nodes: 1}), "node1", "runc", "runsc")
 		})
-		compare(t, before, temporary)
+		compare(t, baseline, temporary)
 	})
 	// The files appear in this order.
 	for _, file := range []string{"bin", "port", "log/kubelet1", "kubeconfig", "ready"} {
 		t.Run("up killed after "+strings.ReplaceAll(file, "/", "_"), func(t *testing.T) {
 			dir := filepath.Join(temporary, "cluster")
-			up := exec.CommandContext(t.Context(), script, "--dir", dir, "up", "--nodes", "1")
-			must.Do(t, up.Start())
+			command := exec.CommandContext(t.Context(), script, "--dir", dir, "up", "--nodes", "1")
+			must.Do(t, command.Start())
 			await(t, file, func() bool { return exists(filepath.Join(dir, file)) })
-			must.Do(t, up.Process.Kill())
-			_ = up.Wait()
+			must.Do(t, command.Process.Kill())
+			_ = command.Wait()
 			if output, err := exec.CommandContext(t.Context(), script, "--dir", dir, "down").CombinedOutput(); err != nil {
 				t.Errorf("down: %v: %s", err, output)
 			}
-			compare(t, before, temporary)
+			compare(t, baseline, temporary)
 		})
 	}
 	for _, file := range []string{"port", "ready"} {
@@ -80,8 +80,8 @@ func TestOnHost(t *testing.T) {
 			await(t, pattern, func() bool { return len(matches(t, pattern)) > 0 })
 			must.Do(t, tests.Process.Kill())
 			_ = tests.Wait()
-			await(t, "the end of the cluster", func() bool { return len(matches(t, filepath.Join(temporary, "cluster-*"))) == 0 })
-			compare(t, before, temporary)
+			defer compare(t, baseline, temporary)
+			await(t, "the end of the guard", func() bool { return len(list(t, temporary).Beyond(baseline)) == 0 })
 		})
 	}
 }
@@ -131,10 +131,11 @@ var sysctls = []string{
 // list lists the resources of the host: with its settings, and without the cgroups of other programs.
 func list(t *testing.T, temporary string) inventory.Resources {
 	t.Helper()
-	resources, err := inventory.List([]string{temporary, "/run", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
+	resources, err := inventory.List([]string{temporary, "/run", "/usr/libexec", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet"})
 	must.Do(t, err)
+	group := "touchstone-k8s" + strings.ReplaceAll(temporary, "/", "-")
 	for resource := range resources {
-		if strings.HasPrefix(resource, "cgroup ") && !strings.Contains(resource, "touchstone-k8s-cluster") {
+		if strings.HasPrefix(resource, "cgroup ") && !strings.Contains(resource, group) {
 			delete(resources, resource)
 		}
 	}
@@ -147,10 +148,10 @@ func list(t *testing.T, temporary string) inventory.Resources {
 }
 
 // compare reports the resources that the host has got or lost.
-func compare(t *testing.T, before inventory.Resources, temporary string) {
+func compare(t *testing.T, baseline inventory.Resources, temporary string) {
 	t.Helper()
-	after := list(t, temporary)
-	for kind, resources := range map[string][]string{"left": after.Beyond(before), "gone": before.Beyond(after)} {
+	current := list(t, temporary)
+	for kind, resources := range map[string][]string{"left": current.Beyond(baseline), "gone": baseline.Beyond(current)} {
 		if len(resources) > 0 {
 			t.Errorf("%s:\n%s", kind, strings.Join(resources, "\n"))
 		}

@@ -27,6 +27,8 @@ type step struct {
 	late func(context.Context) ([]string, error)
 	// parts are the names of scripts/runtimes.sh whose directories precede PATH.
 	parts []string
+	// tools are the names of scripts/tools.sh whose directories precede PATH.
+	tools []string
 	// tests means that the command prints events of go test -json.
 	tests bool
 	// limit ends the step.
@@ -142,7 +144,7 @@ func (s *suite) runStep(ctx context.Context, st step) outcome {
 func (s *suite) execute(ctx context.Context, st step, file string) (results, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, st.limit, fmt.Errorf("it took longer than its limit of %v", st.limit))
 	defer cancel()
-	path, err := s.path(ctx, st.parts)
+	path, err := s.path(ctx, st)
 	if err != nil {
 		return results{}, err
 	}
@@ -206,14 +208,24 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// path returns PATH with the directories of parts, which are installed.
-func (s *suite) path(ctx context.Context, parts []string) (string, error) {
+// path returns PATH with the directories of the step's parts, which are installed, and of its tools, which are built.
+func (s *suite) path(ctx context.Context, st step) (string, error) {
 	path := filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH")
-	if len(parts) == 0 {
-		return path, nil
+	if len(st.parts) > 0 {
+		dirs, err := s.installed(ctx, st.parts...)
+		if err != nil {
+			return "", err
+		}
+		path = dirs + ":" + path
 	}
-	dirs, err := s.installed(ctx, parts...)
-	return dirs + ":" + path, err
+	if len(st.tools) > 0 {
+		dirs, err := exec.CommandContext(ctx, filepath.Join(s.root, "scripts/tools.sh"), st.tools...).Output()
+		if err != nil {
+			return "", fmt.Errorf("find the tools %s: %w", strings.Join(st.tools, " "), err)
+		}
+		path = strings.TrimSpace(string(dirs)) + ":" + path
+	}
+	return path, nil
 }
 
 // installed returns the directories of parts that are installed, joined as in PATH.

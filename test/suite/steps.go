@@ -22,6 +22,12 @@ func machinePackages() []string {
 	}
 }
 
+// clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
+// their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
+func clusterPackages() []string {
+	return []string{"test/cluster"}
+}
+
 // measuring has the tests that judge measured values, by package; without names all tests of the package. They run alone, after all other
 // steps.
 func measuring() map[string][]string {
@@ -71,31 +77,45 @@ func (s *suite) steps() []step {
 	if s.runs("containerd/versions") {
 		parts = append([]string{"crun", earlierContainerd}, parts...)
 	}
+	tools := []string{"kube"}
+	if s.runs("cluster/fake") {
+		tools = append(tools, "kwok")
+	}
 	// Limits against hanging.
 	limit, timeout := 60*time.Minute, "40m"
 	if s.all {
 		limit, timeout = 150*time.Minute, "120m"
 	}
+	lock := []string{"-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"}
 	engines := step{
 		name: "engines", after: []string{"programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit,
 		args: goTest(slices.Concat(
-			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout, "-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"},
+			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout}, lock,
 			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
 		env: s.env(), late: s.containerds,
 	}
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
+		{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute, gentle: true},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
 		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 20 * time.Minute, gentle: true},
 		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
 		engines,
+		{
+			name: "cluster", after: []string{"programs", "kube", "runtimes"}, parts: partsOfEngines, tools: tools, tests: true, limit: limit,
+			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout}, lock, below(clusterPackages()))...), env: s.env(),
+		},
 	}
 	if s.lab {
+		predecessors := []string{"image", "runtimes", "~pure", "~lint", "~cross"}
+		if s.runs("lab/cluster") {
+			predecessors = append(predecessors, "kube")
+		}
 		list = append(list, step{
-			name: "lab", after: []string{"image", "runtimes", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
+			name: "lab", after: predecessors, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json"}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})
@@ -146,7 +166,7 @@ func (s *suite) further() []step {
 func (s *suite) purePackages() []string {
 	var pure []string
 	for _, dir := range packages(s.root) {
-		if tests, measures := measuring()[dir]; !slices.Contains(machinePackages(), dir) && (!measures || tests != nil) {
+		if tests, measures := measuring()[dir]; !slices.Contains(slices.Concat(machinePackages(), clusterPackages()), dir) && (!measures || tests != nil) {
 			pure = append(pure, "./"+dir)
 		}
 	}

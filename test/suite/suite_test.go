@@ -54,14 +54,17 @@ func TestMachinePackages(t *testing.T) {
 		"internal/engine/fake", "internal/engine/enginetest", "internal/image", "internal/parts", "internal/store", "internal/trust",
 		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", "test/lab", "test/pages",
 	}
-	uses := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`)
+	uses, clusters := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`), regexp.MustCompile(`/test/cluster["]`)
 	dirs := packages(checkout)
 	for _, dir := range dirs {
+		if clusters.Match(sources(t, dir)) && !slices.Contains(clusterPackages(), dir) {
+			t.Errorf("the tests of %s start clusters, but clusterPackages lacks it", dir)
+		}
 		if uses.Match(sources(t, dir)) && !slices.Contains(machinePackages(), dir) && !slices.Contains(harmless, dir) {
 			t.Errorf("the tests of %s use the machine, but machinePackages lacks it", dir)
 		}
 	}
-	for _, dir := range slices.Concat(machinePackages(), harmless) {
+	for _, dir := range slices.Concat(machinePackages(), clusterPackages(), harmless) {
 		if !slices.Contains(dirs, dir) {
 			t.Errorf("%s is in a list, but has no tests", dir)
 		}

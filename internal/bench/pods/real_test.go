@@ -193,8 +193,8 @@ var skips = map[string]string{
 	"operations.service.ready": "network of the node", "operations.energy.lifecycle": "", // the gauge may be the reason
 	"scalability.runtime.5": noCalls, "scalability.runtime.10": noCalls, "scalability.runtime.50": noCalls,
 	"scalability.rate.1": noCalls, "scalability.rate.4": noCalls, "scalability.rate.8": noCalls,
-	"performance.disk.read": noWrites, "performance.disk.write": noWrites, "performance.disk.throughput": noWrites, "performance.disk.sqlite": noWrites,
-	"performance.disk.blog": noWrites, "performance.disk.mount": noDirectory,
+	"performance.disk.read": noWrites, "performance.disk.write": noWrites, "performance.disk.throughput": noDirectory, "performance.disk.sqlite": noDirectory,
+	"performance.disk.blog": noDirectory, "performance.disk.mount": noDirectory,
 	"performance.network.bandwidth": noPeer, "performance.network.netperf": noPeer, "performance.network.http": noPeer, "performance.database.redis": noPeer,
 	"performance.energy.cpu": "energy", "limits.cpu.scaling": "resize pods",
 	"density.workload": noDirectory, "density.churn": noCalls,

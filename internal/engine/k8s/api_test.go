@@ -237,7 +237,7 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request, kind string) {
 				}
 			}
 		}
-		isClosed, changed := number < a.closed, a.changed
+		isClosed, wakeup := number < a.closed, a.changed
 		a.mu.Unlock()
 		if isClosed {
 			return
@@ -247,7 +247,7 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request, kind string) {
 		}
 		w.(http.Flusher).Flush()
 		select {
-		case <-changed:
+		case <-wakeup:
 		case <-r.Context().Done():
 			return
 		}
@@ -296,9 +296,9 @@ func (a *api) delete(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(p)
 	go func() {
-		now := metav1.Now()
+		moment := metav1.Now()
 		a.set(name, func(p *corev1.Pod) {
-			p.DeletionTimestamp = &now
+			p.DeletionTimestamp = &moment
 			terminate(p, 0, "Completed", "")
 		})
 		a.remove(name)
@@ -307,18 +307,18 @@ func (a *api) delete(w http.ResponseWriter, r *http.Request, name string) {
 
 // log writes the log of a pod, and ends when the pod is removed.
 func (a *api) log(w http.ResponseWriter, r *http.Request, name string) {
-	for sent := 0; ; {
+	for position := 0; ; {
 		a.mu.Lock()
-		text, isOver, changed := a.logs[name], a.pods[name] == nil, a.changed
+		text, isOver, wakeup := a.logs[name], a.pods[name] == nil, a.changed
 		a.mu.Unlock()
-		_, _ = io.WriteString(w, text[sent:])
+		_, _ = io.WriteString(w, text[position:])
 		w.(http.Flusher).Flush()
-		sent = len(text)
+		position = len(text)
 		if isOver {
 			return
 		}
 		select {
-		case <-changed:
+		case <-wakeup:
 		case <-r.Context().Done():
 			return
 		}

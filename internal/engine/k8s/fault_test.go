@@ -88,7 +88,7 @@ func TestRefusedPods(t *testing.T) {
 			}
 			checkError(t, a, c, err, tt.want)
 			if n := a.count("DELETE"); n != 1 { // of the first pod
-				t.Errorf("%d requests to delete, although there is no pod", n-1)
+				t.Errorf("%d requests to delete, although no pod exists", n-1)
 			}
 		})
 	}
@@ -286,7 +286,7 @@ func TestLostAnswer(t *testing.T) {
 	checkError(t, a, c, c.Start(t.Context()), "the API server does not answer")
 }
 
-// discarded is an answer that nobody gets.
+// discarded is an answer that gets lost.
 type discarded struct{}
 
 func (discarded) Header() http.Header         { return http.Header{} }
@@ -349,15 +349,15 @@ func TestCancelledStart(t *testing.T) {
 	a := newAPI(t)
 	e := opened(t, a)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
+	reason := errors.New("enough")
 	a.mu.Lock()
-	a.run = func(string) { cancel(enough) }
+	a.run = func(string) { cancel(reason) }
 	a.mu.Unlock()
 	c := created(t, e, "x")
 	checkError(t, a, c, c.Start(ctx), "enough")
 }
 
-// Open says why a class does not work, and leaves nothing.
+// Open returns the reason why a class does not work, and leaves nothing.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

@@ -20,7 +20,7 @@ import (
 func TestLinesOfALog(t *testing.T) {
 	first, last := time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC), time.Date(2026, 1, 1, 0, 0, 1, 0, time.UTC)
 	begin, end := first.Format(time.RFC3339Nano)+" ", last.Format(time.RFC3339Nano)+" "
-	long := strings.Repeat("x", 200_000)
+	text := strings.Repeat("x", 200_000)
 	for _, tt := range []struct {
 		name, log, text string
 		first, last     time.Time
@@ -30,15 +30,15 @@ func TestLinesOfALog(t *testing.T) {
 		{"empty lines", begin + "\n" + end + "\n", "\n\n", first, last, false},
 		{"no output", "", "", time.Time{}, time.Time{}, false},
 		{"no line end", begin + "a", "a", first, first, false},
-		{"a long line", begin + long + "\n" + end + "b\n", long + "\nb\n", first, last, false},
+		{"a long line", begin + text + "\n" + end + "b\n", text + "\nb\n", first, last, false},
 		{"no time", begin + "a\nb\n", "a\n", first, first, true},
 		{"no text", "2026-01-01T00:00:00Z\n", "", time.Time{}, time.Time{}, true},
 	} {
-		var text strings.Builder
+		var output strings.Builder
 		var begin time.Time
-		last, err := copyLines(&text, iotest.HalfReader(strings.NewReader(tt.log)), func(m time.Time) { begin = m })
-		if text.String() != tt.text || !begin.Equal(tt.first) || !last.Equal(tt.last) || errors.Is(err, errNoTime) != tt.fails {
-			t.Errorf("%s: %.50q, first %v, last %v, %v", tt.name, text.String(), begin, last, err)
+		last, err := copyLines(&output, iotest.HalfReader(strings.NewReader(tt.log)), func(m time.Time) { begin = m })
+		if output.String() != tt.text || !begin.Equal(tt.first) || !last.Equal(tt.last) || errors.Is(err, errNoTime) != tt.fails {
+			t.Errorf("%s: %.50q, first %v, last %v, %v", tt.name, output.String(), begin, last, err)
 		}
 	}
 	if _, err := copyLines(io.Discard, io.MultiReader(strings.NewReader(begin+"a\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), func(time.Time) {}); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -209,15 +209,16 @@ type Details interface {
 
 // Pods observes the stages of pods, which the API server, the kubelet and the programs report.
 type Pods interface {
-	// Observe returns a context for all calls on one pod, and the stages that the engine reports in these calls. The error is an
-	// *engine.UnsupportedError if the containers of the target have no stages.
-	Observe(ctx context.Context) (context.Context, Stages, error)
+	// Observe returns the stages of one pod. The error is an *engine.UnsupportedError if the containers of the target have none.
+	Observe() (Stages, error)
 	// Ping sends the cheapest request to the API server as the timed phase "request".
 	Ping(ctx context.Context) (Span, error)
 }
 
 // Stages are the stages of one pod so far.
 type Stages interface {
+	// Within returns a context for a call on the pod, which receives the stages.
+	Within(ctx context.Context) context.Context
 	// At is the first moment of a stage on the clock of Span. It is false for a stage that the engine has not reported.
 	At(s engine.Stage) (moment time.Duration, ok bool)
 }

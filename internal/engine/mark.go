@@ -45,23 +45,23 @@ func WithMarker(ctx context.Context, m Marker) context.Context {
 	return context.WithValue(ctx, markerKey{}, m)
 }
 
-// Mark reports a stage that the container of a call reaches now. An engine calls it right after the event. Engines keep no time themselves:
-// without a marker in the context, Mark does nothing.
-func Mark(ctx context.Context, s Stage) {
+// MarkerOf is the receiver of a context, for stages that an engine learns of after the call. Engines keep no time themselves: without a receiver
+// in the context, the reports have no effect.
+func MarkerOf(ctx context.Context) Marker {
 	if m, ok := ctx.Value(markerKey{}).(Marker); ok {
-		m.Mark(s)
+		return m
 	}
+	return unmarked{}
 }
+
+// unmarked receives the stages of a container that is not observed.
+type unmarked struct{}
+
+func (unmarked) Mark(Stage)              {}
+func (unmarked) MarkAt(Stage, time.Time) {}
+
+// Mark reports a stage that the container of a call reaches now. An engine calls it right after the event.
+func Mark(ctx context.Context, s Stage) { MarkerOf(ctx).Mark(s) }
 
 // MarkAt reports a stage whose time another program of this machine has taken, on the machine's real-time clock.
-func MarkAt(ctx context.Context, s Stage, real time.Time) {
-	if m, ok := ctx.Value(markerKey{}).(Marker); ok {
-		m.MarkAt(s, real)
-	}
-}
-
-// HasMarker reports whether a context receives stages.
-func HasMarker(ctx context.Context) bool {
-	_, ok := ctx.Value(markerKey{}).(Marker)
-	return ok
-}
+func MarkAt(ctx context.Context, s Stage, real time.Time) { MarkerOf(ctx).MarkAt(s, real) }

@@ -18,9 +18,9 @@ const clockStep = time.Millisecond
 // trialPods implements bench.Pods.
 type trialPods struct{ *trial }
 
-func (t trialPods) Observe(ctx context.Context) (context.Context, bench.Stages, error) {
+func (t trialPods) Observe() (bench.Stages, error) {
 	if _, err := t.stager(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,8 +28,7 @@ func (t trialPods) Observe(ctx context.Context) (context.Context, bench.Stages, 
 		pair := meter.ReadPair(t.r.Clock)
 		t.clocks = &pair
 	}
-	s := &stages{trial: t.trial, moments: map[engine.Stage]time.Duration{}}
-	return engine.WithMarker(ctx, s), s, nil
+	return &stages{trial: t.trial, moments: map[engine.Stage]time.Duration{}}, nil
 }
 
 func (t trialPods) Ping(ctx context.Context) (bench.Span, error) {
@@ -57,6 +56,8 @@ type stages struct {
 	lock    sync.Mutex
 	moments map[engine.Stage]time.Duration
 }
+
+func (s *stages) Within(ctx context.Context) context.Context { return engine.WithMarker(ctx, s) }
 
 func (s *stages) Mark(stage engine.Stage) { s.set(stage, s.now()) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -43,12 +44,13 @@ func TestTimesOfOthers(t *testing.T) {
 			clock := &shifted{Clock: l.clock, offset: time.Hour}
 			l.config.Clock = clock
 			l.work("x.pods", func(ctx context.Context, trial bench.Trial) error {
-				l.clock.Advance(5 * ms)
-				ctx, stages, err := trial.Pods.Observe(ctx)
-				if err != nil {
-					return err
-				}
-				l.clock.Advance(30 * ms)
+				_, err := trial.Sleep(ctx, 5*ms)
+				must.Do(t, err)
+				stages, err := trial.Pods.Observe()
+				must.Do(t, err)
+				ctx = stages.Within(ctx)
+				_, err = trial.Sleep(ctx, 30*ms)
+				must.Do(t, err)
 				engine.MarkAt(ctx, engine.StageFirstLine, clock.Real().Add(tt.error-10*ms))
 				engine.MarkAt(ctx, engine.StageFirstLine, clock.Real()) // the first report counts
 				engine.Mark(ctx, engine.StageReady)
@@ -79,8 +81,8 @@ type plain struct{ engine.Engine }
 func TestContainersOfAMachineHaveNoStages(t *testing.T) {
 	l := newHarness(t)
 	l.config.Targets = []runner.Target{{Name: "fake/a", Engine: plain{l.open("fake/a").Engine}}}
-	l.work("x.observe", func(ctx context.Context, trial bench.Trial) error {
-		_, _, err := trial.Pods.Observe(ctx)
+	l.work("x.observe", func(_ context.Context, trial bench.Trial) error {
+		_, err := trial.Pods.Observe()
 		return err
 	})
 	l.work("x.ping", func(ctx context.Context, trial bench.Trial) error {

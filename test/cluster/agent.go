@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/touchstone-bench/touchstone/internal/kube"
-	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
 // Agent is the place of an agent for the test process: a namespace with a role, and a pod on a node that owns the measured pods. The test process
@@ -64,22 +63,28 @@ spec:
 // Agent makes the place of an agent on a node. The end of the test removes it.
 func (c *Cluster) Agent(t testing.TB, node int) Agent {
 	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	fleet := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	a := Agent{Namespace: "touchstone-" + fleet, Node: fmt.Sprintf("node%d", node), Fleet: fleet}
 	c.Apply(t, strings.NewReplacer("NAMESPACE", a.Namespace, "NODE", a.Node).Replace(agentObjects))
 	var pod corev1.Pod
-	must.Do(t, json.Unmarshal([]byte(c.Kubectl(t, "get", "pod", "agent", "--namespace", a.Namespace, "--output", "json")), &pod))
+	check(json.Unmarshal([]byte(c.Kubectl(t, "get", "pod", "agent", "--namespace", a.Namespace, "--output", "json")), &pod))
 	a.Owner = metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 	config, _, err := kube.Place{Kubeconfig: c.Kubeconfig}.Load()
-	must.Do(t, err)
+	check(err)
 	admin, err := kube.New(config, "touchstone-test")
-	must.Do(t, err)
+	check(err)
 	t.Cleanup(func() { // the test's context has ended
-		must.Do(t, admin.Namespaces().Delete(context.WithoutCancel(t.Context()), a.Namespace, metav1.DeleteOptions{}))
+		check(admin.Namespaces().Delete(context.WithoutCancel(t.Context()), a.Namespace, metav1.DeleteOptions{}))
 	})
 	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = strings.TrimSpace(c.Kubectl(t, "create", "token", "agent", "--namespace", a.Namespace))
 	a.Client, err = kube.New(config, "touchstone-agent")
-	must.Do(t, err)
+	check(err)
 	return a
 }

@@ -54,7 +54,7 @@ func density() bench.Benchmark {
 			t.Record("Pods", float64(len(c.pods)))
 			t.Record("Slowest", slices.Max(c.starts).Seconds())
 			c.recordMemory(t)
-			return removeAll(t, c.pods)
+			return removeAll(ctx, t, c.pods)
 		},
 	}
 }

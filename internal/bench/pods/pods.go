@@ -54,25 +54,24 @@ func stageOf(group, name, stage, help string) result.Metric {
 // pod is a pod of a trial with its stages.
 type pod struct {
 	*bench.Running
-	ctx    context.Context //nolint:containedctx // receives the stages; it ends with the trial
 	stages bench.Stages
 	first  time.Duration // the time of its first line
 }
 
 // launch starts a pod of the probe, and returns after its first line.
 func launch(ctx context.Context, t bench.Trial) (*pod, error) {
-	ctx, stages, err := t.Pods.Observe(ctx)
+	stages, err := t.Pods.Observe()
 	if err != nil {
 		return nil, err
 	}
-	r, err := bench.Launch(ctx, t, t.Spec(probe.ReadySignal()...))
+	r, err := bench.Launch(stages.Within(ctx), t, t.Spec(probe.ReadySignal()...))
 	if err != nil {
 		return nil, &startError{err}
 	}
 	if _, err := r.Ready(ctx); err != nil {
 		return nil, err
 	}
-	p := &pod{Running: r, ctx: ctx, stages: stages}
+	p := &pod{Running: r, stages: stages}
 	first, ok := stages.At(engine.StageFirstLine)
 	if !ok {
 		return nil, fmt.Errorf("the log of the pod has no time of its first line")

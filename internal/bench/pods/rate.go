@@ -45,7 +45,7 @@ func rate() bench.Benchmark {
 			record(t, "Slowest", begin, end)
 			t.Record("Rate", float64(len(pods))/(end-begin).Seconds())
 			t.Record("Share", float64(len(pods))/float64(t.Int("pods")))
-			return removeAll(t, pods)
+			return removeAll(ctx, t, pods)
 		},
 	}
 }
@@ -75,11 +75,11 @@ func launchAll(ctx context.Context, t bench.Trial, n int) (pods []*pod, failure 
 }
 
 // removeAll removes pods at once. A pod takes a second and more, so the runner would need minutes for many.
-func removeAll(t bench.Trial, pods []*pod) error {
+func removeAll(ctx context.Context, t bench.Trial, pods []*pod) error {
 	errs := make([]error, len(pods))
 	var removals sync.WaitGroup
 	for i, p := range pods {
-		removals.Go(func() { _, errs[i] = p.Remove(p.ctx, t) })
+		removals.Go(func() { _, errs[i] = p.Remove(ctx, t) })
 	}
 	removals.Wait()
 	return errors.Join(errs...)

@@ -29,7 +29,20 @@ import (
 	"github.com/touchstone-bench/touchstone/test/cluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+// programs is the directory of the handlers, which the cluster needs until its end.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "touchstone-handlers-"); err != nil {
+		panic(err)
+	}
+	code := cluster.Main(m)
+	if err := os.RemoveAll(programs); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
 
 // delay is added to each create of the class "slow": once for the sandbox and once for the container.
 const delay = 50 * time.Millisecond
@@ -40,11 +53,9 @@ func classes(t *testing.T) cluster.Options {
 	cluster.Require(t)
 	binary, err := exec.LookPath("runc")
 	must.Do(t, err)
-	dir, err := os.MkdirTemp("", "touchstone-classes-") // it outlives the test, like the cluster
-	must.Do(t, err)
 	handlers := map[string]string{}
 	for name, delays := range map[string][]runtimes.Delay{"base": nil, "copy": nil, "slow": {{Verb: "create", Time: delay}}} {
-		handlers[name], err = runtimes.Adapter{Binary: binary, Delays: delays}.Write(dir, name)
+		handlers[name], err = runtimes.Adapter{Binary: binary, Delays: delays}.Write(programs, name)
 		must.Do(t, err)
 	}
 	return cluster.Options{Nodes: 1, Runtimes: handlers}

@@ -42,7 +42,7 @@ func stop() bench.Benchmark {
 			if _, err := t.Sleep(ctx, settle); err != nil {
 				return err
 			}
-			span, err := p.Remove(p.ctx, t)
+			span, err := p.Remove(p.stages.Within(ctx), t)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -62,8 +63,8 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // client-go returns the status itself
-	if !ok {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
 		return &FaultError{
 			Reason: "the API server does not answer: " + excerpt(err.Error()), Advice: "look at the control plane, and at the network of the node",
 			Transient: true, cause: err,
@@ -122,8 +123,10 @@ func hasCondition(p *corev1.Pod, kind corev1.PodConditionType) bool {
 // DisruptionTarget precedes the phase: a drained or preempted pod whose program handles SIGTERM has succeeded by its phase.
 func faultOf(p *corev1.Pod) *FaultError {
 	if c := condition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
-		return &FaultError{Reason: fmt.Sprintf("the pod was taken away: %s: %s", excerpt(c.Reason), excerpt(c.Message)),
-			Advice: "keep drains and pods of a higher priority away from the node during the run", Transient: true}
+		return &FaultError{
+			Reason: fmt.Sprintf("the pod was taken away: %s: %s", excerpt(c.Reason), excerpt(c.Message)),
+			Advice: "keep drains and pods of a higher priority away from the node during the run", Transient: true,
+		}
 	}
 	state := stateOf(p)
 	if state == nil || state.Terminated == nil {

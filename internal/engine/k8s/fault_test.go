@@ -298,14 +298,14 @@ func (discarded) WriteHeader(int)             {}
 // Invariant foreign-objects.
 func TestPodsOfOthersStay(t *testing.T) {
 	a := newAPI(t)
-	pod := func(name, label, uid string) *corev1.Pod {
+	pod := func(name, label string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: "foreign", Labels: map[string]string{engine.Label: label, k8s.NodeLabel: "node1"}, OwnerReferences: []metav1.OwnerReference{{UID: "x"}, {UID: "y"}},
 		}}
 	}
-	a.add(pod(engine.Prefix+fleet+"-same", "", ""))
-	a.add(pod(engine.Prefix+fleet+"-labelled", fleet, ""))
-	leftover := pod(engine.Prefix+fleet+"-leftover", fleet, "")
+	a.add(pod(engine.Prefix+fleet+"-same", ""))
+	a.add(pod(engine.Prefix+fleet+"-labelled", fleet))
+	leftover := pod(engine.Prefix+fleet+"-leftover", fleet)
 	leftover.UID, leftover.OwnerReferences[0].UID = "leftover", owner
 	a.add(leftover)
 	e := opened(t, a)

@@ -48,18 +48,18 @@ func (p *pod) copyLog(ctx context.Context) error {
 	if sink == nil {
 		sink = io.Discard
 	}
-	last, err := copyLines(sink, stream, func(real time.Time) { engine.MarkAt(p.receiver(), engine.StageFirstLine, real) })
+	last, err := copyLines(sink, stream, func(real time.Time) { p.receiver().MarkAt(engine.StageFirstLine, real) })
 	if !last.IsZero() {
-		engine.MarkAt(p.receiver(), engine.StageLastLine, last)
+		p.receiver().MarkAt(engine.StageLastLine, last)
 	}
 	return err
 }
 
-// receiver is the context that receives the stages.
-func (p *pod) receiver() context.Context {
+// receiver receives the stages.
+func (p *pod) receiver() engine.Marker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stages
+	return p.marker
 }
 
 // errNoTime is the error of a log in another format than the kubelet writes.

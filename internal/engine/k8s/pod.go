@@ -34,13 +34,13 @@ type pod struct {
 	process  engine.Process
 
 	mu       sync.Mutex
-	changed  chan struct{}   // closed at each change of the fields below
-	stages   context.Context //nolint:containedctx // receives the stages; it does not end
-	posted   bool            // the pod may exist
-	uid      types.UID       // empty until the API server has named it
-	status   *corev1.Pod     // as last seen; nil before
-	blurred  bool            // changes may have arrived late
-	deleting bool            // by this engine
+	changed  chan struct{} // closed at each change of the fields below
+	marker   engine.Marker // receives the stages
+	posted   bool          // the pod may exist
+	uid      types.UID     // empty until the API server has named it
+	status   *corev1.Pod   // as last seen; nil before
+	blurred  bool          // changes may have arrived late
+	deleting bool          // by this engine
 	gone     bool
 	events   map[string]bool // seen, by reason
 	fault    error           // the first one
@@ -51,7 +51,7 @@ var _ engine.Container = (*pod)(nil)
 
 func newPod(w *watcher, manifest *corev1.Pod, process engine.Process) *pod {
 	return &pod{
-		watcher: w, manifest: manifest, process: process, changed: make(chan struct{}), stages: context.Background(), events: map[string]bool{},
+		watcher: w, manifest: manifest, process: process, changed: make(chan struct{}), marker: engine.MarkerOf(context.Background()), events: map[string]bool{},
 	}
 }
 
@@ -125,21 +125,21 @@ func (p *pod) mark(o *corev1.Pod) {
 	state, config := stateOf(o), p.watcher.config
 	if p.deleting || o.DeletionTimestamp != nil {
 		if state != nil && state.Terminated != nil && isPrompt(config.KubeletVersion) {
-			engine.Mark(p.stages, engine.StageTerminated)
+			p.marker.Mark(engine.StageTerminated)
 		}
 		return
 	}
 	if hasCondition(o, corev1.PodScheduled) {
-		engine.Mark(p.stages, engine.StageScheduled)
+		p.marker.Mark(engine.StageScheduled)
 	}
 	if hasCondition(o, corev1.PodReadyToStartContainers) && !config.Events && isPrompt(config.KubeletVersion) {
-		engine.Mark(p.stages, engine.StageSandboxed)
+		p.marker.Mark(engine.StageSandboxed)
 	}
 	if state != nil && state.Running != nil {
-		engine.Mark(p.stages, engine.StageRunning)
+		p.marker.Mark(engine.StageRunning)
 	}
 	if hasCondition(o, corev1.PodReady) {
-		engine.Mark(p.stages, engine.StageReady)
+		p.marker.Mark(engine.StageReady)
 	}
 }
 
@@ -151,7 +151,7 @@ func (p *pod) vanish(uid types.UID) {
 		}
 		p.gone = true
 		if !p.blurred {
-			engine.Mark(p.stages, engine.StageDeleted)
+			p.marker.Mark(engine.StageDeleted)
 		}
 		if !p.deleting && p.fault == nil {
 			p.fault = errStolen
@@ -184,11 +184,11 @@ func (p *pod) note(ev *corev1.Event) {
 		if real, ok := timeOf(ev); ok && ev.Source.Component == "kubelet" {
 			switch {
 			case ev.Reason == "Pulled" && !p.deleting: // the first event after the sandbox, also for an image that is there
-				engine.MarkAt(p.stages, engine.StageSandboxed, real)
+				p.marker.MarkAt(engine.StageSandboxed, real)
 			case ev.Reason == "Created" && !p.deleting:
-				engine.MarkAt(p.stages, engine.StagePrepared, real)
+				p.marker.MarkAt(engine.StagePrepared, real)
 			case ev.Reason == "Killing" && p.deleting:
-				engine.MarkAt(p.stages, engine.StageStopping, real)
+				p.marker.MarkAt(engine.StageStopping, real)
 			}
 		}
 		if fault := eventFault(ev); fault != nil && p.fault == nil && !p.deleting {
@@ -207,7 +207,7 @@ func (p *pod) adopt(o *corev1.Pod) {
 func (p *pod) Start(ctx context.Context) error {
 	p.mu.Lock()
 	isPosted := p.posted
-	p.posted, p.stages = true, context.WithoutCancel(ctx)
+	p.posted, p.marker = true, engine.MarkerOf(ctx)
 	p.mu.Unlock()
 	if isPosted {
 		return fmt.Errorf("start pod %q: it was started before", p.ID())
@@ -404,12 +404,7 @@ func (p *pod) stuck(err error) error {
 
 // remove sends the request to delete the pod, after a check that it is ours.
 func (p *pod) remove(ctx context.Context, grace *int64) error {
-	p.update(func() {
-		p.deleting = true
-		if engine.HasMarker(ctx) {
-			p.stages = context.WithoutCancel(ctx)
-		}
-	})
+	p.update(func() { p.deleting, p.marker = true, engine.MarkerOf(ctx) })
 	p.mu.Lock()
 	uid := p.uid
 	p.mu.Unlock()

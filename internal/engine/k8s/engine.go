@@ -118,7 +118,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err != nil {
 		return nil, fmt.Errorf("create pod %q: %w", spec.ID, err)
 	}
-	return newPod(e.watcher, manifest, spec.Process), nil
+	return newPod(ctx, e.watcher, manifest, spec.Process), nil
 }
 
 // user is the user and the group of all programs.

@@ -73,7 +73,7 @@ func TestPodThatStays(t *testing.T) {
 		"without a sandbox": {corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}}, "no handler for the class, or the kubelet does not answer"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPod(&watcher{}, &corev1.Pod{}, engine.Process{})
+			p := newPod(t.Context(), &watcher{}, &corev1.Pod{}, engine.Process{})
 			p.status = &tt.status
 			begin := time.Now()
 			if err := p.awaitRun(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -49,9 +49,9 @@ type pod struct {
 
 var _ engine.Container = (*pod)(nil)
 
-func newPod(w *watcher, manifest *corev1.Pod, process engine.Process) *pod {
+func newPod(ctx context.Context, w *watcher, manifest *corev1.Pod, process engine.Process) *pod {
 	return &pod{
-		watcher: w, manifest: manifest, process: process, changed: make(chan struct{}), marker: engine.MarkerOf(context.Background()), events: map[string]bool{},
+		watcher: w, manifest: manifest, process: process, changed: make(chan struct{}), marker: engine.MarkerOf(ctx), events: map[string]bool{},
 	}
 }
 

@@ -3,6 +3,7 @@ package k8s_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +22,20 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // place is an agent's place on the first node of the shared cluster.
 func place(t *testing.T) (*cluster.Cluster, k8s.Config) {
 	t.Helper()
-	c := cluster.Start(t, cluster.Options{Runtimes: map[string]string{"only2": "runc@2"}})
+	c := cluster.Start(t, cluster.Options{Runtimes: map[string]string{"only2": runc(t) + "@2"}})
 	a := c.Agent(t, 1)
 	return c, k8s.Config{
 		Client: a.Client, Namespace: a.Namespace, Node: a.Node, Fleet: a.Fleet, Owner: a.Owner, Image: cluster.ProbeImage, KubeletVersion: "v1.37.2", Events: true,
 	}
+}
+
+// runc is the path of runc.
+func runc(t *testing.T) string {
+	t.Helper()
+	cluster.Require(t)
+	file, err := exec.LookPath("runc")
+	must.Do(t, err)
+	return file
 }
 
 // open opens a target of the agent.
@@ -118,4 +128,58 @@ func TestLifeOfAPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A real cluster gives the reasons that the imitated one gives, and within seconds.
+func TestFaultsOfARealCluster(t *testing.T) {
+	c, config := place(t)
+	kubectl := func(args ...string) { c.Kubectl(t, append(args, "--namespace", config.Namespace)...) }
+	refused := func(name, text string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		parsed, err := target.Parse(name)
+		must.Do(t, err)
+		e, err := k8s.NewDriver(config).Open(ctx, parsed, engine.Session{RunID: config.Fleet})
+		if e != nil || !engine.Unsupported(err) || !strings.Contains(err.Error(), text) {
+			t.Errorf("Open(%s) = %v, want %q", name, err, text)
+		}
+	}
+	refused("k8s/nosuch", `RuntimeClass "nosuch" not found`)
+	refused("k8s/only2", `no runtime for "only2" is configured`)
+	image := config.Image
+	config.Image = "localhost/no-such-image:1"
+	refused("k8s", "bring the image to the nodes")
+	config.Image = image
+	c.Kubectl(t, "cordon", config.Node)
+	refused("k8s", "unschedulable")
+	c.Kubectl(t, "uncordon", config.Node)
+	kubectl("create", "quota", "q", "--hard=pods=1")
+	refused("k8s", "exceeded quota")
+	kubectl("delete", "quota", "q")
+
+	e, err := open(t, config, "k8s")
+	must.Do(t, err)
+	pod, err := e.Create(t.Context(), engine.Spec{ID: engine.Prefix + config.Fleet + "-drained", Image: config.Image, Process: engine.Process{Args: probe.Ready()}})
+	must.Do(t, err)
+	must.Do(t, pod.Start(t.Context()))
+	c.Kubectl(t, "drain", config.Node, "--pod-selector="+engine.Label+"="+config.Fleet, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
+	c.Kubectl(t, "uncordon", config.Node)
+	if exit, err := pod.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "EvictionByEvictionAPI") {
+		t.Errorf("Wait() of a drained pod = %v, %v", exit, err)
+	}
+	must.Do(t, pod.Delete(t.Context()))
+	if left := c.Kubectl(t, "get", "pods", "--namespace", config.Namespace, "--output", "name"); strings.TrimSpace(left) != "pod/agent" {
+		t.Errorf("pods are left: %s", left)
+	}
+	// Another process of the agent removes the pods that the first one has left.
+	leftover, err := e.Create(t.Context(), engine.Spec{ID: engine.Prefix + config.Fleet + "-leftover", Image: config.Image, Process: engine.Process{Args: probe.Ready()}})
+	must.Do(t, err)
+	must.Do(t, leftover.Start(t.Context()))
+	_, err = open(t, config, "k8s/runc")
+	must.Do(t, err)
+	if left := c.Kubectl(t, "get", "pods", "--namespace", config.Namespace, "--output", "name"); strings.Contains(left, "leftover") {
+		t.Errorf("a pod of the process before is left: %s", left)
+	}
+	must.Do(t, leftover.Delete(t.Context()))
 }

@@ -148,7 +148,7 @@ func (w *watcher) sweep(ctx context.Context) error {
 	var leftovers []*pod
 	for i := range items {
 		if w.config.isOurs(&items[i]) {
-			p := newPod(w, &items[i], engine.Process{})
+			p := newPod(ctx, w, &items[i], engine.Process{})
 			p.adopt(&items[i])
 			leftovers = append(leftovers, p)
 		}

@@ -5,7 +5,7 @@
 static const char help[] =
 	"usage: probe COMMAND [OPTION]...\n"
 	"\n"
-	"  ready                            write \"ready\" and wait for SIGTERM\n"
+	"  ready [--signal]                 write \"ready\" and wait for SIGTERM; write \"signal\" then\n"
 	"  pause                            wait for SIGTERM, without a word\n"
 	"  exit [CODE]                      end at once\n"
 	"  syscall --copies N --ms MS [--stdin]\n"

@@ -6,7 +6,7 @@
 void command_pause(char **argv)
 {
 	parse_all("pause", argv, NULL, 0);
-	exit_on_sigterm();
+	exit_on_sigterm(false);
 	sys_prctl(PR_SET_NAME, (unsigned long)"pause"); /* last, so that a process that sees the name can send SIGTERM */
 	for (;;)
 		sys_poll(NULL, 0, NULL);

@@ -99,7 +99,7 @@ uint64_t random_next(uint64_t *state);
 unsigned random_below(uint64_t *state, unsigned n);
 
 /* Signals (signals.c). */
-void exit_on_sigterm(void);
+void exit_on_sigterm(bool writes); /* writes: a line "signal" before the exit */
 long alarm_after_ms(uint64_t ms); /* alarm_rang turns true then */
 extern volatile bool alarm_rang;
 

@@ -1,4 +1,5 @@
-/* ready: writes "ready" and waits for SIGTERM. exit: exits.
+/* ready: writes "ready" and waits for SIGTERM. With --signal it writes a line "signal" when SIGTERM arrives, as its last action, so that
+ * the time of the line is the time of the signal and of the exit. exit: exits.
  *
  * The first byte of "ready" is the program's first action. So the host can use its arrival as the time of the first
  * instruction in the container. The program writes the end of the line when it handles SIGTERM: a reader of the whole
@@ -8,10 +9,12 @@
 void command_ready(char **argv)
 {
 	long n = sys_write(1, "ready", 5);
-	parse_all("ready", argv, NULL, 0);
+	bool writes = false;
+	const struct option options[] = {{"--signal", OPTION_FLAG, &writes, 0, 0}};
+	parse_all("ready", argv, options, COUNT(options));
 	if (n < 0)
 		die(EXIT_FAILED, "ready", "write to standard output", NULL, n);
-	exit_on_sigterm();
+	exit_on_sigterm(writes);
 	put(&out, "\n");
 	flush(&out);
 	for (;;)

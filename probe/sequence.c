@@ -83,7 +83,7 @@ void command_sequence(char **argv, char **envp)
 	for (char **p = program; p; p = cut(p))
 		if (!*p || same(*p, then))
 			usage("sequence", "a program is missing", NULL);
-	exit_on_sigterm();
+	exit_on_sigterm(false);
 	if (dir) {
 		long e = sys_chdir(dir);
 		if (e < 0)

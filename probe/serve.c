@@ -87,7 +87,7 @@ void command_serve(char **argv)
 		{"--port", OPTION_NUMBER, &port, 0, 65535},
 	};
 	parse_all("serve", argv, options, COUNT(options));
-	exit_on_sigterm();
+	exit_on_sigterm(false);
 	int fd = listen_on(any, port, &port);
 	put(&out, "ready port=");
 	put_number(&out, port);

@@ -15,6 +15,12 @@ static void on_sigterm(int signal)
 	sys_exit(EXIT_OK);
 }
 
+static void on_sigterm_write(int signal)
+{
+	(void)signal;
+	sys_exit(sys_write(1, "signal\n", 7) < 0 ? EXIT_FAILED : EXIT_OK);
+}
+
 /* SA_RESTART, because the alarm must not interrupt measured calls. */
 static long handle(int signal, void (*handler)(int))
 {
@@ -27,9 +33,9 @@ static long handle(int signal, void (*handler)(int))
 }
 
 /* The kernel does not deliver unhandled signals, such as SIGTERM, to the first process of a container. */
-void exit_on_sigterm(void)
+void exit_on_sigterm(bool writes)
 {
-	long e = handle(SIGTERM, on_sigterm);
+	long e = handle(SIGTERM, writes ? on_sigterm_write : on_sigterm);
 	if (e < 0)
 		die(EXIT_FAILED, "probe", "handle SIGTERM", NULL, e);
 }

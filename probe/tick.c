@@ -13,7 +13,7 @@ void command_tick(char **argv)
 	parse_all("tick", argv, options, COUNT(options));
 	if (!ms)
 		usage("tick", "an option is missing:", "--ms");
-	exit_on_sigterm();
+	exit_on_sigterm(false);
 	for (uint64_t n = 1;; n++) {
 		put(&out, "tick ");
 		put_number(&out, n);

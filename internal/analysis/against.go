@@ -27,7 +27,7 @@ func (a *Analysis) PairedBlocks(run int) int {
 	blocks := 0
 	for _, b := range a.Benchmarks() {
 		for i := range b.Metrics {
-			if b.Sections[run] == nil || b.Metrics[i].DerivedFrom != "" {
+			if b.Sections[run] == nil || !b.Metrics[i].IsJudged() {
 				continue
 			}
 			cells := 0
@@ -78,7 +78,7 @@ func (a *Analysis) against(run int, b *Benchmark, m *Metric, baseline string, is
 	list := make([]AgainstCell, len(m.Rows))
 	cells[m] = list
 	index := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == baseline })
-	if index < 0 || m.DerivedFrom != "" || allZero(m.Rows[index].Cells[run].Points) {
+	if index < 0 || !m.IsJudged() || allZero(m.Rows[index].Cells[run].Points) {
 		return nil
 	}
 	base := m.Rows[index].Cells[run].Points

@@ -31,7 +31,7 @@ func (a *Analysis) carryOvers(run int, trials []result.Trial) []CarryOver {
 	var candidates []candidate
 	for _, b := range a.Benchmarks() {
 		for _, m := range b.Metrics {
-			if m.DerivedFrom != "" || b.Sections[run] == nil {
+			if !m.IsJudged() || b.Sections[run] == nil {
 				continue
 			}
 			candidates = append(candidates, candidate{key: b.Key, metric: &m, seed: cellSeed(a.Runs[run].Seed, b.Key, "", m.Name)})

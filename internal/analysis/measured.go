@@ -42,7 +42,7 @@ func MeasuredIn(run *result.Run) []Measured {
 				words = append(words, fact.Fact{ID: fact.ID{Kind: fact.Condition, Subject: c.Name}, Text: strings.Join(values, ", ")})
 			}
 			for _, m := range b.described.Metrics {
-				if m.Group != "" || m.DerivedFrom != "" {
+				if !m.IsJudged() {
 					continue
 				}
 				cell := Measured{

@@ -76,7 +76,7 @@ func allZero(points []Point) bool {
 
 // hasComparison reports whether the metric is compared with the baseline.
 func (b *builder) hasComparison(m *Metric, s *Section) bool {
-	return m.DerivedFrom == "" && !allZero(b.points(s.Baseline, m.Name))
+	return m.IsJudged() && !allZero(b.points(s.Baseline, m.Name))
 }
 
 // newCell is a cell without its summary and its comparison.

@@ -47,7 +47,7 @@ func (a *Analysis) Standings(run int) []Standing {
 		for _, phrased := range []bool{true, false} {
 			for i := range b.Metrics {
 				m := &b.Metrics[i]
-				if m.DerivedFrom != "" || m.Group != "" || (m.Phrase != "") != phrased || m.Column == "" && !first {
+				if !m.IsJudged() || (m.Phrase != "") != phrased || m.Column == "" && !first {
 					continue
 				}
 				s := a.standing(run, b, m)

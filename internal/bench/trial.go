@@ -31,6 +31,7 @@ type Trial struct {
 	Energy  Energy
 	Details Details
 	Latency Latency
+	Pods    Pods
 }
 
 // Core is the part of a trial that every benchmark uses.
@@ -204,6 +205,22 @@ type Details interface {
 	Distribution(d result.Distribution)
 	// Timeline keeps a quantity over the time of the trial. Its times are on the clock of Span.
 	Timeline(l result.Timeline)
+}
+
+// Pods observes the stages of pods, which the API server, the kubelet and the programs report.
+type Pods interface {
+	// Observe returns the stages of one pod. The error is an *engine.UnsupportedError if the containers of the target have none.
+	Observe() (Stages, error)
+	// Ping sends the cheapest request to the API server as the timed phase "request".
+	Ping(ctx context.Context) (Span, error)
+}
+
+// Stages are the stages of one pod so far.
+type Stages interface {
+	// Within returns a context for a call on the pod, which receives the stages.
+	Within(ctx context.Context) context.Context
+	// At is the first moment of a stage on the clock of Span. It is false for a stage that the engine has not reported.
+	At(s engine.Stage) (moment time.Duration, ok bool)
 }
 
 // Latency takes many times of one operation in bounded memory. The times of a metric become a distribution of the trial, with the largest ones

@@ -14,6 +14,8 @@ type Capability string
 // is a Networker and that Bridged containers are Addressed. CanWrite allows a Spec to be Writable, and CanTmpfs allows
 // mounts without a source. CanBind allows mounts of directories on disk, and CanBindMemory allows mounts of directories in memory. OnMachine
 // promises that containers run on this machine, and OnHost that their processes are also visible here by the IDs that the engine reports.
+// DirectCalls promises that Create, Start, Kill and Delete each act on the container before they return, so that their times are the
+// engine's.
 const (
 	CanExec       Capability = "exec"
 	CanPause      Capability = "pause"
@@ -28,13 +30,14 @@ const (
 	CanBindMemory Capability = "bind mount of memory"
 	OnMachine     Capability = "this machine"
 	OnHost        Capability = "processes on this host"
+	DirectCalls   Capability = "direct calls"
 )
 
 // Capabilities lists all capabilities in display order.
 func Capabilities() []Capability {
 	return []Capability{
 		CanExec, CanPause, CanUpdate, NetworkHost, NetworkBridge, CanPull, CanStats, CanWrite, CanTmpfs,
-		CanBind, CanBindMemory, OnMachine, OnHost,
+		CanBind, CanBindMemory, OnMachine, OnHost, DirectCalls,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // UsageError is an error in the plan or in a request, as opposed to a failure of the execution.
@@ -71,6 +72,8 @@ func lacking(work []plan.Work, s guard.Supply) []string {
 
 func isFake(t plan.Pattern) bool { return t.Engine == fake.Name }
 
+func isPod(t plan.Pattern) bool { return t.Engine == target.Kubernetes }
+
 func isRoot() bool { return os.Geteuid() == 0 }
 
 func dropsCaches(p plan.Plan, work []plan.Work) bool { return p.DropsCaches(isRoot(), work) }
@@ -85,6 +88,9 @@ func ResumedPlan(run result.Run) (plan.Plan, error) {
 	case result.Interrupted, result.Killed:
 	}
 	facts := host.Facts("/")
+	if run.Host.Node != nil {
+		facts.Hostname = run.Host.Hostname // a pod has a name of its own, and its agent knows the node
+	}
 	if facts.Hostname != run.Host.Hostname || facts.Kernel != run.Host.Kernel || facts.CPU != run.Host.CPU || facts.Identity.Contradicts(run.Host.Identity) {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
 			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)

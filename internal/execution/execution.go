@@ -23,7 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
 	"github.com/touchstone-bench/touchstone/internal/host/noise"
 	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -32,14 +32,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Config describes one execution.
 type Config struct {
 	Plan  plan.Plan
-	Store *store.Store
+	Store Store
 	// RunID names the run. A resumed run has the ID of Earlier.
 	RunID string
 	// Earlier is the run to resume, with its trials; nil starts a new run.
@@ -50,12 +49,28 @@ type Config struct {
 	Folder string
 	// Secret is the secret of touchstone peer on other machines. Plans without another machine need none.
 	Secret peer.Secret
+	// Pods is the place of the measured pods if this program is an agent in a cluster. The plan then has targets of target.Kubernetes only, and
+	// nothing of this machine is changed. It is nil on a machine.
+	Pods *k8s.Config
+	// Node is the node that the agent measures, for the record; nil on a machine.
+	Node *result.Node
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
 	Selfcheck *result.Selfcheck
 	Tool      result.Tool
 	Observer  Observer
 	// Trace receives every call of an engine; nil receives none.
 	Trace slog.Handler
+}
+
+// Store records a run. *store.Store is one.
+type Store interface {
+	Create(ctx context.Context, run result.Run) error
+	Resume(ctx context.Context, runID string) error
+	Append(ctx context.Context, runID string, trial result.Trial) error
+	Stopping(ctx context.Context, runID string, rule *result.Stopping) error
+	Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error
+	// TrialTimes returns the mean time of a trial of each cell in earlier runs.
+	TrialTimes(ctx context.Context) (map[result.Cell]time.Duration, error)
 }
 
 // Outcome is how an execution ended.
@@ -121,15 +136,16 @@ type Execution struct {
 }
 
 // environment holds the engines, the clock and the noise source of an execution. For fake targets they
-// are simulated and touch nothing.
+// are simulated and touch nothing. An agent in a cluster has only the engine of pods, and touches nothing of the node.
 type environment struct {
 	drivers engines.Drivers
 	clock   meter.Clock
 	noise   runner.Noise
-	session *Session       // nil for fake targets
-	turn    machineTurn    // empty for fake targets
+	isFake  bool
+	session *Session       // nil for fake targets and for pods
+	turn    machineTurn    // empty for fake targets and for pods
 	sampler *noise.Sampler // nil for fake targets
-	scratch string         // for fake targets: the directory for trials' files, created when it is needed
+	scratch string         // without a session: the directory for trials' files, for fake targets created when it is needed
 }
 
 // New prepares an execution and touches nothing on the host.
@@ -140,6 +156,10 @@ func New(config Config) (*Execution, error) {
 	}
 	var err error
 	switch {
+	case e.Pods != nil:
+		e.environment, err = podEnvironment(e.RunID, e.Folder, e.Plan, *e.Pods)
+	case slices.ContainsFunc(e.Plan.Targets, isPod):
+		err = &UsageError{fmt.Errorf("the plan has targets of a cluster (%s), which are measured from within it: use touchstone cluster run", target.Kubernetes)}
 	case !slices.ContainsFunc(e.Plan.Targets, isFake):
 		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), meter.System{}
 		e.session = NewSession(e.RunID, e.Plan)
@@ -223,10 +243,14 @@ func (d discreet) Report(e Event) {
 
 func (e *Execution) report(kind EventKind, text string) { e.Observer.Report(Event{kind, text}) }
 
-// open opens the session on the host. Fake targets have none.
+// open opens the session on the host. Fake targets and pods have none.
 func (e *Execution) open(ctx context.Context) error {
-	if e.session == nil {
+	switch {
+	case e.isFake:
 		return nil
+	case e.session == nil:
+		e.sample()
+		return os.MkdirAll(e.scratch, 0o700)
 	}
 	for _, w := range e.work {
 		e.session.Containers = max(e.session.Containers, w.Needs().Containers)
@@ -236,10 +260,15 @@ func (e *Execution) open(ctx context.Context) error {
 		e.report(Swept, s.String())
 	}
 	if err == nil {
-		e.sampler = noise.NewSampler("/")
-		e.noise = hostNoise{e.sampler}
+		e.sample()
 	}
 	return err
+}
+
+// sample begins to observe the disturbances of the machine.
+func (e *Execution) sample() {
+	e.sampler = noise.NewSampler("/")
+	e.noise = hostNoise{e.sampler}
 }
 
 // engineSession is the session that engines receive.
@@ -316,6 +345,10 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	if e.Trace != nil { // it may end during the run
 		config.Calls = func(c runner.Calls) { e.trace(ctx, c) }
 	}
+	if !e.isFake {
+		e.useMachine(&config)
+		config.Registry = noRegistry{}
+	}
 	if e.session == nil {
 		return config, nil
 	}
@@ -354,7 +387,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	e.Plan = e.Plan.Pin(targets, e.work, seed)
 	run := result.Run{
 		ID: e.RunID, Name: e.Plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: e.Tool, Seed: seed,
-		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
+		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: e.facts(), Targets: facts,
 		Stopping: e.rule(),
 		Images:   images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
 	}
@@ -365,9 +398,12 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 			run.Bench = append(run.Bench, b.Recorded())
 		}
 	}
-	if e.session == nil {
+	switch {
+	case e.isFake:
 		run.Caveats = append(run.Caveats, "all targets are fake: nothing was measured, the numbers are made up")
-	} else {
+	case e.session == nil:
+		run.Overhead.Requests = runner.MeasureRequests(ctx, e.clock, e.targets)
+	default:
 		run.Caveats = append(run.Caveats, tuned(process.Tuning())...)
 		overhead, err := runner.MeasureOverhead(ctx, e.clock, e.session.Launcher, e.session.Probe)
 		if err != nil {
@@ -408,10 +444,12 @@ func (e *Execution) close() error {
 	if e.host != nil {
 		errs = append(errs, e.host.Close())
 	}
+	if e.sampler != nil {
+		e.sampler.Close()
+	}
 	if e.session == nil {
 		errs = append(errs, os.RemoveAll(e.scratch))
 	} else {
-		e.sampler.Close()
 		errs = append(errs, e.session.Close())
 	}
 	return errors.Join(errs...)

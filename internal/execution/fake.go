@@ -18,7 +18,7 @@ import (
 func fakeEnvironment(runID, folder string, p plan.Plan) (environment, error) {
 	scratch, err := filepath.Abs(filepath.Join(folder, ".fake-"+runID))
 	clock := fake.NewClock()
-	return environment{drivers: engines.All(clock, p.Engines.Sockets), clock: clock, noise: quiet{}, scratch: scratch}, err
+	return environment{drivers: engines.All(clock, p.Engines.Sockets), clock: clock, noise: quiet{}, isFake: true, scratch: scratch}, err
 }
 
 // fakeImages are the images of fake targets. They are empty.

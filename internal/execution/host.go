@@ -64,9 +64,9 @@ func (c *pageCache) caveats() []string {
 	return notes
 }
 
-// useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
-func (e *Execution) useHost(config *runner.Config) {
-	config.Memory, config.Supply = e.session.dir.Memory, readSupply(e.Plan.Pinning.Workload)
+// useMachine gives the runner what any process can read of the machine.
+func (e *Execution) useMachine(config *runner.Config) {
+	config.Supply = readSupply(e.Plan.Pinning.Workload)
 	if _, err := supply.Meminfo("/"); err == nil {
 		config.Meminfo = func() (map[string]int64, error) { return supply.Meminfo("/") }
 	}
@@ -81,6 +81,11 @@ func (e *Execution) useHost(config *runner.Config) {
 	} else {
 		config.NoEnergy = err.Error()
 	}
+}
+
+// useHost gives the runner the host's directories and page cache, as far as the plan allows.
+func (e *Execution) useHost(config *runner.Config) {
+	config.Memory = e.session.dir.Memory
 	config.Footprint = footprint.NewHost("/", e.session.dir.Data).Of
 	config.Emulator = emulator
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
@@ -161,8 +166,11 @@ func emulator(program []byte) bench.Emulator {
 	return bench.Emulator{Name: h.Name, Interpreter: h.Interpreter, Fixed: strings.Contains(h.Flags, "F")}
 }
 
-// storage describes the file systems of the run. Fake targets use only that of the results.
+// storage describes the file systems of the run. Fake targets use only that of the results. The directories of an agent are not the node's.
 func (e *Execution) storage() []result.Storage {
+	if e.Pods != nil {
+		return nil
+	}
 	places := []result.Storage{{Use: "results", FileSystem: facts.FileSystem(e.Folder)}, {Use: "root", FileSystem: facts.FileSystem("/")}}
 	if e.session != nil {
 		places = append(places, result.Storage{Use: "containers", FileSystem: facts.FileSystem(e.session.Data)},

@@ -49,8 +49,11 @@ func imagesOf(work []plan.Work) []bench.Image {
 // images prepares the images that the run's work needs, if at least one target works.
 func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, []result.Image, error) {
 	names := imagesOf(e.work)
-	if e.session == nil {
+	switch {
+	case e.isFake:
 		return fakeFiles(names), nil, nil
+	case e.session == nil:
+		return e.podImages(names), nil, nil
 	}
 	probe := runner.Image{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
 	if len(names) == 0 || !slices.ContainsFunc(e.targets, available) {

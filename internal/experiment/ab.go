@@ -113,7 +113,7 @@ func selectValues(work []plan.Work, names []string) ([]ab.Value, error) {
 	found := map[string]bool{}
 	for _, w := range work {
 		key := analysis.Key{Name: w.Benchmark.Name, Params: w.Key()}
-		metrics := slices.DeleteFunc(slices.Clone(w.Benchmark.Metrics), func(m result.Metric) bool { return m.DerivedFrom != "" || m.Group != "" })
+		metrics := slices.DeleteFunc(slices.Clone(w.Benchmark.Metrics), func(m result.Metric) bool { return !m.IsJudged() })
 		if names == nil && len(metrics) > 0 {
 			index := max(0, slices.IndexFunc(metrics, func(m result.Metric) bool { return m.Phrase != "" }))
 			values = append(values, ab.Value{Key: key, Metric: metrics[index]})

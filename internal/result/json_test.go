@@ -70,7 +70,7 @@ func fullDocument() Document {
 					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Dimension: DimensionStartUp, Column: ColumnStart, Layer: LayerTotal},
 					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
 					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Trend: "running container", Growth: true, Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}, Agreement: Agreement{With: "Create", Tolerance: 0.15, Rest: "The rest"}},
-					{Name: "Usable", Unit: Ratio, Better: Higher, Help: "share of the limit", AnySpeed: true},
+					{Name: "Usable", Unit: Ratio, Better: Higher, Help: "share of the limit", AnySpeed: true, NoVerdict: "it is known late"},
 				},
 				Phases: true, Place: "number of the container", Statements: []string{"outcome"}, Judged: []string{"loss"},
 			}},

@@ -80,6 +80,9 @@ type Metric struct {
 	// DerivedFrom is the source metric of a computed metric, in the same benchmark. A derived metric is no evidence of its own:
 	// verdicts do not count it.
 	DerivedFrom string `json:"derived_from,omitempty"`
+	// NoVerdict is the reason why comparisons of the metric have no verdict, although it stands by itself: "the API server reports it with a
+	// delay that depends on the class". It is empty for other metrics.
+	NoVerdict string `json:"no_verdict,omitempty"`
 	// Dimension is the row of the scorecard that the metric belongs to; empty for the other metrics.
 	Dimension Dimension `json:"dimension,omitempty"`
 	// Column is the column of the metric in a summary of one screen; empty for the other metrics.
@@ -115,8 +118,10 @@ func (m *Metric) Cost(ratio float64) float64 {
 	return ratio
 }
 
-// IsJudged reports whether comparisons of the metric have verdicts: parts of a quantity and derived metrics have none.
-func (m *Metric) IsJudged() bool { return m.Group == "" && m.Component == "" && m.DerivedFrom == "" }
+// IsJudged reports whether comparisons of the metric have verdicts: parts of a quantity, derived metrics and metrics with a reason have none.
+func (m *Metric) IsJudged() bool {
+	return m.Group == "" && m.Component == "" && m.DerivedFrom == "" && m.NoVerdict == ""
+}
 
 // Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty without one.
 type Agreement struct {

@@ -88,7 +88,9 @@ type trial struct {
 	latencies  []latencies
 	conditions map[string]string
 	scratch    map[bench.Medium]string
-	calls      []Call // for Config.Calls
+	calls      []Call      // for Config.Calls
+	clocks     *meter.Pair // for times of other programs; nil if the trial needs none
+	clockErr   error       // a time of another program that cannot be right
 }
 
 var _ bench.Core = (*trial)(nil)
@@ -98,7 +100,7 @@ func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
 		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Host: trialHost{t}, Storage: trialStorage{t}, Cost: trialCost{t},
-		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t}, Latency: trialLatency{t},
+		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t}, Latency: trialLatency{t}, Pods: trialPods{t},
 	}
 }
 
@@ -385,7 +387,9 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 	if err == nil {
 		t.beginCost()
 		t.beginMonitor()
-		err = t.run(ctx)
+		if err = t.run(ctx); err == nil {
+			err = t.checkClocks()
+		}
 	}
 	interrupted := err != nil && ctx.Err() != nil
 	removal := t.cleanUp(ctx)

@@ -5,6 +5,10 @@
 //	native
 //	oci/crun
 //	oci/runsc@platform=systrap
+//	k8s/gvisor
+//	k8s
+//
+// The last one is the default RuntimeClass of a Kubernetes cluster.
 //
 // The spelling is canonical: options are sorted by name, so two targets are equal exactly if their strings are equal. This package
 // knows no engine; the engines check the existence of targets on a machine.
@@ -20,12 +24,15 @@ import (
 // root file system.
 const Native = "native"
 
+// Kubernetes is the engine whose runtimes are the RuntimeClasses of a cluster. Without a runtime it is the cluster's default class.
+const Kubernetes = "k8s"
+
 // Target is an engine × runtime with the runtime's options. The zero value is not a valid target. Targets are values: use String as
 // a map key.
 type Target struct {
 	// Engine drives the runtime: "native", "oci", "fake", ….
 	Engine string
-	// Runtime is the name of the runtime, empty for native.
+	// Runtime is the name of the runtime. It is empty for native, and for the default class of a cluster.
 	Runtime string
 	// Options are the options of the runtime in order of their names.
 	Options []Option
@@ -67,9 +74,9 @@ func Parse(s string) (Target, error) {
 		return fail("the engine's name %q is not a name", engine)
 	case engine == Native && hasRuntime:
 		return fail("native has no runtime")
-	case engine != Native && !hasRuntime:
+	case engine != Native && engine != Kubernetes && !hasRuntime:
 		return fail("the runtime is missing")
-	case engine != Native && !isName(runtime):
+	case hasRuntime && !isName(runtime):
 		return fail("the runtime's name %q is not a name", runtime)
 	}
 	t := Target{Engine: engine, Runtime: runtime}

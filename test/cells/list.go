@@ -65,6 +65,8 @@ func All() []Cell {
 		{"cluster/faults", []string{clusters, "test/kube"}},
 		{"cluster/leftovers", []string{clusters, "test/kube"}},
 		{"cluster/more", []string{clusters, "test/kube"}},
+		{"pods/catalogue", []string{"internal/bench/pods", "internal/engine/k8s"}},
+		{"pods/delays", []string{"internal/bench/pods", "internal/engine/k8s"}},
 
 		{"lab/v2", []string{machines, "internal/cgroup"}},
 		{"lab/arm", []string{machines, "probe", "linpack"}},

@@ -25,14 +25,18 @@ func machinePackages() []string {
 // clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
 // their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
 func clusterPackages() []string {
-	return []string{"test/cluster"}
+	return []string{"internal/engine/k8s", "test/cluster"}
 }
+
+// measuringCluster is the package among the measuring ones that starts clusters.
+const measuringCluster = "internal/bench/pods"
 
 // measuring has the tests that judge measured values, by package; without names all tests of the package. They run alone, after all other
 // steps.
 func measuring() map[string][]string {
 	return map[string][]string{
 		"internal/bench/catalogue": nil,
+		measuringCluster:           nil,
 		"internal/cli":             {"TestRealAB", "TestRealDensity"},
 		"internal/monitor":         {"TestCPUOfADaemon", "TestCPUOfThreads", "TestSamplesOfRealProcesses"},
 	}
@@ -141,6 +145,9 @@ func (s *suite) measure(steps []step) []step {
 		st := step{
 			name: "measure-" + filepath.Base(dir), after: slices.Clone(predecessors), parts: partsOfEngines, tests: true, limit: 40 * time.Minute,
 			args: goTest(args...), env: s.env(),
+		}
+		if dir == measuringCluster {
+			st.after, st.tools = append(st.after, "kube"), []string{"kube"}
 		}
 		list, predecessors = append(list, st), append(predecessors, orderOnly+st.name)
 	}

@@ -83,7 +83,7 @@ func (b *builder) matrixRows(targets []string) []matrixRow {
 			count := 0
 			for k := range bench.Metrics {
 				m := &bench.Metrics[k]
-				if m.Unbased() || m.DerivedFrom != "" {
+				if m.Unbased() || !m.IsJudged() {
 					continue
 				}
 				row := matrixRow{document.MatrixRow{ID: bench.Title() + "/" + m.Name, Suite: suite.Name, Group: link(bench.Title(), bench), Name: lines(m.Name)}, bench, m}

@@ -92,7 +92,7 @@ func (o *overview) addRuns(b *builder, list []*analysis.Benchmark) {
 		var rows [][]document.Cell
 		for i := range bench.Metrics {
 			m := &bench.Metrics[i]
-			if m.Unbased() || m.DerivedFrom != "" || o.brief && rows != nil {
+			if m.Unbased() || !m.IsJudged() || o.brief && rows != nil {
 				continue
 			}
 			for n := range m.Rows {

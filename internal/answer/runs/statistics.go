@@ -114,6 +114,8 @@ func (s *statistics) judged(m *analysis.Metric, c *analysis.Cell) []document.Cel
 		word = lines("baseline")
 	case m.DerivedFrom != "":
 		word = lines("derived")
+	case m.NoVerdict != "":
+		word = lines("no verdict: " + m.NoVerdict)
 	case m.Unbased():
 		word = lines(m.WhyUnbased("the baseline"))
 	default:

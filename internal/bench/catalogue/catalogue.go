@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
 	"github.com/touchstone-bench/touchstone/internal/bench/performance"
+	"github.com/touchstone-bench/touchstone/internal/bench/pods"
 	"github.com/touchstone-bench/touchstone/internal/bench/portability"
 	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
 )
@@ -25,7 +26,7 @@ func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(
 		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
 		density.Benchmarks(), isolation.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
-		latency.Benchmarks(),
+		latency.Benchmarks(), pods.Benchmarks(),
 	)
 }
 

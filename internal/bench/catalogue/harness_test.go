@@ -169,6 +169,9 @@ func resolved(t testing.TB, name string, overrides bench.Params) bench.Params {
 // still is a stopped clock.
 type still struct{}
 
+// Real implements meter.Clock.
+func (s still) Real() time.Time { return s.Now() }
+
 func (still) Now() time.Time { return time.Time{} }
 
 func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {

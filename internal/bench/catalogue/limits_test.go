@@ -67,6 +67,9 @@ func (e *worker) Now() time.Time {
 	return e.now
 }
 
+// Real implements meter.Clock.
+func (e *worker) Real() time.Time { return e.Now() }
+
 func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
@@ -43,8 +44,10 @@ func churn() bench.Benchmark {
 		Components: true,
 		Monitor:    true,
 		Params:     []bench.Param{containersParam("10", "50")},
-		Needs:      func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
-		Run:        runChurn,
+		Needs: func(p bench.Params) bench.Needs {
+			return bench.Needs{Capabilities: []engine.Capability{engine.DirectCalls}, Containers: p.Int("containers")}
+		},
+		Run: runChurn,
 	}.Monitored()
 }
 

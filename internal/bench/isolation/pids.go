@@ -37,7 +37,7 @@ func pids() bench.Benchmark {
 		Needs: func(p bench.Params) bench.Needs {
 			// A process of the probe takes less than 64 KiB with its kernel memory, and far more in a sandbox.
 			bombs := int64(p.Int(aggressorsParam)) * int64(p.Int("limit")) * bombMargin
-			return needs(p, bench.Needs{Memory: bombs << 18, CPUs: 2, Containers: 2 + p.Int(aggressorsParam)})
+			return needs(p, bench.Needs{Capabilities: []engine.Capability{engine.DirectCalls}, Memory: bombs << 18, CPUs: 2, Containers: 2 + p.Int(aggressorsParam)})
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			spec := bomb(t, false)

@@ -69,6 +69,7 @@ func starts() bench.Benchmark {
 		Summary: "many containers, one after the other, for the worst case of their start",
 		Source:  "peers (cyclictest), with CreateAndRun of espe",
 		Metrics: metricsOf(metric, "create and start of a container together"),
+		Needs:   bench.Always(engine.DirectCalls),
 		Params:  samples(50_000),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return repeat(t, metric, func() (time.Duration, error) {

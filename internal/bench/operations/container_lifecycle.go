@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
@@ -23,6 +24,7 @@ func lifecycle() bench.Benchmark {
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
 		Steps:      true,
 		Components: true,
+		Needs:      bench.Always(engine.DirectCalls),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			c, err := bench.Launch(ctx, t, t.Spec(probe.Ready()...))
 			if err != nil {

@@ -20,7 +20,7 @@ func energyLifecycle() bench.Benchmark {
 		Metrics: bench.EnergyMetrics("one container from create to delete"),
 		Params:  []bench.Param{bench.IdleParam(2*time.Second, 20*time.Second)},
 		Needs: func(bench.Params) bench.Needs {
-			return bench.Needs{Capabilities: []engine.Capability{engine.OnMachine}, Energy: true}
+			return bench.Needs{Capabilities: []engine.Capability{engine.OnMachine, engine.DirectCalls}, Energy: true}
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			// The work takes as long as the measurement of the idle machine, so both have the same precision.

@@ -30,7 +30,7 @@ func rate(workers int) bench.Benchmark {
 			Name: "lives", Help: "lifecycles in a trial, all workers together", Quick: "16", Paper: "200",
 			Check: bench.IntRange(1, largest),
 		}},
-		Needs: func(bench.Params) bench.Needs { return bench.Needs{Containers: workers} },
+		Needs: func(bench.Params) bench.Needs { return needs(workers) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return drive(ctx, t, workers, t.Int("lives"))
 		},

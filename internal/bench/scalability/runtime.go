@@ -49,7 +49,7 @@ func runtime(n int) bench.Benchmark {
 			Name: "mode", Help: "one after the other, or all at once", Quick: "sequential", Paper: "sequential",
 			Check: bench.OneOf("sequential", parallel),
 		}},
-		Needs: func(bench.Params) bench.Needs { return bench.Needs{Containers: n} },
+		Needs: func(bench.Params) bench.Needs { return needs(n) },
 		Run:   func(ctx context.Context, t bench.Trial) error { return run(ctx, t, n) },
 	}
 }

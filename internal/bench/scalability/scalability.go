@@ -6,11 +6,17 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
 // largest bounds the number of containers of one trial: beyond it hosts run out of processes and pipes before a runtime
 // reaches its limits. The runner skips numbers that do not fit on the host.
 const largest = 10_000
+
+// needs are the needs of a number of containers whose calls are timed.
+func needs(containers int) bench.Needs {
+	return bench.Needs{Capabilities: []engine.Capability{engine.DirectCalls}, Containers: containers}
+}
 
 // Benchmarks lists the sizes of the paper, and the rates.
 func Benchmarks() []bench.Benchmark {

@@ -38,6 +38,9 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
+// Real is Now.
+func (c *Clock) Real() time.Time { return c.Now() }
+
 // Advance moves time forward by d, past all deadlines in between.
 func (c *Clock) Advance(d time.Duration) {
 	_ = c.spend(context.Background(), d)

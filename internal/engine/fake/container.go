@@ -75,13 +75,31 @@ func (c *container) Start(ctx context.Context) (err error) {
 		}
 		return call.fault
 	}
-	if err := e.clock.spend(ctx, ready); err != nil {
+	if err := e.spendInStages(ctx, ready, engine.StageAccepted, engine.StageScheduled, engine.StageSandboxed, engine.StagePrepared); err != nil {
 		return err
 	}
 	if err := c.begin(hits(e.script.die, opStart, call.n)); err != nil {
 		return err
 	}
-	return e.clock.spend(ctx, call.took-ready)
+	engine.Mark(ctx, engine.StageFirstLine)
+	if err := e.clock.spend(ctx, call.took-ready); err != nil {
+		return err
+	}
+	engine.Mark(ctx, engine.StageRunning)
+	engine.Mark(ctx, engine.StageReady)
+	return nil
+}
+
+// spendInStages spends the time of a call in equal parts, and reports a stage between two of them.
+func (e *Engine) spendInStages(ctx context.Context, d time.Duration, stages ...engine.Stage) error {
+	part := d / time.Duration(len(stages)+1)
+	for _, s := range stages {
+		if err := e.clock.spend(ctx, part); err != nil {
+			return err
+		}
+		engine.Mark(ctx, s)
+	}
+	return e.clock.spend(ctx, d-part*time.Duration(len(stages)))
 }
 
 // begin lets the process run its first instruction.
@@ -203,12 +221,13 @@ func (c *container) Delete(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := e.clock.spend(ctx, call.took); err != nil {
+	if err := e.spendInStages(ctx, call.took, engine.StageStopping, engine.StageLastLine, engine.StageTerminated); err != nil {
 		return err
 	}
 	if call.fault != nil {
 		return call.fault
 	}
+	engine.Mark(ctx, engine.StageDeleted)
 	c.mu.Lock()
 	c.deletes++
 	if c.deletes == 1 && hits(e.script.leak, opDelete, call.n) {
@@ -223,6 +242,7 @@ func (c *container) Delete(ctx context.Context) (err error) {
 	first := !c.gone
 	c.gone = true
 	if c.state != engine.Stopped {
+		write(c.spec.Process.Stdout, c.process.last)
 		c.stop(engine.Exit{Signal: syscall.SIGKILL})
 	}
 	c.mu.Unlock()

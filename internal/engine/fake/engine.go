@@ -43,6 +43,7 @@ var (
 	_ engine.Accountant = (*Engine)(nil)
 	_ engine.Puller     = (*Engine)(nil)
 	_ engine.Simulation = (*Engine)(nil)
+	_ engine.Stager     = (*Engine)(nil)
 )
 
 // Info implements engine.Engine. Its notes warn that all numbers are made up.
@@ -162,6 +163,17 @@ func checkResources(r engine.Resources) error {
 		return fmt.Errorf("limits of %v CPUs, %d bytes and %d processes: a limit is not negative", r.CPU, r.Memory, r.PIDs)
 	}
 	return nil
+}
+
+// Ping implements engine.Stager.
+func (e *Engine) Ping(ctx context.Context) error { return e.clock.spend(ctx, time.Millisecond) }
+
+// Stages implements engine.Stager: an imagined node reports all stages at once.
+func (*Engine) Stages() []engine.Stage {
+	return []engine.Stage{
+		engine.StageAccepted, engine.StageScheduled, engine.StageSandboxed, engine.StagePrepared, engine.StageFirstLine,
+		engine.StageRunning, engine.StageReady, engine.StageStopping, engine.StageLastLine, engine.StageTerminated, engine.StageDeleted,
+	}
 }
 
 // Pull pulls an image of the registry.

@@ -32,7 +32,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"die=create":       "the calls are start",
 		"lie=create":       "the calls are start, delete, exec, pause, resume, update",
 		"garbage=0":        "number of a process",
-		"no=teleport":      "the capabilities are exec, pause, update, host-network, pull, stats, writable-root, tmpfs, bind-mount, bind-mount-of-memory, this-machine, processes-on-this-host, several",
+		"no=teleport":      "the capabilities are exec, pause, update, host-network, pull, stats, writable-root, tmpfs, bind-mount, bind-mount-of-memory, this-machine, processes-on-this-host, direct-calls, several",
 		"no=exec+teleport": `"teleport" is not a capability`,
 		"mem=8MB":          "number of bytes",
 	} {

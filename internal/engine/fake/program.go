@@ -57,6 +57,7 @@ func env(_ []string, spec engine.Spec) Behaviour {
 type behaviour struct {
 	Behaviour
 	first   string  // written to Stdout at once
+	last    string  // written to Stdout at the deletion of the running container
 	endless bool    // it waits, and exits with code 0 on SIGTERM
 	server  *server // answers from the first instruction to the exit; nil for most
 }
@@ -132,6 +133,7 @@ func (p program) plan(slowdown slowness) behaviour {
 	ms := flags.Uint("ms", 1000, "") // the probe's default
 	lines := flags.Bool("lines", false, "")
 	runOnce := flags.Bool("once", false, "")
+	signal := flags.Bool("signal", false, "")
 	flags.Bool("stdin", false, "")
 	maximum := flags.Uint("most", 0, "")
 	copies := flags.Uint("copies", 1, "")
@@ -167,7 +169,11 @@ func (p program) plan(slowdown slowness) behaviour {
 	case "tick":
 		return behaviour{first: "tick 1\n", Behaviour: Behaviour{Every: length, Lines: func(n int) string { return fmt.Sprint("tick ", n+1) }}}
 	case "ready":
-		return behaviour{first: "ready\n", endless: true}
+		b := behaviour{first: "ready\n", endless: true}
+		if *signal {
+			b.last = "signal\n"
+		}
+		return b
 	case "serve":
 		s, err := serve(p.spec.Network, int(*port))
 		if err != nil {

@@ -12,6 +12,9 @@ import (
 // Clock is the only clock of all measurements. Its readings are monotonic: only their differences are meaningful.
 type Clock interface {
 	Now() time.Time
+	// Real is the time of day on the real-time clock, which may be set at any moment. It serves only to convert times of other programs: see
+	// Pair.
+	Real() time.Time
 	// WithTimeoutCause is context.WithTimeoutCause on this clock.
 	WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 	// Every calls f each time that d has passed, one call at a time, until stop is called. A late call is left out. stop waits for a
@@ -26,6 +29,9 @@ type System struct{}
 
 // Now reads the clock.
 func (System) Now() time.Time { return time.Now() }
+
+// Real reads the real-time clock.
+func (System) Real() time.Time { return time.Now().Round(0) }
 
 // WithTimeoutCause is context.WithTimeoutCause.
 func (System) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {

@@ -25,6 +25,12 @@ const ReadyLine = "ready"
 // Ready calls a program that writes ReadyLine and waits. It exits with code 0 on SIGTERM.
 func Ready() []string { return []string{Path, "ready"} }
 
+// SignalLine is the last line of the program that ReadySignal calls. It is the program's last action, when SIGTERM arrives.
+const SignalLine = "signal"
+
+// ReadySignal calls the program of Ready, which also writes SignalLine before its exit.
+func ReadySignal() []string { return append(Ready(), "--signal") }
+
 // Tick calls a program that writes a line for ParseTick at once and then at an interval, and sleeps in between. It exits with code 0 on
 // SIGTERM.
 func Tick(interval time.Duration) []string {

@@ -1,0 +1,4 @@
+package record
+
+// Format spells a record, for tests.
+var Format = format

@@ -67,6 +67,9 @@ func (c *pageCache) caveats() []string {
 // useMachine gives the runner what any process can read of the machine.
 func (e *Execution) useMachine(config *runner.Config) {
 	config.Supply = readSupply(e.Plan.Pinning.Workload)
+	if e.Pods != nil {
+		config.Supply = podSupply()
+	}
 	if _, err := supply.Meminfo("/"); err == nil {
 		config.Meminfo = func() (map[string]int64, error) { return supply.Meminfo("/") }
 	}

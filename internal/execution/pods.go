@@ -8,13 +8,16 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/supply"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -42,6 +45,18 @@ func (e *Execution) facts() result.Host {
 		facts.Node, facts.Hostname = e.Node, e.Node.Name
 	}
 	return facts
+}
+
+// podSupply reads the resources of the node for pods. The limits of the agent's own cgroup, CPUs and directories are not those of other pods.
+func podSupply() guard.Supply {
+	s := guard.Supply{
+		Memory: known(func() (guard.Amount, error) { return amount(supply.Memory("/")) }),
+		Tasks:  known(func() (guard.Amount, error) { return amount(supply.Tasks("/")) }),
+	}
+	if online, err := cpuset.Online("/"); err == nil {
+		s.CPUs = len(online)
+	}
+	return s
 }
 
 // noRegistry is the registry of an agent: the nodes reach none of this program's.

@@ -64,7 +64,7 @@ func (c *pageCache) caveats() []string {
 	return notes
 }
 
-// useMachine gives the runner what any process can read of the machine.
+// useMachine gives the runner the resources that any process can read.
 func (e *Execution) useMachine(config *runner.Config) {
 	config.Supply = readSupply(e.Plan.Pinning.Workload)
 	if e.Pods != nil {

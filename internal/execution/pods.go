@@ -50,7 +50,7 @@ func (e *Execution) facts() result.Host {
 	return facts
 }
 
-// podSupply reads the resources of the node for pods. The limits of the agent's own cgroup, CPUs and directories are not those of other pods.
+// podSupply reads the resources of the node for pods. The agent's own cgroup, CPUs and directories do not limit other pods.
 func podSupply() guard.Supply {
 	s := guard.Supply{
 		Memory: known(func() (guard.Amount, error) { return amount(supply.Memory("/")) }),

@@ -315,6 +315,9 @@ type Process struct {
 	// Stdout and Stderr receive the output; nil discards it. One goroutine writes to each of them, in order, as
 	// the bytes come. It closes a writer that is an io.Closer after the last byte.
 	Stdout, Stderr io.Writer
+	// OneLine is set if only the first line of Stdout is needed. An engine may then stop reading after it. A kubelet needs a watch of files for each
+	// log that is followed, and has few of them.
+	OneLine bool
 }
 
 // CloseOutput closes the writers of p that are io.Closers.

@@ -53,7 +53,7 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 	if p.DropCaches != nil && *p.DropCaches && !dropsCaches(p, work) {
 		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
 	}
-	if !slices.ContainsFunc(p.Targets, isFake) {
+	if !slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return isFake(t) || isPod(t) }) {
 		notes = append(notes, lacking(work, readSupply(p.Pinning.Workload))...)
 	}
 	return work, notes, err

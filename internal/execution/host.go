@@ -64,9 +64,12 @@ func (c *pageCache) caveats() []string {
 	return notes
 }
 
-// useMachine gives the runner what any process can read of the machine.
+// useMachine gives the runner the resources that any process can read.
 func (e *Execution) useMachine(config *runner.Config) {
 	config.Supply = readSupply(e.Plan.Pinning.Workload)
+	if e.Pods != nil {
+		config.Supply = podSupply()
+	}
 	if _, err := supply.Meminfo("/"); err == nil {
 		config.Meminfo = func() (map[string]int64, error) { return supply.Meminfo("/") }
 	}

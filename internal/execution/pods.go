@@ -8,13 +8,17 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/host/check"
+	"github.com/touchstone-bench/touchstone/internal/host/supply"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -35,13 +39,27 @@ func podEnvironment(runID, folder string, p plan.Plan, config k8s.Config) (envir
 	return environment{drivers: engines.Drivers{k8s.NewDriver(config)}, clock: meter.System{}, scratch: scratch}, err
 }
 
-// facts are the facts of the machine. In a pod, the host's name is the pod's, so the name of the node takes its place.
+// facts are the facts of the machine. In a pod, the host's name is the pod's, so the name of the node takes its place. The container of the agent
+// holds no target, and is no fact of the node.
 func (e *Execution) facts() result.Host {
 	facts := host.Facts("/")
 	if e.Node != nil {
-		facts.Node, facts.Hostname = e.Node, e.Node.Name
+		facts.Node, facts.Hostname, facts.Container = e.Node, e.Node.Name, ""
+		facts.Warnings = check.Warnings("/", facts)
 	}
 	return facts
+}
+
+// podSupply reads the resources of the node for pods. The agent's own cgroup, CPUs and directories do not limit other pods.
+func podSupply() guard.Supply {
+	s := guard.Supply{
+		Memory: known(func() (guard.Amount, error) { return amount(supply.Memory("/")) }),
+		Tasks:  known(func() (guard.Amount, error) { return amount(supply.Tasks("/")) }),
+	}
+	if online, err := cpuset.Online("/"); err == nil {
+		s.CPUs = len(online)
+	}
+	return s
 }
 
 // noRegistry is the registry of an agent: the nodes reach none of this program's.

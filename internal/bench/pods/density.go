@@ -79,7 +79,7 @@ func fill(ctx context.Context, t bench.Trial) (*crowd, error) {
 		if c.end = c.stop(t, float64(node["MemTotal"])); c.end != "" {
 			break
 		}
-		p, err := launch(ctx, t)
+		p, err := launch(ctx, t, idle(t))
 		if err != nil && (len(c.pods) == 0 || ctx.Err() != nil || !notStarted(err)) {
 			return nil, err
 		}

@@ -58,13 +58,13 @@ type pod struct {
 	first  time.Duration // the time of its first line
 }
 
-// launch starts a pod of the probe, and returns after its first line.
-func launch(ctx context.Context, t bench.Trial) (*pod, error) {
+// launch starts a pod of a program that writes probe.ReadyLine at once, and returns after this line.
+func launch(ctx context.Context, t bench.Trial, spec engine.Spec) (*pod, error) {
 	stages, err := t.Pods.Observe()
 	if err != nil {
 		return nil, err
 	}
-	r, err := bench.Launch(stages.Within(ctx), t, t.Spec(probe.ReadySignal()...))
+	r, err := bench.Launch(stages.Within(ctx), t, spec)
 	if err != nil {
 		return nil, &startError{err}
 	}
@@ -78,6 +78,13 @@ func launch(ctx context.Context, t bench.Trial) (*pod, error) {
 	}
 	p.first = first
 	return p, nil
+}
+
+// idle describes a pod among many. Nothing reads its output after the first line.
+func idle(t bench.Trial) engine.Spec {
+	spec := t.Spec(probe.Ready()...)
+	spec.Process.OneLine = true
+	return spec
 }
 
 // startError is the error of a pod that the cluster has not started. Of many pods, some may have it. Any other error means that a program or a

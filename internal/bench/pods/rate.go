@@ -55,7 +55,7 @@ func launchAll(ctx context.Context, t bench.Trial, n int) (pods []*pod, failure 
 	launched, errs := make([]*pod, n), make([]error, n)
 	var launches sync.WaitGroup
 	for i := range n {
-		launches.Go(func() { launched[i], errs[i] = launch(ctx, t) })
+		launches.Go(func() { launched[i], errs[i] = launch(ctx, t, idle(t)) })
 	}
 	launches.Wait()
 	for i, p := range launched {

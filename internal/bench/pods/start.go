@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 func start() bench.Benchmark {
@@ -36,7 +37,7 @@ func start() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			p, err := launch(ctx, t)
+			p, err := launch(ctx, t, t.Spec(probe.Ready()...))
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func stop() bench.Benchmark {
 		},
 		Phases: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
-			p, err := launch(ctx, t)
+			p, err := launch(ctx, t, t.Spec(probe.ReadySignal()...))
 			if err != nil {
 				return err
 			}

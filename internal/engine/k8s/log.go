@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,8 +49,8 @@ func (p *pod) copyLog(ctx context.Context) error {
 	if sink == nil {
 		sink = io.Discard
 	}
-	last, err := copyLines(sink, stream, func(real time.Time) { p.receiver().MarkAt(engine.StageFirstLine, real) })
-	if !last.IsZero() {
+	last, err := copyLines(sink, stream, p.process.OneLine, func(real time.Time) { p.receiver().MarkAt(engine.StageFirstLine, real) })
+	if !last.IsZero() && !p.process.OneLine {
 		p.receiver().MarkAt(engine.StageLastLine, last)
 	}
 	return err
@@ -62,12 +63,24 @@ func (p *pod) receiver() engine.Marker {
 	return p.marker
 }
 
-// errNoTime is the error of a log in another format than the kubelet writes.
-var errNoTime = errors.New("a line of the log has no time: the kubelet does not write it, or its log is damaged")
+// errNoTime is the error of a line that the container engine has not stamped.
+var errNoTime = errors.New("a line of the log has no time, so it is a message of the kubelet, or the log is damaged")
 
-// copyLines copies the lines of a log without their times. It calls first before the first line, and returns the time of the last one. The length
+// errWatches is the kubelet's message in a log if the node has no watch of files for it.
+const errWatches = "too many open files"
+
+// noTime is the error of a line without a time.
+func noTime(line string) error {
+	advice := ""
+	if strings.Contains(line, errWatches) {
+		advice = "; raise fs.inotify.max_user_instances on the node"
+	}
+	return fmt.Errorf("%w: %q%s", errNoTime, excerpt(line), advice)
+}
+
+// copyLines copies the lines of a log without their times, or only the first line. It calls first before the first line, and returns the time of the last one. The length
 // of a line is not limited, because a program may write a large result in one.
-func copyLines(w io.Writer, log io.Reader, first func(time.Time)) (last time.Time, err error) {
+func copyLines(w io.Writer, log io.Reader, isBrief bool, first func(time.Time)) (last time.Time, err error) {
 	reader := bufio.NewReaderSize(log, 64<<10)
 	isStart := true
 	for {
@@ -78,7 +91,7 @@ func copyLines(w io.Writer, log io.Reader, first func(time.Time)) (last time.Tim
 				stamp, rest, ok := bytes.Cut(piece, []byte{' '})
 				real, parseErr := time.Parse(time.RFC3339Nano, string(stamp))
 				if !ok || parseErr != nil {
-					return last, fmt.Errorf("%w: %q", errNoTime, excerpt(string(piece)))
+					return last, noTime(string(piece))
 				}
 				if last.IsZero() {
 					first(real)
@@ -86,7 +99,7 @@ func copyLines(w io.Writer, log io.Reader, first func(time.Time)) (last time.Tim
 				last, text = real, rest
 			}
 			isStart = piece[len(piece)-1] == '\n'
-			if _, err := w.Write(text); err != nil {
+			if _, err := w.Write(text); err != nil || isBrief && isStart {
 				return last, err
 			}
 		}

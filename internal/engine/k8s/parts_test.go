@@ -36,13 +36,29 @@ func TestLinesOfALog(t *testing.T) {
 	} {
 		var output strings.Builder
 		var begin time.Time
-		last, err := copyLines(&output, iotest.HalfReader(strings.NewReader(tt.log)), func(m time.Time) { begin = m })
+		last, err := copyLines(&output, iotest.HalfReader(strings.NewReader(tt.log)), false, func(m time.Time) { begin = m })
 		if output.String() != tt.text || !begin.Equal(tt.first) || !last.Equal(tt.last) || errors.Is(err, errNoTime) != tt.fails {
 			t.Errorf("%s: %.50q, first %v, last %v, %v", tt.name, output.String(), begin, last, err)
 		}
 	}
-	if _, err := copyLines(io.Discard, io.MultiReader(strings.NewReader(begin+"a\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), func(time.Time) {}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := copyLines(io.Discard, io.MultiReader(strings.NewReader(begin+"a\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), false, func(time.Time) {}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a log that is cut off: %v", err)
+	}
+}
+
+func TestFirstLineOfALog(t *testing.T) {
+	var output strings.Builder
+	log := strings.NewReader("2026-01-01T00:00:00.5Z a\n2026-01-01T00:00:01Z b\n")
+	if _, err := copyLines(&output, log, true, func(time.Time) {}); err != nil || output.String() != "a\n" {
+		t.Errorf("the first line is %q, %v", output.String(), err)
+	}
+}
+
+// A node without a free watch of files shows it in the log of a pod only.
+func TestNodeWithoutWatches(t *testing.T) {
+	_, err := copyLines(io.Discard, strings.NewReader("failed to create fsnotify watcher: too many open files"), false, func(time.Time) {})
+	if err == nil || !strings.Contains(err.Error(), "raise fs.inotify.max_user_instances") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -134,7 +134,7 @@ func TestLifeOfAPod(t *testing.T) {
 func TestFaultsOfARealCluster(t *testing.T) {
 	c, config := place(t)
 	kubectl := func(args ...string) { c.Kubectl(t, append(args, "--namespace", config.Namespace)...) }
-	refused := func(name, text string) {
+	checkRefusal := func(name, text string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -145,17 +145,17 @@ func TestFaultsOfARealCluster(t *testing.T) {
 			t.Errorf("Open(%s) = %v, want %q", name, err, text)
 		}
 	}
-	refused("k8s/nosuch", `RuntimeClass "nosuch" not found`)
-	refused("k8s/only2", `no runtime for "only2" is configured`)
+	checkRefusal("k8s/nosuch", `RuntimeClass "nosuch" not found`)
+	checkRefusal("k8s/only2", `no runtime for "only2" is configured`)
 	image := config.Image
 	config.Image = "localhost/no-such-image:1"
-	refused("k8s", "bring the image to the nodes")
+	checkRefusal("k8s", "bring the image to the nodes")
 	config.Image = image
 	c.Kubectl(t, "cordon", config.Node)
-	refused("k8s", "unschedulable")
+	checkRefusal("k8s", "unschedulable")
 	c.Kubectl(t, "uncordon", config.Node)
 	kubectl("create", "quota", "q", "--hard=pods=1")
-	refused("k8s", "exceeded quota")
+	checkRefusal("k8s", "exceeded quota")
 	kubectl("delete", "quota", "q")
 
 	e, err := open(t, config, "k8s")

@@ -3,7 +3,7 @@ package examples
 
 import "embed"
 
-// Builtin holds the plans of touchstone benchmark --plan and of touchstone reproduce.
+// Builtin holds the plans of touchstone benchmark --plan, of touchstone reproduce, and of touchstone cluster run.
 //
-//go:embed quick.yaml standard.yaml latency.yaml paper.yaml reproduce-*.yaml
+//go:embed cluster.yaml quick.yaml standard.yaml latency.yaml paper.yaml reproduce-*.yaml
 var Builtin embed.FS

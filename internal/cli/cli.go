@@ -261,8 +261,8 @@ oci/runsc@platform=systrap.`,
 		root,
 		a.profiled(a.benchmarkCommand()), a.profiled(a.abCommand()), a.profiled(a.reproduceCommand()), a.profiled(a.selfcheckCommand()), a.profiled(a.reportCommand()),
 		a.targetsCommand(), a.setupCommand(), a.doctorCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(), a.commentCommand(), a.adviseCommand(),
-		a.baselineCommand(), a.historyCommand(), a.uiCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
-		a.delayCommand(),
+		a.baselineCommand(), a.historyCommand(), a.uiCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.clusterCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.delayCommand(), a.agentCommand(),
 	)
 	limitArgs(root)
 	addCobra(root)

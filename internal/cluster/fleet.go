@@ -7,10 +7,10 @@
 //
 // Agents are pods, and not the indexed Job that could also hold them. The pods of a Job share one template, so the scheduler would choose the node of
 // each index, and the coordinator would know it only afterwards; K nodes at once in the user's order is not possible; and a Job replaces a lost pod
-// without the records of the earlier one. A DaemonSet would also run on nodes that nobody chose.
+// without the records of the earlier one. A DaemonSet would also run on other nodes.
 //
-// The package refuses nodes that cannot take a pod, a plan with targets of other engines, and objects whose name, label and owner are not those of
-// the fleet.
+// The package refuses nodes that cannot take a pod, a plan with targets of other engines, and does not touch objects without the name and
+// the label of the fleet.
 package cluster
 
 import (
@@ -37,14 +37,14 @@ type Fleet struct {
 	// Name is the name of the plan, and Plan the plan itself, as YAML with all targets named.
 	Name string `json:"name"`
 	Plan string `json:"plan"`
-	// Seed is the seed from which each node derives its own.
+	// Seed determines the seeds of all nodes; see NodeSeed.
 	Seed uint64 `json:"seed,string"`
 	// Image holds the agent and all programs. PullSecrets are the names of secrets for it in the namespace.
 	Image       string   `json:"image"`
 	PullSecrets []string `json:"pull_secrets,omitempty"`
 	// Parallel is the number of nodes that measure at once; 0 is all of them.
 	Parallel int `json:"parallel,omitempty"`
-	// Lease is the time without a coordinator after which an agent ends its run.
+	// Lease is the longest time without a coordinator. An agent then ends its run.
 	Lease time.Duration `json:"lease_ns"`
 	// Events is set if the agents may read the events of the namespace.
 	Events bool `json:"events"`
@@ -74,7 +74,10 @@ const maxNodePart = 16
 var notLabel = regexp.MustCompile(`[^a-z0-9]+`)
 
 // RunID is the ID of the run of a node.
-func (f *Fleet) RunID(node string) string {
+func (f *Fleet) RunID(node string) string { return f.ID + "-" + nodePart(node) }
+
+// nodePart is the name of a node as a part of other names.
+func nodePart(node string) string {
 	part := strings.Trim(notLabel.ReplaceAllString(node, "-"), "-")
 	if part != node || len(part) > maxNodePart {
 		// Two nodes may have the same part.
@@ -82,7 +85,7 @@ func (f *Fleet) RunID(node string) string {
 		const digits = 6
 		part = strings.Trim(part[:min(len(part), maxNodePart-digits-1)], "-") + "-" + hex.EncodeToString(sum[:])[:digits]
 	}
-	return f.ID + "-" + strings.TrimPrefix(part, "-")
+	return strings.TrimPrefix(part, "-")
 }
 
 // AgentName is the name of a node's agent.
@@ -92,16 +95,6 @@ func (f *Fleet) AgentName(node string) string { return engine.Prefix + f.RunID(n
 func (f *Fleet) NodeSeed(node string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", f.Seed, node))
 	return binary.LittleEndian.Uint64(sum[:])
-}
-
-// node returns the node with a name.
-func (f *Fleet) node(name string) (Node, bool) {
-	for _, n := range f.Nodes {
-		if n.Name == name {
-			return n, true
-		}
-	}
-	return Node{}, false
 }
 
 // Facts returns what an agent knows of its fleet: all but the other nodes.

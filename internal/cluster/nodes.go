@@ -29,7 +29,7 @@ type Excluded struct {
 	Name, Reason string
 }
 
-// kindLabels are labels of the instance type, of which the first one wins.
+// kindLabels are labels of the instance type. The first one takes precedence.
 var kindLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
 
 // factLabels are the labels of a node that may explain its speed.
@@ -40,17 +40,17 @@ var factLabels = []string{
 }
 
 // Choose returns the chosen nodes in the order of their names, and the nodes that cannot be measured. A name that no node has is an error.
-func Choose(ctx context.Context, client *kube.Client, fleet string, s Selection) (chosen []Node, excluded []Excluded, err error) {
+func Choose(ctx context.Context, client *kube.Client, fleet string, s Selection) (nodes []Node, exclusions []Excluded, err error) {
 	list, err := client.Nodes().List(ctx, metav1.ListOptions{LabelSelector: s.Selector})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the nodes: %w", client.Explain(err))
 	}
-	found := map[string]bool{}
+	names := map[string]bool{}
 	for i := range list.Items {
-		found[list.Items[i].Name] = true
+		names[list.Items[i].Name] = true
 	}
 	for _, name := range s.Names {
-		if !found[name] {
+		if !names[name] {
 			return nil, nil, fmt.Errorf("no node is named %q%s; kubectl get nodes lists them", name, ofSelector(s.Selector))
 		}
 	}
@@ -62,7 +62,7 @@ func Choose(ctx context.Context, client *kube.Client, fleet string, s Selection)
 			continue
 		}
 		if reason := obstacle(n); reason != "" {
-			excluded = append(excluded, Excluded{n.Name, reason})
+			exclusions = append(exclusions, Excluded{n.Name, reason})
 			continue
 		}
 		node := Node{facts(n), n.Status.NodeInfo.Architecture}
@@ -70,9 +70,9 @@ func Choose(ctx context.Context, client *kube.Client, fleet string, s Selection)
 		if count[node.Kind]++; s.PerKind > 0 && count[node.Kind] > s.PerKind {
 			continue
 		}
-		chosen = append(chosen, node)
+		nodes = append(nodes, node)
 	}
-	return chosen, excluded, nil
+	return nodes, exclusions, nil
 }
 
 func ofSelector(selector string) string {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
 // The labels of all objects, apart from engine.Label, whose value is the ID of the fleet.
@@ -119,11 +120,11 @@ func (f *Fleet) RoleBinding() *rbacv1.RoleBinding {
 // ConfigMaps are the config map of the agents, and the config map of the coordinator.
 func (f *Fleet) ConfigMaps() []*corev1.ConfigMap {
 	types := metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
-	whole := *f
-	whole.Plan = "" // the other map has it
+	fleet := *f
+	fleet.Plan = "" // the other map has it
 	return []*corev1.ConfigMap{
 		{TypeMeta: types, ObjectMeta: f.meta(f.name()), Data: map[string]string{PlanFile: f.Plan, FleetFile: f.Facts()}},
-		{TypeMeta: types, ObjectMeta: f.meta(f.coordinatorName()), Data: map[string]string{FleetFile: marshal(whole)}},
+		{TypeMeta: types, ObjectMeta: f.meta(f.coordinatorName()), Data: map[string]string{FleetFile: marshal(fleet)}},
 	}
 }
 
@@ -162,7 +163,8 @@ func (f *Fleet) Agent(node Node) *corev1.Pod {
 				Env: []corev1.EnvVar{
 					field(NodeVariable, "spec.nodeName"), field(PodVariable, "metadata.name"), field(UIDVariable, "metadata.uid"),
 					field(FactVariable, "metadata.annotations['"+FactsAnnotation+"']"),
-					{Name: "HOME", Value: DataDir}, {Name: "TMPDIR", Value: DataDir},
+					{Name: "HOME", Value: DataDir},
+					{Name: "TMPDIR", Value: DataDir},
 				},
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
@@ -181,6 +183,25 @@ func (f *Fleet) Agent(node Node) *corev1.Pod {
 			},
 		},
 	}
+}
+
+// Sample is a pod for a node that does nothing and ends at once.
+func (f *Fleet) Sample(node Node, owner metav1.OwnerReference) *corev1.Pod {
+	pod := f.plain(node, engine.Prefix+f.RunID(node.Name)+"-sample", probe.Exit(0))
+	pod.OwnerReferences = []metav1.OwnerReference{owner}
+	return pod
+}
+
+// plain is a pod for a node that needs neither rights nor files.
+func (f *Fleet) plain(node Node, name string, program []string) *corev1.Pod {
+	pod := f.Agent(node)
+	no := false
+	pod.Name, pod.Labels[RoleLabel], pod.Annotations = name, "sample", nil
+	spec := &pod.Spec
+	spec.ServiceAccountName, spec.AutomountServiceAccountToken, spec.RestartPolicy, spec.Tolerations = "", &no, corev1.RestartPolicyNever, nil
+	spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	spec.Volumes, spec.Containers[0].VolumeMounts, spec.Containers[0].Env, spec.Containers[0].Command = nil, nil, nil, program
+	return pod
 }
 
 // configMap is the volume of a config map, which may be absent if it is optional.

@@ -101,11 +101,11 @@ var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 func New(config *rest.Config, agent string) (*Client, error) {
 	quiet()
 	c := &Client{Host: config.Host}
-	shared := rest.CopyConfig(config)
-	shared.QPS, shared.Burst, shared.UserAgent = queriesPerSecond, queryBurst, agent
-	shared.WarningHandlerWithContext = &c.warnings
-	shared.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
-	transport, err := rest.HTTPClientFor(shared)
+	base := rest.CopyConfig(config)
+	base.QPS, base.Burst, base.UserAgent = queriesPerSecond, queryBurst, agent
+	base.WarningHandlerWithContext = &c.warnings
+	base.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
+	transport, err := rest.HTTPClientFor(base)
 	if err != nil {
 		return nil, &NoClusterError{err}
 	}
@@ -119,8 +119,8 @@ func New(config *rest.Config, agent string) (*Client, error) {
 		{&c.node, nodev1.SchemeGroupVersion, "/apis"},
 		{&c.authorization, authorizationv1.SchemeGroupVersion, "/apis"},
 	} {
-		shared.GroupVersion, shared.APIPath = &group.version, group.path
-		if *group.client, err = rest.RESTClientForConfigAndClient(shared, transport); err != nil {
+		base.GroupVersion, base.APIPath = &group.version, group.path
+		if *group.client, err = rest.RESTClientForConfigAndClient(base, transport); err != nil {
 			return nil, &NoClusterError{err}
 		}
 	}

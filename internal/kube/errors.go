@@ -25,8 +25,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Explain adds the remedy to an error of a request. Other errors stay as they are.
 func (c *Client) Explain(err error) error {
-	var known *Error
-	if err == nil || errors.As(err, &known) {
+	var inner *Error
+	if err == nil || errors.As(err, &inner) {
 		return err
 	}
 	status := statusOf(err)
@@ -43,7 +43,7 @@ func (c *Client) Explain(err error) error {
 	return err
 }
 
-// isUnreachable reports whether an error says that no server answered.
+// isUnreachable reports whether no server answered.
 func isUnreachable(err error) bool {
 	var network net.Error
 	var request *url.Error
@@ -66,8 +66,8 @@ const (
 // such error.
 func Retry(ctx context.Context, report func(error), request func(context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		limited, cancel := context.WithTimeout(ctx, requestLimit)
-		err := request(limited)
+		attempt, cancel := context.WithTimeout(ctx, requestLimit)
+		err := request(attempt)
 		cancel()
 		if err == nil || ctx.Err() != nil || !IsTransient(err) {
 			return err

@@ -24,30 +24,30 @@ type Observer interface {
 }
 
 // Follow reports the states of the pods that options select, from the present ones on, until ctx ends or the server refuses the request. It makes
-// a list, watches from there, and begins again after an end of the watch, whatever the cause: servers end watches after minutes, when they restart,
+// a list, watches from there, and begins again after each end of the watch: servers end watches after minutes, when they restart,
 // and when they have forgotten the place (410).
 //
 // client-go's informers do the same. They wait up to 30 s between attempts, and a restarted API server would be missed for as long.
 func Follow(ctx context.Context, pods Pods, options metav1.ListOptions, observer Observer) error {
-	present := map[string]bool{}
-	pause, interrupted := firstPause, false
+	names := map[string]bool{}
+	pause, isLost := firstPause, false
 	for {
 		items, err := list(ctx, pods, options)
 		if err == nil {
-			pause, interrupted = firstPause, false
+			pause, isLost = firstPause, false
 			found := map[string]bool{}
 			for i := range items.Items {
 				found[items.Items[i].Name] = true
 				observer.Seen(&items.Items[i])
 			}
-			for name := range present {
+			for name := range names {
 				if !found[name] {
 					observer.Gone(name)
 				}
 			}
-			present = found
+			names = found
 			observer.Listed()
-			err = watchOnce(ctx, pods, options, items.ResourceVersion, present, observer)
+			err = watchOnce(ctx, pods, options, items.ResourceVersion, names, observer)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -56,8 +56,8 @@ func Follow(ctx context.Context, pods Pods, options metav1.ListOptions, observer
 			pause = firstPause // a server that ends each watch at once gets few requests
 		case !IsTransient(err):
 			return err
-		case !interrupted:
-			interrupted = true
+		case !isLost:
+			isLost = true
 			observer.Lost(err)
 		}
 		if err := Pause(ctx, pause); err != nil {
@@ -73,11 +73,11 @@ func list(ctx context.Context, pods Pods, options metav1.ListOptions) (*corev1.P
 	return pods.List(ctx, options)
 }
 
-// watchTime is the time after which the server ends a watch. A watch on a dead connection ends by then.
+// watchTime is the longest time of a watch. A watch on a dead connection ends by then.
 const watchTime = 5 * time.Minute
 
 // watchOnce reports changes until the watch ends. A watch that ends in order is no error.
-func watchOnce(ctx context.Context, pods Pods, options metav1.ListOptions, version string, present map[string]bool, observer Observer) error {
+func watchOnce(ctx context.Context, pods Pods, options metav1.ListOptions, version string, names map[string]bool, observer Observer) error {
 	options.ResourceVersion, options.AllowWatchBookmarks = version, true
 	seconds := int64(watchTime / time.Second)
 	options.TimeoutSeconds = &seconds
@@ -95,10 +95,10 @@ func watchOnce(ctx context.Context, pods Pods, options metav1.ListOptions, versi
 		case !isPod:
 			return fmt.Errorf("watch pods: the server sent a %T", change.Object)
 		case change.Type == watch.Deleted:
-			delete(present, pod.Name)
+			delete(names, pod.Name)
 			observer.Gone(pod.Name)
 		default:
-			present[pod.Name] = true
+			names[pod.Name] = true
 			observer.Seen(pod)
 		}
 	}

@@ -114,6 +114,9 @@ type Plan struct {
 	Monitor Monitor `yaml:"monitor,omitempty"`
 	// Workloads are the custom workloads.
 	Workloads []Workload `yaml:"workloads,omitempty"`
+	// Nodes are the nodes of a cluster. Parallel is the number of nodes that measure at once; 0 is all of them. On a machine they have no effect.
+	Nodes    Nodes `yaml:"nodes,omitempty"`
+	Parallel int   `yaml:"parallel,omitempty"`
 	// Export is the name of a JSON file for an export of the run, in the folder of the database; empty for none.
 	Export string `yaml:"export,omitempty"`
 	// TouchstoneOutput is the name of a JSON file in TouchStone's form, in the same folder. The run is appended. It is empty for none.
@@ -276,8 +279,14 @@ func builtin(name string) (Plan, error) {
 }
 
 // Quick returns the default plan.
-func Quick() Plan {
-	p, err := builtin("quick")
+func Quick() Plan { return own("quick") }
+
+// Cluster returns the default plan of a cluster run.
+func Cluster() Plan { return own("cluster") }
+
+// own returns a plan that is part of the program.
+func own(name string) Plan {
+	p, err := builtin(name)
 	if err != nil {
 		panic(fmt.Sprintf("a plan that is part of the program cannot be read: %v", err))
 	}

@@ -72,6 +72,10 @@ func (r *reader) fields() []field {
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
 		{"workloads", r.workloads},
+		{"nodes", func(n ast.Node) {
+			r.object(n, "nodes", "selector, names or per-kind", "{selector: pool=blue, per-kind: 3}", r.nodeFields())
+		}},
+		{"parallel", func(n ast.Node) { r.nodeCount(n, "parallel", &p.Parallel) }},
 		{"export", func(n ast.Node) { r.text(n, "export", checkFileName, &p.Export) }},
 		{"touchstone-output", func(n ast.Node) { r.text(n, "touchstone-output", checkFileName, &p.TouchstoneOutput) }},
 	}

@@ -25,7 +25,7 @@ func machinePackages() []string {
 // clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
 // their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
 func clusterPackages() []string {
-	return []string{"internal/engine/k8s", "test/cluster"}
+	return []string{"internal/engine/k8s", "test/cluster", "test/fleet"}
 }
 
 // measuringCluster is the package among the measuring ones that starts clusters.

@@ -16,7 +16,12 @@ type Reader struct {
 	in *bufio.Reader
 	// Foreign counts the lines that are no record, Torn the lines that begin like a record and are damaged or too long.
 	Foreign, Torn int
+	// Last is the beginning of the last line that is no record: the reason why the program ended, if it failed.
+	Last string
 }
+
+// lastSize is the size of Last in bytes.
+const lastSize = 300
 
 // NewReader returns a reader of a log.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
@@ -45,6 +50,7 @@ func (r *Reader) count(line []byte) {
 		r.Torn++
 	} else {
 		r.Foreign++
+		r.Last = string(line[:min(len(line), lastSize)])
 	}
 }
 

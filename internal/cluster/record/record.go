@@ -11,7 +11,7 @@
 // The number of a record follows from the run alone: the run without trials has 1, the trials follow in their order, and the end of the run
 // is the last. So an agent that starts again, or that is asked for records again, writes the same numbers, and a [Sequence] takes each record
 // once. A missing number is a gap, and the coordinator asks for all records from there on. Records of the moment, such as the progress, have
-// the number 0: nobody misses them.
+// the number 0, and may be lost.
 //
 // The package refuses lines of more than [MaxLine] bytes. It skips and counts lines that are no record, or whose checksum is wrong.
 package record
@@ -30,8 +30,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// MaxLine is the longest line in bytes. It is below 10 MiB, after which a kubelet rotates a log by default: a record in two files would never
-// arrive.
+// MaxLine is the longest line in bytes. A kubelet rotates a log at 10 MiB by default, and a record in two files would never arrive.
 const MaxLine = 8 << 20
 
 // prefix begins each record. Another format has another number.

@@ -18,15 +18,15 @@ import (
 )
 
 // log returns the records of a run with a number of trials, from a record on.
-func log(t *testing.T, trials, from int) string {
+func log(t *testing.T, trials, first int) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := record.NewWriter(&out)
-	for number := from; number <= trials+2; number++ {
-		switch {
-		case number == 1:
+	for number := first; number <= trials+2; number++ {
+		switch number {
+		case 1:
 			must.Do(t, w.Write(number, record.Begin, result.Run{ID: "r"}))
-		case number == trials+2:
+		case trials + 2:
 			must.Do(t, w.Write(number, record.Finish, record.End{State: result.Complete, Trials: trials}))
 		default:
 			must.Do(t, w.Write(number, record.Trial, result.Trial{Seq: number - 2}))
@@ -76,8 +76,7 @@ func TestRoundTrip(t *testing.T) {
 
 // Other output, damaged lines and a torn end do not hide the records around them.
 func TestForeignLines(t *testing.T) {
-	whole := log(t, 2, 1)
-	lines := strings.SplitAfter(strings.TrimSuffix(whole, "\n"), "\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(log(t, 2, 1), "\n"), "\n")
 	damaged := strings.Replace(lines[1], `"seq":0`, `"seq":9`, 1)
 	stream := "panic: x\n" + lines[0] + "\n" + damaged + lines[1] + "touchstone/2 3 trial 00 {}\n" + lines[2] + strings.TrimSuffix(lines[3], "}")
 	r := record.NewReader(strings.NewReader(stream))
@@ -85,15 +84,15 @@ func TestForeignLines(t *testing.T) {
 	for _, record := range read(t, r) {
 		numbers = append(numbers, record.Number)
 	}
-	if !slices.Equal(numbers, []int{1, 2, 3}) || r.Foreign != 3 || r.Torn != 2 {
-		t.Errorf("records %v, %d foreign lines, %d torn ones; want 1 2 3, 3 and 2", numbers, r.Foreign, r.Torn)
+	if !slices.Equal(numbers, []int{1, 2, 3}) || r.Foreign != 3 || r.Torn != 2 || r.Last != "touchstone/2 3 trial 00 {}" {
+		t.Errorf("records %v, %d foreign lines with the last %q, %d torn ones; want 1 2 3, 3 and 2", numbers, r.Foreign, r.Last, r.Torn)
 	}
 }
 
 // A line without an end does not fill the memory, and the record after it arrives.
 func TestLongLine(t *testing.T) {
-	long := io.MultiReader(io.LimitReader(endless{}, 3*record.MaxLine), strings.NewReader("\n"+log(t, 0, 1)))
-	r := record.NewReader(long)
+	stream := io.MultiReader(io.LimitReader(endless{}, 3*record.MaxLine), strings.NewReader("\n"+log(t, 0, 1)))
+	r := record.NewReader(stream)
 	if records := read(t, r); len(records) != 2 || r.Foreign != 1 {
 		t.Errorf("%d records and %d foreign lines, want 2 and 1", len(records), r.Foreign)
 	}
@@ -118,9 +117,9 @@ func TestSequence(t *testing.T) {
 	stream := log(t, 3, 1)
 	first := strings.Join(strings.SplitAfter(stream, "\n")[:3], "")
 	for name, tt := range map[string]struct {
-		stream string
-		taken  []int
-		gaps   []int // the first missing number of each gap
+		stream  string
+		numbers []int
+		gaps    []int // the first missing number of each gap
 	}{
 		"one log":           {stream, []int{1, 2, 3, 4, 5}, nil},
 		"restart":           {first + stream, []int{1, 2, 3, 4, 5}, nil},
@@ -131,7 +130,7 @@ func TestSequence(t *testing.T) {
 		"only a later part": {log(t, 3, 2) + stream, []int{1, 2, 3, 4, 5}, []int{1, 1, 1, 1}},
 	} {
 		var s record.Sequence
-		var taken, gaps []int
+		var numbers, gaps []int
 		for _, r := range read(t, record.NewReader(strings.NewReader(tt.stream))) {
 			ok, err := s.Take(r)
 			if gap, missing := errors.AsType[*record.GapError](err); missing {
@@ -140,11 +139,11 @@ func TestSequence(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if ok {
-				taken = append(taken, r.Number)
+				numbers = append(numbers, r.Number)
 			}
 		}
-		if !slices.Equal(taken, tt.taken) || !slices.Equal(gaps, tt.gaps) || s.Ended != slices.Contains(tt.taken, 5) {
-			t.Errorf("%s: took %v with gaps at %v, ended %t; want %v and %v", name, taken, gaps, s.Ended, tt.taken, tt.gaps)
+		if !slices.Equal(numbers, tt.numbers) || !slices.Equal(gaps, tt.gaps) || s.Ended != slices.Contains(tt.numbers, 5) {
+			t.Errorf("%s: took %v with gaps at %v, ended %t; want %v and %v", name, numbers, gaps, s.Ended, tt.numbers, tt.gaps)
 		}
 	}
 }

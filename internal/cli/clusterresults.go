@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// conductFleet executes a cluster run whose objects exist, shows the results and cleans up.
+func (a *App) conductFleet(ctx context.Context, c *cluster.Coordinator, opts *fleetOptions, db *store.Store) error {
+	outcomes, err := c.Run(ctx)
+	a.clear()
+	if err != nil {
+		// The agents go on: the results file may be writable again.
+		return errors.Join(err, a.abandonFleet(c.Fleet, opts.clusterOptions))
+	}
+	if opts.keepAfter {
+		a.line(fmt.Sprintf("the objects of the run stay: remove them with touchstone cluster cleanup %s%s", c.Fleet.ID, inNamespace(c.Fleet, opts.clusterOptions)))
+	} else {
+		err = a.clean(c.Client, &c.Fleet)
+	}
+	return orExit(err, a.concludeFleet(ctx, c.Fleet, outcomes, opts, db))
+}
+
+// concludeFleet shows the results of all nodes, and returns the exit code as an error.
+func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []cluster.Outcome, opts *fleetOptions, db *store.Store) error {
+	var ids []string
+	failures, successes, rest := 0, 0, 0
+	for _, o := range outcomes {
+		if o.Phase != cluster.Complete {
+			rest++
+		}
+		if !o.Recorded {
+			continue
+		}
+		run, err := db.Outline(context.WithoutCancel(ctx), o.RunID)
+		if err != nil {
+			return err
+		}
+		for _, t := range run.Trials {
+			switch t.Status {
+			case result.Failed, result.Timeout:
+				failures++
+			case result.OK:
+				successes++
+			case result.Skipped:
+			}
+		}
+		ids = append(ids, o.RunID)
+	}
+	if len(ids) > 0 {
+		view := reportOptions{dir: opts.dir, format: opts.format, site: filepath.Join(opts.dir, fleetFolder)}
+		if err := a.reportFleet(context.WithoutCancel(ctx), view, analysis.Options{Release: true}, ids); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.env.Stderr, "\ncluster run %s: %d of %d nodes complete, results %s\n", f.ID, len(outcomes)-rest, len(outcomes), filepath.Join(opts.dir, databaseName))
+	for _, o := range outcomes {
+		if o.Phase != cluster.Complete {
+			fmt.Fprintf(a.env.Stderr, "node %s: %s%s\n", o.Node, o.Phase, detail(o.State))
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{code: ExitInterrupted}
+	case len(ids) == 0:
+		return &exitError{code: ExitNoTarget}
+	case failures > 0:
+		fmt.Fprintf(a.env.Stderr, "%d trials failed or timed out; the report lists them with the reasons\n", failures)
+		return &exitError{code: ExitTrials}
+	case rest > 0 || successes == 0:
+		return &exitError{code: ExitFailure}
+	}
+	return nil
+}
+
+// fleetFolder is the folder of the pages of a fleet, in the output folder.
+const fleetFolder = "fleet"

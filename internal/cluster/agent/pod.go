@@ -1,0 +1,275 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/kube"
+)
+
+// pod is the agent's own pod as the API server describes it.
+type pod struct {
+	pods  kube.Pods
+	name  string
+	lease time.Duration
+	// sample is a pod for the node that does nothing.
+	sample *corev1.Pod
+
+	mu      sync.Mutex
+	change  chan struct{} // closed at the next change
+	renewal string        // the value of the lease's annotation
+	replay  string        // the value of the last request for records, which missing has returned
+	asked   string        // the value of the present request
+	end     string
+	lost    string // the reason why the agent waits; empty while the node is there
+	expired bool
+}
+
+func newPod(pods kube.Pods, name string, lease time.Duration, sample *corev1.Pod) *pod {
+	return &pod{pods: pods, name: name, lease: lease, sample: sample, change: make(chan struct{})}
+}
+
+// changes returns a channel that is closed at the next change.
+func (p *pod) changes() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.change
+}
+
+// update changes the state and wakes all who wait for it.
+func (p *pod) update(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+func (p *pod) options() metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.name}
+}
+
+// follow observes the pod and its lease until ctx ends.
+func (p *pod) follow(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { p.expire(ctx) })
+	for ctx.Err() == nil {
+		// A refusal may be of the moment, as while the control plane reads the role. Without the watch the lease ends the run.
+		if err := kube.Follow(ctx, p.pods, p.options(), p); err != nil {
+			_ = kube.Pause(ctx, refusalPause)
+		}
+	}
+	group.Wait()
+}
+
+// refusalPause is the pause after a refused request.
+const refusalPause = 5 * time.Second
+
+// Seen implements kube.Observer.
+func (p *pod) Seen(state *corev1.Pod) {
+	p.update(func() {
+		a := state.Annotations
+		p.renewal, p.asked, p.end = a[cluster.LeaseAnnotation], a[cluster.ReplayAnnotation], a[cluster.EndAnnotation]
+		p.lost = cluster.LostNode(state)
+	})
+}
+
+// Gone implements kube.Observer.
+func (*pod) Gone(string) {}
+
+// Listed implements kube.Observer.
+func (*pod) Listed() {}
+
+// Lost implements kube.Observer.
+func (*pod) Lost(error) {}
+
+// expire sets expired when the lease was not renewed in time.
+func (p *pod) expire(ctx context.Context) {
+	for ctx.Err() == nil {
+		limit, cancel := context.WithTimeout(ctx, p.lease)
+		last := p.lastRenewal()
+		for limit.Err() == nil && p.lastRenewal() == last {
+			select {
+			case <-p.changes():
+			case <-limit.Done():
+			}
+		}
+		isOver := limit.Err() != nil && p.lastRenewal() == last
+		cancel()
+		if isOver && ctx.Err() == nil {
+			p.update(func() { p.expired = true })
+			return
+		}
+	}
+}
+
+func (p *pod) lastRenewal() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.renewal
+}
+
+// untilEnd returns a context that ends with ctx, by a request of the coordinator, or with the lease.
+func (p *pod) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for run.Err() == nil {
+			change := p.changes()
+			if err := p.ending(); err != nil {
+				cancel(err)
+				return
+			}
+			select {
+			case <-change:
+			case <-ctx.Done():
+				cancel(errTerminated)
+			case <-run.Done():
+			}
+		}
+	}()
+	return run, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}
+
+// ending is the reason why the run must end.
+func (p *pod) ending() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.end != "":
+		return errStopped
+	case p.expired:
+		return fmt.Errorf("no coordinator renewed the lease for %v", p.lease)
+	}
+	return nil
+}
+
+// released reports whether the agent may exit: the coordinator has all records, or it does not come back.
+func (p *pod) released() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end == cluster.EndCollected || p.expired
+}
+
+// missing returns the number of the first record that the coordinator misses, once for each request; 0 without a request.
+func (p *pod) missing() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == p.replay {
+		return 0
+	}
+	p.replay = p.asked
+	first, _, _ := strings.Cut(p.asked, "/")
+	number, err := strconv.Atoi(first)
+	if err != nil || number < 1 {
+		return 0
+	}
+	return number
+}
+
+// awaitNode returns when the node takes pods, or when the run must end. After a failed trial it tries one: the watch may be late, and an agent may not
+// read its node. tell gets the reason of a wait.
+func (p *pod) awaitNode(ctx context.Context, failed bool, tell func(reason string)) {
+	last := ""
+	for {
+		change := p.changes()
+		reason := p.reason()
+		if reason == "" && (failed || last != "") {
+			reason = p.place(ctx)
+		}
+		if reason == "" || ctx.Err() != nil {
+			return
+		}
+		if reason != last {
+			tell(reason)
+			last = reason
+		}
+		pause, cancel := context.WithTimeout(ctx, nodePause)
+		select {
+		case <-change:
+		case <-pause.Done():
+		}
+		cancel()
+	}
+}
+
+// nodePause is the longest time between two attempts to place a pod.
+const nodePause = 2 * time.Second
+
+func (p *pod) reason() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
+// placeLimit is the time limit of an attempt to place a pod. A scheduler under load takes a second.
+const placeLimit = 20 * time.Second
+
+// place lets the scheduler place a pod on the node, and returns the reason if it does not. The pod is removed at once.
+func (p *pod) place(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, placeLimit)
+	defer cancel()
+	object, err := p.pods.Create(ctx, p.sample, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) { // which an attempt without an answer made
+		return awayReason(err)
+	}
+	defer p.remove(ctx, object)
+	for {
+		reason, isPlaced := p.placed(ctx)
+		switch {
+		case isPlaced:
+			return ""
+		case reason != "":
+			return reason
+		case kube.Pause(ctx, placePause) != nil:
+			return "the scheduler does not answer"
+		}
+	}
+}
+
+// awayReason is the reason why no pod can be made now; empty if the API server refuses it: the failed trial has its reason, such as a quota.
+func awayReason(err error) string {
+	if kube.IsTransient(err) {
+		return fmt.Sprintf("the API server does not answer: %v", err)
+	}
+	return ""
+}
+
+// placePause is the time between two looks at a pod that the scheduler places.
+const placePause = 100 * time.Millisecond
+
+// placed reports whether the sample has a node, or the reason why it has none.
+func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
+	list, err := p.pods.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.sample.Name})
+	if err != nil || len(list.Items) != 1 {
+		return "", false
+	}
+	for _, c := range list.Items[0].Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Message, c.Status == corev1.ConditionTrue
+		}
+	}
+	return "", false
+}
+
+// remove removes the sample, which nothing needs any more.
+func (p *pod) remove(ctx context.Context, object *corev1.Pod) {
+	options := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if object != nil && object.UID != "" {
+		options.Preconditions = metav1.NewUIDPreconditions(string(object.UID))
+	}
+	_ = kube.Retry(context.WithoutCancel(ctx), nil, func(ctx context.Context) error { return p.pods.Delete(ctx, p.sample.Name, options) })
+}

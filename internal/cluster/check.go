@@ -1,0 +1,469 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/kube"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+)
+
+// Level is the weight of a finding.
+type Level string
+
+// The levels of findings. Only an obstacle prevents a run.
+const (
+	Fine     Level = "ok"
+	Caution  Level = "note"
+	Obstacle Level = "obstacle"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Level Level `json:"level"`
+	// The name of the checked object comes first, then the result.
+	What   string `json:"what"`
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// String spells a finding in one line.
+func (f Finding) String() string {
+	text := f.What + ": " + f.Text
+	if f.Remedy != "" {
+		text += "; " + f.Remedy
+	}
+	return text
+}
+
+// Checker checks whether a cluster run can work.
+type Checker struct {
+	Client   *kube.Client
+	Fleet    Fleet
+	Excluded []Excluded
+	// Report receives the findings, Step the step under way.
+	Report func(Finding)
+	Step   func(string)
+
+	mu     sync.Mutex
+	failed bool
+}
+
+func (c *Checker) report(level Level, what, text, remedy string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = c.failed || level == Obstacle
+	c.Report(Finding{level, what, text, remedy})
+}
+
+// Passed reports whether no obstacle was found.
+func (c *Checker) Passed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.failed
+}
+
+// Run makes all checks that create nothing.
+func (c *Checker) Run(ctx context.Context) error {
+	info, err := c.Client.Version(ctx)
+	if err != nil {
+		return c.Client.Explain(err)
+	}
+	c.report(Fine, "cluster", fmt.Sprintf("Kubernetes %s at %s", info.GitVersion, c.Client.Host), "")
+	classes, err := Classes(ctx, c.Client)
+	if err != nil {
+		return err
+	}
+	if err := c.rights(ctx); err != nil {
+		return err
+	}
+	if err := c.nodes(ctx, classes); err != nil {
+		return err
+	}
+	if err := c.quotas(ctx); err != nil {
+		return err
+	}
+	return c.admission(ctx)
+}
+
+// right is a request that a run makes.
+type right struct {
+	group, resource, sub string
+	verbs                []string
+	everywhere           bool // in no namespace
+	optional             string
+}
+
+// rights asks for each right of the coordinator. The API server refuses a role whose maker lacks its rights.
+func (c *Checker) rights(ctx context.Context) error {
+	namespace := c.Fleet.Namespace
+	rights := []right{
+		{resource: "nodes", verbs: []string{"list"}, everywhere: true},
+		{group: nodev1.GroupName, resource: "runtimeclasses", verbs: []string{"list"}, everywhere: true},
+		{resource: "serviceaccounts", verbs: []string{"create", "list", "delete"}},
+		{resource: "configmaps", verbs: []string{"create", "list", "update", "delete"}},
+		{group: rbacv1.GroupName, resource: "roles", verbs: []string{"create", "list", "delete"}},
+		{group: rbacv1.GroupName, resource: "rolebindings", verbs: []string{"create", "list", "delete"}},
+		{resource: "pods", verbs: []string{"create", "get", "list", "watch", "patch", "delete"}},
+		{resource: "pods", sub: "log", verbs: []string{"get"}},
+	}
+	if c.Fleet.Events {
+		rights = append(rights, right{resource: "events", verbs: []string{"list", "watch"}, optional: "--no-events does without"})
+	}
+	if c.Fleet.OwnNamespace {
+		rights = append(rights, right{resource: "namespaces", verbs: []string{"create", "get", "list", "delete"}, everywhere: true, optional: "--namespace names an existing namespace in place of a new one"})
+	}
+	gaps, count := 0, 0
+	for _, r := range rights {
+		for _, verb := range r.verbs {
+			count++
+			ask := authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Subresource: r.sub, Verb: verb, Namespace: namespace}
+			name := r.resource
+			if r.sub != "" {
+				name += "/" + r.sub
+			}
+			if r.everywhere {
+				ask.Namespace = ""
+			}
+			ok, reason, err := c.Client.Allowed(ctx, ask)
+			if err != nil {
+				return c.Client.Explain(err)
+			}
+			if ok {
+				continue
+			}
+			gaps++
+			place := fmt.Sprintf(" in namespace %q", namespace)
+			if r.everywhere {
+				place = ""
+			}
+			remedy := cmp.Or(r.optional, "an administrator can grant it, or apply the objects of touchstone cluster run --manifest")
+			c.report(Obstacle, "rights", strings.TrimSpace(fmt.Sprintf("no right to %s %s%s. %s", verb, name, place, reason)), remedy)
+		}
+	}
+	if gaps == 0 {
+		c.report(Fine, "rights", fmt.Sprintf("all %d that a run needs", count), "")
+	}
+	return nil
+}
+
+// nodes reports the chosen nodes, and the classes that they have.
+func (c *Checker) nodes(ctx context.Context, classes []nodev1.RuntimeClass) error {
+	for _, e := range c.Excluded {
+		c.report(Caution, "node "+e.Name, "not measured: "+e.Reason, "")
+	}
+	kinds, archs, kubelets := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, n := range c.Fleet.Nodes {
+		kinds[n.Kind]++
+		archs[n.Arch]++
+		kubelets[n.Kubelet+", "+n.Engine]++
+	}
+	c.report(Fine, "nodes", fmt.Sprintf("%d chosen: %s; kubelet %s", len(c.Fleet.Nodes), counts(kinds), counts(kubelets)), "")
+	if len(archs) > 1 {
+		c.report(Caution, "architectures", counts(archs), "the image needs a manifest for each; or choose nodes of one with --selector kubernetes.io/arch=…")
+	}
+	list, err := c.Client.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return c.Client.Explain(err)
+	}
+	handlers := map[string]map[string]bool{}
+	for i := range list.Items {
+		n := &list.Items[i]
+		handlers[n.Name] = map[string]bool{}
+		for _, h := range n.Status.RuntimeHandlers {
+			handlers[n.Name][h.Name] = true
+		}
+	}
+	for _, class := range classes {
+		if _, isMeasured := c.Fleet.Handlers[class.Name]; !isMeasured {
+			continue
+		}
+		var gaps []string
+		for _, n := range c.Fleet.Nodes {
+			// Older kubelets, and some engines, report no handlers.
+			if names := handlers[n.Name]; len(names) > 0 && !names[class.Handler] {
+				gaps = append(gaps, n.Name)
+			}
+		}
+		what := "class " + class.Name
+		switch {
+		case len(gaps) == len(c.Fleet.Nodes):
+			c.report(Obstacle, what, fmt.Sprintf("no chosen node has its handler %q", class.Handler), "leave it out of --targets, or configure the handler in the container engine of the nodes")
+		case len(gaps) > 0:
+			c.report(Caution, what, fmt.Sprintf("%d of %d nodes do not have its handler %q: %s", len(gaps), len(c.Fleet.Nodes), class.Handler, listed(gaps)),
+				"on these nodes its trials are skipped; configure the handler there, or choose other nodes")
+		default:
+			c.report(Fine, what, "handler "+class.Handler, "")
+		}
+		if s := class.Scheduling; s != nil && (len(s.NodeSelector) > 0 || len(s.Tolerations) > 0) {
+			c.report(Caution, what, "it admits its pods only to some nodes", "on the others its trials are skipped")
+		}
+	}
+	return nil
+}
+
+// counts spells numbers by name.
+func counts(numbers map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		parts = append(parts, fmt.Sprintf("%d × %s", numbers[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// podsPerNode is the number of pods of a run on a node at once: the agent, and a measured pod.
+const podsPerNode = 2
+
+// quotas compares the quotas of an existing namespace with the needs of a run.
+func (c *Checker) quotas(ctx context.Context) error {
+	if c.Fleet.OwnNamespace {
+		return nil
+	}
+	space, err := c.Client.Namespaces().Get(ctx, c.Fleet.Namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		c.report(Obstacle, "namespace "+c.Fleet.Namespace, "it does not exist", "create it, or leave out --namespace")
+		return nil
+	case apierrors.IsForbidden(err): // the other checks show more
+	case err != nil:
+		return c.Client.Explain(err)
+	case space.DeletionTimestamp != nil:
+		c.report(Obstacle, "namespace "+c.Fleet.Namespace, "it is being deleted: "+stuck(space), "wait, or name another one")
+		return nil
+	}
+	list, err := c.Client.Quotas(c.Fleet.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		c.report(Caution, "quotas", "not readable", "a quota shows when a pod is created")
+		return nil
+	}
+	if err != nil {
+		return c.Client.Explain(err)
+	}
+	for i := range list.Items {
+		q := &list.Items[i]
+		for _, name := range []corev1.ResourceName{corev1.ResourcePods, "count/pods"} {
+			hard, ok := q.Status.Hard[name]
+			if !ok {
+				continue
+			}
+			use := q.Status.Used[name]
+			if free, need := hard.Value()-use.Value(), int64(podsPerNode*len(c.Fleet.Nodes)); free < need {
+				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("%d more pods, and a run has %d at once", free, need), "raise it, choose fewer nodes, or set --parallel")
+			}
+		}
+		for _, name := range []corev1.ResourceName{corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory} {
+			if _, ok := q.Status.Hard[name]; ok {
+				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it needs %s for each pod, and measured pods have no limits unless the plan sets them", name), "add a LimitRange with defaults, or name another namespace")
+			}
+		}
+	}
+	return nil
+}
+
+// admission creates the agent's pod in a dry run of the API server, which asks all admission rules. The namespace of the run may not exist yet.
+func (c *Checker) admission(ctx context.Context) error {
+	pod := c.Fleet.Agent(c.Fleet.Nodes[0])
+	if pod.Namespace = c.Fleet.Namespace; c.Fleet.OwnNamespace {
+		pod.Namespace = metav1.NamespaceDefault
+	}
+	// The account does not exist yet.
+	no := false
+	pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken = "", &no
+	c.Client.Warnings()
+	_, err := c.Client.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case err == nil:
+		c.report(Fine, "admission", fmt.Sprintf("namespace %s takes the pod of an agent", pod.Namespace), "")
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		c.report(Obstacle, "admission", err.Error(), "an admission rule of the cluster refuses the pod of an agent: ask its administrator for an exemption of the namespace")
+	case apierrors.IsNotFound(err):
+	default:
+		return c.Client.Explain(err)
+	}
+	for _, text := range c.Client.Warnings() {
+		c.report(Caution, "admission", text, "")
+	}
+	return nil
+}
+
+// tryLimit is the longest time for one pod of a class, with the pull of the image.
+const tryLimit = 5 * time.Minute
+
+// Try starts one pod of each class on each node, in the objects of the fleet, which the caller removes.
+func (c *Checker) Try(ctx context.Context) error {
+	coordinator := Coordinator{Client: c.Client, Fleet: c.Fleet}
+	for _, object := range c.Fleet.Base() {
+		if err := kube.Retry(ctx, nil, func(ctx context.Context) error { return create(ctx, c.Client, object) }); err != nil {
+			return c.Client.Explain(err)
+		}
+	}
+	coordinator.roster = newRoster(func(error) {})
+	watch, end := context.WithCancel(ctx)
+	defer end()
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer end()
+	group.Go(func() {
+		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, coordinator.roster)
+	})
+	attempts := []attempt{{"the agent", "", []string{Program, "version"}}}
+	for _, t := range c.targets() {
+		what := "class " + t.Runtime
+		if t.Runtime == "" {
+			what = "the default class"
+		}
+		attempts = append(attempts, attempt{what, t.Runtime, probe.Exit(0)})
+	}
+	places := make(chan struct{}, maxTries)
+	var tries sync.WaitGroup
+	successes := 0
+	for _, node := range c.Fleet.Nodes {
+		for i, attempt := range attempts {
+			tries.Go(func() {
+				places <- struct{}{}
+				defer func() { <-places }()
+				c.Step(fmt.Sprintf("starting a pod of %s on %s", attempt.what, node.Name))
+				if c.try(ctx, coordinator.roster, node, attempt, i) {
+					c.mu.Lock()
+					successes++
+					c.mu.Unlock()
+				}
+			})
+		}
+	}
+	tries.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.report(Fine, "pods", fmt.Sprintf("%d of %d ran: the agent's, and one of each class, on each node", successes, len(attempts)*len(c.Fleet.Nodes)), "")
+	return nil
+}
+
+// maxTries is the number of pods that Try starts at once.
+const maxTries = 16
+
+// attempt is a pod that Try starts on each node.
+type attempt struct {
+	what    string
+	class   string // empty for the default class
+	program []string
+}
+
+// targets are the targets of the plan.
+func (c *Checker) targets() []target.Target {
+	p, err := plan.Parse(PlanFile, []byte(c.Fleet.Plan))
+	if err != nil {
+		return nil // the plan was written by this program
+	}
+	var targets []target.Target
+	for _, t := range p.Targets {
+		targets = append(targets, target.Target(t))
+	}
+	return targets
+}
+
+// try runs a program in a pod. It reports an obstacle if the pod does not run.
+func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, number int) bool {
+	pod := c.Fleet.plain(node, fmt.Sprintf("%s%s-try-%d", engine.Prefix, c.Fleet.RunID(node.Name), number), a.program)
+	if a.class != "" {
+		pod.Spec.RuntimeClassName = &a.class
+	}
+	what := fmt.Sprintf("%s on %s", a.what, node.Name)
+	if _, err := c.Client.Pods(c.Fleet.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		c.report(Obstacle, what, c.Client.Explain(err).Error(), "")
+		return false
+	}
+	limit, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	for {
+		state, change := r.pod(pod.Name)
+		switch {
+		case state != nil && state.Status.Phase == corev1.PodSucceeded:
+			return true
+		case state != nil && state.Status.Phase == corev1.PodFailed:
+			c.report(Obstacle, what, failure(state)+prefixed(": ", c.lastLine(limit, state.Name)), "")
+			return false
+		case state != nil:
+			if reason, final := startProblem(state); final || strings.HasPrefix(reason, imageProblem) {
+				c.report(Obstacle, what, reason, "")
+				return false
+			}
+		}
+		if reason := c.sandboxProblem(limit, pod.Name); reason != "" {
+			c.report(Obstacle, what, reason, "configure the handler of the class on the node, or choose other nodes or targets")
+			return false
+		}
+		if limit.Err() != nil {
+			if ctx.Err() == nil {
+				c.report(Obstacle, what, fmt.Sprintf("its pod has not run in %v, and no event has the reason", tryLimit), "kubectl describe pod shows more during the check")
+			}
+			return false
+		}
+		pause, stop := context.WithTimeout(limit, tryPause)
+		await(pause, change)
+		stop()
+	}
+}
+
+// tryPause is the longest time between two looks at a pod.
+const tryPause = 2 * time.Second
+
+// failure is the reason why a pod has failed.
+func failure(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			return fmt.Sprintf("its program failed: %s, exit code %d%s", cmp.Or(t.Reason, "ended"), t.ExitCode, prefixed(": ", t.Message))
+		}
+	}
+	return disruption(pod)
+}
+
+// lastLine is the last line of a pod's log; empty without a log.
+func (c *Checker) lastLine(ctx context.Context, pod string) string {
+	lines := int64(1)
+	text, err := c.Client.Pods(c.Fleet.Namespace).GetLogs(pod, &corev1.PodLogOptions{TailLines: &lines}).DoRaw(ctx)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// sandboxProblem is the reason why a pod gets no sandbox. No field of the pod has it, only an event.
+func (c *Checker) sandboxProblem(ctx context.Context, pod string) string {
+	events, err := c.Client.Events(c.Fleet.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
+	if err != nil {
+		return ""
+	}
+	for i := range events.Items {
+		e := &events.Items[i]
+		if e.Reason == "FailedCreatePodSandBox" && strings.Contains(e.Message, "no runtime for") {
+			return e.Message
+		}
+	}
+	return ""
+}
+
+// Summary counts the objects of a run.
+func (f *Fleet) Summary() string {
+	space := fmt.Sprintf("in namespace %s", f.Namespace)
+	if f.OwnNamespace {
+		space = fmt.Sprintf("the namespace %s with", f.Namespace)
+	}
+	return fmt.Sprintf("%s a service account, a role, its binding, two config maps and %d agents (image %s); --manifest of touchstone cluster run prints them", space, len(f.Nodes), f.Image)
+}

@@ -1,0 +1,611 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/cluster/record"
+	"github.com/touchstone-bench/touchstone/internal/kube/kubetest"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+const fleetID = "20261129-120000-abcd"
+
+// fleet is a fleet of nodes n1, n2, ….
+func fleet(nodes int) cluster.Fleet {
+	f := cluster.Fleet{
+		ID: fleetID, Namespace: "touchstone-" + fleetID, OwnNamespace: true, Name: "p", Plan: "version: 1\n", Seed: 7, Image: "i", Lease: time.Hour, Events: true,
+		Caveats: []string{"a caveat of the fleet"},
+	}
+	for i := range nodes {
+		n := cluster.Node{Node: result.Node{Fleet: fleetID, Name: fmt.Sprintf("n%d", i+1), Kind: "small"}, Arch: "amd64"}
+		f.Nodes = append(f.Nodes, n)
+	}
+	return f
+}
+
+// run is the run of a node as its agent writes it.
+func run(f *cluster.Fleet, node string) result.Run {
+	return result.Run{
+		ID: f.RunID(node), Name: "p", State: result.Running, Started: time.Unix(1_800_000_000, 0).UTC(), Seed: f.NodeSeed(node), Plan: "version: 1\n",
+		Targets: []result.Target{{Name: "k8s"}},
+		Bench:   []result.Benchmark{{Name: "b", Metrics: []result.Metric{{Name: "M", Unit: result.Seconds, Better: result.Lower}}}},
+	}
+}
+
+func trial(seq int) result.Trial {
+	return result.Trial{
+		Seq: seq, Cell: result.Cell{Benchmark: "b", Target: "k8s"}, Block: seq, Status: result.OK, Started: time.Unix(1_800_000_000+int64(seq), 0).UTC(),
+		Samples: []result.Sample{{Metric: "M", Value: 1}},
+	}
+}
+
+// trials is the number of trials of each run.
+const trials = 5
+
+// write writes the records of a node from one number to another.
+func write(t *testing.T, out io.Writer, f *cluster.Fleet, node string, first, last int) {
+	t.Helper()
+	w := record.NewWriter(out)
+	for number := first; number <= last; number++ {
+		var err error
+		switch number {
+		case 1:
+			err = w.Write(1, record.Begin, run(f, node))
+		case trials + 2:
+			err = w.Write(number, record.Finish, record.End{State: result.Complete, Ended: time.Unix(1_800_000_100, 0).UTC(), Trials: trials})
+		default:
+			err = w.Write(number, record.Trial, trial(number-1))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// watcher is an observer of a coordinator.
+type watcher struct {
+	mu     sync.Mutex
+	states map[string][]cluster.Phase
+	notes  []string
+	trials int
+}
+
+func (w *watcher) Changed(node string, s cluster.State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.states == nil {
+		w.states = map[string][]cluster.Phase{}
+	}
+	w.states[node] = append(w.states[node], s.Phase)
+}
+
+func (w *watcher) Trial(string, result.Trial) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trials++
+}
+
+func (w *watcher) Note(node, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, node+": "+text)
+}
+
+// bench is a coordinator with an imitated API server and a results file.
+type bench struct {
+	*cluster.Coordinator
+	server   *kubetest.Server
+	db       *store.Store
+	observer *watcher
+}
+
+func newBench(t *testing.T, f cluster.Fleet) *bench {
+	t.Helper()
+	b := &bench{server: kubetest.New(t), observer: &watcher{}}
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "touchstone.db"))
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, db.Close()) })
+	b.db = db
+	b.Coordinator = &cluster.Coordinator{Client: b.server.Client(t), Store: db, Fleet: f, Observer: b.observer, Now: func() time.Time { return time.Unix(1_900_000_000, 0) }}
+	return b
+}
+
+func (b *bench) path(pod string) string {
+	return "/api/v1/namespaces/" + b.Fleet.Namespace + "/pods/" + pod
+}
+
+// play changes a pod, as the kubelet does.
+func (b *bench) play(t *testing.T, path string, change func(*corev1.Pod)) {
+	t.Helper()
+	var pod corev1.Pod
+	if !b.server.Read(t, path, &pod) {
+		t.Errorf("%s does not exist", path)
+		return
+	}
+	change(&pod)
+	b.server.Set(t, path, &pod)
+}
+
+func running(pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+}
+
+// starts lets each agent run as soon as its pod exists.
+func (b *bench) starts(t *testing.T) {
+	t.Helper()
+	b.onStart(t, running)
+}
+
+// onStart changes the pod of each agent after its creation.
+func (b *bench) onStart(t *testing.T, change func(*corev1.Pod)) {
+	t.Helper()
+	b.server.Created = func(path string) {
+		if strings.HasSuffix(path, "-agent") {
+			b.play(t, path, change)
+		}
+	}
+}
+
+// recorded returns the run of a node in the results file.
+func (b *bench) recorded(t *testing.T, node string) result.Run {
+	t.Helper()
+	r, err := b.db.Run(t.Context(), b.Fleet.RunID(node))
+	must.Do(t, err)
+	return r
+}
+
+// limited bounds a test that would hang.
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A run of two nodes ends with both runs in the results file, one node after the other, and each with its node.
+func TestRun(t *testing.T) {
+	f := fleet(2)
+	f.Parallel = 1
+	b := newBench(t, f)
+	b.starts(t)
+	var atOnce, most atomic.Int64
+	b.server.Log = func(w io.Writer, pod string, _ *http.Request) {
+		most.Store(max(most.Load(), atOnce.Add(1)))
+		defer atOnce.Add(-1)
+		for _, n := range f.Nodes {
+			if pod == f.AgentName(n.Name) {
+				write(t, w, &f, n.Name, 1, trials+2)
+			}
+		}
+	}
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	for i, o := range outcomes {
+		r := b.recorded(t, o.Node)
+		if o.Phase != cluster.Complete || !o.Recorded || r.State != result.Complete || len(r.Trials) != trials {
+			t.Errorf("%+v with %d trials in state %s", o, len(r.Trials), r.State)
+		}
+		if node := r.Host.Node; node == nil || node.Name != f.Nodes[i].Name || node.Fleet != fleetID || r.Caveats[len(r.Caveats)-1] != "a caveat of the fleet" {
+			t.Errorf("node %+v, caveats %q", node, r.Caveats)
+		}
+		var pod corev1.Pod
+		if !b.server.Read(t, b.path(f.AgentName(o.Node)), &pod) || pod.Annotations[cluster.EndAnnotation] != cluster.EndCollected {
+			t.Errorf("the agent of %s is not released: %v", o.Node, pod.Annotations)
+		}
+	}
+	if most.Load() != 1 || b.observer.trials != 2*trials {
+		t.Errorf("%d nodes at once and %d trials, want 1 and %d", most.Load(), b.observer.trials, 2*trials)
+	}
+	if f.NodeSeed("n1") == f.NodeSeed("n2") {
+		t.Error("two nodes have the same order of trials")
+	}
+	removed, err := cluster.Clean(limited(t), b.Client, &f)
+	if err != nil || len(b.server.Paths()) > 0 {
+		t.Errorf("removed %v and left %v: %v", removed, b.server.Paths(), err)
+	}
+}
+
+// A killed coordinator loses nothing: another one goes on where the results file ends, and records no trial twice.
+func TestCollect(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	r := run(&f, "n1")
+	node := f.Nodes[0].Node
+	r.Host.Node = &node
+	must.Do(t, b.db.Create(t.Context(), r), b.db.Append(t.Context(), r.ID, trial(1)), b.db.Append(t.Context(), r.ID, trial(2)))
+	must.Do(t, b.Create(limited(t)))
+	pod := f.Agent(f.Nodes[0])
+	running(pod)
+	b.server.Set(t, b.path(pod.Name), pod)
+	b.server.Log = func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) }
+	found, err := cluster.Find(limited(t), b.Client, f.Namespace)
+	must.Do(t, err)
+	if len(found) != 1 || found[0].ID != f.ID || len(found[0].Nodes) != 1 || found[0].Nodes[0].Kind != "small" {
+		t.Fatalf("found %+v", found)
+	}
+	b.Fleet = found[0]
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	if got := b.recorded(t, "n1"); outcomes[0].Phase != cluster.Complete || len(got.Trials) != trials || b.observer.trials != trials-2 {
+		t.Errorf("%+v: %d trials, %d of them new", outcomes, len(got.Trials), b.observer.trials)
+	}
+	// A second collection changes nothing.
+	if outcomes, err = b.Run(limited(t)); err != nil || outcomes[0].Phase != cluster.Complete {
+		t.Errorf("again: %+v, %v", outcomes, err)
+	}
+}
+
+// The coordinator notices a rotated log, and asks the agent for the missing records.
+func TestGap(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.starts(t)
+	b.server.Log = func(w io.Writer, _ string, r *http.Request) {
+		write(t, w, &f, "n1", 3, 4)
+		for r.Context().Err() == nil {
+			var pod corev1.Pod
+			if b.server.Read(t, b.path(f.AgentName("n1")), &pod) && strings.HasPrefix(pod.Annotations[cluster.ReplayAnnotation], "1/") {
+				write(t, w, &f, "n1", 1, trials+2)
+				return
+			}
+		}
+	}
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	if outcomes[0].Phase != cluster.Complete || len(b.recorded(t, "n1").Trials) != trials || !strings.Contains(fmt.Sprint(b.observer.notes), "records 1 to 2 are missing") {
+		t.Errorf("%+v, notes %q", outcomes, b.observer.notes)
+	}
+}
+
+// Another pod gets the trials of a lost one and goes on.
+func TestLostAgent(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.starts(t)
+	var pods atomic.Int64
+	b.server.Log = func(w io.Writer, pod string, r *http.Request) {
+		if pods.Add(1) > 1 {
+			write(t, w, &f, "n1", 1, trials+2)
+			return
+		}
+		write(t, w, &f, "n1", 1, 4)
+		for b.observer.count() < 3 && r.Context().Err() == nil { //nolint:revive // the records arrive
+		}
+		b.server.Remove(b.path(pod))
+	}
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	if outcomes[0].Phase != cluster.Complete || len(b.recorded(t, "n1").Trials) != trials || !strings.Contains(fmt.Sprint(b.observer.notes), "goes on after 3 trials") {
+		t.Errorf("%+v, notes %q", outcomes, b.observer.notes)
+	}
+	var earlier corev1.ConfigMap
+	if path := "/api/v1/namespaces/" + f.Namespace + "/configmaps/touchstone-" + f.RunID("n1") + "-earlier"; !b.server.Read(t, path, &earlier) || len(earlier.BinaryData[cluster.EarlierFile]) == 0 {
+		t.Errorf("the next agent gets nothing: %v", b.server.Paths())
+	}
+}
+
+func (w *watcher) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trials
+}
+
+// ^C ends the agents, and collects what they have.
+func TestStop(t *testing.T) {
+	f := fleet(2)
+	f.Parallel = 1
+	b := newBench(t, f)
+	b.starts(t)
+	ctx, cancel := context.WithCancel(limited(t))
+	b.server.Log = func(w io.Writer, pod string, r *http.Request) {
+		node := f.Nodes[0].Name
+		if pod != f.AgentName(node) {
+			node = f.Nodes[1].Name
+		}
+		write(t, w, &f, node, 1, 3)
+		cancel()
+		for r.Context().Err() == nil {
+			var p corev1.Pod
+			if b.server.Read(t, b.path(pod), &p) && p.Annotations[cluster.EndAnnotation] == cluster.EndStop {
+				must.Do(t, record.NewWriter(w).Write(4, record.Finish, record.End{State: result.Interrupted, Ended: time.Unix(1_800_000_100, 0).UTC(), Trials: 2}))
+				return
+			}
+		}
+	}
+	must.Do(t, b.Create(ctx))
+	outcomes, err := b.Run(ctx)
+	must.Do(t, err)
+	var phases []string
+	for _, o := range outcomes {
+		phases = append(phases, string(o.Phase))
+	}
+	if all := strings.Join(phases, " "); all != "ended failed" && all != "failed ended" {
+		t.Errorf("%+v", outcomes)
+	}
+}
+
+// Records that make no run end their node alone, with the reason.
+func TestHostileRecords(t *testing.T) {
+	for reason, log := range map[string]func(w *record.Writer, f *cluster.Fleet) error{
+		"its run is": func(w *record.Writer, _ *cluster.Fleet) error {
+			return w.Write(1, record.Begin, result.Run{ID: "other"})
+		},
+		"has 9 trials, and 0 are recorded": func(w *record.Writer, f *cluster.Fleet) error {
+			must.Do(t, w.Write(1, record.Begin, run(f, "n1")))
+			return w.Write(2, record.Finish, record.End{State: result.Complete, Trials: 9})
+		},
+		"negative": func(w *record.Writer, f *cluster.Fleet) error {
+			must.Do(t, w.Write(1, record.Begin, run(f, "n1")))
+			bad := trial(1)
+			bad.Block = -5
+			return w.Write(2, record.Trial, bad)
+		},
+		"no class works": func(w *record.Writer, _ *cluster.Fleet) error { return w.Tell(record.Failure, "no class works") },
+	} {
+		f := fleet(1)
+		b := newBench(t, f)
+		b.starts(t)
+		b.server.Log = func(w io.Writer, _ string, _ *http.Request) { must.Do(t, log(record.NewWriter(w), &f)) }
+		must.Do(t, b.Create(limited(t)))
+		outcomes, err := b.Run(limited(t))
+		if err != nil || outcomes[0].Phase != cluster.Failed && outcomes[0].Phase != cluster.Ended || reason != "negative" && !strings.Contains(outcomes[0].Text, reason) {
+			t.Errorf("%s: %+v, %v", reason, outcomes, err)
+		}
+	}
+}
+
+// An agent that cannot start ends its node with the reason.
+func TestStartProblems(t *testing.T) {
+	for reason, play := range map[string]func(*corev1.Pod){
+		"ErrImageNeverPull: no image": func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull", Message: "no image"}}}}
+		},
+		"ended 3 times without a record: Error, exit code 1: exec format error": func(p *corev1.Pod) {
+			running(p)
+			end := &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1, Message: "exec format error"}
+			p.Status.ContainerStatuses[0] = corev1.ContainerStatus{RestartCount: 3, LastTerminationState: corev1.ContainerState{Terminated: end}}
+		},
+	} {
+		f := fleet(1)
+		b := newBench(t, f)
+		b.onStart(t, play)
+		must.Do(t, b.Create(limited(t)))
+		outcomes, err := b.Run(limited(t))
+		if err != nil || outcomes[0].Phase != cluster.Failed || outcomes[0].Recorded || !strings.Contains(outcomes[0].Text, reason) {
+			t.Errorf("%s: %+v, %v", reason, outcomes, err)
+		}
+	}
+}
+
+// A right that is missing halfway is an error with the remedy, and the objects so far can be removed.
+func TestDeniedHalfway(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.server.Fault = func(method, path string) *metav1.Status {
+		if method == http.MethodPost && strings.HasSuffix(path, "/rolebindings") {
+			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}
+		return nil
+	}
+	if err := b.Create(limited(t)); err == nil || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
+		t.Errorf("created: %v", err)
+	}
+	if _, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
+		t.Errorf("left %v: %v", b.server.Paths(), err)
+	}
+}
+
+// A clean-up keeps the objects of others, with and without a namespace of its own.
+func TestCleanKeepsForeign(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		f := fleet(1)
+		f.OwnNamespace = own
+		b := newBench(t, f)
+		must.Do(t, b.Create(limited(t)))
+		pod := f.Agent(f.Nodes[0])
+		b.server.Set(t, b.path(pod.Name), pod)
+		stranger := pod.DeepCopy()
+		stranger.Name = "stranger" // with the label, but not the name
+		b.server.Set(t, b.path("stranger"), stranger)
+		_, err := cluster.Clean(limited(t), b.Client, &f)
+		var paths []string
+		for _, p := range b.server.Paths() {
+			paths = append(paths, p[strings.LastIndexByte(p, '/')+1:])
+		}
+		want := "stranger"
+		if own {
+			want = f.Namespace + " stranger"
+		}
+		if own != (err != nil) || strings.Join(paths, " ") != want {
+			t.Errorf("own namespace %t: left %v, %v; want %q", own, paths, err, want)
+		}
+	}
+}
+
+// The manifest has exactly the objects that a run creates.
+func TestManifest(t *testing.T) {
+	f := fleet(2)
+	b := newBench(t, f)
+	b.starts(t)
+	b.server.Log = func(w io.Writer, pod string, _ *http.Request) {
+		for _, n := range f.Nodes {
+			if pod == f.AgentName(n.Name) {
+				write(t, w, &f, n.Name, 1, trials+2)
+			}
+		}
+	}
+	must.Do(t, b.Create(limited(t)))
+	_, err := b.Run(limited(t))
+	must.Do(t, err)
+	text, err := f.Manifest()
+	must.Do(t, err)
+	count := strings.Count(string(text), "\n---\n") + 1
+	if paths := b.server.Paths(); count != len(paths) {
+		t.Errorf("the manifest has %d objects, and a run makes %v", count, paths)
+	}
+	for _, secret := range []string{"nodeName:", "hostPath", "privileged: true", "hostNetwork"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the manifest has %s", secret)
+		}
+	}
+}
+
+func node(name string, change func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "blue"}}}
+	n.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: "v1.37.2"}
+	n.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("16200000Ki")}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if change != nil {
+		change(n)
+	}
+	return n
+}
+
+// Nodes that take no pod are left out, each with its reason and the remedy.
+func TestChoose(t *testing.T) {
+	s := kubetest.New(t)
+	for name, change := range map[string]func(*corev1.Node){
+		"a": nil, "b": nil, "typed": func(n *corev1.Node) { n.Labels[corev1.LabelInstanceTypeStable] = "m7.large" },
+		"cordoned": func(n *corev1.Node) { n.Spec.Unschedulable = true },
+		"tainted": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
+		},
+		"down":    func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		"windows": func(n *corev1.Node) { n.Status.NodeInfo.OperatingSystem = "windows" },
+		"green":   func(n *corev1.Node) { n.Labels["pool"] = "green" },
+	} {
+		s.Set(t, "/api/v1/nodes/"+name, node(name, change))
+	}
+	nodes, exclusions, err := cluster.Choose(t.Context(), s.Client(t), fleetID, cluster.Selection{Selector: "pool=blue"})
+	must.Do(t, err)
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name+" "+n.Kind)
+	}
+	if got := strings.Join(names, "; "); got != "a amd64, 2 CPUs, 15 GiB; b amd64, 2 CPUs, 15 GiB; typed m7.large" {
+		t.Errorf("chosen: %s", got)
+	}
+	for name, want := range map[string]string{"cordoned": "kubectl uncordon cordoned", "tainted": "gpu=yes:NoSchedule", "down": "not ready", "windows": "runs windows"} {
+		found := false
+		for _, e := range exclusions {
+			found = found || e.Name == name && strings.Contains(e.Reason, want)
+		}
+		if !found {
+			t.Errorf("%s: %v, want %q", name, exclusions, want)
+		}
+	}
+	if nodes, _, err = cluster.Choose(t.Context(), s.Client(t), fleetID, cluster.Selection{PerKind: 1}); err != nil || len(nodes) != 2 {
+		t.Errorf("one of each kind: %v, %v", nodes, err)
+	}
+	if _, _, err = cluster.Choose(t.Context(), s.Client(t), fleetID, cluster.Selection{Names: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("an unknown node: %v", err)
+	}
+}
+
+// The names of nodes become parts of names that the API and the results file accept, and stay distinct.
+func TestNames(t *testing.T) {
+	f := fleet(0)
+	seen := map[string]string{}
+	for _, name := range []string{
+		"n1", "node-1", "ip-10-0-12-34.eu-west-1.compute.internal", "ip-10-0-12-35.eu-west-1.compute.internal", "a.b", "a-b", "-", strings.Repeat("x", 253), strings.Repeat("x", 252) + "y", "ä/../",
+	} {
+		id := f.RunID(name)
+		if other, taken := seen[id]; taken {
+			t.Errorf("%q and %q are both %s", name, other, id)
+		}
+		seen[id] = name
+		if len("touchstone-"+id+"-t100000-00001") > 63 || strings.ContainsAny(id, "./ ä_") || strings.HasSuffix(id, "-") {
+			t.Errorf("%q becomes %q", name, id)
+		}
+	}
+}
+
+// A check finds each obstacle, with a remedy, and creates nothing.
+func TestCheck(t *testing.T) {
+	s := kubetest.New(t)
+	s.Allowed = func(right string) bool { return right != "patch pods" }
+	s.Set(t, "/api/v1/nodes/n1", node("n1", func(n *corev1.Node) { n.Status.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: "runc"}} }))
+	s.Set(t, "/apis/node.k8s.io/v1/runtimeclasses/gvisor", &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
+	f := fleet(1)
+	f.OwnNamespace, f.Namespace, f.Handlers = false, "mine", map[string]string{"gvisor": "runsc"}
+	s.Set(t, "/api/v1/namespaces/mine", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
+	s.Set(t, "/api/v1/namespaces/mine/resourcequotas/q", &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "mine"},
+		Status:     corev1.ResourceQuotaStatus{Hard: corev1.ResourceList{"pods": resource.MustParse("1")}, Used: corev1.ResourceList{"pods": resource.MustParse("0")}},
+	})
+	before := len(s.Paths())
+	var findings []string
+	c := cluster.Checker{Client: s.Client(t), Fleet: f, Excluded: []cluster.Excluded{{Name: "old", Reason: "it is cordoned"}}, Report: func(x cluster.Finding) {
+		findings = append(findings, string(x.Level)+" "+x.String())
+	}, Step: func(string) {}}
+	must.Do(t, c.Run(t.Context()))
+	report := strings.Join(findings, "\n")
+	for _, want := range []string{
+		"ok cluster: Kubernetes v1.37.2", "obstacle rights: no right to patch pods in namespace \"mine\"", "note node old: not measured: it is cordoned",
+		`obstacle class gvisor: no chosen node has its handler "runsc"`, "obstacle quota q: 1 more pods, and a run has 2 at once", "ok admission",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("no finding %q in\n%s", want, report)
+		}
+	}
+	if c.Passed() || len(s.Paths()) != before {
+		t.Errorf("passed %t, and the objects are %v", c.Passed(), s.Paths())
+	}
+}
+
+// Two runs on one node are noticed.
+func TestBusy(t *testing.T) {
+	f := fleet(2)
+	b := newBench(t, f)
+	pod := f.Agent(f.Nodes[0])
+	pod.Spec.NodeName = "n1"
+	b.server.Set(t, b.path(pod.Name), pod)
+	for name, want := range map[string]bool{"n1": true, "n2": false} {
+		text, err := cluster.Busy(t.Context(), b.Client, []cluster.Node{{Node: result.Node{Name: name}}})
+		if err != nil || strings.Contains(text, fleetID) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
+// A fleet in a config map is read as it was written, and no other config map is taken for one.
+func TestFind(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	must.Do(t, b.Create(limited(t)))
+	forged := f.ConfigMaps()[1].DeepCopy()
+	forged.Name = "forged"
+	b.server.Set(t, "/api/v1/namespaces/"+f.Namespace+"/configmaps/forged", forged)
+	found, err := cluster.Find(t.Context(), b.Client, "")
+	must.Do(t, err)
+	f.Plan = "" // the other config map has it
+	if len(found) != 1 {
+		t.Fatalf("found %+v", found)
+	}
+	got, _ := json.Marshal(found[0])
+	want, _ := json.Marshal(f)
+	if string(got) != string(want) {
+		t.Errorf("found %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,592 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/cluster/record"
+	"github.com/touchstone-bench/touchstone/internal/kube"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// Limits of a collector.
+const (
+	// startLimit is the longest time from the creation of an agent's pod to the start of its program. A pull of the image is part of it.
+	startLimit = 10 * time.Minute
+	// silenceLimit is the longest time without a record. Then the log is opened again, because the connection may be dead. Records are taken once, so this
+	// costs only the time to read the log.
+	silenceLimit = 2 * time.Minute
+	// A node is given up after more than maxLosses lost pods, or after maxStarts starts of a program that writes no record.
+	maxLosses = 5
+	maxStarts = 3
+	// maxEarlier is the largest size of the earlier part of a run, for the successor of a lost agent. A config map holds 1 MiB.
+	maxEarlier = 900 << 10
+)
+
+// collector collects the records of one node.
+type collector struct {
+	*Coordinator
+	node  Node
+	runID string
+	pod   string // the name of the agent's pod
+
+	state    State
+	sequence record.Sequence
+	begun    *result.Run  // the run in the results file, without trials; nil before its first record
+	recorded map[int]bool // the trials in the results file, by Seq
+	complete bool         // the results file has the whole run from an earlier collection
+	failure  string       // the reason why the agent ends without a run
+	told     map[string]bool
+	place    int  // the number of the last record of this stream: a log that is read again begins with moments of the past
+	asked    int  // the number of the last request for records
+	hasPod   bool // the agent's pod was there
+	losses   int
+	loss     string // the reason of the last loss
+	last     string // the last line of the agent that is no record
+}
+
+// run starts the agent in its turn, and collects its records until the node has ended. Only an error of the results file is an error of the whole
+// run.
+func (n *collector) run(ctx context.Context) error {
+	n.change(State{Phase: Waiting})
+	// An agent that exists already has its turn.
+	if pod, _ := n.roster.pod(n.pod); pod == nil || !ended(pod) {
+		select {
+		case n.turn <- struct{}{}:
+			defer func() { <-n.turn }()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	for ctx.Err() == nil {
+		pod, change := n.roster.pod(n.pod)
+		var done bool
+		var err error
+		switch {
+		case pod == nil && n.isStopping():
+			return n.giveUp(ctx, "the run was stopped while the node had no agent")
+		case pod == nil && n.hasPod:
+			done, err = n.lose(ctx)
+		case pod == nil:
+			if err := n.create(ctx); err != nil {
+				return n.giveUp(ctx, err.Error())
+			}
+			n.hasPod = true
+		case !started(pod):
+			n.hasPod = true
+			done, err = n.awaitStart(ctx)
+		default:
+			n.hasPod = true
+			done, err = n.collect(ctx, pod, change)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitStart waits for the start of the agent's program. It reports whether the node has ended without one.
+func (n *collector) awaitStart(ctx context.Context) (done bool, err error) {
+	limit, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for ctx.Err() == nil {
+		pod, change := n.roster.pod(n.pod)
+		if pod == nil || started(pod) {
+			return false, nil
+		}
+		reason, final := startProblem(pod)
+		n.change(State{Phase: Starting, Text: reason})
+		switch {
+		case n.isStopping():
+			return true, n.giveUp(ctx, "it was stopped before its agent started")
+		case final:
+			return true, n.giveUp(ctx, reason)
+		case limit.Err() != nil:
+			isUnknown := "no reason is known; kubectl describe pod " + pod.Name + " shows the events"
+			return true, n.giveUp(ctx, fmt.Sprintf("its agent did not start in %v: %s", startLimit, cmp.Or(reason, isUnknown)))
+		}
+		await(limit, change)
+	}
+	return false, nil
+}
+
+// await waits for a change, or for the end of ctx.
+func await(ctx context.Context, change <-chan struct{}) {
+	select {
+	case <-change:
+	case <-ctx.Done():
+	}
+}
+
+// change reports a state of the node.
+func (n *collector) change(s State) {
+	if s != n.state {
+		n.state = s
+		n.Observer.Changed(n.node.Name, s)
+	}
+}
+
+// create creates the agent's pod. If an earlier agent has begun the run, the pod gets what was collected of it.
+func (n *collector) create(ctx context.Context) error {
+	if err := n.keepEarlier(ctx); err != nil {
+		return err
+	}
+	n.change(State{Phase: Starting})
+	pod := n.Fleet.Agent(n.node)
+	err := kube.Retry(ctx, func(err error) { n.Observer.Note(n.node.Name, err.Error()) }, func(ctx context.Context) error {
+		object, err := n.Client.Pods(n.Fleet.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			object, err = n.Client.Pods(n.Fleet.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		}
+		if err == nil {
+			n.roster.add(object)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create the agent's pod: %w", n.Client.Explain(err))
+	}
+	return nil
+}
+
+// keepEarlier writes the collected part of a run to the config map for the next agent.
+func (n *collector) keepEarlier(ctx context.Context) error {
+	run, err := n.Store.Run(ctx, n.runID)
+	if _, isUnknown := errors.AsType[*store.IDError](err); isUnknown {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var archive bytes.Buffer
+	w := gzip.NewWriter(&archive)
+	if err := errors.Join(json.NewEncoder(w).Encode(run), w.Close()); err != nil {
+		return err
+	}
+	if archive.Len() > maxEarlier {
+		return fmt.Errorf("its agent was lost, and the %d collected trials are too large for the next agent (%d bytes, the limit is %d): start a new run for the node",
+			len(run.Trials), archive.Len(), maxEarlier)
+	}
+	part := &corev1.ConfigMap{ObjectMeta: n.Fleet.meta(n.Fleet.earlierName(n.node.Name)), BinaryData: map[string][]byte{EarlierFile: archive.Bytes()}}
+	maps := n.Client.ConfigMaps(n.Fleet.Namespace)
+	err = kube.Retry(ctx, nil, func(ctx context.Context) error {
+		_, err := maps.Create(ctx, part, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			_, err = maps.Update(ctx, part, metav1.UpdateOptions{})
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep the collected trials for the next agent: %w", n.Client.Explain(err))
+	}
+	return nil
+}
+
+// collect reads the log of a pod whose program has started, until the log ends or must be opened again. It reports whether the node has ended.
+func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan struct{}) (done bool, err error) {
+	reason := n.lostReason(pod)
+	if reason != "" {
+		if n.isStopping() {
+			return true, n.giveUp(ctx, "it was lost when the run was stopped: "+reason)
+		}
+		n.change(State{Phase: Lost, Text: reason})
+	}
+	err = n.read(ctx, pod)
+	var fault *recordError
+	switch {
+	case ctx.Err() != nil:
+		return false, nil
+	case errors.As(err, &fault):
+		return true, n.giveUp(ctx, fault.Error())
+	case errors.Is(err, errStore):
+		return true, err
+	case n.sequence.Ended:
+		n.finish(ctx)
+		return true, nil
+	case n.failure != "":
+		return true, n.giveUp(ctx, n.failure)
+	}
+	current, _ := n.roster.pod(n.pod)
+	switch {
+	case current == nil || current.DeletionTimestamp != nil, current.Status.Phase == corev1.PodFailed:
+		return n.replace(ctx, pod, current)
+	case current.Status.Phase == corev1.PodSucceeded && err == nil:
+		return true, n.giveUp(ctx, "its agent ended, and its log lacks the rest of its records")
+	case restarts(current) >= maxStarts && n.begun == nil:
+		return true, n.giveUp(ctx, fmt.Sprintf("its agent ended %d times without a record: %s", restarts(current), n.exitReason(current)))
+	}
+	if err != nil {
+		n.change(State{Phase: Lost, Text: cmp.Or(reason, "its log is not readable: "+err.Error())})
+	}
+	pause, cancel := context.WithTimeout(ctx, reopenPause)
+	defer cancel()
+	await(pause, change)
+	return false, nil
+}
+
+// reopenPause is the pause before a log is opened again.
+const reopenPause = time.Second
+
+// replace waits until a lost pod is gone, and removes it if nothing else does.
+func (n *collector) replace(ctx context.Context, pod, current *corev1.Pod) (done bool, err error) {
+	reason := disruption(cmp.Or(current, pod))
+	if current != nil && current.DeletionTimestamp == nil { // Failed: nothing else removes it
+		if err := n.remove(ctx, current); err != nil {
+			return true, n.giveUp(ctx, fmt.Sprintf("its agent ended (%s) and cannot be removed: %v", reason, err))
+		}
+	}
+	n.loss = reason
+	n.change(State{Phase: Lost, Text: "its agent was lost: " + reason})
+	for current != nil && current.UID == pod.UID && ctx.Err() == nil {
+		if n.isStopping() {
+			return true, n.giveUp(ctx, "its agent was lost when the run was stopped: "+reason)
+		}
+		var change <-chan struct{}
+		current, change = n.roster.pod(n.pod)
+		if current != nil && current.UID == pod.UID {
+			await(ctx, change)
+		}
+	}
+	return false, nil
+}
+
+// lose counts a lost pod, so that the next one is created.
+func (n *collector) lose(ctx context.Context) (done bool, err error) {
+	if n.losses++; n.losses > maxLosses {
+		return true, n.giveUp(ctx, fmt.Sprintf("its agent was lost %d times, last: %s", n.losses, n.loss))
+	}
+	n.Observer.Note(n.node.Name, fmt.Sprintf("its agent was lost (%s); another one goes on after %d trials", cmp.Or(n.loss, "its pod is gone"), len(n.recorded)))
+	n.hasPod, n.loss = false, ""
+	return false, nil
+}
+
+func (n *collector) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := kube.Retry(ctx, nil, func(ctx context.Context) error {
+		return n.Client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return n.Client.Explain(err)
+}
+
+// errStore marks an error of the results file.
+var errStore = errors.New("record the trials")
+
+// recordError reports records that do not make a run.
+type recordError struct{ err error }
+
+func (e *recordError) Error() string {
+	return fmt.Sprintf("the records of its agent make no run: %v", e.err)
+}
+
+func (e *recordError) Unwrap() error { return e.err }
+
+// read takes the records of a log until it ends. The stream also ends when the program starts again or the node returns: the connection may be of
+// its earlier life.
+func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if _, fault := errors.AsType[*recordError](err); ctx.Err() != nil && !fault && !errors.Is(err, errStore) {
+			err = nil // the guard has ended the stream
+		}
+		cancel()
+	}()
+	alive := make(chan struct{}, 1)
+	go n.guard(ctx, cancel, pod, alive)
+	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: agentContainer, Follow: !ended(pod)}).Stream(ctx)
+	if apierrors.IsNotFound(err) {
+		n.roster.Gone(pod.Name) // between its creation and the watch
+	}
+	if err != nil {
+		return n.Client.Explain(err)
+	}
+	defer func() { _ = stream.Close() }() // it is only read from
+	n.place = 0
+	reader := record.NewReader(stream)
+	defer func() { n.last = cmp.Or(reader.Last, n.last) }()
+	gap := 0
+	for {
+		r, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		select {
+		case alive <- struct{}{}:
+		default:
+		}
+		if err := n.take(ctx, r, &gap); err != nil {
+			return err
+		}
+		if n.sequence.Ended || n.failure != "" {
+			return nil
+		}
+	}
+}
+
+// guard ends a stream that is silent for too long, or whose pod has changed.
+func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *corev1.Pod, alive <-chan struct{}) {
+	defer cancel()
+	for {
+		current, change := n.roster.pod(n.pod)
+		if current == nil || current.UID != pod.UID || restarts(current) != restarts(pod) {
+			return
+		}
+		if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
+			return
+		}
+		limit, stop := context.WithTimeout(ctx, silenceLimit)
+		select {
+		case <-alive:
+		case <-change:
+		case <-limit.Done():
+			stop()
+			return
+		}
+		stop()
+	}
+}
+
+// take takes a record. gap is the first missing number that the agent was asked for in this stream.
+func (n *collector) take(ctx context.Context, r record.Record, gap *int) error {
+	isNew, err := n.sequence.Take(r)
+	if missing, ok := errors.AsType[*record.GapError](err); ok {
+		if *gap == missing.Next {
+			return nil
+		}
+		*gap = missing.Next
+		n.asked++
+		n.Observer.Note(n.node.Name, missing.Error()+", and the agent writes them again")
+		return n.annotate(ctx, n.pod, ReplayAnnotation, fmt.Sprintf("%d/%s/%d", missing.Next, n.Now().UTC().Format(time.RFC3339), n.asked))
+	}
+	n.place = max(n.place, r.Number)
+	if isPast := n.place < n.sequence.Last; err == nil && r.Number == 0 && !isPast {
+		err = n.takeMoment(ctx, r)
+	}
+	if err == nil && isNew {
+		switch r.Kind {
+		case record.Begin:
+			err = n.begin(ctx, r)
+		case record.Trial:
+			err = n.trial(ctx, r)
+		case record.Finish:
+			err = n.end(ctx, r)
+		default: // of the moment
+		}
+	}
+	if err == nil || errors.Is(err, errStore) {
+		return err
+	}
+	return &recordError{err}
+}
+
+// takeMoment takes a record of the moment.
+func (n *collector) takeMoment(ctx context.Context, r record.Record) error {
+	switch r.Kind {
+	case record.Progress:
+		var m record.Moment
+		if err := r.Decode(&m); err != nil {
+			return err
+		}
+		s := State{Phase: Measuring, Text: m.Trial, Done: m.Done, Total: m.Total, Left: m.Left}
+		if m.Paused != "" {
+			s = State{Phase: Lost, Text: m.Paused, Done: n.state.Done, Total: n.state.Total}
+		}
+		n.change(s)
+	case record.Note:
+		var text string
+		if err := r.Decode(&text); err != nil {
+			return err
+		}
+		if !n.told[text] {
+			n.told[text] = true
+			n.Observer.Note(n.node.Name, text)
+		}
+	case record.Failure:
+		return r.Decode(&n.failure)
+	case record.Stopping:
+		var rule result.Stopping
+		if err := r.Decode(&rule); err != nil || n.begun == nil || n.complete {
+			return err
+		}
+		return stored(n.Store.Stopping(context.WithoutCancel(ctx), n.runID, &rule))
+	default: // of the run
+	}
+	return nil
+}
+
+// stored marks an error of the results file. The content of a run that the store refuses is the agent's fault, and no error of the file.
+func stored(err error) error {
+	if _, ok := errors.AsType[*store.FileError](err); ok || errors.Is(err, store.ErrUnderWay) {
+		return fmt.Errorf("%w: %w", errStore, err)
+	}
+	return err
+}
+
+// begin records the beginning of the run, or goes on with the part that an earlier collection recorded.
+func (n *collector) begin(ctx context.Context, r record.Record) error {
+	var run result.Run
+	if err := r.Decode(&run); err != nil {
+		return err
+	}
+	if run.ID != n.runID {
+		return fmt.Errorf("the agent writes run %q, and its run is %q", run.ID, n.runID)
+	}
+	run.Trials, run.State, run.Ended = nil, result.Running, time.Time{}
+	node := n.node.Node
+	run.Host.Node = &node
+	run.Caveats = append(run.Caveats, n.Fleet.Caveats...)
+	ctx = context.WithoutCancel(ctx)
+	part, err := n.Store.Run(ctx, n.runID)
+	if _, isUnknown := errors.AsType[*store.IDError](err); isUnknown {
+		n.begun, n.recorded = &run, map[int]bool{}
+		if err := n.Store.Create(ctx, run); err != nil {
+			n.begun = nil
+			return stored(err)
+		}
+		return nil
+	}
+	if err != nil {
+		return stored(err)
+	}
+	if n.begun == nil { // not begun by this process
+		if !part.Started.Equal(run.Started) || part.Seed != run.Seed {
+			return fmt.Errorf("the results file has another run %s, from %v: collect this one into another folder with -d", n.runID, part.Started)
+		}
+		if n.complete = part.State == result.Complete; !n.complete {
+			if err := n.Store.Resume(ctx, n.runID); err != nil {
+				return stored(err)
+			}
+		}
+	}
+	n.recorded = map[int]bool{}
+	for _, t := range part.Trials {
+		n.recorded[t.Seq] = true
+	}
+	n.begun = &run
+	return nil
+}
+
+func (n *collector) trial(ctx context.Context, r record.Record) error {
+	var t result.Trial
+	if err := r.Decode(&t); err != nil {
+		return err
+	}
+	if n.recorded[t.Seq] {
+		return nil
+	}
+	if err := n.Store.Append(context.WithoutCancel(ctx), n.runID, t); err != nil {
+		return stored(err)
+	}
+	n.recorded[t.Seq] = true
+	n.Observer.Trial(n.node.Name, t)
+	return nil
+}
+
+// end records the end of the run.
+func (n *collector) end(ctx context.Context, r record.Record) error {
+	var end record.End
+	if err := r.Decode(&end); err != nil {
+		return err
+	}
+	if end.Trials != len(n.recorded) {
+		return fmt.Errorf("the run has %d trials, and %d are recorded", end.Trials, len(n.recorded))
+	}
+	phase := Complete
+	if end.State != result.Complete {
+		phase = Ended
+	}
+	n.state = State{Phase: phase, Done: end.Trials, Total: end.Trials}
+	if n.complete {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if end.Stopping != nil {
+		if err := n.Store.Stopping(ctx, n.runID, end.Stopping); err != nil {
+			return stored(err)
+		}
+	}
+	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, append(end.Caveats, n.Fleet.Caveats...)))
+}
+
+// finish releases the agent, whose records are all in the results file.
+func (n *collector) finish(ctx context.Context) {
+	n.Observer.Changed(n.node.Name, n.state)
+	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
+		n.Observer.Note(n.node.Name, err.Error())
+	}
+}
+
+// giveUp ends a node without the end of its run.
+func (n *collector) giveUp(ctx context.Context, reason string) error {
+	s := State{Phase: Failed, Text: reason}
+	var err error
+	if n.begun == nil && n.sequence.Last == 0 {
+		// An earlier collection may have recorded a part.
+		if run, failure := n.Store.Run(context.WithoutCancel(ctx), n.runID); failure == nil {
+			run.Trials = nil
+			n.begun = &run
+		}
+	}
+	if n.begun != nil {
+		s.Phase, s.Done = Ended, len(n.recorded)
+		if !n.complete && n.begun.State == result.Running {
+			caveats := append(slices.Clone(n.begun.Caveats), "the run ended early: "+reason)
+			err = stored(n.Store.Finish(context.WithoutCancel(ctx), n.runID, result.Interrupted, n.Now().UTC(), caveats))
+		}
+	}
+	n.change(s)
+	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
+		n.Observer.Note(n.node.Name, err.Error())
+	}
+	return err
+}
+
+// lostReason is the reason why no records come from a pod that has started; empty if they do.
+func (n *collector) lostReason(pod *corev1.Pod) string {
+	if reason := LostNode(pod); reason != "" {
+		return reason
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil {
+			return fmt.Sprintf("its agent ended and starts again: %s", n.exitReason(pod))
+		}
+	}
+	return ""
+}
+
+// exitReason is the reason for the last end of a pod's program.
+func (n *collector) exitReason(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+			if t != nil {
+				return fmt.Sprintf("%s, exit code %d%s", cmp.Or(t.Reason, "ended"), t.ExitCode, prefixed(": ", cmp.Or(t.Message, n.last)))
+			}
+		}
+	}
+	return cmp.Or(n.last, "no reason is known")
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}

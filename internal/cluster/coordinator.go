@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/kube"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Store records the runs of the nodes. *store.Store is one.
+type Store interface {
+	Create(ctx context.Context, run result.Run) error
+	Resume(ctx context.Context, runID string) error
+	Append(ctx context.Context, runID string, trial result.Trial) error
+	Stopping(ctx context.Context, runID string, rule *result.Stopping) error
+	Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error
+	Run(ctx context.Context, ref string) (result.Run, error)
+}
+
+// Observer receives the events of a cluster run. Its methods are called from several goroutines.
+type Observer interface {
+	// Changed reports the state of a node, and each change of it.
+	Changed(node string, state State)
+	// Trial reports a trial that is new in the results file.
+	Trial(node string, trial result.Trial)
+	// Note reports a fact that the user should know. The node is empty for the whole run.
+	Note(node, text string)
+}
+
+// State is the state of a node in a cluster run.
+type State struct {
+	Phase Phase `json:"phase"`
+	// Text is the trial under way, or the reason of the phase.
+	Text string `json:"text,omitempty"`
+	// Done and Total are numbers of trials, Left is the estimated time to the end of the node's run; 0 if it is not known.
+	Done  int           `json:"done,omitempty"`
+	Total int           `json:"total,omitempty"`
+	Left  time.Duration `json:"left_ns,omitempty"`
+}
+
+// Phase is the phase of a node in a cluster run.
+type Phase string
+
+// The phases of a node. The last three are final.
+const (
+	Waiting   Phase = "waiting"   // for its turn
+	Starting  Phase = "starting"  // the agent's pod exists and has not started
+	Measuring Phase = "measuring" // the agent executes the plan
+	Lost      Phase = "lost"      // the node, its agent or the API server is away; the run goes on when it comes back
+	Complete  Phase = "complete"
+	Ended     Phase = "ended"  // before the plan was complete
+	Failed    Phase = "failed" // without a run
+)
+
+// Final reports whether a node is finished.
+func (p Phase) Final() bool { return p == Complete || p == Ended || p == Failed }
+
+// Coordinator executes a cluster run.
+type Coordinator struct {
+	Client   *kube.Client
+	Store    Store
+	Fleet    Fleet
+	Observer Observer
+	// Now returns the time of day, for the ends of runs that agents do not record.
+	Now func() time.Time
+
+	roster *roster
+	turn   chan struct{} // has a place for each node that measures at once
+
+	mu       sync.Mutex
+	stopping bool
+}
+
+// Outcome is the result of a node.
+type Outcome struct {
+	Node  string
+	RunID string
+	State
+	// Recorded is set if the results file has the run of the node.
+	Recorded bool
+}
+
+// Create creates the objects of the fleet, but no agent. After an error some of them may exist; Clean removes them.
+func (c *Coordinator) Create(ctx context.Context) error {
+	for _, object := range c.Fleet.Base() {
+		err := kube.Retry(ctx, c.note, func(ctx context.Context) error { return create(ctx, c.Client, object) })
+		if err != nil {
+			return c.Client.Explain(err)
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) note(err error) { c.Observer.Note("", err.Error()) }
+
+// create creates an object. An object that exists already is an error, unless an earlier attempt of this run has made it.
+func create(ctx context.Context, client *kube.Client, object any) error {
+	var err error
+	var meta metav1.ObjectMeta
+	options := metav1.CreateOptions{}
+	kind := ""
+	switch o := object.(type) {
+	case *corev1.Namespace:
+		kind, meta = "namespace", o.ObjectMeta
+		_, err = client.Namespaces().Create(ctx, o, options)
+	case *corev1.ServiceAccount:
+		kind, meta = "service account", o.ObjectMeta
+		_, err = client.ServiceAccounts(o.Namespace).Create(ctx, o, options)
+	case *rbacv1.Role:
+		kind, meta = "role", o.ObjectMeta
+		_, err = client.Roles(o.Namespace).Create(ctx, o, options)
+	case *rbacv1.RoleBinding:
+		kind, meta = "role binding", o.ObjectMeta
+		_, err = client.RoleBindings(o.Namespace).Create(ctx, o, options)
+	case *corev1.ConfigMap:
+		kind, meta = "config map", o.ObjectMeta
+		_, err = client.ConfigMaps(o.Namespace).Create(ctx, o, options)
+	case *corev1.Pod:
+		kind, meta = "pod", o.ObjectMeta
+		_, err = client.Pods(o.Namespace).Create(ctx, o, options)
+	default:
+		return fmt.Errorf("create a %T: no fleet has one", object)
+	}
+	// A request that failed may have created the object. Its name has the ID of this run.
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return fmt.Errorf("create %s %q: %w", kind, meta.Name, err)
+}
+
+// The interval between renewals of a lease is this part of it.
+const renewals = 4
+
+// Run starts the agents as their turn comes, collects their records, and returns when each node has ended. It takes over agents that exist already. When ctx
+// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on.
+func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
+	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	c.roster = newRoster(c.note)
+	parallel := len(c.Fleet.Nodes)
+	if c.Fleet.Parallel > 0 {
+		parallel = min(parallel, c.Fleet.Parallel)
+	}
+	c.turn = make(chan struct{}, parallel)
+	pods := c.Client.Pods(c.Fleet.Namespace)
+	var services sync.WaitGroup
+	services.Go(func() {
+		if err := kube.Follow(work, pods, metav1.ListOptions{LabelSelector: c.Fleet.selector()}, c.roster); err != nil && work.Err() == nil {
+			abort(fmt.Errorf("watch the agents: %w", c.Client.Explain(err)))
+		}
+	})
+	services.Go(func() { c.renew(work) })
+	defer services.Wait()
+	defer abort(nil) // before the wait
+	select {
+	case <-c.roster.listed:
+	case <-work.Done():
+		return nil, context.Cause(work)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer context.AfterFunc(ctx, func() { c.stop(work) })()
+	outcomes := make([]Outcome, len(c.Fleet.Nodes))
+	var nodes sync.WaitGroup
+	for i, node := range c.Fleet.Nodes {
+		n := &collector{Coordinator: c, node: node, runID: c.Fleet.RunID(node.Name), pod: c.Fleet.AgentName(node.Name), told: map[string]bool{}}
+		nodes.Go(func() {
+			err := n.run(work)
+			if err != nil {
+				abort(fmt.Errorf("node %s: %w", node.Name, err))
+			}
+			outcomes[i] = Outcome{Node: node.Name, RunID: n.runID, State: n.state, Recorded: n.begun != nil}
+		})
+	}
+	nodes.Wait()
+	if err := context.Cause(work); err != nil {
+		return outcomes, err
+	}
+	return outcomes, nil
+}
+
+// selector selects the agents of a fleet.
+func (f *Fleet) selector() string {
+	return fmt.Sprintf("%s=%s,%s=%s", engine.Label, f.ID, RoleLabel, RoleAgent)
+}
+
+// stop ends all agents after the trial under way.
+func (c *Coordinator) stop(ctx context.Context) {
+	c.mu.Lock()
+	c.stopping = true
+	c.mu.Unlock()
+	for _, name := range c.roster.names() {
+		if err := c.annotate(ctx, name, EndAnnotation, EndStop); err != nil {
+			c.note(err)
+		}
+		pod, _ := c.roster.pod(name)
+		c.roster.set(name, pod) // wakes its collector
+	}
+}
+
+func (c *Coordinator) isStopping() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stopping
+}
+
+func (c *Coordinator) annotate(ctx context.Context, pod, key, value string) error {
+	return c.Fleet.annotate(ctx, c.Client, pod, key, value)
+}
+
+// annotate sets an annotation of an agent's pod. A pod that is gone is no error.
+func (f *Fleet) annotate(ctx context.Context, client *kube.Client, pod, key, value string) error {
+	patch := marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	err := kube.Retry(ctx, nil, func(ctx context.Context) error {
+		_, err := client.Pods(f.Namespace).Patch(ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("set %s of pod %q: %w", key, pod, client.Explain(err))
+}
+
+// renew renews the leases of all agents until ctx ends, and first at once.
+func (c *Coordinator) renew(ctx context.Context) {
+	for count := 0; ctx.Err() == nil; count++ {
+		value := fmt.Sprintf("%s/%d", c.Now().UTC().Format(time.RFC3339), count)
+		for _, name := range c.roster.names() {
+			if pod, _ := c.roster.pod(name); pod != nil && !ended(pod) {
+				if err := c.annotate(ctx, name, LeaseAnnotation, value); err != nil && ctx.Err() == nil {
+					c.note(err)
+				}
+			}
+		}
+		_ = kube.Pause(ctx, c.Fleet.Lease/renewals)
+	}
+}
+
+// ended reports whether all containers of a pod have ended for good.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

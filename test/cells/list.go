@@ -81,7 +81,7 @@ func All() []Cell {
 func light() []string {
 	return []string{
 		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare",
-		"internal/answer/figure", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
+		"internal/answer/figure", "internal/answer/fleet", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cluster", "internal/cluster/agent", "internal/cluster/record", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
 		"internal/engine/crilog", "internal/engine/diagnosis", "internal/engine/engines", "internal/engine/enginetest", "internal/engine/fake",
@@ -89,7 +89,7 @@ func light() []string {
 		"internal/footprint", "internal/forge", "internal/forge/forgetest",
 		"internal/image", "internal/kube", "internal/kube/kubetest", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
 		"internal/plan", "internal/ports", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",
-		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/history", "internal/report/reporttest",
+		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/fleet", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",

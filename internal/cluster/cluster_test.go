@@ -186,9 +186,9 @@ func TestRun(t *testing.T) {
 	f.Parallel = 1
 	b := newBench(t, f)
 	b.starts(t)
-	var atOnce, most atomic.Int64
+	var atOnce, maximum atomic.Int64
 	b.server.Log = func(w io.Writer, pod string, _ *http.Request) {
-		most.Store(max(most.Load(), atOnce.Add(1)))
+		maximum.Store(max(maximum.Load(), atOnce.Add(1)))
 		defer atOnce.Add(-1)
 		for _, n := range f.Nodes {
 			if pod == f.AgentName(n.Name) {
@@ -212,15 +212,15 @@ func TestRun(t *testing.T) {
 			t.Errorf("the agent of %s is not released: %v", o.Node, pod.Annotations)
 		}
 	}
-	if most.Load() != 1 || b.observer.trials != 2*trials {
-		t.Errorf("%d nodes at once and %d trials, want 1 and %d", most.Load(), b.observer.trials, 2*trials)
+	if maximum.Load() != 1 || b.observer.trials != 2*trials {
+		t.Errorf("%d nodes at once and %d trials, want 1 and %d", maximum.Load(), b.observer.trials, 2*trials)
 	}
 	if f.NodeSeed("n1") == f.NodeSeed("n2") {
 		t.Error("two nodes have the same order of trials")
 	}
-	removed, err := cluster.Clean(limited(t), b.Client, &f)
+	removals, err := cluster.Clean(limited(t), b.Client, &f)
 	if err != nil || len(b.server.Paths()) > 0 {
-		t.Errorf("removed %v and left %v: %v", removed, b.server.Paths(), err)
+		t.Errorf("removed %v and left %v: %v", removals, b.server.Paths(), err)
 	}
 }
 
@@ -299,8 +299,8 @@ func TestLostAgent(t *testing.T) {
 	if outcomes[0].Phase != cluster.Complete || len(b.recorded(t, "n1").Trials) != trials || !strings.Contains(fmt.Sprint(b.observer.notes), "goes on after 3 trials") {
 		t.Errorf("%+v, notes %q", outcomes, b.observer.notes)
 	}
-	var earlier corev1.ConfigMap
-	if path := "/api/v1/namespaces/" + f.Namespace + "/configmaps/touchstone-" + f.RunID("n1") + "-earlier"; !b.server.Read(t, path, &earlier) || len(earlier.BinaryData[cluster.EarlierFile]) == 0 {
+	var part corev1.ConfigMap
+	if path := "/api/v1/namespaces/" + f.Namespace + "/configmaps/touchstone-" + f.RunID("n1") + "-earlier"; !b.server.Read(t, path, &part) || len(part.BinaryData[cluster.EarlierFile]) == 0 {
 		t.Errorf("the next agent gets nothing: %v", b.server.Paths())
 	}
 }
@@ -340,7 +340,7 @@ func TestStop(t *testing.T) {
 	for _, o := range outcomes {
 		phases = append(phases, string(o.Phase))
 	}
-	if all := strings.Join(phases, " "); all != "ended failed" && all != "failed ended" {
+	if list := strings.Join(phases, " "); list != "ended failed" && list != "failed ended" {
 		t.Errorf("%+v", outcomes)
 	}
 }
@@ -418,9 +418,9 @@ func TestDeniedHalfway(t *testing.T) {
 
 // A clean-up keeps the objects of others, with and without a namespace of its own.
 func TestCleanKeepsForeign(t *testing.T) {
-	for _, own := range []bool{true, false} {
+	for _, isOwn := range []bool{true, false} {
 		f := fleet(1)
-		f.OwnNamespace = own
+		f.OwnNamespace = isOwn
 		b := newBench(t, f)
 		must.Do(t, b.Create(limited(t)))
 		pod := f.Agent(f.Nodes[0])
@@ -434,11 +434,11 @@ func TestCleanKeepsForeign(t *testing.T) {
 			paths = append(paths, p[strings.LastIndexByte(p, '/')+1:])
 		}
 		want := "stranger"
-		if own {
+		if isOwn {
 			want = f.Namespace + " stranger"
 		}
-		if own != (err != nil) || strings.Join(paths, " ") != want {
-			t.Errorf("own namespace %t: left %v, %v; want %q", own, paths, err, want)
+		if isOwn != (err != nil) || strings.Join(paths, " ") != want {
+			t.Errorf("own namespace %t: left %v, %v; want %q", isOwn, paths, err, want)
 		}
 	}
 }
@@ -526,15 +526,15 @@ func TestChoose(t *testing.T) {
 // The names of nodes become parts of names that the API and the results file accept, and stay distinct.
 func TestNames(t *testing.T) {
 	f := fleet(0)
-	seen := map[string]string{}
+	names := map[string]string{}
 	for _, name := range []string{
 		"n1", "node-1", "ip-10-0-12-34.eu-west-1.compute.internal", "ip-10-0-12-35.eu-west-1.compute.internal", "a.b", "a-b", "-", strings.Repeat("x", 253), strings.Repeat("x", 252) + "y", "ä/../",
 	} {
 		id := f.RunID(name)
-		if other, taken := seen[id]; taken {
-			t.Errorf("%q and %q are both %s", name, other, id)
+		if twin, isTaken := names[id]; isTaken {
+			t.Errorf("%q and %q are both %s", name, twin, id)
 		}
-		seen[id] = name
+		names[id] = name
 		if len("touchstone-"+id+"-t100000-00001") > 63 || strings.ContainsAny(id, "./ ä_") || strings.HasSuffix(id, "-") {
 			t.Errorf("%q becomes %q", name, id)
 		}
@@ -554,7 +554,7 @@ func TestCheck(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "mine"},
 		Status:     corev1.ResourceQuotaStatus{Hard: corev1.ResourceList{"pods": resource.MustParse("1")}, Used: corev1.ResourceList{"pods": resource.MustParse("0")}},
 	})
-	before := len(s.Paths())
+	count := len(s.Paths())
 	var findings []string
 	c := cluster.Checker{Client: s.Client(t), Fleet: f, Excluded: []cluster.Excluded{{Name: "old", Reason: "it is cordoned"}}, Report: func(x cluster.Finding) {
 		findings = append(findings, string(x.Level)+" "+x.String())
@@ -569,7 +569,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("no finding %q in\n%s", want, report)
 		}
 	}
-	if c.Passed() || len(s.Paths()) != before {
+	if c.Passed() || len(s.Paths()) != count {
 		t.Errorf("passed %t, and the objects are %v", c.Passed(), s.Paths())
 	}
 }

@@ -110,6 +110,11 @@ func shapes() map[string]schema {
 		"pods":               {},
 		"pods.pid":           {"enum": []string{sharedPIDs, ownPIDs}, "default": ownPIDs},
 		"pods.grace":         ref("duration"),
+		"nodes":              {},
+		"nodes.selector":     schema{"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"pool=blue"}},
+		"nodes.names":        listOf(MaxNodes, schema{"type": "string", "minLength": 1, "maxLength": maxPath}),
+		"nodes.per-kind":     count(1).with(schema{"maximum": MaxNodes}),
+		"parallel":           count(1).with(schema{"maximum": MaxNodes}),
 		"pinning":            {},
 		"pinning.workload":   ref("cpus"),
 		"pinning.engines":    ref("cpus"),
@@ -201,6 +206,7 @@ func planSchema(t *testing.T) schema {
 	nest("timeout", object("timeout", r.timeoutFields()))
 	nest("engines", object("engines", r.enginesFields()))
 	nest("pods", object("pods", r.podFields()))
+	nest("nodes", object("nodes", r.nodeFields()))
 	nest("pinning", object("pinning", r.pinningFields()))
 	monitor := schema{"oneOf": []schema{{"const": "memory"}, object("monitor", r.monitorFields(&Monitor{})).with(schema{"required": []string{"memory"}})}}
 	nest("monitor", monitor)

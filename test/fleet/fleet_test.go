@@ -164,15 +164,15 @@ func (p *place) check(t *testing.T, blocks, failures int) {
 	for _, head := range heads {
 		r, err := db.Run(t.Context(), head.ID)
 		must.Do(t, err)
-		bad, seqs := 0, map[int]bool{}
+		failed, seqs := 0, map[int]bool{}
 		for _, trial := range r.Trials {
 			seqs[trial.Seq] = true
 			if trial.Status != result.OK {
-				bad++
+				failed++
 			}
 		}
-		if want := 2 * (blocks + 1); r.State != result.Complete || len(r.Trials) != want || len(seqs) != want || bad > failures || r.Host.Node == nil {
-			t.Errorf("run %s is %s with %d trials, %d of them failed, on %+v; want %d trials", r.ID, r.State, len(r.Trials), bad, r.Host.Node, want)
+		if want := 2 * (blocks + 1); r.State != result.Complete || len(r.Trials) != want || len(seqs) != want || failed > failures || r.Host.Node == nil {
+			t.Errorf("run %s is %s with %d trials, %d of them failed, on %+v; want %d trials", r.ID, r.State, len(r.Trials), failed, r.Host.Node, want)
 		}
 	}
 	must.Do(t, db.Close())
@@ -204,12 +204,12 @@ func TestKilledCoordinator(t *testing.T) {
 	p.awaitTrials(t, 3)
 	must.Do(t, r.cmd.Process.Kill())
 	_ = r.end() // killed
-	before := p.trials(t)
+	count := p.trials(t)
 	if out, err := p.command(t, "cluster", "collect", "-d", p.dir).CombinedOutput(); err != nil {
 		t.Fatalf("collect: %v\n%s", err, out)
 	}
-	if before >= 24 {
-		t.Errorf("the coordinator was killed after %d trials", before)
+	if count >= 24 {
+		t.Errorf("the coordinator was killed after %d trials", count)
 	}
 	p.check(t, 5, 0)
 }

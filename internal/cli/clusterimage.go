@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -91,7 +90,7 @@ A registry of yours is the usual way. Nodes of a test cluster can load the file 
 // withAgentImage calls do with the image of agents.
 func (a *App) withAgentImage(ctx context.Context, opts agentImageOptions, do func(v1.Image) error) error {
 	defer a.clear()
-	file, arch := opts.program, runtime.GOARCH
+	file := opts.program
 	if file == "" {
 		var err error
 		if file, err = os.Executable(); err != nil {
@@ -102,7 +101,8 @@ func (a *App) withAgentImage(ctx context.Context, opts agentImageOptions, do fun
 	if err != nil {
 		return usage(fmt.Errorf("--program: %w", err))
 	}
-	if arch, err = image.ProgramArch(program); err != nil {
+	arch, err := image.ProgramArch(program)
+	if err != nil {
 		return fmt.Errorf("%s cannot be the agent: %w", file, err)
 	}
 	add := func(base v1.Image) error {

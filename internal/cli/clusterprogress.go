@@ -49,6 +49,7 @@ func detail(s cluster.State) string {
 		return fmt.Sprintf(", %d trials", s.Done)
 	case cluster.Measuring, cluster.Waiting:
 		return ""
+	default:
 	}
 	if s.Text == "" {
 		return ""

@@ -289,7 +289,7 @@ func TestLostAgent(t *testing.T) {
 			return
 		}
 		write(t, w, &f, "n1", 1, 4)
-		for b.observer.count() < 3 && r.Context().Err() == nil { //nolint:revive // the records arrive
+		for b.observer.count() < 3 && r.Context().Err() == nil {
 		}
 		b.server.Remove(b.path(pod))
 	}

@@ -111,7 +111,7 @@ func shapes() map[string]schema {
 		"pods.pid":           {"enum": []string{sharedPIDs, ownPIDs}, "default": ownPIDs},
 		"pods.grace":         ref("duration"),
 		"nodes":              {},
-		"nodes.selector":     schema{"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"pool=blue"}},
+		"nodes.selector":     {"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"pool=blue"}},
 		"nodes.names":        listOf(MaxNodes, schema{"type": "string", "minLength": 1, "maxLength": maxPath}),
 		"nodes.per-kind":     count(1).with(schema{"maximum": MaxNodes}),
 		"parallel":           count(1).with(schema{"maximum": MaxNodes}),

@@ -333,16 +333,21 @@ func (c *Checker) Try(ctx context.Context) error {
 	places := make(chan struct{}, maxTries)
 	var tries sync.WaitGroup
 	successes := 0
+	var obstacles []Finding
 	for _, node := range c.Fleet.Nodes {
 		for i, attempt := range attempts {
 			tries.Go(func() {
 				places <- struct{}{}
 				defer func() { <-places }()
 				c.Step(fmt.Sprintf("starting a pod of %s on %s", attempt.what, node.Name))
-				if c.try(ctx, coordinator.roster, node, attempt, i) {
-					c.mu.Lock()
+				obstacle, isDone := c.try(ctx, coordinator.roster, node, attempt, i)
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if isDone {
 					successes++
-					c.mu.Unlock()
+				}
+				if obstacle != nil {
+					obstacles = append(obstacles, *obstacle)
 				}
 			})
 		}
@@ -351,8 +356,28 @@ func (c *Checker) Try(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.report(Fine, "pods", fmt.Sprintf("%d of %d ran: the agent's, and one of each class, on each node", successes, len(attempts)*len(c.Fleet.Nodes)), "")
+	for _, f := range joined(obstacles) {
+		c.report(f.Level, f.What, f.Text, f.Remedy)
+	}
+	if len(obstacles) == 0 {
+		c.report(Fine, "pods", fmt.Sprintf("all %d ran: the agent's, and one of each class, on each node", successes), "")
+	}
 	return nil
+}
+
+// joined makes one finding of those with the same text and the same remedy, in the order of their objects.
+func joined(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int { return strings.Compare(a.What, b.What) })
+	var list []Finding
+	for _, f := range findings {
+		i := slices.IndexFunc(list, func(g Finding) bool { return g.Text == f.Text && g.Remedy == f.Remedy })
+		if i < 0 {
+			list = append(list, f)
+		} else {
+			list[i].What += ", " + f.What
+		}
+	}
+	return list
 }
 
 // maxTries is the number of pods that Try starts at once.
@@ -378,16 +403,17 @@ func (c *Checker) targets() []target.Target {
 	return targets
 }
 
-// try runs a program in a pod. It reports an obstacle if the pod does not run.
-func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, number int) bool {
+// try runs a program in a pod. It returns an obstacle if the pod does not run, and nil if ctx ends.
+func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, number int) (obstacle *Finding, isDone bool) {
 	pod := c.Fleet.plain(node, fmt.Sprintf("%s%s-try-%d", engine.Prefix, c.Fleet.RunID(node.Name), number), a.program)
 	if a.class != "" {
 		pod.Spec.RuntimeClassName = &a.class
 	}
-	what := fmt.Sprintf("%s on %s", a.what, node.Name)
+	fail := func(reason, remedy string) (*Finding, bool) {
+		return &Finding{Obstacle, fmt.Sprintf("%s on %s", a.what, node.Name), reason, remedy}, false
+	}
 	if _, err := c.Client.Pods(c.Fleet.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		c.report(Obstacle, what, c.Client.Explain(err).Error(), "")
-		return false
+		return fail(c.Client.Explain(err).Error(), "")
 	}
 	limit, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
@@ -395,25 +421,22 @@ func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, numb
 		state, change := r.pod(pod.Name)
 		switch {
 		case state != nil && state.Status.Phase == corev1.PodSucceeded:
-			return true
+			return nil, true
 		case state != nil && state.Status.Phase == corev1.PodFailed:
-			c.report(Obstacle, what, failure(state)+prefixed(": ", c.lastLine(limit, state.Name)), "")
-			return false
+			return fail(failure(state)+prefixed(": ", c.lastLine(limit, state.Name)), "")
 		case state != nil:
 			if reason, final := startProblem(state); final || strings.HasPrefix(reason, imageProblem) {
-				c.report(Obstacle, what, reason, "")
-				return false
+				return fail(reason, "")
 			}
 		}
 		if reason := c.sandboxProblem(limit, pod.Name); reason != "" {
-			c.report(Obstacle, what, reason, "configure the handler of the class on the node, or choose other nodes or targets")
-			return false
+			return fail(reason, "configure the handler of the class on the node, or choose other nodes or targets")
 		}
 		if limit.Err() != nil {
-			if ctx.Err() == nil {
-				c.report(Obstacle, what, fmt.Sprintf("its pod has not run in %v, and no event has the reason", tryLimit), "kubectl describe pod shows more during the check")
+			if ctx.Err() != nil {
+				return nil, false
 			}
-			return false
+			return fail(fmt.Sprintf("its pod has not run in %v, and no event has the reason", tryLimit), "kubectl describe pod shows more during the check")
 		}
 		pause, stop := context.WithTimeout(limit, tryPause)
 		await(pause, change)

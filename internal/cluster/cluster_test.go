@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -607,5 +608,21 @@ func TestFind(t *testing.T) {
 	want, _ := json.Marshal(f)
 	if string(got) != string(want) {
 		t.Errorf("found %s, want %s", got, want)
+	}
+}
+
+// TestJoined: an image that no node can pull is one obstacle, and not one for each class and node.
+func TestJoined(t *testing.T) {
+	got := cluster.Joined([]cluster.Finding{
+		{Level: cluster.Obstacle, What: "class runsc on b", Text: "no image", Remedy: "push it"},
+		{Level: cluster.Obstacle, What: "class runc on b", Text: "no handler"},
+		{Level: cluster.Obstacle, What: "class crun on a", Text: "no image", Remedy: "push it"},
+	})
+	want := []cluster.Finding{
+		{Level: cluster.Obstacle, What: "class crun on a, class runsc on b", Text: "no image", Remedy: "push it"},
+		{Level: cluster.Obstacle, What: "class runc on b", Text: "no handler"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

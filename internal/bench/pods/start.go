@@ -10,7 +10,7 @@ import (
 )
 
 func start() bench.Benchmark {
-	part := func(name, stage, help string) result.Metric { return stageOf("stages of a start", name, stage, help) }
+	part := func(name, stage, help string) result.Metric { return stageOf("Stages of a start", name, stage, help) }
 	first := bench.Headed(result.ColumnStart, bench.Scored(result.DimensionStartUp,
 		bench.Seconds("FirstInstruction", "from just before the request that creates the pod to the first line of its program, by the time in the log")))
 	first.Phrase = "brings a pod to its first instruction in"

@@ -16,7 +16,7 @@ import (
 const settle = 1200 * time.Millisecond
 
 func stop() bench.Benchmark {
-	part := func(name, stage, help string) result.Metric { return stageOf("stages of a stop", name, stage, help) }
+	part := func(name, stage, help string) result.Metric { return stageOf("Stages of a stop", name, stage, help) }
 	signal := bench.Seconds("Signal", "from just before the request that deletes the pod to SIGTERM in the program, by the time in the log; the program exits at once")
 	signal.Phrase = "brings SIGTERM to the program of a pod in"
 	end := optional(bench.Seconds("Terminate", "from the request until the API server reports the end of the container and the sandbox (from Kubernetes 1.36 on)"))

@@ -1,0 +1,4 @@
+package cluster
+
+// Joined is joined, for tests.
+var Joined = joined

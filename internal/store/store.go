@@ -53,8 +53,12 @@ type Store struct {
 	log  string // the write-ahead log, by its absolute name; empty if SQLite flushes, or the file system cannot
 	db   *sql.DB
 
-	mu    sync.Mutex
-	locks map[string]*os.File // of the runs that this process executes, by ID
+	// turn has a value while a caller writes. See write.
+	turn chan struct{}
+
+	mu      sync.Mutex
+	locks   map[string]*os.File // of the runs that this process executes, by ID
+	waiting []*pending
 }
 
 // Open opens the results file at path for reading and writing. It creates a missing file with mode 0600 whatever the umask; an
@@ -268,7 +272,7 @@ func connect(path, name string) (*Store, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	return &Store{path: path, db: db, locks: map[string]*os.File{}}, nil
+	return &Store{path: path, db: db, turn: make(chan struct{}, 1), locks: map[string]*os.File{}}, nil
 }
 
 // ready completes the opening of s with check, or closes s.

@@ -77,7 +77,7 @@ func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) er
 }
 
 func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
-	return s.write(ctx, func(tx *transaction) error {
+	return s.share(ctx, func(tx *transaction) error {
 		var key int64
 		var run result.Run
 		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.share(ctx, func(tx *transaction) error {
 		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&end}, document{&caveats}, runID)
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 
 // Stopping records the rule of a run that stops single cells, with the cells that it has stopped so far. An unknown run is an *IDError.
 func (s *Store) Stopping(ctx context.Context, runID string, rule *result.Stopping) error {
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.share(ctx, func(tx *transaction) error {
 		return changeRow(ctx, tx, runID, `UPDATE run SET stopping = ? WHERE id = ?`, document{rule}, runID)
 	})
 	if err != nil {
@@ -147,15 +147,17 @@ func changeRow(ctx context.Context, tx *transaction, runID, query string, args .
 	return unknown(ctx, tx, runID)
 }
 
-// writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
+// writeLocked is share, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
 // other processes that take or remove locks.
 func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transaction) error) error {
 	ok := false
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.share(ctx, func(tx *transaction) error {
 		err := do(tx)
 		if err == nil {
+			var isNew bool
 			s.removeStaleLocks()
-			ok, err = s.lock(runID)
+			isNew, err = s.lock(runID)
+			ok = ok || isNew // share may call this twice
 		}
 		return err
 	})
@@ -163,14 +165,6 @@ func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transact
 		err = errors.Join(err, s.unlock(runID))
 	}
 	return err
-}
-
-// write calls do in a transaction, like transact. When it returns nil, the writes of do are on the disk.
-func (s *Store) write(ctx context.Context, do func(*transaction) error) error {
-	if err := s.transact(ctx, do); err != nil {
-		return err
-	}
-	return s.flush()
 }
 
 // flush puts the commits on the disk, and also the log's length if it has changed. With synchronous=FULL SQLite does this itself by

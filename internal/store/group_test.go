@@ -1,0 +1,49 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// Runs that are recorded at the same time are all whole, and a refused write concerns no other: half of the writers repeat a trial, and one has
+// given up before its turn.
+func TestWritesAtTheSameTime(t *testing.T) {
+	s := newStore(t)
+	const runs, trials = 40, 5
+	var writers sync.WaitGroup
+	errs := make([]error, runs)
+	for i := range runs {
+		writers.Go(func() {
+			id := fmt.Sprint("run", i)
+			errs[i] = s.Create(t.Context(), emptyRun(id, i))
+			for seq := 1; seq <= trials; seq++ {
+				errs[i] = errors.Join(errs[i], s.Append(t.Context(), id, okTrial(seq)))
+				if i%2 == 0 {
+					if err := s.Append(t.Context(), id, okTrial(seq)); !errors.Is(err, store.ErrExists) {
+						errs[i] = errors.Join(errs[i], fmt.Errorf("trial %d is recorded twice: %w", seq, err))
+					}
+				}
+			}
+			canceledCtx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.Append(canceledCtx, id, okTrial(trials+1)); !errors.Is(err, context.Canceled) {
+				errs[i] = errors.Join(errs[i], fmt.Errorf("a trial is recorded after the end of its context: %w", err))
+			}
+		})
+	}
+	writers.Wait()
+	must.Do(t, errs...)
+	for i := range runs {
+		run, err := s.Run(t.Context(), fmt.Sprint("run", i))
+		must.Do(t, err)
+		if len(run.Trials) != trials {
+			t.Errorf("run %d has %d trials, want %d", i, len(run.Trials), trials)
+		}
+	}
+}

@@ -17,29 +17,33 @@ import (
 )
 
 // Find returns the cluster runs with objects in the cluster, the newest first: the runs in a namespace, or those with a namespace of their own if it is
-// empty.
+// empty. A run whose coordinator was killed after it made the namespace has nothing but its ID.
 func Find(ctx context.Context, client *kube.Client, namespace string) ([]Fleet, error) {
-	namespaces := []string{namespace}
+	namespaces := map[string]string{namespace: ""} // with the ID of the run that has made the namespace
 	if namespace == "" {
 		list, err := client.Namespaces().List(ctx, metav1.ListOptions{LabelSelector: engine.Label})
 		if err != nil {
 			return nil, fmt.Errorf("list the namespaces of cluster runs: %w; without this right name the namespace with --namespace", client.Explain(err))
 		}
-		namespaces = nil
+		namespaces = map[string]string{}
 		for _, n := range list.Items {
-			namespaces = append(namespaces, n.Name)
+			namespaces[n.Name] = n.Labels[engine.Label]
 		}
 	}
 	var fleets []Fleet
-	for _, name := range namespaces {
+	for name, id := range namespaces {
 		list, err := client.ConfigMaps(name).List(ctx, metav1.ListOptions{LabelSelector: engine.Label})
 		if err != nil {
 			return nil, fmt.Errorf("list the config maps of namespace %q: %w", name, client.Explain(err))
 		}
+		count := len(fleets)
 		for i := range list.Items {
 			if f, ok := fleetOf(&list.Items[i]); ok {
 				fleets = append(fleets, f)
 			}
+		}
+		if bare := (Fleet{ID: id, Namespace: name, OwnNamespace: true}); len(fleets) == count && name == bare.name() {
+			fleets = append(fleets, bare)
 		}
 	}
 	slices.SortFunc(fleets, func(a, b Fleet) int { return strings.Compare(b.ID, a.ID) })

@@ -117,14 +117,14 @@ func (f *Fleet) RoleBinding() *rbacv1.RoleBinding {
 	}
 }
 
-// ConfigMaps are the config map of the agents, and the config map of the coordinator.
+// ConfigMaps are the config map of the coordinator, and the config map of the agents.
 func (f *Fleet) ConfigMaps() []*corev1.ConfigMap {
 	types := metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
 	fleet := *f
 	fleet.Plan = "" // the other map has it
 	return []*corev1.ConfigMap{
-		{TypeMeta: types, ObjectMeta: f.meta(f.name()), Data: map[string]string{PlanFile: f.Plan, FleetFile: f.Facts()}},
 		{TypeMeta: types, ObjectMeta: f.meta(f.coordinatorName()), Data: map[string]string{FleetFile: marshal(fleet)}},
+		{TypeMeta: types, ObjectMeta: f.meta(f.name()), Data: map[string]string{PlanFile: f.Plan, FleetFile: f.Facts()}},
 	}
 }
 
@@ -230,11 +230,11 @@ func (f *Fleet) Base() []runtime.Object {
 	if f.OwnNamespace {
 		objects = append(objects, f.NamespaceObject())
 	}
-	objects = append(objects, f.ServiceAccount(), f.Role(), f.RoleBinding())
+	// The config map of the coordinator is the first one: with it, another program finds what a killed coordinator has made.
 	for _, m := range f.ConfigMaps() {
 		objects = append(objects, m)
 	}
-	return objects
+	return append(objects, f.ServiceAccount(), f.Role(), f.RoleBinding())
 }
 
 // Manifest spells all objects of a fleet, with the agents of all nodes.

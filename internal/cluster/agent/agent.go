@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -206,11 +207,18 @@ func (a *agent) measure(ctx context.Context, predecessor *result.Run) error {
 	run, stop := a.pod.untilEnd(ctx)
 	defer stop()
 	a.journal.measuring = run
-	outcome, err := a.Execute(run, execution.Config{
+	config := execution.Config{
 		Plan: p, Store: a.journal, RunID: a.journal.runID, Earlier: predecessor, Tool: a.Tool, Pods: a.pods(), Node: &a.node.Node,
 		Folder:   filepath.Join(a.Root, cluster.DataDir),
 		Observer: &observer{log: a.log, clock: meter.System{}},
-	})
+	}
+	outcome, err := a.Execute(run, config)
+	// A node that has just come back takes pods before its container engine works.
+	for attempt := 1; predecessor != nil && err != nil && !outcome.Recorded && attempt < resumeAttempts && run.Err() == nil; attempt++ {
+		a.journal.awaitNode(true)
+		_ = kube.Pause(run, resumePause)
+		outcome, err = a.Execute(run, config)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return errTerminated
@@ -224,6 +232,12 @@ func (a *agent) measure(ctx context.Context, predecessor *result.Run) error {
 	}
 	return nil
 }
+
+// The attempts to go on with a run, and the pause between them.
+const (
+	resumeAttempts = 5
+	resumePause    = 3 * time.Second
+)
 
 // execute executes a plan on pods.
 func execute(ctx context.Context, config execution.Config) (execution.Outcome, error) {

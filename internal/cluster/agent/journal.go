@@ -51,11 +51,15 @@ func (j *journal) Append(ctx context.Context, runID string, trial result.Trial) 
 		}
 	}
 	failed := trial.Status == result.Failed || trial.Status == result.Timeout
-	//nolint:contextcheck // the wait ends with the run; the record of a trial does not
+	j.awaitNode(failed) //nolint:contextcheck // the wait ends with the run; the record of a trial does not
+	return nil
+}
+
+// awaitNode waits while the node is lost, and writes the reason to the log.
+func (j *journal) awaitNode(failed bool) {
 	j.pod.awaitNode(j.measuring, failed, func(reason string) {
 		_ = j.log.Tell(record.Progress, record.Moment{Paused: reason}) // the log's next record returns its error
 	})
-	return nil
 }
 
 // Stopping implements execution.Store.

@@ -235,7 +235,7 @@ func (p *pod) place(ctx context.Context) string {
 		case reason != "":
 			return reason
 		case kube.Pause(ctx, placePause) != nil:
-			return "the scheduler does not answer"
+			return "the scheduler or the kubelet of the node does not answer"
 		}
 	}
 }
@@ -251,18 +251,20 @@ func awayReason(err error) string {
 // placePause is the time between two looks at a pod that the scheduler places.
 const placePause = 100 * time.Millisecond
 
-// placed reports whether the sample has a node, or the reason why it has none.
+// placed reports whether the kubelet of the node has taken the sample, or the reason why it has no node. The scheduler alone is no evidence: it trusts
+// a silent kubelet for 40 s.
 func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	list, err := p.pods.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.sample.Name})
 	if err != nil || len(list.Items) != 1 {
 		return "", false
 	}
-	for _, c := range list.Items[0].Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Message, c.Status == corev1.ConditionTrue
+	status := &list.Items[0].Status
+	for _, c := range status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			return c.Message, false
 		}
 	}
-	return "", false
+	return "", status.StartTime != nil
 }
 
 // remove removes the sample, which nothing needs any more.

@@ -399,6 +399,7 @@ start_node() {
 		mkdir -p "/sys/fs/cgroup/$group/node$n/system"
 		echo "$parent" >"/sys/fs/cgroup/$group/node$n/system/cgroup.procs"
 	}
+	ip link delete "node$n" 2>/dev/null || true # the kernel removes the link of a killed node later
 	ip link add "node$n" type veth peer name eth0 netns "$pid"
 	ip link set "node$n" master backbone up
 	ip route replace "$pods.$n.0/24" via "$net.$((10 + n))"

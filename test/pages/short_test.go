@@ -73,6 +73,7 @@ var shorts = map[string]short{
 	"scripts/build-probe.sh":     {want: "probe-"},
 	"scripts/chaos.sh":           {suite: wholeSuite},
 	"scripts/ci.sh":              {suite: served},
+	"scripts/bench-fleet.sh":     {suite: wholeSuite},
 	"scripts/cluster.sh":         {suite: wholeSuite},
 	"scripts/demo.sh":            {args: []string{"-t", "native", "--filter", "operations.container.lifecycle", "--runs", "1"}, env: []string{"OUT=out/short-script"}, want: "The report, with the charts"},
 	"scripts/dist.sh":            {args: []string{"amd64"}, env: []string{"VERSION=v0.0.1"}, want: "5 files of v0.0.1"},

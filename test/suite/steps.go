@@ -25,7 +25,7 @@ func machinePackages() []string {
 // clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
 // their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
 func clusterPackages() []string {
-	return []string{"internal/engine/k8s", "test/cluster", "test/fleet"}
+	return []string{"internal/engine/k8s", "test/cluster", "test/fleet", "test/outage"}
 }
 
 // measuringCluster is the package among the measuring ones that starts clusters.
@@ -82,7 +82,7 @@ func (s *suite) steps() []step {
 		parts = append([]string{"crun", earlierContainerd}, parts...)
 	}
 	tools := []string{"kube"}
-	if s.runs("cluster/fake") {
+	if s.runs("cluster/fake", "fleet/scale") {
 		tools = append(tools, "kwok")
 	}
 	// Limits against hanging.

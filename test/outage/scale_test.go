@@ -1,0 +1,194 @@
+package outage
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cluster/record"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/cells"
+	"github.com/touchstone-bench/touchstone/test/cluster"
+)
+
+// nodesVariable is the number of fake nodes of TestScale.
+const nodesVariable = "FLEET_NODES"
+
+// The limits of a cluster run with 1000 nodes. Only a run with this number judges them: scripts/bench-fleet.sh.
+const (
+	scaleNodes   = 1000
+	scalePlace   = 30 * time.Second
+	scaleCollect = 10 * time.Second
+	scaleCPU     = 3 * time.Second
+	scaleMemory  = 64 << 20
+)
+
+// logSize is the size of the log of each fake agent in bytes: 34 MB of 1000.
+const logSize = 34_000
+
+// TestScale measures a cluster run with many fake nodes: the time until all agents run, the time to collect all their records, and the coordinator's
+// processor time and memory. kwok imitates the nodes. A proxy answers the requests for logs, because kwok has the same log for all
+// pods. It holds the logs until all agents run, so the two times do not overlap, and all logs are open at the same time.
+func TestScale(t *testing.T) {
+	cells.Need(t, "fleet/scale")
+	count := number(t, nodesVariable, 60)
+	s := &site{T: t, program: program(t), Cluster: cluster.New(t, cluster.Options{Nodes: 1})}
+	s.AddFakeNodes(t, count, "")
+	s.Kubectl(t, "taint", "nodes", "--selector", "type=kwok", "kwok.x-k8s.io/node-")
+
+	logs := &fakeLogs{count: count, opened: map[string]bool{}, placed: make(chan struct{}), cleaned: make(chan struct{})}
+	f := s.prepare(s.proxy(logs.handle))
+	logs.coordinator = func() (time.Duration, int) { return usage(t, f.coordinator.cmd.Process.Pid) }
+	startTime := time.Now()
+	f.run(faultPlan, "--selector", "type=kwok")
+	for _, event := range []<-chan struct{}{logs.placed, logs.cleaned} {
+		select {
+		case <-event:
+		case <-f.coordinator.exited:
+		case <-time.After(patience):
+			t.Errorf("the run waits:\n%s", f.coordinator.text())
+		}
+	}
+	f.mustEnd(exitOK, fmt.Sprintf("%d of %d nodes complete", count, count))
+	if t.Failed() {
+		return
+	}
+	place, collect := logs.placedAt.Sub(startTime), logs.cleanedAt.Sub(logs.placedAt)
+	total := f.coordinator.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	t.Logf("%d nodes: all agents run after %.1f s; %.1f MB of logs collected in %.1f s; coordinator until then %.2f s of CPU and %.1f MiB of memory; with report and clean-up %.2f s and %.1f MiB",
+		count, place.Seconds(), float64(logs.bytes)/1e6, collect.Seconds(), logs.cpu.Seconds(), float64(logs.memory)/(1<<20),
+		f.coordinator.cmd.ProcessState.UserTime().Seconds()+f.coordinator.cmd.ProcessState.SystemTime().Seconds(), float64(total.Maxrss)/1024)
+	if count != scaleNodes {
+		return
+	}
+	if place > scalePlace || collect > scaleCollect || logs.cpu > scaleCPU || logs.memory > scaleMemory {
+		t.Errorf("a limit is exceeded: agents run after %v, logs collected in %v, %v of CPU, %d MiB", scalePlace, scaleCollect, scaleCPU, scaleMemory>>20)
+	}
+}
+
+// fakeLogs answers the requests for logs.
+type fakeLogs struct {
+	count int
+	// coordinator returns the processor time and the largest memory of the coordinator so far.
+	coordinator func() (time.Duration, int)
+	// placed is closed when all agents run, cleaned when the coordinator removes the run.
+	placed, cleaned chan struct{}
+
+	mu                  sync.Mutex
+	opened              map[string]bool
+	placedAt, cleanedAt time.Time
+	bytes               int
+	cpu                 time.Duration
+	memory              int
+}
+
+// logPath finds the fleet and the node in the path of a request for the log of an agent.
+var logPath = regexp.MustCompile(`/pods/touchstone-([0-9]{8}-[0-9]{6}-[a-z2-7]{4})-([a-z0-9-]+)-agent/log$`)
+
+func (l *fakeLogs) handle(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	m := logPath.FindStringSubmatch(r.URL.Path)
+	switch {
+	case m != nil:
+		l.open(m[2])
+		select {
+		case <-l.placed:
+		case <-r.Context().Done():
+			return
+		}
+		log := fakeLog(m[1] + "-" + m[2])
+		l.mu.Lock()
+		l.bytes += len(log)
+		l.mu.Unlock()
+		_, _ = w.Write(log) // the coordinator may have gone
+		return
+	case r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"):
+		l.clean()
+	}
+	pass.ServeHTTP(w, r)
+}
+
+// open notes that an agent runs.
+func (l *fakeLogs) open(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opened[node] = true
+	if len(l.opened) == l.count && l.placedAt.IsZero() {
+		l.placedAt = time.Now()
+		close(l.placed)
+	}
+}
+
+// clean notes that all records are collected.
+func (l *fakeLogs) clean() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cleanedAt.IsZero() {
+		l.cleanedAt = time.Now()
+		l.cpu, l.memory = l.coordinator()
+		close(l.cleaned)
+	}
+}
+
+// fakeLog is the log of an agent that has measured a run.
+func fakeLog(id string) []byte {
+	var log bytes.Buffer
+	w := record.NewWriter(&log)
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	run := result.Run{
+		ID: id, Name: "faults", State: result.Running, Started: epoch, Targets: []result.Target{{Name: "k8s/runc"}}, Baseline: "k8s/runc",
+		Bench: []result.Benchmark{{Name: "pods.start", Metrics: []result.Metric{{Name: "FirstInstruction", Unit: result.Seconds, Better: result.Lower}}}},
+	}
+	errs := []error{w.Write(1, record.Begin, run)}
+	trials := 0
+	for ; log.Len() < logSize; trials++ {
+		trial := result.Trial{
+			Seq: trials + 1, Cell: result.Cell{Benchmark: "pods.start", Target: "k8s/runc"}, Block: trials, Status: result.OK,
+			Started: epoch.Add(time.Duration(trials) * time.Second), Elapsed: time.Second,
+			Samples: []result.Sample{{Metric: "FirstInstruction", Value: 0.4 + float64(trials%7)/100}},
+		}
+		for phase := range 4 {
+			trial.Phases = append(trial.Phases, result.Phase{Name: fmt.Sprint("stage ", phase), Start: time.Duration(phase) * time.Millisecond, Duration: time.Millisecond})
+		}
+		errs = append(errs, w.Write(trials+2, record.Trial, trial))
+	}
+	errs = append(errs, w.Write(trials+2, record.Finish, record.End{State: result.Complete, Ended: epoch.Add(time.Hour), Trials: trials}))
+	for _, err := range errs {
+		if err != nil {
+			panic(fmt.Sprintf("a buffer refuses a record: %v", err))
+		}
+	}
+	return log.Bytes()
+}
+
+// usage returns the processor time and the largest resident memory of a process.
+func usage(t *testing.T, pid int) (cpu time.Duration, memory int) {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	must.Do(t, err)
+	// The fields follow the name, which may contain any character: the 14th and the 15th of all are the times in user and kernel mode.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const tick = 10 * time.Millisecond
+	for _, field := range fields[11:13] {
+		ticks, err := strconv.Atoi(string(field))
+		must.Do(t, err)
+		cpu += time.Duration(ticks) * tick
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must.Do(t, err)
+	m := regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`).FindSubmatch(status)
+	if m == nil {
+		t.Fatalf("the kernel reports no VmHWM of the coordinator")
+	}
+	kib, err := strconv.Atoi(string(m[1]))
+	must.Do(t, err)
+	return cpu, kib << 10
+}

@@ -51,7 +51,7 @@ func (j *journal) Append(ctx context.Context, runID string, trial result.Trial) 
 		}
 	}
 	failed := trial.Status == result.Failed || trial.Status == result.Timeout
-	j.awaitNode(failed) //nolint:contextcheck // the wait ends with the run; the record of a trial does not
+	j.awaitNode(failed)
 	return nil
 }
 

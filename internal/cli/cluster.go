@@ -28,20 +28,21 @@ type clusterOptions struct {
 // fleetOptions are the flags that choose what is measured and where.
 type fleetOptions struct {
 	clusterOptions
-	file      string
-	overrides plan.Overrides
-	nodes     []string
-	selector  string
-	perKind   int
-	parallel  int
-	image     string
-	secrets   []string
-	lease     time.Duration
-	noEvents  bool
-	manifest  bool
-	beside    bool
-	format    format
-	keepAfter bool
+	file       string
+	overrides  plan.Overrides
+	nodes      []string
+	selector   string
+	perKind    int
+	parallel   int
+	image      string
+	secrets    []string
+	lease      time.Duration
+	noEvents   bool
+	privileged bool
+	manifest   bool
+	beside     bool
+	format     format
+	keepAfter  bool
 }
 
 func (a *App) clusterCommand() *cobra.Command {
@@ -90,6 +91,7 @@ func addFleet(cmd *cobra.Command, o *fleetOptions) {
 	f.StringVar(&o.image, "image", "", "`IMAGE` of agents and measured pods (default localhost/touchstone:VERSION)")
 	f.StringSliceVar(&o.secrets, "pull-secret", nil, "`NAMES` of secrets for the image, in the namespace")
 	f.DurationVar(&o.lease, "lease", cluster.DefaultLease, "longest `TIME` without this program; then agents end by themselves")
+	f.BoolVar(&o.privileged, "privileged-agents", false, "measure the nodes themselves, like touchstone benchmark: each agent is root on its node")
 	f.BoolVar(&o.noEvents, "no-events", false, "leave the right to read events out of the role of agents")
 }
 
@@ -108,6 +110,9 @@ func defaultImage() string { return "localhost/touchstone:" + strings.TrimPrefix
 // clusterPlan reads the plan. The machine of this program does not matter for it.
 func (o *fleetOptions) clusterPlan() (plan.Plan, error) {
 	p := plan.Cluster()
+	if o.privileged {
+		p = plan.Quick()
+	}
 	if o.file != "" {
 		var err error
 		if p, err = plan.Load(o.file); err != nil {
@@ -131,7 +136,8 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 		return f, nil, usage(err)
 	}
 	f = cluster.Fleet{
-		ID: a.env.RunID(), Name: p.Name, Image: o.image, PullSecrets: o.secrets, Parallel: o.parallel, Lease: o.lease, Events: !o.noEvents,
+		ID: a.env.RunID(), Name: p.Name, Image: o.image, PullSecrets: o.secrets, Parallel: o.parallel, Lease: o.lease, Events: !o.noEvents && !o.privileged,
+		Privileged: o.privileged,
 	}
 	f.Namespace, f.OwnNamespace = o.namespace, o.namespace == ""
 	if f.OwnNamespace {
@@ -163,22 +169,37 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 	if len(f.Nodes) == 0 {
 		return f, exclusions, &exitError{ExitNoTarget, errors.New("no node can be measured" + reasons(exclusions))}
 	}
-	classes, err := cluster.Classes(ctx, client)
-	if err != nil {
+	if p, err = resolveTargets(ctx, client, p, &f); err != nil {
 		return f, exclusions, err
-	}
-	if p, f.Handlers, err = cluster.Resolve(p, classes); err != nil {
-		return f, exclusions, usage(err)
 	}
 	f.Seed = rand.Uint64()
 	if p.Seed != nil {
 		f.Seed = *p.Seed
 	}
 	f.Plan = string(p.YAML())
-	if count := len(f.Nodes); f.Parallel != 1 && count > 1 {
+	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
 		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", atOnce(f)))
 	}
 	return f, exclusions, nil
+}
+
+// resolveTargets names the targets of a plan as far as that is possible outside of the nodes.
+func resolveTargets(ctx context.Context, client *kube.Client, p plan.Plan, f *cluster.Fleet) (plan.Plan, error) {
+	if f.Privileged {
+		p, err := cluster.ResolveMachine(p)
+		if err != nil {
+			return p, usage(err)
+		}
+		return p, nil
+	}
+	classes, err := cluster.Classes(ctx, client)
+	if err != nil {
+		return p, err
+	}
+	if p, f.Handlers, err = cluster.Resolve(p, classes); err != nil {
+		return p, usage(err)
+	}
+	return p, nil
 }
 
 // minLease is the shortest lease.
@@ -211,6 +232,9 @@ func (a *App) clusterRunCommand() *cobra.Command {
 		Long: `Creates a namespace with one agent on each chosen node, collects the results while the agents
 measure, shows them, and removes everything that it created. Targets are k8s/CLASS, with the name
 of a RuntimeClass, and k8s for the default class. A plan without targets measures all of them.
+
+--privileged-agents measures the nodes themselves, with a plan and targets for a machine. Each
+agent is then root on its node. Without the flag nothing privileged is created.
 
 Each node gets a run of its own in DIR/touchstone.db. The keys nodes and parallel of the plan
 choose the nodes; the flags take precedence.
@@ -259,6 +283,9 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 		_, err = a.env.Stdout.Write(text)
 		return err
 	}
+	if f.Privileged {
+		a.line(cluster.PrivilegedText)
+	}
 	conflict, err := cluster.Busy(ctx, client, f.Nodes)
 	switch {
 	case err != nil:
@@ -277,6 +304,7 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	defer a.onAbandon(func() error { return a.abandonFleet(f, opts.clusterOptions) })()
 	a.line(fmt.Sprintf("cluster run %s: %d nodes, namespace %s", f.ID, len(f.Nodes), f.Namespace))
 	if err := c.Create(ctx); err != nil {
+		f.Nodes = nil // without agents they are clean
 		return errors.Join(err, a.clean(client, &f))
 	}
 	return a.conductFleet(ctx, c, opts, db)

@@ -44,7 +44,9 @@ removes: a missing handler or image shows only there. --dry leaves that out and 
 			}
 			if !dry && check.Passed() {
 				err = check.Try(ctx)
-				err = orExit(a.clean(client, &f), err)
+				bare := f
+				bare.Nodes = nil // they had no agents
+				err = orExit(a.clean(client, &bare), err)
 			}
 			a.clear()
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/cluster"
@@ -23,9 +24,18 @@ func (a *App) conductFleet(ctx context.Context, c *cluster.Coordinator, opts *fl
 	if opts.keepAfter {
 		a.line(fmt.Sprintf("the objects of the run stay: remove them with touchstone cluster cleanup %s%s", c.Fleet.ID, inNamespace(c.Fleet, opts.clusterOptions)))
 	} else {
-		err = a.clean(c.Client, &c.Fleet)
+		f := c.Fleet
+		f.Nodes = placed(f.Nodes, outcomes)
+		err = a.clean(c.Client, &f)
 	}
 	return orExit(err, a.concludeFleet(ctx, c.Fleet, outcomes, opts, db))
+}
+
+// placed returns the nodes that may have had an agent. Only these may need a clean-up.
+func placed(nodes []cluster.Node, outcomes []cluster.Outcome) []cluster.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool {
+		return !slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Node == n.Name && o.Placed })
+	})
 }
 
 // concludeFleet shows the results of all nodes, and returns the exit code as an error.

@@ -174,6 +174,9 @@ func (c *Checker) nodes(ctx context.Context, classes []nodev1.RuntimeClass) erro
 		archs[n.Arch]++
 		kubelets[n.Kubelet+", "+n.Engine]++
 	}
+	if c.Fleet.Privileged {
+		c.report(Caution, "agents", PrivilegedText, "without --privileged-agents all pods are restricted, and pods of RuntimeClasses are measured")
+	}
 	c.report(Fine, "nodes", fmt.Sprintf("%d chosen: %s; kubelet %s", len(c.Fleet.Nodes), counts(kinds), counts(kubelets)), "")
 	if len(archs) > 1 {
 		c.report(Caution, "architectures", counts(archs), "the image needs a manifest for each; or choose nodes of one with --selector kubernetes.io/arch=…")
@@ -290,6 +293,10 @@ func (c *Checker) admission(ctx context.Context) error {
 	switch {
 	case err == nil:
 		c.report(Fine, "admission", fmt.Sprintf("namespace %s takes the pod of an agent", pod.Namespace), "")
+	case c.Fleet.Privileged && c.Fleet.OwnNamespace && strings.Contains(err.Error(), "violates PodSecurity"):
+		c.report(Caution, "admission", "only the namespace of the run admits its pods, which a dry run cannot show", "touchstone cluster check without --dry shows it")
+	case c.Fleet.Privileged && strings.Contains(err.Error(), "violates PodSecurity"):
+		c.report(Obstacle, "admission", err.Error(), fmt.Sprintf("label the namespace: kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged; or leave out --namespace", pod.Namespace))
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		c.report(Obstacle, "admission", err.Error(), "an admission rule of the cluster refuses the pod of an agent: ask its administrator for an exemption of the namespace")
 	case apierrors.IsNotFound(err):
@@ -305,7 +312,7 @@ func (c *Checker) admission(ctx context.Context) error {
 // tryLimit is the longest time for one pod of a class, with the pull of the image.
 const tryLimit = 5 * time.Minute
 
-// Try starts one pod of each class on each node, in the objects of the fleet, which the caller removes.
+// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes.
 func (c *Checker) Try(ctx context.Context) error {
 	coordinator := Coordinator{Client: c.Client, Fleet: c.Fleet}
 	for _, object := range c.Fleet.Base() {
@@ -323,6 +330,11 @@ func (c *Checker) Try(ctx context.Context) error {
 		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, coordinator.roster)
 	})
 	attempts := []attempt{{"the agent", "", []string{Program, "version"}}}
+	kind := "the agent's, and one of each class, on each node"
+	if c.Fleet.Privileged {
+		attempts = []attempt{{what: "the privileged agent"}}
+		kind = "one on each node, as root of the node"
+	}
 	for _, t := range c.targets() {
 		what := "class " + t.Runtime
 		if t.Runtime == "" {
@@ -360,7 +372,7 @@ func (c *Checker) Try(ctx context.Context) error {
 		c.report(f.Level, f.What, f.Text, f.Remedy)
 	}
 	if len(obstacles) == 0 {
-		c.report(Fine, "pods", fmt.Sprintf("all %d ran: the agent's, and one of each class, on each node", successes), "")
+		c.report(Fine, "pods", fmt.Sprintf("all %d ran: %s", successes, kind), "")
 	}
 	return nil
 }
@@ -390,8 +402,11 @@ type attempt struct {
 	program []string
 }
 
-// targets are the targets of the plan.
+// targets are the targets of the plan that are pods.
 func (c *Checker) targets() []target.Target {
+	if c.Fleet.Privileged {
+		return nil
+	}
 	p, err := plan.Parse(PlanFile, []byte(c.Fleet.Plan))
 	if err != nil {
 		return nil // the plan was written by this program
@@ -408,6 +423,9 @@ func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, numb
 	pod := c.Fleet.plain(node, fmt.Sprintf("%s%s-try-%d", engine.Prefix, c.Fleet.RunID(node.Name), number), a.program)
 	if a.class != "" {
 		pod.Spec.RuntimeClassName = &a.class
+	}
+	if c.Fleet.Privileged {
+		pod = c.Fleet.cleaner(node)
 	}
 	fail := func(reason, remedy string) (*Finding, bool) {
 		return &Finding{Obstacle, fmt.Sprintf("%s on %s", a.what, node.Name), reason, remedy}, false

@@ -85,6 +85,11 @@ func Clean(ctx context.Context, client *kube.Client, f *Fleet) (removals []strin
 		}
 		return fmt.Errorf("remove %s %q: %w", kind, meta.Name, client.Explain(err))
 	}
+	if f.Privileged {
+		if err := f.cleanNodes(ctx, client); err != nil {
+			return nil, err
+		}
+	}
 	if f.OwnNamespace {
 		stranger, fault := f.foreign(ctx, client)
 		if fault != nil || stranger == "" {

@@ -56,6 +56,7 @@ type collector struct {
 	losses   int
 	loss     string // the reason of the last loss
 	last     string // the last line of the agent that is no record
+	placed   bool   // the agent's pod exists, or has or may have existed
 }
 
 // run starts the agent in its turn, and collects its records until the node has ended. Only an error of the results file is an error of the whole
@@ -73,6 +74,7 @@ func (n *collector) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		pod, change := n.roster.pod(n.pod)
+		n.placed = n.placed || pod != nil
 		var done bool
 		var err error
 		switch {
@@ -82,6 +84,7 @@ func (n *collector) run(ctx context.Context) error {
 			done, err = n.lose(ctx)
 		case pod == nil:
 			if err := n.create(ctx); err != nil {
+				n.placed = n.placed || !apierrors.IsForbidden(err)
 				return n.giveUp(ctx, err.Error())
 			}
 			n.hasPod = true

@@ -88,6 +88,8 @@ type Outcome struct {
 	State
 	// Recorded is set if the results file has the run of the node.
 	Recorded bool
+	// Placed is set if the node may have had an agent.
+	Placed bool
 }
 
 // Create creates the objects of the fleet, but no agent. After an error some of them may exist; Clean removes them.
@@ -179,7 +181,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 			if err != nil {
 				abort(fmt.Errorf("node %s: %w", node.Name, err))
 			}
-			outcomes[i] = Outcome{Node: node.Name, RunID: n.runID, State: n.state, Recorded: n.begun != nil}
+			outcomes[i] = Outcome{Node: node.Name, RunID: n.runID, State: n.state, Recorded: n.begun != nil, Placed: n.placed || n.begun != nil}
 		})
 	}
 	nodes.Wait()

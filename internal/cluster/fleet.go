@@ -48,6 +48,8 @@ type Fleet struct {
 	Lease time.Duration `json:"lease_ns"`
 	// Events is set if the agents may read the events of the namespace.
 	Events bool `json:"events"`
+	// Privileged is set if the agents are root on their nodes and measure them like machines, without pods.
+	Privileged bool `json:"privileged,omitempty"`
 	// Handlers are the handlers of the RuntimeClasses of the plan.
 	Handlers map[string]string `json:"handlers,omitempty"`
 	// Caveats are facts about the run that the reports of all nodes mention.

@@ -76,12 +76,16 @@ func (f *Fleet) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{engine.Label: f.ID, "app.kubernetes.io/managed-by": "touchstone"}}
 }
 
-// NamespaceObject is the namespace of a fleet. It admits only pods of the restricted level.
+// NamespaceObject is the namespace of a fleet. It admits only pods of the restricted level, unless the agents are privileged.
 func (f *Fleet) NamespaceObject() *corev1.Namespace {
 	meta := f.meta(f.Namespace)
 	meta.Namespace = ""
+	level := "restricted"
+	if f.Privileged {
+		level = "privileged"
+	}
 	for _, mode := range []string{"enforce", "audit", "warn"} {
-		meta.Labels["pod-security.kubernetes.io/"+mode] = "restricted"
+		meta.Labels["pod-security.kubernetes.io/"+mode] = level
 	}
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: meta}
 }
@@ -94,13 +98,16 @@ func (f *Fleet) ServiceAccount() *corev1.ServiceAccount {
 	}
 }
 
-// Role has all rights of an agent.
+// Role has all rights of an agent. A privileged agent makes no pods, and follows only its own.
 func (f *Fleet) Role() *rbacv1.Role {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}},
 	}
-	if f.Events {
+	switch {
+	case f.Privileged:
+		rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}}
+	case f.Events:
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list", "watch"}})
 	}
 	return &rbacv1.Role{
@@ -130,6 +137,15 @@ func (f *Fleet) ConfigMaps() []*corev1.ConfigMap {
 
 // Agent is the pod of a node's agent.
 func (f *Fleet) Agent(node Node) *corev1.Pod {
+	pod := f.restricted(node)
+	if f.Privileged {
+		privilege(pod)
+	}
+	return pod
+}
+
+// restricted is the pod of an agent without privileges.
+func (f *Fleet) restricted(node Node) *corev1.Pod {
 	meta := f.meta(f.AgentName(node.Name))
 	meta.Labels[NodeLabel], meta.Labels[RoleLabel] = labelOf(node.Name), RoleAgent
 	meta.Annotations = map[string]string{FactsAnnotation: marshal(node)}
@@ -194,7 +210,7 @@ func (f *Fleet) Sample(node Node, owner metav1.OwnerReference) *corev1.Pod {
 
 // plain is a pod for a node that needs neither rights nor files.
 func (f *Fleet) plain(node Node, name string, program []string) *corev1.Pod {
-	pod := f.Agent(node)
+	pod := f.restricted(node)
 	no := false
 	pod.Name, pod.Labels[RoleLabel], pod.Annotations = name, "sample", nil
 	spec := &pod.Spec

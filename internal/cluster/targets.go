@@ -50,10 +50,8 @@ func Resolve(p plan.Plan, classes []nodev1.RuntimeClass) (plan.Plan, map[string]
 	if p.Pinning.Workload != "" || p.Pinning.Engines != "" || p.Pinning.Touchstone != "" {
 		return refuse("pinning does not work in a cluster: the kubelet chooses the CPUs of a pod; leave it out")
 	}
-	for _, w := range p.Workloads {
-		if len(w.FromEnv) > 0 {
-			return refuse("workload %q takes variables from the environment (%s), and agents in a cluster do not have it; leave out from-env", w.Name, strings.Join(w.FromEnv, ", "))
-		}
+	if err := checkVariables(p); err != nil {
+		return p, nil, err
 	}
 	patterns := p.Targets
 	p.Targets = nil
@@ -72,7 +70,7 @@ func Resolve(p plan.Plan, classes []nodev1.RuntimeClass) (plan.Plan, map[string]
 		exact, isExact := pattern.Exact()
 		switch {
 		case isExact && exact.Engine != target.Kubernetes:
-			return refuse("the target %s is no target of a cluster; write %s/CLASS with a RuntimeClass, or %[2]s for the default class", exact, target.Kubernetes)
+			return refuse("the target %s is no target of a cluster; write %s/CLASS with a RuntimeClass, or %[2]s for the default class; --privileged-agents measures the nodes themselves", exact, target.Kubernetes)
 		case isExact && exact.Runtime != "" && !slices.Contains(names, exact.Runtime):
 			return refuse("the cluster has no RuntimeClass %q; it has %s", exact.Runtime, listed(names))
 		case isExact:

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
@@ -52,8 +54,11 @@ type Config struct {
 	// Pods is the place of the measured pods if this program is an agent in a cluster. The plan then has targets of target.Kubernetes only, and
 	// nothing of this machine is changed. It is nil on a machine.
 	Pods *k8s.Config
-	// Node is the node that the agent measures, for the record; nil on a machine.
+	// Node is the node that an agent measures, for the record; nil on a machine. Without Pods the agent has left its pod and measures the node itself, and
+	// the names of its resources there have the ID of the cluster run.
 	Node *result.Node
+	// Programs makes the workload image on a node, with files in a directory of the run, in place of a build; nil builds it.
+	Programs func(ctx context.Context, dir string) (v1.Image, error)
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
 	Selfcheck *result.Selfcheck
 	Tool      result.Tool
@@ -162,13 +167,21 @@ func New(config Config) (*Execution, error) {
 		err = &UsageError{fmt.Errorf("the plan has targets of a cluster (%s), which are measured from within it: use touchstone cluster run", target.Kubernetes)}
 	case !slices.ContainsFunc(e.Plan.Targets, isFake):
 		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), meter.System{}
-		e.session = NewSession(e.RunID, e.Plan)
+		e.session = NewSession(e.hostID(), e.Plan)
 	case slices.ContainsFunc(e.Plan.Targets, func(t plan.Pattern) bool { return !isFake(t) }):
 		err = &UsageError{errors.New("a plan has either fake targets or real ones: the two kinds do not share a clock")}
 	default:
 		e.environment, err = fakeEnvironment(e.RunID, e.Folder, e.Plan)
 	}
 	return e, err
+}
+
+// hostID names the resources of the run on its machine. The ID of a node's run also has the name of the node, which does not belong into all of their names.
+func (e *Execution) hostID() string {
+	if e.Node != nil && e.Pods == nil {
+		return e.Node.Fleet
+	}
+	return e.RunID
 }
 
 // Clock returns the clock of the execution. Fake targets have a simulated one.
@@ -322,7 +335,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 
 func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Image) (runner.Config, error) {
 	config := runner.Config{
-		RunID: e.RunID, Seed: run.Seed, Work: e.work, Targets: e.targets,
+		RunID: e.hostID(), Seed: run.Seed, Work: e.work, Targets: e.targets,
 		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision), Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Done: run.Trials,

@@ -145,7 +145,28 @@ func (e *Execution) makeImage(ctx context.Context, name bench.Image) (madeImage,
 		e.report(Step, "reading image "+string(name))
 		return load(ctx, filepath.Join(e.session.dir.Data, "images"), string(name))
 	}
+	if e.Programs != nil {
+		return e.unpackWorkload(ctx)
+	}
 	return makeWorkload(ctx, e.session.Launcher, e.report)
+}
+
+// unpackWorkload makes the workload image of a node, and unpacks it in a directory of the run.
+func (e *Execution) unpackWorkload(ctx context.Context) (madeImage, error) {
+	e.report(Step, "unpacking the workload image")
+	cache, err := image.OpenCache(filepath.Join(e.session.dir.Data, "images"))
+	if err != nil {
+		return madeImage{}, err
+	}
+	source, err := e.Programs(ctx, e.session.dir.Data)
+	if err != nil {
+		return madeImage{}, err
+	}
+	if source, err = cache.Put(ctx, string(bench.WorkloadImage), source); err != nil {
+		return madeImage{}, err
+	}
+	rootfs, err := cache.Rootfs(ctx, source)
+	return madeImage{Image: source, rootfs: rootfs}, err
 }
 
 // makeWorkload makes the workload image.

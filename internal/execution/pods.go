@@ -39,12 +39,15 @@ func podEnvironment(runID, folder string, p plan.Plan, config k8s.Config) (envir
 	return environment{drivers: engines.Drivers{k8s.NewDriver(config)}, clock: meter.System{}, scratch: scratch}, err
 }
 
-// facts are the facts of the machine. In a pod, the host's name is the pod's, so the name of the node takes its place. The container of the agent
-// holds no target, and is no fact of the node.
+// facts are the facts of the machine. In a pod, the host's name is the pod's, so the name of the node takes its place. The container of an agent that
+// measures pods holds no target, and is no fact of the node.
 func (e *Execution) facts() result.Host {
 	facts := host.Facts("/")
 	if e.Node != nil {
-		facts.Node, facts.Hostname, facts.Container = e.Node, e.Node.Name, ""
+		facts.Node, facts.Hostname = e.Node, e.Node.Name
+	}
+	if e.Pods != nil {
+		facts.Container = ""
 		facts.Warnings = check.Warnings("/", facts)
 	}
 	return facts

@@ -37,7 +37,7 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 		return e.joinOthers(ctx)
 	}
 	for {
-		mine, rivals, err := turn.Take(ctx, e.RunID)
+		mine, rivals, err := turn.Take(ctx, e.hostID())
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -61,7 +61,7 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 
 // joinOthers announces the run beside others.
 func (e *Execution) joinOthers(ctx context.Context) error {
-	mine, rivals, err := turn.Join(ctx, e.RunID)
+	mine, rivals, err := turn.Join(ctx, e.hostID())
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

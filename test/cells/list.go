@@ -67,6 +67,7 @@ func All() []Cell {
 		{"cluster/more", []string{clusters, "test/kube"}},
 		{"pods/catalogue", []string{"internal/bench/pods", "internal/engine/k8s"}},
 		{"fleet/faults", []string{"test/outage", "internal/cluster", "internal/kube"}},
+		{"fleet/privileged", []string{"test/outage", "internal/cluster", "internal/execution", "internal/process"}},
 		{"fleet/kills", []string{"test/outage", "internal/cluster", "internal/kube"}},
 		{"fleet/scale", []string{"test/outage", "internal/cluster", "internal/kube"}},
 		{"pods/delays", []string{"internal/bench/pods", "internal/engine/k8s"}},

@@ -56,7 +56,7 @@ var (
 )
 
 // Run executes the agent. ctx ends when the pod is deleted. An error lets the kubelet start the agent again.
-func Run(ctx context.Context, config Config) (err error) {
+func Run(ctx context.Context, config Config) error {
 	a := &agent{Config: config, log: record.NewWriter(config.Log)}
 	if a.Execute == nil {
 		a.Execute = execute
@@ -64,8 +64,31 @@ func Run(ctx context.Context, config Config) (err error) {
 	if err := a.read(); err != nil {
 		return err
 	}
+	a.pod = newPod(config.Client.Pods(a.fleet.Namespace), config.Getenv(cluster.PodVariable), a.fleet.Lease, a.fleet.Sample(a.node, a.owner()))
+	if a.fleet.Privileged {
+		defer background(ctx, a.pod.follow)()
+		return a.delegate(ctx)
+	}
 	// The volume admits all users of the pod. Only this one can change the folder in it.
-	folder := filepath.Join(a.Root, cluster.DataDir, "run")
+	return a.work(ctx, filepath.Join(a.Root, cluster.DataDir, "run"), a.pod.follow)
+}
+
+// background calls f until the returned function ends it.
+func background(ctx context.Context, f func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// work executes the plan with the results file in a folder. follow observes the pod meanwhile.
+func (a *agent) work(ctx context.Context, folder string, follow func(context.Context)) (err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
@@ -74,17 +97,7 @@ func Run(ctx context.Context, config Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	watchCtx, end := context.WithCancel(ctx)
-	a.pod = newPod(config.Client.Pods(a.fleet.Namespace), config.Getenv(cluster.PodVariable), a.fleet.Lease, a.fleet.Sample(a.node, a.owner()))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.pod.follow(watchCtx)
-	}()
-	defer func() {
-		end()
-		<-done
-	}()
+	defer background(ctx, follow)()
 	a.journal = &journal{Store: db, log: a.log, runID: a.fleet.RunID(a.node.Name), pod: a.pod}
 	return a.run(ctx)
 }
@@ -95,6 +108,8 @@ type agent struct {
 	fleet cluster.Fleet
 	node  cluster.Node
 	plan  plan.Plan
+	// isOnNode is set for the delegate of a privileged agent.
+	isOnNode bool
 
 	log     *record.Writer
 	pod     *pod
@@ -208,9 +223,13 @@ func (a *agent) measure(ctx context.Context, predecessor *result.Run) error {
 	defer stop()
 	a.journal.measuring = run
 	config := execution.Config{
-		Plan: p, Store: a.journal, RunID: a.journal.runID, Earlier: predecessor, Tool: a.Tool, Pods: a.pods(), Node: &a.node.Node,
-		Folder:   filepath.Join(a.Root, cluster.DataDir),
+		Plan: p, Store: a.journal, RunID: a.journal.runID, Earlier: predecessor, Tool: a.Tool, Node: &a.node.Node,
 		Observer: &observer{log: a.log, clock: meter.System{}},
+	}
+	if a.isOnNode {
+		a.onNode(&config)
+	} else {
+		config.Pods, config.Folder = a.pods(), filepath.Join(a.Root, cluster.DataDir)
 	}
 	outcome, err := a.Execute(run, config)
 	// A node that has just come back takes pods before its container engine works.

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/kube"
 )
 
-// pod is the agent's own pod as the API server describes it.
+// pod is the agent's own pod as the API server describes it. The delegate of a privileged agent has no client: its node is measured without pods, also
+// while the control plane has lost it.
 type pod struct {
 	pods  kube.Pods
 	name  string
@@ -81,6 +84,39 @@ func (p *pod) Seen(state *corev1.Pod) {
 		p.renewal, p.asked, p.end = a[cluster.LeaseAnnotation], a[cluster.ReplayAnnotation], a[cluster.EndAnnotation]
 		p.lost = cluster.LostNode(state)
 	})
+}
+
+// hear reads wishes until they end.
+func (p *pod) hear(wishes io.Reader) {
+	for lines := json.NewDecoder(wishes); ; {
+		var w wish
+		if lines.Decode(&w) != nil {
+			return
+		}
+		p.update(func() { p.renewal, p.asked, p.end = w.Renewal, w.Replay, w.End })
+	}
+}
+
+// wish returns the present wishes.
+func (p *pod) wish() wish {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return wish{p.renewal, p.asked, p.end}
+}
+
+// awaitRelease returns when the agent may exit.
+func (p *pod) awaitRelease(ctx context.Context) error {
+	for ctx.Err() == nil {
+		change := p.changes()
+		if p.released() {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+		}
+	}
+	return errTerminated
 }
 
 // Gone implements kube.Observer.
@@ -183,6 +219,9 @@ func (p *pod) missing() int {
 // awaitNode returns when the node takes pods, or when the run must end. After a failed trial it tries one: the watch may be late, and an agent may not
 // read its node. tell gets the reason of a wait.
 func (p *pod) awaitNode(ctx context.Context, failed bool, tell func(reason string)) {
+	if p.pods == nil {
+		return
+	}
 	last := ""
 	for {
 		change := p.changes()

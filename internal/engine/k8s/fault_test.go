@@ -342,6 +342,9 @@ func TestHostileLog(t *testing.T) {
 	if err := c.Delete(t.Context()); err == nil {
 		t.Error("Delete accepts a damaged log")
 	}
+	if err := c.Delete(t.Context()); err != nil {
+		t.Errorf("the second Delete states the damage again: %v", err)
+	}
 }
 
 // A cancelled start leaves nothing after Delete.

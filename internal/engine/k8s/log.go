@@ -126,9 +126,11 @@ func (p *pod) endOutput(ctx context.Context) error {
 	defer cancel()
 	select {
 	case <-o.ended:
-		return o.err
 	case <-ctx.Done():
 		o.cancel()
 		return context.Cause(ctx)
 	}
+	// The output has one end: a later call has no error.
+	p.update(func() { p.output = nil })
+	return o.err
 }

@@ -1,8 +1,9 @@
 // Package cells divides the heavy tests into cells. Each change runs some of them. A cell is a runtime below an engine in the whole
 // conformance suite, a virtual machine of the lab, a case of the campaign, or a long test of a command.
 //
-// A change runs the cells whose code it touches, and those that have not run for the longest time: in six changes every cell runs. The
-// file runs.tsv has the last run of each cell. All other tests run with each change. See docs/adr/0038-cells.md.
+// A change runs the cells whose code it touches, and those that have not run for the longest time: in six changes every cell of the
+// rotation runs, and make test-all runs all cells. The file runs.tsv has the last run of each cell. All other tests run with each change. See
+// docs/adr/0038-cells.md.
 package cells
 
 import (

@@ -102,7 +102,7 @@ func readFile(t *testing.T) Record {
 	return record
 }
 
-// In any six changes every cell runs, whatever the numbers of their commits and the changed files are.
+// In any six changes every cell of the rotation runs, whatever the numbers of their commits and the changed files are.
 func TestEveryCellRunsInSixChanges(t *testing.T) {
 	for _, step := range []int{1, 2, 6, 7, 49, 50, 300} {
 		t.Run(fmt.Sprintf("commits_%d", step), func(t *testing.T) {
@@ -112,23 +112,30 @@ func TestEveryCellRunsInSixChanges(t *testing.T) {
 				number := 1000 + n*step
 				diffs := make(map[string][]string)
 				if n%3 == 0 {
-					diffs["abc"] = []string{All()[n%len(All())].Paths[0] + "/x.go"}
+					diffs["abc"] = []string{Rotation()[n%len(Rotation())].Paths[0] + "/x.go"}
 				}
 				choice := make(map[string]bool)
-				for _, name := range Choose(All(), record, diffs, number) {
+				for _, name := range Choose(Rotation(), record, diffs, number) {
 					choice[name] = true
 					record[name] = Run{Number: number, Commit: "abc"}
 				}
 				changes = append(changes, choice)
 			}
 			for first := range len(changes) - Changes + 1 {
-				for _, c := range All() {
+				for _, c := range Rotation() {
 					if !slices.ContainsFunc(changes[first:first+Changes], func(choice map[string]bool) bool { return choice[c.Name] }) {
 						t.Errorf("cell %s ran in none of the changes %d to %d", c.Name, first, first+Changes-1)
 					}
 				}
 			}
 		})
+	}
+}
+
+// TestNightly: a name in the list that no cell has would leave a cell in the rotation.
+func TestNightly(t *testing.T) {
+	if got, want := len(Rotation()), len(All())-len(nightly()); got != want {
+		t.Errorf("%d cells are in the rotation, want %d", got, want)
 	}
 }
 

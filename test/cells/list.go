@@ -1,5 +1,18 @@
 package cells
 
+import "slices"
+
+// nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
+// machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
+func nightly() []string {
+	return []string{"fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+}
+
+// Rotation lists the cells that take turns: each change runs some of them.
+func Rotation() []Cell {
+	return slices.DeleteFunc(All(), func(c Cell) bool { return slices.Contains(nightly(), c.Name) })
+}
+
 // All lists the cells. A cell's paths name the code that only this cell tests in full; code below many cells, such as the contract of the
 // engines, is tested by the conformance suites of every change.
 func All() []Cell {

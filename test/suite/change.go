@@ -49,7 +49,7 @@ func (s *suite) chooseCells(ctx context.Context) error {
 			s.cells = names
 			break
 		}
-		s.cells = cells.Choose(cells.All(), record, changes, s.commit.Number)
+		s.cells = cells.Choose(cells.Rotation(), record, changes, s.commit.Number)
 	}
 	return nil
 }

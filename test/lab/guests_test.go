@@ -53,7 +53,9 @@ func TestGuestsPlan(t *testing.T) {
 	}
 	var want []string
 	for _, b := range (catalogue.Catalogue{}).All() {
-		want = append(want, b.Name)
+		if !strings.HasPrefix(b.Name, "pods.") { // they need a cluster
+			want = append(want, b.Name)
+		}
 	}
 	if diff := cmp.Diff(want, names(text)); diff != "" {
 		t.Errorf("the benchmarks of the plan (-want +got):\n%s", diff)

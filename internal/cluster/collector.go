@@ -119,8 +119,8 @@ func (n *collector) awaitStart(ctx context.Context) (done bool, err error) {
 		case final:
 			return true, n.giveUp(ctx, reason)
 		case limit.Err() != nil:
-			isUnknown := "no reason is known; kubectl describe pod " + pod.Name + " shows the events"
-			return true, n.giveUp(ctx, fmt.Sprintf("its agent did not start in %v: %s", startLimit, cmp.Or(reason, isUnknown)))
+			hint := "no reason is known; kubectl describe pod " + pod.Name + " shows the events"
+			return true, n.giveUp(ctx, fmt.Sprintf("its agent did not start in %v: %s", startLimit, cmp.Or(reason, hint)))
 		}
 		await(limit, change)
 	}

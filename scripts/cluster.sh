@@ -548,6 +548,13 @@ down() {
 await_nodes() {
 	await "the API" kubectl get --raw /readyz
 	kubectl wait --for=condition=Ready nodes --all --timeout 300s >/dev/null
+	await "the removal of the taints of new nodes" are_admitted
+}
+
+# are_admitted reports whether no node has a taint of the cluster itself: it stays for a moment after the node is ready.
+are_admitted() {
+	local keys
+	keys=$(kubectl get nodes -o jsonpath='{.items[*].spec.taints[*].key}') && [[ $keys != *node.kubernetes.io* ]]
 }
 
 status() {

@@ -492,6 +492,9 @@ func TestChoose(t *testing.T) {
 		"tainted": func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
 		},
+		"young": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
+		},
 		"down":    func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
 		"windows": func(n *corev1.Node) { n.Status.NodeInfo.OperatingSystem = "windows" },
 		"green":   func(n *corev1.Node) { n.Labels["pool"] = "green" },
@@ -507,7 +510,7 @@ func TestChoose(t *testing.T) {
 	if got := strings.Join(names, "; "); got != "a amd64, 2 CPUs, 15 GiB; b amd64, 2 CPUs, 15 GiB; typed m7.large" {
 		t.Errorf("chosen: %s", got)
 	}
-	for name, want := range map[string]string{"cordoned": "kubectl uncordon cordoned", "tainted": "gpu=yes:NoSchedule", "down": "not ready", "windows": "runs windows"} {
+	for name, want := range map[string]string{"cordoned": "kubectl uncordon cordoned", "tainted": "gpu=yes:NoSchedule", "young": "goes when its cause has gone", "down": "not ready", "windows": "runs windows"} {
 		found := false
 		for _, e := range exclusions {
 			found = found || e.Name == name && strings.Contains(e.Reason, want)

@@ -123,6 +123,9 @@ func obstacle(n *corev1.Node) string {
 			if t.Value != "" {
 				taint += "=" + t.Value
 			}
+			if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+				return fmt.Sprintf("it has the taint %s:%s of the cluster itself, which goes when its cause has gone; kubectl describe node %s shows it", taint, t.Effect, n.Name)
+			}
 			return fmt.Sprintf("it has the taint %s:%s, which keeps pods away; kubectl taint node %s %s:%s- removes it", taint, t.Effect, n.Name, t.Key, t.Effect)
 		}
 	}

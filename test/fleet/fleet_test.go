@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/cluster"
 )
 
@@ -247,6 +248,7 @@ func TestInterrupt(t *testing.T) {
 
 // An agent waits for its lost node, and goes on after its return.
 func TestLostNode(t *testing.T) {
+	cells.Need(t, "fleet/faults")
 	p := start(t, true)
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "12")

@@ -498,7 +498,7 @@ const wearTrials = 100
 // writes from the writes per trial. All blocks of the plan would take too long here, and one of its benchmarks writes to the disk itself.
 func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 	t.Helper()
-	const mostMemory, mostWritten = 48 << 20, 20e6
+	const mostMemory, mostWritten = 64 << 20, 20e6
 	for _, step := range []*job.Outcome{report.Step("quick"), report.Step("wear")} {
 		if step.Memory == 0 || step.Memory >= mostMemory {
 			t.Errorf("Touchstone used %d bytes of memory for %s, want less than %d", step.Memory, step.Name, mostMemory)

@@ -169,7 +169,7 @@ func emulator(program []byte) bench.Emulator {
 	return bench.Emulator{Name: h.Name, Interpreter: h.Interpreter, Fixed: strings.Contains(h.Flags, "F")}
 }
 
-// storage describes the file systems of the run. Fake targets use only that of the results. The directories of an agent are not the node's.
+// storage describes the file systems of the run. Fake targets use only the file system of the results. The directories of an agent are not the node's.
 func (e *Execution) storage() []result.Storage {
 	if e.Pods != nil {
 		return nil

@@ -24,9 +24,13 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 const image = "localhost/touchstone:test"
 
-// build builds touchstone and the image of its agents, once for all tests.
+// build builds touchstone and the image of its agents, once for all tests, beside the test program: go test removes both, also after a kill.
 var build = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "fleet-"); err != nil {
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(filepath.Dir(program), "fleet-"); err != nil {
 		return "", err
 	}
 	make := exec.Command("go", "build", "-trimpath", "-o", dir+"/touchstone", "github.com/touchstone-bench/touchstone/cmd/touchstone")

@@ -30,12 +30,16 @@ import (
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
-// programs is the directory of the handlers, which the cluster needs until its end.
+// programs is the directory of the handlers, which the cluster needs until its end. It is beside the test program, so that go test removes it after a
+// kill.
 var programs string
 
 func TestMain(m *testing.M) {
-	var err error
-	if programs, err = os.MkdirTemp("", "touchstone-handlers-"); err != nil {
+	program, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	if programs, err = os.MkdirTemp(filepath.Dir(program), "handlers-"); err != nil {
 		panic(err)
 	}
 	code := cluster.Main(m)

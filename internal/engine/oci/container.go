@@ -50,7 +50,8 @@ type container struct {
 	paused  atomic.Bool
 
 	mu      sync.Mutex
-	init    *process.Process // nil until created
+	init    *process.Process // nil until the runtime has named it
+	created bool             // the runtime's create has returned success
 	deleted bool
 	// leftGroup is set if the runtime's delete has left the cgroup in some hierarchy.
 	leftGroup bool
@@ -98,6 +99,9 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	if pidErr != nil {
 		return fmt.Errorf("create container %q: %s returned success: %w", c.id, c.e.info.Target, pidErr)
 	}
+	c.mu.Lock()
+	c.created = true
+	c.mu.Unlock()
 	return nil
 }
 
@@ -230,6 +234,12 @@ func (c *container) Delete(ctx context.Context) error {
 		// On cgroup v1 a signal does not kill a frozen process. If resume fails, the cgroup is emptied below.
 		_, _ = c.call(ctx, "resume", c.id)
 	}
+	if !c.created && c.group != nil {
+		// The processes of a cancelled create may hang, and delete with them.
+		if err := c.group.Kill(ctx); err != nil {
+			return fmt.Errorf("delete container %q: %w", c.id, err)
+		}
+	}
 	if c.init != nil {
 		// In some runtimes delete --force polls for the exit of a running container; kill and wait do not. If kill fails,
 		// delete --force and the cgroup end the process.
@@ -239,24 +249,18 @@ func (c *container) Delete(ctx context.Context) error {
 			}
 		}
 	}
-	if c.init == nil && c.group != nil {
-		// The processes of a cancelled create may hang, and delete with them.
-		if err := c.group.Kill(ctx); err != nil {
-			return fmt.Errorf("delete container %q: %w", c.id, err)
-		}
-	}
 	_, err := c.call(ctx, "delete", "--force", c.id)
-	if c.init == nil {
+	if !c.created {
 		// The runtime may report an unknown container if it did not finish create. Its cgroup and files are removed below: youki leaves the
-		// directory and runsc the lock of a container whose state it had not written.
+		// directory and runsc the lock of a container whose state it had not written. youki also writes the pid file before the state is whole.
 		err = nil
 	}
 	if err != nil {
 		err = c.explain(ctx, "delete", err)
 	}
 	if c.group != nil {
-		c.leftGroup = err != nil || c.init == nil || c.groupLeft()
-		if c.leftGroup && err == nil && c.init != nil {
+		c.leftGroup = err != nil || !c.created || c.groupLeft()
+		if c.leftGroup && err == nil && c.created {
 			c.inspectGroup(ctx)
 		}
 	}
@@ -283,7 +287,7 @@ func (c *container) remove(ctx context.Context) error {
 	if err := c.awaitOutput(ctx); err != nil {
 		return fmt.Errorf("delete container %q: %w", c.id, err)
 	}
-	if c.init == nil {
+	if !c.created {
 		if err := c.removeState(); err != nil {
 			return fmt.Errorf("remove the state of container %q: %w", c.id, err)
 		}

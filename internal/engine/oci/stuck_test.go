@@ -22,11 +22,7 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes containers on this host; -short skips that")
 	}
-	crun, err := exec.LookPath("crun")
-	if err != nil {
-		err = &engine.UnsupportedError{What: "oci/crun", Reason: err.Error()}
-	}
-	enginetest.Require(t, "oci/crun", err)
+	crun := program(t, "crun")
 	files := enginetest.Serve(t, "#!/bin/sh\nexec "+crun+" \"$@\"\n")
 	s := enginetest.Session(t, oci.LauncherOptions)
 	t.Cleanup(files.Release) // before the session's cgroup is removed
@@ -69,4 +65,15 @@ func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
 	}
 	files.Release()
 	enginetest.Check(t, errors.Join(placer.SetCgroupParent(""), e.Close()))
+}
+
+// program is the path of a runtime in PATH. A test whose runtime is absent is skipped or fails, as enginetest.Require says.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	file, err := exec.LookPath(name)
+	if err != nil {
+		err = &engine.UnsupportedError{What: "oci/" + name, Reason: err.Error()}
+	}
+	enginetest.Require(t, "oci/"+name, err)
+	return file
 }

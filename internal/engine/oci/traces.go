@@ -38,7 +38,7 @@ func (c *container) inspectGroup(ctx context.Context) {
 // Traces implements engine.Traced.
 func (c *container) Traces(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
-	searchable, left := c.deleted && c.init != nil, slices.Clone(c.left)
+	searchable, left := c.deleted && c.created, slices.Clone(c.left)
 	c.mu.Unlock()
 	if !searchable {
 		return nil, nil

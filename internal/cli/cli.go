@@ -249,9 +249,11 @@ oci/runsc@platform=systrap.`,
 		Example: `  touchstone benchmark
   touchstone benchmark -f plan.yaml -d out/
   touchstone benchmark --targets oci/runc,oci/crun --filter operations --runs 20`,
+		Version:       programVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.Flags().Bool("version", false, "show the version of this program alone")
 	root.SetOut(a.env.Stdout) // before addCobra: the commands of completions keep this stream
 	root.SetErr(a.env.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -15,6 +15,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
+// programVersion is the version of this program as people read it.
+func programVersion() string {
+	t := tool()
+	return fmt.Sprintf("%s, %s %s/%s", t.Version, t.Go, runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *App) versionCommand() *cobra.Command {
 	var format format
 	cmd := &cobra.Command{
@@ -31,12 +37,11 @@ func (a *App) versionCommand() *cobra.Command {
 				Version string `json:"version"`
 				Binary  string `json:"binary,omitempty"`
 			}
-			t := tool()
 			data := struct {
 				Touchstone result.Tool      `json:"touchstone"`
 				Targets    []runtimeVersion `json:"targets"`
-			}{Touchstone: t}
-			rows := [][]string{{"touchstone", fmt.Sprintf("%s, %s %s/%s", t.Version, t.Go, runtime.GOOS, runtime.GOARCH), "-"}}
+			}{Touchstone: tool()}
+			rows := [][]string{{"touchstone", programVersion(), "-"}}
 			p, err := quickPlan(plan.Overrides{})
 			if err != nil {
 				return err

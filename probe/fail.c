@@ -33,9 +33,11 @@ static const char *error_name(long number)
 		NAME(ENAMETOOLONG)
 		NAME(ENETUNREACH)
 		NAME(ENFILE)
+		NAME(ENODATA)
 		NAME(ENODEV)
 		NAME(ENOENT)
 		NAME(ENOEXEC)
+		NAME(ENOKEY)
 		NAME(ENOMEM)
 		NAME(ENOSPC)
 		NAME(ENOSYS)
@@ -57,6 +59,14 @@ static const char *error_name(long number)
 	return "error";
 }
 
+void put_error(struct sink *s, long error)
+{
+	put(s, error_name(-error));
+	put(s, " (");
+	put_number(s, (uint64_t)-error);
+	put(s, ")");
+}
+
 void die(int code, const char *command, const char *what, const char *subject, long error)
 {
 	put(&err, command);
@@ -68,10 +78,7 @@ void die(int code, const char *command, const char *what, const char *subject, l
 	}
 	if (error) {
 		put(&err, ": ");
-		put(&err, error_name(-error));
-		put(&err, " (");
-		put_number(&err, (uint64_t)-error);
-		put(&err, ")");
+		put_error(&err, error);
 	}
 	put(&err, "\n");
 	flush(&err);

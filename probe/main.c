@@ -21,6 +21,8 @@ static const char help[] =
 	"                                   connect until that is accepted\n"
 	"  write FILE                       make a file\n"
 	"  tick --ms MS                     write a line again and again\n"
+	"  rights                           write the rights of the program and its view of the machine\n"
+	"  drills                           try calls that a container should not be able to make, without an effect\n"
 	"  cpus                             write the CPUs on which it may run\n"
 	"  grow --mib N                     touch memory, MiB by MiB\n"
 	"  forks --most N --ms MS [--once]  fork up to a limit of processes, and on and on\n"
@@ -84,6 +86,10 @@ _Noreturn static void run(char **argv, char **envp)
 		command_tick(argv);
 	if (same(command, "cpus"))
 		command_cpus(argv);
+	if (same(command, "rights"))
+		command_rights(argv);
+	if (same(command, "drills"))
+		command_drills(argv);
 	if (same(command, "grow"))
 		command_grow(argv);
 	if (same(command, "forks"))

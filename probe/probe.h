@@ -12,6 +12,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* The commands. Each has its own file, except the two that exit at once. */
 _Noreturn void command_cpus(char **argv);
 _Noreturn void command_daemon(char **argv, char **envp);
+_Noreturn void command_drills(char **argv);
 _Noreturn void command_enter(char **argv, char **envp);
 _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
@@ -22,6 +23,7 @@ _Noreturn void command_latency(char **argv, const char *self);
 _Noreturn void command_pause(char **argv);
 _Noreturn void command_reach(char **argv);
 _Noreturn void command_ready(char **argv);
+_Noreturn void command_rights(char **argv);
 _Noreturn void command_sequence(char **argv, char **envp);
 _Noreturn void command_serve(char **argv);
 _Noreturn void command_stream(char **argv);
@@ -47,12 +49,17 @@ struct sink {
 extern struct sink out, err;
 
 void put(struct sink *s, const char *text);
+void put_escaped(struct sink *s, const char *text, size_t n); /* the inside of a string of JSON; a byte is a character of Latin-1 */
 void put_number(struct sink *s, uint64_t n);
+void put_error(struct sink *s, long error); /* the name and the number of a negative error (fail.c) */
 void put_fixed(struct sink *s, double value); /* three decimals; value in [0, 9e18) */
 void flush(struct sink *s);
 
 /* The result of a measuring command: JSON lines (report.c). */
 void report_metric(const char *name, double value, const char *unit);
+/* A command puts the text of a fact on out between the two calls. */
+void begin_fact(const char *name);
+void end_fact(void);
 void report_line(void); /* counts a line that the caller has written itself */
 _Noreturn void report_done(void);
 

@@ -20,6 +20,19 @@ void report_metric(const char *name, double value, const char *unit)
 	report_line();
 }
 
+void begin_fact(const char *name)
+{
+	put(&out, "{\"fact\":\"");
+	put(&out, name);
+	put(&out, "\",\"text\":\"");
+}
+
+void end_fact(void)
+{
+	put(&out, "\"}\n");
+	report_line();
+}
+
 void report_line(void) { lines++; }
 
 void report_done(void)

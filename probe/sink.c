@@ -32,6 +32,21 @@ void put(struct sink *s, const char *text)
 		put_char(s, *text++);
 }
 
+void put_escaped(struct sink *s, const char *text, size_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+	for (size_t i = 0; i < n; i++) {
+		const unsigned char c = (unsigned char)text[i];
+		if (c >= ' ' && c < 0x7f && c != '"' && c != '\\') {
+			put_char(s, (char)c);
+			continue;
+		}
+		put(s, "\\u00");
+		put_char(s, hex[c >> 4]);
+		put_char(s, hex[c & 15]);
+	}
+}
+
 void put_number(struct sink *s, uint64_t n)
 {
 	char digits[21];

@@ -22,6 +22,7 @@
 #include <linux/prctl.h>
 #include <linux/resource.h>
 #include <linux/sched.h>
+#include <linux/sysinfo.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
 #include <linux/utsname.h>
@@ -107,6 +108,12 @@ static inline long sys_fstat(int fd, struct stat *st)
 static inline long sys_stat(const char *path, struct stat *st)
 {
 	return syscall6(__NR_newfstatat, AT_FDCWD, (long)path, (long)st, 0, 0, 0);
+}
+
+/* The real user's rights, without a look at security modules. */
+static inline long sys_access(const char *path, int mode)
+{
+	return syscall6(__NR_faccessat, AT_FDCWD, (long)path, mode, 0, 0, 0);
 }
 
 static inline long sys_statfs(const char *path, struct statfs *st)
@@ -402,6 +409,11 @@ static inline long sys_send(int fd, const void *buf, size_t n)
 static inline long sys_clock_gettime(int clock, struct __kernel_timespec *ts)
 {
 	return syscall6(__NR_clock_gettime, clock, (long)ts, 0, 0, 0, 0);
+}
+
+static inline long sys_sysinfo(struct sysinfo *info)
+{
+	return syscall6(__NR_sysinfo, (long)info, 0, 0, 0, 0, 0);
 }
 
 static inline long sys_uname(struct new_utsname *name)

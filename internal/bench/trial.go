@@ -135,6 +135,9 @@ type Host interface {
 	// Create creates a bare process of the host, from the same root file system as the containers and beside them, in a
 	// cgroup of its own. Its cost is not part of the target's cost.
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, error)
+	// Control runs the probe outside of every container, with all rights of this program, and returns its standard output. The error is an
+	// *engine.UnsupportedError if this run has no program on the host.
+	Control(ctx context.Context, argv []string) (stdout []byte, err error)
 }
 
 // Storage holds files of a trial on the host.

@@ -115,6 +115,13 @@ type Installed interface {
 	Programs() ([]string, error)
 }
 
+// Controller is an engine that also runs the probe outside of every container. It is the control of a benchmark that tries what containers should
+// not be able to do.
+type Controller interface {
+	// Control runs the probe with arguments as a process of this program, with all its rights, and returns the standard output.
+	Control(ctx context.Context, args []string) (stdout []byte, err error)
+}
+
 // Dialer is an Engine whose containers have another host network than this process, such as a daemon's own
 // network namespace.
 type Dialer interface {

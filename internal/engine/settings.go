@@ -64,3 +64,16 @@ func (i Info) WithPods(p Pods) Info {
 	}
 	return i.WithCondition(podPIDsCondition, namespace).WithCondition(graceCondition, grace)
 }
+
+// MaskedPaths are the paths of /proc and /sys that a container does not see, as in the output of `runc spec`. Docker and Podman have lists of their own.
+func MaskedPaths() []string {
+	return []string{
+		"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
+		"/sys/firmware", "/proc/scsi",
+	}
+}
+
+// ReadonlyPaths are the paths of /proc that a container may read only, as in the output of `runc spec`.
+func ReadonlyPaths() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}

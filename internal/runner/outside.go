@@ -18,6 +18,20 @@ func (t trialHost) Create(ctx context.Context, spec engine.Spec) (engine.Contain
 	return t.createOutside(ctx, "create outside the target", spec)
 }
 
+func (t trialHost) Control(ctx context.Context, argv []string) (stdout []byte, err error) {
+	controller, ok := t.r.Host.(engine.Controller)
+	if !ok {
+		return nil, &engine.UnsupportedError{What: "a control outside of containers", Reason: "this run has no engine for programs on the host"}
+	}
+	err = t.inHostGroup(func() error {
+		return t.bounded(ctx, "the control outside of containers", func(ctx context.Context) (err error) {
+			stdout, err = controller.Control(ctx, argv[1:])
+			return err
+		})
+	})
+	return stdout, err
+}
+
 // createOutside creates a process of the host's engine, which the runner removes at the end of the trial.
 func (t *trial) createOutside(ctx context.Context, what string, spec engine.Spec) (c engine.Container, err error) {
 	err = t.inHostGroup(func() error {

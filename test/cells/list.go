@@ -43,6 +43,7 @@ func All() []Cell {
 		{"catalogue/disk", []string{"internal/bench/performance"}},
 		{"catalogue/isolation", []string{"internal/bench/isolation"}},
 		{"catalogue/latency", []string{"internal/bench/latency", "internal/latency"}},
+		{"catalogue/surface", []string{"internal/bench/surface"}},
 		{"catalogue/network", []string{"internal/bench/performance", "internal/engine/network"}},
 		{"catalogue/monitor", []string{"internal/monitor", "internal/bench/operations"}},
 

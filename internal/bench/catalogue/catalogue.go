@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/pods"
 	"github.com/touchstone-bench/touchstone/internal/bench/portability"
 	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
+	"github.com/touchstone-bench/touchstone/internal/bench/surface"
 )
 
 // Catalogue resolves the names of benchmarks in plans.
@@ -26,7 +27,7 @@ func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(
 		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
 		density.Benchmarks(), isolation.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
-		latency.Benchmarks(), pods.Benchmarks(),
+		latency.Benchmarks(), surface.Benchmarks(), pods.Benchmarks(),
 	)
 }
 

@@ -369,3 +369,34 @@ func TestRealLatency(t *testing.T) {
 		})
 	}
 }
+
+// A real container has the rights of its configuration, real kernels refuse the drills, and the control on the host shows which refusals are the
+// container's.
+func TestRealSurface(t *testing.T) {
+	cells.Need(t, "catalogue/surface")
+	for _, tt := range realTargets {
+		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
+			l := newProbeHarness(t, tt.name, tt.driver).withHost(t)
+			l.needsCgroups(t) // root: a user's control has few rights itself
+			rights := mustBeOK(t, l.run(t, "surface.rights", nil))
+			if got, want := rights.Conditions["capabilities"], "10: chown dac_override fowner fsetid kill net_bind_service setgid setpcap setuid sys_chroot"; got != want {
+				t.Errorf("capabilities %q, want %q", got, want)
+			}
+			if got := rights.Conditions["can gain rights"]; got != "no (no_new_privs is 1)" {
+				t.Errorf("can gain rights: %q", got)
+			}
+			if v := rights.Values("VisibleProcesses"); len(v) != 1 || v[0] != 1 {
+				t.Errorf("it sees %v processes, want itself alone", v)
+			}
+			if text := rights.Conditions["devices"]; !strings.Contains(text, "/dev/null") || strings.Contains(text, "/dev/vd") || strings.Contains(text, "/dev/mem") {
+				t.Errorf("devices %q", text)
+			}
+			drills := mustBeOK(t, l.run(t, "surface.drills", nil))
+			for _, name := range []string{"mount", "raw socket", "packet socket", "mount namespace"} {
+				if got := drills.Conditions[name]; got != "refused: EPERM (1)" {
+					t.Errorf("%s: %q, want a refusal that the control shows", name, got)
+				}
+			}
+		})
+	}
+}

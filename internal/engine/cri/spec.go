@@ -86,6 +86,8 @@ func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s en
 			SecurityContext: &api.LinuxContainerSecurityContext{
 				NamespaceOptions: namespaces(spec, s.Pods), ReadonlyRootfs: !spec.Writable, NoNewPrivs: true, Seccomp: profile(s.Seccomp),
 				Apparmor: unconfined, SelinuxOptions: selinuxOptions(locality.HasSELinux()),
+				// A kubelet sends them too. Without them an engine leaves /proc open, and the runtime makes fewer mounts.
+				MaskedPaths: engine.MaskedPaths(), ReadonlyPaths: engine.ReadonlyPaths(),
 			},
 		},
 	}

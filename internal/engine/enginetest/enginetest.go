@@ -126,6 +126,7 @@ var subtests = []subtest{
 	{name: "ReadOnlyRoot", test: (*suite).testReadOnlyRoot},
 	{name: "Writable", test: (*suite).testWritable},
 	{name: "Tmpfs", test: (*suite).testTmpfs, detail: true},
+	{name: "ReadonlyPaths", test: (*suite).testReadonlyPaths},
 	{name: "CPUSet", test: (*suite).testCPUSet},
 	{name: "ProcessLimit", test: (*suite).testProcessLimit},
 	{name: "Bridge", test: (*suite).testBridge},

@@ -69,6 +69,23 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 	record.Skip(t, fmt.Sprintf("the target has no %s here: %v", what, err))
 }
 
+// testReadonlyPaths checks that a container on the host's kernel cannot set the kernel's parameters: no engine may leave the paths of
+// engine.ReadonlyPaths open.
+func (s *suite) testReadonlyPaths(t *testing.T) {
+	if i := s.engine.Info().Isolation; i == engine.UserKernel || i == engine.VM {
+		t.Skip("the parameters are of the container's own kernel")
+	}
+	out, err := probe.Parse([]byte(s.complete(t, s.spec(probe.Rights())).stdout.String()))
+	must.Do(t, err)
+	for _, file := range out.Texts("writable") {
+		for _, dir := range engine.ReadonlyPaths() {
+			if file == dir || strings.HasPrefix(file, dir+"/") {
+				t.Errorf("the container may write %s", file)
+			}
+		}
+	}
+}
+
 // testCPUSet checks that the container runs only on the CPU of its spec. A sandbox shows its own CPUs: only their number is
 // checked.
 func (s *suite) testCPUSet(t *testing.T) {

@@ -204,6 +204,10 @@ func (p program) plan(slowdown slowness) behaviour {
 		return reports(length, latencies(slowdown)...)
 	case "cpus":
 		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
+	case "rights":
+		return rights()
+	case "drills":
+		return drills()
 	case "grow":
 		return grow(int64(*mib), p.spec.Resources.Memory)
 	case "forks":
@@ -296,6 +300,33 @@ func latencies(slowdown slowness) (lines []string) {
 			c.name, 0.9*p50, p50, 1.1*p50, 1.5*p50, 8*p50, bucket))
 	}
 	return lines
+}
+
+func fact(name, text string) string { return fmt.Sprintf(`{"fact":%q,"text":%q}`, name, text) }
+
+// rights imitates a program with few rights.
+func rights() behaviour {
+	return reports(0,
+		fact("user", "0"), fact("users", "         0          0 4294967295"), fact("capabilities", "00000000000000c3"), fact("bounding", "00000000000000c3"),
+		fact("no_new_privs", "1"), fact("seccomp", "0"), fact("label", "EINVAL (22)"), fact("device", "/dev/null"), fact("device", "/dev/zero"),
+		fact("writable", "/proc/pressure/cpu"),
+		metric("Files", 1200, "count"), metric("WritableFiles", 1, "count"), metric("Processes", 1, "count"), metric("CPUs", 2, "count"), metric("Memory", 8<<30, "B"))
+}
+
+// drills imitates a kernel that refuses all drills but one.
+func drills() behaviour {
+	var lines []string
+	for _, name := range []string{
+		"mount", "ptrace", "raw socket", "packet socket", "load a module", "keys", "bpf", "perf", "sysrq", "root of another", "mount namespace",
+		"user namespace",
+	} {
+		answer := "EPERM (1)"
+		if name == "keys" {
+			answer = "permitted"
+		}
+		lines = append(lines, fact(name, answer))
+	}
+	return reports(0, lines...)
 }
 
 // grow takes memory up to a limit. The kill comes a MiB before the limit, because the kernel needs a part of it.

@@ -14,6 +14,7 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -271,6 +273,24 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	cmd := exec.CommandContext(ctx, c.e.Session.Probe, args...)
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 	return cmd
+}
+
+// Control implements engine.Controller.
+func (e *Engine) Control(ctx context.Context, args []string) (_ []byte, err error) {
+	var stdout bytes.Buffer
+	var out process.Output
+	if err := out.Open(&stdout, nil); err != nil {
+		return nil, err
+	}
+	file, complaints := out.Files()
+	exit, err := e.Session.Launcher.Call(ctx, process.Program{Args: append([]string{e.Session.Probe}, args...), Stdout: file, Stderr: complaints})
+	if err = errors.Join(err, out.Close(), out.Wait(ctx)); err != nil {
+		return nil, fmt.Errorf("run the probe on the host: %w", err)
+	}
+	if exit.Status != 0 {
+		return nil, fmt.Errorf("%w: %s", &process.ExitError{Command: "the probe on the host", Exit: exit}, strings.TrimSpace(out.Tail()))
+	}
+	return stdout.Bytes(), nil
 }
 
 // namespaces are the attributes of a process with PID and IPC namespaces of its own. The launcher makes them with the fork, because a process

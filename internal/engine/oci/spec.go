@@ -47,11 +47,7 @@ func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
 			},
-			MaskedPaths: []string{
-				"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
-				"/proc/timer_stats", "/proc/sched_debug", "/sys/firmware", "/proc/scsi",
-			},
-			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+			MaskedPaths: engine.MaskedPaths(), ReadonlyPaths: engine.ReadonlyPaths(),
 		},
 	}
 	if spec.Network != engine.HostNet {

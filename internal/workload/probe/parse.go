@@ -20,6 +20,22 @@ type Output struct {
 	Metrics map[string]Metric
 	// Calls are the system calls in the order of their measurement.
 	Calls []Call
+	// Facts are texts in the order of the program. A name can occur more than once.
+	Facts []Fact
+}
+
+// Fact is a named text.
+type Fact struct{ Name, Text string }
+
+// Texts returns the texts of the facts with a name, in their order.
+func (o Output) Texts(name string) []string {
+	var texts []string
+	for _, f := range o.Facts {
+		if f.Name == name {
+			texts = append(texts, f.Text)
+		}
+	}
+	return texts
 }
 
 // Metric is one value, finite and not negative.
@@ -86,6 +102,7 @@ func Parse(output []byte) (Output, error) {
 
 var (
 	metricName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)
+	factName   = regexp.MustCompile(`^[a-z][a-z_ ]*$`)
 	callName   = regexp.MustCompile(`^[ -~]+$`)
 )
 
@@ -105,10 +122,12 @@ func (p *parser) line(content []byte) error {
 		return p.metric(f)
 	case f.has("call"):
 		return p.call(f)
+	case f.has("fact"):
+		return p.fact(f)
 	case f.has("done"):
 		return p.last(f)
 	}
-	return fmt.Errorf("it is not a metric, a call or the last line: it has the fields %q", f.names())
+	return fmt.Errorf("it is not a metric, a call, a fact or the last line: it has the fields %q", f.names())
 }
 
 func (p *parser) metric(f Fields) error {
@@ -129,6 +148,18 @@ func (p *parser) metric(f Fields) error {
 		return fmt.Errorf("metric %s has the unknown unit %q", name, unit)
 	}
 	p.output.Metrics[name] = Metric{Value: value, Unit: workload.Unit(unit)}
+	return nil
+}
+
+func (p *parser) fact(f Fields) error {
+	var fact Fact
+	if err := f.Decode(map[string]any{"fact": &fact.Name, "text": &fact.Text}); err != nil {
+		return err
+	}
+	if len(fact.Name) > workload.MaxName || !factName.MatchString(fact.Name) {
+		return fmt.Errorf("%q is not a name of a fact", fact.Name)
+	}
+	p.output.Facts = append(p.output.Facts, fact)
 	return nil
 }
 
@@ -218,7 +249,7 @@ func (p *parser) last(f Fields) error {
 	if !done {
 		return errors.New("the last line has false for done")
 	}
-	if found := len(p.output.Metrics) + len(p.output.Calls); uint64(found) != count {
+	if found := len(p.output.Metrics) + len(p.output.Calls) + len(p.output.Facts); uint64(found) != count {
 		return fmt.Errorf("the last line counts %d results, and the output has %d: some were lost", count, found)
 	}
 	p.done = true

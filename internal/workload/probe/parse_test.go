@@ -135,7 +135,7 @@ func TestParseRefuses(t *testing.T) {
 		{"empty line", "\n" + metric + done1, "not a JSON object"},
 		{"text", "files: write an article: ENOSPC (28)\n", "not a JSON object"},
 		{"two objects in a line", strings.TrimSpace(metric) + metric + done1, "something follows"},
-		{"other object", `{"a":1}` + "\n" + done1, "not a metric, a call or the last line"},
+		{"other object", `{"a":1}` + "\n" + done1, "not a metric, a call, a fact or the last line"},
 		{"unknown unit", change(metric, "1/s", "m/s"), "unknown unit"},
 		{"unknown unit of a call", change(call, `"ns"`, `"ms"`), "unknown unit"},
 		{"NaN", change(metric, ":1,", ":NaN,"), "not a JSON object"},
@@ -164,6 +164,9 @@ func TestParseRefuses(t *testing.T) {
 		{"tail out of order", change(single, "[[0,1],[2,2]]", "[[2,2],[0,1]]"), "value 2 of the tail has no place after the others"},
 		{"tail beyond the calls", change(single, "[2,2]]", "[3,2]]"), "value 2 of the tail has no place after the others"},
 		{"tail without the longest time", change(single, "[2,2]]", "[2,1]]"), "the longest time in the tail is 1, and the maximum 2"},
+		{"fact with a bad name", `{"fact":"A","text":"x"}` + "\n" + done1, "not a name of a fact"},
+		{"fact without a text", `{"fact":"a"}` + "\n" + done1, `"text" is missing`},
+		{"fact that is not counted", `{"fact":"a","text":"x"}` + "\n" + `{"fact":"a","text":"y"}` + "\n" + done1, "counts 1 results, and the output has 2"},
 		{"line too long", `{"metric":"` + strings.Repeat("A", 1<<20) + `"}` + "\n" + done1, "longer than"},
 		{"too many lines", manyMetrics(10_001), "more than 10000 lines"},
 	}

@@ -49,6 +49,24 @@ func Pause() []string { return []string{Path, "pause"} }
 // Exit calls a program that exits at once with a code from 0 to 255.
 func Exit(code int) []string { return []string{Path, "exit", strconv.Itoa(code)} }
 
+// Rights calls a program that writes its rights and its view of the machine. Parse returns the facts and metrics that probe/rights.c lists.
+func Rights() []string { return []string{Path, "rights"} }
+
+// Drills calls a program that tries calls that a container should not be able to make, without an effect. Parse returns a fact for each of DrillNames: its text
+// is Permitted, the kernel's error, or the signal that killed the process.
+func Drills() []string { return []string{Path, "drills"} }
+
+// Permitted is the text of a drill that the kernel permits.
+const Permitted = "permitted"
+
+// DrillNames lists the drills in the order of the program.
+func DrillNames() []string {
+	return []string{
+		"mount", "ptrace", "raw socket", "packet socket", "load a module", "keys", "bpf", "perf", "sysrq", "root of another", "mount namespace",
+		"user namespace",
+	}
+}
+
 // load calls a load of the probe. Its values are the metrics with these units. All of them must exist and be above 0: otherwise the
 // load completed no operation in its time.
 func load(units map[string]workload.Unit, args ...string) workload.Program {

@@ -1,0 +1,165 @@
+package catalogue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/workload/probe"
+)
+
+// answers is the output of the drills with the answer EPERM, apart from the given answers.
+func answers(t *testing.T, changes map[string]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range probe.DrillNames() {
+		text, ok := changes[name]
+		if !ok {
+			text = "EPERM (1)"
+		}
+		line, err := json.Marshal(map[string]string{"fact": name, "text": text})
+		must.Do(t, err)
+		fmt.Fprintf(&b, "%s\n", line)
+	}
+	fmt.Fprintf(&b, `{"done":true,"metrics":%d}`+"\n", len(probe.DrillNames()))
+	return b.String()
+}
+
+// judge is an engine whose programs write the answers of a container. Its controls write the answers of the host.
+type judge struct {
+	scripted
+	isolation engine.Isolation
+	control   string
+	fault     error
+}
+
+func (j *judge) Info() engine.Info { return engine.Info{Isolation: j.isolation} }
+
+func (j *judge) Control(context.Context, []string) ([]byte, error) { return []byte(j.control), j.fault }
+
+// A refusal is no finding if the host refuses the call too, and a permission by a sandbox's own kernel is none of the host.
+func TestDrills(t *testing.T) {
+	grants := map[string]string{}
+	for _, name := range probe.DrillNames() {
+		grants[name] = probe.Permitted
+	}
+	host := answers(t, grants)
+	for name, tt := range map[string]struct {
+		container, control string
+		isolation          engine.Isolation
+		want               map[string]string
+		permitted          float64
+	}{
+		"refused": {answers(t, nil), host, engine.SharedKernel, map[string]string{"permits": "permits nothing", "mount": "refused: EPERM (1)"}, 0},
+		"permitted": {
+			answers(t, map[string]string{"keys": "permitted", "bpf": "permitted"}), host, engine.SharedKernel,
+			map[string]string{"permits": "permits keys, bpf", "keys": "permitted", "mount": "refused: EPERM (1)"},
+			2,
+		},
+		"by the sandbox": {
+			answers(t, map[string]string{"sysrq": "permitted"}), host, engine.UserKernel,
+			map[string]string{"sysrq": "permitted by the kernel of the sandbox, within it"},
+			1,
+		},
+		"refused on the host": {
+			answers(t, map[string]string{"load a module": "ENOSYS (38)"}), answers(t, map[string]string{"mount": "permitted", "load a module": "ENOSYS (38)"}), engine.SharedKernel,
+			map[string]string{"load a module": "refused: ENOSYS (38), but the host refuses it too: ENOSYS (38)", "mount": "refused: EPERM (1)"},
+			0,
+		},
+		"killed": {
+			answers(t, map[string]string{"bpf": "killed by signal 31"}), host, engine.SharedKernel, map[string]string{"bpf": "refused: killed by signal 31"}, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &judge{scripted: scripted{stdout: tt.container}, isolation: tt.isolation, control: tt.control}
+			trial := mustBeOK(t, runOn(t, "surface.drills", e, still{}, nil, func(c *runner.Config) { c.Host = e }))
+			for statement, want := range tt.want {
+				if got := trial.Conditions[statement]; got != want {
+					t.Errorf("%s: %q, want %q", statement, got, want)
+				}
+			}
+			if v := trial.Values("Permitted"); len(v) != 1 || v[0] != tt.permitted {
+				t.Errorf("Permitted is %v, want %v", v, tt.permitted)
+			}
+		})
+	}
+	t.Run("without a control", func(t *testing.T) {
+		trial := mustBeOK(t, runOn(t, "surface.drills", scripted{stdout: answers(t, nil)}, still{}, nil))
+		if got := trial.Conditions["mount"]; got != "refused: EPERM (1), without a control" {
+			t.Errorf("mount: %q", got)
+		}
+	})
+	for name, e := range map[string]*judge{
+		"answer missing":    {scripted: scripted{stdout: strings.Replace(answers(t, nil), `"mount"`, `"amount"`, 1)}, control: host},
+		"broken control":    {scripted: scripted{stdout: answers(t, nil)}, fault: errors.New("the control broke")},
+		"truncated control": {scripted: scripted{stdout: answers(t, nil)}, control: host[:100]},
+	} {
+		text := map[string]string{"answer missing": `0 facts "mount"`, "broken control": "the control broke", "truncated control": "cut off"}[name]
+		checkEnd(t, name, runOn(t, "surface.drills", e, still{}, nil, func(c *runner.Config) { c.Host = e }), result.Failed, text)
+	}
+}
+
+// The words for rights name each right, and no right twice.
+func TestRights(t *testing.T) {
+	const output = `{"fact":"user","text":"0"}
+{"fact":"users","text":"0 100000 65536"}
+{"fact":"capabilities","text":"8000000000200000"}
+{"fact":"bounding","text":"0000000000000000"}
+{"fact":"no_new_privs","text":"0"}
+{"fact":"seccomp","text":"2"}
+{"fact":"label","text":"docker-default (enforce)"}
+{"fact":"device","text":"/dev/zero"}
+{"fact":"device","text":"/dev/null"}
+{"fact":"writable","text":"/proc/sys/kernel/a"}
+{"fact":"writable","text":"/proc/sys/kernel/b"}
+{"metric":"Files","value":5,"unit":"count"}
+{"metric":"WritableFiles","value":2,"unit":"count"}
+{"metric":"Processes","value":1,"unit":"count"}
+{"metric":"CPUs","value":4,"unit":"count"}
+{"metric":"Memory","value":2147483648,"unit":"B"}
+{"done":true,"metrics":16}
+`
+	trial := mustBeOK(t, runOn(t, "surface.rights", scripted{stdout: output}, still{}, nil, func(c *runner.Config) {
+		c.Work[0].Limits = engine.Resources{CPU: 0.5, Memory: 64 << 20}
+	}))
+	for statement, want := range map[string]string{
+		"user":            "user 0, 65536 users from 0 are 100000 outside",
+		"capabilities":    "2: number 63 sys_admin",
+		"bounding set":    "none",
+		"can gain rights": "yes, by a program with the set-user-ID bit (no_new_privs is 0)",
+		"seccomp":         "a filter",
+		"security label":  "docker-default (enforce)",
+		"devices":         "2: /dev/null /dev/zero",
+		"writable files":  "2: /proc/sys/kernel",
+		"sees":            "4 CPUs (limit: 0.5), 2048 MiB of memory (limit: 64 MiB)",
+	} {
+		if got := trial.Conditions[statement]; got != want {
+			t.Errorf("%s: %q, want %q", statement, got, want)
+		}
+	}
+	for metric, want := range map[string]float64{"Capabilities": 2, "Devices": 2, "WritableFiles": 2, "VisibleFiles": 5, "VisibleProcesses": 1} {
+		if v := trial.Values(metric); len(v) != 1 || v[0] != want {
+			t.Errorf("%s is %v, want %v", metric, v, want)
+		}
+	}
+	for name, change := range map[string][2]string{
+		"fact missing":      {`{"fact":"seccomp","text":"2"}`, `{"fact":"another","text":"2"}`},
+		"fact twice":        {`{"fact":"device","text":"/dev/zero"}`, `{"fact":"user","text":"1"}`},
+		"no mask":           {"8000000000200000", "EPERM (1)"},
+		"no mask of bounds": {"0000000000000000", "x"},
+		"metric missing":    {`{"metric":"CPUs"`, `{"metric":"GPUs"`},
+	} {
+		e := scripted{stdout: strings.Replace(output, change[0], change[1], 1)}
+		if trial := runOn(t, "surface.rights", e, still{}, bench.Params{}); trial.Status != result.Failed {
+			t.Errorf("%s: %s, want a failure", name, trial.Status)
+		}
+	}
+}

@@ -134,6 +134,7 @@ gen: ## Write the generated files: docs/cli, the tables of docs/benchmarks, docs
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 	go test ./internal/setup -count=1 -run TestShimIsCurrent -update
+	go test ./internal/syscalls -count=1 -run TestTableIsCurrent -update
 	go test ./test/ci -count=1 -run TestComponentIsCurrent -update
 
 .PHONY: pins

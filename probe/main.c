@@ -23,6 +23,7 @@ static const char help[] =
 	"  tick --ms MS                     write a line again and again\n"
 	"  rights                           write the rights of the program and its view of the machine\n"
 	"  drills                           try calls that a container should not be able to make, without an effect\n"
+	"  confinement PID...               write the rights of other processes, and their filters\n"
 	"  cpus                             write the CPUs on which it may run\n"
 	"  grow --mib N                     touch memory, MiB by MiB\n"
 	"  forks --most N --ms MS [--once]  fork up to a limit of processes, and on and on\n"
@@ -84,6 +85,8 @@ _Noreturn static void run(char **argv, char **envp)
 		command_write(argv);
 	if (same(command, "tick"))
 		command_tick(argv);
+	if (same(command, "confinement"))
+		command_confinement(argv);
 	if (same(command, "cpus"))
 		command_cpus(argv);
 	if (same(command, "rights"))

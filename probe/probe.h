@@ -10,6 +10,7 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* The commands. Each has its own file, except the two that exit at once. */
+_Noreturn void command_confinement(char **argv);
 _Noreturn void command_cpus(char **argv);
 _Noreturn void command_daemon(char **argv, char **envp);
 _Noreturn void command_drills(char **argv);

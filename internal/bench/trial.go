@@ -160,10 +160,10 @@ type Cost interface {
 	// Usage by the cost of starting and ending processes. Only benchmarks with Components may call it. They call it
 	// after Memory if they call both. If the value is unknown the run records the reason.
 	CPU() (map[monitor.Component]time.Duration, error)
-	// Processes lists the target's living processes, without its daemon, and Spent is the CPU time of processes so far. Both
+	// Processes are the target's living processes with their components, without its daemon, and Spent is the CPU time of processes so far. Both
 	// separate one container of a trial from those that it creates later. The rules of CPU hold. The time is unknown
 	// once one of the processes has exited.
-	Processes() ([]int, error)
+	Processes() (map[int]monitor.Component, error)
 	Spent(processes []int) (time.Duration, error)
 	// Memory is the proportional set size of the target's live processes by component, in bytes. The rules of CPU hold.
 	// It takes time and must not be called in a timed region.

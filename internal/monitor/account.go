@@ -262,8 +262,8 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	return a.sum(slices.Concat(lives, processes), last), nil
 }
 
-// Processes lists the target's living processes that began during the account, without its daemons.
-func (a *Account) Processes() ([]int, error) {
+// Processes returns the target's living processes that began during the account, without its daemons, each with its component.
+func (a *Account) Processes() (map[int]Component, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {
@@ -273,13 +273,14 @@ func (a *Account) Processes() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
-	for _, p := range processes {
+	members := map[int]Component{}
+	f := a.family(processes)
+	for i, p := range processes {
 		if _, was := a.before[p.pid]; !was && !slices.Contains(a.Daemons, p.pid) {
-			pids = append(pids, p.pid)
+			members[p.pid] = f.membership(i).component
 		}
 	}
-	return pids, nil
+	return members, nil
 }
 
 // Spent is the CPU time of living processes since their start. It is not known once one of them has exited. The last part,

@@ -255,14 +255,14 @@ const notHere = "the target's processes are not on this host"
 
 var errNotHere = unknown(notHere)
 
-func (t trialCost) Processes() (pids []int, err error) {
+func (t trialCost) Processes() (processes map[int]monitor.Component, err error) {
 	if t.cost.account == nil {
 		return nil, t.notHere()
 	}
 	if err = t.unmixed(); err == nil {
-		pids, err = t.cost.account.Processes()
+		processes, err = t.cost.account.Processes()
 	}
-	return pids, t.note("CPU time", err)
+	return processes, t.note("CPU time", err)
 }
 
 func (t trialCost) Spent(processes []int) (cpu time.Duration, err error) {

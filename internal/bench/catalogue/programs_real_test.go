@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/syscalls"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -396,6 +397,13 @@ func TestRealSurface(t *testing.T) {
 				if got := drills.Conditions[name]; got != "refused: EPERM (1)" {
 					t.Errorf("%s: %q, want a refusal that the control shows", name, got)
 				}
+			}
+			trials, _ := l.trials(t, find(t, "surface.filters"), nil, 1, byComponent)
+			filters := mustBeOK(t, trials[0])
+			calls, total := filters.Values("HostCalls"), float64(len(syscalls.Numbers()))
+			isSandbox := l.engine.Info().Isolation == engine.UserKernel
+			if len(calls) != 1 || isSandbox && (calls[0] < 20 || calls[0] > total/2) || !isSandbox && calls[0] != total {
+				t.Errorf("%v of %v system calls are allowed on the host: %v", calls, total, filters.Conditions)
 			}
 		})
 	}

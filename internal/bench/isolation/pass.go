@@ -3,6 +3,7 @@ package isolation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -182,9 +183,9 @@ func (w *watcher) follow(exclusions *cpuTime) (*cpuTime, error) {
 	if len(processes) == 0 {
 		return nil, nil
 	}
-	c := &cpuTime{processes: processes}
+	c := &cpuTime{processes: slices.Sorted(maps.Keys(processes))}
 	if exclusions != nil {
-		c.processes = slices.DeleteFunc(processes, func(pid int) bool { return slices.Contains(exclusions.processes, pid) })
+		c.processes = slices.DeleteFunc(c.processes, func(pid int) bool { return slices.Contains(exclusions.processes, pid) })
 	}
 	w.followed = append(w.followed, c)
 	return c, nil

@@ -23,7 +23,7 @@ const (
 	capabilities = "capabilities"
 	bounding     = "bounding set"
 	gains        = "can gain rights"
-	seccomp      = "seccomp"
+	filter       = "seccomp"
 	label        = "security label"
 	devices      = "devices"
 	writable     = "writable files"
@@ -43,7 +43,7 @@ func rights() bench.Benchmark {
 			count("VisibleFiles", "all such files"),
 			count("VisibleProcesses", "processes that /proc shows"),
 		},
-		Statements: []string{user, capabilities, bounding, gains, seccomp, label, devices, writable, sees},
+		Statements: []string{user, capabilities, bounding, gains, filter, label, devices, writable, sees},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			spec := t.Spec(probe.Rights()...)
 			out, err := ask(ctx, t, spec)
@@ -90,7 +90,7 @@ func describe(t bench.Trial, out probe.Output) error {
 	t.Condition(bounding, names(bound))
 	t.Condition(user, "user "+facts["user"]+mapping(facts["users"]))
 	t.Condition(gains, word(facts["no_new_privs"], map[string]string{"0": "yes, by a program with the set-user-ID bit (no_new_privs is 0)", "1": "no (no_new_privs is 1)"}))
-	t.Condition(seccomp, word(facts["seccomp"], map[string]string{"0": "no filter", "1": "strict mode", "2": "a filter"}))
+	t.Condition(filter, word(facts["seccomp"], map[string]string{"0": "no filter", "1": "strict mode", "2": "a filter"}))
 	t.Condition(label, facts["label"])
 	files := out.Texts("device")
 	slices.Sort(files)
@@ -125,11 +125,11 @@ func names(mask uint64) string {
 	return listed(len(list), list)
 }
 
-// mapping describes the map of a user namespace, as /proc/self/uid_map shows it.
+// mapping describes the map of a user namespace, as /proc/self/uid_map shows it. It is empty if each user is itself.
 func mapping(users string) string {
 	fields := strings.Fields(users)
 	if slices.Equal(fields, []string{"0", "0", "4294967295"}) {
-		return ", not mapped to another user"
+		return ""
 	}
 	var parts []string
 	for part := range slices.Chunk(fields, 3) {

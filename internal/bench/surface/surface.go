@@ -16,7 +16,7 @@ import (
 )
 
 // Benchmarks lists the suite.
-func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), drills()} }
+func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), drills()} }
 
 // unrated is the reason why no comparison of the suite has a verdict.
 const unrated = "a count of rights is no measure of safety"
@@ -24,6 +24,12 @@ const unrated = "a count of rights is no measure of safety"
 // count is a metric of the suite.
 func count(name, help string) result.Metric {
 	return result.Metric{Name: name, Unit: result.Count, Better: result.Lower, NoVerdict: unrated, Help: help}
+}
+
+// optional is the metric for targets that may lack it.
+func optional(m result.Metric) result.Metric {
+	m.Optional = true
+	return m
 }
 
 // ask runs a program of the probe in a container, and returns its facts.

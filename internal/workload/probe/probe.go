@@ -56,6 +56,15 @@ func Rights() []string { return []string{Path, "rights"} }
 // is Permitted, the kernel's error, or the signal that killed the process.
 func Drills() []string { return []string{Path, "drills"} }
 
+// Confinement calls a program on the host that writes the rights of other processes. Parse returns the facts that probe/confinement.c lists.
+func Confinement(pids []int) []string {
+	argv := []string{Path, "confinement"}
+	for _, pid := range pids {
+		argv = append(argv, strconv.Itoa(pid))
+	}
+	return argv
+}
+
 // Permitted is the text of a drill that the kernel permits.
 const Permitted = "permitted"
 

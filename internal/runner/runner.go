@@ -109,7 +109,9 @@ type Config struct {
 	// targets without processes on this host.
 	Programs monitor.Programs
 	Noise    Noise
-	Record   func(result.Trial) error
+	// Outages knows when the place of the targets is away. Nil stands for NoOutages.
+	Outages Outages
+	Record  func(result.Trial) error
 	// Calls receives the calls of each trial after its clean-up; nil receives none.
 	Calls    func(Calls)
 	Observer Observer
@@ -202,6 +204,7 @@ type run struct {
 	estimated bool                  // Estimated was called
 	breaker   breaker
 	pace      pace
+	outages   outages
 	out       Outcome
 }
 
@@ -224,6 +227,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
 		work: map[result.Cell][]int{}, measured: make([]decision.Measured, len(config.Work)), ready: make([]bool, len(config.Work)), units: map[string]guard.Cost{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
+	}
+	if r.Outages == nil {
+		r.Outages = NoOutages{}
 	}
 	for i, w := range r.Work {
 		for _, t := range r.Targets {
@@ -260,6 +266,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 		err = r.cut()
 	}
 	r.removeRest(ctx)
+	if caveat := r.outages.caveat(); caveat != "" {
+		r.out.Caveats = append(r.out.Caveats, caveat)
+	}
 	return r.out, err
 }
 

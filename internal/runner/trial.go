@@ -371,9 +371,9 @@ func (t trialDetails) Timeline(l result.Timeline) {
 	t.mu.Unlock()
 }
 
-// execute runs the trial from set-up to clean-up. The second result is false if ctx ended during the trial, which then does not
-// count.
-func (r *run) execute(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, bool) {
+// executeOnce runs an attempt of the trial from set-up to clean-up. An outage is over before the clean-up.
+func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, ending) {
+	explain := r.Outages.Begin(ctx)
 	t := &trial{attempt: identity, r: r, work: work, target: target.Name, engine: target.Engine, began: r.Clock.Now()}
 	out := result.Trial{Started: t.began.UTC().Round(0)}
 	noise := r.Noise.Begin()
@@ -391,9 +391,16 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 			err = t.checkClocks()
 		}
 	}
-	interrupted := err != nil && ctx.Err() != nil
+	end := ending{outage: outageOf(ctx, err, explain), isInterrupted: err != nil && ctx.Err() != nil}
+	t.hurried = t.hurried && end.outage == ""
 	removal := t.cleanUp(ctx)
-	if !interrupted {
+	if end.outage == "" && !end.isInterrupted {
+		if end.outage = outageOf(ctx, removal, explain); end.outage != "" {
+			r.removeLeft(ctx)
+			end.isInterrupted = ctx.Err() != nil
+		}
+	}
+	if end == (ending{}) {
 		r.breaker.note(target.Name, err, removal)
 	}
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
@@ -420,7 +427,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 		out.Output, out.FailedCalls = t.output(), t.failed
 	}
 	t.passCalls(out.Status)
-	return out, !interrupted
+	return out, end
 }
 
 // run calls the benchmark. A panic in it fails the trial and does not end a run of hours.

@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
-	"github.com/touchstone-bench/touchstone/test/cells"
 	"github.com/touchstone-bench/touchstone/test/cluster"
 )
 
@@ -183,6 +182,23 @@ func (p *place) check(t *testing.T, blocks, failures int) {
 	must.Do(t, db.Close())
 }
 
+// caveats are the caveats of all runs.
+func (p *place) caveats(t *testing.T) string {
+	t.Helper()
+	db, err := store.OpenReadOnly(t.Context(), filepath.Join(p.dir, "touchstone.db"))
+	must.Do(t, err)
+	heads, err := db.Heads(t.Context())
+	must.Do(t, err)
+	var caveats []string
+	for _, head := range heads {
+		r, err := db.Run(t.Context(), head.ID)
+		must.Do(t, err)
+		caveats = append(caveats, r.Caveats...)
+	}
+	must.Do(t, db.Close())
+	return strings.Join(caveats, "\n")
+}
+
 // A run without privileges works with exactly the printed role, and a check finds no obstacle.
 func TestRun(t *testing.T) {
 	p := start(t, false)
@@ -250,9 +266,10 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// An agent waits for its lost node, and goes on after its return.
+// An agent waits for its lost node, goes on after its return, and repeats the trial that was under way.
+//
+// Invariant outage-trials.
 func TestLostNode(t *testing.T) {
-	cells.Need(t, "fleet/faults")
 	p := start(t, true)
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "12")
@@ -261,6 +278,9 @@ func TestLostNode(t *testing.T) {
 	p.Freeze(t, 1)
 	r.await(t, "the control plane has lost the node")
 	p.Thaw(t, 1)
-	_ = r.end() // the trials under way have failed
-	p.check(t, 12, 3)
+	must.Do(t, r.end())
+	p.check(t, 12, 0)
+	if caveats := p.caveats(t); !strings.Contains(caveats, "which were repeated") {
+		t.Errorf("no caveat has the outage: %s", caveats)
+	}
 }

@@ -229,12 +229,11 @@ func (a *agent) measure(ctx context.Context, predecessor *result.Run) error {
 	if a.isOnNode {
 		a.onNode(&config)
 	} else {
-		config.Pods, config.Folder = a.pods(), filepath.Join(a.Root, cluster.DataDir)
+		config.Pods, config.Outages, config.Folder = a.pods(), a.journal.outages(), filepath.Join(a.Root, cluster.DataDir)
 	}
 	outcome, err := a.Execute(run, config)
 	// A node that has just come back takes pods before its container engine works.
 	for attempt := 1; predecessor != nil && err != nil && !outcome.Recorded && attempt < resumeAttempts && run.Err() == nil; attempt++ {
-		a.journal.awaitNode(true)
 		_ = kube.Pause(run, resumePause)
 		outcome, err = a.Execute(run, config)
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// journal records a run in the agent's results file, and then in the log. Between two trials it writes records again that the coordinator misses, and
-// waits while the node is lost.
+// journal records a run in the agent's results file, and then in the log. Between two trials it writes records again that the coordinator misses.
 type journal struct {
 	*store.Store
 	log   *record.Writer
@@ -46,20 +45,16 @@ func (j *journal) Append(ctx context.Context, runID string, trial result.Trial) 
 		return err
 	}
 	if first := j.pod.missing(); first > 0 {
-		if err := j.replay(ctx, first); err != nil {
-			return err
-		}
+		return j.replay(ctx, first)
 	}
-	failed := trial.Status == result.Failed || trial.Status == result.Timeout
-	j.awaitNode(failed)
 	return nil
 }
 
-// awaitNode waits while the node is lost, and writes the reason to the log.
-func (j *journal) awaitNode(failed bool) {
-	j.pod.awaitNode(j.measuring, failed, func(reason string) {
+// outages writes the reason of each wait to the log.
+func (j *journal) outages() outages {
+	return outages{j.pod, func(reason string) {
 		_ = j.log.Tell(record.Progress, record.Moment{Paused: reason}) // the log's next record returns its error
-	})
+	}}
 }
 
 // Stopping implements execution.Store.

@@ -165,6 +165,29 @@ func TestRefusalsAfterARestart(t *testing.T) {
 	}
 }
 
+// A node that comes back while the agent tries a pod was away.
+func TestReturnDuringTheTry(t *testing.T) {
+	s := newStation(t)
+	take := s.server.Created
+	s.server.Created = func(path string) {
+		if s.samples.Load() == 0 {
+			s.Seen(lost())
+			s.Seen(&corev1.Pod{})
+		}
+		take(path)
+	}
+	if reason := s.Begin(t.Context())(t.Context(), errTrial); reason != "the control plane has lost the node" {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
+// lost is the pod of an agent whose node is lost.
+func lost() *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+	}}}
+}
+
 // The end of the run ends a wait.
 func TestEndDuringAnOutage(t *testing.T) {
 	s := newStation(t)

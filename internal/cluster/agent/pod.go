@@ -243,7 +243,8 @@ func (o outages) Begin(ctx context.Context) (explain func(context.Context, error
 			reason = fault.Reason
 		}
 		if reason == "" {
-			reason, _ = o.place(ctx) // the failure has the reason of a refusal, such as a quota
+			reason, _ = o.place(ctx, promptLimit) // the failure has the reason of a refusal, such as a quota
+			reason = cmp.Or(reason, o.doubts())   // a node that has just come back takes the pod late
 		}
 		if reason != "" {
 			o.awaitReturn(ctx)
@@ -259,7 +260,7 @@ func (o outages) awaitReturn(ctx context.Context) {
 		change := o.changes()
 		reason, refusal := o.lostReason(), error(nil)
 		if reason == "" {
-			reason, refusal = o.place(ctx)
+			reason, refusal = o.place(ctx, placeLimit)
 		}
 		switch {
 		case refusal != nil:
@@ -310,13 +311,16 @@ func (p *pod) trust() {
 	p.doubt = p.lost
 }
 
-// placeLimit is the time limit of an attempt to place a pod. A scheduler under load takes a second.
-const placeLimit = 20 * time.Second
+// Time limits of an attempt to place a pod. A scheduler under load takes a second: a node that needs more than promptLimit after a failure was away.
+const (
+	placeLimit  = 20 * time.Second
+	promptLimit = 5 * time.Second
+)
 
 // place lets the scheduler place a pod on the node. It returns the reason if the node or the API server is away, or the refusal of the API server. The
 // pod is removed at once.
-func (p *pod) place(ctx context.Context) (reason string, refusal error) {
-	ctx, cancel := context.WithTimeout(ctx, placeLimit)
+func (p *pod) place(ctx context.Context, limit time.Duration) (reason string, refusal error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	object, err := p.pods.Create(ctx, p.sample, metav1.CreateOptions{})
 	switch {

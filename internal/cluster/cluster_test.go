@@ -593,6 +593,44 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// A run whose program was killed while it made the objects has nothing to collect, unless an agent runs.
+func TestIncomplete(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	must.Do(t, b.Create(limited(t)), f.Incomplete(limited(t), b.Client))
+	for _, object := range []string{"configmaps", "serviceaccounts", "rbac/roles", "rbac/rolebindings"} {
+		kind := strings.TrimPrefix(object, "rbac/")
+		root := "/api/v1"
+		if kind != object {
+			root = "/apis/rbac.authorization.k8s.io/v1"
+		}
+		path := root + "/namespaces/" + f.Namespace + "/" + kind + "/touchstone-" + f.ID
+		var content map[string]any
+		if !b.server.Read(t, path, &content) {
+			t.Fatalf("%s does not exist among %q", path, b.server.Paths())
+		}
+		b.server.Remove(path)
+		if err := f.Incomplete(limited(t), b.Client); err == nil || !strings.Contains(err.Error(), "touchstone cluster cleanup "+f.ID) {
+			t.Errorf("without %s: %v", object, err)
+		}
+		b.server.Set(t, path, content)
+	}
+	if bare := (cluster.Fleet{ID: f.ID, Namespace: f.Namespace}); bare.Incomplete(limited(t), b.Client) == nil {
+		t.Error("a run that has only a namespace can be collected")
+	}
+	b.server.Fault = func(method, path string) *metav1.Status {
+		if method == http.MethodGet && strings.Contains(path, "/roles/") {
+			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no right")
+		}
+		return nil
+	}
+	must.Do(t, f.Incomplete(limited(t), b.Client))
+	b.server.Remove("/api/v1/namespaces/" + f.Namespace + "/serviceaccounts/touchstone-" + f.ID)
+	pod := f.Agent(f.Nodes[0])
+	b.server.Set(t, b.path(pod.Name), pod)
+	must.Do(t, f.Incomplete(limited(t), b.Client))
+}
+
 // A fleet in a config map is read as it was written, and no other config map is taken for one.
 func TestFind(t *testing.T) {
 	f := fleet(1)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,9 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 		case end.isInterrupted || end.outage == "":
 			return out, !end.isInterrupted
 		case number == outageAttempts:
-			out.Reason += fmt.Sprintf("; an outage interrupted each of %d attempts: %s", number, end.outage)
+			if out.Status != result.OK {
+				out.Reason += fmt.Sprintf("; an outage interrupted each of %d attempts: %s", number, end.outage)
+			}
 			return out, true
 		}
 		r.outages.repeats++
@@ -70,10 +73,25 @@ func (o outages) caveat() string {
 	return fmt.Sprintf("outages interrupted %d trials, which were repeated and took %v with the waits; the last reason: %s", o.repeats, o.lost.Round(time.Second), o.reason)
 }
 
-// outageOf returns the reason if an outage explains the failure of a trial.
-func outageOf(ctx context.Context, failure error, explain func(context.Context, error) string) string {
-	if failure == nil || engine.Unsupported(failure) || ctx.Err() != nil {
-		return ""
+// failure joins the errors of a trial that an outage may explain. A benchmark that counts failed calls returns none itself.
+func (t *trial) failure(err, removal error) error {
+	if engine.Unsupported(err) {
+		err = nil
 	}
-	return result.ConditionText(explain(ctx, failure))
+	return errors.Join(err, removal, t.lastFailed)
+}
+
+// awaitOutage waits for the end of an outage that explains a failure, and removes the objects that the clean-up could not.
+//
+// The clean-up comes first: the agent of a cluster finds an outage by a pod of its own, for which the trial may have left no room.
+func (r *run) awaitOutage(ctx context.Context, failure error, explain func(context.Context, error) string) ending {
+	if failure == nil {
+		return ending{}
+	}
+	reason := result.ConditionText(explain(ctx, failure))
+	if reason == "" {
+		return ending{}
+	}
+	r.removeLeft(ctx)
+	return ending{ctx.Err() != nil, reason}
 }

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,27 @@ func TestOutageIsNoEvidence(t *testing.T) {
 				t.Error("no outage was reported")
 			}
 		})
+	}
+}
+
+// A benchmark that takes a failed call for a result, as the end of a density, has none during an outage.
+func TestOutageIsNoResult(t *testing.T) {
+	l := newHarness(t, "fake/a@fail=start#2")
+	l.config.Outages = &outages{clock: l.clock, failures: 1}
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		_, err := bench.Start(ctx, t)
+		t.Record("Value", float64(len(fmt.Sprint(err))))
+		return nil
+	})
+	l.config.Stop.Min = 2
+	l.ok()
+	for _, trial := range l.trials {
+		if trial.Status != result.OK || trial.Samples[0].Value != float64(len("<nil>")) {
+			t.Errorf("trial %d is %s with the samples %v", trial.Seq, trial.Status, trial.Samples)
+		}
+	}
+	if len(l.trials) != 2 {
+		t.Errorf("recorded %v, want two trials", spell(l.trials))
 	}
 }
 

@@ -82,6 +82,7 @@ type trial struct {
 	watches    []*meter.Watch
 	phases     []result.Phase
 	failed     map[string]int // calls, by the name of the phase
+	lastFailed error          // of the last failed call
 	samples    []result.Sample
 	histograms []result.Distribution
 	timelines  []result.Timeline
@@ -275,6 +276,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 				t.failed = map[string]int{}
 			}
 			t.failed[phase]++
+			t.lastFailed = err
 		}
 		return bench.Span{}, err // a failure never becomes a time
 	}
@@ -371,7 +373,7 @@ func (t trialDetails) Timeline(l result.Timeline) {
 	t.mu.Unlock()
 }
 
-// executeOnce runs an attempt of the trial from set-up to clean-up. An outage is over before the clean-up.
+// executeOnce runs an attempt of the trial from set-up to clean-up, and waits for the end of an outage.
 func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, ending) {
 	explain := r.Outages.Begin(ctx)
 	t := &trial{attempt: identity, r: r, work: work, target: target.Name, engine: target.Engine, began: r.Clock.Now()}
@@ -391,14 +393,10 @@ func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, id
 			err = t.checkClocks()
 		}
 	}
-	end := ending{outage: outageOf(ctx, err, explain), isInterrupted: err != nil && ctx.Err() != nil}
-	t.hurried = t.hurried && end.outage == ""
+	end := ending{isInterrupted: err != nil && ctx.Err() != nil}
 	removal := t.cleanUp(ctx)
-	if end.outage == "" && !end.isInterrupted {
-		if end.outage = outageOf(ctx, removal, explain); end.outage != "" {
-			r.removeLeft(ctx)
-			end.isInterrupted = ctx.Err() != nil
-		}
+	if !end.isInterrupted {
+		end = r.awaitOutage(ctx, t.failure(err, removal), explain)
 	}
 	if end == (ending{}) {
 		r.breaker.note(target.Name, err, removal)

@@ -93,6 +93,29 @@ func TestFailureWithoutOutage(t *testing.T) {
 	}
 }
 
+// A node without room for a pod is not away, and a cordoned one is.
+func TestUnschedulableSample(t *testing.T) {
+	for message, want := range map[string]string{"0/1 nodes are available: 1 Too many pods.": "", "0/1 nodes are available: 1 node(s) were unschedulable.": "1 node(s) were unschedulable"} {
+		s := newStation(t)
+		take := s.server.Created
+		s.server.Created = func(path string) {
+			if s.refusals.Add(1) > 1 { // the node is uncordoned
+				take(path)
+				return
+			}
+			var sample corev1.Pod
+			s.server.Read(t, path, &sample)
+			sample.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}
+			s.server.Set(t, path, &sample)
+		}
+		s.tell = func(string) {}
+		if reason := s.Begin(t.Context())(t.Context(), errTrial); !strings.Contains(reason, want) || (reason == "") != (want == "") {
+			t.Errorf("%s: the reason is %q, want %q", message, reason, want)
+		}
+		s.left(t)
+	}
+}
+
 // An API server without an answer explains a failure, and the wait ends when it answers.
 func TestUnansweredRequests(t *testing.T) {
 	s := newStation(t)

@@ -314,7 +314,7 @@ func (p *pod) trust() {
 // Time limits of an attempt to place a pod. A scheduler under load takes a second: a node that needs more than promptLimit after a failure was away.
 const (
 	placeLimit  = 20 * time.Second
-	promptLimit = 5 * time.Second
+	promptLimit = 10 * time.Second
 )
 
 // place lets the scheduler place a pod on the node. It returns the reason if the node or the API server is away, or the refusal of the API server. The
@@ -350,8 +350,11 @@ func unanswered(err error) string { return fmt.Sprintf("the API server does not 
 // placePause is the time between two looks at a pod that the scheduler places.
 const placePause = 100 * time.Millisecond
 
+// fullNode is the scheduler's reason for a node that is there, and holds no more pods.
+const fullNode = "Too many pods"
+
 // placed reports whether the kubelet of the node has taken the sample, or the reason why it has no node. The scheduler alone is no evidence: it trusts
-// a silent kubelet for 40 s.
+// a silent kubelet for 40 s. A full node is not away.
 func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	list, err := p.pods.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.sample.Name})
 	if err != nil || len(list.Items) != 1 {
@@ -360,7 +363,7 @@ func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	status := &list.Items[0].Status
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-			return c.Message, false
+			return c.Message, strings.Contains(c.Message, fullNode)
 		}
 	}
 	return "", status.StartTime != nil

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -388,6 +389,42 @@ func TestHostileLog(t *testing.T) {
 		t.Errorf("the second Delete states the damage again: %v", err)
 	}
 }
+
+// The output of a program is its bytes, also if they have controls, no end of a line, or the form of a record of an agent.
+func TestHostileOutput(t *testing.T) {
+	for name, output := range map[string]string{
+		"forged record": "touchstone/1 3 trial 9f86d081884c7d65 {}\n",
+		"controls":      "\x00\x1b[2J\x1b]0;x\a\r\xff\xfe\n\n",
+		"forged time":   "2026-01-01T00:00:00Z ready\n",
+		"no end":        strings.Repeat("x", 3<<20),
+	} {
+		a := newAPI(t)
+		e := opened(t, a)
+		a.mu.Lock()
+		a.run = func(name string) {
+			a.set(name, place1)
+			a.set(name, run)
+			stamp := time.Now().UTC().Format(time.RFC3339Nano) + " "
+			a.write(name, stamp+strings.ReplaceAll(strings.TrimSuffix(output, "\n"), "\n", "\n"+stamp)+output[len(strings.TrimSuffix(output, "\n")):])
+			a.set(name, func(p *corev1.Pod) { terminate(p, 0, "Completed", "") })
+		}
+		a.mu.Unlock()
+		var got bytes.Buffer
+		spec := engine.Spec{ID: engine.Prefix + fleet + "-x", Image: "image", Process: engine.Process{Args: probe.Ready(), Stdout: nopCloser{&got}}}
+		c, err := e.Create(t.Context(), spec)
+		must.Do(t, err, c.Start(t.Context()))
+		exit, err := c.Wait(t.Context())
+		must.Do(t, err, c.Delete(t.Context()))
+		if !exit.OK() || got.String() != output {
+			t.Errorf("%s: %s with %d bytes: %.100q", name, exit, got.Len(), got.String())
+		}
+	}
+}
+
+// nopCloser is a writer with an end.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
 
 // A cancelled start leaves nothing after Delete.
 func TestCancelledStart(t *testing.T) {

@@ -96,7 +96,7 @@ func (b *bench) start(ctx context.Context, execute func(context.Context, executi
 	return end
 }
 
-// next returns the next records of the run, without those of the moment.
+// next returns the next records of the run, without the progress and the notes.
 func (b *bench) next(count int) (list []string) {
 	b.Helper()
 	for len(list) < count {

@@ -147,21 +147,21 @@ func TestLostNode(t *testing.T) {
 		<-change
 		change = s.changes()
 	}
-	begun := make(chan struct{})
+	start := make(chan struct{})
 	go func() {
-		defer close(begun)
+		defer close(start)
 		s.Begin(t.Context())
 	}()
 	if reason := <-s.reasons; reason != "the control plane has lost the node" || s.samples.Load() != 0 {
 		t.Errorf("the agent waits because %q, after %d samples", reason, s.samples.Load())
 	}
 	select {
-	case <-begun:
+	case <-start:
 		t.Error("a trial begins on a lost node")
 	default:
 	}
 	s.setReady(t, corev1.ConditionTrue)
-	<-begun
+	<-start
 	if s.samples.Load() != 1 {
 		t.Errorf("%d samples after the return, want 1", s.samples.Load())
 	}

@@ -289,7 +289,7 @@ func (o outages) awaitReturn(ctx context.Context) {
 // nodePause is the longest time between two attempts to place a pod.
 const nodePause = 2 * time.Second
 
-// refusalsAllowed is the number of consecutive refusals after which a refusal is no outage. An API server that has restarted knows no role for some seconds.
+// refusalsAllowed is the number of consecutive refusals that an outage can have. An API server that has restarted knows no role for some seconds.
 const refusalsAllowed = 15
 
 func (p *pod) lostReason() string {

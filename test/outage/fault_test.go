@@ -64,6 +64,7 @@ var faults = []struct {
 	{"measured pods evicted", evicted},
 	{"hostile names", hostileNames},
 	{"errors of the API server", unreliableServer},
+	{"API server killed", killedServer},
 	{"two runs", twoRuns},
 	{"stuck namespace", stuckNamespace},
 }
@@ -435,6 +436,17 @@ func unreliableServer(s *site) {
 			s.Errorf("no request was %s", kind)
 		}
 	}
+}
+
+// killedServer kills the API server under trials. It refuses requests after its return, until it has read the roles. No trial has failed.
+func killedServer(s *site) {
+	f := s.begin(longPlan)
+	for count := 4; count <= 40; count += 9 {
+		f.awaitTrials(count)
+		s.KillControl(s, "kube-apiserver")
+	}
+	f.mustEnd(exitOK)
+	f.measured(25)
 }
 
 // discard drops the answer to a request.

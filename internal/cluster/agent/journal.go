@@ -50,13 +50,6 @@ func (j *journal) Append(ctx context.Context, runID string, trial result.Trial) 
 	return nil
 }
 
-// outages writes the reason of each wait to the log.
-func (j *journal) outages() outages {
-	return outages{j.pod, func(reason string) {
-		_ = j.log.Tell(record.Progress, record.Moment{Paused: reason}) // the log's next record returns its error
-	}}
-}
-
 // Stopping implements execution.Store.
 func (j *journal) Stopping(ctx context.Context, runID string, rule *result.Stopping) error {
 	if err := j.Store.Stopping(ctx, runID, rule); err != nil {
@@ -155,9 +148,10 @@ func (j *journal) serve(ctx context.Context) error {
 
 // observer writes the events of an execution to the log.
 type observer struct {
-	log   *record.Writer
-	clock meter.Clock
-	last  time.Time
+	log    *record.Writer
+	clock  meter.Clock
+	last   time.Time
+	moment record.Moment // at last
 }
 
 // progressInterval is the shortest time between two records of the progress.
@@ -170,9 +164,15 @@ func (o *observer) Started(t result.Trial, state runner.Progress) {
 		return
 	}
 	o.last = moment
-	o.tell(record.Progress, record.Moment{
-		Done: state.Done, Total: state.Total, Left: state.Left, AtMost: state.AtMost, Trial: t.Benchmark + " " + t.Target,
-	})
+	o.moment = record.Moment{Done: state.Done, Total: state.Total, Left: state.Left, AtMost: state.AtMost, Trial: t.Benchmark + " " + t.Target}
+	o.tell(record.Progress, o.moment)
+}
+
+// paused writes the reason of a wait to the log. An empty one is the end of the wait.
+func (o *observer) paused(reason string) {
+	moment := o.moment
+	moment.Paused = reason
+	o.tell(record.Progress, moment)
 }
 
 // Ended implements runner.Observer. The record of the trial has all of it.

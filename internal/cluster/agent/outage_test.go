@@ -162,6 +162,9 @@ func TestLostNode(t *testing.T) {
 	}
 	s.setReady(t, corev1.ConditionTrue)
 	<-start
+	if end := <-s.reasons; end != "" {
+		t.Errorf("the agent waits on because %q", end)
+	}
 	if s.samples.Load() != 1 {
 		t.Errorf("%d samples after the return, want 1", s.samples.Load())
 	}

@@ -228,7 +228,7 @@ func (p *pod) missing() int {
 // outages waits while the node of a pod or the API server is away. It implements runner.Outages.
 type outages struct {
 	*pod
-	// tell gets the reason of a wait.
+	// tell gets the reason of a wait, and an empty one at its end.
 	tell func(reason string)
 }
 
@@ -256,6 +256,11 @@ func (o outages) Begin(ctx context.Context) (explain func(context.Context, error
 // awaitReturn returns when the node takes a pod, or when the run must end.
 func (o outages) awaitReturn(ctx context.Context) {
 	last := ""
+	defer func() {
+		if last != "" {
+			o.tell("")
+		}
+	}()
 	for refusals := 0; ctx.Err() == nil && refusals < refusalsAllowed; {
 		change := o.changes()
 		reason, refusal := o.lostReason(), error(nil)

@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cluster/record"
 	"github.com/touchstone-bench/touchstone/internal/kube/kubetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -629,6 +630,44 @@ func TestIncomplete(t *testing.T) {
 	pod := f.Agent(f.Nodes[0])
 	b.server.Set(t, b.path(pod.Name), pod)
 	must.Do(t, f.Incomplete(limited(t), b.Client))
+}
+
+// A name of a class that no plan can hold is refused before an agent reads it.
+func TestLongClass(t *testing.T) {
+	class := func(length int) []nodev1.RuntimeClass {
+		return []nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a.", length/2)}}}
+	}
+	const largest = 124 // the prefix has four more
+	if p, _, err := cluster.Resolve(plan.Cluster(), class(largest)); err != nil || len(p.Targets) != 2 {
+		t.Errorf("Resolve() = %v, %v", p.Targets, err)
+	}
+	if _, _, err := cluster.Resolve(plan.Cluster(), class(largest+2)); err == nil || !strings.Contains(err.Error(), "is too long or not printable; name the other classes") {
+		t.Errorf("Resolve() = %v", err)
+	}
+}
+
+// The clean-up repeats each request that an overloaded API server has not answered.
+func TestCleanRetries(t *testing.T) {
+	for _, isOwn := range []bool{true, false} {
+		f := fleet(1)
+		f.OwnNamespace = isOwn
+		b := newBench(t, f)
+		must.Do(t, b.Create(limited(t)))
+		var mu sync.Mutex
+		failed := map[string]bool{}
+		b.server.Fault = func(method, path string) *metav1.Status {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed[method+path] {
+				return nil
+			}
+			failed[method+path] = true
+			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
+		}
+		if removals, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
+			t.Errorf("removed %v and left %v: %v", removals, b.server.Paths(), err)
+		}
+	}
 }
 
 // A fleet in a config map is read as it was written, and no other config map is taken for one.

@@ -63,6 +63,7 @@ var faults = []struct {
 	{"preempted", preempted},
 	{"measured pods evicted", evicted},
 	{"hostile names", hostileNames},
+	{"handler missing", missingHandler},
 	{"errors of the API server", unreliableServer},
 	{"API server killed", killedServer},
 	{"two runs", twoRuns},
@@ -367,7 +368,7 @@ const evictions = 6
 
 // hostileNames has a class and a plan with names that are as long and as strange as they may be.
 func hostileNames(s *site) {
-	class := strings.Repeat("a", 63) + ".0--9." + strings.Repeat("z", 63)
+	class := strings.Repeat("a", 63) + ".0--9." + strings.Repeat("z", 55)
 	s.Apply(s, `
 apiVersion: node.k8s.io/v1
 kind: RuntimeClass
@@ -377,6 +378,20 @@ handler: runc
 	defer func() { _, _ = s.kubectl("delete", "runtimeclass", class) }()
 	f := s.begin(strings.NewReplacer("k8s/runc", "k8s/"+class, "name: faults", `name: "<b>../$(x)"`).Replace(faultPlan))
 	f.mustEnd(exitOK)
+	f.measured(5)
+}
+
+// missingHandler has a class without a handler on the nodes. Only an event shows the reason. The other class is measured.
+func missingHandler(s *site) {
+	s.Apply(s, `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: ghost}
+handler: ghost
+`)
+	defer func() { _, _ = s.kubectl("delete", "runtimeclass", "ghost") }()
+	f := s.begin(strings.Replace(faultPlan, "k8s/runc", "k8s/runc, k8s/ghost", 1))
+	f.mustEnd(exitNoTarget, `no runtime for "ghost" is configured`, "install the handler of the class")
 	f.measured(5)
 }
 

@@ -637,11 +637,11 @@ func TestLongClass(t *testing.T) {
 	class := func(length int) []nodev1.RuntimeClass {
 		return []nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a.", length/2)}}}
 	}
-	const largest = 124 // the prefix has four more
-	if p, _, err := cluster.Resolve(plan.Cluster(), class(largest)); err != nil || len(p.Targets) != 2 {
+	const limit = 124 // the prefix has four more
+	if p, _, err := cluster.Resolve(plan.Cluster(), class(limit)); err != nil || len(p.Targets) != 2 {
 		t.Errorf("Resolve() = %v, %v", p.Targets, err)
 	}
-	if _, _, err := cluster.Resolve(plan.Cluster(), class(largest+2)); err == nil || !strings.Contains(err.Error(), "is too long or not printable; name the other classes") {
+	if _, _, err := cluster.Resolve(plan.Cluster(), class(limit+2)); err == nil || !strings.Contains(err.Error(), "is too long or not printable; name the other classes") {
 		t.Errorf("Resolve() = %v", err)
 	}
 }

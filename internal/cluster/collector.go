@@ -512,11 +512,13 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 	if end.Trials != len(n.recorded) {
 		return fmt.Errorf("the run has %d trials, and %d are recorded", end.Trials, len(n.recorded))
 	}
-	phase := Complete
+	n.state = State{Phase: Complete, Done: end.Trials, Total: end.Trials}
 	if end.State != result.Complete {
-		phase = Ended
+		n.state.Phase = Ended
+		if last := len(end.Caveats) - 1; last >= 0 {
+			n.state.Text = end.Caveats[last] // the agent adds the cause
+		}
 	}
-	n.state = State{Phase: phase, Done: end.Trials, Total: end.Trials}
 	if n.complete {
 		return nil
 	}

@@ -323,6 +323,9 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	outcome, err := runner.Run(ctx, config)
 	run.Caveats = append(run.Caveats, e.stopped(run.Stopping)...)
 	state := result.Complete
+	if err != nil {
+		outcome.Caveats = append(outcome.Caveats, fmt.Sprintf("the run ended early: %v", err))
+	}
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}

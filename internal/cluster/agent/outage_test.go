@@ -52,7 +52,7 @@ func newStation(t *testing.T) *station {
 		var sample corev1.Pod
 		if s.server.Read(t, path, &sample) {
 			s.samples.Add(1)
-			sample.Status.StartTime = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
+			sample.Status.Phase = corev1.PodSucceeded
 			s.server.Set(t, path, &sample)
 		}
 	}

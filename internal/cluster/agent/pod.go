@@ -261,11 +261,13 @@ func (o outages) awaitReturn(ctx context.Context) {
 			o.tell("")
 		}
 	}()
+	limit := promptLimit
 	for refusals := 0; ctx.Err() == nil && refusals < refusalsAllowed; {
 		change := o.changes()
 		reason, refusal := o.lostReason(), error(nil)
 		if reason == "" {
-			reason, refusal = o.place(ctx, placeLimit)
+			reason, refusal = o.place(ctx, limit)
+			limit = min(2*limit, placeLimit)
 		}
 		switch {
 		case refusal != nil:
@@ -316,14 +318,15 @@ func (p *pod) trust() {
 	p.doubt = p.lost
 }
 
-// Time limits of an attempt to place a pod. A scheduler under load takes a second: a node that needs more than promptLimit after a failure was away.
+// Time limits of an attempt to run a pod, the first and the longest. A busy node takes a second: one that needs more than promptLimit after a failure
+// was away. A pod that the container engine has refused waits for the next attempt of the kubelet, and another pod does not.
 const (
-	placeLimit  = 20 * time.Second
 	promptLimit = 10 * time.Second
+	placeLimit  = 40 * time.Second
 )
 
-// place lets the scheduler place a pod on the node. It returns the reason if the node or the API server is away, or the refusal of the API server. The
-// pod is removed at once.
+// place runs a pod on the node. It returns the reason if the node or the API server is away, or the refusal of the API server. The pod is removed at
+// once.
 func (p *pod) place(ctx context.Context, limit time.Duration) (reason string, refusal error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -344,7 +347,7 @@ func (p *pod) place(ctx context.Context, limit time.Duration) (reason string, re
 		case reason != "":
 			return reason, nil
 		case kube.Pause(ctx, placePause) != nil:
-			return "the scheduler or the kubelet of the node does not answer", nil
+			return "the scheduler, the kubelet or the container engine of the node does not answer", nil
 		}
 	}
 }
@@ -358,8 +361,8 @@ const placePause = 100 * time.Millisecond
 // fullNode is the scheduler's reason for a node that is there, and holds no more pods.
 const fullNode = "Too many pods"
 
-// placed reports whether the kubelet of the node has taken the sample, or the reason why it has no node. The scheduler alone is no evidence: it trusts
-// a silent kubelet for 40 s. A full node is not away.
+// placed reports whether the sample runs or has run, or the reason why it has no node. The scheduler alone is no evidence: it trusts a silent kubelet for
+// 40 s. A full node is not away.
 func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	list, err := p.pods.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.sample.Name})
 	if err != nil || len(list.Items) != 1 {
@@ -371,7 +374,7 @@ func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 			return c.Message, strings.Contains(c.Message, fullNode)
 		}
 	}
-	return "", status.StartTime != nil
+	return "", status.Phase == corev1.PodRunning || status.Phase == corev1.PodSucceeded
 }
 
 // remove removes the sample, which nothing needs any more.

@@ -193,6 +193,7 @@ func TestKills(t *testing.T) {
 		code := f.ends()
 		losses += f.check()
 		f.explained()
+		f.failures()
 		t.Logf("run %s ends with %d after %d trials, kept %d", f.id, code, f.trials(), f.keptTrials())
 		s.clean(f, baseline)
 	}

@@ -279,6 +279,27 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// A kubelet that has just started knows no pod. The agent is not lost.
+func TestForgetfulKubelet(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.starts(t)
+	var requests atomic.Int64
+	b.server.Fault = func(_, path string) *metav1.Status {
+		if strings.HasSuffix(path, "/log") && requests.Add(1) == 1 {
+			return kubetest.Refusal(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		}
+		return nil
+	}
+	b.server.Log = func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) }
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	if notes := fmt.Sprint(b.observer.notes); outcomes[0].Phase != cluster.Complete || strings.Contains(notes, "its agent was lost") {
+		t.Errorf("%+v, notes %s", outcomes, notes)
+	}
+}
+
 // Another pod gets the trials of a lost one and goes on.
 func TestLostAgent(t *testing.T) {
 	f := fleet(1)

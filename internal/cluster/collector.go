@@ -312,8 +312,10 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 	alive := make(chan struct{}, 1)
 	go n.guard(ctx, cancel, pod, alive)
 	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: agentContainer, Follow: !ended(pod)}).Stream(ctx)
-	if apierrors.IsNotFound(err) {
-		n.roster.Gone(pod.Name) // between its creation and the watch
+	if apierrors.IsNotFound(err) { // a kubelet that has just started knows no pod either
+		if _, failure := n.Client.Pods(n.Fleet.Namespace).Get(ctx, pod.Name, metav1.GetOptions{}); apierrors.IsNotFound(failure) {
+			n.roster.Gone(pod.Name) // between its creation and the watch
+		}
 	}
 	if err != nil {
 		return n.Client.Explain(err)

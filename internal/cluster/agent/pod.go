@@ -261,7 +261,7 @@ func (o outages) awaitReturn(ctx context.Context) {
 			o.tell("")
 		}
 	}()
-	limit := promptLimit
+	limit := firstLimit
 	for refusals := 0; ctx.Err() == nil && refusals < refusalsAllowed; {
 		change := o.changes()
 		reason, refusal := o.lostReason(), error(nil)
@@ -318,10 +318,11 @@ func (p *pod) trust() {
 	p.doubt = p.lost
 }
 
-// Time limits of an attempt to run a pod, the first and the longest. A busy node takes a second: one that needs more than promptLimit after a failure
-// was away. A pod that the container engine has refused waits for the next attempt of the kubelet, and another pod does not.
+// Time limits of an attempt to run a pod. A busy node takes a second: one that needs more than promptLimit after a failure was away. During a wait the
+// limit grows from firstLimit to placeLimit: a pod that the container engine has refused waits for the next attempt of the kubelet, and another pod does not.
 const (
 	promptLimit = 10 * time.Second
+	firstLimit  = 5 * time.Second
 	placeLimit  = 40 * time.Second
 )
 

@@ -5,6 +5,8 @@
 // so that a drift of the host affects all targets alike. Blocks of different benchmarks alternate, so that a run that is
 // interrupted or exceeds its budget has results for all benchmarks. With Decide a decided cell leaves the
 // later blocks. The order of a block depends only on the seed and the block, so that a resumed run equals an uninterrupted one.
+//
+// A trial that an outage of its machine interrupts is repeated in its place, because it is no evidence against its target: see Outages.
 package runner
 
 import (

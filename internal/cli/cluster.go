@@ -430,6 +430,9 @@ results and cleans up. Nodes that wait for their turn are measured too.`,
 				return err
 			}
 			f, err := findFleet(cmd.Context(), client, opts.clusterOptions, args)
+			if err == nil {
+				err = f.Incomplete(cmd.Context(), client)
+			}
 			if err != nil {
 				return err
 			}

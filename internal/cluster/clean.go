@@ -104,7 +104,7 @@ func Clean(ctx context.Context, client *kube.Client, f *Fleet) (removals []strin
 			}
 		}()
 	}
-	pods, err := client.Pods(f.Namespace).List(ctx, ours)
+	pods, err := listObjects(ctx, client.Pods(f.Namespace).List, ours)
 	if err != nil {
 		return removals, fmt.Errorf("list the pods of the run: %w", client.Explain(err))
 	}
@@ -113,19 +113,19 @@ func Clean(ctx context.Context, client *kube.Client, f *Fleet) (removals []strin
 			return removals, err
 		}
 	}
-	maps, err := client.ConfigMaps(f.Namespace).List(ctx, ours)
+	maps, err := listObjects(ctx, client.ConfigMaps(f.Namespace).List, ours)
 	if err != nil {
 		return removals, fmt.Errorf("list the config maps of the run: %w", client.Explain(err))
 	}
-	bindings, err := client.RoleBindings(f.Namespace).List(ctx, ours)
+	bindings, err := listObjects(ctx, client.RoleBindings(f.Namespace).List, ours)
 	if err != nil {
 		return removals, fmt.Errorf("list the role bindings of the run: %w", client.Explain(err))
 	}
-	roles, err := client.Roles(f.Namespace).List(ctx, ours)
+	roles, err := listObjects(ctx, client.Roles(f.Namespace).List, ours)
 	if err != nil {
 		return removals, fmt.Errorf("list the roles of the run: %w", client.Explain(err))
 	}
-	accounts, err := client.ServiceAccounts(f.Namespace).List(ctx, ours)
+	accounts, err := listObjects(ctx, client.ServiceAccounts(f.Namespace).List, ours)
 	if err != nil {
 		return removals, fmt.Errorf("list the service accounts of the run: %w", client.Explain(err))
 	}
@@ -157,6 +157,17 @@ func Clean(ctx context.Context, client *kube.Client, f *Fleet) (removals []strin
 	return removals, nil
 }
 
+// listObjects lists objects for their removal. A server that is overloaded or restarts has removeLimit to answer.
+func listObjects[L any](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions) (objects L, err error) {
+	limit, cancel := context.WithTimeout(ctx, removeLimit)
+	defer cancel()
+	err = kube.Retry(limit, nil, func(ctx context.Context) (err error) {
+		objects, err = list(ctx, options)
+		return err
+	})
+	return objects, err
+}
+
 func rank(f *Fleet, m *corev1.ConfigMap) int {
 	if m.Name == f.coordinatorName() {
 		return 1
@@ -167,7 +178,7 @@ func rank(f *Fleet, m *corev1.ConfigMap) int {
 // foreign names an object of others in the namespace of the run; empty without one. The API server puts a service account and a config map into each
 // namespace.
 func (f *Fleet) foreign(ctx context.Context, client *kube.Client) (string, error) {
-	pods, err := client.Pods(f.Namespace).List(ctx, metav1.ListOptions{})
+	pods, err := listObjects(ctx, client.Pods(f.Namespace).List, metav1.ListOptions{})
 	if err != nil {
 		return "", fmt.Errorf("list the pods of namespace %q: %w", f.Namespace, client.Explain(err))
 	}
@@ -176,7 +187,7 @@ func (f *Fleet) foreign(ctx context.Context, client *kube.Client) (string, error
 			return "pod " + pods.Items[i].Name, nil
 		}
 	}
-	maps, err := client.ConfigMaps(f.Namespace).List(ctx, metav1.ListOptions{})
+	maps, err := listObjects(ctx, client.ConfigMaps(f.Namespace).List, metav1.ListOptions{})
 	if err != nil {
 		return "", fmt.Errorf("list the config maps of namespace %q: %w", f.Namespace, client.Explain(err))
 	}
@@ -190,7 +201,11 @@ func (f *Fleet) foreign(ctx context.Context, client *kube.Client) (string, error
 
 // removeNamespace removes the namespace of the run with all its objects.
 func (f *Fleet) removeNamespace(ctx context.Context, client *kube.Client, removals *[]string) error {
-	space, err := client.Namespaces().Get(ctx, f.Namespace, metav1.GetOptions{})
+	var space *corev1.Namespace
+	err := kube.Retry(ctx, nil, func(ctx context.Context) (err error) {
+		space, err = client.Namespaces().Get(ctx, f.Namespace, metav1.GetOptions{})
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

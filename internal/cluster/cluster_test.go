@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cluster/record"
 	"github.com/touchstone-bench/touchstone/internal/kube/kubetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -275,6 +276,27 @@ func TestGap(t *testing.T) {
 	must.Do(t, err)
 	if outcomes[0].Phase != cluster.Complete || len(b.recorded(t, "n1").Trials) != trials || !strings.Contains(fmt.Sprint(b.observer.notes), "records 1 to 2 are missing") {
 		t.Errorf("%+v, notes %q", outcomes, b.observer.notes)
+	}
+}
+
+// A kubelet that has just started knows no pod. The agent is not lost.
+func TestForgetfulKubelet(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.starts(t)
+	var requests atomic.Int64
+	b.server.Fault = func(_, path string) *metav1.Status {
+		if strings.HasSuffix(path, "/log") && requests.Add(1) == 1 {
+			return kubetest.Refusal(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		}
+		return nil
+	}
+	b.server.Log = func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) }
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	if notes := fmt.Sprint(b.observer.notes); outcomes[0].Phase != cluster.Complete || strings.Contains(notes, "its agent was lost") {
+		t.Errorf("%+v, notes %s", outcomes, notes)
 	}
 }
 
@@ -589,6 +611,82 @@ func TestBusy(t *testing.T) {
 		text, err := cluster.Busy(t.Context(), b.Client, []cluster.Node{{Node: result.Node{Name: name}}})
 		if err != nil || strings.Contains(text, fleetID) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
+// A run whose program was killed while it made the objects has nothing to collect, unless an agent runs.
+func TestIncomplete(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	must.Do(t, b.Create(limited(t)), f.Incomplete(limited(t), b.Client))
+	for _, object := range []string{"configmaps", "serviceaccounts", "rbac/roles", "rbac/rolebindings"} {
+		kind := strings.TrimPrefix(object, "rbac/")
+		root := "/api/v1"
+		if kind != object {
+			root = "/apis/rbac.authorization.k8s.io/v1"
+		}
+		path := root + "/namespaces/" + f.Namespace + "/" + kind + "/touchstone-" + f.ID
+		var content map[string]any
+		if !b.server.Read(t, path, &content) {
+			t.Fatalf("%s does not exist among %q", path, b.server.Paths())
+		}
+		b.server.Remove(path)
+		if err := f.Incomplete(limited(t), b.Client); err == nil || !strings.Contains(err.Error(), "touchstone cluster cleanup "+f.ID) {
+			t.Errorf("without %s: %v", object, err)
+		}
+		b.server.Set(t, path, content)
+	}
+	if bare := (cluster.Fleet{ID: f.ID, Namespace: f.Namespace}); bare.Incomplete(limited(t), b.Client) == nil {
+		t.Error("a run that has only a namespace can be collected")
+	}
+	b.server.Fault = func(method, path string) *metav1.Status {
+		if method == http.MethodGet && strings.Contains(path, "/roles/") {
+			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no right")
+		}
+		return nil
+	}
+	must.Do(t, f.Incomplete(limited(t), b.Client))
+	b.server.Remove("/api/v1/namespaces/" + f.Namespace + "/serviceaccounts/touchstone-" + f.ID)
+	pod := f.Agent(f.Nodes[0])
+	b.server.Set(t, b.path(pod.Name), pod)
+	must.Do(t, f.Incomplete(limited(t), b.Client))
+}
+
+// A name of a class that no plan can hold is refused before an agent reads it.
+func TestLongClass(t *testing.T) {
+	class := func(length int) []nodev1.RuntimeClass {
+		return []nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a.", length/2)}}}
+	}
+	const limit = 124 // the prefix has four more
+	if p, _, err := cluster.Resolve(plan.Cluster(), class(limit)); err != nil || len(p.Targets) != 2 {
+		t.Errorf("Resolve() = %v, %v", p.Targets, err)
+	}
+	if _, _, err := cluster.Resolve(plan.Cluster(), class(limit+2)); err == nil || !strings.Contains(err.Error(), "is too long or not printable; name the other classes") {
+		t.Errorf("Resolve() = %v", err)
+	}
+}
+
+// The clean-up repeats each request that an overloaded API server has not answered.
+func TestCleanRetries(t *testing.T) {
+	for _, isOwn := range []bool{true, false} {
+		f := fleet(1)
+		f.OwnNamespace = isOwn
+		b := newBench(t, f)
+		must.Do(t, b.Create(limited(t)))
+		var mu sync.Mutex
+		failed := map[string]bool{}
+		b.server.Fault = func(method, path string) *metav1.Status {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed[method+path] {
+				return nil
+			}
+			failed[method+path] = true
+			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
+		}
+		if removals, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
+			t.Errorf("removed %v and left %v: %v", removals, b.server.Paths(), err)
 		}
 	}
 }

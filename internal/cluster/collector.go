@@ -312,8 +312,10 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 	alive := make(chan struct{}, 1)
 	go n.guard(ctx, cancel, pod, alive)
 	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: agentContainer, Follow: !ended(pod)}).Stream(ctx)
-	if apierrors.IsNotFound(err) {
-		n.roster.Gone(pod.Name) // between its creation and the watch
+	if apierrors.IsNotFound(err) { // a kubelet that has just started knows no pod either
+		if _, failure := n.Client.Pods(n.Fleet.Namespace).Get(ctx, pod.Name, metav1.GetOptions{}); apierrors.IsNotFound(failure) {
+			n.roster.Gone(pod.Name) // between its creation and the watch
+		}
 	}
 	if err != nil {
 		return n.Client.Explain(err)
@@ -512,11 +514,13 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 	if end.Trials != len(n.recorded) {
 		return fmt.Errorf("the run has %d trials, and %d are recorded", end.Trials, len(n.recorded))
 	}
-	phase := Complete
+	n.state = State{Phase: Complete, Done: end.Trials, Total: end.Trials}
 	if end.State != result.Complete {
-		phase = Ended
+		n.state.Phase = Ended
+		if last := len(end.Caveats) - 1; last >= 0 {
+			n.state.Text = end.Caveats[last] // the agent adds the cause
+		}
 	}
-	n.state = State{Phase: phase, Done: end.Trials, Total: end.Trials}
 	if n.complete {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (f *Fleet) cleanNodes(ctx context.Context, client *kube.Client) error {
 
 // configMaps returns the names of the config maps of the fleet. Those with earlier parts of runs are for the successors of lost agents.
 func (f *Fleet) configMaps(ctx context.Context, client *kube.Client) (map[string]bool, error) {
-	list, err := client.ConfigMaps(f.Namespace).List(ctx, metav1.ListOptions{LabelSelector: engine.Label + "=" + f.ID})
+	list, err := listObjects(ctx, client.ConfigMaps(f.Namespace).List, metav1.ListOptions{LabelSelector: engine.Label + "=" + f.ID})
 	if err != nil {
 		return nil, fmt.Errorf("list the config maps of the run: %w", client.Explain(err))
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -83,6 +85,45 @@ func Stop(ctx context.Context, client *kube.Client, f *Fleet) (int, error) {
 		count++
 	}
 	return count, nil
+}
+
+// Incomplete returns an error if the fleet has no agent, and lacks an object that agents need: its program was killed while it made or removed the
+// objects. An object that the user may not read counts as present.
+func (f *Fleet) Incomplete(ctx context.Context, client *kube.Client) error {
+	agents, err := f.agents(ctx, client)
+	if err != nil || len(agents) > 0 {
+		return err
+	}
+	lack := fmt.Errorf("cluster run %s has nothing to collect, because its program was killed while it made or removed the objects: remove the rest with touchstone cluster cleanup %[1]s, and start a new run", f.ID)
+	if len(f.Nodes) == 0 {
+		return lack
+	}
+	for _, object := range f.Base() {
+		err := kube.Retry(ctx, nil, func(ctx context.Context) error { return read(ctx, client, object) })
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w (%w)", lack, err)
+		case err != nil && !apierrors.IsForbidden(err):
+			return client.Explain(err)
+		}
+	}
+	return nil
+}
+
+// read reads an object that the agents need.
+func read(ctx context.Context, client *kube.Client, object any) (err error) {
+	options := metav1.GetOptions{}
+	switch o := object.(type) {
+	case *corev1.ConfigMap:
+		_, err = client.ConfigMaps(o.Namespace).Get(ctx, o.Name, options)
+	case *corev1.ServiceAccount:
+		_, err = client.ServiceAccounts(o.Namespace).Get(ctx, o.Name, options)
+	case *rbacv1.Role:
+		_, err = client.Roles(o.Namespace).Get(ctx, o.Name, options)
+	case *rbacv1.RoleBinding:
+		_, err = client.RoleBindings(o.Namespace).Get(ctx, o.Name, options)
+	}
+	return err
 }
 
 // Busy describes another cluster run that measures on one of the nodes; empty without one.

@@ -90,6 +90,10 @@ func Resolve(p plan.Plan, classes []nodev1.RuntimeClass) (plan.Plan, map[string]
 	if len(p.Targets) == 0 {
 		return p, nil, &PlanError{errors.New("the plan has no target")}
 	}
+	// The agents read the plan with the names of all classes.
+	if _, err := plan.Parse("plan", p.YAML()); err != nil {
+		return refuse("a class of the cluster cannot be a target: %w; name the other classes by the key targets or --targets", err)
+	}
 	for name := range handlers {
 		if !slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return t.Runtime == name }) {
 			delete(handlers, name)

@@ -57,6 +57,8 @@ type Config struct {
 	// Node is the node that an agent measures, for the record; nil on a machine. Without Pods the agent has left its pod and measures the node itself, and
 	// the names of its resources there have the ID of the cluster run.
 	Node *result.Node
+	// Outages knows when the node of Pods is away; nil on a machine.
+	Outages runner.Outages
 	// Programs makes the workload image on a node, with files in a directory of the run, in place of a build; nil builds it.
 	Programs func(ctx context.Context, dir string) (v1.Image, error)
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
@@ -321,6 +323,9 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	outcome, err := runner.Run(ctx, config)
 	run.Caveats = append(run.Caveats, e.stopped(run.Stopping)...)
 	state := result.Complete
+	if err != nil {
+		outcome.Caveats = append(outcome.Caveats, fmt.Sprintf("the run ended early: %v", err))
+	}
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
@@ -338,7 +343,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		RunID: e.hostID(), Seed: run.Seed, Work: e.work, Targets: e.targets,
 		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision), Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
-		Clock: e.clock, Noise: e.noise, Done: run.Trials,
+		Clock: e.clock, Noise: e.noise, Outages: e.Outages, Done: run.Trials,
 		Images: files, Data: e.scratch, Registry: &fakeImages{}, Remote: e.remotes.open,
 		Record: func(t result.Trial) error {
 			// A finished trial is kept, also when the run is being interrupted.

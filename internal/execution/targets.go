@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,13 +112,23 @@ const (
 	triesLimit = 20 * time.Second
 )
 
-// openTarget opens a target. It returns the errors of the first containers that did not work.
+// openTarget opens a target. It returns the errors of the first containers that did not work. An attempt that an outage explains does not count.
 func (e *Execution) openTarget(ctx context.Context, t target.Target) (driver engine.Engine, failures []error, err error) {
 	start := e.clock.Now()
-	for {
+	for outages := 0; ; {
+		explain := cmp.Or[runner.Outages](e.Outages, runner.NoOutages{}).Begin(ctx)
 		driver, err = e.drivers.Open(ctx, t, e.engineSession())
 		var open *engine.OpenError
-		if err == nil || !errors.As(err, &open) || !open.Transient {
+		if err == nil || !errors.As(err, &open) {
+			return driver, failures, err
+		}
+		if reason := explain(ctx, err); reason != "" && outages < mostTries && ctx.Err() == nil {
+			e.report(Note, fmt.Sprintf("%s is tried again after an outage: %s", t, reason))
+			outages++
+			start = e.clock.Now()
+			continue
+		}
+		if !open.Transient {
 			return driver, failures, err
 		}
 		failures = append(failures, err)

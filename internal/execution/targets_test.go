@@ -118,6 +118,30 @@ func (d *driver) Open(context.Context, target.Target, engine.Session) (engine.En
 	return nil, d.err
 }
 
+// outages explain a number of failures.
+type outages int
+
+func (o *outages) Begin(context.Context) func(context.Context, error) string {
+	return func(context.Context, error) string {
+		if *o--; *o < 0 {
+			return ""
+		}
+		return "the node is away"
+	}
+}
+
+// An attempt to open a target that an outage explains does not count, also if its error is final. The attempts have an end.
+func TestTargetsAfterOutages(t *testing.T) {
+	for count, calls := range map[outages]int{0: 1, 1: 2, 100: 1 + mostTries} {
+		d := &driver{err: &engine.OpenError{Err: &engine.UnsupportedError{What: "k8s", Reason: "forbidden"}}}
+		o := &recorder{}
+		e := &Execution{environment: environment{drivers: engines.Drivers{d}, clock: fake.NewClock()}, Config: Config{Observer: o, Outages: &count}}
+		if _, _, err := e.openTarget(t.Context(), target.Target{Engine: "broken"}); !errors.Is(err, d.err) || d.calls != calls || len(o.events) != calls-1 {
+			t.Errorf("%d calls with the events %v, %v; want %d", d.calls, o.events, err, calls)
+		}
+	}
+}
+
 // Only an error that may pass is worth another attempt. The reason is told once, at the end.
 //
 // Invariant known-errors.

@@ -181,6 +181,17 @@ func (r *run) removeAtOnce(ctx context.Context, what string, limit time.Duration
 	return errs
 }
 
+// removeLeft removes the objects that a clean-up during an outage has left. Those that stay are removed at the end of the run.
+func (r *run) removeLeft(ctx context.Context) {
+	var rest []leftover
+	for i, err := range r.removeAtOnce(context.WithoutCancel(ctx), cleaningUp, r.CallLimit, r.left) {
+		if err != nil {
+			rest = append(rest, r.left[i])
+		}
+	}
+	r.left = rest
+}
+
 // removeRest removes the run's images, and the objects that no clean-up has removed, also if the run is interrupted: the user's own engines
 // outlive the run.
 func (r *run) removeRest(ctx context.Context) {

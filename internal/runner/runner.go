@@ -5,6 +5,8 @@
 // so that a drift of the host affects all targets alike. Blocks of different benchmarks alternate, so that a run that is
 // interrupted or exceeds its budget has results for all benchmarks. With Decide a decided cell leaves the
 // later blocks. The order of a block depends only on the seed and the block, so that a resumed run equals an uninterrupted one.
+//
+// A trial that an outage of its machine interrupts is repeated in its place, because it is no evidence against its target: see Outages.
 package runner
 
 import (
@@ -109,7 +111,9 @@ type Config struct {
 	// targets without processes on this host.
 	Programs monitor.Programs
 	Noise    Noise
-	Record   func(result.Trial) error
+	// Outages knows when the place of the targets is away. Nil stands for NoOutages.
+	Outages Outages
+	Record  func(result.Trial) error
 	// Calls receives the calls of each trial after its clean-up; nil receives none.
 	Calls    func(Calls)
 	Observer Observer
@@ -202,6 +206,7 @@ type run struct {
 	estimated bool                  // Estimated was called
 	breaker   breaker
 	pace      pace
+	outages   outages
 	out       Outcome
 }
 
@@ -224,6 +229,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
 		work: map[result.Cell][]int{}, measured: make([]decision.Measured, len(config.Work)), ready: make([]bool, len(config.Work)), units: map[string]guard.Cost{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
+	}
+	if r.Outages == nil {
+		r.Outages = NoOutages{}
 	}
 	for i, w := range r.Work {
 		for _, t := range r.Targets {
@@ -260,6 +268,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 		err = r.cut()
 	}
 	r.removeRest(ctx)
+	if caveat := r.outages.caveat(); caveat != "" {
+		r.out.Caveats = append(r.out.Caveats, caveat)
+	}
 	return r.out, err
 }
 

@@ -82,6 +82,7 @@ type trial struct {
 	watches    []*meter.Watch
 	phases     []result.Phase
 	failed     map[string]int // calls, by the name of the phase
+	lastFailed error          // of the last failed call
 	samples    []result.Sample
 	histograms []result.Distribution
 	timelines  []result.Timeline
@@ -275,6 +276,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 				t.failed = map[string]int{}
 			}
 			t.failed[phase]++
+			t.lastFailed = err
 		}
 		return bench.Span{}, err // a failure never becomes a time
 	}
@@ -371,9 +373,9 @@ func (t trialDetails) Timeline(l result.Timeline) {
 	t.mu.Unlock()
 }
 
-// execute runs the trial from set-up to clean-up. The second result is false if ctx ended during the trial, which then does not
-// count.
-func (r *run) execute(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, bool) {
+// executeOnce runs an attempt of the trial from set-up to clean-up, and waits for the end of an outage.
+func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, identity attempt) (result.Trial, ending) {
+	explain := r.Outages.Begin(ctx)
 	t := &trial{attempt: identity, r: r, work: work, target: target.Name, engine: target.Engine, began: r.Clock.Now()}
 	out := result.Trial{Started: t.began.UTC().Round(0)}
 	noise := r.Noise.Begin()
@@ -391,9 +393,12 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 			err = t.checkClocks()
 		}
 	}
-	interrupted := err != nil && ctx.Err() != nil
+	end := ending{isInterrupted: err != nil && ctx.Err() != nil}
 	removal := t.cleanUp(ctx)
-	if !interrupted {
+	if !end.isInterrupted {
+		end = r.awaitOutage(ctx, t.failure(err, removal), explain)
+	}
+	if end == (ending{}) {
 		r.breaker.note(target.Name, err, removal)
 	}
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
@@ -420,7 +425,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, target Target, identi
 		out.Output, out.FailedCalls = t.output(), t.failed
 	}
 	t.passCalls(out.Status)
-	return out, !interrupted
+	return out, end
 }
 
 // run calls the benchmark. A panic in it fails the trial and does not end a run of hours.

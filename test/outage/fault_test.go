@@ -61,7 +61,11 @@ var faults = []struct {
 	{"image of another architecture", foreignArchitecture},
 	{"drained", drained},
 	{"preempted", preempted},
+	{"measured pods evicted", evicted},
+	{"hostile names", hostileNames},
+	{"handler missing", missingHandler},
 	{"errors of the API server", unreliableServer},
+	{"API server killed", killedServer},
 	{"two runs", twoRuns},
 	{"stuck namespace", stuckNamespace},
 }
@@ -115,7 +119,8 @@ func (f *fleet) awaitTrials(count int) {
 	})
 }
 
-// killedBetweenRequests kills the coordinator right after each of its requests that create an object. A clean-up of all runs finds the rest.
+// killedBetweenRequests kills the coordinator right after each of its requests that create an object. A collection ends, and a clean-up of all runs
+// finds the rest.
 func killedBetweenRequests(s *site) {
 	for count := int64(1); ; count++ {
 		var requests atomic.Int64
@@ -137,6 +142,15 @@ func killedBetweenRequests(s *site) {
 		case <-time.After(patience):
 			s.Fatalf("the run does not end:\n%s", f.coordinator.text())
 		}
+		isKilled := false
+		select {
+		case <-died:
+			isKilled = true
+			f.start("collect")
+			f.ends() // it may have nothing to collect
+		default:
+			f.mustEnd(exitOK)
+		}
 		output, err := s.touchstone("cluster", "cleanup", "--all")
 		if err != nil {
 			s.Fatalf("clean up after request %d: %v\n%s", count, err, output)
@@ -146,10 +160,7 @@ func killedBetweenRequests(s *site) {
 		if left := regexp.MustCompile(`(?m)^namespace/touchstone-2[1-9].*|^namespace/touchstone-202[1-9].*`).FindString(list); left != "" {
 			s.Errorf("killed after request %d: the clean-up leaves %s, and prints:\n%s", count, left, output)
 		}
-		select {
-		case <-died:
-		default:
-			f.mustEnd(exitOK)
+		if !isKilled {
 			s.Logf("a run makes %d objects", requests.Load())
 			return
 		}
@@ -320,6 +331,76 @@ spec:
 	f.measured(25)
 }
 
+// evicted evicts measured pods by the API, as a drain and a kubelet without memory do. Their trials are repeated.
+func evicted(s *site) {
+	f := s.begin(longPlan)
+	count := 0
+	f.await("no measured pod was evicted", func() string {
+		list, err := s.kubectl("get", "pods", "--namespace", f.namespace(), "-l", "touchstone.class", "-o", "name")
+		must.Do(s, err)
+		for name := range strings.FieldsSeq(list) {
+			name = strings.TrimPrefix(name, "pod/")
+			if repeated.MatchString(name) {
+				continue
+			}
+			eviction := `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "` + name + `", "namespace": "` + f.namespace() + `"}}`
+			file := filepath.Join(s.TempDir(), "eviction.json")
+			must.Do(s, os.WriteFile(file, []byte(eviction), 0o600))
+			if _, err := s.kubectl("create", "--raw", "/api/v1/namespaces/"+f.namespace()+"/pods/"+name+"/eviction", "-f", file); err == nil { // it may be gone
+				count++
+			}
+		}
+		if count < evictions && !f.coordinator.hasExited() {
+			return fmt.Sprintf("%d were", count)
+		}
+		return ""
+	})
+	f.mustEnd(exitOK)
+	f.measured(25)
+	caveats := ""
+	for _, run := range f.runs() {
+		caveats += strings.Join(run.Caveats, "\n")
+	}
+	if !regexp.MustCompile("outages interrupted .* which were repeated .*EvictionByEvictionAPI").MatchString(caveats) {
+		s.Errorf("the caveats lack the evictions:\n%s", caveats)
+	}
+}
+
+// evictions is the number of measured pods that are evicted. An eviction at the end of a trial has no effect.
+const evictions = 20
+
+// repeated matches the pods of repeated trials. A trial whose pods are evicted in each attempt has failed.
+var repeated = regexp.MustCompile("-t[0-9]+r[0-9]+-")
+
+// hostileNames has a class and a plan with names that are as long and as strange as they may be.
+func hostileNames(s *site) {
+	class := strings.Repeat("a", 63) + ".0--9." + strings.Repeat("z", 55)
+	s.Apply(s, `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: `+class+`}
+handler: runc
+`)
+	defer func() { _, _ = s.kubectl("delete", "runtimeclass", class) }()
+	f := s.begin(strings.NewReplacer("k8s/runc", "k8s/"+class, "name: faults", `name: "<b>../$(x)"`).Replace(faultPlan))
+	f.mustEnd(exitOK)
+	f.measured(5)
+}
+
+// missingHandler has a class without a handler on the nodes. Only an event shows the reason. The other class is measured.
+func missingHandler(s *site) {
+	s.Apply(s, `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: ghost}
+handler: ghost
+`)
+	defer func() { _, _ = s.kubectl("delete", "runtimeclass", "ghost") }()
+	f := s.begin(strings.Replace(faultPlan, "k8s/runc", "k8s/runc, k8s/ghost", 1))
+	f.mustEnd(exitOK, `no runtime for "ghost" is configured`, "install the handler of the class")
+	f.measured(5)
+}
+
 // unreliableServer answers requests with the errors of an overloaded or restarting server, ends watches, and forgets their place.
 func unreliableServer(s *site) {
 	var mu sync.Mutex
@@ -376,6 +457,17 @@ func unreliableServer(s *site) {
 			s.Errorf("no request was %s", kind)
 		}
 	}
+}
+
+// killedServer kills the API server under trials. It refuses requests after its return, until it has read the roles. No trial has failed.
+func killedServer(s *site) {
+	f := s.begin(longPlan)
+	for count := 4; count <= 40; count += 9 {
+		f.awaitTrials(count)
+		s.KillControl(s, "kube-apiserver")
+	}
+	f.mustEnd(exitOK)
+	f.measured(25)
 }
 
 // discard drops the answer to a request.

@@ -72,6 +72,7 @@ var victims = []victim{
 func (k *kill) coordinatorProcess() {
 	must.Do(k, k.coordinator.cmd.Process.Signal(syscall.SIGKILL))
 	<-k.coordinator.exited
+	k.Logf("the killed coordinator of run %s printed:\n%s", k.id, k.coordinator.text())
 	k.keep()
 	pause(k.outage)
 	k.start("collect", k.id)
@@ -193,6 +194,7 @@ func TestKills(t *testing.T) {
 		code := f.ends()
 		losses += f.check()
 		f.explained()
+		f.failures()
 		t.Logf("run %s ends with %d after %d trials, kept %d", f.id, code, f.trials(), f.keptTrials())
 		s.clean(f, baseline)
 	}

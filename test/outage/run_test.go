@@ -207,6 +207,18 @@ func (f *fleet) trials() int {
 	return count
 }
 
+// failures logs the trials without success.
+func (f *fleet) failures() {
+	f.Helper()
+	for node, run := range f.runs() {
+		for i := range run.Trials {
+			if t := &run.Trials[i]; t.Status != result.OK {
+				f.Logf("%s: trial %d is %s: %s", node, t.Seq, t.Status, t.Reason)
+			}
+		}
+	}
+}
+
 // key identifies a trial with its outcome.
 func key(t *result.Trial) string {
 	return fmt.Sprintf("trial %d: %s %s block %d, %s, %d samples, started %s", t.Seq, t.Benchmark, t.Target, t.Block, t.Status, len(t.Samples), t.Started.UTC().Format(time.RFC3339Nano))

@@ -222,19 +222,19 @@ func (a *agent) measure(ctx context.Context, predecessor *result.Run) error {
 	run, stop := a.pod.untilEnd(ctx)
 	defer stop()
 	a.journal.measuring = run
+	progress := &observer{log: a.log, clock: meter.System{}}
 	config := execution.Config{
 		Plan: p, Store: a.journal, RunID: a.journal.runID, Earlier: predecessor, Tool: a.Tool, Node: &a.node.Node,
-		Observer: &observer{log: a.log, clock: meter.System{}},
+		Observer: progress,
 	}
 	if a.isOnNode {
 		a.onNode(&config)
 	} else {
-		config.Pods, config.Folder = a.pods(), filepath.Join(a.Root, cluster.DataDir)
+		config.Pods, config.Outages, config.Folder = a.pods(), outages{a.pod, progress.paused}, filepath.Join(a.Root, cluster.DataDir)
 	}
 	outcome, err := a.Execute(run, config)
 	// A node that has just come back takes pods before its container engine works.
 	for attempt := 1; predecessor != nil && err != nil && !outcome.Recorded && attempt < resumeAttempts && run.Err() == nil; attempt++ {
-		a.journal.awaitNode(true)
 		_ = kube.Pause(run, resumePause)
 		outcome, err = a.Execute(run, config)
 	}

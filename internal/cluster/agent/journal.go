@@ -14,8 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// journal records a run in the agent's results file, and then in the log. Between two trials it writes records again that the coordinator misses, and
-// waits while the node is lost.
+// journal records a run in the agent's results file, and then in the log. Between two trials it writes records again that the coordinator misses.
 type journal struct {
 	*store.Store
 	log   *record.Writer
@@ -46,20 +45,9 @@ func (j *journal) Append(ctx context.Context, runID string, trial result.Trial) 
 		return err
 	}
 	if first := j.pod.missing(); first > 0 {
-		if err := j.replay(ctx, first); err != nil {
-			return err
-		}
+		return j.replay(ctx, first)
 	}
-	failed := trial.Status == result.Failed || trial.Status == result.Timeout
-	j.awaitNode(failed)
 	return nil
-}
-
-// awaitNode waits while the node is lost, and writes the reason to the log.
-func (j *journal) awaitNode(failed bool) {
-	j.pod.awaitNode(j.measuring, failed, func(reason string) {
-		_ = j.log.Tell(record.Progress, record.Moment{Paused: reason}) // the log's next record returns its error
-	})
 }
 
 // Stopping implements execution.Store.
@@ -160,9 +148,10 @@ func (j *journal) serve(ctx context.Context) error {
 
 // observer writes the events of an execution to the log.
 type observer struct {
-	log   *record.Writer
-	clock meter.Clock
-	last  time.Time
+	log    *record.Writer
+	clock  meter.Clock
+	last   time.Time
+	moment record.Moment // at last
 }
 
 // progressInterval is the shortest time between two records of the progress.
@@ -175,9 +164,15 @@ func (o *observer) Started(t result.Trial, state runner.Progress) {
 		return
 	}
 	o.last = moment
-	o.tell(record.Progress, record.Moment{
-		Done: state.Done, Total: state.Total, Left: state.Left, AtMost: state.AtMost, Trial: t.Benchmark + " " + t.Target,
-	})
+	o.moment = record.Moment{Done: state.Done, Total: state.Total, Left: state.Left, AtMost: state.AtMost, Trial: t.Benchmark + " " + t.Target}
+	o.tell(record.Progress, o.moment)
+}
+
+// paused writes the reason of a wait to the log. An empty one is the end of the wait.
+func (o *observer) paused(reason string) {
+	moment := o.moment
+	moment.Paused = reason
+	o.tell(record.Progress, moment)
 }
 
 // Ended implements runner.Observer. The record of the trial has all of it.

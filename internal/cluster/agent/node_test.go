@@ -49,7 +49,6 @@ func TestWishes(t *testing.T) {
 	}
 	must.Do(t, agent.Close())
 	<-end
-	p.awaitNode(t.Context(), true, func(string) { t.Error("a delegate waits for the control plane") })
 }
 
 // The workload image of a node has the files of the agent's image, without the agent and without the mounts of its container.

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/engine/k8s"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 )
 
@@ -33,7 +36,8 @@ type pod struct {
 	replay  string        // the value of the last request for records, which missing has returned
 	asked   string        // the value of the present request
 	end     string
-	lost    string // the reason why the agent waits; empty while the node is there
+	lost    string // the reason why the control plane takes the node for lost; empty while it is there
+	doubt   string // the reason to doubt that the node takes pods; empty after it has taken one
 	expired bool
 }
 
@@ -66,8 +70,9 @@ func (p *pod) follow(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { p.expire(ctx) })
 	for ctx.Err() == nil {
-		// A refusal may be of the moment, as while the control plane reads the role. Without the watch the lease ends the run.
-		if err := kube.Follow(ctx, p.pods, p.options(), p); err != nil {
+		// A refusal may be of the moment, as while a restarted API server reads the role. Without the watch the lease ends the run.
+		if err := kube.Follow(ctx, p.pods, p.options(), p); err != nil && ctx.Err() == nil {
+			p.suspect(fmt.Sprintf("the API server refuses to list the agent's pod: %v", err))
 			_ = kube.Pause(ctx, refusalPause)
 		}
 	}
@@ -83,8 +88,12 @@ func (p *pod) Seen(state *corev1.Pod) {
 		a := state.Annotations
 		p.renewal, p.asked, p.end = a[cluster.LeaseAnnotation], a[cluster.ReplayAnnotation], a[cluster.EndAnnotation]
 		p.lost = cluster.LostNode(state)
+		p.doubt = cmp.Or(p.lost, p.doubt)
 	})
 }
+
+// suspect notes a reason to doubt that the node takes pods.
+func (p *pod) suspect(reason string) { p.update(func() { p.doubt = reason }) }
 
 // hear reads wishes until they end.
 func (p *pod) hear(wishes io.Reader) {
@@ -126,7 +135,7 @@ func (*pod) Gone(string) {}
 func (*pod) Listed() {}
 
 // Lost implements kube.Observer.
-func (*pod) Lost(error) {}
+func (p *pod) Lost(err error) { p.suspect(unanswered(err)) }
 
 // expire sets expired when the lease was not renewed in time.
 func (p *pod) expire(ctx context.Context) {
@@ -216,24 +225,62 @@ func (p *pod) missing() int {
 	return number
 }
 
-// awaitNode returns when the node takes pods, or when the run must end. After a failed trial it tries one: the watch may be late, and an agent may not
-// read its node. tell gets the reason of a wait.
-func (p *pod) awaitNode(ctx context.Context, failed bool, tell func(reason string)) {
-	if p.pods == nil {
-		return
+// outages waits while the node of a pod or the API server is away. It implements runner.Outages.
+type outages struct {
+	*pod
+	// tell gets the reason of a wait, and an empty one at its end.
+	tell func(reason string)
+}
+
+// Begin implements runner.Outages. A failure without other evidence makes it try a pod: the watch may be late, and an agent may not read its node.
+func (o outages) Begin(ctx context.Context) (explain func(context.Context, error) string) {
+	if o.doubts() != "" {
+		o.awaitReturn(ctx)
 	}
-	last := ""
-	for {
-		change := p.changes()
-		reason := p.reason()
-		if reason == "" && (failed || last != "") {
-			reason = p.place(ctx)
+	return func(ctx context.Context, failure error) string {
+		reason := o.doubts()
+		if fault, ok := errors.AsType[*k8s.FaultError](failure); reason == "" && ok && fault.Outage {
+			reason = fault.Reason
 		}
-		if reason == "" || ctx.Err() != nil {
+		if reason == "" {
+			reason, _ = o.place(ctx, promptLimit) // the failure has the reason of a refusal, such as a quota
+			reason = cmp.Or(reason, o.doubts())   // a node that has just come back takes the pod late
+		}
+		if reason != "" {
+			o.awaitReturn(ctx)
+		}
+		return reason
+	}
+}
+
+// awaitReturn returns when the node takes a pod, or when the run must end.
+func (o outages) awaitReturn(ctx context.Context) {
+	last := ""
+	defer func() {
+		if last != "" {
+			o.tell("")
+		}
+	}()
+	limit := firstLimit
+	for refusals := 0; ctx.Err() == nil && refusals < refusalsAllowed; {
+		change := o.changes()
+		reason, refusal := o.lostReason(), error(nil)
+		if reason == "" {
+			reason, refusal = o.place(ctx, limit)
+			limit = min(2*limit, placeLimit)
+		}
+		switch {
+		case refusal != nil:
+			refusals++
+			reason = fmt.Sprintf("the API server refuses to create a pod: %v", refusal)
+		case reason == "":
+			o.trust()
 			return
+		default:
+			refusals = 0
 		}
 		if reason != last {
-			tell(reason)
+			o.tell(reason)
 			last = reason
 		}
 		pause, cancel := context.WithTimeout(ctx, nodePause)
@@ -243,55 +290,80 @@ func (p *pod) awaitNode(ctx context.Context, failed bool, tell func(reason strin
 		}
 		cancel()
 	}
+	o.trust() // the trial shows the reason of a refusal that stays
 }
 
 // nodePause is the longest time between two attempts to place a pod.
 const nodePause = 2 * time.Second
 
-func (p *pod) reason() string {
+// refusalsAllowed is the number of consecutive refusals that an outage can have. An API server that has restarted knows no role for some seconds.
+const refusalsAllowed = 15
+
+func (p *pod) lostReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
 }
 
-// placeLimit is the time limit of an attempt to place a pod. A scheduler under load takes a second.
-const placeLimit = 20 * time.Second
+func (p *pod) doubts() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doubt
+}
 
-// place lets the scheduler place a pod on the node, and returns the reason if it does not. The pod is removed at once.
-func (p *pod) place(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, placeLimit)
+// trust ends the doubt about a node that has taken a pod.
+func (p *pod) trust() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doubt = p.lost
+}
+
+// Time limits of an attempt to run a pod. A busy node takes a second: one that needs more than promptLimit after a failure was away. During a wait the
+// limit grows from firstLimit to placeLimit: a pod that the container engine has refused waits for the next attempt of the kubelet, and another pod does not.
+const (
+	promptLimit = 10 * time.Second
+	firstLimit  = 5 * time.Second
+	placeLimit  = 40 * time.Second
+)
+
+// place runs a pod on the node. It returns the reason if the node or the API server is away, or the refusal of the API server. The pod is removed at
+// once.
+func (p *pod) place(ctx context.Context, limit time.Duration) (reason string, refusal error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	object, err := p.pods.Create(ctx, p.sample, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) { // which an attempt without an answer made
-		return awayReason(err)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err): // which an attempt without an answer made
+	case kube.IsTransient(err):
+		return unanswered(err), nil
+	default:
+		return "", err
 	}
 	defer p.remove(ctx, object)
 	for {
 		reason, isPlaced := p.placed(ctx)
 		switch {
 		case isPlaced:
-			return ""
+			return "", nil
 		case reason != "":
-			return reason
+			return reason, nil
 		case kube.Pause(ctx, placePause) != nil:
-			return "the scheduler or the kubelet of the node does not answer"
+			return "the scheduler, the kubelet or the container engine of the node does not answer", nil
 		}
 	}
 }
 
-// awayReason is the reason why no pod can be made now; empty if the API server refuses it: the failed trial has its reason, such as a quota.
-func awayReason(err error) string {
-	if kube.IsTransient(err) {
-		return fmt.Sprintf("the API server does not answer: %v", err)
-	}
-	return ""
-}
+// unanswered is the reason of a request without an answer.
+func unanswered(err error) string { return fmt.Sprintf("the API server does not answer: %v", err) }
 
 // placePause is the time between two looks at a pod that the scheduler places.
 const placePause = 100 * time.Millisecond
 
-// placed reports whether the kubelet of the node has taken the sample, or the reason why it has no node. The scheduler alone is no evidence: it trusts
-// a silent kubelet for 40 s.
+// fullNode is the scheduler's reason for a node that is there, and holds no more pods.
+const fullNode = "Too many pods"
+
+// placed reports whether the sample runs or has run, or the reason why it has no node. The scheduler alone is no evidence: it trusts a silent kubelet for
+// 40 s. A full node is not away.
 func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	list, err := p.pods.List(ctx, metav1.ListOptions{FieldSelector: metav1.ObjectNameField + "=" + p.sample.Name})
 	if err != nil || len(list.Items) != 1 {
@@ -300,10 +372,10 @@ func (p *pod) placed(ctx context.Context) (reason string, isPlaced bool) {
 	status := &list.Items[0].Status
 	for _, c := range status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-			return c.Message, false
+			return c.Message, strings.Contains(c.Message, fullNode)
 		}
 	}
-	return "", status.StartTime != nil
+	return "", status.Phase == corev1.PodRunning || status.Phase == corev1.PodSucceeded
 }
 
 // remove removes the sample, which nothing needs any more.

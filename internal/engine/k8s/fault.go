@@ -20,7 +20,9 @@ type FaultError struct {
 	Reason, Advice string
 	// Transient is set if another attempt may succeed.
 	Transient bool
-	cause     error
+	// Outage is set if the class had no part in it: the API server did not answer, or the cluster took the pod away.
+	Outage bool
+	cause  error
 }
 
 func (e *FaultError) Error() string {
@@ -67,7 +69,7 @@ func explain(err error) error {
 	if !errors.As(err, &status) {
 		return &FaultError{
 			Reason: "the API server does not answer: " + excerpt(err.Error()), Advice: "look at the control plane, and at the network of the node",
-			Transient: true, cause: err,
+			Transient: true, Outage: true, cause: err,
 		}
 	}
 	s := status.Status()
@@ -85,7 +87,7 @@ func explain(err error) error {
 	case s.Code == http.StatusUnauthorized:
 		fault.Advice = "the token of the agent has expired or was revoked: start the run again"
 	case s.Code == http.StatusTooManyRequests, s.Code >= http.StatusInternalServerError:
-		fault.Advice, fault.Transient = "the control plane is overloaded or broken: look at its API server", true
+		fault.Advice, fault.Transient, fault.Outage = "the control plane is overloaded or broken: look at its API server", true, true
 	}
 	return fault
 }
@@ -125,7 +127,7 @@ func faultOf(p *corev1.Pod) *FaultError {
 	if c := condition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 		return &FaultError{
 			Reason: fmt.Sprintf("the pod was taken away: %s: %s", excerpt(c.Reason), excerpt(c.Message)),
-			Advice: "keep drains and pods of a higher priority away from the node during the run", Transient: true,
+			Advice: "keep drains and pods of a higher priority away from the node during the run", Transient: true, Outage: true,
 		}
 	}
 	state := stateOf(p)

@@ -1,8 +1,10 @@
 package k8s_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -53,6 +55,12 @@ func checkError(t *testing.T, a *api, c engine.Container, err error, text string
 	}
 }
 
+// isOutage reports whether the class had no part in an error.
+func isOutage(err error) bool {
+	fault, ok := errors.AsType[*k8s.FaultError](err)
+	return ok && fault.Outage
+}
+
 // A request that the API server refuses is an error with the server's reason and a remedy, at once.
 func TestRefusedPods(t *testing.T) {
 	for _, tt := range []struct {
@@ -60,15 +68,16 @@ func TestRefusedPods(t *testing.T) {
 		code                int
 		reason              metav1.StatusReason
 		causes              []metav1.StatusCause
+		isOutage            bool
 	}{
-		{"no class", `pods "x" is forbidden: pod rejected: RuntimeClass "nosuch" not found`, "touchstone cluster check lists the classes", 403, metav1.StatusReasonForbidden, nil},
-		{"quota", "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=1", "raise the quota", 403, metav1.StatusReasonForbidden, nil},
-		{"Pod Security", `violates PodSecurity "restricted:latest": x`, "stricter than the restricted level", 403, metav1.StatusReasonForbidden, nil},
-		{"role", `cannot create resource "pods" in API group "" in the namespace "ns"`, "bind the printed role", 403, metav1.StatusReasonForbidden, nil},
-		{"namespace", "unable to create new content in namespace ns because it is being terminated", "the namespace is being deleted", 403, metav1.StatusReasonForbidden, []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
-		{"credentials", "Unauthorized", "the token of the agent has expired", 401, metav1.StatusReasonUnauthorized, nil},
-		{"broken", "etcdserver: no leader", "the control plane is overloaded or broken", 500, metav1.StatusReasonInternalError, nil},
-		{"hostile", "x\x1b[2J\n" + strings.Repeat("y", 10_000), "the API server refuses the request: x [2J", 400, metav1.StatusReasonBadRequest, nil},
+		{"no class", `pods "x" is forbidden: pod rejected: RuntimeClass "nosuch" not found`, "touchstone cluster check lists the classes", 403, metav1.StatusReasonForbidden, nil, false},
+		{"quota", "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=1", "raise the quota", 403, metav1.StatusReasonForbidden, nil, false},
+		{"Pod Security", `violates PodSecurity "restricted:latest": x`, "stricter than the restricted level", 403, metav1.StatusReasonForbidden, nil, false},
+		{"role", `cannot create resource "pods" in API group "" in the namespace "ns"`, "bind the printed role", 403, metav1.StatusReasonForbidden, nil, false},
+		{"namespace", "unable to create new content in namespace ns because it is being terminated", "the namespace is being deleted", 403, metav1.StatusReasonForbidden, []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}, false},
+		{"credentials", "Unauthorized", "the token of the agent has expired", 401, metav1.StatusReasonUnauthorized, nil, false},
+		{"broken", "etcdserver: no leader", "the control plane is overloaded or broken", 500, metav1.StatusReasonInternalError, nil, true},
+		{"hostile", "x\x1b[2J\n" + strings.Repeat("y", 10_000), "the API server refuses the request: x [2J", 400, metav1.StatusReasonBadRequest, nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := newAPI(t)
@@ -85,6 +94,9 @@ func TestRefusedPods(t *testing.T) {
 			err := c.Start(t.Context())
 			if err != nil && len(err.Error()) > 1000 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+			if isOutage(err) != tt.isOutage {
+				t.Errorf("%v is an outage: %v, want %v", err, isOutage(err), tt.isOutage)
 			}
 			checkError(t, a, c, err, tt.want)
 			if n := a.count("DELETE"); n != 1 { // of the first pod
@@ -163,6 +175,9 @@ func TestDisruptionPrecedesThePhase(t *testing.T) {
 		terminate(p, 0, "Completed", "")
 	})
 	_, err := c.Wait(t.Context())
+	if !isOutage(err) {
+		t.Errorf("%v is the fault of the class", err)
+	}
 	checkError(t, a, c, err, "EvictionByEvictionAPI: Eviction API: evicting")
 }
 
@@ -283,7 +298,35 @@ func TestLostAnswer(t *testing.T) {
 	}
 	a.mu.Unlock()
 	c := created(t, e, "x")
-	checkError(t, a, c, c.Start(t.Context()), "the API server does not answer")
+	err := c.Start(t.Context())
+	if !isOutage(err) {
+		t.Errorf("%v is the fault of the class", err)
+	}
+	checkError(t, a, c, err, "the API server does not answer")
+}
+
+// A log that a killed API server has cut is no output, and no fault of the class.
+func TestCutLog(t *testing.T) {
+	a := newAPI(t)
+	e := opened(t, a)
+	c := created(t, e, "x")
+	a.mu.Lock()
+	a.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			return false
+		}
+		_, _ = io.WriteString(w, time.Now().UTC().Format(time.RFC3339Nano)+" ready\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	a.mu.Unlock()
+	must.Do(t, c.Start(t.Context()))
+	if _, err := c.Wait(t.Context()); !isOutage(err) || !strings.Contains(err.Error(), "the API server has cut the log: unexpected EOF") {
+		t.Errorf("Wait() = %v", err)
+	}
+	if err := c.Delete(t.Context()); !isOutage(err) {
+		t.Errorf("Delete() = %v", err)
+	}
 }
 
 // discarded is an answer that gets lost.
@@ -346,6 +389,42 @@ func TestHostileLog(t *testing.T) {
 		t.Errorf("the second Delete states the damage again: %v", err)
 	}
 }
+
+// The output of a program is its bytes, also if they have controls, no end of a line, or the form of a record of an agent.
+func TestHostileOutput(t *testing.T) {
+	for name, output := range map[string]string{
+		"forged record": "touchstone/1 3 trial 9f86d081884c7d65 {}\n",
+		"controls":      "\x00\x1b[2J\x1b]0;x\a\r\xff\xfe\n\n",
+		"forged time":   "2026-01-01T00:00:00Z ready\n",
+		"no end":        strings.Repeat("x", 3<<20),
+	} {
+		a := newAPI(t)
+		e := opened(t, a)
+		a.mu.Lock()
+		a.run = func(name string) {
+			a.set(name, place1)
+			a.set(name, run)
+			stamp := time.Now().UTC().Format(time.RFC3339Nano) + " "
+			a.write(name, stamp+strings.ReplaceAll(strings.TrimSuffix(output, "\n"), "\n", "\n"+stamp)+output[len(strings.TrimSuffix(output, "\n")):])
+			a.set(name, func(p *corev1.Pod) { terminate(p, 0, "Completed", "") })
+		}
+		a.mu.Unlock()
+		var got bytes.Buffer
+		spec := engine.Spec{ID: engine.Prefix + fleet + "-x", Image: "image", Process: engine.Process{Args: probe.Ready(), Stdout: nopCloser{&got}}}
+		c, err := e.Create(t.Context(), spec)
+		must.Do(t, err, c.Start(t.Context()))
+		exit, err := c.Wait(t.Context())
+		must.Do(t, err, c.Delete(t.Context()))
+		if !exit.OK() || got.String() != output {
+			t.Errorf("%s: %s with %d bytes: %.100q", name, exit, got.Len(), got.String())
+		}
+	}
+}
+
+// nopCloser is a writer with an end.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
 
 // A cancelled start leaves nothing after Delete.
 func TestCancelledStart(t *testing.T) {

@@ -107,22 +107,26 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	}
 	var err error
 	if e.watcher, err = d.acquire(ctx); err != nil {
-		return nil, refuse(err.Error(), "")
+		return nil, openError(ctx, e, err)
 	}
 	if err := e.try(ctx, fmt.Sprintf("%s%s-open-%d", engine.Prefix, s.RunID, d.tests.Add(1))); err != nil {
 		_ = e.Close()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		var fault *FaultError
-		if !errors.As(err, &fault) {
-			fault = &FaultError{Reason: err.Error(), Transient: true}
-		}
-		open := &engine.OpenError{Info: e.Info(), Transient: fault.Transient}
-		open.Err = &engine.UnsupportedError{What: t.String(), Reason: fault.Reason, Advice: fault.Advice}
-		return nil, open
+		return nil, openError(ctx, e, err)
 	}
 	return e, nil
+}
+
+// openError is the error of a target that does not work now.
+func openError(ctx context.Context, e *Engine, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var fault *FaultError
+	if !errors.As(err, &fault) {
+		fault = &FaultError{Reason: err.Error(), Transient: true}
+	}
+	unsupported := &engine.UnsupportedError{What: e.target.String(), Reason: fault.Reason, Advice: fault.Advice}
+	return &engine.OpenError{Info: e.Info(), Transient: fault.Transient, Err: unsupported}
 }
 
 // acquire returns the watcher of pods for one more target. The first call removes the pods that an earlier process of this agent has left.

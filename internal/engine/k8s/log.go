@@ -108,7 +108,10 @@ func copyLines(w io.Writer, log io.Reader, isBrief bool, first func(time.Time)) 
 		case errors.Is(err, io.EOF):
 			return last, nil
 		default:
-			return last, fmt.Errorf("read the log: %w", err)
+			return last, &FaultError{
+				Reason: "the API server has cut the log: " + excerpt(err.Error()), Advice: "look at the control plane, and at the proxies in front of it",
+				Transient: true, Outage: true, cause: err,
+			}
 		}
 	}
 }

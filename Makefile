@@ -30,6 +30,12 @@ probes: ## After a change of probe/ or linpack/, build them for all architecture
 	scripts/setup.sh build cross
 	scripts/build-probe.sh $(PROBES)
 
+.PHONY: bpf
+bpf: ## After a change of internal/trace/kernel, build the programs of the tracer, with clang 14 of Debian 12
+	scripts/setup.sh bpf
+	go generate ./internal/trace
+	cd internal/trace && sha256sum kernel/* bpf_bpfel.go bpf_bpfel.o >bpf.sum
+
 # --- Release ----------------------------------------------------------------------------
 
 .PHONY: dist
@@ -134,6 +140,7 @@ gen: ## Write the generated files: docs/cli, the tables of docs/benchmarks, docs
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 	go test ./internal/setup -count=1 -run TestShimIsCurrent -update
+	go test ./internal/trace -count=1 -run TestCallTableIsCurrent -update
 	go test ./test/ci -count=1 -run TestComponentIsCurrent -update
 
 .PHONY: pins

@@ -72,8 +72,10 @@ func (r *run) traces(ctx context.Context) (complete bool, err error) {
 				if r.over[cell] || r.failed[cell].over() || r.breaker.quarantined[target.Name] != "" || state != nil && state.count > n {
 					continue
 				}
-				if ctx.Err() != nil {
+				select {
+				case <-ctx.Done():
 					return false, nil
+				default:
 				}
 				seq++
 				trace, counts := r.trace(ctx, w, target, seq, n)

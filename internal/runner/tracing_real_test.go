@@ -54,7 +54,7 @@ func TestRealTraces(t *testing.T) {
 			if s.Cgroups == nil {
 				t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 			}
-			plain := enginetest.Open(t, oci.Driver{}, "oci/"+name, s)
+			bare := enginetest.Open(t, oci.Driver{}, "oci/"+name, s)
 			dir := t.TempDir()
 			file, script := filepath.Join(dir, "file"), filepath.Join(dir, "wrapped")
 			must.Do(t, os.WriteFile(file, nil, 0o600))
@@ -68,7 +68,7 @@ func TestRealTraces(t *testing.T) {
 			l := newHarness(t)
 			l.config.RunID, l.config.Cgroups, l.config.Clock, l.config.Programs = s.RunID, s.Cgroups, meter.System{}, runtimes.Programs()
 			l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
-			l.config.Targets = []runner.Target{{Name: "plain", Engine: plain}, {Name: "wrapped", Engine: wrapped}}
+			l.config.Targets = []runner.Target{{Name: "plain", Engine: bare}, {Name: "wrapped", Engine: wrapped}}
 			l.work("test.one.x", func(ctx context.Context, b bench.Trial) error {
 				_, err := bench.Start(ctx, b)
 				b.Record("Value", 1)
@@ -93,13 +93,13 @@ func TestRealTraces(t *testing.T) {
 			t.Logf("%s: %v", name, first["plain"])
 			// The script is one more program for each call of the runtime: create, start and delete.
 			calls := first["wrapped"]["programs"] - first["plain"]["programs"] - 4
-			more := map[string]int64{}
+			difference := map[string]int64{}
 			for call, n := range first["wrapped"] {
-				more[call] = n - first["plain"][call]
+				difference[call] = n - first["plain"][call]
 			}
 			expect.Equal(t, "the work of the script", map[string]int64{
 				"mount": 1, "fsync": 1, "clone": 0, "processes": 4, "programs": 4 + calls, "execve": 4 + calls,
-			}, more)
+			}, difference)
 			if calls < 2 || calls > 4 {
 				t.Errorf("the runtime was called %d times", calls)
 			}

@@ -30,6 +30,12 @@ probes: ## After a change of probe/ or linpack/, build them for all architecture
 	scripts/setup.sh build cross
 	scripts/build-probe.sh $(PROBES)
 
+.PHONY: bpf
+bpf: ## After a change of internal/trace/kernel, build the programs of the tracer, with clang 14 of Debian 12
+	scripts/setup.sh bpf
+	go generate ./internal/trace
+	cd internal/trace && sha256sum kernel/* bpf_bpfel.go bpf_bpfel.o >bpf.sum
+
 # --- Release ----------------------------------------------------------------------------
 
 .PHONY: dist

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh build       a C compiler and the kernel's headers, for the probe
 #   scripts/setup.sh cross       cross compilers, for the probe of the other architectures
+#   scripts/setup.sh bpf         clang 14, for the programs of the tracer
 #   scripts/setup.sh runtimes    runc and crun
 #   scripts/setup.sh engines     containerd, docker.io and podman, and programs that they and CRI-O call
 #   scripts/setup.sh image       tools to build the workload image: mmdebstrap, the keys of Debian
@@ -76,6 +77,10 @@ for what; do
 			want "libc6-dev-${other#*:}-cross" test -e "/usr/${cpu/-/_}-linux-gnu/include/math.h"
 		done
 		;;
+	bpf)
+		want clang-14 command -v clang-14
+		want llvm-14 command -v llvm-strip-14
+		;;
 	runtimes)
 		want runc command -v runc
 		want crun command -v crun
@@ -122,7 +127,7 @@ for what; do
 		fi
 		;;
 	*)
-		echo "setup: unknown set $what; the sets are build, cross, runtimes, gvisor, engines, image, lab, youki, crun, crio" >&2
+		echo "setup: unknown set $what; the sets are build, cross, bpf, runtimes, gvisor, engines, image, lab, youki, crun, crio" >&2
 		exit 2
 		;;
 	esac

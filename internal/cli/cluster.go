@@ -123,6 +123,9 @@ func (o *fleetOptions) clusterPlan() (plan.Plan, error) {
 	if err == nil {
 		_, err = p.Resolve(catalogue.Catalogue{})
 	}
+	if err == nil && p.Trace > 0 {
+		err = errors.New("the plan has the key trace, and the agents of a cluster record no traces; leave it out, or use touchstone benchmark on a node")
+	}
 	return p, err
 }
 

@@ -192,6 +192,9 @@ func (l *listing) Trial(result.Trial) error {
 	return context.Cause(l.ctx)
 }
 
+// Trace implements result.Visitor.
+func (l *listing) Trace(result.Trace) error { return context.Cause(l.ctx) }
+
 // End implements result.Visitor.
 func (*listing) End() error { return nil }
 

@@ -28,6 +28,10 @@ type progress struct {
 }
 
 func (p *progress) Started(t result.Trial, state runner.Progress) {
+	if state.Traces {
+		p.show(fmt.Sprintf("trace %d of %d  %s  %s", state.Done+1, state.Total, name(t.Cell), t.Target))
+		return
+	}
 	line := fmt.Sprintf("%3d%%  trial %d of %d  %s  %s", 100*state.Done/max(state.Total, 1), state.Done+1, state.Total, name(t.Cell), t.Target)
 	if t.Warmup {
 		line += "  warm-up"

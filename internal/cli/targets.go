@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/trace"
 )
 
 // tryLimit bounds the attempt to open one target, the start of its daemon included. Engines have shorter limits with
@@ -43,6 +44,8 @@ type targetRow struct {
 	Can       []string          `json:"can,omitempty"`
 	Cannot    map[string]string `json:"cannot,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
+	// Trace is nil without --trace, and for a target that does not work.
+	Trace *traceRow `json:"trace,omitempty"`
 
 	output, log string // of engine.UnsupportedError, for touchstone doctor
 }
@@ -50,6 +53,7 @@ type targetRow struct {
 func (a *App) targetsCommand() *cobra.Command {
 	var format format
 	var overrides plan.Overrides
+	var traces bool
 	cmd := &cobra.Command{
 		Use:   "targets",
 		Short: "Show the targets of this machine, and why others do not work",
@@ -57,12 +61,14 @@ func (a *App) targetsCommand() *cobra.Command {
 container. Shows the matrix of runtimes and engines, the reason and the remedy for each
 pair that does not work, and the capabilities that targets lack. Then come the properties
 of this machine that make results less complete or less stable, and the command that
-repairs most targets.
+repairs most targets. With --trace it also tries whether Touchstone can count system
+calls (docs/trace.md), and shows the missing part with the remedy.
 
 If no daemon of an engine can be reached, a private daemon is started for the
 attempt. A target that hangs is given up after a time limit. ^C ends the command.`,
 		Example: `  touchstone targets
   touchstone targets --runtime mycrun=/opt/crun/bin/crun -o json
+  touchstone targets --trace
   touchstone targets --managed --engine-bin containerd=/opt/containerd/bin/containerd`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			keepGiven(cmd.Flags(), "managed", &overrides.Managed)
@@ -70,10 +76,16 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 			if err != nil {
 				return err
 			}
-			return a.withTargets(cmd.Context(), p, func(_ *engine.Session, rows []targetRow) error { return a.listTargets(rows, format) })
+			return a.withTargets(cmd.Context(), p, func(_ *engine.Session, rows []targetRow) error {
+				if traces {
+					addTraces(rows, trace.Check())
+				}
+				return a.listTargets(rows, format)
+			})
 		},
 	}
 	addFormat(cmd, &format)
+	cmd.Flags().BoolVar(&traces, "trace", false, "try whether system calls can be counted")
 	addEngineFlags(cmd, &overrides)
 	return cmd
 }
@@ -221,6 +233,7 @@ func (a *App) printTargets(rows []targetRow, warnings []string) error {
 	}
 	reasons.print(w, width)
 	printIncapable(w, width, rows)
+	printTraces(w, width, rows)
 	printHost(w, width, warnings)
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(w, "\nWithout root Touchstone measures only rootless containers. Root has more targets.")

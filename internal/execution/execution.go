@@ -74,6 +74,7 @@ type Store interface {
 	Create(ctx context.Context, run result.Run) error
 	Resume(ctx context.Context, runID string) error
 	Append(ctx context.Context, runID string, trial result.Trial) error
+	AppendTrace(ctx context.Context, runID string, trace result.Trace) error
 	Stopping(ctx context.Context, runID string, rule *result.Stopping) error
 	Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error
 	// TrialTimes returns the mean time of a trial of each cell in earlier runs.
@@ -133,13 +134,15 @@ type Execution struct {
 	work    []plan.Work
 	targets []runner.Target
 	// absent has the targets that the plan names and that could not be opened.
-	absent  []string
-	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
-	caches  pageCache
-	metrics metrics
-	remotes remotes
-	secrets result.Hider // of variables that must not be stored
-	shown   result.Hider // of all variables, which events and traces do not show
+	absent []string
+	host   engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
+	caches pageCache
+	// untraced is the caveat of a run without the traces of its plan; empty otherwise.
+	untraced []string
+	metrics  metrics
+	remotes  remotes
+	secrets  result.Hider // of variables that must not be stored
+	shown    result.Hider // of all variables, which events and traces do not show
 }
 
 // environment holds the engines, the clock and the noise source of an execution. For fake targets they
@@ -329,7 +332,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.metrics.dropped, outcome.Caveats, e.turn.laterCaveats(run.Caveats))
+	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.untraced, e.metrics.dropped, outcome.Caveats, e.turn.laterCaveats(run.Caveats))
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
@@ -349,7 +352,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 			// A finished trial is kept, also when the run is being interrupted.
 			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, e.secrets.Trial(e.metrics.known(t)))
 		},
-		Observer: e.Observer,
+		Observer: e.Observer, Tracing: e.tracing(ctx, run),
 		Pulling: func(target string, image bench.Image) {
 			e.report(Step, fmt.Sprintf("getting image %s ready on %s", image, target))
 		},

@@ -62,7 +62,7 @@ func NewAB(p plan.Plan, builds [2]Build, metrics []string, margin float64) (*AB,
 	if err := setBuilds(&p, builds); err != nil {
 		return nil, err
 	}
-	p.Name, p.Precision, p.MaxBlocks, p.Warmup, p.Export, p.TouchstoneOutput = "ab", 0, 0, warmup, "", ""
+	p.Name, p.Precision, p.MaxBlocks, p.Warmup, p.Trace, p.Export, p.TouchstoneOutput = "ab", 0, 0, warmup, 0, "", ""
 	work, _, err := execution.Check(p)
 	if err != nil {
 		return nil, &execution.UsageError{Err: err}

@@ -100,7 +100,7 @@ func NewSelfcheck(p plan.Plan, name string) (*Selfcheck, error) {
 		}
 	}
 	c.plan.Runtimes = maps.Clone(p.Runtimes)
-	c.plan.Warmup, c.plan.Precision, c.plan.MaxBlocks = warmup, 0, 0
+	c.plan.Warmup, c.plan.Precision, c.plan.MaxBlocks, c.plan.Trace = warmup, 0, 0, 0
 	return c, nil
 }
 

@@ -134,6 +134,7 @@ type process struct {
 	exe       executed // the file that it executes
 	threads   int      // of a living process
 	resident  int64    // resident set size of a living process, in bytes
+	nested    bool     // in a PID namespace below its parent's; unknown for most processes
 }
 
 // names returns the names of a process: its first argument, if it was seen alive, and the kernel's name.
@@ -150,7 +151,7 @@ func (a *Account) classify(p process, parent Component, parentNames []string) Co
 	if parent == Container || parent == Sentry {
 		return parent // a program in there may have any name
 	}
-	orphan := parent == "" || parent == Shim || parent == Monitor
+	orphan := parent == "" || parent == Shim || parent == Monitor || p.nested
 	for _, name := range p.names() {
 		if c, ok := a.Programs.component(name); ok {
 			return c

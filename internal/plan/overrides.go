@@ -35,6 +35,7 @@ type Overrides struct {
 	Limits     []string
 	DropCaches *bool   // --drop-caches
 	Monitor    *string // --monitor, of every benchmark
+	Trace      *int    // --trace
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
 	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
 	Engines []engine.Description
@@ -126,6 +127,10 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.Warmup != nil {
 		p.Warmup = *o.Warmup
 		fail("--warmup", strconv.Itoa(p.Warmup), checkCount(p.Warmup, 0, MaxBlocks))
+	}
+	if o.Trace != nil {
+		p.Trace = *o.Trace
+		fail("--trace", strconv.Itoa(p.Trace), checkCount(p.Trace, 0, MaxBlocks))
 	}
 	if o.Budget != nil {
 		p.Budget = *o.Budget

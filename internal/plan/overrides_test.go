@@ -107,10 +107,11 @@ func TestApplyRefuses(t *testing.T) {
 			`--targets: "start=5ms" is not a target: the engine's name "start=5ms" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 		}},
 		{"filters", Overrides{Filters: []string{"a b"}}, []string{`--filter: "a b" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`}},
-		{"numbers", Overrides{Blocks: new(0), Warmup: new(-1), Precision: new("2"), Budget: new(time.Duration(0)), Timeout: new(-time.Second)}, []string{
+		{"numbers", Overrides{Blocks: new(0), Warmup: new(-1), Trace: new(-2), Precision: new("2"), Budget: new(time.Duration(0)), Timeout: new(-time.Second)}, []string{
 			`--precision: "2" is not a percentage above 0 % and up to 100 %; write it like 2%`,
 			`--runs: 0 is not a whole number from 1 to 100000`,
 			`--warmup: -1 is not a whole number from 0 to 100000`,
+			`--trace: -2 is not a whole number from 0 to 100000`,
 			`--budget: 0s is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 			`--timeout: -1s is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 		}},

@@ -62,6 +62,7 @@ pods: {pid: pod, grace: 10s}
 pinning: {workload: "1-3,5", engines: 4, touchstone: "0"}
 drop-caches: false
 monitor: memory
+trace: 3
 workloads:
   - name: app.start.cold
     summary: "from nothing: to the first answer"
@@ -148,6 +149,7 @@ func TestParse(t *testing.T) {
 		Pinning:    Pinning{Workload: "1-3,5", Engines: "4", Touchstone: "0"},
 		DropCaches: new(bool),
 		Monitor:    Monitor{Memory: 100 * time.Millisecond},
+		Trace:      3,
 		Workloads: []Workload{
 			{Workload: custom.Workload{
 				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",

@@ -71,6 +71,7 @@ func (r *reader) fields() []field {
 			p.DropCaches = &value
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
+		{"trace", func(n ast.Node) { r.count(n, "trace", 0, &p.Trace) }},
 		{"workloads", r.workloads},
 		{"nodes", func(n ast.Node) {
 			r.object(n, "nodes", "selector, names or per-kind", "{selector: pool=blue, per-kind: 3}", r.nodeFields())

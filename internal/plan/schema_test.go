@@ -114,6 +114,7 @@ func shapes() map[string]schema {
 		"nodes.selector":     {"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"pool=blue"}},
 		"nodes.names":        listOf(MaxNodes, schema{"type": "string", "minLength": 1, "maxLength": maxPath}),
 		"nodes.per-kind":     count(1).with(schema{"maximum": MaxNodes}),
+		"trace":              count(0).with(schema{"default": 0}),
 		"parallel":           count(1).with(schema{"maximum": MaxNodes}),
 		"pinning":            {},
 		"pinning.workload":   ref("cpus"),

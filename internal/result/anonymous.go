@@ -90,6 +90,13 @@ func (r Run) Anonymous(users ...string) Run {
 			t.Host.Marks[j] = a.text(mark)
 		}
 	}
+	for i := range r.Traces {
+		t := &r.Traces[i]
+		t.Target, t.Params = a.target(t.Target), a.peer(t.Params)
+		if t.Reason != "" {
+			t.Reason = leftOut
+		}
+	}
 	return r
 }
 

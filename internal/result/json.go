@@ -84,6 +84,12 @@ func (c *collector) Trial(trial Trial) error {
 	return nil
 }
 
+func (c *collector) Trace(trace Trace) error {
+	run := &c.runs[len(c.runs)-1]
+	run.Traces = append(run.Traces, trace)
+	return nil
+}
+
 func (*collector) End() error { return nil }
 
 func validateRuns(runs []Run) error {
@@ -123,6 +129,7 @@ func (r Run) Canonical() Run {
 	for j := range r.Trials {
 		r.Trials[j] = r.Trials[j].Canonical()
 	}
+	r.Traces = canonicalTraces(r.Traces)
 	return r
 }
 

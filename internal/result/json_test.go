@@ -104,6 +104,16 @@ func fullDocument() Document {
 				},
 				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "runsc create: exit code 128", Output: "cannot\n", Started: start, Elapsed: 1, FailedCalls: map[string]int{"create": 1}},
 			},
+			Traces: []Trace{
+				{
+					Seq: 1, Cell: lifecycle, Status: OK, Started: start, Elapsed: time.Second, Phases: []Phase{{Name: "create", Start: 1, Duration: 2}},
+					Counts: []TraceCounts{
+						{Component: "container", Calls: map[string]int64{"write": 1}},
+						{Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1}},
+					},
+				},
+				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "2 events are missing", Started: start, Elapsed: 1},
+			},
 		}},
 	}
 }
@@ -346,10 +356,19 @@ func TestValidateRefuses(t *testing.T) {
 				r.Trials[0].Conditions[fmt.Sprint(i)] = ""
 			}
 		},
-		`failed call "create"`:   func(r *Run) { r.Trials[1].FailedCalls["create"] = 0 },
-		`failed call "a\x1b[2J"`: func(r *Run) { r.Trials[1].FailedCalls["a\x1b[2J"] = 1 },
-		"-1 failed tries":        func(r *Run) { r.Targets[0].FailedTries = -1 },
-		`phase 1 ("create")`:     func(r *Run) { r.Trials[0].Phases[0].Start = negative },
+		`failed call "create"`:       func(r *Run) { r.Trials[1].FailedCalls["create"] = 0 },
+		`failed call "a\x1b[2J"`:     func(r *Run) { r.Trials[1].FailedCalls["a\x1b[2J"] = 1 },
+		"-1 failed tries":            func(r *Run) { r.Targets[0].FailedTries = -1 },
+		"trace 1 follows trace 1":    func(r *Run) { r.Traces[1].Seq = 1 },
+		"only traces with status":    func(r *Run) { r.Traces[0].Status = Skipped },
+		"the run has no such target": func(r *Run) { r.Traces[0].Target = "oci/x" },
+		"in step \"a\\nb\"":          func(r *Run) { r.Traces[0].Counts[0].Step = "a\nb" },
+		`the counts of ""`:           func(r *Run) { r.Traces[0].Counts[0].Component = "" },
+		"a count is negative":        func(r *Run) { r.Traces[0].Counts[1].Threads = -1 },
+		`the name "mount"`:           func(r *Run) { r.Traces[0].Counts[1].Calls["mount"] = 0 },
+		`the name "\x1b"`:            func(r *Run) { r.Traces[0].Counts[1].Programs["\x1b"] = 1 },
+		"of 10002 steps":             func(r *Run) { r.Traces[0].Counts = append(r.Traces[0].Counts, make([]TraceCounts, MaxTraceCounts)...) },
+		`phase 1 ("create")`:         func(r *Run) { r.Trials[0].Phases[0].Start = negative },
 	} {
 		t.Run(want, func(t *testing.T) {
 			doc := fullDocument()

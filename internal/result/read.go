@@ -34,6 +34,8 @@ type Visitor interface {
 	Begin(run Run) error
 	// Trial receives the next trial of the run.
 	Trial(trial Trial) error
+	// Trace receives the next trace of the run, after its trials.
+	Trace(trace Trace) error
 	// End ends the run.
 	End() error
 }
@@ -41,13 +43,18 @@ type Visitor interface {
 // Visit passes whole runs to a visitor, as Read does.
 func Visit(v Visitor, runs ...Run) error {
 	for _, run := range runs {
-		trials := run.Trials
-		run.Trials = nil
+		trials, traces := run.Trials, run.Traces
+		run.Trials, run.Traces = nil, nil
 		if err := v.Begin(run); err != nil {
 			return err
 		}
 		for i := range trials {
 			if err := v.Trial(trials[i]); err != nil {
+				return err
+			}
+		}
+		for i := range traces {
+			if err := v.Trace(traces[i]); err != nil {
 				return err
 			}
 		}
@@ -148,7 +155,7 @@ func (r *runReader) runs(s *stream) error {
 func (r *runReader) run(s *stream) error {
 	var run Run
 	hasBegun := false
-	start, trials := s.dec.InputOffset(), int64(0)
+	start, trials := s.dec.InputOffset(), int64(0) // trials is the size of trials and traces
 	fits := func() error {
 		facts := s.dec.InputOffset() - start - trials
 		if facts > maxFacts || r.facts+facts > maxAllFacts {
@@ -192,7 +199,7 @@ func (r *runReader) run(s *stream) error {
 				return err
 			}
 			start := s.dec.InputOffset()
-			defer func() { trials = s.dec.InputOffset() - start }()
+			defer func() { trials += s.dec.InputOffset() - start }()
 			last := 0
 			return s.list("runs.trials", func() error {
 				trial, err := readTrial(s)
@@ -206,10 +213,29 @@ func (r *runReader) run(s *stream) error {
 				return visit(r.visitor.Trial(trial.Canonical()))
 			})
 		},
+		"traces": func() error {
+			if !hasBegun {
+				return s.refuse(fmt.Errorf("run %q: the traces precede the trials; put the key traces after trials", run.ID))
+			}
+			start := s.dec.InputOffset()
+			defer func() { trials += s.dec.InputOffset() - start }()
+			last := 0
+			return s.list("runs.traces", func() error {
+				trace, err := readTrace(s)
+				if err != nil {
+					return err
+				}
+				if err := run.checkNextTrace(&trace, last); err != nil {
+					return s.invalid(err)
+				}
+				last = trace.Seq
+				return visit(r.visitor.Trace(trace.Canonical()))
+			})
+		},
 	}
 	err := s.object("runs", &run, lists, func(key string) error {
-		if hasBegun && key != "trials" {
-			return s.refuse(fmt.Errorf("run %q: facts of the run follow its trials; put the key trials last", run.ID))
+		if hasBegun && key != "trials" && key != "traces" {
+			return s.refuse(fmt.Errorf("run %q: facts of the run follow its trials; put the keys trials and traces last", run.ID))
 		}
 		return fits()
 	})

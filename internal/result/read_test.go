@@ -74,7 +74,7 @@ func (r *repeated) Read(p []byte) (n int, err error) {
 }
 
 // counter counts what it visits.
-type counter struct{ runs, trials, samples, ended int }
+type counter struct{ runs, trials, samples, traces, ended int }
 
 func (c *counter) Begin(Run) error { c.runs++; return nil }
 
@@ -83,6 +83,8 @@ func (c *counter) Trial(t Trial) error {
 	c.samples += len(t.Samples)
 	return nil
 }
+
+func (c *counter) Trace(Trace) error { c.traces++; return nil }
 
 func (c *counter) End() error { c.ended++; return nil }
 
@@ -161,21 +163,23 @@ func TestReadLargeDocument(t *testing.T) {
 // TestReadStopsForVisitor: an error of the visitor comes back as it is.
 func TestReadStopsForVisitor(t *testing.T) {
 	errStop := errors.New("stop")
-	for _, v := range []Visitor{failing{begin: errStop}, failing{trial: errStop}, failing{end: errStop}} {
+	for _, v := range []Visitor{failing{begin: errStop}, failing{trial: errStop}, failing{trace: errStop}, failing{end: errStop}} {
 		if _, err := Read(strings.NewReader(string(encoded(t, fullDocument()))), v); !errors.Is(err, errStop) || err.Error() != "stop" {
 			t.Errorf("Read gives %v", err)
 		}
 	}
 }
 
-type failing struct{ begin, trial, end error }
+type failing struct{ begin, trial, trace, end error }
 
 func (f failing) Begin(Run) error   { return f.begin }
 func (f failing) Trial(Trial) error { return f.trial }
+func (f failing) Trace(Trace) error { return f.trace }
 func (f failing) End() error        { return f.end }
 
 // TestReadLocatesFaults: each error has the place, the value and the remedy.
 func TestReadLocatesFaults(t *testing.T) {
+	const trace = `{"seq": 1, "benchmark": "a.b.c", "target": "native", "status": "ok", "started": "2026-11-20T10:00:00Z", "elapsed_ns": 1}`
 	full := string(encoded(t, fullDocument()))
 	replace := func(old, replacement string) string {
 		if !strings.Contains(full, old) {
@@ -193,7 +197,9 @@ func TestReadLocatesFaults(t *testing.T) {
 		"a time":                    {replace(`"started": "2026-11-20T10:00:01`, `"started": "yesterday`), "yesterday", "yesterday"},
 		"a state":                   {replace(`"state": "complete"`, `"state": "done"`), `"trials"`, `state "done" is none of "running"`},
 		"a metric of a sample":      {replace(`"metric": "Create",`+"\n"+`       "value"`, `"metric": "Other", "value"`), `"conditions"`, ""},
-		"facts after the trials":    {`{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [], "name": "x"}]}`, `"name"`, `facts of the run follow its trials; put the key trials last`},
+		"facts after the trials":    {`{"schema_version": 1, "runs": [{"id": "a", "state": "complete", "trials": [], "name": "x"}]}`, `"name"`, `facts of the run follow its trials; put the keys trials and traces last`},
+		"traces before the trials":  {`{"schema_version": 1, "runs": [{` + facts + `"id": "a", "state": "complete", "traces": [], "trials": []}]}`, `"traces"`, `the traces precede the trials; put the key traces after trials`},
+		"a trace twice":             {startOfRun + `], "traces": [` + trace + `, ` + trace + `]}]}`, `"traces"`, `trace 1 follows trace 1`},
 		"a key twice":               {replace(`"seq": 3,`, `"seq": 3, "seq": 4,`), `"seq": 3`, `the key "seq" occurs twice`},
 		"an object in place of one": {replace(`"samples": [`, `"samples": {"a": [`), `"samples"`, "runs.trials.samples is a JSON object, not a list"},
 		"a list in place of a run":  {`{"schema_version": 1, "runs": [[]]}`, `[[`, "runs is a JSON array, not an object"},

@@ -122,5 +122,9 @@ func (r Run) withTexts(change func(string) string) Run {
 	for i := range r.Trials {
 		r.Trials[i] = r.Trials[i].withTexts(change)
 	}
+	r.Traces = slices.Clone(r.Traces)
+	for i := range r.Traces {
+		r.Traces[i] = r.Traces[i].withTexts(change)
+	}
 	return r
 }

@@ -92,6 +92,9 @@ func TestAnonymous(t *testing.T) {
 				Status: Skipped, Reason: "none", Started: run.Started,
 			})
 		}
+		run.Traces = append(run.Traces, Trace{
+			Seq: 4, Cell: Cell{Benchmark: run.Bench[0].Name, Params: "peer=192.0.2.7", Target: run.Targets[3].Name}, Status: Failed, Reason: "it printed " + text, Started: run.Started,
+		})
 		run.Caveats = append(run.Caveats, "the servers of peer=192.0.2.70:9000 are on another machine")
 		run.Plan += "# peer: bench2.secret\n"
 		run.Baseline = run.Targets[3].Name

@@ -517,6 +517,8 @@ type Run struct {
 	// Stopping is nil for a run without a rule that stops single cells.
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Trials   []Trial   `json:"trials"`
+	// Traces are the trials under a tracer, which come after all others.
+	Traces []Trace `json:"traces,omitempty"`
 }
 
 // MaxLooks is the greatest number of looks of a Stopping.

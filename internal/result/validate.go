@@ -41,6 +41,13 @@ func (r *Run) Validate() error {
 		}
 		last = t.Seq
 	}
+	last = 0
+	for i := range r.Traces {
+		if err := r.checkNextTrace(&r.Traces[i], last); err != nil {
+			return err
+		}
+		last = r.Traces[i].Seq
+	}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -41,11 +40,9 @@ func (t *trial) beginCost() {
 	if t.r.Programs == nil || !t.work.Benchmark.Components || t.engine.Supports(engine.OnHost) != nil {
 		return
 	}
-	info := t.engine.Info()
-	c.account = monitor.Begin(monitor.Target{
-		Daemons: c.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime}, Binary: info.Binary,
-		Procs: t.procs, Search: t.group == nil || c.daemonBacked && c.daemon.Cgroup == nil,
-	})
+	target := t.observed()
+	target.Procs, target.Search = t.procs, t.group == nil || c.daemonBacked && c.daemon.Cgroup == nil
+	c.account = monitor.Begin(target)
 }
 
 // procs lists the processes in the cgroups of the trial and of the daemon that serves it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -107,7 +106,6 @@ func (t *trial) beginMonitor() {
 		return
 	}
 	m := &monitored{trial: t, interval: interval, stride: 1, used: map[monitor.Component]time.Duration{}, broken: map[string]bool{}}
-	info := t.engine.Info()
 	// A user's daemon may have its containers in cgroups elsewhere.
 	search := t.group == nil || t.cost.daemonBacked && t.cost.daemon.Cgroup == nil
 	if !search {
@@ -121,10 +119,9 @@ func (t *trial) beginMonitor() {
 		m.broken[componentCPU], m.broken[componentMemory] = true, true
 	}
 	var err error
-	m.sampler, err = monitor.NewSampler(monitor.Target{
-		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime}, Binary: info.Binary,
-		Procs: m.procs, Search: search,
-	}, t.r.Proc)
+	target := t.observed()
+	target.Procs, target.Search = m.procs, search
+	m.sampler, err = monitor.NewSampler(target, t.r.Proc)
 	if err != nil {
 		t.lacks(overTime, err.Error())
 		return

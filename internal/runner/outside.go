@@ -52,6 +52,9 @@ func (t *trial) createOutside(ctx context.Context, what string, spec engine.Spec
 // inHostGroup calls f while the host's engine starts its processes in a cgroup beside the trial's: none of their
 // instructions may count as the target's. The target's engine shares the launcher and must not be called meanwhile.
 func (t *trial) inHostGroup(f func() error) error {
+	t.mu.Lock()
+	t.outside = true
+	t.mu.Unlock()
 	placer, ok := t.r.Host.(engine.CgroupPlacer)
 	if !ok || t.group == nil {
 		t.mu.Lock()

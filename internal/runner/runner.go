@@ -114,6 +114,8 @@ type Config struct {
 	// Outages knows when the place of the targets is away. Nil stands for NoOutages.
 	Outages Outages
 	Record  func(result.Trial) error
+	// Tracing adds trials under a tracer after all others. Its Count is 0 for none.
+	Tracing Tracing
 	// Calls receives the calls of each trial after its clean-up; nil receives none.
 	Calls    func(Calls)
 	Observer Observer
@@ -174,6 +176,8 @@ type Progress struct {
 	// values. Least is the estimated time if each of them ends as soon as it can.
 	Left, Least time.Duration
 	AtMost      bool
+	// Traces is set if the trial is a traced one. Done and Total are then the traces of its cell.
+	Traces bool
 }
 
 // Outcome is the end of a run.
@@ -263,9 +267,16 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	budget, cancel := r.withBudget(ctx)
 	defer cancel()
 	complete, err := r.rounds(budget)
+	hasTraces := false
+	if err == nil {
+		hasTraces, err = r.traces(budget)
+	}
 	r.out.Interrupted = ctx.Err() != nil
 	if err == nil && !complete && !r.out.Interrupted {
 		err = r.cut()
+	}
+	if err == nil && !hasTraces && !r.out.Interrupted {
+		r.out.Caveats = append(r.out.Caveats, "traces are missing, because the budget of the run ended")
 	}
 	r.removeRest(ctx)
 	if caveat := r.outages.caveat(); caveat != "" {
@@ -397,8 +408,8 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 		}
 		r.seq++
 		r.Observer.Started(result.Trial{Seq: r.seq, Cell: cell, Block: block, Warmup: warmup}, r.progress(i, block))
-		trial, counts := r.attempt(ctx, w, t, r.seq)
-		trial.Cell, trial.Block, trial.Warmup = cell, block, warmup
+		trial, counts := r.attempt(ctx, w, t, r.asTrial(r.seq))
+		trial.Seq, trial.Cell, trial.Block, trial.Warmup = r.seq, cell, block, warmup
 		if !counts {
 			r.seq--
 			return false, nil
@@ -413,20 +424,18 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 }
 
 // attempt executes a trial after it has checked that its containers fit on the host, and has pulled the image.
-func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ result.Trial, counts bool) {
+func (r *run) attempt(ctx context.Context, w plan.Work, t Target, identity attempt) (_ result.Trial, counts bool) {
 	start := r.Clock.Now()
 	if out := r.crowd(ctx, w, t); out != nil {
-		out.Seq, out.Started, out.Elapsed = seq, start.UTC().Round(0), r.Clock.Now().Sub(start)
+		out.Started, out.Elapsed = start.UTC().Round(0), r.Clock.Now().Sub(start)
 		return *out, ctx.Err() == nil
 	}
 	if err := r.pull(ctx, w.Benchmark.Image, t); err != nil {
-		out := result.Trial{Seq: seq, Started: start.UTC().Round(0), Elapsed: r.Clock.Now().Sub(start)}
+		out := result.Trial{Started: start.UTC().Round(0), Elapsed: r.Clock.Now().Sub(start)}
 		out.Status, out.Reason = statusOf(err)
 		return out, ctx.Err() == nil
 	}
-	out, counts := r.execute(ctx, w, t, r.asTrial(seq))
-	out.Seq = seq
-	return out, counts
+	return r.execute(ctx, w, t, identity)
 }
 
 // stopped returns the reason why a cell has no further trials; empty if it has. The first reason of a cell is a caveat.

@@ -51,6 +51,8 @@ type attempt struct {
 	limit time.Duration
 	// hurried is set if a call has exceeded its limit, so that the clean-up gives the next one less time.
 	hurried bool
+	// tracing is the trace of the trial; nil for a timed one.
+	tracing *tracing
 }
 
 // asTrial is the attempt of the trial with this number.
@@ -75,6 +77,7 @@ type trial struct {
 
 	mu         sync.Mutex
 	costMixed  bool // the cost includes processes outside the target
+	outside    bool // there are such processes
 	created    int
 	containers []engine.Container
 	fresh      []string // images that were made for this trial
@@ -245,7 +248,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
 		var region *bench.Span // from the first step to the last
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
-			span, err := t.span(call)
+			span, err := t.span(func() error { return t.tracing.within(phase, name, call) })
 			if name != "" {
 				t.called(phase+"/"+name, span, err)
 			}
@@ -261,7 +264,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 			}
 			return err
 		})
-		total, err = t.span(func() error { return call(ctx) })
+		total, err = t.span(func() error { return t.tracing.call(phase, func() error { return call(ctx) }) })
 		if region != nil {
 			total = *region
 		}
@@ -389,7 +392,10 @@ func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, id
 	if err == nil {
 		t.beginCost()
 		t.beginMonitor()
-		if err = t.run(ctx); err == nil {
+		if err = t.beginTrace(); err == nil {
+			err = t.run(ctx)
+		}
+		if err == nil {
 			err = t.checkClocks()
 		}
 	}
@@ -400,6 +406,9 @@ func (r *run) executeOnce(ctx context.Context, work plan.Work, target Target, id
 	}
 	if end == (ending{}) {
 		r.breaker.note(target.Name, err, removal)
+	}
+	if traceErr := t.endTrace(); err == nil {
+		err = traceErr
 	}
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
 	cleanup := errors.Join(removal, t.endMonitor(), t.endCost())

@@ -80,6 +80,10 @@ var (
 		"distribution", "trial, ord", "metric, histogram",
 		func(d *result.Distribution) []any { return []any{&d.Metric, document{d}} },
 	}
+	traceTable = table[result.Trace]{
+		"trace", "run", "seq, trace",
+		func(t *result.Trace) []any { return []any{&t.Seq, document{t}} },
+	}
 	timelineTable = table[result.Timeline]{
 		"timeline", "trial, ord", "line",
 		func(l *result.Timeline) []any { return []any{document{l}} },

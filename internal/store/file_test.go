@@ -356,6 +356,8 @@ func checkDamaged(t *testing.T, err error) {
 // TestHalfCheckpoint reads a file after a kill during a checkpoint, which is complete only together with its log.
 func TestHalfCheckpoint(t *testing.T) {
 	s := newStore(t)
+	start, err := os.Stat(s.Path())
+	must.Do(t, err)
 	record(t, s, emptyRun("a", 0), 20)
 	log, err := os.ReadFile(s.Path() + "-wal")
 	must.Do(t, err)
@@ -363,10 +365,13 @@ func TestHalfCheckpoint(t *testing.T) {
 	must.Do(t, err)
 	data, err := os.ReadFile(s.Path())
 	must.Do(t, err)
+	if int64(len(data)) == start.Size() {
+		t.Fatal("the checkpoint adds no page")
+	}
 	for name, open := range map[string]func(context.Context, string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "touchstone.db")
-			must.Do(t, os.WriteFile(path, data[:4*4096], 0o600))
+			must.Do(t, os.WriteFile(path, data[:start.Size()], 0o600))
 			must.Do(t, os.WriteFile(path+"-wal", log, 0o600))
 			s, err := open(t.Context(), path)
 			must.Do(t, err)

@@ -57,8 +57,11 @@ func TestImportConflict(t *testing.T) {
 		change func(r *result.Run)
 		words  string
 	}{
-		"a sample":  {func(r *result.Run) { r.Trials[1].Samples[3].Value++ }, "has other content; import this one into another folder"},
-		"a trial":   {func(r *result.Run) { r.Trials = r.Trials[:1] }, "has other content"},
+		"a sample": {func(r *result.Run) { r.Trials[1].Samples[3].Value++ }, "has other content; import this one into another folder"},
+		"a trial":  {func(r *result.Run) { r.Trials = r.Trials[:1] }, "has other content"},
+		"a trace": {func(r *result.Run) {
+			r.Traces = []result.Trace{{Seq: 1, Cell: r.Trials[0].Cell, Status: result.Skipped, Started: r.Started}}
+		}, "has other content"},
 		"the host":  {func(r *result.Run) { r.Host.Hostname = "elsewhere" }, "has other content"},
 		"the state": {func(r *result.Run) { r.State = result.Interrupted }, "has other content"},
 		"the name":  {func(r *result.Run) { r.Name = "after" }, `has the same content, and only its name is not "after"; use that run, or import`},

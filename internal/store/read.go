@@ -96,7 +96,7 @@ func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	return s.load(ctx, ref, true)
 }
 
-// Outline is Run without the phases, samples, distributions and timelines of the trials, which are most of a run.
+// Outline is Run without the traces, and without the phases, samples, distributions and timelines of the trials, which are most of a run.
 func (s *Store) Outline(ctx context.Context, ref string) (result.Run, error) {
 	return s.load(ctx, ref, false)
 }
@@ -156,6 +156,14 @@ func (s *Store) readRef(ctx context.Context, ref string, lists bool) (run result
 	})
 	if err == nil {
 		err = s.readTrials(ctx, key, run.Trials, lists)
+	}
+	if err == nil && lists {
+		err = s.read(ctx, func(tx *transaction) error {
+			return eachTrace(ctx, tx, key, func(t *result.Trace) error {
+				run.Traces = append(run.Traces, *t)
+				return nil
+			})
+		})
 	}
 	return run, isImport, err
 }
@@ -254,6 +262,11 @@ func eachTrial(ctx context.Context, tx *transaction, run int64, do func(*result.
 		}
 		return do(t)
 	})
+}
+
+// eachTrace calls do for each trace of a run, in the order of their execution.
+func eachTrace(ctx context.Context, tx *transaction, run int64, do func(*result.Trace) error) error {
+	return traceTable.query(ctx, tx, "run", "trace WHERE run = ? ORDER BY seq", []any{run}, func(_ int64, t *result.Trace) error { return do(t) })
 }
 
 // Summary is a run in a list.

@@ -119,12 +119,17 @@ func TestRunComesBackWhole(t *testing.T) {
 			rule := *want.Stopping
 			rule.Stopped = nil
 			empty.Stopping = &rule
-			empty.Trials, empty.State, empty.Ended = nil, result.Running, time.Time{}
+			empty.Trials, empty.Traces, empty.State, empty.Ended = nil, nil, result.Running, time.Time{}
 			if err := s.Create(t.Context(), empty); err != nil {
 				return err
 			}
 			for _, trial := range want.Trials {
 				if err := s.Append(t.Context(), want.ID, trial); err != nil {
+					return err
+				}
+			}
+			for _, trace := range want.Traces {
+				if err := s.AppendTrace(t.Context(), want.ID, trace); err != nil {
 					return err
 				}
 			}
@@ -261,10 +266,11 @@ func TestResolve(t *testing.T) {
 	}
 	// Methods that change a run accept no prefix.
 	for name, err := range map[string]error{
-		"Append":   s.Append(t.Context(), "01AB", okTrial(1)),
-		"Stopping": s.Stopping(t.Context(), "01AB", &result.Stopping{Looks: []int{1}}),
-		"Finish":   s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
-		"Resume":   s.Resume(t.Context(), "latest"),
+		"Append":      s.Append(t.Context(), "01AB", okTrial(1)),
+		"AppendTrace": s.AppendTrace(t.Context(), "01AB", result.Trace{Seq: 1}),
+		"Stopping":    s.Stopping(t.Context(), "01AB", &result.Stopping{Looks: []int{1}}),
+		"Finish":      s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
+		"Resume":      s.Resume(t.Context(), "latest"),
 	} {
 		if !errors.As(err, &idErr) {
 			t.Errorf("%s of an id that is not there: %v", name, err)

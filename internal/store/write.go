@@ -20,7 +20,7 @@ import (
 
 // Create records a run without trials, and locks it until Finish or Close. A recorded id is ErrExists.
 func (s *Store) Create(ctx context.Context, run result.Run) error {
-	if len(run.Trials) > 0 {
+	if len(run.Trials)+len(run.Traces) > 0 {
 		return fmt.Errorf("record run %q: it already has trials; use Import", run.ID)
 	}
 	err := fit(&run)
@@ -88,6 +88,31 @@ func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Tri
 		}
 		return insertTrial(ctx, tx, key, []result.Trial{*trial})
 	})
+}
+
+// AppendTrace is Append for a trace.
+func (s *Store) AppendTrace(ctx context.Context, runID string, trace result.Trace) error {
+	err := s.share(ctx, func(tx *transaction) error {
+		var key int64
+		var run result.Run
+		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
+			return err
+		}
+		if err := run.ValidateTrace(&trace); err != nil {
+			return err
+		}
+		return insertTrace(ctx, tx, key, trace)
+	})
+	if err != nil {
+		return fmt.Errorf("record trace %d of run %q: %w", trace.Seq, runID, s.explain(err))
+	}
+	return nil
+}
+
+// insertTrace records a trace.
+func insertTrace(ctx context.Context, tx *transaction, run int64, trace result.Trace) error {
+	_, err := traceTable.insert(ctx, tx, []result.Trace{trace}, func(int) []any { return []any{run} })
+	return err
 }
 
 // Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
@@ -245,6 +270,18 @@ func (i *importer) Trial(trial result.Trial) error {
 	return i.explain(err)
 }
 
+// Trace implements result.Visitor.
+func (i *importer) Trace(trace result.Trace) error {
+	if i.digest != nil {
+		return i.explain(digestTrace(i.digest, &trace))
+	}
+	err := i.run.ValidateTrace(&trace)
+	if err == nil {
+		err = insertTrace(i.ctx, i.tx, i.key, trace)
+	}
+	return i.explain(err)
+}
+
 // End implements result.Visitor.
 func (i *importer) End() error {
 	if i.digest == nil {
@@ -286,6 +323,9 @@ func storedDigest(ctx context.Context, tx *transaction, id, name string) (sum []
 		return nil, "", err
 	}
 	err = eachTrial(ctx, tx, key, func(t *result.Trial) error { return digestTrial(digest, t) })
+	if err == nil {
+		err = eachTrace(ctx, tx, key, func(t *result.Trace) error { return digestTrace(digest, t) })
+	}
 	return digest.Sum(nil), ownName, err
 }
 
@@ -293,7 +333,7 @@ func storedDigest(ctx context.Context, tx *transaction, id, name string) (sum []
 // Absent lists and times of other zones have one spelling. Earlier versions exported a killed run as running.
 func newDigest(run *result.Run) (hash.Hash, error) {
 	form := run.WithoutTexts().Canonical()
-	form.Trials = nil
+	form.Trials, form.Traces = nil, nil
 	if form.State == result.Killed {
 		form.State = result.Running
 	}
@@ -304,6 +344,11 @@ func newDigest(run *result.Run) (hash.Hash, error) {
 // digestTrial adds a trial to the digest of its run.
 func digestTrial(digest hash.Hash, trial *result.Trial) error {
 	return json.NewEncoder(digest).Encode(trial.WithoutTexts().Canonical())
+}
+
+// digestTrace adds a trace to the digest of its run.
+func digestTrace(digest hash.Hash, trace *result.Trace) error {
+	return json.NewEncoder(digest).Encode(trace.WithoutTexts().Canonical())
 }
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.

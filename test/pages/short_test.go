@@ -42,6 +42,7 @@ var shorts = map[string]short{
 	"make help":           {want: `  build +Build`},
 	"make build":          {},
 	"make probes":         {want: "probe-riscv64"},
+	"make bpf":            {want: "sha256sum kernel"},
 	"make demo":           {args: []string{"ARGS=-t native,oci/crun --filter operations.container.lifecycle --runs 2"}, env: []string{"OUT=out/short"}, want: "The report, with the charts"},
 	"make bench":          {args: []string{"ARGS=-benchtime=1x -run=^$"}, want: `Benchmark\S+\s+1\s`},
 	"make bench-overhead": {args: []string{"ARGS=-b 6 -n 2"}, judged: true, want: `(?s)oci/crun: 6 batches, 12 lifecycles.*oci/runc: 6 batches, 12 lifecycles`},

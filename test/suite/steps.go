@@ -18,7 +18,7 @@ func machinePackages() []string {
 	return []string{
 		"internal/cgroup", "internal/cli", "internal/engine/cri", "internal/engine/docker", "internal/engine/engines", "internal/engine/managed", "internal/engine/native",
 		"internal/engine/network", "internal/engine/oci", "internal/engine/podman", "internal/host/tune", "internal/image/debian",
-		"internal/monitor", "internal/process", "internal/runner", "internal/workdir", "test/browser", "test/chaos", "test/dist", "test/install",
+		"internal/monitor", "internal/process", "internal/runner", "internal/trace", "internal/workdir", "test/browser", "test/chaos", "test/dist", "test/install",
 	}
 }
 

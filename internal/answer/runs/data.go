@@ -29,12 +29,13 @@ const dataVersion = 1
 // and the activity of the host are in the export.
 type Data struct {
 	headData
-	Run        runData         `json:"run" doc:"The facts of the run."`
-	Method     methodData      `json:"method" doc:"The meaning of the numbers."`
-	Scorecard  []dimensionData `json:"scorecard,omitempty" doc:"The cost of each target by dimension; absent if the run measured fewer than two dimensions."`
-	Findings   findingsData    `json:"findings" doc:"The findings in sentences."`
-	Targets    []result.Target `json:"targets" doc:"The targets of the run as they were found."`
-	Benchmarks []benchmarkData `json:"benchmarks" doc:"The benchmarks with a trial. A benchmark that every target skipped is in not_measured."`
+	Run        runData           `json:"run" doc:"The facts of the run."`
+	Method     methodData        `json:"method" doc:"The meaning of the numbers."`
+	Scorecard  []dimensionData   `json:"scorecard,omitempty" doc:"The cost of each target by dimension; absent if the run measured fewer than two dimensions."`
+	Findings   findingsData      `json:"findings" doc:"The findings in sentences."`
+	Targets    []result.Target   `json:"targets" doc:"The targets of the run as they were found."`
+	Benchmarks []benchmarkData   `json:"benchmarks" doc:"The benchmarks with a trial. A benchmark that every target skipped is in not_measured."`
+	Traces     []analysis.Traced `json:"traces,omitempty" doc:"The counts of traced trials, which are in no other number; absent without one."`
 	gapsData
 }
 
@@ -185,7 +186,7 @@ func data(r *report.Report) any {
 	return Data{
 		headData: head, Run: newRunData(run), Method: newMethodData(r, run), Scorecard: newScorecardData(&run.Scorecard), Targets: recordedTargets(run),
 		Findings:   findingsData{breaches(r, 0), newAnswersData(f.Answers), f.Open, newStatementsData(f), strings.Join(f.NotMeasured, "; ")},
-		Benchmarks: lists.Convert(r.Benchmarks(), newBenchmarkData), gapsData: newGapsData(run, r.Warnings[0]),
+		Benchmarks: lists.Convert(r.Benchmarks(), newBenchmarkData), Traces: run.Traced(), gapsData: newGapsData(run, r.Warnings[0]),
 	}
 }
 

@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -250,5 +251,20 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 func TestJSONReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := writeJSON(broken{}, single(reporttest.Small())); !errors.Is(err, errBroken) {
 		t.Errorf("the error is %v, want %v", err, errBroken)
+	}
+}
+
+// Traces change no number of a report.
+//
+// Invariant traces-apart: No number of a report but the counts depends on a trace.
+func TestTracesChangeNoNumber(t *testing.T) {
+	var traced, reference map[string]any
+	must.Do(t, json.Unmarshal(jsonOf(t, reporttest.Traced()), &traced), json.Unmarshal(jsonOf(t, reporttest.Small()), &reference))
+	if traced["traces"] == nil || reference["traces"] != nil {
+		t.Errorf("the traces are %v and %v", traced["traces"], reference["traces"])
+	}
+	delete(traced, "traces")
+	if diff := cmp.Diff(reference, traced); diff != "" {
+		t.Errorf("traces change the report:\n%s", diff)
 	}
 }

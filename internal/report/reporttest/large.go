@@ -59,6 +59,11 @@ func (c *collector) Trial(t result.Trial) error {
 	return nil
 }
 
+func (c *collector) Trace(t result.Trace) error {
+	c.run.Traces = append(c.run.Traces, t)
+	return nil
+}
+
 func (*collector) End() error { return nil }
 
 // Read passes the run to v, like result.Read.

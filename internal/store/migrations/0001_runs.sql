@@ -8,7 +8,8 @@
 -- Further columns: images (JSON) are those that programs of the run come from,
 -- imported (0 or 1) marks a run that must not be resumed, stopping (JSON) is the
 -- rule of a run that stops single cells. conditions (JSON) are those of a trial,
--- failed_calls (JSON) counts the failed calls of the engine by name. A baseline
+-- failed_calls (JSON) counts the failed calls of the engine by name. A trace is a
+-- trial under a tracer, whose times are no results. A baseline
 -- is a copy of runs, which does not depend on the table of runs.
 
 PRAGMA application_id = 0x5453544E; -- "TSTN"
@@ -80,6 +81,13 @@ CREATE TABLE timeline (
     ord    INTEGER NOT NULL, -- place among the timelines of the trial, from 0
     line   TEXT    NOT NULL, -- JSON
     PRIMARY KEY (trial, ord)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE trace (
+    run   INTEGER NOT NULL REFERENCES run (key) ON DELETE CASCADE,
+    seq   INTEGER NOT NULL,
+    trace TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE baseline (

@@ -1,0 +1,158 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/lists"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Traced are the counts of the traces of a cell. Traces without counts are left out.
+type Traced struct {
+	Key
+	Target string       `json:"target" doc:"Name of the target."`
+	Count  int          `json:"traces" schema:"minimum=1" doc:"Number of traces with counts."`
+	Steps  []TracedStep `json:"steps" doc:"The counts by step and component, the steps in the order of their begin."`
+}
+
+// TracedStep is the work of a component in a step. A name that a trace lacks counts as 0 there.
+type TracedStep struct {
+	Step      string           `json:"step,omitempty" doc:"Name of a phase, or phase/step; absent for the time outside of all calls of the engine."`
+	Component string           `json:"component" doc:"Part of the target."`
+	Calls     map[string]Range `json:"calls" doc:"System calls by name."`
+	Programs  map[string]Range `json:"programs" doc:"Executed programs by name."`
+	Processes Range            `json:"processes" doc:"New processes."`
+	Threads   Range            `json:"threads" doc:"New threads."`
+
+	traces []*result.TraceCounts
+}
+
+// Sum is the range of the sum of some system calls. It is narrower than the sum of their ranges.
+func (s *TracedStep) Sum(isPart func(call string) bool) Range {
+	return rangeOf(s.traces, func(c *result.TraceCounts) int64 {
+		sum := int64(0)
+		for name, n := range c.Calls {
+			if isPart(name) {
+				sum += n
+			}
+		}
+		return sum
+	})
+}
+
+// Executed is the range of the number of all executed programs.
+func (s *TracedStep) Executed() Range {
+	return rangeOf(s.traces, func(c *result.TraceCounts) int64 {
+		sum := int64(0)
+		for _, n := range c.Programs {
+			sum += n
+		}
+		return sum
+	})
+}
+
+// Range has the least and the most of a count over the traces of a cell. They are equal for a count that the next trace should have too.
+type Range struct {
+	Least int64 `json:"least" schema:"minimum=0" doc:"Smallest count of a trace."`
+	Most  int64 `json:"most" schema:"minimum=0" doc:"Largest count of a trace."`
+}
+
+// Traced lists the cells with counts: the benchmarks in the order of their first trace, and the targets in the order of the run.
+func (r *Run) Traced() []Traced {
+	var cells []result.Cell
+	var keys []Key
+	traces := map[result.Cell][]*result.Trace{}
+	for i := range r.Traces {
+		t := &r.Traces[i]
+		if t.Status != result.OK {
+			continue
+		}
+		if traces[t.Cell] == nil {
+			cells = append(cells, t.Cell)
+			keys = append(keys, Key{t.Benchmark, t.Params})
+		}
+		traces[t.Cell] = append(traces[t.Cell], t)
+	}
+	slices.SortStableFunc(cells, func(a, b result.Cell) int {
+		place := func(c result.Cell) (benchmark, target int) {
+			return slices.Index(keys, Key{c.Benchmark, c.Params}), slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == c.Target })
+		}
+		benchA, targetA := place(a)
+		benchB, targetB := place(b)
+		return cmp.Or(benchA-benchB, targetA-targetB)
+	})
+	return lists.Convert(cells, func(c *result.Cell) Traced {
+		return Traced{Key{c.Benchmark, c.Params}, c.Target, len(traces[*c]), tracedSteps(traces[*c])}
+	})
+}
+
+// tracedSteps are the counts of some traces. The time outside of all calls comes last.
+func tracedSteps(traces []*result.Trace) []TracedStep {
+	type place struct{ step, component string }
+	var steps []string
+	var places []place
+	counts := map[place][]*result.TraceCounts{}
+	for n, t := range traces {
+		for i := range t.Counts {
+			c := &t.Counts[i]
+			p := place{c.Step, c.Component}
+			if counts[p] == nil {
+				counts[p] = make([]*result.TraceCounts, len(traces))
+				places = append(places, p)
+			}
+			if !slices.Contains(steps, c.Step) {
+				steps = append(steps, c.Step)
+			}
+			counts[p][n] = c
+		}
+	}
+	order := func(step string) int {
+		if step == "" {
+			return len(steps)
+		}
+		return slices.Index(steps, step)
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return order(a.step) - order(b.step) })
+	return lists.Convert(places, func(p *place) TracedStep {
+		list := counts[*p]
+		for i := range list {
+			if list[i] == nil {
+				list[i] = &result.TraceCounts{}
+			}
+		}
+		return TracedStep{
+			Step: p.step, Component: p.component, traces: list,
+			Calls:     rangesOf(list, func(c *result.TraceCounts) map[string]int64 { return c.Calls }),
+			Programs:  rangesOf(list, func(c *result.TraceCounts) map[string]int64 { return c.Programs }),
+			Processes: rangeOf(list, func(c *result.TraceCounts) int64 { return c.Processes }),
+			Threads:   rangeOf(list, func(c *result.TraceCounts) int64 { return c.Threads }),
+		}
+	})
+}
+
+// rangeOf is the range of a count over traces.
+func rangeOf(list []*result.TraceCounts, count func(*result.TraceCounts) int64) Range {
+	r := Range{count(list[0]), count(list[0])}
+	for _, item := range list[1:] {
+		n := count(item)
+		r = Range{min(r.Least, n), max(r.Most, n)}
+	}
+	return r
+}
+
+// rangesOf are the ranges of counts by name.
+func rangesOf(list []*result.TraceCounts, counts func(*result.TraceCounts) map[string]int64) map[string]Range {
+	names := map[string]bool{}
+	for _, c := range list {
+		for name := range counts(c) {
+			names[name] = true
+		}
+	}
+	ranges := map[string]Range{}
+	for name := range maps.Keys(names) {
+		ranges[name] = rangeOf(list, func(c *result.TraceCounts) int64 { return counts(c)[name] })
+	}
+	return ranges
+}

@@ -1,0 +1,85 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+)
+
+// outsideCalls is the name of the time outside of all calls of the engine.
+const outsideCalls = "(between calls)"
+
+// The groups of system calls in the table. The JSON has each call.
+var (
+	mountCalls = []string{"mount", "move_mount"}
+	syncCalls  = []string{"fdatasync", "fsync", "msync", "sync", "sync_file_range", "syncfs"}
+	openCalls  = []string{"creat", "open", "openat", "openat2"}
+)
+
+// traces are the tables of the traces of a run, a table a benchmark.
+func traces(r *analysis.Run) []document.Block {
+	cells := r.Traced()
+	if len(cells) == 0 {
+		return nil
+	}
+	s := document.Section{ID: "traces", Title: "Traces", Blocks: []document.Block{text(
+		"Counts of trials under a tracer, by step and component: system calls, executed programs, calls that mount, write a file to its disk or open one, new processes and new threads. A count is one number if all traces have the same, else the smallest and the largest. A tracer makes each system call slower, so traced trials are in no other number. The JSON report has each system call by name.",
+	)}}
+	heads := document.Cells("Target", "Step", "Component", "Calls", "Execs", "Mounts", "Syncs", "Opens", "Forks", "Threads")
+	for len(cells) > 0 {
+		key := cells[0].Key
+		t := document.Table{Listing: true, Rows: [][]document.Cell{heads}}
+		rest := cells[:0:0]
+		count := 0
+		for i := range cells {
+			if cells[i].Key != key {
+				rest = append(rest, cells[i])
+				continue
+			}
+			count = max(count, cells[i].Count)
+			t.Rows = append(t.Rows, tracedRows(&cells[i])...)
+		}
+		s.Blocks = append(s.Blocks, document.Section{Title: fmt.Sprintf("%s, %s", key.Title(), quantity.Counted(count, "trace")), Folded: true, Blocks: []document.Block{t}})
+		cells = rest
+	}
+	return []document.Block{s}
+}
+
+// tracedRows are the rows of a cell, the target and the step in the first one of each.
+func tracedRows(c *analysis.Traced) [][]document.Cell {
+	var rows [][]document.Cell
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		target, step := "", s.Step
+		switch {
+		case i == 0:
+			target = c.Target
+		case s.Step == c.Steps[i-1].Step:
+			step = ""
+		}
+		if s.Step == "" && (i == 0 || c.Steps[i-1].Step != "") {
+			step = outsideCalls
+		}
+		part := func(names []string) string {
+			return spelledRange(s.Sum(func(call string) bool { return slices.Contains(names, call) }))
+		}
+		rows = append(rows, document.Cells(
+			target, step, s.Component, spelledRange(s.Sum(func(string) bool { return true })), spelledRange(s.Executed()),
+			part(mountCalls), part(syncCalls), part(openCalls), spelledRange(s.Processes), spelledRange(s.Threads),
+		))
+	}
+	return rows
+}
+
+// spelledRange spells the range of a count: "52", or "259–313".
+func spelledRange(r analysis.Range) string {
+	bottom := strconv.FormatInt(r.Least, 10)
+	if r.Least == r.Most {
+		return bottom
+	}
+	return bottom + "–" + strconv.FormatInt(r.Most, 10)
+}

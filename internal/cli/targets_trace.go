@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/trace"
+)
+
+// traceRow reports whether Touchstone can trace a target.
+type traceRow struct {
+	Works  bool   `json:"works"`
+	Reason string `json:"reason,omitempty"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// addTraces fills in the traces of the targets that work. err is the result of trace.Check.
+func addTraces(rows []targetRow, err error) {
+	machine := traceRow{Works: err == nil}
+	if reason, ok := errors.AsType[*trace.Error](err); ok {
+		machine.Reason, machine.Advice = reason.Cause, reason.Remedy
+	} else if err != nil {
+		machine.Reason = err.Error()
+	}
+	for i := range rows {
+		r := &rows[i]
+		if !r.Works {
+			continue
+		}
+		r.Trace = &machine
+		if reason, ok := r.Cannot[string(engine.OnHost)]; ok {
+			r.Trace = &traceRow{Reason: reason}
+		}
+	}
+}
+
+// printTraces prints whether traces work, each reason once.
+func printTraces(w io.Writer, width int, rows []targetRow) {
+	var answers []traceRow
+	for _, r := range rows {
+		if r.Trace != nil && !slices.Contains(answers, *r.Trace) {
+			answers = append(answers, *r.Trace)
+		}
+	}
+	for i, answer := range answers {
+		text := "Traces work: touchstone benchmark --trace 3 adds counts of system calls."
+		if !answer.Works {
+			text = "Traces do not work: " + strings.Join(slices.DeleteFunc([]string{answer.Reason, answer.Advice}, func(s string) bool { return s == "" }), "; ") + "."
+		}
+		if len(answers) > 1 {
+			text = strings.Join(patterns(rows, func(r targetRow) bool { return r.Trace != nil && *r.Trace == answer }), ", ") + ": " + text
+		}
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		printWrapped(w, width, "", text)
+	}
+}

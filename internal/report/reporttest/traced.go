@@ -1,0 +1,44 @@
+package reporttest
+
+import (
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Traced is Small with three traces of each target. oci/runc has one without counts, and futex differs between the others.
+func Traced() result.Run {
+	run := Small()
+	futex := []int64{259, 313}
+	add := func(target string, status result.Status, counts ...result.TraceCounts) {
+		trace := result.Trace{
+			Seq: len(run.Traces) + 1, Cell: result.Cell{Benchmark: run.Bench[0].Name, Params: run.Trials[0].Params, Target: target}, Status: status,
+			Started: run.Started.Add(time.Hour), Elapsed: time.Second, Counts: counts,
+		}
+		if status != result.OK {
+			trace.Reason = "2 events are missing from the trace"
+		}
+		run.Traces = append(run.Traces, trace)
+	}
+	for n := range 3 {
+		if n == 2 {
+			add("oci/runc", result.Failed)
+		} else {
+			add(
+				"oci/runc", result.OK,
+				result.TraceCounts{Component: "container", Calls: map[string]int64{"write": 1}},
+				result.TraceCounts{
+					Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 33, "openat": 59, "execve": 1, "futex": futex[n]},
+					Processes: 3, Threads: 10, Programs: map[string]int64{"runc": 2, "exe": 1},
+				},
+				result.TraceCounts{Step: "start", Component: "runtime", Calls: map[string]int64{"openat": 14}, Programs: map[string]int64{"runc": 1}},
+			)
+		}
+		native := []result.TraceCounts{{Step: "create", Component: "container", Calls: map[string]int64{"mount": 8, "move_mount": 8}, Programs: map[string]int64{"probe": 1}}}
+		if n == 1 {
+			native = append(native, result.TraceCounts{Step: "start", Component: "container", Calls: map[string]int64{"fsync": 1}})
+		}
+		add("native", result.OK, native...)
+	}
+	return run
+}

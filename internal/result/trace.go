@@ -1,0 +1,154 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Trace is a trial under a tracer, which counts the work of the target's processes. It comes after the timed trials and has no samples: a
+// tracer makes each system call slower.
+type Trace struct {
+	// Seq counts the traces of a run from 1 in the order of their execution.
+	Seq int `json:"seq"`
+	Cell
+	Status Status `json:"status"`
+	// Reason is the cause if the trace has no counts, with a remedy if one is known.
+	Reason string `json:"reason,omitempty"`
+	// Started is wall-clock time for readers; no value is computed from it.
+	Started time.Time `json:"started"`
+	// Elapsed is the length of the whole trial with its set-up and clean-up.
+	Elapsed time.Duration `json:"elapsed_ns"`
+	// Phases are the timed regions under the tracer. No timed trial has such times.
+	Phases []Phase       `json:"phases,omitempty"`
+	Counts []TraceCounts `json:"counts,omitempty"`
+}
+
+// TraceCounts counts the work of the processes of a component in a step of a trace. Steps are in the order of their begin.
+type TraceCounts struct {
+	// Step is the name of a phase, or "phase/Step". It is empty for the time outside of all calls of the engine.
+	Step string `json:"step,omitempty"`
+	// Component is a part of the target, such as "runtime" or "shim".
+	Component string `json:"component"`
+	// Calls counts system calls by name.
+	Calls map[string]int64 `json:"calls,omitempty"`
+	// Processes and Threads count the new ones.
+	Processes int64 `json:"processes,omitempty"`
+	Threads   int64 `json:"threads,omitempty"`
+	// Programs counts executed programs by name, up to 15 bytes of it.
+	Programs map[string]int64 `json:"programs,omitempty"`
+}
+
+// Limits on a trace.
+const (
+	// MaxTraceCounts is the largest number of steps and components of a trace.
+	MaxTraceCounts = 10_000
+	// MaxTraceNames is the largest number of system calls, and of programs, of a component in a step.
+	MaxTraceNames = 10_000
+)
+
+// ValidateTrace refuses a trace that is unfit for r, like ValidateTrial.
+func (r *Run) ValidateTrace(t *Trace) error {
+	trial := t.trial()
+	err := r.validateTrial(&trial)
+	if err == nil {
+		err = t.validateCounts()
+	}
+	if err != nil {
+		return fmt.Errorf("trace %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
+	}
+	return nil
+}
+
+// trial is the part of a trace that trials also have.
+func (t *Trace) trial() Trial {
+	return Trial{Seq: t.Seq, Cell: t.Cell, Status: t.Status, Reason: t.Reason, Started: t.Started, Elapsed: t.Elapsed, Phases: t.Phases}
+}
+
+func (t *Trace) validateCounts() error {
+	switch {
+	case t.Status != OK && len(t.Counts) > 0:
+		return fmt.Errorf("it has counts although its status is %s; only traces with status ok have counts", t.Status)
+	case len(t.Counts) > MaxTraceCounts:
+		return fmt.Errorf("it has counts of %d steps and components; %d are allowed", len(t.Counts), MaxTraceCounts)
+	}
+	for _, c := range t.Counts {
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("the counts of %.50q in step %.50q: %w", c.Component, c.Step, err)
+		}
+	}
+	return nil
+}
+
+func (c *TraceCounts) validate() error {
+	if c.Component == "" || c.Component != ConditionText(c.Component) || c.Step != ConditionText(c.Step) {
+		return errors.New("the step and the component must be printable text on one line")
+	}
+	if c.Processes < 0 || c.Threads < 0 {
+		return errors.New("a count is negative")
+	}
+	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
+		if len(counts) > MaxTraceNames {
+			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
+		}
+		for name, n := range counts {
+			if name == "" || name != ConditionText(name) || n < 1 {
+				return fmt.Errorf("the name %.50q must be printable text on one line, and its count %d above 0", name, n)
+			}
+		}
+	}
+	return nil
+}
+
+// checkNextTrace refuses a trace that does not follow the trace last of the run.
+func (r *Run) checkNextTrace(t *Trace, last int) error {
+	trial := t.trial()
+	err := r.ValidateTrace(t)
+	if err == nil && t.Seq <= last {
+		err = fmt.Errorf("trace %d follows trace %d; traces must be in the order of their execution, without repetition", t.Seq, last)
+	}
+	if err == nil {
+		err = trial.validateText()
+	}
+	if err != nil {
+		return fmt.Errorf("run %q: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Canonical is Run.Canonical for one trace.
+func (t Trace) Canonical() Trace {
+	t.Started = t.Started.UTC()
+	return t
+}
+
+// WithoutTexts is Run.WithoutTexts for one trace.
+func (t Trace) WithoutTexts() Trace { return t.withTexts(func(string) string { return "" }) }
+
+// withTexts returns a trace with a changed reason.
+func (t Trace) withTexts(change func(string) string) Trace {
+	t.Reason = change(t.Reason)
+	return t
+}
+
+// Trace returns a trace without the values in texts of programs.
+func (h Hider) Trace(t Trace) Trace { return t.withTexts(h.Text) }
+
+// readTrace reads a trace of a document.
+func readTrace(s *stream) (t Trace, err error) {
+	err = s.object("runs.traces", &t, map[string]func() error{
+		"phases": func() error { return elements(s, "runs.traces.phases", &t.Phases, maxEntries, nil) },
+		"counts": func() error { return elements(s, "runs.traces.counts", &t.Counts, MaxTraceCounts, nil) },
+	}, nil)
+	return t, err
+}
+
+// canonicalTraces returns the traces in their canonical form; nil without one.
+func canonicalTraces(traces []Trace) []Trace {
+	traces = slices.Clone(traces)
+	for i := range traces {
+		traces[i] = traces[i].Canonical()
+	}
+	return traces
+}

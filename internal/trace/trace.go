@@ -1,0 +1,299 @@
+// Package trace counts what the processes of a target do, by BPF programs in the kernel: system calls, new processes and threads, and
+// executed programs, by step of a trial and by component.
+//
+// A count that is equal in every trial needs no statistics, and noise of the machine does not change it. The tracer slows down each system
+// call, so timed trials run without it. Counts are added up in the kernel: nothing is sent to Touchstone for each event, and so nothing can be lost on the
+// way. An event without a place in a table makes all counts of the trial void.
+//
+// The processes of a target are found by descent: from Touchstone's own process and from the target's daemons, from the start of the tracer
+// on. The work of a daemon belongs to the step of its time, also if another client caused it. Links and programs belong to
+// file descriptors of this process, so the kernel removes them when it dies.
+//
+// The package needs Linux 5.8 with BTF. [Check] returns the reason why a machine cannot trace, with a remedy.
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/syscalls"
+)
+
+//go:generate go tool bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -cflags "-O2 -Wall -Wextra -Werror" bpf kernel/trace.c
+
+// The numbers of trace.c for counts that are no system calls of the 64-bit table.
+const (
+	callCompat = 0xfffffffd
+	callThread = 0xfffffffe
+	callFork   = 0xffffffff
+)
+
+// compatFlags are the flags of 32-bit programs in the kernel's thread_info. x86 has a field of its own, and the flag of RISC-V depends on the version.
+var compatFlags = map[string]uint64{"arm64": 1 << 22}
+
+// Tracer counts from Start to Stop.
+type Tracer struct {
+	target  monitor.Target
+	objects bpfObjects
+	links   []link.Link
+	steps   []string
+}
+
+// Start loads the programs into the kernel and attaches them. The error is an *Error.
+func Start(target monitor.Target) (*Tracer, error) {
+	t := &Tracer{target: target}
+	if err := t.start(); err != nil {
+		_ = t.close() // the cause is more important
+		return nil, thisMachine().explain(err)
+	}
+	return t, nil
+}
+
+// Check returns an *Error if this machine cannot trace.
+func Check() error {
+	t, err := Start(monitor.Target{})
+	if err != nil {
+		return err
+	}
+	return t.close()
+}
+
+func (t *Tracer) start() error {
+	if err := thisMachine().check(); err != nil {
+		return err
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		return err
+	}
+	if err := spec.Variables[bpfVarCompatFlag].Set(compatFlags[runtime.GOARCH]); err != nil {
+		return err
+	}
+	restore, err := raiseMemoryLock()
+	if err != nil {
+		return err
+	}
+	err = spec.LoadAndAssign(&t.objects, nil)
+	restore()
+	if err != nil {
+		return err
+	}
+	// Touchstone's own process is program 0, and the daemons follow.
+	for i, pid := range slices.Concat([]int{os.Getpid()}, t.target.Daemons) {
+		if err := t.objects.Processes.Put(uint32(pid), uint64(i)); err != nil {
+			return fmt.Errorf("observe process %d: %w", pid, err)
+		}
+	}
+	for name, program := range t.loaded() {
+		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
+		if err != nil {
+			return fmt.Errorf("attach to tracepoint %s: %w", name, err)
+		}
+		t.links = append(t.links, l)
+	}
+	return t.Step("")
+}
+
+// loaded are the programs in the kernel, by the tracepoints that they are for.
+func (t *Tracer) loaded() map[string]*ebpf.Program {
+	return map[string]*ebpf.Program{
+		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
+		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
+	}
+}
+
+// Step makes the counts from now on belong to a step. The empty name stands for the time outside of all steps.
+func (t *Tracer) Step(name string) error {
+	i := slices.Index(t.steps, name)
+	if i < 0 {
+		i, t.steps = len(t.steps), append(t.steps, name)
+	}
+	if err := t.objects.Step.Set(uint32(i)); err != nil {
+		return fmt.Errorf("begin step %q of the trace: %w", name, err)
+	}
+	return nil
+}
+
+// Stop detaches the programs, removes them from the kernel, and returns the counts: the steps in the order of their first begin, and the components of
+// each in display order.
+func (t *Tracer) Stop() (counts []result.TraceCounts, err error) {
+	err = t.detach()
+	if err == nil {
+		err = t.complete()
+	}
+	if err == nil {
+		counts, err = t.counts()
+	}
+	return counts, errors.Join(err, t.close())
+}
+
+func (t *Tracer) detach() error {
+	var errs []error
+	for _, l := range t.links {
+		errs = append(errs, l.Close())
+	}
+	t.links = nil
+	return errors.Join(errs...)
+}
+
+func (t *Tracer) close() error { return errors.Join(t.detach(), t.objects.Close()) }
+
+// complete returns an error if an event is missing from the tables.
+func (t *Tracer) complete() error {
+	var count uint64
+	if err := t.objects.Lost.Get(&count); err != nil {
+		return fmt.Errorf("read the lost events of the trace: %w", err)
+	}
+	for _, p := range t.loaded() {
+		stats, err := p.Stats()
+		if err != nil {
+			return fmt.Errorf("read the missed events of the trace: %w", err)
+		}
+		count += stats.RecursionMisses
+	}
+	if count > 0 {
+		return fmt.Errorf("%d events are missing from the trace, so it has no counts: the trial has more processes or programs than the tracer has places for; trace smaller parameters", count)
+	}
+	return nil
+}
+
+// program is a program of trace.c with its id.
+type program struct {
+	id uint64
+	bpfProgram
+}
+
+// name is the name of the program's file, as the kernel cuts it.
+func (p *program) name() string { return text(p.Name[:]) }
+
+// text is a string of C.
+func text(b []byte) string {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(b)
+}
+
+// programs lists the executed programs in the order of their execve, which puts parents before children.
+func (t *Tracer) programs() (list []program, err error) {
+	var p program
+	for entries := t.objects.Programs.Iterate(); ; {
+		if !entries.Next(&p.id, &p.bpfProgram) {
+			slices.SortFunc(list, func(a, b program) int { return cmp.Compare(a.id, b.id) })
+			return list, entries.Err()
+		}
+		list = append(list, p)
+	}
+}
+
+// components returns the component of each program, by id.
+func (t *Tracer) components(list []program) map[uint64]monitor.Component {
+	components := map[uint64]monitor.Component{}
+	for i := range t.target.Daemons {
+		components[uint64(i+1)] = monitor.Daemon
+	}
+	places := map[uint64]int{}
+	programs := make([]monitor.Program, len(list))
+	for i := range list {
+		p := &list[i]
+		places[p.id] = i
+		parent, ok := places[p.Parent]
+		switch {
+		case components[p.Parent] == monitor.Daemon:
+			parent = monitor.DaemonParent
+		case !ok:
+			parent = monitor.NoParent
+		}
+		programs[i] = monitor.Program{
+			Parent: parent, Name: p.name(), Argument: filepath.Base(text(p.Argument[:])),
+			Device: unix.Mkdev(p.Device>>20, p.Device&0xfffff), Inode: p.Inode, Nested: p.Level > p.ParentLevel,
+		}
+	}
+	for i, c := range t.target.Classify(programs) {
+		components[list[i].id] = c
+	}
+	return components
+}
+
+func (t *Tracer) counts() ([]result.TraceCounts, error) {
+	list, err := t.programs()
+	if err != nil {
+		return nil, fmt.Errorf("read the programs of the trace: %w", err)
+	}
+	components := t.components(list)
+	type place struct {
+		step      uint32
+		component monitor.Component
+	}
+	sums := map[place]*result.TraceCounts{}
+	sumOf := func(step uint32, program uint64) *result.TraceCounts {
+		p := place{step, components[program]}
+		if sums[p] == nil {
+			sums[p] = &result.TraceCounts{Step: t.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}}
+		}
+		return sums[p]
+	}
+	for i := range list {
+		sumOf(list[i].Step, list[i].id).Programs[result.ConditionText(list[i].name())]++
+	}
+	var key bpfKey
+	var count uint64
+	entries := t.objects.Counts.Iterate()
+	for entries.Next(&key, &count) {
+		c := sumOf(key.Step, key.Program)
+		switch key.Call {
+		case callFork:
+			c.Processes += int64(count)
+		case callThread:
+			c.Threads += int64(count)
+		default:
+			c.Calls[callName(key.Call)] += int64(count)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return nil, fmt.Errorf("read the counts of the trace: %w", err)
+	}
+	var counts []result.TraceCounts
+	for step := range t.steps {
+		for _, c := range monitor.Components() {
+			if sum := sums[place{uint32(step), c}]; sum != nil {
+				counts = append(counts, *sum)
+			}
+		}
+	}
+	return counts, nil
+}
+
+// raiseMemoryLock lets this process load programs and tables into a kernel before 5.11, which counts them as locked memory. restore puts the
+// limit back, because children inherit it.
+func raiseMemoryLock() (restore func(), err error) {
+	if !thisMachine().before(5, 11) {
+		return func() {}, nil
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		return nil, fmt.Errorf("read the limit of locked memory: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}); err != nil {
+		return nil, fmt.Errorf("raise the limit of locked memory (ulimit -l): %w", err)
+	}
+	return func() { _ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit) }, nil
+}
+
+// callName is the name of a system call, or its number if the table has none.
+func callName(number uint32) string {
+	if number == callCompat {
+		return "32-bit"
+	}
+	return syscalls.Name(number)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -93,11 +92,10 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 		return 0, nil
 	}
 	columns := t.owner + ", " + t.columns
-	statement, err := tx.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ","))))
+	statement, err := tx.statement(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ","))))
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, statement.Close()) }()
 	for i := range items {
 		row, err := statement.ExecContext(ctx, append(owner(i), t.values(&items[i])...)...)
 		if isTaken(err) {

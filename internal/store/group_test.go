@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -45,5 +48,27 @@ func TestWritesAtTheSameTime(t *testing.T) {
 		if len(run.Trials) != trials {
 			t.Errorf("run %d has %d trials, want %d", i, len(run.Trials), trials)
 		}
+	}
+}
+
+// The trials of one call are recorded together or not at all, and the error names them.
+func TestAppendTrials(t *testing.T) {
+	s := newStore(t)
+	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)), s.AppendTrials(t.Context(), "a", nil))
+	must.Do(t, s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(1), okTrial(2)}))
+	err := s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(3), okTrial(2)})
+	if !errors.Is(err, store.ErrExists) || !strings.Contains(err.Error(), "trial 3 to 2 of run") {
+		t.Errorf("a trial is recorded twice: %v", err)
+	}
+	bad := okTrial(4)
+	bad.Block = -5
+	if err := s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(3), bad}); err == nil {
+		t.Error("a trial with a negative block is recorded")
+	}
+	run, err := s.Run(t.Context(), "a")
+	must.Do(t, err)
+	want := []result.Trial{okTrial(1), okTrial(2)}
+	if got := run.Trials; len(got) != 2 || !reflect.DeepEqual(got[1].Samples, want[1].Samples) || !reflect.DeepEqual(got[1].Phases, want[1].Phases) {
+		t.Errorf("the file has %+v, want %+v", run.Trials, want)
 	}
 }

@@ -27,6 +27,20 @@ type transaction struct {
 	stamp stamp
 	// rows is the number of rows that the transaction may still read. A row takes several bytes of the file.
 	rows int64
+	// statements are the prepared statements by their text. They end with the transaction.
+	statements map[string]*sql.Stmt
+}
+
+// statement prepares a statement once for all its uses in the transaction: SQLite takes longer to prepare one than to execute it.
+func (tx *transaction) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if statement := tx.statements[text]; statement != nil {
+		return statement, nil
+	}
+	statement, err := tx.PrepareContext(ctx, text)
+	if err == nil {
+		tx.statements[text] = statement
+	}
+	return statement, err
 }
 
 // begin starts a transaction. The caller must call end, also after the end of the transaction.
@@ -44,7 +58,7 @@ func (s *Store) begin(ctx context.Context, options *sql.TxOptions) (tx *transact
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	tx = &transaction{Tx: raw}
+	tx = &transaction{Tx: raw, statements: map[string]*sql.Stmt{}}
 	end = func() error { return errors.Join(ended(raw.Rollback()), conn.Close()) }
 	if err := tx.measure(ctx); err != nil {
 		return nil, nil, errors.Join(err, end())

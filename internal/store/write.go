@@ -70,23 +70,45 @@ func fit(run *result.Run) error {
 //
 // A caller that records a trial after the end of its own context must pass another context.
 func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) error {
-	if err := s.appendTrial(ctx, runID, &trial); err != nil {
-		return fmt.Errorf("record trial %d of run %q: %w", trial.Seq, runID, s.explain(err))
+	return s.AppendTrials(ctx, runID, []result.Trial{trial})
+}
+
+// AppendTrials is Append for several trials in one transaction: all of them are recorded, or none.
+func (s *Store) AppendTrials(ctx context.Context, runID string, trials []result.Trial) error {
+	if len(trials) == 0 {
+		return nil
+	}
+	if err := s.appendTrials(ctx, runID, trials); err != nil {
+		return fmt.Errorf("record trial %s of run %q: %w", numbers(trials), runID, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
+// numbers spells the numbers of trials for a message.
+func numbers(trials []result.Trial) string {
+	first, last := trials[0].Seq, trials[len(trials)-1].Seq
+	if first == last {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d to %d", first, last)
+}
+
+func (s *Store) appendTrials(ctx context.Context, runID string, trials []result.Trial) error {
 	return s.share(ctx, func(tx *transaction) error {
 		var key int64
 		var run result.Run
 		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
 			return err
 		}
-		if err := run.ValidateTrial(trial); err != nil {
-			return err
+		for i := range trials {
+			if err := run.ValidateTrial(&trials[i]); err != nil {
+				return err
+			}
+			if err := insertTrial(ctx, tx, key, trials[i:i+1]); err != nil {
+				return err
+			}
 		}
-		return insertTrial(ctx, tx, key, []result.Trial{*trial})
+		return nil
 	})
 }
 
@@ -155,7 +177,9 @@ func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transact
 		err := do(tx)
 		if err == nil {
 			var isNew bool
-			s.removeStaleLocks()
+			if !s.hasLocks() { // a coordinator of a cluster locks a thousand runs
+				s.removeStaleLocks()
+			}
 			isNew, err = s.lock(runID)
 			ok = ok || isNew // share may call this twice
 		}

@@ -44,6 +44,7 @@ func read(t *testing.T, r *record.Reader) (records []record.Record) {
 			return records
 		}
 		must.Do(t, err)
+		next.Data = bytes.Clone(next.Data)
 		records = append(records, next)
 	}
 }

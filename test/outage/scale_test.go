@@ -2,6 +2,7 @@ package outage
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,7 +14,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/touchstone-bench/touchstone/internal/cluster/record"
+	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
@@ -37,7 +42,7 @@ const logSize = 34_000
 
 // TestScale measures a cluster run with many fake nodes: the time until all agents run, the time to collect all their records, and the coordinator's
 // processor time and memory. kwok imitates the nodes. A proxy answers the requests for logs, because kwok has the same log for all
-// pods. It holds the logs until all agents run, so the two times do not overlap, and all logs are open at the same time.
+// pods. It holds the logs until all agents run, so the two times do not overlap.
 func TestScale(t *testing.T) {
 	cells.Need(t, "fleet/scale")
 	count := number(t, nodesVariable, 60)
@@ -45,8 +50,28 @@ func TestScale(t *testing.T) {
 	s.AddFakeNodes(t, count, "")
 	s.Kubectl(t, "taint", "nodes", "--selector", "type=kwok", "kwok.x-k8s.io/node-")
 
-	logs := &fakeLogs{count: count, opened: map[string]bool{}, placed: make(chan struct{}), cleaned: make(chan struct{})}
+	config, _, err := kube.Place{Kubeconfig: s.Kubeconfig}.Load()
+	must.Do(t, err)
+	s.client, err = kube.New(config, "test")
+	must.Do(t, err)
+	s.measureScale(t, count)
+}
+
+// measureScale measures a cluster run on all fake nodes.
+func (s *site) measureScale(t *testing.T, count int) {
+	t.Helper()
+	logs := &fakeLogs{count: count, running: map[string]bool{}, placed: make(chan struct{}), cleaned: make(chan struct{})}
 	f := s.prepare(s.proxy(logs.handle))
+	ctx, cancel := context.WithCancel(t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		agents := metav1.ListOptions{LabelSelector: "touchstone.role=agent", FieldSelector: "status.phase=Running"}
+		if err := kube.Follow(ctx, s.client.Pods(metav1.NamespaceAll), agents, logs); ctx.Err() == nil {
+			t.Errorf("watch the agents: %v", err)
+		}
+	})
+	defer watch.Wait()
+	defer cancel() // before the wait
 	logs.coordinator = func() (time.Duration, int) { return usage(t, f.coordinator.cmd.Process.Pid) }
 	startTime := time.Now()
 	f.run(faultPlan, "--selector", "type=kwok")
@@ -84,7 +109,7 @@ type fakeLogs struct {
 	placed, cleaned chan struct{}
 
 	mu                  sync.Mutex
-	opened              map[string]bool
+	running             map[string]bool
 	placedAt, cleanedAt time.Time
 	bytes               int
 	cpu                 time.Duration
@@ -98,7 +123,6 @@ func (l *fakeLogs) handle(w http.ResponseWriter, r *http.Request, pass http.Hand
 	m := logPath.FindStringSubmatch(r.URL.Path)
 	switch {
 	case m != nil:
-		l.open(m[2])
 		select {
 		case <-l.placed:
 		case <-r.Context().Done():
@@ -116,16 +140,25 @@ func (l *fakeLogs) handle(w http.ResponseWriter, r *http.Request, pass http.Hand
 	pass.ServeHTTP(w, r)
 }
 
-// open notes that an agent runs.
-func (l *fakeLogs) open(node string) {
+// Seen implements kube.Observer.
+func (l *fakeLogs) Seen(pod *corev1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.opened[node] = true
-	if len(l.opened) == l.count && l.placedAt.IsZero() {
+	l.running[pod.Name] = true
+	if len(l.running) == l.count && l.placedAt.IsZero() {
 		l.placedAt = time.Now()
 		close(l.placed)
 	}
 }
+
+// Gone implements kube.Observer.
+func (*fakeLogs) Gone(string) {}
+
+// Listed implements kube.Observer.
+func (*fakeLogs) Listed() {}
+
+// Lost implements kube.Observer.
+func (*fakeLogs) Lost(error) {}
 
 // clean notes that all records are collected.
 func (l *fakeLogs) clean() {

@@ -10,7 +10,7 @@ import (
 )
 
 // bufferSize is the size of a reader's buffer. A coordinator has a reader for each log that it reads at the same time.
-const bufferSize = 32 << 10
+const bufferSize = 64 << 10
 
 // Reader reads the records of one log.
 type Reader struct {
@@ -19,6 +19,8 @@ type Reader struct {
 	Foreign, Torn int
 	// Last is the beginning of the last line that is no record: the reason why the program ended, if it failed.
 	Last string
+	// Pause is called before Next waits for the log, and its error ends Next. It may be nil.
+	Pause func() error
 }
 
 // lastSize is the size of Last in bytes.
@@ -26,12 +28,6 @@ const lastSize = 300
 
 // NewReader returns a reader of a log.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
-
-// IsReady reports whether Next returns without waiting for the log.
-func (r *Reader) IsReady() bool {
-	text, _ := r.in.Peek(r.in.Buffered()) // what is buffered is there
-	return bytes.IndexByte(text, '\n') >= 0
-}
 
 // Next returns the next record, and skips other lines. Its data is valid until the next call. At the end of the log the error is io.EOF. A last line
 // without an end counts as torn.
@@ -64,6 +60,11 @@ func (r *Reader) count(line []byte) {
 
 // line returns the next line without its end. It keeps at most one byte more than MaxLine of a longer line, which shows the excess.
 func (r *Reader) line() ([]byte, error) {
+	if text, _ := r.in.Peek(r.in.Buffered()); r.Pause != nil && bytes.IndexByte(text, '\n') < 0 {
+		if err := r.Pause(); err != nil {
+			return nil, err
+		}
+	}
 	part, err := r.in.ReadSlice('\n')
 	if err == nil {
 		return bytes.TrimSuffix(part, []byte("\n")), nil // no copy of most lines

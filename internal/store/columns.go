@@ -92,7 +92,8 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 		return 0, nil
 	}
 	columns := t.owner + ", " + t.columns
-	statement, err := tx.statement(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ","))))
+	text := fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ",")))
+	statement, err := tx.statement(ctx, text) //nolint:sqlclosecheck // it ends with the transaction
 	if err != nil {
 		return 0, err
 	}

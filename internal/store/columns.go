@@ -85,31 +85,50 @@ var (
 	}
 )
 
+// mostRows is the largest number of rows of a statement. A statement for each row takes half as long again.
+const mostRows = 16
+
 // insert writes items as rows, and returns the key of the last row. owner returns the values of the owner columns of an item. A
 // recorded run or trial is ErrExists.
 func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(i int) []any) (key int64, err error) {
-	if len(items) == 0 {
-		return 0, nil
-	}
 	columns := t.owner + ", " + t.columns
-	text := fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ",")))
-	statement, err := tx.statement(ctx, text) //nolint:sqlclosecheck // it ends with the transaction
-	if err != nil {
-		return 0, err
-	}
-	for i := range items {
-		row, err := statement.ExecContext(ctx, append(owner(i), t.values(&items[i])...)...)
+	row := "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
+	for first := 0; first < len(items); first += mostRows {
+		rows := min(len(items)-first, mostRows)
+		text := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", t.name, columns, row, strings.Repeat(", "+row, rows-1))
+		statement, err := tx.statement(ctx, text) //nolint:sqlclosecheck // it ends with the transaction
+		if err != nil {
+			return 0, err
+		}
+		var values []any
+		for i := first; i < first+rows; i++ {
+			values = append(append(values, owner(i)...), t.values(&items[i])...)
+		}
+		outcome, err := statement.ExecContext(ctx, values...)
 		if isTaken(err) {
 			return 0, ErrExists
 		}
 		if err != nil {
 			return 0, err
 		}
-		if key, err = row.LastInsertId(); err != nil {
+		if key, err = outcome.LastInsertId(); err != nil {
 			return 0, err
 		}
 	}
 	return key, nil
+}
+
+// insertLists writes the lists of trials as rows. keys are the keys of the trials.
+func (t table[T]) insertLists(ctx context.Context, tx *transaction, trials []result.Trial, keys []int64, list func(*result.Trial) []T) error {
+	var items []T
+	var owners [][]any
+	for i := range trials {
+		for place, item := range list(&trials[i]) {
+			items, owners = append(items, item), append(owners, []any{keys[i], place})
+		}
+	}
+	_, err := t.insert(ctx, tx, items, func(i int) []any { return owners[i] })
+	return err
 }
 
 // query calls add for each row, with the integer in the column key. clause follows FROM. The item is valid during the call only.

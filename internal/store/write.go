@@ -36,24 +36,25 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	return nil
 }
 
-// insertTrial records a list of one trial.
-func insertTrial(ctx context.Context, tx *transaction, run int64, trial []result.Trial) error {
-	key, err := trialTable.insert(ctx, tx, trial, func(int) []any { return []any{run} })
-	if err != nil {
+// insertTrials records trials of a run.
+func insertTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
+	keys := make([]int64, len(trials))
+	for i := range trials {
+		var err error
+		if keys[i], err = trialTable.insert(ctx, tx, trials[i:i+1], func(int) []any { return []any{run} }); err != nil {
+			return err
+		}
+	}
+	if err := phaseTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Phase { return t.Phases }); err != nil {
 		return err
 	}
-	owner := func(i int) []any { return []any{key, i} }
-	if _, err := phaseTable.insert(ctx, tx, trial[0].Phases, owner); err != nil {
+	if err := sampleTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Sample { return t.Samples }); err != nil {
 		return err
 	}
-	if _, err := sampleTable.insert(ctx, tx, trial[0].Samples, owner); err != nil {
+	if err := distributionTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Distribution { return t.Distributions }); err != nil {
 		return err
 	}
-	if _, err := distributionTable.insert(ctx, tx, trial[0].Distributions, owner); err != nil {
-		return err
-	}
-	_, err = timelineTable.insert(ctx, tx, trial[0].Timelines, owner)
-	return err
+	return timelineTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Timeline { return t.Timelines })
 }
 
 // fit refuses a run that is unfit for the store.
@@ -104,11 +105,8 @@ func (s *Store) appendTrials(ctx context.Context, runID string, trials []result.
 			if err := run.ValidateTrial(&trials[i]); err != nil {
 				return err
 			}
-			if err := insertTrial(ctx, tx, key, trials[i:i+1]); err != nil {
-				return err
-			}
 		}
-		return nil
+		return insertTrials(ctx, tx, key, trials)
 	})
 }
 
@@ -264,7 +262,7 @@ func (i *importer) Trial(trial result.Trial) error {
 	}
 	err := i.run.ValidateTrial(&trial)
 	if err == nil {
-		err = insertTrial(i.ctx, i.tx, i.key, []result.Trial{trial})
+		err = insertTrials(i.ctx, i.tx, i.key, []result.Trial{trial})
 	}
 	return i.explain(err)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -88,21 +87,19 @@ var (
 // mostRows is the largest number of rows of a statement. A statement for each row takes half as long again.
 const mostRows = 16
 
-// insert writes items as rows, and returns the key of the last row. owner returns the values of the owner columns of an item. A
+// insert writes items as rows, and returns the key of the last row. owner appends the values of the owner columns of an item. A
 // recorded run or trial is ErrExists.
-func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(i int) []any) (key int64, err error) {
-	columns := t.owner + ", " + t.columns
-	row := "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
+func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(values []any, i int) []any) (key int64, err error) {
+	var values []any
 	for first := 0; first < len(items); first += mostRows {
 		rows := min(len(items)-first, mostRows)
-		text := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", t.name, columns, row, strings.Repeat(", "+row, rows-1))
-		statement, err := tx.statement(ctx, text) //nolint:sqlclosecheck // it ends with the transaction
+		statement, err := tx.insertion(ctx, t.name, t.owner+", "+t.columns, rows) //nolint:sqlclosecheck // it ends with the transaction
 		if err != nil {
 			return 0, err
 		}
-		var values []any
+		values = values[:0]
 		for i := first; i < first+rows; i++ {
-			values = append(append(values, owner(i)...), t.values(&items[i])...)
+			values = append(owner(values, i), t.values(&items[i])...)
 		}
 		outcome, err := statement.ExecContext(ctx, values...)
 		if isTaken(err) {
@@ -120,14 +117,18 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 
 // insertLists writes the lists of trials as rows. keys are the keys of the trials.
 func (t table[T]) insertLists(ctx context.Context, tx *transaction, trials []result.Trial, keys []int64, list func(*result.Trial) []T) error {
+	type owner struct {
+		trial int64
+		place int
+	}
 	var items []T
-	var owners [][]any
+	var owners []owner
 	for i := range trials {
 		for place, item := range list(&trials[i]) {
-			items, owners = append(items, item), append(owners, []any{keys[i], place})
+			items, owners = append(items, item), append(owners, owner{keys[i], place})
 		}
 	}
-	_, err := t.insert(ctx, tx, items, func(i int) []any { return owners[i] })
+	_, err := t.insert(ctx, tx, items, func(values []any, i int) []any { return append(values, owners[i].trial, owners[i].place) })
 	return err
 }
 

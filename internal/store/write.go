@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	err := fit(&run)
 	if err == nil {
 		err = s.writeLocked(ctx, run.ID, func(tx *transaction) error {
-			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(int) []any { return []any{false} })
+			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(values []any, _ int) []any { return append(values, false) })
 			return err
 		})
 	}
@@ -41,7 +41,7 @@ func insertTrials(ctx context.Context, tx *transaction, run int64, trials []resu
 	keys := make([]int64, len(trials))
 	for i := range trials {
 		var err error
-		if keys[i], err = trialTable.insert(ctx, tx, trials[i:i+1], func(int) []any { return []any{run} }); err != nil {
+		if keys[i], err = trialTable.insert(ctx, tx, trials[i:i+1], func(values []any, _ int) []any { return append(values, run) }); err != nil {
 			return err
 		}
 	}
@@ -246,7 +246,7 @@ func (i *importer) Begin(run result.Run) error {
 	i.run, i.digest = run, nil
 	err := fit(&run)
 	if err == nil {
-		i.key, err = runTable.insert(i.ctx, i.tx, []result.Run{run}, func(int) []any { return []any{true} })
+		i.key, err = runTable.insert(i.ctx, i.tx, []result.Run{run}, func(values []any, _ int) []any { return append(values, true) })
 	}
 	if errors.Is(err, ErrExists) {
 		i.digest, err = newDigest(&run)

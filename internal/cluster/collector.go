@@ -251,18 +251,18 @@ func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan 
 	if err != nil {
 		n.change(State{Phase: Lost, Text: cmp.Or(reason, "its log is not readable: "+err.Error())})
 	}
-	pause, cancel := context.WithTimeout(ctx, n.readPause())
+	pause, cancel := context.WithTimeout(ctx, n.pause())
 	defer cancel()
 	await(pause, change)
 	return false, nil
 }
 
-// readPause is the pause before a log is read again.
-func (c *Coordinator) readPause() time.Duration {
-	if c.follows {
+// pause is the pause before the log is read again.
+func (n *collector) pause() time.Duration {
+	if n.readTime.IsZero() {
 		return reopenPause
 	}
-	return max(reopenPause, time.Duration(cap(c.turns))*readInterval)
+	return max(reopenPause, time.Duration(cap(n.turns))*readInterval)
 }
 
 // isEnding reports whether a pod has ended, or ends.
@@ -550,12 +550,13 @@ func (n *collector) begin(ctx context.Context, r record.Record) error {
 
 // trial takes a trial. It is recorded together with the trials that the log has after it.
 func (n *collector) trial(r record.Record) error {
-	var t result.Trial
-	err := r.Decode(&t)
-	if err == nil && !n.recorded[t.Seq] {
-		n.batch = append(n.batch, t)
+	last := len(n.batch)
+	n.batch = append(n.batch, result.Trial{})
+	if err := r.Decode(&n.batch[last]); err != nil || n.recorded[n.batch[last].Seq] {
+		n.batch = n.batch[:last]
+		return err
 	}
-	return err
+	return nil
 }
 
 // keep records the trials that were taken.
@@ -564,7 +565,7 @@ func (n *collector) keep(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	n.batch = nil
+	n.batch = batch[:0]
 	err := n.append(ctx, batch)
 	if err != nil && !errors.Is(err, errStore) {
 		// One of them is no trial of the run. The trials before it are.

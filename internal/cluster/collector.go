@@ -232,7 +232,8 @@ func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan 
 	case errors.Is(err, errStore):
 		return true, err
 	case n.sequence.Ended:
-		n.finish(ctx)
+		n.Observer.Changed(n.node.Name, n.state)
+		n.releases <- n.pod
 		return true, nil
 	case n.failure != "":
 		return true, n.giveUp(ctx, n.failure)
@@ -615,14 +616,6 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, append(end.Caveats, n.Fleet.Caveats...)))
 }
 
-// finish releases the agent, whose records are all in the results file.
-func (n *collector) finish(ctx context.Context) {
-	n.Observer.Changed(n.node.Name, n.state)
-	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
-		n.Observer.Note(n.node.Name, err.Error())
-	}
-}
-
 // giveUp ends a node without the end of its run.
 func (n *collector) giveUp(ctx context.Context, reason string) error {
 	s := State{Phase: Failed, Text: reason}
@@ -642,9 +635,7 @@ func (n *collector) giveUp(ctx context.Context, reason string) error {
 		}
 	}
 	n.change(s)
-	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
-		n.Observer.Note(n.node.Name, err.Error())
-	}
+	n.releases <- n.pod
 	return err
 }
 

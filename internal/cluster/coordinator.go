@@ -83,6 +83,8 @@ type Coordinator struct {
 	turns, requests, readers places
 	// follows is set if each log is read to the end of its agent. Otherwise the logs are read in turns.
 	follows bool
+	// releases has the pods of agents that may exit. It has a place for each node.
+	releases chan string
 	// runs has the IDs of the runs that the results file had before this collection.
 	runs map[string]bool
 
@@ -178,7 +180,8 @@ func create(ctx context.Context, client *kube.Client, object any) error {
 const renewals = 4
 
 // Run starts the agents as their turn comes, collects their records, and returns when each node has ended. It takes over agents that exist already. When ctx
-// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on.
+// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on. Agents whose records
+// are recorded are released, the last ones perhaps only by Release.
 func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
@@ -192,6 +195,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	if c.follows {
 		c.readers = make(places, maxFollowed+maxReaders) // agents that have ended do not wait for others
 	}
+	c.releases = make(chan string, len(c.Fleet.Nodes))
 	runs, err := c.Store.Recorded(ctx)
 	if err != nil {
 		return nil, err
@@ -208,6 +212,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 		}
 	})
 	services.Go(func() { c.renew(work) })
+	services.Go(func() { c.releaseInTurn(work) })
 	defer services.Wait()
 	defer abort(nil) // before the wait
 	select {
@@ -235,6 +240,41 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 		return outcomes, err
 	}
 	return outcomes, nil
+}
+
+// releaseInTurn releases agents until ctx ends. A release waits like the reading of a log, so that records come first.
+func (c *Coordinator) releaseInTurn(ctx context.Context) {
+	for {
+		select {
+		case pod := <-c.releases:
+			if err := c.releaseNext(ctx, pod); ctx.Err() != nil {
+				c.releases <- pod
+			} else if err != nil {
+				c.note(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Coordinator) releaseNext(ctx context.Context, pod string) error {
+	if !c.readers.take(ctx) {
+		return context.Cause(ctx)
+	}
+	defer c.readers.leave()
+	return c.annotate(ctx, pod, EndAnnotation, EndCollected)
+}
+
+// Release releases the agents that Run has not released before its end. A removal of the objects of the run makes it unnecessary.
+func (c *Coordinator) Release(ctx context.Context) error {
+	var group errgroup.Group
+	group.SetLimit(maxRequests)
+	for len(c.releases) > 0 {
+		pod := <-c.releases
+		group.Go(func() error { return c.annotate(ctx, pod, EndAnnotation, EndCollected) })
+	}
+	return group.Wait()
 }
 
 // selector selects the agents of a fleet.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -67,8 +69,30 @@ func TestAppendTrials(t *testing.T) {
 	}
 	run, err := s.Run(t.Context(), "a")
 	must.Do(t, err)
-	want := []result.Trial{okTrial(1), okTrial(2)}
-	if got := run.Trials; len(got) != 2 || !reflect.DeepEqual(got[1].Samples, want[1].Samples) || !reflect.DeepEqual(got[1].Phases, want[1].Phases) {
+	if want := []result.Trial{okTrial(1), okTrial(2)}; !reflect.DeepEqual(run.Trials, want) {
 		t.Errorf("the file has %+v, want %+v", run.Trials, want)
 	}
+}
+
+// BenchmarkManyRuns records runs of 60 trials, 32 of them at the same time, as a coordinator of a cluster does.
+func BenchmarkManyRuns(b *testing.B) {
+	const runs, trials, atOnce = 300, 60, 32
+	list := make([]result.Trial, trials)
+	for i := range list {
+		list[i] = okTrial(i + 1)
+	}
+	ctx := context.WithoutCancel(b.Context())
+	for b.Loop() {
+		s := newStore(b)
+		var writers errgroup.Group
+		writers.SetLimit(atOnce)
+		for i := range runs {
+			writers.Go(func() error {
+				id := fmt.Sprint("run", i)
+				return errors.Join(s.Create(ctx, emptyRun(id, i)), s.AppendTrials(ctx, id, list), s.Finish(ctx, id, result.Complete, epoch, nil))
+			})
+		}
+		must.Do(b, writers.Wait())
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs*trials), "ns/trial")
 }

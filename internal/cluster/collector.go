@@ -28,14 +28,14 @@ import (
 const (
 	// startLimit is the longest time from the creation of an agent's pod to the start of its program. A pull of the image is part of it.
 	startLimit = 10 * time.Minute
-	// silenceLimit is the longest time without a record. Then the log is opened again, because the connection may be dead. Records are taken once, so this
-	// costs only the time to read the log.
+	// silenceLimit is the longest time without a record in a log that is followed. Then the log is opened again, because the connection may be dead.
+	// Records are taken once, so this costs only the time to read the log.
 	silenceLimit = 2 * time.Minute
 	// reopenPause is the least pause before a log is read again. Logs that are read in turns are read one in readInterval: an API server needs 10 ms for one.
 	reopenPause  = time.Second
 	readInterval = 30 * time.Millisecond
-	// readLimit is the longest silence of a log that is read in turns: others wait, and a kubelet may not answer.
-	readLimit = 10 * time.Second
+	// readLimit is the longest silence of a log that is not followed: others wait, and a kubelet may not answer.
+	readLimit = 20 * time.Second
 	// readMargin is the time before the last reading that the next one repeats. The kubelet takes the time from the clock that stamps the lines, and the
 	// request needs some time to get there.
 	readMargin = 10 * time.Second
@@ -338,10 +338,15 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 		}
 		cancel()
 	}()
-	var count atomic.Int64
-	go n.guard(ctx, cancel, pod, &count)
 	startTime := n.Now()
-	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, n.logOptions(pod, startTime)).Stream(ctx)
+	options := n.logOptions(pod, startTime)
+	silence := readLimit
+	if options.Follow {
+		silence = silenceLimit
+	}
+	var count atomic.Int64
+	go n.guard(ctx, cancel, pod, &count, silence)
+	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, options).Stream(ctx)
 	if apierrors.IsNotFound(err) {
 		n.roster.Gone(pod.Name) // between its creation and the watch
 	}
@@ -402,12 +407,8 @@ func (n *collector) takeAll(ctx context.Context, stream io.Reader, count *atomic
 }
 
 // guard ends a stream that is silent for too long, or whose pod has changed. count is the number of its records.
-func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *corev1.Pod, count *atomic.Int64) {
+func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *corev1.Pod, count *atomic.Int64, silence time.Duration) {
 	defer cancel()
-	silence := silenceLimit
-	if !n.follows {
-		silence = readLimit
-	}
 	for {
 		current, change := n.roster.pod(n.pod)
 		if current == nil || current.UID != pod.UID || restarts(current) != restarts(pod) {
@@ -416,12 +417,12 @@ func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *c
 		if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
 			return
 		}
-		before := count.Load()
+		mark := count.Load()
 		limit, stop := context.WithTimeout(ctx, silence)
 		await(limit, change)
 		isOver := limit.Err() != nil
 		stop()
-		if ctx.Err() != nil || isOver && count.Load() == before {
+		if ctx.Err() != nil || isOver && count.Load() == mark {
 			return
 		}
 	}

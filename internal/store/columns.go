@@ -121,8 +121,11 @@ func (t table[T]) insertLists(ctx context.Context, tx *transaction, trials []res
 		trial int64
 		place int
 	}
-	var items []T
-	var owners []owner
+	total := 0
+	for i := range trials {
+		total += len(list(&trials[i]))
+	}
+	items, owners := make([]T, 0, total), make([]owner, 0, total)
 	for i := range trials {
 		for place, item := range list(&trials[i]) {
 			items, owners = append(items, item), append(owners, owner{keys[i], place})

@@ -37,8 +37,11 @@ func (r *roster) Seen(pod *corev1.Pod) { r.set(pod.Name, essence(pod)) }
 
 // add keeps a pod that this process has made, unless the watch has a newer state of it already.
 func (r *roster) add(pod *corev1.Pod) {
-	if state, _ := r.pod(pod.Name); state == nil {
-		r.set(pod.Name, essence(pod))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pods[pod.Name] == nil {
+		r.pods[pod.Name] = essence(pod)
+		r.wake(pod.Name)
 	}
 }
 

@@ -43,6 +43,10 @@ func TestRoster(t *testing.T) {
 	if state.UID != "u" || state.Status.Phase != corev1.PodRunning || state.Spec.NodeName != "" || state.Annotations != nil || state.ManagedFields != nil {
 		t.Errorf("the roster keeps %+v", state)
 	}
+	r.add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
+	if again, _ := r.pod("p"); again != state {
+		t.Error("the answer to the creation of a pod replaces a newer state")
+	}
 	r.wakeAll()
 	if !isAwake(change) {
 		t.Error("nobody is woken")

@@ -36,6 +36,8 @@ const (
 	readInterval = 30 * time.Millisecond
 	// readLimit is the longest silence of a log that is not followed: others wait, and a kubelet may not answer.
 	readLimit = 20 * time.Second
+	// restLimit is the longest silence of the log of a program that has ended. The rest of its records may be on the way.
+	restLimit = 2 * time.Second
 	// readMargin is the time before the last reading that the next one repeats. The kubelet takes the time from the clock that stamps the lines, and the
 	// request needs some time to get there.
 	readMargin = 10 * time.Second
@@ -412,9 +414,8 @@ func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *c
 	for {
 		current, change := n.roster.pod(n.pod)
 		if current == nil || current.UID != pod.UID || restarts(current) != restarts(pod) {
-			return
-		}
-		if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
+			silence, change = restLimit, nil
+		} else if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
 			return
 		}
 		mark := count.Load()

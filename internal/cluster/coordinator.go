@@ -185,24 +185,8 @@ const renewals = 4
 func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	c.roster = newRoster(c.note)
-	parallel := len(c.Fleet.Nodes)
-	if c.Fleet.Parallel > 0 {
-		parallel = min(parallel, c.Fleet.Parallel)
-	}
-	c.turns, c.requests = make(places, parallel), make(places, maxRequests)
-	c.follows, c.readers = parallel <= maxFollowed, make(places, maxReaders)
-	if c.follows {
-		c.readers = make(places, maxFollowed+maxReaders) // agents that have ended do not wait for others
-	}
-	c.releases = make(chan string, len(c.Fleet.Nodes))
-	runs, err := c.Store.Recorded(ctx)
-	if err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
-	}
-	c.runs = map[string]bool{}
-	for _, r := range runs {
-		c.runs[r.ID] = true
 	}
 	pods := c.Client.Pods(c.Fleet.Namespace)
 	var services sync.WaitGroup
@@ -240,6 +224,27 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 		return outcomes, err
 	}
 	return outcomes, nil
+}
+
+// prepare sets the state of a collection at its beginning.
+func (c *Coordinator) prepare(ctx context.Context) error {
+	c.roster = newRoster(c.note)
+	parallel := len(c.Fleet.Nodes)
+	if c.Fleet.Parallel > 0 {
+		parallel = min(parallel, c.Fleet.Parallel)
+	}
+	c.turns, c.requests = make(places, parallel), make(places, maxRequests)
+	c.follows, c.readers = parallel <= maxFollowed, make(places, maxReaders)
+	if c.follows {
+		c.readers = make(places, maxFollowed+maxReaders) // agents that have ended do not wait for others
+	}
+	c.releases = make(chan string, len(c.Fleet.Nodes))
+	runs, err := c.Store.Recorded(ctx)
+	c.runs = map[string]bool{}
+	for _, r := range runs {
+		c.runs[r.ID] = true
+	}
+	return err
 }
 
 // releaseInTurn releases agents until ctx ends. A release waits like the reading of a log, so that records come first.

@@ -327,7 +327,7 @@ func (e *recordError) Error() string {
 func (e *recordError) Unwrap() error { return e.err }
 
 // read takes the records of a log until it ends. The stream also ends when the program starts again or the node returns: the connection may be of
-// its earlier life. A log that is read in turns ends with what it has now, unless its pod is being deleted.
+// its earlier life. A log that is read in turns ends with its present last line, unless its pod is being deleted.
 func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 	if !n.readers.take(ctx) {
 		return nil

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// roster has the present states of the agents' pods. It is the observer of their watch, and keeps of a pod only what a coordinator reads.
+// roster has the present states of the agents' pods. It is the observer of their watch, and keeps only the parts of a pod that a
+// coordinator reads.
 type roster struct {
 	notify func(error)
 
@@ -54,7 +55,7 @@ func (r *roster) Listed() { r.once.Do(func() { close(r.listed) }) }
 // Lost implements kube.Observer.
 func (r *roster) Lost(err error) { r.notify(err) }
 
-// set changes the state of a pod. A change of something else, such as the renewal of its lease, wakes nobody.
+// set changes the state of a pod. A change of something else, such as the renewal of its lease, ends no wait.
 func (r *roster) set(name string, pod *corev1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

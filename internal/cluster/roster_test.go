@@ -44,12 +44,12 @@ func TestRoster(t *testing.T) {
 		t.Errorf("the roster keeps %+v", state)
 	}
 	r.add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
-	if again, _ := r.pod("p"); again != state {
+	if current, _ := r.pod("p"); current != state {
 		t.Error("the answer to the creation of a pod replaces a newer state")
 	}
 	r.wakeAll()
 	if !isAwake(change) {
-		t.Error("nobody is woken")
+		t.Error("the wait goes on")
 	}
 	_, change = r.pod("p")
 	r.Gone("p")

@@ -64,16 +64,16 @@ func (b *bench) complete(t *testing.T, outcomes []cluster.Outcome) {
 func TestTurns(t *testing.T) {
 	f := fleet(many)
 	b := newBench(t, f)
-	var atOnce, maximum atomic.Int64
+	var readers, maximum atomic.Int64
 	b.onRead(t, func(w io.Writer, node string, r reading) {
-		defer atOnce.Add(-1)
-		for now := atOnce.Add(1); ; {
-			if most := maximum.Load(); now <= most || maximum.CompareAndSwap(most, now) {
+		defer readers.Add(-1)
+		for count := readers.Add(1); ; {
+			if peak := maximum.Load(); count <= peak || maximum.CompareAndSwap(peak, count) {
 				break
 			}
 		}
-		since := r.URL.Query().Get("sinceSeconds")
-		if r.URL.Query().Get("follow") != "" || (since == "") != (r.number == 1) {
+		seconds := r.URL.Query().Get("sinceSeconds")
+		if r.URL.Query().Get("follow") != "" || (seconds == "") != (r.number == 1) {
 			t.Errorf("reading %d of %s: %s", r.number, node, r.URL.RawQuery)
 		}
 		if r.number == 1 {
@@ -87,8 +87,8 @@ func TestTurns(t *testing.T) {
 	outcomes, err := b.Run(limited(t))
 	must.Do(t, err)
 	b.complete(t, outcomes)
-	if most := maximum.Load(); most < 2 || most > 32 {
-		t.Errorf("%d logs are read at the same time, want several and at most 32", most)
+	if peak := maximum.Load(); peak < 2 || peak > 32 {
+		t.Errorf("%d logs are read at the same time, want several and at most 32", peak)
 	}
 }
 
@@ -105,7 +105,7 @@ func (k keeper) Changed(node string, s cluster.State) {
 	}
 }
 
-// A log that is read in turns is read to its end when its agent ends: n1 is deleted, n2 exits, and n3 fails. Nobody reads the log of n4 while its node is
+// A log that is read in turns is read to its end when its agent ends: n1 is deleted, n2 exits, and n3 fails. The log of n4 is not read while its node is
 // lost.
 func TestTurnsToTheEnd(t *testing.T) {
 	f := fleet(many)

@@ -89,15 +89,15 @@ func (s *site) measureScale(t *testing.T, count int) {
 		return
 	}
 	place, collect := logs.placedAt.Sub(startTime), logs.cleanedAt.Sub(logs.placedAt)
-	used, state := logs.used, f.coordinator.cmd.ProcessState
+	costs, state := logs.costs, f.coordinator.cmd.ProcessState
 	const mib = 1 << 20
 	t.Logf("%d nodes: all agents run after %.1f s; %.1f MB of logs collected in %.1f s; coordinator until then %.2f s of CPU, %.1f MiB of memory and %.1f MiB of its file; with report and clean-up %.2f s and %.1f MiB in all",
-		count, place.Seconds(), float64(logs.bytes)/1e6, collect.Seconds(), used.cpu.Seconds(), float64(used.memory)/mib, float64(used.file)/mib,
+		count, place.Seconds(), float64(logs.bytes)/1e6, collect.Seconds(), costs.cpu.Seconds(), float64(costs.memory)/mib, float64(costs.file)/mib,
 		(state.UserTime() + state.SystemTime()).Seconds(), float64(state.SysUsage().(*syscall.Rusage).Maxrss<<10)/mib)
 	if count != scaleNodes {
 		return
 	}
-	if place > scalePlace || collect > scaleCollect || used.cpu > scaleCPU || used.memory > scaleMemory {
+	if place > scalePlace || collect > scaleCollect || costs.cpu > scaleCPU || costs.memory > scaleMemory {
 		t.Errorf("a limit is exceeded: agents run after %v, logs collected in %v, %v of CPU, %d MiB", scalePlace, scaleCollect, scaleCPU, scaleMemory/mib)
 	}
 }
@@ -105,7 +105,7 @@ func (s *site) measureScale(t *testing.T, count int) {
 // fakeLogs answers the requests for logs.
 type fakeLogs struct {
 	count int
-	// coordinator returns what the coordinator has used so far.
+	// coordinator returns the costs of the coordinator so far.
 	coordinator func() usage
 	// placed is closed when all agents run, cleaned when the coordinator removes the run.
 	placed, cleaned chan struct{}
@@ -114,7 +114,7 @@ type fakeLogs struct {
 	running             map[string]bool
 	placedAt, cleanedAt time.Time
 	bytes               int
-	used                usage
+	costs               usage
 }
 
 // logPath finds the fleet and the node in the path of a request for the log of an agent.
@@ -167,7 +167,7 @@ func (l *fakeLogs) clean() {
 	defer l.mu.Unlock()
 	if l.cleanedAt.IsZero() {
 		l.cleanedAt = time.Now()
-		l.used = l.coordinator()
+		l.costs = l.coordinator()
 		close(l.cleaned)
 	}
 }
@@ -203,14 +203,14 @@ func fakeLog(id string) []byte {
 	return log.Bytes()
 }
 
-// usage is what a process has used.
+// usage has the costs of a process.
 type usage struct {
 	cpu time.Duration
 	// memory is the largest resident memory in bytes, without file: the pages of the program's file.
 	memory, file int
 }
 
-// usageOf returns what a process has used so far.
+// usageOf returns the costs of a process so far.
 func usageOf(t *testing.T, pid int) (u usage) {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

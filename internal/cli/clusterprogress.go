@@ -77,9 +77,8 @@ func (p *fleetProgress) Note(node, text string) {
 
 // summarize shows the line about all nodes.
 func (p *fleetProgress) summarize() {
-	line := p.summary()
 	if p.env.Live {
-		p.show(line)
+		p.show(p.summary())
 		return
 	}
 	moment := time.Now()
@@ -88,7 +87,7 @@ func (p *fleetProgress) summarize() {
 	}
 	if moment.Sub(p.last) >= p.interval {
 		p.last, p.interval = moment, min(2*p.interval, longestInterval)
-		fmt.Fprintln(p.env.Stderr, line)
+		fmt.Fprintln(p.env.Stderr, p.summary())
 	}
 }
 

@@ -21,12 +21,15 @@ func (a *App) conductFleet(ctx context.Context, c *cluster.Coordinator, opts *fl
 		// The agents go on: the results file may be writable again.
 		return errors.Join(err, a.abandonFleet(c.Fleet, opts.clusterOptions))
 	}
+	if opts.keepAfter || c.Fleet.Privileged { // the others are removed
+		err = c.Release(context.WithoutCancel(ctx))
+	}
 	if opts.keepAfter {
 		a.line(fmt.Sprintf("the objects of the run stay: remove them with touchstone cluster cleanup %s%s", c.Fleet.ID, inNamespace(c.Fleet, opts.clusterOptions)))
 	} else {
 		f := c.Fleet
 		f.Nodes = placed(f.Nodes, outcomes)
-		err = a.clean(c.Client, &f)
+		err = errors.Join(err, a.clean(c.Client, &f))
 	}
 	return orExit(err, a.concludeFleet(ctx, c.Fleet, outcomes, opts, db))
 }

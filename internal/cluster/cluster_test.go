@@ -200,7 +200,7 @@ func TestRun(t *testing.T) {
 	}
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))
-	must.Do(t, err)
+	must.Do(t, err, b.Release(limited(t)))
 	for i, o := range outcomes {
 		r := b.recorded(t, o.Node)
 		if o.Phase != cluster.Complete || !o.Recorded || r.State != result.Complete || len(r.Trials) != trials {

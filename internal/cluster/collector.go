@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +28,19 @@ import (
 const (
 	// startLimit is the longest time from the creation of an agent's pod to the start of its program. A pull of the image is part of it.
 	startLimit = 10 * time.Minute
-	// silenceLimit is the longest time without a record. Then the log is opened again, because the connection may be dead. Records are taken once, so this
-	// costs only the time to read the log.
+	// silenceLimit is the longest time without a record in a log that is followed. Then the log is opened again, because the connection may be dead.
+	// Records are taken once, so this costs only the time to read the log.
 	silenceLimit = 2 * time.Minute
+	// reopenPause is the least pause before a log is read again. Logs that are read in turns are read one in readInterval: an API server needs 10 ms for one.
+	reopenPause  = time.Second
+	readInterval = 30 * time.Millisecond
+	// readLimit is the longest silence of a log that is not followed: others wait, and a kubelet may not answer.
+	readLimit = 20 * time.Second
+	// restLimit is the longest silence of the log of a program that has ended. The rest of its records may be on the way.
+	restLimit = 2 * time.Second
+	// readMargin is the time before the last reading that the next one repeats. The kubelet takes the time from the clock that stamps the lines, and the
+	// request needs some time to get there.
+	readMargin = 10 * time.Second
 	// A node is given up after more than maxLosses lost pods, or after maxStarts starts of a program that writes no record.
 	maxLosses = 5
 	maxStarts = 3
@@ -50,9 +62,11 @@ type collector struct {
 	complete bool         // the results file has the whole run from an earlier collection
 	failure  string       // the reason why the agent ends without a run
 	told     map[string]bool
-	place    int  // the number of the last record of this stream: a log that is read again begins with moments of the past
-	asked    int  // the number of the last request for records
-	hasPod   bool // the agent's pod was there
+	batch    []result.Trial // trials that are not recorded yet
+	readTime time.Time      // the start of the last reading in turns; zero if it brought nothing, so that the next one reads the whole log
+	place    int            // the number of the last record of this stream: a log that is read again begins with moments of the past
+	asked    int            // the number of the last request for records
+	hasPod   bool           // the agent's pod was there
 	losses   int
 	loss     string // the reason of the last loss
 	last     string // the last line of the agent that is no record
@@ -65,12 +79,10 @@ func (n *collector) run(ctx context.Context) error {
 	n.change(State{Phase: Waiting})
 	// An agent that exists already has its turn.
 	if pod, _ := n.roster.pod(n.pod); pod == nil || !ended(pod) {
-		select {
-		case n.turn <- struct{}{}:
-			defer func() { <-n.turn }()
-		case <-ctx.Done():
+		if !n.turns.take(ctx) {
 			return nil
 		}
+		defer n.turns.leave()
 	}
 	for ctx.Err() == nil {
 		pod, change := n.roster.pod(n.pod)
@@ -150,7 +162,7 @@ func (n *collector) create(ctx context.Context) error {
 	}
 	n.change(State{Phase: Starting})
 	pod := n.Fleet.Agent(n.node)
-	err := kube.Retry(ctx, func(err error) { n.Observer.Note(n.node.Name, err.Error()) }, func(ctx context.Context) error {
+	err := n.request(ctx, func(err error) { n.Observer.Note(n.node.Name, err.Error()) }, func(ctx context.Context) error {
 		object, err := n.Client.Pods(n.Fleet.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			object, err = n.Client.Pods(n.Fleet.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -168,10 +180,10 @@ func (n *collector) create(ctx context.Context) error {
 
 // keepEarlier writes the collected part of a run to the config map for the next agent.
 func (n *collector) keepEarlier(ctx context.Context) error {
-	run, err := n.Store.Run(ctx, n.runID)
-	if _, isUnknown := errors.AsType[*store.IDError](err); isUnknown {
+	if n.begun == nil && !n.runs[n.runID] {
 		return nil
 	}
+	run, err := n.Store.Run(ctx, n.runID)
 	if err != nil {
 		return err
 	}
@@ -208,6 +220,10 @@ func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan 
 		}
 		n.change(State{Phase: Lost, Text: reason})
 	}
+	if !n.follows && LostNode(pod) != "" { // others wait, and its kubelet does not answer
+		await(ctx, change)
+		return false, nil
+	}
 	err = n.read(ctx, pod)
 	var fault *recordError
 	switch {
@@ -218,13 +234,16 @@ func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan 
 	case errors.Is(err, errStore):
 		return true, err
 	case n.sequence.Ended:
-		n.finish(ctx)
+		n.Observer.Changed(n.node.Name, n.state)
+		n.releases <- n.pod
 		return true, nil
 	case n.failure != "":
 		return true, n.giveUp(ctx, n.failure)
 	}
 	current, _ := n.roster.pod(n.pod)
 	switch {
+	case current != nil && isEnding(current) && !n.follows && !isEnding(pod):
+		return false, nil // the log has more
 	case current == nil || current.DeletionTimestamp != nil, current.Status.Phase == corev1.PodFailed:
 		return n.replace(ctx, pod, current)
 	case current.Status.Phase == corev1.PodSucceeded && err == nil:
@@ -235,14 +254,22 @@ func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan 
 	if err != nil {
 		n.change(State{Phase: Lost, Text: cmp.Or(reason, "its log is not readable: "+err.Error())})
 	}
-	pause, cancel := context.WithTimeout(ctx, reopenPause)
+	pause, cancel := context.WithTimeout(ctx, n.pause())
 	defer cancel()
 	await(pause, change)
 	return false, nil
 }
 
-// reopenPause is the pause before a log is opened again.
-const reopenPause = time.Second
+// pause is the pause before the log is read again.
+func (n *collector) pause() time.Duration {
+	if n.readTime.IsZero() {
+		return reopenPause
+	}
+	return max(reopenPause, time.Duration(cap(n.turns))*readInterval)
+}
+
+// isEnding reports whether a pod has ended, or ends.
+func isEnding(pod *corev1.Pod) bool { return ended(pod) || pod.DeletionTimestamp != nil }
 
 // replace waits until a lost pod is gone, and removes it if nothing else does.
 func (n *collector) replace(ctx context.Context, pod, current *corev1.Pod) (done bool, err error) {
@@ -300,8 +327,12 @@ func (e *recordError) Error() string {
 func (e *recordError) Unwrap() error { return e.err }
 
 // read takes the records of a log until it ends. The stream also ends when the program starts again or the node returns: the connection may be of
-// its earlier life.
+// its earlier life. A log that is read in turns ends with its present last line, unless its pod is being deleted.
 func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
+	if !n.readers.take(ctx) {
+		return nil
+	}
+	defer n.readers.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if _, fault := errors.AsType[*recordError](err); ctx.Err() != nil && !fault && !errors.Is(err, errStore) {
@@ -309,9 +340,15 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 		}
 		cancel()
 	}()
-	alive := make(chan struct{}, 1)
-	go n.guard(ctx, cancel, pod, alive)
-	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: agentContainer, Follow: !ended(pod)}).Stream(ctx)
+	startTime := n.Now()
+	options := n.logOptions(pod, startTime)
+	silence := readLimit
+	if options.Follow {
+		silence = silenceLimit
+	}
+	var count atomic.Int64
+	go n.guard(ctx, cancel, pod, &count, silence)
+	stream, err := n.Client.Pods(n.Fleet.Namespace).GetLogs(pod.Name, options).Stream(ctx)
 	if apierrors.IsNotFound(err) { // a kubelet that has just started knows no pod either
 		if _, failure := n.Client.Pods(n.Fleet.Namespace).Get(ctx, pod.Name, metav1.GetOptions{}); apierrors.IsNotFound(failure) {
 			n.roster.Gone(pod.Name) // between its creation and the watch
@@ -321,22 +358,49 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 		return n.Client.Explain(err)
 	}
 	defer func() { _ = stream.Close() }() // it is only read from
+	err = n.takeAll(ctx, stream, &count)
+	n.readTime = time.Time{}
+	if !n.follows && err == nil && count.Load() > 0 {
+		n.readTime = startTime
+	}
+	return err
+}
+
+// logOptions are the options for the next reading of a log.
+func (n *collector) logOptions(pod *corev1.Pod, startTime time.Time) *corev1.PodLogOptions {
+	options := &corev1.PodLogOptions{Container: agentContainer, Follow: !ended(pod) && (n.follows || pod.DeletionTimestamp != nil)}
 	n.place = 0
+	if !isEnding(pod) && !n.readTime.IsZero() {
+		seconds := int64(math.Ceil((startTime.Sub(n.readTime) + readMargin).Seconds()))
+		options.SinceSeconds = &seconds
+		n.place = n.sequence.Last
+	}
+	return options
+}
+
+// takeAll takes the records of a stream, and counts them.
+func (n *collector) takeAll(ctx context.Context, stream io.Reader, count *atomic.Int64) (err error) {
 	reader := record.NewReader(stream)
-	defer func() { n.last = cmp.Or(reader.Last, n.last) }()
+	reader.Pause = func() error { return n.keep(ctx) }
+	defer func() {
+		n.last = cmp.Or(reader.Last, n.last)
+		if fault := n.keep(ctx); err == nil {
+			err = fault
+		}
+	}()
 	gap := 0
 	for {
 		r, err := reader.Next()
+		if _, fault := errors.AsType[*recordError](err); fault || errors.Is(err, errStore) {
+			return err
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)
 		}
-		select {
-		case alive <- struct{}{}:
-		default:
-		}
+		count.Add(1)
 		if err := n.take(ctx, r, &gap); err != nil {
 			return err
 		}
@@ -346,26 +410,24 @@ func (n *collector) read(ctx context.Context, pod *corev1.Pod) (err error) {
 	}
 }
 
-// guard ends a stream that is silent for too long, or whose pod has changed.
-func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *corev1.Pod, alive <-chan struct{}) {
+// guard ends a stream that is silent for too long, or whose pod has changed. count is the number of its records.
+func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *corev1.Pod, count *atomic.Int64, silence time.Duration) {
 	defer cancel()
 	for {
 		current, change := n.roster.pod(n.pod)
 		if current == nil || current.UID != pod.UID || restarts(current) != restarts(pod) {
+			silence, change = restLimit, nil
+		} else if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
 			return
 		}
-		if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
-			return
-		}
-		limit, stop := context.WithTimeout(ctx, silenceLimit)
-		select {
-		case <-alive:
-		case <-change:
-		case <-limit.Done():
-			stop()
-			return
-		}
+		mark := count.Load()
+		limit, stop := context.WithTimeout(ctx, silence)
+		await(limit, change)
+		isOver := limit.Err() != nil
 		stop()
+		if ctx.Err() != nil || isOver && count.Load() == mark {
+			return
+		}
 	}
 }
 
@@ -390,13 +452,18 @@ func (n *collector) take(ctx context.Context, r record.Record, gap *int) error {
 		case record.Begin:
 			err = n.begin(ctx, r)
 		case record.Trial:
-			err = n.trial(ctx, r)
+			err = n.trial(r)
 		case record.Finish:
 			err = n.end(ctx, r)
 		default: // of the moment
 		}
 	}
-	if err == nil || errors.Is(err, errStore) {
+	return faultOf(err)
+}
+
+// faultOf marks an error that is no error of the results file as one of the records.
+func faultOf(err error) error {
+	if _, fault := errors.AsType[*recordError](err); err == nil || fault || errors.Is(err, errStore) {
 		return err
 	}
 	return &recordError{err}
@@ -459,29 +526,26 @@ func (n *collector) begin(ctx context.Context, r record.Record) error {
 	run.Host.Node = &node
 	run.Caveats = append(run.Caveats, n.Fleet.Caveats...)
 	ctx = context.WithoutCancel(ctx)
-	part, err := n.Store.Run(ctx, n.runID)
-	if _, isUnknown := errors.AsType[*store.IDError](err); isUnknown {
-		n.begun, n.recorded = &run, map[int]bool{}
+	n.recorded = map[int]bool{}
+	if !n.runs[n.runID] {
 		if err := n.Store.Create(ctx, run); err != nil {
-			n.begun = nil
 			return stored(err)
 		}
+		n.begun = &run
 		return nil
 	}
+	part, err := n.Store.Outline(ctx, n.runID)
 	if err != nil {
 		return stored(err)
 	}
-	if n.begun == nil { // not begun by this process
-		if !part.Started.Equal(run.Started) || part.Seed != run.Seed {
-			return fmt.Errorf("the results file has another run %s, from %v: collect this one into another folder with -d", n.runID, part.Started)
-		}
-		if n.complete = part.State == result.Complete; !n.complete {
-			if err := n.Store.Resume(ctx, n.runID); err != nil {
-				return stored(err)
-			}
+	if !part.Started.Equal(run.Started) || part.Seed != run.Seed {
+		return fmt.Errorf("the results file has another run %s, from %v: collect this one into another folder with -d", n.runID, part.Started)
+	}
+	if n.complete = part.State == result.Complete; !n.complete {
+		if err := n.Store.Resume(ctx, n.runID); err != nil {
+			return stored(err)
 		}
 	}
-	n.recorded = map[int]bool{}
 	for _, t := range part.Trials {
 		n.recorded[t.Seq] = true
 	}
@@ -489,26 +553,51 @@ func (n *collector) begin(ctx context.Context, r record.Record) error {
 	return nil
 }
 
-func (n *collector) trial(ctx context.Context, r record.Record) error {
-	var t result.Trial
-	if err := r.Decode(&t); err != nil {
+// trial takes a trial. It is recorded together with the trials that the log has after it.
+func (n *collector) trial(r record.Record) error {
+	last := len(n.batch)
+	n.batch = append(n.batch, result.Trial{})
+	if err := r.Decode(&n.batch[last]); err != nil || n.recorded[n.batch[last].Seq] {
+		n.batch = n.batch[:last]
 		return err
 	}
-	if n.recorded[t.Seq] {
+	return nil
+}
+
+// keep records the trials that were taken.
+func (n *collector) keep(ctx context.Context) error {
+	batch := n.batch
+	if len(batch) == 0 {
 		return nil
 	}
-	if err := n.Store.Append(context.WithoutCancel(ctx), n.runID, t); err != nil {
+	n.batch = batch[:0]
+	err := n.append(ctx, batch)
+	if err != nil && !errors.Is(err, errStore) {
+		// One of them is no trial of the run. The trials before it are.
+		for i := range batch {
+			if err = n.append(ctx, batch[i:i+1]); err != nil {
+				break
+			}
+		}
+	}
+	return faultOf(err)
+}
+
+func (n *collector) append(ctx context.Context, trials []result.Trial) error {
+	if err := n.Store.AppendTrials(context.WithoutCancel(ctx), n.runID, trials); err != nil {
 		return stored(err)
 	}
-	n.recorded[t.Seq] = true
-	n.Observer.Trial(n.node.Name, t)
+	for _, t := range trials {
+		n.recorded[t.Seq] = true
+		n.Observer.Trial(n.node.Name, t)
+	}
 	return nil
 }
 
 // end records the end of the run.
 func (n *collector) end(ctx context.Context, r record.Record) error {
 	var end record.End
-	if err := r.Decode(&end); err != nil {
+	if err := cmp.Or(n.keep(ctx), r.Decode(&end)); err != nil {
 		return err
 	}
 	if end.Trials != len(n.recorded) {
@@ -533,21 +622,13 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, append(end.Caveats, n.Fleet.Caveats...)))
 }
 
-// finish releases the agent, whose records are all in the results file.
-func (n *collector) finish(ctx context.Context) {
-	n.Observer.Changed(n.node.Name, n.state)
-	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
-		n.Observer.Note(n.node.Name, err.Error())
-	}
-}
-
 // giveUp ends a node without the end of its run.
 func (n *collector) giveUp(ctx context.Context, reason string) error {
 	s := State{Phase: Failed, Text: reason}
 	var err error
-	if n.begun == nil && n.sequence.Last == 0 {
-		// An earlier collection may have recorded a part.
-		if run, failure := n.Store.Run(context.WithoutCancel(ctx), n.runID); failure == nil {
+	if n.begun == nil && n.sequence.Last == 0 && n.runs[n.runID] {
+		// An earlier collection has recorded a part.
+		if run, failure := n.Store.Outline(context.WithoutCancel(ctx), n.runID); failure == nil {
 			run.Trials = nil
 			n.begun = &run
 		}
@@ -560,9 +641,7 @@ func (n *collector) giveUp(ctx context.Context, reason string) error {
 		}
 	}
 	n.change(s)
-	if err := n.annotate(ctx, n.pod, EndAnnotation, EndCollected); err != nil {
-		n.Observer.Note(n.node.Name, err.Error())
-	}
+	n.releases <- n.pod
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,15 +16,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // Store records the runs of the nodes. *store.Store is one.
 type Store interface {
 	Create(ctx context.Context, run result.Run) error
 	Resume(ctx context.Context, runID string) error
-	Append(ctx context.Context, runID string, trial result.Trial) error
+	AppendTrials(ctx context.Context, runID string, trials []result.Trial) error
 	Stopping(ctx context.Context, runID string, rule *result.Stopping) error
 	Finish(ctx context.Context, runID string, state result.State, end time.Time, caveats []string) error
+	Recorded(ctx context.Context) ([]store.Recorded, error)
+	Outline(ctx context.Context, ref string) (result.Run, error)
 	Run(ctx context.Context, ref string) (result.Run, error)
 }
 
@@ -75,11 +79,43 @@ type Coordinator struct {
 	Now func() time.Time
 
 	roster *roster
-	turn   chan struct{} // has a place for each node that measures at once
+	// turns has a place for each node that measures at once, requests for each request that changes something, and readers for each log that is read.
+	turns, requests, readers places
+	// follows is set if each log is read to the end of its agent. Otherwise the logs are read in turns.
+	follows bool
+	// releases has the pods of agents that may exit. It has a place for each node.
+	releases chan string
+	// runs has the IDs of the runs that the results file had before this collection.
+	runs map[string]bool
 
 	mu       sync.Mutex
 	stopping bool
 }
+
+// The largest numbers of requests and of logs at the same time. A log that is read costs memory for its connection, its buffers and its trials, and the
+// trials of all logs share a transaction. A further request at the same time costs memory on both sides, and saves no time.
+const (
+	maxRequests = 16
+	maxReaders  = 32
+	// maxFollowed is the largest number of nodes that measure at once and whose logs are followed.
+	maxFollowed = 64
+)
+
+// places bounds how much is done at the same time. Those who wait get a place in the order of their arrival.
+type places chan struct{}
+
+// take waits for a place. It reports false if ctx ends first.
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leave frees a place.
+func (p places) leave() { <-p }
 
 // Outcome is the result of a node.
 type Outcome struct {
@@ -144,16 +180,14 @@ func create(ctx context.Context, client *kube.Client, object any) error {
 const renewals = 4
 
 // Run starts the agents as their turn comes, collects their records, and returns when each node has ended. It takes over agents that exist already. When ctx
-// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on.
+// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on. Agents whose records
+// are recorded are released, the last ones perhaps only by Release.
 func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	c.roster = newRoster(c.note)
-	parallel := len(c.Fleet.Nodes)
-	if c.Fleet.Parallel > 0 {
-		parallel = min(parallel, c.Fleet.Parallel)
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
 	}
-	c.turn = make(chan struct{}, parallel)
 	pods := c.Client.Pods(c.Fleet.Namespace)
 	var services sync.WaitGroup
 	services.Go(func() {
@@ -162,6 +196,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 		}
 	})
 	services.Go(func() { c.renew(work) })
+	services.Go(func() { c.releaseInTurn(work) })
 	defer services.Wait()
 	defer abort(nil) // before the wait
 	select {
@@ -191,6 +226,62 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	return outcomes, nil
 }
 
+// prepare sets the state of a collection at its beginning.
+func (c *Coordinator) prepare(ctx context.Context) error {
+	c.roster = newRoster(c.note)
+	parallel := len(c.Fleet.Nodes)
+	if c.Fleet.Parallel > 0 {
+		parallel = min(parallel, c.Fleet.Parallel)
+	}
+	c.turns, c.requests = make(places, parallel), make(places, maxRequests)
+	c.follows, c.readers = parallel <= maxFollowed, make(places, maxReaders)
+	if c.follows {
+		c.readers = make(places, maxFollowed+maxReaders) // agents that have ended do not wait for others
+	}
+	c.releases = make(chan string, len(c.Fleet.Nodes))
+	runs, err := c.Store.Recorded(ctx)
+	c.runs = map[string]bool{}
+	for _, r := range runs {
+		c.runs[r.ID] = true
+	}
+	return err
+}
+
+// releaseInTurn releases agents until ctx ends. A release waits like the reading of a log, so that records come first.
+func (c *Coordinator) releaseInTurn(ctx context.Context) {
+	for {
+		select {
+		case pod := <-c.releases:
+			if err := c.releaseNext(ctx, pod); ctx.Err() != nil {
+				c.releases <- pod
+			} else if err != nil {
+				c.note(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Coordinator) releaseNext(ctx context.Context, pod string) error {
+	if !c.readers.take(ctx) {
+		return context.Cause(ctx)
+	}
+	defer c.readers.leave()
+	return c.annotate(ctx, pod, EndAnnotation, EndCollected)
+}
+
+// Release releases the agents that Run has not released before its end. A removal of the objects of the run makes it unnecessary.
+func (c *Coordinator) Release(ctx context.Context) error {
+	var group errgroup.Group
+	group.SetLimit(maxRequests)
+	for len(c.releases) > 0 {
+		pod := <-c.releases
+		group.Go(func() error { return c.annotate(ctx, pod, EndAnnotation, EndCollected) })
+	}
+	return group.Wait()
+}
+
 // selector selects the agents of a fleet.
 func (f *Fleet) selector() string {
 	return fmt.Sprintf("%s=%s,%s=%s", engine.Label, f.ID, RoleLabel, RoleAgent)
@@ -205,9 +296,8 @@ func (c *Coordinator) stop(ctx context.Context) {
 		if err := c.annotate(ctx, name, EndAnnotation, EndStop); err != nil {
 			c.note(err)
 		}
-		pod, _ := c.roster.pod(name)
-		c.roster.set(name, pod) // wakes its collector
 	}
+	c.roster.wakeAll() // collectors may wait for a change of their pods
 }
 
 func (c *Coordinator) isStopping() bool {
@@ -217,13 +307,27 @@ func (c *Coordinator) isStopping() bool {
 }
 
 func (c *Coordinator) annotate(ctx context.Context, pod, key, value string) error {
-	return c.Fleet.annotate(ctx, c.Client, pod, key, value)
+	return c.Fleet.annotate(ctx, c.Client, c.request, pod, key, value)
 }
 
+// request is kube.Retry, with a place for each attempt.
+func (c *Coordinator) request(ctx context.Context, report func(error), request func(context.Context) error) error {
+	return kube.Retry(ctx, report, func(ctx context.Context) error {
+		if !c.requests.take(ctx) {
+			return context.Cause(ctx)
+		}
+		defer c.requests.leave()
+		return request(ctx)
+	})
+}
+
+// retrier is kube.Retry, or like it.
+type retrier func(ctx context.Context, report func(error), request func(context.Context) error) error
+
 // annotate sets an annotation of an agent's pod. A pod that is gone is no error.
-func (f *Fleet) annotate(ctx context.Context, client *kube.Client, pod, key, value string) error {
+func (f *Fleet) annotate(ctx context.Context, client *kube.Client, retry retrier, pod, key, value string) error {
 	patch := marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
-	err := kube.Retry(ctx, nil, func(ctx context.Context) error {
+	err := retry(ctx, nil, func(ctx context.Context) error {
 		_, err := client.Pods(f.Namespace).Patch(ctx, pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	})
@@ -237,15 +341,27 @@ func (f *Fleet) annotate(ctx context.Context, client *kube.Client, pod, key, val
 func (c *Coordinator) renew(ctx context.Context) {
 	for count := 0; ctx.Err() == nil; count++ {
 		value := fmt.Sprintf("%s/%d", c.Now().UTC().Format(time.RFC3339), count)
-		for _, name := range c.roster.names() {
-			if pod, _ := c.roster.pod(name); pod != nil && !ended(pod) {
-				if err := c.annotate(ctx, name, LeaseAnnotation, value); err != nil && ctx.Err() == nil {
-					c.note(err)
-				}
-			}
-		}
+		c.renewAll(ctx, value)
 		_ = kube.Pause(ctx, c.Fleet.Lease/renewals)
 	}
+}
+
+// renewAll renews the lease of each agent.
+func (c *Coordinator) renewAll(ctx context.Context, value string) {
+	var group errgroup.Group
+	group.SetLimit(maxRequests / 2) // the other requests go on
+	for _, name := range c.roster.names() {
+		if pod, _ := c.roster.pod(name); pod == nil || ended(pod) {
+			continue
+		}
+		group.Go(func() error {
+			if err := c.annotate(ctx, name, LeaseAnnotation, value); err != nil && ctx.Err() == nil {
+				c.note(err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are noted
 }
 
 // ended reports whether all containers of a pod have ended for good.

@@ -133,7 +133,7 @@ func (f *Fleet) cleanNode(ctx context.Context, client *kube.Client, r *roster, n
 	if agent, _ := r.pod(name); agent != nil && !started(agent) && !maps[f.earlierName(node.Name)] {
 		return nil // no agent has run on the node
 	}
-	if err := f.annotate(ctx, client, name, EndAnnotation, EndCollected); err != nil {
+	if err := f.annotate(ctx, client, kube.Retry, name, EndAnnotation, EndCollected); err != nil {
 		return err
 	}
 	phase, reason := awaitEnd(ctx, r, name)

@@ -79,7 +79,7 @@ func Stop(ctx context.Context, client *kube.Client, f *Fleet) (int, error) {
 		if ended(pod) || pod.Annotations[EndAnnotation] != "" {
 			continue
 		}
-		if err := f.annotate(ctx, client, name, EndAnnotation, EndStop); err != nil {
+		if err := f.annotate(ctx, client, kube.Retry, name, EndAnnotation, EndStop); err != nil {
 			return count, err
 		}
 		count++

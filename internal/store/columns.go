@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -90,31 +88,55 @@ var (
 	}
 )
 
-// insert writes items as rows, and returns the key of the last row. owner returns the values of the owner columns of an item. A
+// mostRows is the largest number of rows of a statement. A statement for each row takes half as long again.
+const mostRows = 16
+
+// insert writes items as rows, and returns the key of the last row. owner appends the values of the owner columns of an item. A
 // recorded run or trial is ErrExists.
-func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(i int) []any) (key int64, err error) {
-	if len(items) == 0 {
-		return 0, nil
-	}
-	columns := t.owner + ", " + t.columns
-	statement, err := tx.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", t.name, columns, strings.Repeat(", ?", strings.Count(columns, ","))))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, statement.Close()) }()
-	for i := range items {
-		row, err := statement.ExecContext(ctx, append(owner(i), t.values(&items[i])...)...)
+func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner func(values []any, i int) []any) (key int64, err error) {
+	var values []any
+	for first := 0; first < len(items); first += mostRows {
+		rows := min(len(items)-first, mostRows)
+		statement, err := tx.insertion(ctx, t.name, t.owner+", "+t.columns, rows) //nolint:sqlclosecheck // it ends with the transaction
+		if err != nil {
+			return 0, err
+		}
+		values = values[:0]
+		for i := first; i < first+rows; i++ {
+			values = append(owner(values, i), t.values(&items[i])...)
+		}
+		outcome, err := statement.ExecContext(ctx, values...)
 		if isTaken(err) {
 			return 0, ErrExists
 		}
 		if err != nil {
 			return 0, err
 		}
-		if key, err = row.LastInsertId(); err != nil {
+		if key, err = outcome.LastInsertId(); err != nil {
 			return 0, err
 		}
 	}
 	return key, nil
+}
+
+// insertLists writes the lists of trials as rows. keys are the keys of the trials.
+func (t table[T]) insertLists(ctx context.Context, tx *transaction, trials []result.Trial, keys []int64, list func(*result.Trial) []T) error {
+	type owner struct {
+		trial int64
+		place int
+	}
+	total := 0
+	for i := range trials {
+		total += len(list(&trials[i]))
+	}
+	items, owners := make([]T, 0, total), make([]owner, 0, total)
+	for i := range trials {
+		for place, item := range list(&trials[i]) {
+			items, owners = append(items, item), append(owners, owner{keys[i], place})
+		}
+	}
+	_, err := t.insert(ctx, tx, items, func(values []any, i int) []any { return append(values, owners[i].trial, owners[i].place) })
+	return err
 }
 
 // query calls add for each row, with the integer in the column key. clause follows FROM. The item is valid during the call only.

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -46,4 +51,48 @@ func TestWritesAtTheSameTime(t *testing.T) {
 			t.Errorf("run %d has %d trials, want %d", i, len(run.Trials), trials)
 		}
 	}
+}
+
+// The trials of one call are recorded together or not at all, and the error names them.
+func TestAppendTrials(t *testing.T) {
+	s := newStore(t)
+	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)), s.AppendTrials(t.Context(), "a", nil))
+	must.Do(t, s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(1), okTrial(2)}))
+	err := s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(3), okTrial(2)})
+	if !errors.Is(err, store.ErrExists) || !strings.Contains(err.Error(), "trial 3 to 2 of run") {
+		t.Errorf("a trial is recorded twice: %v", err)
+	}
+	bad := okTrial(4)
+	bad.Block = -5
+	if err := s.AppendTrials(t.Context(), "a", []result.Trial{okTrial(3), bad}); err == nil {
+		t.Error("a trial with a negative block is recorded")
+	}
+	run, err := s.Run(t.Context(), "a")
+	must.Do(t, err)
+	if want := []result.Trial{okTrial(1), okTrial(2)}; !reflect.DeepEqual(run.Trials, want) {
+		t.Errorf("the file has %+v, want %+v", run.Trials, want)
+	}
+}
+
+// BenchmarkManyRuns records runs of 60 trials, 32 of them at the same time, as a coordinator of a cluster does.
+func BenchmarkManyRuns(b *testing.B) {
+	const runs, trials, atOnce = 300, 60, 32
+	list := make([]result.Trial, trials)
+	for i := range list {
+		list[i] = okTrial(i + 1)
+	}
+	ctx := context.WithoutCancel(b.Context())
+	for b.Loop() {
+		s := newStore(b)
+		var writers errgroup.Group
+		writers.SetLimit(atOnce)
+		for i := range runs {
+			writers.Go(func() error {
+				id := fmt.Sprint("run", i)
+				return errors.Join(s.Create(ctx, emptyRun(id, i)), s.AppendTrials(ctx, id, list), s.Finish(ctx, id, result.Complete, epoch, nil))
+			})
+		}
+		must.Do(b, writers.Wait())
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs*trials), "ns/trial")
 }

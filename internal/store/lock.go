@@ -62,6 +62,13 @@ func (s *Store) lock(runID string) (ok bool, err error) {
 	}
 }
 
+// hasLocks reports whether this store has the lock of a run.
+func (s *Store) hasLocks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.locks) > 0
+}
+
 // unlock drops the lock of a run, if this store has it.
 func (s *Store) unlock(runID string) error {
 	s.mu.Lock()

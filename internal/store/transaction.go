@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -27,6 +29,28 @@ type transaction struct {
 	stamp stamp
 	// rows is the number of rows that the transaction may still read. A row takes several bytes of the file.
 	rows int64
+	// insertions are the prepared statements. They end with the transaction.
+	insertions map[insertion]*sql.Stmt
+}
+
+// insertion identifies a statement that writes a number of rows.
+type insertion struct {
+	table string
+	rows  int
+}
+
+// insertion prepares a statement once for all its uses in the transaction: SQLite takes longer to prepare one than to execute it.
+func (tx *transaction) insertion(ctx context.Context, table, columns string, rows int) (*sql.Stmt, error) {
+	key := insertion{table, rows}
+	if statement := tx.insertions[key]; statement != nil {
+		return statement, nil
+	}
+	row := "(?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
+	statement, err := tx.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", table, columns, row, strings.Repeat(", "+row, rows-1)))
+	if err == nil {
+		tx.insertions[key] = statement
+	}
+	return statement, err
 }
 
 // begin starts a transaction. The caller must call end, also after the end of the transaction.
@@ -44,7 +68,7 @@ func (s *Store) begin(ctx context.Context, options *sql.TxOptions) (tx *transact
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	tx = &transaction{Tx: raw}
+	tx = &transaction{Tx: raw, insertions: map[insertion]*sql.Stmt{}}
 	end = func() error { return errors.Join(ended(raw.Rollback()), conn.Close()) }
 	if err := tx.measure(ctx); err != nil {
 		return nil, nil, errors.Join(err, end())

@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	err := fit(&run)
 	if err == nil {
 		err = s.writeLocked(ctx, run.ID, func(tx *transaction) error {
-			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(int) []any { return []any{false} })
+			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(values []any, _ int) []any { return append(values, false) })
 			return err
 		})
 	}
@@ -36,24 +36,25 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	return nil
 }
 
-// insertTrial records a list of one trial.
-func insertTrial(ctx context.Context, tx *transaction, run int64, trial []result.Trial) error {
-	key, err := trialTable.insert(ctx, tx, trial, func(int) []any { return []any{run} })
-	if err != nil {
+// insertTrials records trials of a run.
+func insertTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
+	keys := make([]int64, len(trials))
+	for i := range trials {
+		var err error
+		if keys[i], err = trialTable.insert(ctx, tx, trials[i:i+1], func(values []any, _ int) []any { return append(values, run) }); err != nil {
+			return err
+		}
+	}
+	if err := phaseTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Phase { return t.Phases }); err != nil {
 		return err
 	}
-	owner := func(i int) []any { return []any{key, i} }
-	if _, err := phaseTable.insert(ctx, tx, trial[0].Phases, owner); err != nil {
+	if err := sampleTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Sample { return t.Samples }); err != nil {
 		return err
 	}
-	if _, err := sampleTable.insert(ctx, tx, trial[0].Samples, owner); err != nil {
+	if err := distributionTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Distribution { return t.Distributions }); err != nil {
 		return err
 	}
-	if _, err := distributionTable.insert(ctx, tx, trial[0].Distributions, owner); err != nil {
-		return err
-	}
-	_, err = timelineTable.insert(ctx, tx, trial[0].Timelines, owner)
-	return err
+	return timelineTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Timeline { return t.Timelines })
 }
 
 // fit refuses a run that is unfit for the store.
@@ -70,23 +71,42 @@ func fit(run *result.Run) error {
 //
 // A caller that records a trial after the end of its own context must pass another context.
 func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) error {
-	if err := s.appendTrial(ctx, runID, &trial); err != nil {
-		return fmt.Errorf("record trial %d of run %q: %w", trial.Seq, runID, s.explain(err))
+	return s.AppendTrials(ctx, runID, []result.Trial{trial})
+}
+
+// AppendTrials is Append for several trials in one transaction: all of them are recorded, or none.
+func (s *Store) AppendTrials(ctx context.Context, runID string, trials []result.Trial) error {
+	if len(trials) == 0 {
+		return nil
+	}
+	if err := s.appendTrials(ctx, runID, trials); err != nil {
+		return fmt.Errorf("record trial %s of run %q: %w", numbers(trials), runID, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
+// numbers spells the numbers of trials for a message.
+func numbers(trials []result.Trial) string {
+	first, last := trials[0].Seq, trials[len(trials)-1].Seq
+	if first == last {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d to %d", first, last)
+}
+
+func (s *Store) appendTrials(ctx context.Context, runID string, trials []result.Trial) error {
 	return s.share(ctx, func(tx *transaction) error {
 		var key int64
 		var run result.Run
 		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
 			return err
 		}
-		if err := run.ValidateTrial(trial); err != nil {
-			return err
+		for i := range trials {
+			if err := run.ValidateTrial(&trials[i]); err != nil {
+				return err
+			}
 		}
-		return insertTrial(ctx, tx, key, []result.Trial{*trial})
+		return insertTrials(ctx, tx, key, trials)
 	})
 }
 
@@ -111,7 +131,7 @@ func (s *Store) AppendTrace(ctx context.Context, runID string, trace result.Trac
 
 // insertTrace records a trace.
 func insertTrace(ctx context.Context, tx *transaction, run int64, trace result.Trace) error {
-	_, err := traceTable.insert(ctx, tx, []result.Trace{trace}, func(int) []any { return []any{run} })
+	_, err := traceTable.insert(ctx, tx, []result.Trace{trace}, func(values []any, _ int) []any { return append(values, run) })
 	return err
 }
 
@@ -180,7 +200,9 @@ func (s *Store) writeLocked(ctx context.Context, runID string, do func(*transact
 		err := do(tx)
 		if err == nil {
 			var isNew bool
-			s.removeStaleLocks()
+			if !s.hasLocks() { // a coordinator of a cluster locks a thousand runs
+				s.removeStaleLocks()
+			}
 			isNew, err = s.lock(runID)
 			ok = ok || isNew // share may call this twice
 		}
@@ -249,7 +271,7 @@ func (i *importer) Begin(run result.Run) error {
 	i.run, i.digest = run, nil
 	err := fit(&run)
 	if err == nil {
-		i.key, err = runTable.insert(i.ctx, i.tx, []result.Run{run}, func(int) []any { return []any{true} })
+		i.key, err = runTable.insert(i.ctx, i.tx, []result.Run{run}, func(values []any, _ int) []any { return append(values, true) })
 	}
 	if errors.Is(err, ErrExists) {
 		i.digest, err = newDigest(&run)
@@ -265,7 +287,7 @@ func (i *importer) Trial(trial result.Trial) error {
 	}
 	err := i.run.ValidateTrial(&trial)
 	if err == nil {
-		err = insertTrial(i.ctx, i.tx, i.key, []result.Trial{trial})
+		err = insertTrials(i.ctx, i.tx, i.key, []result.Trial{trial})
 	}
 	return i.explain(err)
 }

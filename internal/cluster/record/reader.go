@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
-// bufferSize is the size of a reader's buffer. A coordinator has one reader for each node, so it is small.
-const bufferSize = 16 << 10
+// bufferSize is the size of a reader's buffer. A coordinator has a reader for each log that it reads at the same time.
+const bufferSize = 64 << 10
 
 // Reader reads the records of one log.
 type Reader struct {
@@ -18,6 +19,8 @@ type Reader struct {
 	Foreign, Torn int
 	// Last is the beginning of the last line that is no record: the reason why the program ended, if it failed.
 	Last string
+	// Pause is called before Next waits for the log, and its error ends Next. It may be nil.
+	Pause func() error
 }
 
 // lastSize is the size of Last in bytes.
@@ -26,7 +29,8 @@ const lastSize = 300
 // NewReader returns a reader of a log.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
 
-// Next returns the next record, and skips other lines. At the end of the log the error is io.EOF. A last line without an end counts as torn.
+// Next returns the next record, and skips other lines. Its data is valid until the next call. At the end of the log the error is io.EOF. A last line
+// without an end counts as torn.
 func (r *Reader) Next() (Record, error) {
 	for {
 		line, err := r.line()
@@ -56,15 +60,21 @@ func (r *Reader) count(line []byte) {
 
 // line returns the next line without its end. It keeps at most one byte more than MaxLine of a longer line, which shows the excess.
 func (r *Reader) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.in.ReadSlice('\n')
-		line = append(line, part[:min(len(part), MaxLine+2-len(line))]...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
+	if text, _ := r.in.Peek(r.in.Buffered()); r.Pause != nil && bytes.IndexByte(text, '\n') < 0 {
+		if err := r.Pause(); err != nil {
+			return nil, err
 		}
-		return bytes.TrimSuffix(line, []byte("\n")), err
 	}
+	part, err := r.in.ReadSlice('\n')
+	if err == nil {
+		return bytes.TrimSuffix(part, []byte("\n")), nil // no copy of most lines
+	}
+	line := slices.Clone(part)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		part, err = r.in.ReadSlice('\n')
+		line = append(line, part[:min(len(part), MaxLine+2-len(line))]...)
+	}
+	return bytes.TrimSuffix(line, []byte("\n")), err
 }
 
 // GapError reports that records are missing.

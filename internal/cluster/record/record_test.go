@@ -44,6 +44,7 @@ func read(t *testing.T, r *record.Reader) (records []record.Record) {
 			return records
 		}
 		must.Do(t, err)
+		next.Data = bytes.Clone(next.Data)
 		records = append(records, next)
 	}
 }
@@ -145,6 +146,46 @@ func TestSequence(t *testing.T) {
 		if !slices.Equal(numbers, tt.numbers) || !slices.Equal(gaps, tt.gaps) || s.Ended != slices.Contains(tt.numbers, 5) {
 			t.Errorf("%s: took %v with gaps at %v, ended %t; want %v and %v", name, numbers, gaps, s.Ended, tt.numbers, tt.gaps)
 		}
+	}
+}
+
+// chunks is a log that arrives in parts.
+type chunks []string
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(*c) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, (*c)[0])
+	*c = (*c)[1:]
+	return n, nil
+}
+
+// A reader pauses only before it waits: after all records that are there. An error of the pause ends the reading.
+func TestPause(t *testing.T) {
+	lines := strings.SplitAfter(log(t, 2, 1), "\n")
+	r := record.NewReader(&chunks{lines[0] + "foreign\n" + lines[1] + lines[2][:9], lines[2][9:], "foreign\n" + lines[3]})
+	count := 0
+	var pauses []int
+	r.Pause = func() error {
+		pauses = append(pauses, count)
+		return nil
+	}
+	for {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		must.Do(t, err)
+		count++
+	}
+	if want := []int{0, 2, 3, 4}; !slices.Equal(pauses, want) {
+		t.Errorf("the reader pauses after %v records, want %v", pauses, want)
+	}
+	r = record.NewReader(strings.NewReader(lines[0]))
+	r.Pause = func() error { return io.ErrShortWrite }
+	if _, err := r.Next(); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("a reader whose pause fails returns %v", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // clusterOptions are the flags of all verbs about a cluster.
@@ -302,7 +303,7 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	c := a.coordinator(client, db, f)
 	defer a.onAbandon(func() error { return a.abandonFleet(f, opts.clusterOptions) })()
-	a.line(fmt.Sprintf("cluster run %s: %d nodes, namespace %s", f.ID, len(f.Nodes), f.Namespace))
+	a.line(fmt.Sprintf("cluster run %s: %s, namespace %s", f.ID, quantity.Counted(len(f.Nodes), "node"), f.Namespace))
 	if err := c.Create(ctx); err != nil {
 		f.Nodes = nil // without agents they are clean
 		return errors.Join(err, a.clean(client, &f))
@@ -471,7 +472,7 @@ touchstone cluster collect, then collects the results and cleans up.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.env.Stdout, "cluster run %s: %d agents end after the trial under way\n", f.ID, count)
+			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s, after the trial under way\n", f.ID, quantity.Counted(count, "node"))
 			return nil
 		},
 	}

@@ -179,7 +179,7 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 	}
 	f.Plan = string(p.YAML())
 	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
-		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", atOnce(f)))
+		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", f.AtOnce()))
 	}
 	return f, exclusions, nil
 }
@@ -205,13 +205,6 @@ func resolveTargets(ctx context.Context, client *kube.Client, p plan.Plan, f *cl
 
 // minLease is the shortest lease.
 const minLease = time.Minute
-
-func atOnce(f cluster.Fleet) int {
-	if f.Parallel == 0 {
-		return len(f.Nodes)
-	}
-	return min(f.Parallel, len(f.Nodes))
-}
 
 // reasons lists the excluded nodes after a sentence.
 func reasons(exclusions []cluster.Excluded) string {

@@ -112,11 +112,11 @@ func (a *App) pushAgentImage(ctx context.Context, opts agentImageOptions, text s
 func (a *App) agentImage(ctx context.Context, opts agentImageOptions) (image.Artifact, error) {
 	files := opts.programs
 	if files == nil {
-		own, err := os.Executable()
+		program, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		files = []string{own}
+		files = []string{program}
 	}
 	var images []v1.Image
 	for _, file := range files {

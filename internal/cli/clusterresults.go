@@ -104,8 +104,8 @@ func (a *App) showFleet(ctx context.Context, opts *fleetOptions, ids []string, d
 			return err
 		}
 		r, page := report.New([]result.Run{archive.WithoutVariables(run)}, options), filepath.Join(folder, sitePage)
-		shown := reportOptions{dir: opts.dir, format: opts.format, page: page, refs: ids}
-		return errors.Join(a.writeReport(shown, r), a.writeReport(reportOptions{format: formatHTML, file: page}, r))
+		view := reportOptions{dir: opts.dir, format: opts.format, page: page, refs: ids}
+		return errors.Join(a.writeReport(view, r), a.writeReport(reportOptions{format: formatHTML, file: page}, r))
 	}
 	return a.reportFleet(ctx, reportOptions{dir: opts.dir, format: opts.format, site: folder}, options, ids)
 }

@@ -61,6 +61,8 @@ type Checker struct {
 	Report func(Finding)
 	Step   func(string)
 
+	hasQuota bool // a quota is an obstacle
+
 	mu     sync.Mutex
 	failed bool
 }
@@ -148,12 +150,12 @@ func (c *Checker) rights(ctx context.Context) error {
 			if r.everywhere {
 				ask.Namespace = ""
 			}
-			ok, why, err := c.Client.Allowed(ctx, ask)
+			ok, cause, err := c.Client.Allowed(ctx, ask)
 			if err != nil {
 				return c.Client.Explain(err)
 			}
 			if !ok {
-				verbs, reason = append(verbs, verb), cmp.Or(reason, why)
+				verbs, reason = append(verbs, verb), cmp.Or(reason, cause)
 			}
 		}
 		if verbs == nil {
@@ -168,7 +170,11 @@ func (c *Checker) rights(ctx context.Context) error {
 		gaps[i].rights = append(gaps[i].rights, strings.Join(verbs, ", ")+" "+name)
 	}
 	for _, g := range gaps {
-		c.report(Obstacle, "rights", fmt.Sprintf("no right %s to %s%s", g.place, strings.Join(g.rights, "; to "), prefixed(": ", g.reason)), g.remedy)
+		text := fmt.Sprintf("no right %s to %s", g.place, strings.Join(g.rights, "; to "))
+		if g.reason != "" {
+			text += ": " + g.reason
+		}
+		c.report(Obstacle, "rights", text, g.remedy)
 	}
 	if gaps == nil {
 		c.report(Fine, "rights", fmt.Sprintf("all %d that a run needs", count), "")
@@ -252,6 +258,14 @@ func counts(numbers map[string]int) string {
 // podsPerNode is the number of pods of a run on a node at once: the agent, and a measured pod.
 const podsPerNode = 2
 
+// AtOnce is the number of nodes that measure at once.
+func (f *Fleet) AtOnce() int {
+	if f.Parallel == 0 {
+		return len(f.Nodes)
+	}
+	return min(f.Parallel, len(f.Nodes))
+}
+
 // quotas compares the quotas of an existing namespace with the needs of a run.
 func (c *Checker) quotas(ctx context.Context) error {
 	if c.Fleet.OwnNamespace {
@@ -285,12 +299,18 @@ func (c *Checker) quotas(ctx context.Context) error {
 				continue
 			}
 			use := q.Status.Used[name]
-			if free, need := hard.Value()-use.Value(), int64(podsPerNode*len(c.Fleet.Nodes)); free < need {
-				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it leaves room for pods: %d, and a run has %d at once", free, need), "raise it, choose fewer nodes, or set --parallel")
+			if free, need := hard.Value()-use.Value(), int64(podsPerNode*c.Fleet.AtOnce()); free < need {
+				remedy := "raise it"
+				if need > podsPerNode {
+					remedy += ", choose fewer nodes, or set a smaller --parallel"
+				}
+				c.hasQuota = true
+				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it leaves room for pods: %d, and a run has %d at once", free, need), remedy)
 			}
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory} {
 			if _, ok := q.Status.Hard[name]; ok {
+				c.hasQuota = true
 				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it needs %s for each pod, and measured pods have no limits unless the plan sets them", name), "add a LimitRange with defaults, or name another namespace")
 			}
 		}
@@ -318,6 +338,7 @@ func (c *Checker) admission(ctx context.Context) error {
 		c.report(Obstacle, "admission", err.Error(), fmt.Sprintf("label the namespace: kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged; or leave out --namespace", pod.Namespace))
 	case strings.Contains(err.Error(), "cannot create resource"): // the refusal of a right, before any rule of admission
 		c.report(Caution, "admission", "not checked, without the right to create pods in namespace "+pod.Namespace, "a refusal shows when the run creates its first pod")
+	case c.hasQuota && strings.Contains(err.Error(), "quota"): // it is an obstacle already
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		c.report(Obstacle, "admission", err.Error(), "an admission rule of the cluster refuses the pod of an agent: ask its administrator for an exemption of the namespace")
 	case apierrors.IsNotFound(err):

@@ -21,8 +21,7 @@ import (
 const (
 	// mostItems is the greatest number of items of a list on a terminal.
 	mostItems = 2
-	// mostShown is the greatest number of differences and gaps that a terminal shows without a choice. Of more it has the odd nodes and the gaps, and
-	// counts the rest.
+	// mostShown is the greatest number of differences and gaps that a terminal shows. It counts the facts and the kinds if there are more.
 	mostShown = 5
 	// mostRows is the greatest number of rows of the table on a terminal, and rowsBeside the number beside more than mostShown differences.
 	mostRows, rowsBeside = 20, 12
